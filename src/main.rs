@@ -1,0 +1,2 @@
+//! towebp
+fn main() {}
