@@ -1,4 +1,12 @@
 //! Encodes pixels as a WebP file: the RIFF container, the alpha plane and VP8 (RFC 9649, RFC 6386).
+//!
+//! A library of its own inside the crate: it takes plain slices and sizes and knows nothing of where they
+//! come from.
+
+mod alpha;
+mod riff;
+mod vp8;
+mod yuv;
 
 /// How the samples of a [`Picture`] lie in memory, 8 bits each, interleaved, rows without padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,12 +17,22 @@ pub enum Layout {
     Rgba,
 }
 
+impl Layout {
+    /// Bytes per pixel.
+    pub const fn channels(self) -> usize {
+        match self {
+            Layout::Rgb => 3,
+            Layout::Rgba => 4,
+        }
+    }
+}
+
 /// A picture to encode: full-range sRGB samples.
 #[derive(Clone, Copy, Debug)]
 pub struct Picture<'a> {
-    /// Width in pixels, 1 to 16383.
+    /// Width in pixels, 1 to [`MAX_SIDE`].
     pub width: u32,
-    /// Height in pixels, 1 to 16383.
+    /// Height in pixels, 1 to [`MAX_SIDE`].
     pub height: u32,
     /// What `pixels` holds.
     pub layout: Layout,
@@ -22,38 +40,104 @@ pub struct Picture<'a> {
     pub pixels: &'a [u8],
 }
 
+/// Longest side of a picture: the frame header has 14 bits for it (RFC 6386, section 9.1).
+pub const MAX_SIDE: u32 = 16383;
+
 /// What the caller may choose.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Quality, 0 (smallest) to 100 (best).
+    /// Quality, 0 (smallest) to 100 (best); higher values count as 100.
     pub quality: u8,
+    /// The number of token partitions as a power of two, 0 to 3; chosen by the amount of data if `None`.
+    pub log2_partitions: Option<u8>,
+}
+
+impl Options {
+    /// Everything else left to the encoder.
+    pub fn with_quality(quality: u8) -> Options {
+        Options {
+            quality,
+            log2_partitions: None,
+        }
+    }
 }
 
 /// Why a picture cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodeError {
-    /// A side is 0 or above 16383 pixels.
+    /// A side is 0 or above [`MAX_SIDE`].
     Dimensions,
     /// `pixels` does not hold `width * height` pixels of the layout.
     PixelCount,
-    /// The encoded picture would not fit the container's size fields.
+    /// There are more than eight token partitions.
+    PartitionCount,
+    /// The encoded picture does not fit the format's size fields.
     TooLarge,
 }
 
-/// Encodes `picture` as a WebP file.
+impl std::fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            EncodeError::Dimensions => {
+                write!(f, "a WebP picture has 1 to {MAX_SIDE} pixels a side")
+            }
+            EncodeError::PixelCount => {
+                f.write_str("there are not as many samples as width and height say")
+            }
+            EncodeError::PartitionCount => f.write_str("log2_partitions is 0 to 3"),
+            EncodeError::TooLarge => {
+                f.write_str("the encoded picture is too large for a WebP file")
+            }
+        }
+    }
+}
+
+impl std::error::Error for EncodeError {}
+
+/// Encodes `picture` as a lossy WebP file. Where it has an alpha channel that says anything, alpha is kept without
+/// loss.
 ///
 /// # Errors
 /// See [`EncodeError`].
 pub fn encode(picture: &Picture<'_>, options: &Options) -> Result<Vec<u8>, EncodeError> {
-    // Stand-in until the VP8 encoder of this room is written.
-    let _ = options.quality;
-    let mut out = Vec::new();
-    let color = match picture.layout {
-        Layout::Rgb => image_webp::ColorType::Rgb8,
-        Layout::Rgba => image_webp::ColorType::Rgba8,
+    let (width, height) = (picture.width, picture.height);
+    if !(1..=MAX_SIDE).contains(&width) || !(1..=MAX_SIDE).contains(&height) {
+        return Err(EncodeError::Dimensions);
+    }
+    if picture.pixels.len() != width as usize * height as usize * picture.layout.channels() {
+        return Err(EncodeError::PixelCount);
+    }
+    if options.log2_partitions.is_some_and(|log2| log2 > 3) {
+        return Err(EncodeError::PartitionCount);
+    }
+    let settings = vp8::Settings {
+        quality: options.quality,
+        log2_partitions: options.log2_partitions,
     };
-    image_webp::WebPEncoder::new(&mut out)
-        .encode(picture.pixels, picture.width, picture.height, color)
-        .map_err(|_| EncodeError::Dimensions)?;
-    Ok(out)
+    let frame = vp8::encode(
+        &yuv::Planes::from_picture(picture),
+        width,
+        height,
+        &settings,
+    )?;
+    match alpha_plane(picture) {
+        Some(plane) => riff::with_alpha(
+            width,
+            height,
+            &alpha::encode(&plane, width, height)?,
+            &frame,
+        ),
+        None => riff::simple(&frame),
+    }
+}
+
+/// The alpha of each pixel, unless all are opaque.
+fn alpha_plane(picture: &Picture<'_>) -> Option<Vec<u8>> {
+    match picture.layout {
+        Layout::Rgb => None,
+        Layout::Rgba => {
+            let alpha = picture.pixels.chunks_exact(4).map(|pixel| pixel[3]);
+            alpha.clone().any(|a| a != 255).then(|| alpha.collect())
+        }
+    }
 }

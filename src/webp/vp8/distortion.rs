@@ -1,0 +1,108 @@
+//! Sums of Hadamard transforms, as an estimate of what a residual will cost (RFC 6386 leaves the measure to
+//! the encoder).
+
+use super::predict::Predictions;
+use super::transform::Block;
+
+/// Sum of absolute Hadamard coefficients of a 4x4 residual (four times orthonormal).
+#[inline]
+pub fn hadamard_sum(residuals: &Block) -> u32 {
+    let mut rows = [[0i16; 4]; 4];
+    for column in 0..4 {
+        let values = butterflies(std::array::from_fn(|i| residuals[i * 4 + column]));
+        for i in 0..4 {
+            rows[i][column] = values[i];
+        }
+    }
+    rows.into_iter()
+        .map(|row| {
+            butterflies(row)
+                .into_iter()
+                .map(|x| u32::from(x.unsigned_abs()))
+                .sum::<u32>()
+        })
+        .sum()
+}
+
+#[inline]
+fn butterflies([a, b, c, d]: [i16; 4]) -> [i16; 4] {
+    let (e, f, g, h) = (a + b, a - b, c + d, c - d);
+    [e + g, f + h, e - g, f - h]
+}
+
+/// [`hadamard_sum`] of the residuals that all subblock modes leave, one lane a mode.
+#[inline]
+pub fn hadamard_sums(source: &[u8; 16], predictions: &Predictions) -> [u16; 16] {
+    let mut lanes = *predictions;
+    for (pixel, &source) in lanes.iter_mut().zip(source) {
+        for lane in pixel {
+            *lane = i16::from(source) - *lane;
+        }
+    }
+    for row in 0..4 {
+        butterfly_lanes(&mut lanes, row * 4, 1);
+    }
+    for column in 0..4 {
+        butterfly_lanes(&mut lanes, column, 4);
+    }
+    let mut sums = [0u16; 16];
+    for pixel in &lanes {
+        for (sum, lane) in sums.iter_mut().zip(pixel) {
+            *sum += lane.unsigned_abs();
+        }
+    }
+    sums
+}
+
+/// [`butterflies`] of the rows `start`, `start + step` ..., in every lane.
+#[inline]
+fn butterfly_lanes(rows: &mut Predictions, start: usize, step: usize) {
+    let [a, b, c, d] = std::array::from_fn(|i| rows[start + i * step]);
+    for (lane, (((a, b), c), d)) in a.into_iter().zip(b).zip(c).zip(d).enumerate() {
+        for (i, value) in butterflies([a, b, c, d]).into_iter().enumerate() {
+            rows[start + i * step][lane] = value;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hadamard_sum_of_known_residuals() {
+        assert_eq!(hadamard_sum(&[3; 16]), 48, "only the DC: 16 times 3");
+        let mut impulse = [0; 16];
+        impulse[5] = -7;
+        assert_eq!(
+            hadamard_sum(&impulse),
+            16 * 7,
+            "an impulse reaches every coefficient"
+        );
+        assert_eq!(hadamard_sum(&[255; 16]), 16 * 255);
+    }
+
+    #[test]
+    fn lanes_are_single_sums() {
+        let mut state = 3u32;
+        let mut random = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        };
+        for _ in 0..200 {
+            let source: [u8; 16] = std::array::from_fn(|_| random());
+            let predictions: Predictions =
+                std::array::from_fn(|_| std::array::from_fn(|_| i16::from(random())));
+            let sums = hadamard_sums(&source, &predictions);
+            for lane in 0..16 {
+                let residuals =
+                    std::array::from_fn(|i| i16::from(source[i]) - predictions[i][lane]);
+                assert_eq!(
+                    u32::from(sums[lane]),
+                    hadamard_sum(&residuals),
+                    "lane {lane}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! A macroblock: its pixels, what surrounds it and how it is coded (RFC 6386, sections 2 and 12).
+
+use super::predict::{
+    ABOVE_PICTURE, BlockMode, Edges, LEFT_OF_PICTURE, SubblockEdges, SubblockMode,
+};
+use super::token::Levels;
+use crate::webp::yuv::Planes;
+
+/// How the luma of a macroblock is predicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LumaMode {
+    /// As one block; the DCs of its sixteen subblocks are a block of their own, Y2.
+    Block(BlockMode),
+    /// Each of the sixteen subblocks, in raster order, by itself.
+    Subblocks([SubblockMode; 16]),
+}
+
+impl LumaMode {
+    /// Whether there is a Y2 block.
+    pub fn has_y2(&self) -> bool {
+        matches!(self, LumaMode::Block(_))
+    }
+
+    /// The modes of the bottom row and the right column as neighbours see them (section 11.3).
+    pub fn contexts(&self) -> ([SubblockMode; 4], [SubblockMode; 4]) {
+        match self {
+            LumaMode::Block(mode) => ([mode.as_context(); 4], [mode.as_context(); 4]),
+            LumaMode::Subblocks(modes) => (
+                std::array::from_fn(|column| modes[12 + column]),
+                std::array::from_fn(|row| modes[row * 4 + 3]),
+            ),
+        }
+    }
+}
+
+/// Everything that is sent of a macroblock.
+#[derive(Clone, Debug)]
+pub struct Coding {
+    /// Luma prediction.
+    pub luma: LumaMode,
+    /// Chroma prediction.
+    pub chroma: BlockMode,
+    /// Quantized coefficients.
+    pub levels: Levels,
+}
+
+/// The pixels of a macroblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pixels {
+    /// 16 rows of 16.
+    pub luma: [u8; 256],
+    /// U and V, 8 rows of 8.
+    pub chroma: [[u8; 64]; 2],
+}
+
+impl Pixels {
+    /// All zero.
+    pub const ZERO: Pixels = Pixels {
+        luma: [0; 256],
+        chroma: [[0; 64]; 2],
+    };
+
+    /// The macroblock in column `mb_x` of row `mb_y`.
+    pub fn load(planes: &Planes, mb_x: usize, mb_y: usize) -> Pixels {
+        let mut pixels = Pixels::ZERO;
+        let stride = planes.luma_stride();
+        for (row, out) in pixels.luma.chunks_exact_mut(16).enumerate() {
+            out.copy_from_slice(&planes.luma[(mb_y * 16 + row) * stride + mb_x * 16..][..16]);
+        }
+        let stride = planes.chroma_stride();
+        for (plane, out) in planes.chroma.iter().zip(&mut pixels.chroma) {
+            for (row, out) in out.chunks_exact_mut(8).enumerate() {
+                out.copy_from_slice(&plane[(mb_y * 8 + row) * stride + mb_x * 8..][..8]);
+            }
+        }
+        pixels
+    }
+
+    /// Puts the macroblock into column `mb_x` of row `mb_y`.
+    pub fn store(&self, planes: &mut Planes, mb_x: usize, mb_y: usize) {
+        let stride = planes.luma_stride();
+        for (row, pixels) in self.luma.chunks_exact(16).enumerate() {
+            planes.luma[(mb_y * 16 + row) * stride + mb_x * 16..][..16].copy_from_slice(pixels);
+        }
+        let stride = planes.chroma_stride();
+        for (plane, pixels) in planes.chroma.iter_mut().zip(&self.chroma) {
+            for (row, pixels) in pixels.chunks_exact(8).enumerate() {
+                plane[(mb_y * 8 + row) * stride + mb_x * 8..][..8].copy_from_slice(pixels);
+            }
+        }
+    }
+}
+
+/// The reconstructed pixels around a macroblock, before the loop filter.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings {
+    /// Around its luma.
+    pub luma: Edges<16>,
+    /// Right of the row above: of the next macroblock, or the last pixel repeated.
+    pub above_right: [u8; 4],
+    /// Around its U and V.
+    pub chroma: [Edges<8>; 2],
+}
+
+impl Surroundings {
+    /// Around the macroblock in column `mb_x` of row `mb_y`, all before it being reconstructed.
+    pub fn load(planes: &Planes, mb_x: usize, mb_y: usize) -> Surroundings {
+        let luma: Edges<16> = edges(&planes.luma, planes.luma_stride(), mb_x, mb_y);
+        let above_right = if mb_y == 0 {
+            [ABOVE_PICTURE; 4]
+        } else if mb_x + 1 < planes.mb_width {
+            let start = (mb_y * 16 - 1) * planes.luma_stride() + mb_x * 16 + 16;
+            std::array::from_fn(|i| planes.luma[start + i])
+        } else {
+            [luma.above[15]; 4]
+        };
+        let chroma = [0, 1].map(|i| edges(&planes.chroma[i], planes.chroma_stride(), mb_x, mb_y));
+        Surroundings {
+            luma,
+            above_right,
+            chroma,
+        }
+    }
+}
+
+fn edges<const N: usize>(plane: &[u8], stride: usize, mb_x: usize, mb_y: usize) -> Edges<N> {
+    let (has_above, has_left) = (mb_y > 0, mb_x > 0);
+    let at = mb_y * N * stride + mb_x * N;
+    Edges {
+        above: if has_above {
+            std::array::from_fn(|i| plane[at - stride + i])
+        } else {
+            [ABOVE_PICTURE; N]
+        },
+        left: if has_left {
+            std::array::from_fn(|i| plane[at + i * stride - 1])
+        } else {
+            [LEFT_OF_PICTURE; N]
+        },
+        corner: match (has_above, has_left) {
+            (true, true) => plane[at - stride - 1],
+            (true, false) => LEFT_OF_PICTURE,
+            (false, _) => ABOVE_PICTURE,
+        },
+        has_above,
+        has_left,
+    }
+}
+
+/// The luma of a macroblock while its subblocks are reconstructed one after another, with the edges that
+/// prediction reads:
+///
+/// ```text
+///        0   1 ............ 16  17 .. 20
+///    0   c   above              above right
+///    1   l   subblocks  0  1  2  3
+///    .   e              4  5  6  7
+///    .   f              8  9 10 11
+///   16   t             12 13 14 15
+/// ```
+pub struct LumaCanvas {
+    pixels: [u8; ROWS * STRIDE],
+}
+
+const STRIDE: usize = 21;
+const ROWS: usize = 17;
+
+impl LumaCanvas {
+    /// The edges drawn, the subblocks still empty.
+    pub fn new(around: &Surroundings) -> LumaCanvas {
+        let mut pixels = [0; ROWS * STRIDE];
+        pixels[0] = around.luma.corner;
+        pixels[1..17].copy_from_slice(&around.luma.above);
+        pixels[17..21].copy_from_slice(&around.above_right);
+        for (row, &left) in around.luma.left.iter().enumerate() {
+            pixels[(row + 1) * STRIDE] = left;
+        }
+        LumaCanvas { pixels }
+    }
+
+    /// The edges of subblock `index`. Those in the right column all see the four pixels above and right of the
+    /// macroblock, whatever their row (section 12.3).
+    #[inline]
+    pub fn edges(&self, index: usize) -> SubblockEdges {
+        let (row, column) = (index / 4 * 4, index % 4 * 4);
+        let corner = row * STRIDE + column;
+        let left = |i: usize| self.pixels[corner + (i + 1) * STRIDE];
+        let above: [u8; 4] = std::array::from_fn(|i| self.pixels[corner + 1 + i]);
+        let right_at = if column == 12 { 17 } else { corner + 5 };
+        let right: [u8; 4] = std::array::from_fn(|i| self.pixels[right_at + i]);
+        [
+            left(3),
+            left(2),
+            left(1),
+            left(0),
+            self.pixels[corner],
+            above[0],
+            above[1],
+            above[2],
+            above[3],
+            right[0],
+            right[1],
+            right[2],
+            right[3],
+        ]
+    }
+
+    /// Draws subblock `index`.
+    #[inline]
+    pub fn store(&mut self, index: usize, pixels: &[u8; 16]) {
+        let at = (index / 4 * 4 + 1) * STRIDE + index % 4 * 4 + 1;
+        for (row, pixels) in pixels.chunks_exact(4).enumerate() {
+            self.pixels[at + row * STRIDE..][..4].copy_from_slice(pixels);
+        }
+    }
+
+    /// The sixteen subblocks.
+    pub fn luma(&self) -> [u8; 256] {
+        std::array::from_fn(|i| self.pixels[(i / 16 + 1) * STRIDE + i % 16 + 1])
+    }
+}
+
+/// Pixels of the 4x4 block with its upper left corner at `at` in rows of `stride`.
+#[inline]
+pub fn block_at(pixels: &[u8], stride: usize, at: usize) -> [u8; 16] {
+    std::array::from_fn(|i| pixels[at + i / 4 * stride + i % 4])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Planes of 3x3 macroblocks whose every pixel is told by its place.
+    fn planes() -> Planes {
+        let mut planes = Planes::new(48, 48);
+        for (i, pixel) in planes.luma.iter_mut().enumerate() {
+            *pixel = (i % 48 + i / 48 * 5) as u8;
+        }
+        for plane in 0..2 {
+            for (i, pixel) in planes.chroma[plane].iter_mut().enumerate() {
+                *pixel = (i % 24 * 3 + i / 24 * 7 + plane) as u8;
+            }
+        }
+        planes
+    }
+
+    #[test]
+    fn what_is_stored_is_loaded() {
+        let planes = planes();
+        let mut copy = Planes::new(48, 48);
+        for mb_y in 0..3 {
+            for mb_x in 0..3 {
+                Pixels::load(&planes, mb_x, mb_y).store(&mut copy, mb_x, mb_y);
+            }
+        }
+        assert_eq!(copy, planes);
+    }
+
+    #[test]
+    fn surroundings_of_the_corners() {
+        let planes = planes();
+        let first = Surroundings::load(&planes, 0, 0);
+        assert_eq!(
+            (first.luma.corner, first.luma.above[0], first.luma.left[0]),
+            (127, 127, 129)
+        );
+        assert_eq!(first.above_right, [127; 4]);
+        let below = Surroundings::load(&planes, 0, 1);
+        assert_eq!((below.luma.corner, below.luma.left[15]), (129, 129));
+        assert_eq!(below.above_right, [91, 92, 93, 94], "15 * 5 + 16 and on");
+        let right = Surroundings::load(&planes, 2, 1);
+        assert_eq!(
+            right.above_right,
+            [15 * 5 + 47; 4],
+            "repeated past the right edge"
+        );
+        assert_eq!(right.chroma[1].corner, 15 * 3 + 7 * 7 + 1);
+    }
+
+    /// The drawing of [`LumaCanvas`], asserted.
+    #[test]
+    fn the_canvas_is_as_drawn() {
+        let planes = planes();
+        let around = Surroundings::load(&planes, 1, 1);
+        let mut canvas = LumaCanvas::new(&around);
+        let source = Pixels::load(&planes, 1, 1);
+        for index in 0..16 {
+            let edges = canvas.edges(index);
+            let (x, y) = (16 + index % 4 * 4, 16 + index / 4 * 4);
+            let at = |x: usize, y: usize| planes.luma[y * 48 + x];
+            for i in 0..4 {
+                assert_eq!(
+                    edges[3 - i],
+                    at(x - 1, y + i),
+                    "left {i} of subblock {index}"
+                );
+                assert_eq!(
+                    edges[5 + i],
+                    at(x + i, y - 1),
+                    "above {i} of subblock {index}"
+                );
+                let right_row = if index % 4 == 3 { 15 } else { y - 1 };
+                assert_eq!(
+                    edges[9 + i],
+                    at(x + 4 + i, right_row),
+                    "above right {i} of subblock {index}"
+                );
+            }
+            assert_eq!(edges[4], at(x - 1, y - 1), "corner of subblock {index}");
+            canvas.store(
+                index,
+                &block_at(&source.luma, 16, index / 4 * 64 + index % 4 * 4),
+            );
+        }
+        assert_eq!(canvas.luma(), source.luma);
+    }
+}

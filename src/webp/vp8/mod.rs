@@ -1,0 +1,21 @@
+//! Key frames of VP8: RFC 6386. One file for each of its chapters.
+
+mod bool_encoder;
+mod distortion;
+mod encoder;
+mod frame_header;
+mod loop_filter;
+mod macroblock;
+mod mode_decision;
+mod predict;
+mod probability;
+mod quantize;
+mod rate;
+mod segment;
+mod tables;
+mod token;
+mod transform;
+mod tree;
+mod trellis;
+
+pub use encoder::{Settings, encode};

@@ -1,0 +1,186 @@
+//! Quantizer steps and the quantization of blocks: RFC 6386, sections 9.6 and 14.1.
+
+use super::rate::MAX_LEVEL;
+use super::tables::{AC_STEPS, DC_STEPS, ZIGZAG};
+use super::token::count_of;
+use super::transform::Block;
+
+/// A quantizer index: 0 (finest) to 127.
+pub type QuantizerIndex = u8;
+
+/// The largest quantizer index.
+pub const MAX_INDEX: u8 = 127;
+
+/// What the chroma indices differ from the luma index by, in all segments (section 9.6). Finer steps for
+/// chroma's DC, where a coarse one shows as blotches of colour.
+pub const CHROMA_DC_DELTA: i32 = -2;
+/// As [`CHROMA_DC_DELTA`].
+pub const CHROMA_AC_DELTA: i32 = 0;
+
+/// The steps of one kind of block.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantizer {
+    /// The step of the DC and of all other coefficients.
+    pub steps: [i32; 2],
+    /// `2^20 / step`, rounded up: exact for magnitudes under 2^11.4, which all but Y2's are; for those a level
+    /// may come out one higher where the remainder is within 1/64 of a step.
+    reciprocals: [u32; 2],
+    /// What is added before dividing.
+    roundings: [u32; 2],
+}
+
+/// Rounding of DC and AC in 1/256 of a step: under a half, since a level less is cheaper than its error.
+const ROUNDING: [u32; 2] = [104, 100];
+
+/// 16,320 + 440 times `2^20 / 8 + 1` is still under 2^32.
+const RECIPROCAL_BITS: u32 = 20;
+
+impl Quantizer {
+    fn new(dc: i32, ac: i32) -> Quantizer {
+        let steps = [dc, ac];
+        Quantizer {
+            steps,
+            reciprocals: steps.map(|step| (1 << RECIPROCAL_BITS) / step as u32 + 1),
+            roundings: std::array::from_fn(|i| (steps[i] as u32 * ROUNDING[i]) >> 8),
+        }
+    }
+
+    /// The level below (towards zero) a coefficient of magnitude `magnitude` at `position`.
+    #[inline]
+    pub fn floor(&self, magnitude: u32, position: usize) -> i32 {
+        (((magnitude * self.reciprocals[usize::from(position > 0)]) >> RECIPROCAL_BITS) as i32)
+            .min(MAX_LEVEL)
+    }
+
+    /// The step at `position` of the zigzag.
+    #[inline]
+    pub fn step(&self, position: usize) -> i32 {
+        self.steps[usize::from(position > 0)]
+    }
+
+    /// Quantizes the coefficients (in raster order) from `first` on, into levels in zigzag order and one past the
+    /// last that is not zero.
+    #[inline]
+    pub fn quantize(&self, coefficients: &Block, first: usize) -> (Block, u8) {
+        let mut levels = [0; 16];
+        for position in first..16 {
+            let coefficient = coefficients[ZIGZAG[position]];
+            let kind = usize::from(position > 0);
+            let magnitude = u32::from(coefficient.unsigned_abs()) + self.roundings[kind];
+            let level = ((magnitude * self.reciprocals[kind]) >> RECIPROCAL_BITS)
+                .min(MAX_LEVEL as u32) as i16;
+            levels[position] = if coefficient < 0 { -level } else { level };
+        }
+        (levels, count_of(&levels))
+    }
+
+    /// The coefficients, in raster order, that `levels` stand for.
+    #[inline]
+    pub fn dequantize(&self, levels: &Block) -> Block {
+        let mut coefficients = [0; 16];
+        for (position, &level) in levels.iter().enumerate() {
+            coefficients[ZIGZAG[position]] = (i32::from(level) * self.step(position)) as i16;
+        }
+        coefficients
+    }
+}
+
+/// The quantizers of a segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantizers {
+    /// Luma.
+    pub luma: Quantizer,
+    /// The DCs of luma, where they are a block of their own.
+    pub y2: Quantizer,
+    /// Chroma.
+    pub chroma: Quantizer,
+}
+
+impl Quantizers {
+    /// The steps that section 14.1 gives for `index`.
+    pub fn new(index: QuantizerIndex) -> Quantizers {
+        let dc = |delta: i32| DC_STEPS[(i32::from(index) + delta).clamp(0, 127) as usize];
+        let ac = |delta: i32| AC_STEPS[(i32::from(index) + delta).clamp(0, 127) as usize];
+        Quantizers {
+            luma: Quantizer::new(dc(0), ac(0)),
+            y2: Quantizer::new(dc(0) * 2, (ac(0) * 155 / 100).max(8)),
+            chroma: Quantizer::new(dc(CHROMA_DC_DELTA).min(132), ac(CHROMA_AC_DELTA)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floor_divides() {
+        for index in 0..=MAX_INDEX {
+            let Quantizers {
+                luma, y2, chroma, ..
+            } = Quantizers::new(index);
+            for (quantizer, range) in [(luma, 2600), (y2, 16_320), (chroma, 2600)] {
+                for position in [0, 1] {
+                    let step = quantizer.step(position);
+                    for magnitude in 0..=range {
+                        let floor = quantizer.floor(magnitude as u32, position);
+                        let exact = (magnitude / step).min(MAX_LEVEL);
+                        let nearly = range > 2600 && magnitude % step >= step - 1 - step / 64;
+                        assert!(
+                            floor == exact || nearly && floor == exact + 1,
+                            "{magnitude} / {step} is {floor}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn quantizing_errs_by_less_than_the_dead_zone() {
+        let quantizer = Quantizers::new(40).luma;
+        for coefficient in -2500..=2500i16 {
+            for place in [0, 1, 15] {
+                let mut block = [0; 16];
+                block[place] = coefficient;
+                let (levels, count) = quantizer.quantize(&block, 0);
+                let back = quantizer.dequantize(&levels);
+                let step = quantizer.step(place);
+                let bound = step - ((step as u32 * ROUNDING[1]) >> 8) as i32;
+                let error = i32::from(back[place] - coefficient).abs();
+                assert!(
+                    error <= bound,
+                    "{coefficient} came back as {} with steps of {step}",
+                    back[place]
+                );
+                assert_eq!(count == 0, back[place] == 0, "the count of {coefficient}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_comes_before_first_is_left_out() {
+        let quantizer = Quantizers::new(0).luma;
+        let (levels, count) = quantizer.quantize(&[1000; 16], 1);
+        assert_eq!(levels[0], 0);
+        assert_eq!(count, 16);
+    }
+
+    #[test]
+    fn steps_are_those_of_the_rfc() {
+        let Quantizers {
+            luma, y2, chroma, ..
+        } = Quantizers::new(0);
+        assert_eq!(
+            (luma.steps, y2.steps, chroma.steps),
+            ([4, 4], [8, 8], [4, 4])
+        );
+        let Quantizers {
+            luma, y2, chroma, ..
+        } = Quantizers::new(127);
+        assert_eq!(
+            (luma.steps, y2.steps, chroma.steps),
+            ([157, 284], [314, 440], [132, 284])
+        );
+    }
+}
