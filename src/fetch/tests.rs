@@ -1,0 +1,418 @@
+//! Against small servers on 127.0.0.1: nothing here leaves the machine.
+
+use super::*;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+/// Answers every connection with what `answer` makes of the request's head, until the test's process ends.
+fn serve(answer: impl Fn(&str, &mut dyn Write) + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let origin = format!("http://{}", listener.local_addr().expect("bound"));
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("accepted");
+            let head = read_head(&mut stream);
+            answer(&head, &mut stream);
+        }
+    });
+    origin
+}
+
+fn read_head(stream: &mut impl Read) -> String {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {
+        head.push(byte[0]);
+    }
+    String::from_utf8(head).expect("an ASCII head")
+}
+
+/// A failed write means that the client has gone: often just what a test wants.
+fn write(out: &mut dyn Write, text: &str) {
+    let _ = out.write_all(text.as_bytes());
+}
+
+fn settings() -> Settings {
+    Settings {
+        allow_private: true,
+        timeout: Duration::from_secs(5),
+        max_bytes: 1000,
+        ..Settings::default()
+    }
+}
+
+fn fetch(url: &str) -> Result<Vec<u8>, FetchError> {
+    Fetcher::new(settings())
+        .expect("no certificates' file")
+        .fetch(url)
+}
+
+#[test]
+fn body_arrives_and_the_request_says_who_asks() {
+    let origin = serve(|head, out| {
+        let body = head.to_ascii_lowercase();
+        write(
+            out,
+            &format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            ),
+        );
+    });
+    let body =
+        String::from_utf8(fetch(&format!("{origin}/a.png?b=c")).expect("fetched")).expect("text");
+    assert!(body.starts_with("get /a.png?b=c http/1.1\r\n"), "{body}");
+    assert!(
+        body.contains(&format!(
+            "user-agent: towebp/{}\r\n",
+            env!("CARGO_PKG_VERSION")
+        )),
+        "{body}"
+    );
+    assert!(body.contains("accept: image/png, image/jpeg\r\n"), "{body}");
+}
+
+#[test]
+fn special_addresses_are_refused_by_default_and_never_dialled() {
+    let origin = serve(|_, out| write(out, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+    let port = origin.rsplit(':').next().expect("a port");
+    let guarded = Fetcher::new(Settings {
+        allow_private: false,
+        ..settings()
+    })
+    .expect("no certificates' file");
+    assert!(
+        matches!(
+            guarded.fetch(&format!("{origin}/")),
+            Err(FetchError::Url(_))
+        ),
+        "the port is not allowed"
+    );
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "169.254.169.254",
+        "10.0.0.1",
+        "0.0.0.0",
+    ] {
+        let answer = guarded.fetch(&format!("http://{host}/"));
+        assert!(
+            matches!(answer, Err(FetchError::Forbidden(_))),
+            "{host}: {answer:?}"
+        );
+    }
+    for host in ["2130706433", "0x7f.1", "127.1", "0177.0.0.1"] {
+        let answer = guarded.fetch(&format!("http://{host}/"));
+        assert!(
+            matches!(answer, Err(FetchError::Url(_))),
+            "{host}: {answer:?}"
+        );
+    }
+    assert_eq!(fetch(&format!("http://localhost:{port}/")), Ok(vec![]));
+}
+
+#[test]
+fn redirects_are_followed_to_the_limit() {
+    let origin = serve(|head, out| {
+        let left: u32 = head[5..6].parse().expect("paths are /N");
+        match left {
+            0 => write(out, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone"),
+            _ => write(
+                out,
+                &format!(
+                    "HTTP/1.1 302 Found\r\nLocation: /{}\r\nContent-Length: 0\r\n\r\n",
+                    left - 1
+                ),
+            ),
+        }
+    });
+    assert_eq!(fetch(&format!("{origin}/3")), Ok(b"done".to_vec()));
+    let answer = fetch(&format!("{origin}/4"));
+    assert!(
+        matches!(&answer, Err(FetchError::Unreachable(detail)) if detail.contains("too often")),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn every_hop_is_checked() {
+    for (location, kind) in [
+        ("ftp://127.0.0.1/x", "Unreachable"),
+        ("http://user@127.0.0.1/x", "Url"),
+        ("http://2130706433/x", "Url"),
+        ("//0x7f.1/x", "Url"),
+    ] {
+        let origin = serve(move |_, out| {
+            write(
+                out,
+                &format!("HTTP/1.1 301 Moved\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n"),
+            );
+        });
+        let answer = format!("{:?}", fetch(&origin));
+        assert!(answer.contains(kind), "{location}: {answer}");
+    }
+}
+
+#[test]
+fn other_statuses_are_reported() {
+    for status in [204, 206, 304, 403, 404, 500, 503] {
+        let origin = serve(move |_, out| {
+            write(
+                out,
+                &format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n"),
+            );
+        });
+        assert_eq!(fetch(&origin), Err(FetchError::Status(status)));
+    }
+}
+
+#[test]
+fn bodies_are_held_to_the_limit() {
+    let body = "x".repeat(1000);
+    let declared = body.clone();
+    let origin = serve(move |_, out| {
+        write(
+            out,
+            &format!("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{declared}"),
+        );
+    });
+    assert_eq!(
+        fetch(&origin).map(|b| b.len()),
+        Ok(1000),
+        "declared, just within"
+    );
+
+    let origin = serve(move |_, out| {
+        write(
+            out,
+            &format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{body}"),
+        );
+    });
+    assert_eq!(
+        fetch(&origin).map(|b| b.len()),
+        Ok(1000),
+        "undeclared, just within"
+    );
+
+    let too_large = Err(FetchError::TooLarge { max_bytes: 1000 });
+    // The body never comes: only the declared length can be what refuses it.
+    let origin = serve(|_, out| {
+        write(out, "HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n");
+        thread::sleep(Duration::from_secs(8));
+    });
+    assert_eq!(fetch(&origin), too_large, "declared, over");
+
+    let endless = |_: &str, out: &mut dyn Write| {
+        write(out, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+        while out
+            .write_all(format!("400\r\n{}\r\n", "x".repeat(1024)).as_bytes())
+            .is_ok()
+        {}
+    };
+    assert_eq!(fetch(&serve(endless)), too_large, "chunked, endless");
+}
+
+#[test]
+fn cut_and_foreign_answers_are_unreachable() {
+    for answer in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+        "HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n",
+        "SSH-2.0-OpenSSH_9.2\r\n\r\n",
+        "",
+    ] {
+        let outcome = fetch(&serve(move |_, out| write(out, answer)));
+        assert!(
+            matches!(outcome, Err(FetchError::Unreachable(_))),
+            "{answer:?}: {outcome:?}"
+        );
+    }
+    let long_header = |_: &str, out: &mut dyn Write| {
+        write(out, "HTTP/1.1 200 OK\r\nX: ");
+        while out.write_all(&[b'x'; 1024]).is_ok() {}
+    };
+    let outcome = fetch(&serve(long_header));
+    assert!(
+        matches!(outcome, Err(FetchError::Unreachable(_))),
+        "an endless header: {outcome:?}"
+    );
+}
+
+#[test]
+fn nobody_listening_is_unreachable() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}/", listener.local_addr().expect("bound"));
+    drop(listener);
+    let answer = fetch(&url);
+    assert!(
+        matches!(&answer, Err(FetchError::Unreachable(detail)) if detail.contains("refused")),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn slow_servers_run_into_the_time_limit() {
+    let trickle = |_: &str, out: &mut dyn Write| {
+        write(out, "HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n");
+        while out.write_all(b"x").is_ok() {
+            thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let silent = |_: &str, _: &mut dyn Write| thread::sleep(Duration::from_secs(5));
+    for origin in [serve(trickle), serve(silent)] {
+        let settings = Settings {
+            timeout: Duration::from_millis(300),
+            ..settings()
+        };
+        let started = Instant::now();
+        let answer = Fetcher::new(settings)
+            .expect("no certificates' file")
+            .fetch(&origin);
+        assert_eq!(answer, Err(FetchError::Timeout));
+        assert!(
+            started.elapsed() < Duration::from_secs(2),
+            "took {:?}",
+            started.elapsed()
+        );
+    }
+}
+
+#[test]
+fn without_tls_https_is_refused_also_behind_a_redirect() {
+    let origin = serve(|_, out| {
+        write(
+            out,
+            "HTTP/1.1 302 Found\r\nLocation: https://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
+        );
+    });
+    let fetcher = Fetcher::with_tls(settings(), false).expect("no certificates' file");
+    assert_eq!(
+        fetcher.fetch("https://127.0.0.1:1/"),
+        Err(FetchError::TlsUnavailable)
+    );
+    assert_eq!(fetcher.fetch(&origin), Err(FetchError::TlsUnavailable));
+}
+
+/// Made once by openssl: a root, and a certificate of its for localhost and 127.0.0.1, both good until 2126.
+const TLS_DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/tls");
+
+fn serve_tls(answer: impl Fn(&str, &mut dyn Write) + Send + 'static) -> String {
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+    let chain =
+        CertificateDer::from_pem_file(format!("{TLS_DATA}/server.pem")).expect("a certificate");
+    let key = PrivateKeyDer::from_pem_file(format!("{TLS_DATA}/server.key")).expect("a key");
+    let config =
+        rustls::ServerConfig::builder_with_provider(Arc::new(rustls_graviola::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("graviola does TLS 1.2 and 1.3")
+            .with_no_client_auth()
+            .with_single_cert(vec![chain], key)
+            .expect("key and certificate belong together");
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let origin = format!("https://{}", listener.local_addr().expect("bound"));
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let connection =
+                rustls::ServerConnection::new(config.clone()).expect("a good configuration");
+            let mut stream: rustls::StreamOwned<_, TcpStream> =
+                rustls::StreamOwned::new(connection, stream.expect("accepted"));
+            let head = read_head(&mut stream);
+            answer(&head, &mut stream);
+            stream.conn.send_close_notify();
+            let _ = stream.flush();
+        }
+    });
+    origin
+}
+
+#[test]
+fn https_works_with_the_operators_certificates_and_no_others() {
+    if !tls::available() {
+        return;
+    }
+    let origin =
+        serve_tls(|_, out| write(out, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret"));
+    let trusting = Settings {
+        ca_file: Some(format!("{TLS_DATA}/ca.pem").into()),
+        ..settings()
+    };
+    let trusting = Fetcher::new(trusting).expect("a good certificates' file");
+    assert_eq!(trusting.fetch(&origin), Ok(b"secret".to_vec()));
+    assert_eq!(
+        trusting.fetch(&origin.replace("127.0.0.1", "localhost")),
+        Ok(b"secret".to_vec())
+    );
+    let answer = fetch(&origin);
+    assert!(
+        matches!(&answer, Err(FetchError::Unreachable(detail)) if detail.contains("TLS")),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn https_is_not_redirected_to_http() {
+    if !tls::available() {
+        return;
+    }
+    let plain = serve(|_, out| write(out, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+    let secure = serve_tls(move |_, out| {
+        write(
+            out,
+            &format!("HTTP/1.1 302 Found\r\nLocation: {plain}/x\r\nContent-Length: 0\r\n\r\n"),
+        );
+    });
+    let upgrade = serve({
+        let secure = secure.clone();
+        move |_, out| {
+            write(
+                out,
+                &format!("HTTP/1.1 302 Found\r\nLocation: {secure}\r\nContent-Length: 0\r\n\r\n"),
+            );
+        }
+    });
+    let trusting = Settings {
+        ca_file: Some(format!("{TLS_DATA}/ca.pem").into()),
+        ..settings()
+    };
+    let trusting = Fetcher::new(trusting).expect("a good certificates' file");
+    let answer = trusting.fetch(&secure);
+    assert!(
+        matches!(&answer, Err(FetchError::Url(detail)) if detail.contains("https to http")),
+        "{answer:?}"
+    );
+    assert_eq!(
+        trusting.fetch(&upgrade),
+        Ok(vec![]),
+        "http may lead to https and back: nothing was promised"
+    );
+}
+
+#[test]
+fn bad_certificates_files_are_named() {
+    if !tls::available() {
+        return;
+    }
+    for (path, reason) in [
+        ("/nonexistent/ca.pem", "cannot be read"),
+        (
+            concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
+            "holds no certificate",
+        ),
+    ] {
+        let outcome = Fetcher::new(Settings {
+            ca_file: Some(path.into()),
+            ..settings()
+        });
+        let message = outcome.err().unwrap_or_default();
+        assert!(
+            message.contains(path) && message.contains(reason),
+            "{path}: {message:?}"
+        );
+    }
+}
