@@ -1,32 +1,21 @@
 //! Pixels in memory, and one reader per input format.
+//!
+//! Each reader holds the header to the [`Limits`] before anything is allocated, decodes into one buffer, and hands
+//! over what the file says about colour and orientation; [`decode`] then applies both.
 
-/// The input formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// Portable Network Graphics.
-    Png,
-    /// JPEG (JFIF, Exif or bare).
-    Jpeg,
-    /// GIF 87a or 89a.
-    Gif,
-    /// Windows or OS/2 bitmap.
-    Bmp,
-}
+mod bmp;
+mod colour;
+mod error;
+mod format;
+mod gif;
+mod jpeg;
+mod orientation;
+mod png;
 
-impl Format {
-    /// The short lower-case name: `png`, `jpeg`, `gif`, `bmp`.
-    pub fn name(self) -> &'static str {
-        todo!()
-    }
-    /// Reads a media type such as `image/jpg; charset=x`: case-insensitive, parameters ignored.
-    pub fn from_media_type(_text: &str) -> Option<Format> {
-        todo!()
-    }
-    /// What the first bytes of a file look like.
-    pub fn sniff(_bytes: &[u8]) -> Option<Format> {
-        todo!()
-    }
-}
+pub use error::DecodeError;
+pub use format::Format;
+
+use std::panic::catch_unwind;
 
 /// How samples lie: 8 bits each, interleaved, rows without padding, sRGB, alpha not premultiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +24,16 @@ pub enum Layout {
     Rgb,
     /// Four bytes a pixel.
     Rgba,
+}
+
+impl Layout {
+    /// Bytes of one pixel.
+    pub fn channels(self) -> usize {
+        match self {
+            Layout::Rgb => 3,
+            Layout::Rgba => 4,
+        }
+    }
 }
 
 /// A picture: `width * height` pixels, top row first.
@@ -50,6 +49,29 @@ pub struct Image {
     pub pixels: Vec<u8>,
 }
 
+impl Image {
+    /// Gives up an alpha channel in which every pixel is opaque, in place.
+    fn drop_opaque_alpha(&mut self) {
+        if self.layout == Layout::Rgb
+            || self
+                .pixels
+                .iter()
+                .skip(3)
+                .step_by(4)
+                .any(|&alpha| alpha != 255)
+        {
+            return;
+        }
+        let count = self.pixels.len() / 4;
+        for pixel in 0..count {
+            self.pixels.copy_within(pixel * 4..pixel * 4 + 3, pixel * 3);
+        }
+        self.pixels.truncate(count * 3);
+        self.pixels.shrink_to_fit();
+        self.layout = Layout::Rgb;
+    }
+}
+
 /// Bounds that a picture's header is held to before anything is allocated.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -61,27 +83,182 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { max_side: 16383, max_pixels: 100_000_000 }
+        Limits {
+            max_side: 16383,
+            max_pixels: 100_000_000,
+        }
     }
 }
 
-/// Why bytes did not become a picture. Texts are for the caller.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DecodeError {
-    /// The bytes are not of the format that was declared; what they look like instead, if known.
-    WrongFormat { declared: Format, found: Option<Format> },
-    /// The data is damaged, cut short or of an unsupported variety; the reason in a few words.
-    Invalid(String),
-    /// A side is over [`Limits::max_side`].
-    TooWide { width: u32, height: u32, max_side: u32 },
-    /// More pixels than [`Limits::max_pixels`].
-    TooManyPixels { width: u32, height: u32, max_pixels: u64 },
+impl Limits {
+    /// The number of pixels of a picture of `width` by `height`, if it is within bounds.
+    fn check(&self, width: u32, height: u32) -> Result<usize, DecodeError> {
+        if width == 0 || height == 0 {
+            return Err(DecodeError::Invalid(format!(
+                "the picture is {width} x {height} pixels, which is empty"
+            )));
+        }
+        if width > self.max_side || height > self.max_side {
+            return Err(DecodeError::TooWide {
+                width,
+                height,
+                max_side: self.max_side,
+            });
+        }
+        let pixels = u64::from(width) * u64::from(height);
+        if pixels > self.max_pixels {
+            return Err(DecodeError::TooManyPixels {
+                width,
+                height,
+                max_pixels: self.max_pixels,
+            });
+        }
+        usize::try_from(pixels)
+            .ok()
+            .filter(|pixels| *pixels <= isize::MAX as usize / 8) // room for every buffer of a few bytes a pixel
+            .ok_or(DecodeError::TooManyPixels {
+                width,
+                height,
+                max_pixels: self.max_pixels,
+            })
+    }
 }
 
 /// Decodes one picture (the first frame of a GIF), turned as its Exif orientation says, in sRGB.
 ///
+/// A picture with an alpha channel that is opaque throughout comes out as [`Layout::Rgb`].
+///
 /// # Errors
 /// See [`DecodeError`]. A decoder that panics gives [`DecodeError::Invalid`].
-pub fn decode(_bytes: &[u8], _format: Format, _limits: &Limits) -> Result<Image, DecodeError> {
-    todo!()
+pub fn decode(bytes: &[u8], format: Format, limits: &Limits) -> Result<Image, DecodeError> {
+    let found = Format::sniff(bytes);
+    if found != Some(format) {
+        return Err(DecodeError::WrongFormat {
+            declared: format,
+            found,
+        });
+    }
+    let read = match format {
+        Format::Png => png::read,
+        Format::Jpeg => jpeg::read,
+        Format::Gif => gif::read,
+        Format::Bmp => bmp::read,
+    };
+    let raw = catch_unwind(|| read(bytes, limits))
+        .unwrap_or_else(|_| Err(DecodeError::Invalid("the decoder failed on it".to_owned())))?;
+    let mut image = raw.image;
+    image.drop_opaque_alpha();
+    if let Some(profile) = &raw.profile {
+        colour::convert_to_srgb(&mut image, profile, raw.grey);
+    }
+    Ok(match raw.exif.as_deref().and_then(orientation::read) {
+        Some(orientation) => orientation::apply(image, orientation),
+        None => image,
+    })
+}
+
+/// What a reader hands over: pixels as stored, and what the file says about them.
+struct Raw {
+    image: Image,
+    /// The samples were grey in the file, so every pixel has red = green = blue.
+    grey: bool,
+    /// An ICC profile.
+    profile: Option<Vec<u8>>,
+    /// Exif from its TIFF header on.
+    exif: Option<Vec<u8>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_opaque_alpha_channel_is_dropped() {
+        let mut image = Image {
+            width: 2,
+            height: 1,
+            layout: Layout::Rgba,
+            pixels: vec![1, 2, 3, 255, 4, 5, 6, 255],
+        };
+        image.drop_opaque_alpha();
+        assert_eq!(
+            (image.layout, image.pixels),
+            (Layout::Rgb, vec![1, 2, 3, 4, 5, 6])
+        );
+    }
+
+    #[test]
+    fn one_pixel_that_is_not_opaque_keeps_the_alpha_channel() {
+        let before = Image {
+            width: 2,
+            height: 1,
+            layout: Layout::Rgba,
+            pixels: vec![1, 2, 3, 255, 4, 5, 6, 254],
+        };
+        let mut image = before.clone();
+        image.drop_opaque_alpha();
+        assert_eq!(image, before);
+    }
+
+    #[test]
+    fn limits_hold_from_both_sides() {
+        let limits = Limits {
+            max_side: 100,
+            max_pixels: 5000,
+        };
+        assert_eq!(limits.check(100, 50), Ok(5000));
+        assert_eq!(limits.check(50, 100), Ok(5000));
+        assert_eq!(
+            limits.check(101, 1),
+            Err(DecodeError::TooWide {
+                width: 101,
+                height: 1,
+                max_side: 100
+            })
+        );
+        assert_eq!(
+            limits.check(1, 101),
+            Err(DecodeError::TooWide {
+                width: 1,
+                height: 101,
+                max_side: 100
+            })
+        );
+        assert_eq!(
+            limits.check(51, 99),
+            Err(DecodeError::TooManyPixels {
+                width: 51,
+                height: 99,
+                max_pixels: 5000
+            })
+        );
+        assert!(matches!(limits.check(0, 5), Err(DecodeError::Invalid(_))));
+        let wide = Limits {
+            max_side: u32::MAX,
+            max_pixels: u64::MAX,
+        };
+        assert!(
+            wide.check(u32::MAX, u32::MAX).is_err(),
+            "a size that no buffer can have is refused"
+        );
+    }
+
+    #[test]
+    fn bytes_of_another_format_are_named() {
+        let gif = b"GIF89a\x01\x00\x01\x00\x00\x00\x00";
+        assert_eq!(
+            decode(gif, Format::Png, &Limits::default()),
+            Err(DecodeError::WrongFormat {
+                declared: Format::Png,
+                found: Some(Format::Gif)
+            })
+        );
+        assert_eq!(
+            decode(b"", Format::Bmp, &Limits::default()),
+            Err(DecodeError::WrongFormat {
+                declared: Format::Bmp,
+                found: None
+            })
+        );
+    }
 }

@@ -1,0 +1,83 @@
+//! Why bytes did not become a picture, in sentences for the caller.
+
+use super::Format;
+use std::fmt;
+
+/// Why bytes did not become a picture. Texts are for the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DecodeError {
+    /// The bytes are not of the format that was declared.
+    WrongFormat {
+        /// What they were said to be.
+        declared: Format,
+        /// What they look like instead, if known.
+        found: Option<Format>,
+    },
+    /// The data is damaged, cut short or of an unsupported variety; the reason in a few words.
+    Invalid(String),
+    /// A side is over [`Limits::max_side`](super::Limits::max_side).
+    TooWide {
+        /// Width in pixels, as the header says.
+        width: u32,
+        /// Height in pixels, as the header says.
+        height: u32,
+        /// The bound, in pixels.
+        max_side: u32,
+    },
+    /// More pixels than [`Limits::max_pixels`](super::Limits::max_pixels).
+    TooManyPixels {
+        /// Width in pixels, as the header says.
+        width: u32,
+        /// Height in pixels, as the header says.
+        height: u32,
+        /// The bound, in pixels.
+        max_pixels: u64,
+    },
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DecodeError::WrongFormat {
+                declared,
+                found: Some(found),
+            } => {
+                write!(
+                    f,
+                    "The data was declared as {declared} but looks like {found}."
+                )
+            }
+            DecodeError::WrongFormat {
+                declared,
+                found: None,
+            } => {
+                write!(
+                    f,
+                    "The data was declared as {declared} but looks like none of PNG, JPEG, GIF and BMP."
+                )
+            }
+            DecodeError::Invalid(reason) => write!(f, "The picture cannot be read: {reason}."),
+            DecodeError::TooWide {
+                width,
+                height,
+                max_side,
+            } => {
+                write!(
+                    f,
+                    "The picture is {width} x {height} pixels; a side may have at most {max_side}."
+                )
+            }
+            DecodeError::TooManyPixels {
+                width,
+                height,
+                max_pixels,
+            } => write!(
+                f,
+                "The picture is {width} x {height} pixels, {} in all; at most {max_pixels} are allowed.",
+                u64::from(*width) * u64::from(*height)
+            ),
+        }
+    }
+}
+
+impl std::error::Error for DecodeError {}

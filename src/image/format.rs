@@ -1,0 +1,118 @@
+//! The input formats: their names, their media types, and how their files begin.
+
+use std::fmt;
+
+/// The input formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Portable Network Graphics.
+    Png,
+    /// JPEG (JFIF, Exif or bare).
+    Jpeg,
+    /// GIF 87a or 89a.
+    Gif,
+    /// Windows or OS/2 bitmap.
+    Bmp,
+}
+
+impl Format {
+    /// The short lower-case name: `png`, `jpeg`, `gif`, `bmp`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Png => "png",
+            Format::Jpeg => "jpeg",
+            Format::Gif => "gif",
+            Format::Bmp => "bmp",
+        }
+    }
+
+    /// The media type: `image/png`, `image/jpeg`, `image/gif`, `image/bmp`.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Format::Png => "image/png",
+            Format::Jpeg => "image/jpeg",
+            Format::Gif => "image/gif",
+            Format::Bmp => "image/bmp",
+        }
+    }
+
+    /// Reads a media type such as `image/jpg; charset=x`: case-insensitive, parameters ignored.
+    pub fn from_media_type(text: &str) -> Option<Format> {
+        let essence = text.split(';').next().unwrap_or_default().trim();
+        match essence.to_ascii_lowercase().as_str() {
+            "image/png" => Some(Format::Png),
+            "image/jpeg" | "image/jpg" => Some(Format::Jpeg),
+            "image/gif" => Some(Format::Gif),
+            "image/bmp" => Some(Format::Bmp),
+            _ => None,
+        }
+    }
+
+    /// What the first bytes of a file look like.
+    pub fn sniff(bytes: &[u8]) -> Option<Format> {
+        // PNG 5.2; JPEG B.1.1.3: start of image and the next marker's first byte; GIF 17; the bitmap file header's bfType.
+        if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
+            Some(Format::Png)
+        } else if bytes.starts_with(b"\xff\xd8\xff") {
+            Some(Format::Jpeg)
+        } else if bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a") {
+            Some(Format::Gif)
+        } else if bytes.starts_with(b"BM") {
+            Some(Format::Bmp)
+        } else {
+            None
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Format::Png => "PNG",
+            Format::Jpeg => "JPEG",
+            Format::Gif => "GIF",
+            Format::Bmp => "BMP",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn media_types_are_read_as_http_writes_them() {
+        for (text, format) in [
+            ("image/png", Some(Format::Png)),
+            ("image/jpeg", Some(Format::Jpeg)),
+            ("image/jpg", Some(Format::Jpeg)),
+            ("image/gif", Some(Format::Gif)),
+            ("image/bmp", Some(Format::Bmp)),
+            ("IMAGE/JPG; charset=x", Some(Format::Jpeg)),
+            (" image/PNG ;q=1", Some(Format::Png)),
+            ("image/webp", None),
+            ("image/pngx", None),
+            ("application/x-www-form-urlencoded", None),
+            ("", None),
+        ] {
+            assert_eq!(Format::from_media_type(text), format, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn files_are_known_by_their_first_bytes() {
+        for (bytes, format) in [
+            (&b"\x89PNG\r\n\x1a\nrest"[..], Some(Format::Png)),
+            (b"\xff\xd8\xff\xe0", Some(Format::Jpeg)),
+            (b"GIF87a", Some(Format::Gif)),
+            (b"GIF89a", Some(Format::Gif)),
+            (b"BM", Some(Format::Bmp)),
+            (b"GIF88a", None),
+            (b"\x89PNG\n\x1a\n", None),
+            (b"RIFF\0\0\0\0WEBP", None),
+            (b"", None),
+        ] {
+            assert_eq!(Format::sniff(bytes), format, "{bytes:?}");
+        }
+    }
+}
