@@ -1,0 +1,78 @@
+//! Colours as the specification writes them.
+
+/// An sRGB colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Color {
+    /// Red.
+    pub red: u8,
+    /// Green.
+    pub green: u8,
+    /// Blue.
+    pub blue: u8,
+}
+
+impl Color {
+    /// `white`
+    pub const WHITE: Color = Color::new(255, 255, 255);
+
+    /// What [`Color::parse`] accepts, for messages.
+    pub const ALLOWED: &str = "white, black, red, blue, yellow, gray or #RRGGBB";
+
+    /// A colour of its three parts.
+    pub const fn new(red: u8, green: u8, blue: u8) -> Color {
+        Color { red, green, blue }
+    }
+
+    /// Reads one of the six names or `#RRGGBB`, in any case of letters.
+    pub fn parse(text: &str) -> Option<Color> {
+        match text.to_ascii_lowercase().as_str() {
+            "white" => Some(Color::WHITE),
+            "black" => Some(Color::new(0, 0, 0)),
+            "red" => Some(Color::new(255, 0, 0)),
+            "blue" => Some(Color::new(0, 0, 255)),
+            "yellow" => Some(Color::new(255, 255, 0)),
+            "gray" => Some(Color::new(128, 128, 128)), // as in CSS
+            other => parse_hex(other.strip_prefix('#')?),
+        }
+    }
+}
+
+fn parse_hex(digits: &str) -> Option<Color> {
+    // from_str_radix alone would take a sign.
+    if digits.len() != 6 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    let [_, red, green, blue] = u32::from_str_radix(digits, 16).ok()?.to_be_bytes();
+    Some(Color::new(red, green, blue))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_six_names_and_hexadecimal_are_read_in_any_case() {
+        for (text, color) in [
+            ("white", Color::new(255, 255, 255)),
+            ("Black", Color::new(0, 0, 0)),
+            ("RED", Color::new(255, 0, 0)),
+            ("blue", Color::new(0, 0, 255)),
+            ("yellow", Color::new(255, 255, 0)),
+            ("gray", Color::new(128, 128, 128)),
+            ("#12aBfF", Color::new(0x12, 0xab, 0xff)),
+            ("#000000", Color::new(0, 0, 0)),
+        ] {
+            assert_eq!(Color::parse(text), Some(color), "{text}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in [
+            "", "green", "grey", "#fff", "#12345", "#1234567", "123456", "#+12345", "#12 345",
+            " white", "#ééé",
+        ] {
+            assert_eq!(Color::parse(text), None, "{text:?}");
+        }
+    }
+}
