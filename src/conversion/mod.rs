@@ -1,46 +1,15 @@
 //! The pure service: the specification's parameters, and one picture in, one WebP out. Opens no file and no socket.
 
-use crate::image;
-use std::time::Duration;
+mod error;
+mod params;
 
 pub use crate::watermark::{Color, Position, TextWatermark};
+pub use error::ConversionError;
+pub use params::{KNOWN_NAMES, ParamError, Params};
 
-/// The specification's parameter table: what a caller may ask for, already checked and capped.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Params {
-    /// 0 to 100, default 85.
-    pub quality: u8,
-    /// Text watermark (`watermark`, `watermark_size`, `watermark_color`), if any.
-    pub text: Option<TextWatermark>,
-    /// Where the picture watermark is to be had from (`watermark_image`), if any: not fetched here.
-    pub picture_url: Option<String>,
-    /// Where watermarks go.
-    pub position: Position,
-    /// 0 (invisible) to 100 (solid).
-    pub opacity: u8,
-}
-
-/// A parameter that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParamError {
-    /// The parameter's name.
-    pub name: &'static str,
-    /// What was given and what is allowed, as a sentence for the caller.
-    pub detail: String,
-    /// Machine-readable: `invalid_parameter` or `repeated_parameter`.
-    pub code: &'static str,
-}
-
-impl Params {
-    /// Reads the parameters from decoded name and value pairs. Unknown names are ignored; numbers out of
-    /// range are capped; a known name given twice, a number that is not whole, an unknown position or colour is an error.
-    ///
-    /// # Errors
-    /// [`ParamError`], for the first parameter at fault.
-    pub fn parse<'a>(_pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Params, ParamError> {
-        todo!()
-    }
-}
+use crate::image::{self, DecodeError, Format, Image, Layout, Limits};
+use crate::{watermark, webp};
+use std::time::{Duration, Instant};
 
 /// One conversion to do.
 #[derive(Clone, Copy, Debug)]
@@ -48,13 +17,13 @@ pub struct Job<'a> {
     /// The file as it came.
     pub bytes: &'a [u8],
     /// What it was said to be.
-    pub format: image::Format,
+    pub format: Format,
     /// What was asked for.
     pub params: &'a Params,
     /// The bytes of the watermark picture (PNG or JPEG), if one was asked for.
     pub watermark_picture: Option<&'a [u8]>,
     /// Bounds on the picture.
-    pub limits: &'a image::Limits,
+    pub limits: &'a Limits,
 }
 
 /// What came out.
@@ -81,23 +50,229 @@ pub struct Timing {
     pub encode: Duration,
 }
 
-/// Why a conversion failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ConversionError {
-    /// The picture cannot be read.
-    Picture(image::DecodeError),
-    /// The watermark's picture cannot be read (only PNG and JPEG may be watermarks).
-    WatermarkPicture(image::DecodeError),
-    /// No font has these characters of the watermark's text.
-    MissingCharacters(Vec<char>),
-    /// A fault of ours.
-    Internal(String),
-}
-
 /// Decode, orient, colour, watermark (picture first, text over it), encode.
 ///
 /// # Errors
 /// See [`ConversionError`].
-pub fn run(_job: &Job<'_>) -> Result<Conversion, ConversionError> {
-    todo!()
+pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
+    let mut timing = Timing::default();
+    let mut image = timed(&mut timing.decode, || decode(job))?;
+    timed(&mut timing.watermark, || draw_picture(&mut image, job))?;
+    timed(&mut timing.watermark, || draw_text(&mut image, job.params))?;
+    let webp = timed(&mut timing.encode, || encode(&image, job.params))?;
+    Ok(Conversion {
+        webp,
+        width: image.width,
+        height: image.height,
+        timing,
+    })
+}
+
+/// Most pixels of a watermark's picture: 4096 by 4096. It is drawn scaled down to the image, and its memory should not
+/// outweigh the image's own.
+const MAX_WATERMARK_PIXELS: u64 = 1 << 24;
+
+fn timed<T>(spent: &mut Duration, stage: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = stage();
+    *spent += start.elapsed();
+    result
+}
+
+fn decode(job: &Job<'_>) -> Result<Image, ConversionError> {
+    image::decode(job.bytes, job.format, job.limits).map_err(ConversionError::Picture)
+}
+
+fn draw_picture(image: &mut Image, job: &Job<'_>) -> Result<(), ConversionError> {
+    let Some(bytes) = job.watermark_picture else {
+        return Ok(());
+    };
+    let picture = decode_watermark(bytes, job.limits).map_err(ConversionError::WatermarkPicture)?;
+    watermark::draw_picture(image, &picture, job.params.position, job.params.opacity);
+    Ok(())
+}
+
+fn decode_watermark(bytes: &[u8], limits: &Limits) -> Result<Image, DecodeError> {
+    let limits = Limits {
+        max_pixels: limits.max_pixels.min(MAX_WATERMARK_PIXELS),
+        ..*limits
+    };
+    match Format::sniff(bytes) {
+        Some(format @ (Format::Png | Format::Jpeg)) => image::decode(bytes, format, &limits),
+        Some(other) => Err(DecodeError::Invalid(format!(
+            "it looks like {other}, and only PNG and JPEG are accepted"
+        ))),
+        None => Err(DecodeError::Invalid(
+            "it is neither PNG nor JPEG".to_owned(),
+        )),
+    }
+}
+
+fn draw_text(image: &mut Image, params: &Params) -> Result<(), ConversionError> {
+    let Some(text) = &params.text else {
+        return Ok(());
+    };
+    watermark::draw_text(image, text, params.position, params.opacity).map_err(
+        |watermark::TextError::MissingCharacters(missing)| {
+            ConversionError::MissingCharacters(missing)
+        },
+    )
+}
+
+fn encode(image: &Image, params: &Params) -> Result<Vec<u8>, ConversionError> {
+    let layout = match image.layout {
+        Layout::Rgb => webp::Layout::Rgb,
+        Layout::Rgba => webp::Layout::Rgba,
+    };
+    let picture = webp::Picture {
+        width: image.width,
+        height: image.height,
+        layout,
+        pixels: &image.pixels,
+    };
+    webp::encode(
+        &picture,
+        &webp::Options {
+            quality: params.quality,
+        },
+    )
+    .map_err(|error| {
+        ConversionError::Internal(format!("the encoder refused the picture: {error:?}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn png(width: u32, height: u32, color: ::png::ColorType, pixels: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut encoder = ::png::Encoder::new(&mut bytes, width, height);
+        encoder.set_color(color);
+        encoder
+            .write_header()
+            .and_then(|mut writer| writer.write_image_data(pixels))
+            .expect("a valid picture");
+        bytes
+    }
+
+    fn params(pairs: &[(&str, &str)]) -> Params {
+        Params::parse(pairs.iter().copied()).expect("valid parameters")
+    }
+
+    fn job<'a>(
+        bytes: &'a [u8],
+        params: &'a Params,
+        watermark_picture: Option<&'a [u8]>,
+    ) -> Job<'a> {
+        const LIMITS: &Limits = &Limits {
+            max_side: 16383,
+            max_pixels: 1_000_000,
+        };
+        Job {
+            bytes,
+            format: Format::Png,
+            params,
+            watermark_picture,
+            limits: LIMITS,
+        }
+    }
+
+    #[test]
+    fn a_picture_comes_out_as_webp_of_its_size() {
+        let input = png(31, 17, ::png::ColorType::Rgb, &[90; 31 * 17 * 3]);
+        let conversion = run(&job(&input, &params(&[]), None)).expect("a valid picture");
+        assert_eq!(
+            (&conversion.webp[..4], &conversion.webp[8..12]),
+            (&b"RIFF"[..], &b"WEBP"[..])
+        );
+        assert_eq!((conversion.width, conversion.height), (31, 17));
+    }
+
+    #[test]
+    fn the_picture_is_drawn_first_and_the_text_over_it() {
+        let mut image = Image {
+            width: 64,
+            height: 64,
+            layout: Layout::Rgb,
+            pixels: vec![0; 64 * 64 * 3],
+        };
+        let params = params(&[
+            ("watermark", "█"),
+            ("watermark_size", "40"),
+            ("watermark_color", "red"),
+            ("watermark_opacity", "100"),
+            ("watermark_position", "center"),
+        ]);
+        let mark = png(64, 64, ::png::ColorType::Rgb, &[255; 64 * 64 * 3]);
+        let input = png(64, 64, ::png::ColorType::Rgb, &image.pixels);
+        let conversion = run(&job(&input, &params, Some(&mark))).expect("valid pictures");
+
+        draw_picture(&mut image, &job(&input, &params, Some(&mark))).expect("a valid picture");
+        draw_text(&mut image, &params).expect("a full block exists");
+        let centre = (32 * 64 + 32) * 3;
+        assert_eq!(
+            image.pixels[centre..centre + 3],
+            [255, 0, 0],
+            "the text is above"
+        );
+        assert_eq!(
+            image.pixels[..3],
+            [255, 255, 255],
+            "the picture is there too"
+        );
+        assert_eq!(
+            conversion.webp,
+            encode(&image, &params).expect("a valid picture"),
+            "run draws in this order"
+        );
+    }
+
+    #[test]
+    fn each_failure_has_its_case_and_says_what_is_wrong() {
+        let input = png(2, 2, ::png::ColorType::Rgb, &[90; 12]);
+        let nothing = params(&[]);
+
+        let error = run(&job(b"GIF89a", &nothing, None)).expect_err("not a PNG");
+        assert_eq!(
+            error.to_string(),
+            "The data was declared as PNG but looks like GIF."
+        );
+
+        let error =
+            run(&job(&input, &nothing, Some(b"GIF89a"))).expect_err("a GIF is no watermark");
+        assert!(matches!(error, ConversionError::WatermarkPicture(_)));
+        assert_eq!(
+            error.to_string(),
+            "The watermark's picture cannot be used. The picture cannot be read: \
+             it looks like GIF, and only PNG and JPEG are accepted."
+        );
+
+        let error =
+            run(&job(&input, &params(&[("watermark", "a漢")]), None)).expect_err("no font has it");
+        assert_eq!(error, ConversionError::MissingCharacters(vec!['漢']));
+        assert!(error.to_string().contains("漢 (U+6F22)"), "{error}");
+    }
+
+    #[test]
+    fn a_watermark_picture_has_a_limit_of_its_own() {
+        let limits = Limits {
+            max_side: 16383,
+            max_pixels: u64::MAX,
+        };
+        let large = png(
+            4097,
+            4096,
+            ::png::ColorType::Grayscale,
+            &vec![0; 4097 * 4096],
+        );
+        assert_eq!(
+            decode_watermark(&large, &limits),
+            Err(DecodeError::TooManyPixels {
+                width: 4097,
+                height: 4096,
+                max_pixels: MAX_WATERMARK_PIXELS
+            })
+        );
+    }
 }

@@ -1,0 +1,39 @@
+//! Why a conversion failed, in sentences for the caller.
+
+use crate::image::DecodeError;
+use crate::watermark::TextError;
+use std::fmt;
+
+/// Why a conversion failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConversionError {
+    /// The picture cannot be read.
+    Picture(DecodeError),
+    /// The watermark's picture cannot be read (only PNG and JPEG may be watermarks).
+    WatermarkPicture(DecodeError),
+    /// No font has these characters of the watermark's text.
+    MissingCharacters(Vec<char>),
+    /// A fault of ours: for the log, not for the caller.
+    Internal(String),
+}
+
+impl fmt::Display for ConversionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConversionError::Picture(error) => error.fmt(f),
+            ConversionError::WatermarkPicture(error) => {
+                write!(f, "The watermark's picture cannot be used. {error}")
+            }
+            ConversionError::MissingCharacters(missing) => {
+                write!(
+                    f,
+                    "Parameter watermark: {}",
+                    TextError::MissingCharacters(missing.clone())
+                )
+            }
+            ConversionError::Internal(cause) => write!(f, "The conversion failed: {cause}."),
+        }
+    }
+}
+
+impl std::error::Error for ConversionError {}
