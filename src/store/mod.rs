@@ -1,184 +1,327 @@
 //! Accounts, tokens, sessions and usage, in one redb file.
+//!
+//! Reads go straight to the database; every write goes through one writer thread, which commits what has
+//! queued up in one transaction and answers after the commit ([`writer`]). A token is never stored: it is
+//! computed from the server's secret ([`token`], [`secret`]).
+//!
+//! | table | key | value | drawn in |
+//! |---|---|---|---|
+//! | `meta` | name | number | [`database`] |
+//! | `accounts` | account | e-mail, creation, generation, password hash | [`accounts`] |
+//! | `emails` | e-mail | account | [`accounts`] |
+//! | `sessions` | hash of the cookie | account, end | [`sessions`] |
+//! | `session_ends` | end, hash of the cookie | nothing | [`sessions`] |
+//! | `usage` | account, sequence | one conversion | [`usage`] |
+//! | `usage_totals` | account | sums | [`usage`] |
+
+mod accounts;
+mod attempts;
+mod base62;
+mod clock;
+mod database;
+mod email;
+mod error;
+mod folder;
+mod password;
+mod secret;
+mod sessions;
+mod token;
+mod usage;
+mod writer;
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 
-/// Names an account for good; never used again after the account is deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct AccountId(pub u64);
+pub use accounts::{Account, AccountId};
+pub use error::{CreateAccountError, OpenError, SignInError, StoreError, TokenError};
+pub use sessions::Session;
+pub use usage::{UsageEntry, UsagePage, UsageTotals, WatermarkKind};
 
-/// An account.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Account {
-    /// Its name inside.
-    pub id: AccountId,
-    /// Its address, trimmed and lower-cased.
-    pub email: String,
-    /// When it was made.
-    pub created: SystemTime,
-    /// Counts the rotations of its token.
-    pub token_generation: u32,
-    /// Whether it can sign in to the dashboard.
-    pub has_password: bool,
-}
+use attempts::Attempts;
+use database::Database;
+use email::Email;
+use password::{Password, Passwords};
+use secret::Secret;
+use sessions::Cookie;
+use token::Token;
+use writer::{Command, Writer};
 
 /// Where the data lies.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The folder; made if missing, readable by its owner only.
     pub data: PathBuf,
-    /// The server's secret, if not `DIR/secret`.
+    /// The server's secret, if not `DIR/secret`; made if missing while there are no accounts.
     pub secret_file: Option<PathBuf>,
 }
 
-/// The store could not be opened.
-#[derive(Debug)]
-pub enum OpenError {
-    /// Another process has it open.
-    InUse(PathBuf),
-    /// Anything else, as a sentence for the operator.
-    Failed(String),
+/// The open store; share it by reference or `Arc`. Dropping it waits for the writes under way.
+pub struct Store {
+    // Before the database: the writer must end before the file is closed.
+    writer: Writer,
+    database: Arc<Database>,
+    secret: Secret,
+    passwords: Passwords,
+    attempts: Attempts,
 }
 
-/// A read or write failed: disk full, damaged file. For the log, not for callers.
-#[derive(Debug)]
-pub struct StoreError(pub String);
-
-/// An account was not made.
-#[derive(Debug)]
-pub enum CreateAccountError {
-    /// Not an e-mail address; a sentence that says why.
-    Email(String),
-    /// The password is too short (under 8 characters) or too long (over 1024 bytes); a sentence.
-    Password(String),
-    /// There is such an account already.
-    Exists,
-    /// The store failed.
-    Store(StoreError),
-}
-
-/// Sign-in was refused.
-#[derive(Debug)]
-pub enum SignInError {
-    /// No such account or a wrong password: not told apart, in text or in time.
-    Wrong,
-    /// Too many attempts for this account: wait this many seconds.
-    TooMany { retry_after: u64 },
-    /// The store failed.
-    Store(StoreError),
-}
-
-/// A token was refused.
-#[derive(Debug)]
-pub enum TokenError {
-    /// Malformed or mistyped (checksum), forged, rotated away, or of a deleted account.
-    Invalid,
-    /// The store failed.
-    Store(StoreError),
-}
-
-/// A signed-in browser.
-#[derive(Clone, Debug)]
-pub struct Session {
-    /// Whose it is.
-    pub account: Account,
-    /// Must come back with every form.
-    pub csrf: String,
-}
-
-/// What is remembered of one successful conversion.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UsageEntry {
-    /// When it ended.
-    pub time: SystemTime,
-    /// `png`, `jpeg`, `gif`, `bmp`.
-    pub format: String,
-    /// Bytes in.
-    pub input_bytes: u64,
-    /// Bytes out.
-    pub output_bytes: u64,
-    /// Pixels.
-    pub width: u32,
-    /// Pixels.
-    pub height: u32,
-    /// 0 to 100.
-    pub quality: u8,
-    /// `none`, `text`, `image`, `both`.
-    pub watermark: WatermarkKind,
-    /// From the first byte read to the entry being written.
-    pub milliseconds: u32,
-}
-
-/// Which watermarks a conversion drew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WatermarkKind {
-    /// None.
-    None,
-    /// Text only.
-    Text,
-    /// A picture only.
-    Image,
-    /// Both.
-    Both,
-}
-
-impl WatermarkKind {
-    /// `none`, `text`, `image` or `both`.
-    pub fn name(self) -> &'static str {
-        todo!()
-    }
-}
-
-/// Sums over an account's whole history.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct UsageTotals {
-    /// How many.
-    pub conversions: u64,
-    /// Bytes in.
-    pub input_bytes: u64,
-    /// Bytes out.
-    pub output_bytes: u64,
-}
-
-/// A page of history, newest first.
-#[derive(Clone, Debug)]
-pub struct UsagePage {
-    /// The entries with their sequence numbers (1, 2, 3 ... per account).
-    pub entries: Vec<(u64, UsageEntry)>,
-    /// Pass as `before` to go on, if there is more.
-    pub next_before: Option<u64>,
-}
-
-/// The open store; share it by reference or `Arc`.
-pub struct Store {}
-
-#[allow(missing_docs, clippy::missing_errors_doc, unused_variables)]
 impl Store {
-    pub fn open(settings: &Settings) -> Result<Store, OpenError> { todo!() }
-    /// `password: None` makes an account that cannot sign in to the dashboard.
-    pub fn create_account(&self, email: &str, password: Option<&str>) -> Result<Account, CreateAccountError> { todo!() }
-    pub fn account_by_email(&self, email: &str) -> Result<Option<Account>, StoreError> { todo!() }
-    pub fn accounts(&self) -> Result<Vec<Account>, StoreError> { todo!() }
-    /// Its sessions and history go with it. False if there is none.
-    pub fn delete_account(&self, id: AccountId) -> Result<bool, StoreError> { todo!() }
-    /// The text of the account's present token.
-    pub fn token(&self, account: &Account) -> String { todo!() }
-    /// The account as it now is; the old token is refused at once.
-    pub fn rotate_token(&self, id: AccountId) -> Result<Option<Account>, StoreError> { todo!() }
-    /// Constant time; a mistyped token never reaches the database.
-    pub fn authenticate(&self, token: &str) -> Result<Account, TokenError> { todo!() }
-    pub fn sign_in(&self, email: &str, password: &str) -> Result<Account, SignInError> { todo!() }
-    /// Returns the cookie's value.
-    pub fn start_session(&self, id: AccountId) -> Result<String, StoreError> { todo!() }
-    pub fn session(&self, cookie: &str) -> Result<Option<Session>, StoreError> { todo!() }
-    pub fn end_session(&self, cookie: &str) -> Result<(), StoreError> { todo!() }
-    /// Returns once the entry is on disk.
-    pub fn record_usage(&self, id: AccountId, entry: &UsageEntry) -> Result<(), StoreError> { todo!() }
-    pub fn usage(&self, id: AccountId, before: Option<u64>, limit: usize) -> Result<UsagePage, StoreError> { todo!() }
-    pub fn usage_totals(&self, id: AccountId) -> Result<UsageTotals, StoreError> { todo!() }
+    /// Opens the store, making folder, database and secret on first use, and forgets expired sessions.
+    ///
+    /// # Errors
+    /// [`OpenError::InUse`] while another process (or another `Store`) has the database open; otherwise a
+    /// sentence that names the file: it cannot be read or written, was made by a newer towebp, or the secret
+    /// is missing although there are accounts.
+    pub fn open(settings: &Settings) -> Result<Store, OpenError> {
+        folder::create_private(&settings.data).map_err(OpenError::Failed)?;
+        let database = Arc::new(Database::open(&database_path(&settings.data))?);
+        let has_accounts = database.read(accounts::any).map_err(OpenError::from)?;
+        let secret_file = settings
+            .secret_file
+            .clone()
+            .unwrap_or_else(|| settings.data.join("secret"));
+        let secret = Secret::open(&secret_file, has_accounts).map_err(OpenError::Failed)?;
+        let writer = Writer::start(Arc::clone(&database)).map_err(OpenError::Failed)?;
+        writer
+            .write(Command::SweepSessions {
+                now: clock::to_milliseconds(SystemTime::now()),
+            })
+            .map_err(OpenError::from)?;
+        Ok(Store {
+            writer,
+            database,
+            secret,
+            passwords: Passwords::new(),
+            attempts: Attempts::new(),
+        })
+    }
+
+    /// Makes an account. `password: None` makes one that cannot sign in to the dashboard.
+    ///
+    /// # Errors
+    /// The e-mail or the password is not acceptable, the e-mail is taken, or the store failed.
+    pub fn create_account(
+        &self,
+        email: &str,
+        password: Option<&str>,
+    ) -> Result<Account, CreateAccountError> {
+        let email = Email::parse(email).map_err(CreateAccountError::Email)?;
+        let password = password
+            .map(Password::parse)
+            .transpose()
+            .map_err(CreateAccountError::Password)?;
+        if self
+            .database
+            .read(|read| accounts::by_email(read, &email))?
+            .is_some()
+        {
+            return Err(CreateAccountError::Exists);
+        }
+        let password_hash = password
+            .map(|password| self.passwords.hash(&password))
+            .transpose()?;
+        let created = clock::to_milliseconds(SystemTime::now());
+        self.writer
+            .write(Command::CreateAccount {
+                email,
+                password_hash,
+                created,
+            })?
+            .account()
+            .ok_or(CreateAccountError::Exists)
+    }
+
+    /// The account with this e-mail, however it is spaced and capitalised; `None` if there is none, or if it
+    /// is no e-mail address.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn account_by_email(&self, email: &str) -> Result<Option<Account>, StoreError> {
+        let Ok(email) = Email::parse(email) else {
+            return Ok(None);
+        };
+        Ok(self
+            .database
+            .read(|read| accounts::by_email(read, &email))?
+            .map(|record| record.account))
+    }
+
+    /// All accounts, oldest first.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn accounts(&self) -> Result<Vec<Account>, StoreError> {
+        self.database.read(accounts::all)
+    }
+
+    /// Deletes the account; its sessions and history go with it. False if there is none.
+    ///
+    /// # Errors
+    /// The store failed; nothing is deleted then.
+    pub fn delete_account(&self, id: AccountId) -> Result<bool, StoreError> {
+        Ok(self.writer.write(Command::DeleteAccount(id))?.changed())
+    }
+
+    /// The text of the account's present token: 53 characters that need no escaping in a URL.
+    pub fn token(&self, account: &Account) -> String {
+        Token {
+            account: account.id,
+            generation: account.token_generation,
+        }
+        .text(&self.secret)
+    }
+
+    /// Makes a new token; the old one is refused at once. The account as it now is; `None` if there is none.
+    ///
+    /// # Errors
+    /// The store failed; the old token stays good then.
+    pub fn rotate_token(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
+        Ok(self.writer.write(Command::RotateToken(id))?.account())
+    }
+
+    /// Whose token this is. Compares in constant time; a mistyped or forged one never reaches the database.
+    ///
+    /// # Errors
+    /// The token is refused, or the store failed.
+    pub fn authenticate(&self, token: &str) -> Result<Account, TokenError> {
+        let token = Token::parse(token, &self.secret).ok_or(TokenError::Invalid)?;
+        self.database
+            .read(|read| accounts::by_id(read, token.account))?
+            .map(|record| record.account)
+            .filter(|account| account.token_generation == token.generation)
+            .ok_or(TokenError::Invalid)
+    }
+
+    /// Whose e-mail and password these are. After five failures in a row an e-mail has to wait, longer each
+    /// time up to 15 minutes, whether there is such an account or not; even the right password is refused
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// The e-mail or password is wrong, there were too many attempts, or the store failed.
+    pub fn sign_in(&self, email: &str, password: &str) -> Result<Account, SignInError> {
+        let Ok(email) = Email::parse(email) else {
+            self.passwords.verify(password, None)?;
+            return Err(SignInError::Wrong);
+        };
+        self.attempts
+            .begin(&email, Instant::now())
+            .map_err(|wait| SignInError::TooMany {
+                retry_after: wait.seconds,
+            })?;
+        let record = self
+            .database
+            .read(|read| accounts::by_email(read, &email))?;
+        let hash = record
+            .as_ref()
+            .and_then(|record| record.password_hash.as_deref());
+        if !self.passwords.verify(password, hash)? {
+            return Err(SignInError::Wrong);
+        }
+        self.attempts.succeeded(&email);
+        record
+            .map(|record| record.account)
+            .ok_or(SignInError::Wrong)
+    }
+
+    /// Starts a session of 30 days and returns the cookie's value: 43 letters and digits.
+    ///
+    /// # Errors
+    /// There is no such account (any more), or the store failed.
+    pub fn start_session(&self, id: AccountId) -> Result<String, StoreError> {
+        let cookie = Cookie::random()?;
+        let now = clock::to_milliseconds(SystemTime::now());
+        let started = self.writer.write(Command::StartSession {
+            cookie: cookie.hash(),
+            account: id,
+            now,
+        })?;
+        if !started.changed() {
+            return Err(StoreError(format!(
+                "no session started: account {} does not exist",
+                id.0
+            )));
+        }
+        Ok(cookie.into_text())
+    }
+
+    /// The session of this cookie; `None` if it is unknown, ended or expired.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn session(&self, cookie: &str) -> Result<Option<Session>, StoreError> {
+        let Some(cookie) = Cookie::parse(cookie) else {
+            return Ok(None);
+        };
+        let now = clock::to_milliseconds(SystemTime::now());
+        let account = self
+            .database
+            .read(|read| sessions::account(read, &cookie.hash(), now))?;
+        Ok(account.map(|account| Session {
+            account,
+            csrf: cookie.csrf(&self.secret),
+        }))
+    }
+
+    /// Ends the session of this cookie, if there is one.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn end_session(&self, cookie: &str) -> Result<(), StoreError> {
+        let Some(cookie) = Cookie::parse(cookie) else {
+            return Ok(());
+        };
+        self.writer.write(Command::EndSession {
+            cookie: cookie.hash(),
+        })?;
+        Ok(())
+    }
+
+    /// Adds to the account's history. Returns once the entry is on disk.
+    ///
+    /// # Errors
+    /// There is no such account (any more), or the store failed; nothing is recorded then.
+    pub fn record_usage(&self, id: AccountId, entry: &UsageEntry) -> Result<(), StoreError> {
+        let recorded = self.writer.write(Command::RecordUsage {
+            account: id,
+            entry: entry.clone(),
+        })?;
+        if !recorded.changed() {
+            return Err(StoreError(format!(
+                "no usage recorded: account {} does not exist",
+                id.0
+            )));
+        }
+        Ok(())
+    }
+
+    /// At most `limit` entries of the history, newest first, of those older than the sequence number `before`.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn usage(
+        &self,
+        id: AccountId,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<UsagePage, StoreError> {
+        self.database
+            .read(|read| usage::page(read, id, before, limit))
+    }
+
+    /// The sums over the account's whole history; zeros if there is no such account.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn usage_totals(&self, id: AccountId) -> Result<UsageTotals, StoreError> {
+        self.database.read(|read| usage::totals(read, id))
+    }
 }
 
 /// Where the data folder's database lies.
 pub fn database_path(data: &Path) -> PathBuf {
     data.join("towebp.redb")
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,203 @@
+//! Slows down guessing of passwords, by e-mail address.
+//!
+//! Five failures in a row are free; then the address has to wait 1 s, 2 s, 4 s ... up to 15 minutes after each.
+//! Known and unknown addresses are counted alike. It lives in memory: a restart forgives.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::email::Email;
+
+/// Failures before the first wait.
+const FREE: u32 = 5;
+const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
+/// Without a further failure for so long an address starts anew.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+/// Addresses remembered: about 3 MB at their longest.
+const MOST: usize = 10_000;
+
+/// The address has to wait.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// So many seconds, at least 1.
+    pub seconds: u64,
+}
+
+/// The failures of each address.
+pub struct Attempts {
+    failures: Mutex<HashMap<Email, Failures>>,
+}
+
+struct Failures {
+    count: u32,
+    last: Instant,
+}
+
+impl Attempts {
+    /// Nobody has failed yet.
+    pub fn new() -> Attempts {
+        Attempts {
+            failures: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// Begins an attempt, which counts as failed until [`Attempts::succeeded`]: else many at once would all pass
+    /// before the first was counted.
+    ///
+    /// # Errors
+    /// The address has to wait; the attempt is not counted.
+    pub fn begin(&self, email: &Email, now: Instant) -> Result<(), Wait> {
+        let mut all = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(failures) = all.get_mut(email) {
+            let left = failures
+                .wait()
+                .saturating_sub(now.saturating_duration_since(failures.last));
+            if !left.is_zero() {
+                return Err(Wait {
+                    seconds: left.as_secs() + u64::from(left.subsec_nanos() > 0),
+                });
+            }
+            let count = if failures.is_forgotten(now) {
+                0
+            } else {
+                failures.count
+            };
+            *failures = Failures {
+                count: count.saturating_add(1),
+                last: now,
+            };
+            return Ok(());
+        }
+        if all.len() >= MOST {
+            make_room(&mut all, now);
+        }
+        all.insert(
+            email.clone(),
+            Failures {
+                count: 1,
+                last: now,
+            },
+        );
+        Ok(())
+    }
+
+    /// The attempt under way gave the right password: the address starts anew.
+    pub fn succeeded(&self, email: &Email) {
+        self.failures
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(email);
+    }
+}
+
+impl Failures {
+    fn wait(&self) -> Duration {
+        if self.count < FREE {
+            return Duration::ZERO;
+        }
+        let doublings = (self.count - FREE).min(LONGEST_WAIT.as_secs().ilog2() + 1);
+        Duration::from_secs(1 << doublings).min(LONGEST_WAIT)
+    }
+
+    fn is_forgotten(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.last) >= FORGOTTEN_AFTER
+    }
+}
+
+/// Drops what is forgotten, or else the address with the fewest and oldest failures: a flood of made-up addresses
+/// pushes out one another, not the one that is being guessed at.
+fn make_room(all: &mut HashMap<Email, Failures>, now: Instant) {
+    all.retain(|_, failures| !failures.is_forgotten(now));
+    if all.len() < MOST {
+        return;
+    }
+    let least = all
+        .iter()
+        .min_by_key(|(_, failures)| (failures.count, failures.last))
+        .map(|(email, _)| email.clone());
+    if let Some(email) = least {
+        all.remove(&email);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_from_the_fifth_failure_up_to_fifteen_minutes() {
+        let attempts = Attempts::new();
+        let owner = email("owner@example.org");
+        let mut now = Instant::now();
+        for attempt in 1..=5 {
+            assert_eq!(
+                attempts.begin(&owner, now),
+                Ok(()),
+                "attempt {attempt} is free"
+            );
+        }
+        for seconds in [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900] {
+            assert_eq!(attempts.begin(&owner, now), Err(Wait { seconds }));
+            assert_eq!(
+                attempts.begin(&owner, now),
+                Err(Wait { seconds }),
+                "a refused attempt lengthens the wait"
+            );
+            now += Duration::from_secs(seconds);
+            assert_eq!(
+                attempts.begin(&owner, now),
+                Ok(()),
+                "the wait of {seconds} s is over"
+            );
+        }
+    }
+
+    #[test]
+    fn addresses_do_not_wait_for_one_another() {
+        let attempts = Attempts::new();
+        let now = Instant::now();
+        fail_five_times(&attempts, &email("owner@example.org"), now);
+        assert_eq!(attempts.begin(&email("other@example.org"), now), Ok(()));
+    }
+
+    #[test]
+    fn success_and_a_day_start_anew() {
+        let attempts = Attempts::new();
+        let owner = email("owner@example.org");
+        let now = Instant::now();
+        fail_five_times(&attempts, &owner, now);
+        attempts.succeeded(&owner);
+        fail_five_times(&attempts, &owner, now);
+        fail_five_times(&attempts, &owner, now + FORGOTTEN_AFTER);
+    }
+
+    #[test]
+    fn a_flood_of_addresses_stays_bounded_and_does_not_free_the_guessed_one() {
+        let attempts = Attempts::new();
+        let owner = email("owner@example.org");
+        let now = Instant::now();
+        fail_five_times(&attempts, &owner, now);
+        for i in 0..MOST + 50 {
+            attempts
+                .begin(&email(&format!("{i}@example.org")), now)
+                .unwrap();
+        }
+        assert_eq!(attempts.failures.lock().unwrap().len(), MOST);
+        assert_eq!(attempts.begin(&owner, now), Err(Wait { seconds: 1 }));
+    }
+
+    fn fail_five_times(attempts: &Attempts, email: &Email, now: Instant) {
+        for attempt in 1..=5 {
+            assert_eq!(
+                attempts.begin(email, now),
+                Ok(()),
+                "attempt {attempt} is free"
+            );
+        }
+    }
+
+    fn email(text: &str) -> Email {
+        Email::parse(text).unwrap()
+    }
+}

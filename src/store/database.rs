@@ -1,0 +1,271 @@
+//! The database file: opened privately, checked for its format, and opened anew after a failed disk.
+//!
+//! Table `meta`, key a name, value a number (`u64`, least significant byte first):
+//!
+//! | key | value |
+//! |---|---|
+//! | `format` | 1: the layout of all tables as drawn in their modules |
+//! | `last_account` | the last account number given; absent before the first |
+
+use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
+
+use redb::{DatabaseError, ReadTransaction, ReadableDatabase, TableDefinition, WriteTransaction};
+
+use super::error::{OpenError, StoreError};
+use super::{accounts, folder, sessions, usage};
+
+/// Numbers about the whole store.
+pub const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
+
+const FORMAT: u64 = 1;
+
+/// Pages kept in memory: accounts and the newest history fit; redb's own default is 1 GiB.
+const CACHE_BYTES: usize = 32 << 20;
+
+/// The open database.
+///
+/// After one failed read or write (a full disk, say) redb refuses everything until it is opened anew. So that
+/// happens here, at the failure and again before each use until it succeeds: the server recovers when the disk does.
+pub struct Database {
+    slot: RwLock<Slot>,
+    opener: Box<Opener>,
+}
+
+type Opener = dyn Fn() -> Result<redb::Database, DatabaseError> + Send + Sync;
+
+struct Slot {
+    /// `None` if it could not be opened anew.
+    redb: Option<redb::Database>,
+    /// Counts the openings, so that of several failures at once the first alone opens it anew.
+    opened: u64,
+}
+
+impl Database {
+    /// Opens the file, making it and its tables if missing.
+    ///
+    /// # Errors
+    /// Another process has it open, or a sentence that names the file.
+    pub fn open(path: &Path) -> Result<Database, OpenError> {
+        let file = PathBuf::from(path);
+        let opener = move || open_redb(&file);
+        let database = Database::open_by(Box::new(opener)).map_err(|error| match error {
+            DatabaseError::DatabaseAlreadyOpen => OpenError::InUse(path.to_owned()),
+            error => OpenError::Failed(format!(
+                "the database {} cannot be opened: {error}",
+                path.display()
+            )),
+        })?;
+        database.ensure_format().map_err(|reason| {
+            OpenError::Failed(format!(
+                "the database {} cannot be used: {reason}",
+                path.display()
+            ))
+        })?;
+        // The file's name must be on disk before anything in it is promised.
+        folder::sync(folder::of(path)).map_err(|error| {
+            OpenError::Failed(format!("{} cannot be synced: {error}", path.display()))
+        })?;
+        Ok(database)
+    }
+
+    /// Opens what `opener` gives, now and after failures. Its format is not looked at.
+    ///
+    /// # Errors
+    /// Those of `opener`.
+    pub fn open_by(opener: Box<Opener>) -> Result<Database, DatabaseError> {
+        let redb = opener()?;
+        Ok(Database {
+            slot: RwLock::new(Slot {
+                redb: Some(redb),
+                opened: 1,
+            }),
+            opener,
+        })
+    }
+
+    /// Makes the tables of a new database; refuses one of another format.
+    ///
+    /// # Errors
+    /// Why it cannot be used, as the end of a sentence.
+    pub fn ensure_format(&self) -> Result<(), String> {
+        match self.read(format).map_err(|error| error.0)? {
+            Some(FORMAT) => Ok(()),
+            Some(newer) if newer > FORMAT => Err(format!(
+                "it was written by a newer towebp (format {newer}; this one knows formats up to {FORMAT})"
+            )),
+            Some(older) => Err(format!(
+                "its format is {older}; this towebp knows format {FORMAT}"
+            )),
+            None => self.write(create_tables).map_err(|error| error.0),
+        }
+    }
+
+    /// Reads in one transaction: `work` sees one state of the whole store.
+    ///
+    /// # Errors
+    /// The file cannot be read or is damaged.
+    pub fn read<T>(
+        &self,
+        work: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
+    ) -> Result<T, StoreError> {
+        self.attempt(|redb| work(&redb.begin_read()?))
+    }
+
+    /// Writes in one transaction, on disk when this returns. One caller at a time: others wait.
+    ///
+    /// # Errors
+    /// `work` failed, or the file cannot be written; nothing of it is kept then.
+    pub fn write<T>(
+        &self,
+        work: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error>,
+    ) -> Result<T, StoreError> {
+        self.attempt(|redb| {
+            let mut transaction = redb.begin_write()?;
+            // Opening after a kill takes half a millisecond instead of a walk through the whole file.
+            transaction.set_quick_repair(true);
+            let answer = work(&transaction)?;
+            transaction.commit()?;
+            Ok(answer)
+        })
+    }
+
+    fn attempt<T>(
+        &self,
+        work: impl FnOnce(&redb::Database) -> Result<T, redb::Error>,
+    ) -> Result<T, StoreError> {
+        self.reopen_if_closed()?;
+        let slot = self.slot.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(redb) = &slot.redb else {
+            return Err(StoreError("the database is closed after a failure".into()));
+        };
+        let error = match work(redb) {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        let opened = slot.opened;
+        drop(slot);
+        if is_final(&error) {
+            self.reopen(opened);
+        }
+        Err(StoreError(format!("the database failed: {error}")))
+    }
+
+    fn reopen_if_closed(&self) -> Result<(), StoreError> {
+        let mut opened = None;
+        {
+            let slot = self.slot.read().unwrap_or_else(PoisonError::into_inner);
+            if slot.redb.is_none() {
+                opened = Some(slot.opened);
+            }
+        }
+        match opened.and_then(|opened| self.reopen(opened)) {
+            None => Ok(()),
+            Some(error) => Err(StoreError(format!(
+                "the database cannot be opened anew: {error}"
+            ))),
+        }
+    }
+
+    /// Opens it anew unless somebody has since `opened`; the error if that fails.
+    fn reopen(&self, opened: u64) -> Option<DatabaseError> {
+        let mut slot = self.slot.write().unwrap_or_else(PoisonError::into_inner);
+        if slot.opened != opened {
+            return None;
+        }
+        // The lock on the file must go before the next opening.
+        slot.redb = None;
+        match (self.opener)() {
+            Ok(redb) => {
+                slot.redb = Some(redb);
+                slot.opened += 1;
+                log::warn!("the database was opened anew after a failure");
+                None
+            }
+            Err(error) => Some(error),
+        }
+    }
+}
+
+fn open_redb(path: &Path) -> Result<redb::Database, DatabaseError> {
+    let file = folder::open_private(path)?;
+    redb::Database::builder()
+        .set_cache_size(CACHE_BYTES)
+        .create_file(file)
+}
+
+/// Whether redb refuses all further work after this error.
+fn is_final(error: &redb::Error) -> bool {
+    matches!(
+        error,
+        redb::Error::Io(_)
+            | redb::Error::PreviousIo
+            | redb::Error::LockPoisoned(_)
+            | redb::Error::DatabaseClosed
+    )
+}
+
+fn format(read: &ReadTransaction) -> Result<Option<u64>, redb::Error> {
+    match read.open_table(META) {
+        Ok(meta) => Ok(meta.get("format")?.map(|value| value.value())),
+        Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn create_tables(write: &WriteTransaction) -> Result<(), redb::Error> {
+    write.open_table(META)?.insert("format", FORMAT)?;
+    accounts::Tables::open(write)?;
+    sessions::Tables::open(write)?;
+    usage::Tables::open(write)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tests::Folder;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn refuses_the_format_of_a_newer_towebp() {
+        let folder = Folder::new();
+        let path = folder.path().join("towebp.redb");
+        let database = Database::open(&path).unwrap();
+        database
+            .write(|write| Ok(write.open_table(META)?.insert("format", 2).map(|_| ())?))
+            .unwrap();
+        drop(database);
+        let Err(OpenError::Failed(sentence)) = Database::open(&path) else {
+            panic!("format 2 was accepted")
+        };
+        assert!(sentence.contains("newer towebp (format 2"), "{sentence}");
+    }
+
+    #[test]
+    fn is_readable_by_its_owner_only() {
+        let folder = Folder::new();
+        let path = folder.path().join("towebp.redb");
+        let _database = Database::open(&path).unwrap();
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+    }
+
+    #[test]
+    fn refuses_a_file_that_is_no_database() {
+        let folder = Folder::new();
+        let path = folder.path().join("towebp.redb");
+        std::fs::write(&path, "not a database at all").unwrap();
+        let Err(OpenError::Failed(sentence)) = Database::open(&path) else {
+            panic!("it was opened")
+        };
+        assert!(sentence.contains("towebp.redb"), "{sentence}");
+        assert_eq!(
+            std::fs::read(&path).unwrap(),
+            b"not a database at all",
+            "the file was changed"
+        );
+    }
+}

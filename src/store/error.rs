@@ -1,0 +1,133 @@
+//! What can go wrong, by what the caller was doing.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// The store could not be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// Another process has it open.
+    InUse(PathBuf),
+    /// Anything else, as a sentence for the operator.
+    Failed(String),
+}
+
+/// A read or write failed: disk full, damaged file. For the log, not for callers.
+#[derive(Clone, Debug)]
+pub struct StoreError(pub String);
+
+/// An account was not made.
+#[derive(Debug)]
+pub enum CreateAccountError {
+    /// Not an e-mail address; a sentence that says why.
+    Email(String),
+    /// The password is too short (under 8 characters) or too long (over 1024 bytes); a sentence.
+    Password(String),
+    /// There is such an account already.
+    Exists,
+    /// The store failed.
+    Store(StoreError),
+}
+
+/// Sign-in was refused.
+#[derive(Debug)]
+pub enum SignInError {
+    /// No such account or a wrong password: not told apart, in text or in time.
+    Wrong,
+    /// Too many attempts for this account: wait this many seconds.
+    TooMany {
+        /// Seconds, at least 1.
+        retry_after: u64,
+    },
+    /// The store failed.
+    Store(StoreError),
+}
+
+/// A token was refused.
+#[derive(Debug)]
+pub enum TokenError {
+    /// Malformed or mistyped (checksum), forged, rotated away, or of a deleted account.
+    Invalid,
+    /// The store failed.
+    Store(StoreError),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::InUse(path) => write!(f, "{} is in use by another process", path.display()),
+            OpenError::Failed(sentence) => f.write_str(sentence),
+        }
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for CreateAccountError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CreateAccountError::Email(sentence) | CreateAccountError::Password(sentence) => {
+                f.write_str(sentence)
+            }
+            CreateAccountError::Exists => {
+                f.write_str("there is an account with this e-mail address already")
+            }
+            CreateAccountError::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for SignInError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SignInError::Wrong => f.write_str("the e-mail address or the password is wrong"),
+            SignInError::TooMany { retry_after } => {
+                write!(f, "too many attempts: try again in {retry_after} seconds")
+            }
+            SignInError::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for TokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TokenError::Invalid => f.write_str("the token is not valid"),
+            TokenError::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+impl std::error::Error for StoreError {}
+impl std::error::Error for CreateAccountError {}
+impl std::error::Error for SignInError {}
+impl std::error::Error for TokenError {}
+
+impl From<StoreError> for OpenError {
+    fn from(error: StoreError) -> Self {
+        OpenError::Failed(error.0)
+    }
+}
+
+impl From<StoreError> for CreateAccountError {
+    fn from(error: StoreError) -> Self {
+        CreateAccountError::Store(error)
+    }
+}
+
+impl From<StoreError> for SignInError {
+    fn from(error: StoreError) -> Self {
+        SignInError::Store(error)
+    }
+}
+
+impl From<StoreError> for TokenError {
+    fn from(error: StoreError) -> Self {
+        TokenError::Store(error)
+    }
+}

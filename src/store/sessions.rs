@@ -1,0 +1,217 @@
+//! Tables `sessions` and `session_ends`, and the cookie.
+//!
+//! ```text
+//! sessions      key    0   32  SHA-256 of the cookie's value
+//!               value  0    8  account, u64
+//!                      8    8  end, u64, milliseconds since the epoch
+//!
+//! session_ends  key    0    8  end, u64
+//!                      8   32  SHA-256 of the cookie's value
+//!               value          nothing
+//! ```
+//!
+//! Numbers have their least significant byte first. The second table orders the sessions by their end, so that
+//! expired ones are found without reading all.
+//!
+//! The cookie's value is 256 random bits as 43 base-62 digits. Only its hash is stored: the database gives no way
+//! into a session.
+
+use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::accounts::{self, Account, AccountId};
+use super::base62;
+use super::error::StoreError;
+use super::secret::{Secret, random_bytes};
+
+const SESSIONS: TableDefinition<&[u8; 32], (u64, u64)> = TableDefinition::new("sessions");
+const SESSION_ENDS: TableDefinition<(u64, &[u8; 32]), ()> = TableDefinition::new("session_ends");
+
+/// How long a session lasts, in milliseconds: 30 days.
+const LIFETIME: u64 = 30 * 24 * 60 * 60 * 1000;
+
+/// Expired sessions removed at a time: no sign-in waits long for a big sweep.
+const SWEPT_AT_ONCE: usize = 1000;
+
+/// A signed-in browser.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// Whose it is.
+    pub account: Account,
+    /// Must come back with every form.
+    pub csrf: String,
+}
+
+impl Session {
+    /// Whether a form brought back the right `csrf`, in constant time.
+    pub fn csrf_matches(&self, given: &str) -> bool {
+        self.csrf.as_bytes().ct_eq(given.as_bytes()).into()
+    }
+}
+
+/// The value of a session's cookie.
+pub struct Cookie(String);
+
+impl Cookie {
+    /// A new one.
+    ///
+    /// # Errors
+    /// The system gives no random bytes.
+    pub fn random() -> Result<Cookie, StoreError> {
+        let bytes = random_bytes().map_err(|error| StoreError(error.to_string()))?;
+        Ok(Cookie(base62::encode_256(&bytes)))
+    }
+
+    /// One that a browser sent; `None` if it cannot be ours.
+    pub fn parse(text: &str) -> Option<Cookie> {
+        base62::decode_256(text).map(|_| Cookie(text.to_owned()))
+    }
+
+    /// SHA-256 of its text: under this name the session is stored.
+    pub fn hash(&self) -> [u8; 32] {
+        Sha256::digest(&self.0).into()
+    }
+
+    /// What forms of this session carry: it cannot be computed from the database, nor by another site.
+    pub fn csrf(&self, secret: &Secret) -> String {
+        base62::encode_256(&secret.mac("towebp csrf", &[self.0.as_bytes()]))
+    }
+
+    /// Its text.
+    pub fn into_text(self) -> String {
+        self.0
+    }
+}
+
+/// Whose the session is; `None` if it is unknown, expired, or its account is deleted.
+///
+/// # Errors
+/// Those of redb.
+pub fn account(
+    read: &ReadTransaction,
+    cookie: &[u8; 32],
+    now: u64,
+) -> Result<Option<Account>, redb::Error> {
+    let sessions = read.open_table(SESSIONS)?;
+    match sessions.get(cookie)?.map(|value| value.value()) {
+        Some((id, end)) if end > now => {
+            Ok(accounts::by_id(read, AccountId(id))?.map(|record| record.account))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The tables, open to write.
+pub struct Tables<'t> {
+    sessions: Table<'t, &'static [u8; 32], (u64, u64)>,
+    ends: Table<'t, (u64, &'static [u8; 32]), ()>,
+}
+
+impl<'t> Tables<'t> {
+    /// Opens them, making them if missing.
+    ///
+    /// # Errors
+    /// Those of redb.
+    pub fn open(write: &'t WriteTransaction) -> Result<Tables<'t>, redb::Error> {
+        Ok(Tables {
+            sessions: write.open_table(SESSIONS)?,
+            ends: write.open_table(SESSION_ENDS)?,
+        })
+    }
+
+    /// Starts a session of 30 days.
+    ///
+    /// # Errors
+    /// Those of redb.
+    pub fn start(
+        &mut self,
+        cookie: &[u8; 32],
+        account: AccountId,
+        now: u64,
+    ) -> Result<(), redb::Error> {
+        let end = now.saturating_add(LIFETIME);
+        self.sessions.insert(cookie, (account.0, end))?;
+        self.ends.insert((end, cookie), ())?;
+        Ok(())
+    }
+
+    /// Ends a session; false if there is none.
+    ///
+    /// # Errors
+    /// Those of redb.
+    pub fn end(&mut self, cookie: &[u8; 32]) -> Result<bool, redb::Error> {
+        let Some((_, end)) = self.sessions.remove(cookie)?.map(|value| value.value()) else {
+            return Ok(false);
+        };
+        self.ends.remove((end, cookie))?;
+        Ok(true)
+    }
+
+    /// Ends all sessions of an account. Reads all sessions: deleting an account is rare.
+    ///
+    /// # Errors
+    /// Those of redb.
+    pub fn end_all_of(&mut self, account: AccountId) -> Result<(), redb::Error> {
+        let mut cookies = Vec::new();
+        for row in self.sessions.iter()? {
+            let (cookie, value) = row?;
+            if value.value().0 == account.0 {
+                cookies.push(*cookie.value());
+            }
+        }
+        for cookie in cookies {
+            self.end(&cookie)?;
+        }
+        Ok(())
+    }
+
+    /// Removes expired sessions, up to a thousand; whether there were any.
+    ///
+    /// # Errors
+    /// Those of redb.
+    pub fn sweep(&mut self, now: u64) -> Result<bool, redb::Error> {
+        let mut expired = Vec::new();
+        for row in self.ends.iter()?.take(SWEPT_AT_ONCE) {
+            let (key, _) = row?;
+            let (end, cookie) = key.value();
+            if end > now {
+                break;
+            }
+            expired.push(*cookie);
+        }
+        for cookie in &expired {
+            self.end(cookie)?;
+        }
+        Ok(!expired.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_layout_is_as_drawn() {
+        let cookie = [9; 32];
+        let end = 258_u64;
+        assert_eq!(
+            <(u64, &[u8; 32]) as redb::Value>::as_bytes(&(end, &cookie)),
+            [&[2, 1, 0, 0, 0, 0, 0, 0][..], &cookie].concat()
+        );
+        assert_eq!(
+            <(u64, u64) as redb::Value>::as_bytes(&(7, end)),
+            [7, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0]
+        );
+    }
+
+    #[test]
+    fn cookies_are_told_from_anything_else() {
+        let cookie = Cookie::random().unwrap().into_text();
+        assert_eq!(cookie.len(), 43);
+        assert!(Cookie::parse(&cookie).is_some());
+        assert!(Cookie::parse(&cookie[1..]).is_none());
+        assert!(Cookie::parse("").is_none());
+        assert_ne!(cookie, Cookie::random().unwrap().into_text());
+    }
+}

@@ -1,0 +1,493 @@
+//! What users of the store rely on, through its public face.
+
+use super::*;
+use std::fs;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// A folder of its own, removed when dropped.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Folder {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!(
+            "towebp-test-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        Settings {
+            data: self.0.join("data"),
+            secret_file: None,
+        }
+    }
+
+    pub(crate) fn store(&self) -> Store {
+        Store::open(&self.settings()).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_token_names_its_account_until_it_is_rotated() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let account = store.create_account("Owner@Example.org ", None).unwrap();
+    assert_eq!(account.email, "owner@example.org");
+    let old = store.token(&account);
+    assert_eq!(store.authenticate(&old).unwrap(), account);
+
+    let rotated = store.rotate_token(account.id).unwrap().unwrap();
+    assert_eq!(rotated.token_generation, 1);
+    assert!(
+        matches!(store.authenticate(&old), Err(TokenError::Invalid)),
+        "the old token is still accepted"
+    );
+    assert_eq!(store.authenticate(&store.token(&rotated)).unwrap(), rotated);
+}
+
+#[test]
+fn a_second_opening_is_refused_while_the_first_lasts() {
+    let folder = Folder::new();
+    let store = folder.store();
+    match Store::open(&folder.settings()) {
+        Err(OpenError::InUse(path)) => assert_eq!(path, database_path(&folder.settings().data)),
+        Err(other) => panic!("refused, but by {other:?}"),
+        Ok(_) => panic!("it was opened twice"),
+    }
+    drop(store);
+    folder.store();
+}
+
+#[test]
+fn a_missing_secret_is_not_replaced_once_there_are_accounts() {
+    let folder = Folder::new();
+    let store = folder.store();
+    fs::remove_file(folder.settings().data.join("secret")).unwrap();
+    drop(store);
+    drop(folder.store());
+    folder
+        .store()
+        .create_account("owner@example.org", None)
+        .unwrap();
+    fs::remove_file(folder.settings().data.join("secret")).unwrap();
+    let Err(OpenError::Failed(sentence)) = Store::open(&folder.settings()) else {
+        panic!("it was opened")
+    };
+    assert!(
+        sentence.contains("secret") && sentence.contains("is missing"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn a_stolen_database_yields_no_working_token() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let account = store.create_account("owner@example.org", None).unwrap();
+    let token = store.token(&account);
+    drop(store);
+
+    let thief = Settings {
+        data: folder.path().join("stolen"),
+        secret_file: None,
+    };
+    fs::create_dir(&thief.data).unwrap();
+    fs::copy(
+        database_path(&folder.settings().data),
+        database_path(&thief.data),
+    )
+    .unwrap();
+    fs::write(thief.data.join("secret"), "5".repeat(64)).unwrap();
+    let stolen = Store::open(&thief).unwrap();
+    let forged = stolen.token(
+        &stolen
+            .account_by_email("owner@example.org")
+            .unwrap()
+            .unwrap(),
+    );
+    assert!(
+        stolen.authenticate(&forged).is_ok(),
+        "the thief's own copy accepts its token"
+    );
+    drop(stolen);
+
+    let store = folder.store();
+    assert!(
+        matches!(store.authenticate(&forged), Err(TokenError::Invalid)),
+        "the forged token works"
+    );
+    assert_eq!(store.authenticate(&token).unwrap(), account);
+}
+
+#[test]
+fn an_account_made_after_a_backup_was_put_back_does_not_open_to_older_tokens() {
+    let folder = Folder::new();
+    let store = folder.store();
+    drop(store);
+    let path = database_path(&folder.settings().data);
+    let backup = fs::read(&path).unwrap();
+    let store = folder.store();
+    let old = store.token(&store.create_account("before@example.org", None).unwrap());
+    drop(store);
+    fs::write(&path, backup).unwrap();
+    std::thread::sleep(Duration::from_millis(2));
+    let store = folder.store();
+    store.create_account("after@example.org", None).unwrap();
+    assert!(matches!(store.authenticate(&old), Err(TokenError::Invalid)));
+}
+
+#[test]
+fn concurrent_conversions_are_all_counted_and_survive() {
+    const THREADS: u64 = 8;
+    const EACH: u64 = 40;
+    let folder = Folder::new();
+    let store = folder.store();
+    let id = store.create_account("owner@example.org", None).unwrap().id;
+    let other = store.create_account("other@example.org", None).unwrap().id;
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let store = &store;
+            scope.spawn(move || {
+                for i in 0..EACH {
+                    store.record_usage(id, &entry(thread * EACH + i)).unwrap();
+                }
+            });
+        }
+        store.record_usage(other, &entry(5)).unwrap();
+    });
+    drop(store);
+
+    let store = folder.store();
+    let count = THREADS * EACH;
+    let expected = UsageTotals {
+        conversions: count,
+        input_bytes: (0..count).map(|i| 1000 + i).sum(),
+        output_bytes: (0..count).sum(),
+    };
+    assert_eq!(store.usage_totals(id).unwrap(), expected);
+    assert_eq!(store.usage_totals(other).unwrap().conversions, 1);
+    let page = store.usage(id, None, 1000).unwrap();
+    let sequences: Vec<u64> = page.entries.iter().map(|(sequence, _)| *sequence).collect();
+    assert_eq!(
+        sequences,
+        (1..=count).rev().collect::<Vec<_>>(),
+        "the sequence has gaps or doubles"
+    );
+    assert_eq!(page.next_before, None);
+}
+
+#[test]
+fn pages_go_back_from_the_newest() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let id = store.create_account("owner@example.org", None).unwrap().id;
+    for i in 1..=5 {
+        store.record_usage(id, &entry(i)).unwrap();
+    }
+    let first = store.usage(id, None, 2).unwrap();
+    assert_eq!(first.entries, [(5, entry(5)), (4, entry(4))]);
+    assert_eq!(first.next_before, Some(4));
+    let second = store.usage(id, first.next_before, 2).unwrap();
+    assert_eq!(second.entries, [(3, entry(3)), (2, entry(2))]);
+    let third = store.usage(id, second.next_before, 2).unwrap();
+    assert_eq!(third.entries, [(1, entry(1))]);
+    assert_eq!(third.next_before, None);
+    assert_eq!(
+        store.usage(id, Some(4), 3).unwrap().next_before,
+        None,
+        "the page ended with the first entry"
+    );
+    assert!(store.usage(id, Some(0), 2).unwrap().entries.is_empty());
+    assert!(
+        store
+            .usage(AccountId(id.0 + 1), None, 2)
+            .unwrap()
+            .entries
+            .is_empty(),
+        "another's history is shown"
+    );
+}
+
+#[test]
+fn deleting_an_account_takes_its_sessions_history_and_token_and_nobody_elses() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let owner = store.create_account("owner@example.org", None).unwrap();
+    let other = store.create_account("other@example.org", None).unwrap();
+    let cookies = [owner.id, other.id].map(|id| store.start_session(id).unwrap());
+    for id in [owner.id, other.id] {
+        store.record_usage(id, &entry(1)).unwrap();
+    }
+    assert!(store.delete_account(owner.id).unwrap());
+    assert!(
+        !store.delete_account(owner.id).unwrap(),
+        "it was deleted twice"
+    );
+
+    assert_eq!(store.accounts().unwrap(), std::slice::from_ref(&other));
+    assert!(
+        store.session(&cookies[0]).unwrap().is_none(),
+        "the session lives on"
+    );
+    assert!(matches!(
+        store.authenticate(&store.token(&owner)),
+        Err(TokenError::Invalid)
+    ));
+    assert_eq!(
+        store.usage_totals(owner.id).unwrap(),
+        UsageTotals::default()
+    );
+    assert!(store.usage(owner.id, None, 10).unwrap().entries.is_empty());
+    assert!(
+        store.record_usage(owner.id, &entry(2)).is_err(),
+        "a deleted account has a history again"
+    );
+    assert!(store.start_session(owner.id).is_err());
+    assert!(store.rotate_token(owner.id).unwrap().is_none());
+
+    assert!(store.session(&cookies[1]).unwrap().is_some());
+    assert_eq!(store.usage_totals(other.id).unwrap().conversions, 1);
+
+    let again = store.create_account("owner@example.org", None).unwrap();
+    assert!(again.id > other.id, "the number was given again");
+    assert!(matches!(
+        store.authenticate(&store.token(&owner)),
+        Err(TokenError::Invalid)
+    ));
+}
+
+#[test]
+fn a_session_lasts_until_it_is_ended() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let account = store.create_account("owner@example.org", None).unwrap();
+    let cookie = store.start_session(account.id).unwrap();
+    let another = store.start_session(account.id).unwrap();
+    let session = store.session(&cookie).unwrap().unwrap();
+    assert_eq!(session.account, account);
+    assert!(session.csrf_matches(&session.csrf.clone()));
+    assert!(!session.csrf_matches(""));
+    assert!(
+        !session.csrf_matches(&store.session(&another).unwrap().unwrap().csrf),
+        "csrf serves another session"
+    );
+    drop(store);
+
+    let store = folder.store();
+    assert_eq!(
+        store.session(&cookie).unwrap().unwrap().csrf,
+        session.csrf,
+        "a restart changed csrf"
+    );
+    store.end_session(&cookie).unwrap();
+    assert!(store.session(&cookie).unwrap().is_none());
+    assert!(
+        store.session(&another).unwrap().is_some(),
+        "the other browser was signed out too"
+    );
+    assert!(store.session("").unwrap().is_none());
+    let stored = fs::read(database_path(&folder.settings().data)).unwrap();
+    assert!(
+        !stored.windows(43).any(|bytes| bytes == another.as_bytes()),
+        "the cookie lies in the database"
+    );
+}
+
+#[test]
+fn sessions_expire_after_thirty_days_and_are_swept() {
+    const DAY: u64 = 24 * 60 * 60 * 1000;
+    let folder = Folder::new();
+    let store = folder.store();
+    let account = store.create_account("owner@example.org", None).unwrap();
+    let now = clock::to_milliseconds(SystemTime::now());
+    let [old, fresh] = [31, 29].map(|days| {
+        let cookie = Cookie::random().unwrap();
+        let started = now - days * DAY;
+        let command = Command::StartSession {
+            cookie: cookie.hash(),
+            account: account.id,
+            now: started,
+        };
+        assert!(store.writer.write(command).unwrap().changed());
+        cookie.into_text()
+    });
+    assert!(store.session(&old).unwrap().is_none(), "31 days old");
+    assert!(store.session(&fresh).unwrap().is_some(), "29 days old");
+    drop(store);
+    let store = folder.store();
+    assert!(store.session(&fresh).unwrap().is_some());
+    let swept_before = store
+        .writer
+        .write(Command::EndSession {
+            cookie: Cookie::parse(&old).unwrap().hash(),
+        })
+        .unwrap();
+    assert!(
+        !swept_before.changed(),
+        "the expired session was still stored"
+    );
+}
+
+#[test]
+fn sign_in_tells_right_from_wrong_and_nothing_else() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let account = store
+        .create_account("owner@example.org", Some("correct horse"))
+        .unwrap();
+    assert!(account.has_password);
+    store.create_account("machine@example.org", None).unwrap();
+    assert_eq!(
+        store
+            .sign_in(" OWNER@example.org", "correct horse")
+            .unwrap(),
+        account
+    );
+    for (email, password) in [
+        ("owner@example.org", "wrong horse"),
+        ("owner@example.org", ""),
+        ("nobody@example.org", "correct horse"),
+        ("machine@example.org", ""),
+        ("not an address", "correct horse"),
+    ] {
+        let refused = store.sign_in(email, password);
+        assert!(
+            matches!(refused, Err(SignInError::Wrong)),
+            "{email} with {password:?}: {refused:?}"
+        );
+    }
+}
+
+#[test]
+fn the_sixth_guess_waits_even_with_the_right_password() {
+    let folder = Folder::new();
+    let store = folder.store();
+    store
+        .create_account("owner@example.org", Some("correct horse"))
+        .unwrap();
+    for email in ["owner@example.org", "nobody@example.org"] {
+        for _ in 0..5 {
+            assert!(matches!(
+                store.sign_in(email, "wrong horse"),
+                Err(SignInError::Wrong)
+            ));
+        }
+        let refused = store.sign_in(email, "correct horse");
+        assert!(
+            matches!(refused, Err(SignInError::TooMany { retry_after: 1 })),
+            "{email}: {refused:?}"
+        );
+    }
+    std::thread::sleep(Duration::from_millis(1100));
+    assert!(store.sign_in("owner@example.org", "correct horse").is_ok());
+    assert!(
+        matches!(
+            store.sign_in("owner@example.org", "wrong horse"),
+            Err(SignInError::Wrong)
+        ),
+        "not reset"
+    );
+}
+
+#[test]
+fn an_account_is_made_once() {
+    let folder = Folder::new();
+    let store = folder.store();
+    store.create_account("owner@example.org", None).unwrap();
+    assert!(matches!(
+        store.create_account("OWNER@example.org", None),
+        Err(CreateAccountError::Exists)
+    ));
+    assert!(matches!(
+        store.create_account("owner", None),
+        Err(CreateAccountError::Email(_))
+    ));
+    assert!(matches!(
+        store.create_account("a@example.org", Some("short")),
+        Err(CreateAccountError::Password(_))
+    ));
+    assert_eq!(store.accounts().unwrap().len(), 1);
+}
+
+#[test]
+fn a_reopened_store_has_all() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let owner = store
+        .create_account("owner@example.org", Some("correct horse"))
+        .unwrap();
+    let rotated = store.rotate_token(owner.id).unwrap().unwrap();
+    let token = store.token(&rotated);
+    let cookie = store.start_session(owner.id).unwrap();
+    store.record_usage(owner.id, &entry(1)).unwrap();
+    drop(store);
+
+    let store = folder.store();
+    assert_eq!(store.accounts().unwrap(), std::slice::from_ref(&rotated));
+    assert_eq!(store.authenticate(&token).unwrap(), rotated);
+    assert_eq!(store.session(&cookie).unwrap().unwrap().account, rotated);
+    assert_eq!(
+        store.usage(owner.id, None, 10).unwrap().entries,
+        [(1, entry(1))]
+    );
+    assert_eq!(
+        store.sign_in("owner@example.org", "correct horse").unwrap(),
+        rotated
+    );
+}
+
+#[test]
+fn the_data_folder_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let _store = folder.store();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let data = folder.settings().data;
+    assert_eq!(mode(&data), 0o700);
+    assert_eq!(mode(&data.join("secret")), 0o600);
+    assert_eq!(mode(&database_path(&data)), 0o600);
+}
+
+#[test]
+fn a_secret_file_may_lie_elsewhere() {
+    let folder = Folder::new();
+    let settings = Settings {
+        secret_file: Some(folder.path().join("elsewhere")),
+        ..folder.settings()
+    };
+    let store = Store::open(&settings).unwrap();
+    let token = store.token(&store.create_account("owner@example.org", None).unwrap());
+    drop(store);
+    assert!(!settings.data.join("secret").exists());
+    assert!(Store::open(&settings).unwrap().authenticate(&token).is_ok());
+}
+
+fn entry(i: u64) -> UsageEntry {
+    UsageEntry {
+        time: UNIX_EPOCH + Duration::from_millis(1_795_000_000_000 + i),
+        format: "jpeg".into(),
+        input_bytes: 1000 + i,
+        output_bytes: i,
+        width: 640,
+        height: 480,
+        quality: 85,
+        watermark: WatermarkKind::Text,
+        milliseconds: 12,
+    }
+}
