@@ -1,0 +1,129 @@
+//! libwebp through its C interface.
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+
+use libwebp_sys::{
+    WebPConfig, WebPDecodeRGBInto, WebPEncode, WebPFree, WebPGetEncoderVersion, WebPMemoryWrite,
+    WebPMemoryWriter, WebPMemoryWriterInit, WebPPicture, WebPPictureFree, WebPPictureImportRGB,
+    WebPValidateConfig,
+};
+
+use crate::picture::Picture;
+
+/// What differs from libwebp's defaults (which are those of `cwebp`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `cwebp -m`, 0 to 6.
+    pub method: u8,
+    /// `cwebp -sharpness`, 0 to 7.
+    pub sharpness: u8,
+}
+
+/// Encodes with one thread. The time of the call is libwebp's plus one copy of the (small) result.
+///
+/// # Errors
+/// libwebp's error code as text.
+pub fn encode(picture: &Picture, quality: u8, settings: Settings) -> Result<Vec<u8>, String> {
+    let mut config =
+        WebPConfig::new().map_err(|()| "WebPConfigInit failed: other version of libwebp")?;
+    config.quality = f32::from(quality);
+    config.method = c_int::from(settings.method);
+    config.filter_sharpness = c_int::from(settings.sharpness);
+    // SAFETY: the pointers are to live values of the types that libwebp's header names, initialised by its own init
+    // functions; the writer outlives the picture that points to it; `pixels` holds height rows of 3 * width bytes.
+    unsafe {
+        if WebPValidateConfig(&raw const config) == 0 {
+            return Err(format!("libwebp refuses {settings:?} at quality {quality}"));
+        }
+        let mut writer = MaybeUninit::<WebPMemoryWriter>::uninit();
+        WebPMemoryWriterInit(writer.as_mut_ptr());
+        let mut writer = writer.assume_init();
+        let mut input =
+            WebPPicture::new().map_err(|()| "WebPPictureInit failed: other version of libwebp")?;
+        input.width = picture.width as c_int;
+        input.height = picture.height as c_int;
+        input.writer = Some(WebPMemoryWrite);
+        input.custom_ptr = (&raw mut writer).cast();
+        let imported = WebPPictureImportRGB(
+            &raw mut input,
+            picture.pixels.as_ptr(),
+            3 * picture.width as c_int,
+        );
+        let encoded = imported != 0 && WebPEncode(&raw const config, &raw mut input) != 0;
+        let error = input.error_code;
+        WebPPictureFree(&raw mut input);
+        let bytes = if encoded {
+            std::slice::from_raw_parts(writer.mem, writer.size).to_vec()
+        } else {
+            Vec::new()
+        };
+        WebPFree(writer.mem.cast());
+        if encoded {
+            Ok(bytes)
+        } else {
+            Err(format!("libwebp: {error:?}"))
+        }
+    }
+}
+
+/// Decodes to RGB with libwebp's own ("fancy") chroma upsampling.
+///
+/// # Errors
+/// When libwebp refuses the file, or it is not `width` x `height`.
+pub fn decode(file: &[u8], width: u32, height: u32) -> Result<Picture, String> {
+    let stride = 3 * width as usize;
+    let mut pixels = vec![0; stride * height as usize];
+    // SAFETY: reads `file.len()` bytes, writes at most `pixels.len()` bytes; libwebp checks the size against the file.
+    let done = unsafe {
+        WebPDecodeRGBInto(
+            file.as_ptr(),
+            file.len(),
+            pixels.as_mut_ptr(),
+            pixels.len(),
+            stride as c_int,
+        )
+    };
+    if done.is_null() {
+        return Err(format!("libwebp cannot decode it as {width}x{height}"));
+    }
+    Ok(Picture {
+        width,
+        height,
+        pixels,
+    })
+}
+
+/// For example `1.6.0`.
+pub fn version() -> String {
+    // SAFETY: takes nothing, returns a number: 8 bits each of major, minor, revision.
+    let version = unsafe { WebPGetEncoderVersion() };
+    format!(
+        "{}.{}.{}",
+        version >> 16,
+        version >> 8 & 0xff,
+        version & 0xff
+    )
+}
+
+/// Which of SSE2, SSE4.1 and AVX2 libwebp finds on this CPU. That it was compiled with them is the features' doing in
+/// `Cargo.toml`.
+pub fn simd() -> String {
+    unsafe extern "C" {
+        // src/dsp/cpu.h: `typedef int (*VP8CPUInfo)(CPUFeature feature); extern VP8CPUInfo VP8GetCPUInfo;`
+        static VP8GetCPUInfo: Option<unsafe extern "C" fn(c_int) -> c_int>;
+    }
+    // SAFETY: a constant function pointer that asks cpuid.
+    let has = |feature| unsafe { VP8GetCPUInfo.is_some_and(|ask| ask(feature) != 0) };
+    let found: Vec<&str> = [(0, "SSE2"), (3, "SSE4.1"), (5, "AVX2")]
+        .into_iter()
+        .filter(|(f, _)| has(*f))
+        .map(|(_, name)| name)
+        .collect();
+    if found.is_empty() {
+        "no SIMD".to_owned()
+    } else {
+        found.join(" ")
+    }
+}

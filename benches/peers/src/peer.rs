@@ -1,0 +1,101 @@
+//! The encoders that are compared.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::libwebp::{self, Settings};
+use crate::picture::Picture;
+
+/// One encoder with its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// Ours.
+    Towebp,
+    /// Theirs.
+    Libwebp(Settings),
+}
+
+/// What everything is compared with: the default of `cwebp`.
+pub const REFERENCE: Peer = Peer::Libwebp(Settings {
+    method: 4,
+    sharpness: 0,
+});
+
+impl Peer {
+    /// RGB in, WebP file out, one thread.
+    ///
+    /// # Errors
+    /// The encoder's own words.
+    pub fn encode(self, picture: &Picture, quality: u8) -> Result<Vec<u8>, String> {
+        match self {
+            Self::Libwebp(settings) => libwebp::encode(picture, quality, settings),
+            Self::Towebp => {
+                let input = towebp::webp::Picture {
+                    width: picture.width,
+                    height: picture.height,
+                    layout: towebp::webp::Layout::Rgb,
+                    pixels: &picture.pixels,
+                };
+                let options = towebp::webp::Options { quality };
+                towebp::webp::encode(&input, &options).map_err(|error| format!("towebp: {error:?}"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Self::Towebp => "towebp".to_owned(),
+            Self::Libwebp(Settings {
+                method,
+                sharpness: 0,
+            }) => format!("m{method}"),
+            Self::Libwebp(Settings { method, sharpness }) => format!("m{method}s{sharpness}"),
+        };
+        f.pad(&name)
+    }
+}
+
+impl FromStr for Peer {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        if name == "towebp" {
+            return Ok(Self::Towebp);
+        }
+        let digit = |text: &str, max: u8| {
+            text.parse::<u8>()
+                .ok()
+                .filter(|n| *n <= max && text.len() == 1)
+        };
+        let settings = name.strip_prefix('m').and_then(|rest| {
+            let (method, sharpness) = rest.split_once('s').unwrap_or((rest, "0"));
+            Some(Settings {
+                method: digit(method, 6)?,
+                sharpness: digit(sharpness, 7)?,
+            })
+        });
+        settings.map(Self::Libwebp).ok_or_else(|| {
+            format!("no peer is called {name:?}: towebp, m0 to m6 (libwebp's methods), or m0s1 to m6s7 (with -sharpness)")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_as_they_are_written() {
+        for name in ["towebp", "m0", "m4", "m6s7"] {
+            assert_eq!(
+                name.parse::<Peer>().map(|peer| peer.to_string()).as_deref(),
+                Ok(name)
+            );
+        }
+        for wrong in ["", "m", "m7", "m4s8", "m4s", "m+4", "webp"] {
+            assert!(wrong.parse::<Peer>().is_err(), "{wrong:?} is no peer");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Pictures to measure on.
+
+use std::path::{Path, PathBuf};
+
+/// Larger pictures are halved until they are not: a run stays bounded, and a camera's pixels are blurred anyway.
+pub const MAX_PIXELS: usize = 3_000_000;
+
+/// RGB, 8 bits each, rows without padding.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// In pixels.
+    pub width: u32,
+    /// In pixels.
+    pub height: u32,
+    /// `3 * width * height` bytes.
+    pub pixels: Vec<u8>,
+}
+
+impl Picture {
+    /// Reads a PNG or JPEG (alpha is dropped) and halves it until it has at most [`MAX_PIXELS`].
+    ///
+    /// # Errors
+    /// What is wrong with the file, and its name.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        let image = image::open(path)
+            .map_err(|error| format!("{}: {error}", path.display()))?
+            .into_rgb8();
+        let mut picture = Self {
+            width: image.width(),
+            height: image.height(),
+            pixels: image.into_raw(),
+        };
+        while picture.pixel_count() > MAX_PIXELS {
+            picture = picture.halved();
+        }
+        Ok(picture)
+    }
+
+    /// Width times height.
+    pub fn pixel_count(&self) -> usize {
+        self.width as usize * self.height as usize
+    }
+
+    /// In millions of pixels.
+    pub fn megapixels(&self) -> f64 {
+        self.pixel_count() as f64 / 1e6
+    }
+
+    /// The mean of each 2x2 box; an odd last row or column is dropped.
+    fn halved(&self) -> Self {
+        let (width, height) = (self.width / 2, self.height / 2);
+        let stride = 3 * self.width as usize;
+        let mut pixels = Vec::with_capacity(3 * width as usize * height as usize);
+        for y in 0..height as usize {
+            let two_rows = &self.pixels[2 * y * stride..][..2 * stride];
+            for x in 0..width as usize {
+                for c in 0..3 {
+                    let at = 6 * x + c;
+                    let sum: u32 = [at, at + 3, at + stride, at + 3 + stride]
+                        .into_iter()
+                        .map(|i| u32::from(two_rows[i]))
+                        .sum();
+                    pixels.push(((sum + 2) / 4) as u8);
+                }
+            }
+        }
+        Self {
+            width,
+            height,
+            pixels,
+        }
+    }
+}
+
+/// The PNG and JPEG files among `arguments` and directly inside its folders, in the order of their names.
+///
+/// # Errors
+/// A folder that cannot be read.
+pub fn find(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    let mut files = Vec::new();
+    for argument in arguments {
+        if !argument.is_dir() {
+            files.push(argument.clone());
+            continue;
+        }
+        let entries = argument
+            .read_dir()
+            .map_err(|error| format!("{}: {error}", argument.display()))?;
+        let mut inside: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|p| is_picture(p))
+            .collect();
+        inside.sort();
+        files.extend(inside);
+    }
+    Ok(files)
+}
+
+fn is_picture(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
+    ["png", "jpg", "jpeg"]
+        .iter()
+        .any(|known| extension == *known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halving_takes_the_mean_of_each_box_and_drops_the_odd_column() {
+        let pixels = [[10; 3], [20; 3], [99; 3], [30; 3], [41; 3], [99; 3]].concat();
+        let half = Picture {
+            width: 3,
+            height: 2,
+            pixels,
+        }
+        .halved();
+        assert_eq!((half.width, half.height), (1, 1));
+        assert_eq!(half.pixels, [25, 25, 25], "(10 + 20 + 30 + 41) / 4 = 25.25");
+    }
+}

@@ -1,0 +1,246 @@
+//! The tables that people read, and the file with every point.
+
+use std::fmt::Write as _;
+
+use crate::curve::bd_rate;
+use crate::measure::{Grid, Plan, Point, median};
+use crate::metric::Scores;
+use crate::peer::{Peer, REFERENCE};
+
+/// Everything that was measured.
+pub struct Results {
+    /// What was to be measured.
+    pub plan: Plan,
+    /// Bytes and scores.
+    pub points: Grid<Point>,
+    /// CPU milliseconds; `None` if no times were taken.
+    pub times: Option<Grid<f64>>,
+    /// Peak memory beyond the input in bytes per pixel, by peer; empty if it was not measured.
+    pub memory: Vec<Option<f64>>,
+}
+
+impl Results {
+    /// One line for each peer: BD-rate by metric, CPU ratio, memory.
+    pub fn summary(&self) -> String {
+        let mut text = String::from(
+            "BD-rate against m4, mean / median over the pictures; negative: fewer bytes at equal quality\n\
+             peer       SSIMULACRA2             DSSIM            PSNR-Y      CPU of m4 (min - max)   ms/MP   memory B/px\n",
+        );
+        for (index, peer) in self.plan.peers.iter().enumerate() {
+            let bd = |metric: Metric| self.bd_text(index, metric);
+            let (mut ratios, mut per_megapixel) = self.cpu(index);
+            let cpu = if ratios.is_empty() {
+                "-".to_owned()
+            } else {
+                let middle = median(&mut ratios);
+                format!(
+                    "{middle:.2} ({:.2} - {:.2})",
+                    ratios[0],
+                    ratios[ratios.len() - 1]
+                )
+            };
+            let speed = if per_megapixel.is_empty() {
+                "-".into()
+            } else {
+                format!("{:.1}", median(&mut per_megapixel))
+            };
+            let memory = self
+                .memory
+                .get(index)
+                .copied()
+                .flatten()
+                .map_or_else(|| "-".into(), |m| format!("{m:.2}"));
+            writeln!(
+                text,
+                "{peer:<7}{:>15}{:>18}{:>18}{cpu:>25}{speed:>8}{memory:>14}",
+                bd(ssimulacra2),
+                bd(dssim_db),
+                bd(psnr_y),
+            )
+            .expect(STRING);
+        }
+        text
+    }
+
+    /// For each quality: bytes, SSIMULACRA2 and CPU beside the reference at the same quality number.
+    pub fn by_quality(&self) -> String {
+        let mut text = String::from(
+            "The same quality number, means over the pictures\n\
+             peer      q   bits/px   bytes/m4   SSIMULACRA2   minus m4   PSNR-Y minus m4   CPU/m4   ms/MP\n",
+        );
+        let reference = self.reference();
+        let pictures = self.plan.pictures.len();
+        for (index, peer) in self.plan.peers.iter().enumerate() {
+            for (q, quality) in self.plan.qualities.iter().enumerate() {
+                let mean = |value: &dyn Fn(usize) -> f64| {
+                    (0..pictures).map(value).sum::<f64>() / pictures as f64
+                };
+                let point = |picture: usize, peer: usize| self.points.row(picture, peer)[q];
+                let pixels = |picture: usize| self.plan.pictures[picture].1.pixel_count() as f64;
+                let bits = mean(&|p| point(p, index).bytes as f64 * 8.0 / pixels(p));
+                let bytes = mean(&|p| {
+                    (point(p, index).bytes as f64 / point(p, reference).bytes as f64).ln()
+                })
+                .exp();
+                let score = mean(&|p| point(p, index).scores.ssimulacra2);
+                let score_more = mean(&|p| {
+                    point(p, index).scores.ssimulacra2 - point(p, reference).scores.ssimulacra2
+                });
+                let psnr_more =
+                    mean(&|p| point(p, index).scores.psnr_y - point(p, reference).scores.psnr_y);
+                write!(
+                    text,
+                    "{peer:<7}{quality:>4}{bits:>10.3}{bytes:>11.3}{score:>14.2}{score_more:>+11.2}{psnr_more:>+18.2}",
+                )
+                .expect(STRING);
+                if let Some(times) = &self.times {
+                    let time = |picture: usize, peer: usize| times.row(picture, peer)[q];
+                    let ratio = mean(&|p| (time(p, index) / time(p, reference)).ln()).exp();
+                    let speed = mean(&|p| time(p, index) / pixels(p) * 1e6);
+                    write!(text, "{ratio:>9.2}{speed:>8.1}").expect(STRING);
+                }
+                text.push('\n');
+            }
+        }
+        text
+    }
+
+    /// Every point as tab-separated values with a header line.
+    pub fn tsv(&self) -> String {
+        let mut text = String::from(
+            "picture\twidth\theight\tpeer\tquality\tbytes\tssimulacra2\tdssim\tpsnr_y\tcpu_ms\n",
+        );
+        for (p, (path, picture)) in self.plan.pictures.iter().enumerate() {
+            for (index, peer) in self.plan.peers.iter().enumerate() {
+                for (q, quality) in self.plan.qualities.iter().enumerate() {
+                    let Point {
+                        bytes,
+                        scores:
+                            Scores {
+                                ssimulacra2,
+                                dssim,
+                                psnr_y,
+                            },
+                    } = self.points.row(p, index)[q];
+                    let name = path.file_name().unwrap_or_default().display();
+                    let dssim = dssim.map_or_else(String::new, |dssim| format!("{dssim:.8}"));
+                    let time = self
+                        .times
+                        .as_ref()
+                        .map_or_else(String::new, |t| format!("{:.4}", t.row(p, index)[q]));
+                    let (w, h) = (picture.width, picture.height);
+                    writeln!(
+                        text,
+                        "{name}\t{w}\t{h}\t{peer}\t{quality}\t{bytes}\t{ssimulacra2:.5}\t{dssim}\t{psnr_y:.4}\t{time}"
+                    )
+                    .expect(STRING);
+                }
+            }
+        }
+        text
+    }
+
+    fn reference(&self) -> usize {
+        self.plan
+            .peers
+            .iter()
+            .position(|peer| *peer == REFERENCE)
+            .expect("the plan always has the reference")
+    }
+
+    fn bd_text(&self, peer: usize, metric: Metric) -> String {
+        if self.plan.peers[peer] == REFERENCE {
+            return "0".to_owned();
+        }
+        let mut rates: Vec<f64> = (0..self.plan.pictures.len())
+            .filter_map(|picture| {
+                let reference = curve(self.points.row(picture, self.reference()), metric);
+                bd_rate(&reference, &curve(self.points.row(picture, peer), metric))
+            })
+            .map(|rate| rate * 100.0)
+            .collect();
+        if rates.is_empty() {
+            return "-".to_owned();
+        }
+        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+        let missing = self.plan.pictures.len() - rates.len();
+        let note = if missing == 0 {
+            String::new()
+        } else {
+            format!(" ({missing} without overlap)")
+        };
+        format!("{mean:+.1} / {:+.1}{note}", median(&mut rates))
+    }
+
+    /// By picture: CPU relative to the reference over all qualities together, and milliseconds per megapixel.
+    fn cpu(&self, peer: usize) -> (Vec<f64>, Vec<f64>) {
+        let Some(times) = &self.times else {
+            return (Vec::new(), Vec::new());
+        };
+        let sum = |picture, peer| times.row(picture, peer).iter().sum::<f64>();
+        let qualities = self.plan.qualities.len() as f64;
+        (0..self.plan.pictures.len())
+            .map(|p| {
+                let mine = sum(p, peer);
+                (
+                    mine / sum(p, self.reference()),
+                    mine / qualities / self.plan.pictures[p].1.megapixels(),
+                )
+            })
+            .unzip()
+    }
+}
+
+/// What is compared, where, when and on what: the first lines of a run.
+pub fn heading(plan: &Plan, libwebp: &str, simd: &str, runs: usize) -> String {
+    let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+    for (_, picture) in &plan.pictures {
+        least = least.min(picture.megapixels());
+        most = most.max(picture.megapixels());
+    }
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpu = cpuinfo
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
+        .map_or("", |(_, n)| n);
+    let date = humantime::format_rfc3339_seconds(std::time::SystemTime::now());
+    let qualities = plan
+        .qualities
+        .iter()
+        .map(u8::to_string)
+        .collect::<Vec<_>>()
+        .join(" ");
+    format!(
+        "libwebp {libwebp} ({simd}) beside {}, {cpu}, {date}\n\
+         {} pictures of {least:.2} to {most:.2} MP, qualities {qualities}, {runs} timing runs, one thread\n",
+        Peer::Towebp,
+        plan.pictures.len(),
+    )
+}
+
+/// Grows with quality; NaN where it was not computed.
+type Metric = fn(&Scores) -> f64;
+
+fn ssimulacra2(scores: &Scores) -> f64 {
+    scores.ssimulacra2
+}
+
+/// In dB, so that it grows with quality and equal ratios weigh alike.
+fn dssim_db(scores: &Scores) -> f64 {
+    scores
+        .dssim
+        .map_or(f64::NAN, |dssim| -10.0 * dssim.max(1e-12).log10())
+}
+
+fn psnr_y(scores: &Scores) -> f64 {
+    scores.psnr_y
+}
+
+fn curve(points: &[Point], metric: Metric) -> Vec<(f64, f64)> {
+    points
+        .iter()
+        .map(|point| (metric(&point.scores), point.bytes as f64))
+        .collect()
+}
+
+const STRING: &str = "writing to a String does not fail";
