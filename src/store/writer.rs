@@ -252,3 +252,173 @@ fn outcome(changed: bool) -> Outcome {
         Outcome::Unchanged
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    #[test]
+    fn a_failed_commit_answers_every_waiter_and_a_mended_disk_is_used_again() {
+        let disk = Disk::default();
+        let database = Arc::new(disk.open());
+        database.ensure_format().unwrap();
+        let writer = Writer::start(Arc::clone(&database)).unwrap();
+        writer.write(create("first@example.org")).unwrap();
+
+        disk.0.broken.store(true, Ordering::SeqCst);
+        thread::scope(|scope| {
+            let waiters: Vec<_> = (0..8)
+                .map(|i| {
+                    scope.spawn({
+                        let writer = &writer;
+                        move || writer.write(create(&format!("{i}@example.org")))
+                    })
+                })
+                .collect();
+            for waiter in waiters {
+                assert!(
+                    waiter.join().unwrap().is_err(),
+                    "a write was acknowledged that no disk has"
+                );
+            }
+        });
+        assert!(
+            database.read(accounts::all).is_err(),
+            "read from a broken disk"
+        );
+
+        disk.0.broken.store(false, Ordering::SeqCst);
+        assert_eq!(
+            emails(&database),
+            ["first@example.org"],
+            "read after the disk was mended"
+        );
+        writer.write(create("second@example.org")).unwrap();
+        assert_eq!(
+            emails(&database),
+            ["first@example.org", "second@example.org"]
+        );
+    }
+
+    #[test]
+    fn what_queues_up_is_committed_together() {
+        const CALLERS: usize = 16;
+        let disk = Disk::default();
+        let database = Arc::new(disk.open());
+        database.ensure_format().unwrap();
+        let writer = Writer::start(Arc::clone(&database)).unwrap();
+        writer.write(create("first@example.org")).unwrap();
+        let one = disk.syncs_of(|| drop(writer.write(create("second@example.org")).unwrap()));
+
+        let pause = disk.0.pause.lock().unwrap();
+        let all = thread::scope(|scope| {
+            for i in 0..CALLERS {
+                let writer = &writer;
+                scope.spawn(move || writer.write(create(&format!("{i}@example.org"))).unwrap());
+            }
+            let before = disk.0.syncs.load(Ordering::SeqCst);
+            thread::sleep(std::time::Duration::from_millis(200));
+            drop(pause);
+            before
+        });
+        let all = disk.0.syncs.load(Ordering::SeqCst) - all;
+        assert_eq!(emails(&database).len(), CALLERS + 2);
+        // The first may go alone, the rest queue up behind it, and a thread or two may come late.
+        assert!(
+            all <= 2 * one,
+            "{CALLERS} waiting callers took {all} syncs; one alone takes {one}"
+        );
+    }
+
+    fn create(email: &str) -> Command {
+        Command::CreateAccount {
+            email: Email::parse(email).unwrap(),
+            password_hash: None,
+            created: 0,
+        }
+    }
+
+    fn emails(database: &Database) -> Vec<String> {
+        database
+            .read(accounts::all)
+            .unwrap()
+            .into_iter()
+            .map(|account| account.email)
+            .collect()
+    }
+
+    /// A disk in memory that can break and can be held up.
+    #[derive(Clone, Debug, Default)]
+    struct Disk(Arc<DiskState>);
+
+    #[derive(Debug, Default)]
+    struct DiskState {
+        bytes: Mutex<Vec<u8>>,
+        broken: AtomicBool,
+        pause: Mutex<()>,
+        syncs: AtomicUsize,
+    }
+
+    impl Disk {
+        fn open(&self) -> Database {
+            let disk = self.clone();
+            Database::open_by(Box::new(move || {
+                redb::Database::builder().create_with_backend(disk.clone())
+            }))
+            .unwrap()
+        }
+
+        fn syncs_of(&self, work: impl FnOnce()) -> usize {
+            let before = self.0.syncs.load(Ordering::SeqCst);
+            work();
+            self.0.syncs.load(Ordering::SeqCst) - before
+        }
+
+        fn check(&self) -> io::Result<()> {
+            if self.0.broken.load(Ordering::SeqCst) {
+                return Err(io::Error::new(
+                    io::ErrorKind::StorageFull,
+                    "the disk is full",
+                ));
+            }
+            Ok(())
+        }
+    }
+
+    impl redb::StorageBackend for Disk {
+        fn len(&self) -> io::Result<u64> {
+            self.check()?;
+            Ok(self.0.bytes.lock().unwrap().len() as u64)
+        }
+
+        fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+            self.check()?;
+            let start = offset as usize;
+            out.copy_from_slice(&self.0.bytes.lock().unwrap()[start..start + out.len()]);
+            Ok(())
+        }
+
+        fn set_len(&self, len: u64) -> io::Result<()> {
+            self.check()?;
+            self.0.bytes.lock().unwrap().resize(len as usize, 0);
+            Ok(())
+        }
+
+        fn sync_data(&self) -> io::Result<()> {
+            self.check()?;
+            drop(self.0.pause.lock().unwrap());
+            self.0.syncs.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        }
+
+        fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+            self.check()?;
+            let start = offset as usize;
+            self.0.bytes.lock().unwrap()[start..start + data.len()].copy_from_slice(data);
+            Ok(())
+        }
+    }
+}
