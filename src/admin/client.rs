@@ -1,0 +1,158 @@
+//! The command line's side: through the server if one runs, else on the store itself.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::address::{Address, socket_path};
+use super::protocol::{AccountLine, Answer, Request, answer};
+use crate::store::{OpenError, Settings, Store};
+
+/// How long to wait for another command, or a server that is starting or ending, to leave the data folder or to listen.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How long the server may take to answer: others may be before us, each with seconds to ask.
+const TIME_TO_ANSWER: Duration = Duration::from_secs(60);
+
+/// A way to the accounts of one data folder.
+pub struct Session(Way);
+
+enum Way {
+    /// Through the server that runs there.
+    Server(PathBuf),
+    /// No server runs: the store is ours meanwhile.
+    Store(Box<Store>),
+}
+
+impl Session {
+    /// Finds the server of the data folder, or else opens the store. A server uses its own secret file, whatever
+    /// `settings` says.
+    ///
+    /// # Errors
+    /// A sentence: the store cannot be opened, or is in use by a process that does not answer.
+    pub fn open(settings: &Settings) -> Result<Session, String> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if connect(&settings.data).is_ok() {
+                return Ok(Session(Way::Server(settings.data.clone())));
+            }
+            match Store::open(settings) {
+                Ok(store) => return Ok(Session(Way::Store(Box::new(store)))),
+                Err(OpenError::InUse(_)) if Instant::now() < deadline => thread::sleep(PAUSE),
+                Err(OpenError::InUse(path)) => {
+                    return Err(format!(
+                        "{} is in use by another process, which does not answer at {}",
+                        path.display(),
+                        socket_path(&settings.data).display()
+                    ));
+                }
+                Err(OpenError::Failed(sentence)) => return Err(sentence),
+            }
+        }
+    }
+
+    /// Whether a server runs and is asked.
+    pub fn is_through_server(&self) -> bool {
+        matches!(self.0, Way::Server(_))
+    }
+
+    /// Makes an account and returns its token. Without a password it cannot sign in to the dashboard.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn create(&self, email: &str, password: Option<&str>) -> Result<String, String> {
+        self.token_of(Request::Create {
+            email: email.to_owned(),
+            password: password.map(str::to_owned),
+        })
+    }
+
+    /// All accounts, oldest first.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn list(&self) -> Result<Vec<AccountLine>, String> {
+        match self.ask(Request::List)? {
+            Answer::Accounts(accounts) => Ok(accounts),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// The account's present token.
+    ///
+    /// # Errors
+    /// A sentence; also if there is no such account.
+    pub fn token(&self, email: &str) -> Result<String, String> {
+        self.token_of(Request::Token {
+            email: email.to_owned(),
+        })
+    }
+
+    /// Replaces the account's token and returns the new one; the old one is refused from now on.
+    ///
+    /// # Errors
+    /// A sentence; also if there is no such account.
+    pub fn rotate(&self, email: &str) -> Result<String, String> {
+        self.token_of(Request::Rotate {
+            email: email.to_owned(),
+        })
+    }
+
+    /// Deletes the account with its sessions and history.
+    ///
+    /// # Errors
+    /// A sentence; also if there is no such account.
+    pub fn delete(&self, email: &str) -> Result<(), String> {
+        match self.ask(Request::Delete {
+            email: email.to_owned(),
+        })? {
+            Answer::Deleted => Ok(()),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    fn token_of(&self, request: Request) -> Result<String, String> {
+        match self.ask(request)? {
+            Answer::Token(token) => Ok(token),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    fn ask(&self, request: Request) -> Result<Answer, String> {
+        match &self.0 {
+            Way::Store(store) => Ok(answer(store, request)),
+            Way::Server(data) => exchange(data, &request).map_err(|error| {
+                format!(
+                    "the server at {} gave no answer: {error}",
+                    socket_path(data).display()
+                )
+            }),
+        }
+    }
+}
+
+fn exchange(data: &Path, request: &Request) -> io::Result<Answer> {
+    let mut stream = connect(data)?;
+    stream.set_read_timeout(Some(TIME_TO_ANSWER))?;
+    stream.set_write_timeout(Some(TIME_TO_ANSWER))?;
+    let mut line = serde_json::to_vec(request)?;
+    line.push(b'\n');
+    stream.write_all(&line)?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer)?;
+    Ok(serde_json::from_str(&answer)?)
+}
+
+fn connect(data: &Path) -> io::Result<UnixStream> {
+    UnixStream::connect(Address::of_socket(data)?.path())
+}
+
+fn unexpected(answer: Answer) -> String {
+    match answer {
+        Answer::Refused(sentence) => sentence,
+        _ => "the server gave an answer to another question".into(),
+    }
+}

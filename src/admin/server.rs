@@ -1,0 +1,155 @@
+//! The server's side of the socket: one thread, one connection at a time, each with a time limit and a line limit.
+
+use std::fs::{self, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::address::{Address, socket_path};
+use super::protocol::{Answer, Request, answer};
+use crate::store::Store;
+
+/// A request is sent in one go by the command line; who takes longer would keep others waiting.
+const TIME_TO_ASK: Duration = Duration::from_secs(2);
+
+/// A password of 1024 bytes, each escaped as `\u00XX`, and an address, with room to spare.
+const LONGEST_LINE: usize = 16 * 1024;
+
+/// The open socket. Dropping it ends its thread and removes its file.
+pub struct AdminSocket {
+    data: PathBuf,
+    ending: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Opens `DIR/admin.sock` and answers there. `store` must be the one of the folder `data`: having it open proves that
+/// no other server runs there, so a socket file that exists is a dead one's and is replaced.
+///
+/// # Errors
+/// A sentence: the socket cannot be made.
+pub fn serve(store: Arc<Store>, data: &Path) -> Result<AdminSocket, String> {
+    let cannot = |error: io::Error| {
+        format!(
+            "the socket {} cannot be made: {error}",
+            socket_path(data).display()
+        )
+    };
+    let listener = listen(data).map_err(cannot)?;
+    let ending = Arc::new(AtomicBool::new(false));
+    let thread = thread::Builder::new()
+        .name("admin".into())
+        .spawn({
+            let ending = Arc::clone(&ending);
+            move || run(&store, &listener, &ending)
+        })
+        .map_err(cannot)?;
+    Ok(AdminSocket {
+        data: data.to_owned(),
+        ending,
+        thread: Some(thread),
+    })
+}
+
+impl Drop for AdminSocket {
+    fn drop(&mut self) {
+        self.ending.store(true, Ordering::SeqCst);
+        let woken =
+            Address::of_socket(&self.data).and_then(|address| UnixStream::connect(address.path()));
+        let removed = fs::remove_file(socket_path(&self.data));
+        if let Some(thread) = self.thread.take().filter(|_| woken.is_ok()) {
+            // Its panics were caught and logged; there is nothing left to do about one.
+            let _ = thread.join();
+        }
+        if let Err(error) = removed {
+            log::warn!(
+                "the socket {} cannot be removed: {error}",
+                socket_path(&self.data).display()
+            );
+        }
+    }
+}
+
+/// Made under another name and then renamed: nobody finds it before its mode is set, and a dead one is replaced.
+fn listen(data: &Path) -> io::Result<UnixListener> {
+    let (draft, socket) = (Address::of_draft(data)?, Address::of_socket(data)?);
+    match fs::remove_file(draft.path()) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(draft.path())?;
+    fs::set_permissions(draft.path(), Permissions::from_mode(0o600))?;
+    fs::rename(draft.path(), socket.path())?;
+    Ok(listener)
+}
+
+fn run(store: &Store, listener: &UnixListener, ending: &AtomicBool) {
+    loop {
+        let connection = listener.accept();
+        if ending.load(Ordering::SeqCst) {
+            return;
+        }
+        let talked = connection.and_then(|(mut stream, _)| talk(store, &mut stream));
+        if let Err(error) = talked {
+            log::warn!("administration socket: {error}");
+            // When descriptors run out, accept fails at once, again and again.
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+fn talk(store: &Store, stream: &mut UnixStream) -> io::Result<()> {
+    let Some(line) = read_line(stream)? else {
+        return Ok(());
+    };
+    let answer = match serde_json::from_slice::<Request>(&line) {
+        Ok(request) => answer(store, request),
+        // serde's own message could quote a password.
+        Err(_) => Answer::Refused("the request was not understood".into()),
+    };
+    let mut line = serde_json::to_vec(&answer)?;
+    line.push(b'\n');
+    stream.set_write_timeout(Some(TIME_TO_ASK))?;
+    stream.write_all(&line)
+}
+
+/// The line without its end; `None` if the other side says nothing, as one does that only looks whether a server runs.
+fn read_line(stream: &mut UnixStream) -> io::Result<Option<Vec<u8>>> {
+    let deadline = Instant::now() + TIME_TO_ASK;
+    let mut line = Vec::new();
+    let mut part = [0; 4096];
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "a request took too long to arrive",
+            ));
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut part)? {
+            0 if line.is_empty() => return Ok(None),
+            0 => {
+                return Err(io::Error::new(
+                    io::ErrorKind::UnexpectedEof,
+                    "a request broke off",
+                ));
+            }
+            read => line.extend_from_slice(&part[..read]),
+        }
+        if let Some(end) = line.iter().position(|byte| *byte == b'\n') {
+            line.truncate(end);
+            return Ok(Some(line));
+        }
+        if line.len() > LONGEST_LINE {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "a request is too long",
+            ));
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The same account's life through a server and without one, and what may go wrong at the socket.
+
+use super::*;
+use crate::store::tests::Folder;
+use crate::store::{Settings, TokenError};
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+#[test]
+fn an_account_lives_through_a_running_server() {
+    let folder = Folder::new();
+    let store = Arc::new(folder.store());
+    let _socket = serve(Arc::clone(&store), &folder.settings().data).unwrap();
+    let session = Session::open(&folder.settings()).unwrap();
+    assert!(session.is_through_server());
+    let first = live(&session);
+    assert!(
+        matches!(store.authenticate(&first), Err(TokenError::Invalid)),
+        "the account was deleted"
+    );
+
+    let token = session
+        .create("owner@example.org", Some("correct horse"))
+        .unwrap();
+    assert_eq!(
+        store.authenticate(&token).unwrap().email,
+        "owner@example.org"
+    );
+    assert!(store.sign_in("owner@example.org", "correct horse").is_ok());
+    let rotated = session.rotate("owner@example.org").unwrap();
+    assert!(
+        store.authenticate(&token).is_err(),
+        "the server still accepts the old token"
+    );
+    assert!(store.authenticate(&rotated).is_ok());
+}
+
+#[test]
+fn an_account_lives_without_a_server() {
+    let folder = Folder::new();
+    let session = Session::open(&folder.settings()).unwrap();
+    assert!(!session.is_through_server());
+    live(&session);
+}
+
+#[test]
+fn the_socket_is_its_owners_alone_and_goes_with_the_server() {
+    let folder = Folder::new();
+    let data = folder.settings().data;
+    let socket = serve(Arc::new(folder.store()), &data).unwrap();
+    let path = data.join("admin.sock");
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    drop(socket);
+    assert!(!path.exists(), "the socket's file was left behind");
+    assert!(
+        !Session::open(&folder.settings())
+            .unwrap()
+            .is_through_server(),
+        "the store is free again"
+    );
+}
+
+#[test]
+fn a_dead_servers_socket_is_replaced_and_passed_over() {
+    let folder = Folder::new();
+    let data = folder.settings().data;
+    drop(folder.store());
+    drop(UnixListener::bind(data.join("admin.sock")).unwrap());
+    assert!(
+        data.join("admin.sock").exists(),
+        "the test left no dead socket"
+    );
+    assert!(
+        !Session::open(&folder.settings())
+            .unwrap()
+            .is_through_server()
+    );
+    let _socket = serve(Arc::new(folder.store()), &data).unwrap();
+    assert!(
+        Session::open(&folder.settings())
+            .unwrap()
+            .is_through_server()
+    );
+}
+
+#[test]
+fn a_data_folder_with_a_long_path_works_too() {
+    let folder = Folder::new();
+    let data = folder.path().join("a".repeat(60)).join("b".repeat(60));
+    let settings = Settings {
+        data,
+        secret_file: None,
+    };
+    let store = Arc::new(crate::store::Store::open(&settings).unwrap());
+    let socket = serve(store, &settings.data).unwrap();
+    let session = Session::open(&settings).unwrap();
+    assert!(session.is_through_server());
+    live(&session);
+    drop(socket);
+    assert!(!settings.data.join("admin.sock").exists());
+}
+
+#[test]
+fn nonsense_is_refused_without_an_echo_and_the_next_is_served() {
+    let folder = Folder::new();
+    let data = folder.settings().data;
+    let _socket = serve(Arc::new(folder.store()), &data).unwrap();
+    let mut stream = UnixStream::connect(data.join("admin.sock")).unwrap();
+    stream
+        .write_all(b"{\"create\":{\"email\":1,\"password\":\"hunter2hunter2\"}}\n")
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert_eq!(answer, "{\"refused\":\"the request was not understood\"}\n");
+
+    let mut endless = UnixStream::connect(data.join("admin.sock")).unwrap();
+    let mut sent = 0;
+    while endless.write_all(&[b' '; 4096]).is_ok() {
+        sent += 4096;
+        assert!(sent < 8 << 20, "a line without an end was read on and on");
+    }
+    live(&Session::open(&folder.settings()).unwrap());
+}
+
+#[test]
+fn one_that_says_nothing_holds_up_the_next_for_two_seconds_at_most() {
+    let folder = Folder::new();
+    let data = folder.settings().data;
+    let _socket = serve(Arc::new(folder.store()), &data).unwrap();
+    let _silent = UnixStream::connect(data.join("admin.sock")).unwrap();
+    let session = Session::open(&folder.settings()).unwrap();
+    let start = Instant::now();
+    session.list().unwrap();
+    assert!(
+        start.elapsed() < Duration::from_secs(4),
+        "it took {:?}",
+        start.elapsed()
+    );
+}
+
+/// Makes, shows, rotates, lists and deletes an account; returns its first token.
+fn live(session: &Session) -> String {
+    let first = session.create("Machine@example.org", None).unwrap();
+    assert!(first.starts_with("twp_"));
+    assert_eq!(session.token("machine@example.org").unwrap(), first);
+    let error = session.create("machine@example.org", None).unwrap_err();
+    assert_eq!(error, "there is an account machine@example.org already");
+    assert!(
+        session
+            .create("machine", None)
+            .unwrap_err()
+            .contains("no @")
+    );
+    assert!(
+        session
+            .create("other@example.org", Some("short"))
+            .unwrap_err()
+            .contains("at least 8")
+    );
+
+    let rotated = session.rotate("machine@example.org").unwrap();
+    assert_ne!(rotated, first);
+    assert_eq!(session.token("machine@example.org").unwrap(), rotated);
+
+    let accounts = session.list().unwrap();
+    assert_eq!(accounts.len(), 1);
+    assert_eq!(accounts[0].email, "machine@example.org");
+    assert!(!accounts[0].has_password);
+    assert_eq!(accounts[0].conversions, 0);
+    assert!(accounts[0].created().elapsed().unwrap() < Duration::from_secs(60));
+
+    session.delete("machine@example.org").unwrap();
+    assert_eq!(
+        session.delete("machine@example.org").unwrap_err(),
+        "there is no account machine@example.org"
+    );
+    assert_eq!(
+        session.token("machine@example.org").unwrap_err(),
+        "there is no account machine@example.org"
+    );
+    assert_eq!(session.list().unwrap(), []);
+    first
+}
