@@ -118,10 +118,10 @@ fn carry_out(store: &Store, request: Request) -> Result<Answer, String> {
         }
         Request::Delete { email } => {
             let account = find(store, &email)?;
-            match store.delete_account(account.id).map_err(sentence)? {
-                true => Ok(Answer::Deleted),
-                false => Err(unknown(&email)),
+            if !store.delete_account(account.id).map_err(sentence)? {
+                return Err(unknown(&email));
             }
+            Ok(Answer::Deleted)
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fs::{self, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,7 +63,7 @@ impl Drop for AdminSocket {
             Address::of_socket(&self.data).and_then(|address| UnixStream::connect(address.path()));
         let removed = fs::remove_file(socket_path(&self.data));
         if let Some(thread) = self.thread.take().filter(|_| woken.is_ok()) {
-            // Its panics were caught and logged; there is nothing left to do about one.
+            // It catches its own panics; if one got past, there is nobody left to tell.
             let _ = thread.join();
         }
         if let Err(error) = removed {
@@ -93,12 +94,14 @@ fn run(store: &Store, listener: &UnixListener, ending: &AtomicBool) {
         if ending.load(Ordering::SeqCst) {
             return;
         }
-        let talked = connection.and_then(|(mut stream, _)| talk(store, &mut stream));
-        if let Err(error) = talked {
-            log::warn!("administration socket: {error}");
-            // When descriptors run out, accept fails at once, again and again.
-            thread::sleep(Duration::from_millis(50));
-        }
+        // A panic, in a damaged database say, ends the one request and not the thread.
+        let talked = catch_unwind(AssertUnwindSafe(|| {
+            connection.and_then(|(mut stream, _)| talk(store, &mut stream))
+        }));
+        let Ok(Err(error)) = talked else { continue };
+        log::warn!("administration socket: {error}");
+        // When descriptors run out, accept fails at once, again and again.
+        thread::sleep(Duration::from_millis(50));
     }
 }
 

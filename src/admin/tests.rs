@@ -108,6 +108,18 @@ fn a_data_folder_with_a_long_path_works_too() {
 }
 
 #[test]
+fn two_commands_at_once_take_turns() {
+    let folder = Folder::new();
+    let first = Session::open(&folder.settings()).unwrap();
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| Session::open(&folder.settings()).unwrap().list());
+        std::thread::sleep(Duration::from_millis(200));
+        drop(first);
+        assert_eq!(second.join().unwrap().unwrap(), []);
+    });
+}
+
+#[test]
 fn nonsense_is_refused_without_an_echo_and_the_next_is_served() {
     let folder = Folder::new();
     let data = folder.settings().data;
