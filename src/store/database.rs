@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `format` | 1: the layout of all tables as drawn in their modules |
 //! | `last_account` | the last account number given; absent before the first |
+//! | `secret` | [`Secret::mark`] of the secret last used; absent before the first |
 
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
@@ -13,6 +14,7 @@ use std::sync::{PoisonError, RwLock};
 use redb::{DatabaseError, ReadTransaction, ReadableDatabase, TableDefinition, WriteTransaction};
 
 use super::error::{OpenError, StoreError};
+use super::secret::Secret;
 use super::{accounts, folder, sessions, usage};
 
 /// Numbers about the whole store.
@@ -99,6 +101,24 @@ impl Database {
             )),
             None => self.write(create_tables).map_err(|error| error.0),
         }
+    }
+
+    /// Remembers which secret is used; whether it was another one the last time.
+    ///
+    /// # Errors
+    /// Those of [`Database::read`] and [`Database::write`].
+    pub fn exchange_secret(&self, secret: &Secret) -> Result<bool, StoreError> {
+        let mark = secret.mark();
+        let last = self.read(|read| {
+            Ok(read
+                .open_table(META)?
+                .get("secret")?
+                .map(|mark| mark.value()))
+        })?;
+        if last != Some(mark) {
+            self.write(|write| Ok(write.open_table(META)?.insert("secret", mark).map(|_| ())?))?;
+        }
+        Ok(last.is_some_and(|last| last != mark))
     }
 
     /// Reads in one transaction: `work` sees one state of the whole store.

@@ -82,6 +82,12 @@ impl Store {
             .clone()
             .unwrap_or_else(|| settings.data.join("secret"));
         let secret = Secret::open(&secret_file, has_accounts).map_err(OpenError::Failed)?;
+        if database.exchange_secret(&secret)? && has_accounts {
+            log::warn!(
+                "the secret in {} is another than the last time: tokens issued with that one are refused",
+                secret_file.display()
+            );
+        }
         let writer = Writer::start(Arc::clone(&database)).map_err(OpenError::Failed)?;
         writer
             .write(Command::SweepSessions {

@@ -453,6 +453,23 @@ fn a_reopened_store_has_all() {
 }
 
 #[test]
+fn another_secret_is_noticed_once() {
+    let folder = Folder::new();
+    let exchanged = |file: &str| {
+        let secret = Secret::open(&folder.path().join(file), false).unwrap();
+        folder.store().database.exchange_secret(&secret).unwrap()
+    };
+    drop(folder.store());
+    assert!(!exchanged("data/secret"), "the same secret");
+    assert!(exchanged("another"));
+    // Opening the store in between used the first one again.
+    assert!(exchanged("another"));
+    let database = folder.store().database.clone();
+    let first = Secret::open(&folder.path().join("data/secret"), true).unwrap();
+    assert!(!database.exchange_secret(&first).unwrap());
+}
+
+#[test]
 fn the_data_folder_is_its_owners_alone() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new();
