@@ -81,19 +81,18 @@ impl Passwords {
         Ok(hash.to_string())
     }
 
-    /// Whether the password belongs to the stored string. Without one the answer is no, after the same time.
+    /// Whether the password belongs to the stored string. Without one the answer is no, after the same
+    /// time. It is no at once for a password that no account can have.
     ///
     /// # Errors
     /// The stored string is damaged.
     pub fn verify(&self, password: &str, stored: Option<&str>) -> Result<bool, StoreError> {
+        if password.len() > LONGEST {
+            return Ok(false);
+        }
         let hash = PasswordHash::new(stored.unwrap_or(NOBODY)).map_err(|error| failed(&error))?;
-        let bytes = if password.len() <= LONGEST {
-            password.as_bytes()
-        } else {
-            &[]
-        };
         let _turn = self.wait_for_turn();
-        match self.argon2.verify_password(bytes, &hash) {
+        match self.argon2.verify_password(password.as_bytes(), &hash) {
             Ok(()) => Ok(stored.is_some()),
             Err(argon2::password_hash::Error::Password) => Ok(false),
             Err(error) => Err(failed(&error)),

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use std::io;
     use std::sync::Mutex;
-    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn a_failed_commit_answers_every_waiter_and_a_mended_disk_is_used_again() {
@@ -268,7 +268,7 @@ mod tests {
         let writer = Writer::start(Arc::clone(&database)).unwrap();
         writer.write(create("first@example.org")).unwrap();
 
-        disk.0.broken.store(true, Ordering::SeqCst);
+        disk.break_after(0);
         thread::scope(|scope| {
             let waiters: Vec<_> = (0..8)
                 .map(|i| {
@@ -290,7 +290,7 @@ mod tests {
             "read from a broken disk"
         );
 
-        disk.0.broken.store(false, Ordering::SeqCst);
+        disk.mend();
         assert_eq!(
             emails(&database),
             ["first@example.org"],
@@ -301,6 +301,41 @@ mod tests {
             emails(&database),
             ["first@example.org", "second@example.org"]
         );
+    }
+
+    #[test]
+    fn wherever_a_commit_breaks_off_what_was_acknowledged_stays() {
+        for operations in 0..1000 {
+            let disk = Disk::default();
+            let database = Arc::new(disk.open());
+            database.ensure_format().unwrap();
+            let writer = Writer::start(Arc::clone(&database)).unwrap();
+            writer.write(create("first@example.org")).unwrap();
+
+            disk.break_after(operations);
+            let acknowledged = writer.write(create("second@example.org")).is_ok();
+            disk.mend();
+            writer.write(create("third@example.org")).unwrap();
+            let mut emails = emails(&database);
+            let second = emails
+                .iter()
+                .position(|email| email == "second@example.org");
+            assert!(
+                second.is_some() || !acknowledged,
+                "lost after {operations} operations"
+            );
+            // Without an acknowledgement it may be there or not, but never by halves.
+            second.map(|at| emails.remove(at));
+            assert_eq!(
+                emails,
+                ["first@example.org", "third@example.org"],
+                "after {operations} operations"
+            );
+            if acknowledged {
+                return;
+            }
+        }
+        panic!("the commit never succeeds");
     }
 
     #[test]
@@ -357,7 +392,8 @@ mod tests {
     #[derive(Debug, Default)]
     struct DiskState {
         bytes: Mutex<Vec<u8>>,
-        broken: AtomicBool,
+        /// Operations until it breaks; none if it does not.
+        left: Mutex<Option<usize>>,
         pause: Mutex<()>,
         syncs: AtomicUsize,
     }
@@ -377,14 +413,26 @@ mod tests {
             self.0.syncs.load(Ordering::SeqCst) - before
         }
 
+        fn break_after(&self, operations: usize) {
+            *self.0.left.lock().unwrap() = Some(operations);
+        }
+
+        fn mend(&self) {
+            *self.0.left.lock().unwrap() = None;
+        }
+
         fn check(&self) -> io::Result<()> {
-            if self.0.broken.load(Ordering::SeqCst) {
-                return Err(io::Error::new(
+            match &mut *self.0.left.lock().unwrap() {
+                None => Ok(()),
+                Some(0) => Err(io::Error::new(
                     io::ErrorKind::StorageFull,
                     "the disk is full",
-                ));
+                )),
+                Some(left) => {
+                    *left -= 1;
+                    Ok(())
+                }
             }
-            Ok(())
         }
     }
 
