@@ -1,2 +1,7 @@
-//! towebp
-fn main() {}
+//! The program: everything is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    towebp::cli::run()
+}

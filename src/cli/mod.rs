@@ -1,4 +1,60 @@
 //! The command line.
 
-pub mod account;
-pub mod convert;
+mod account;
+mod convert;
+mod demo;
+mod serve;
+
+use argh::FromArgs;
+use std::process::ExitCode;
+
+/// Turns PNG, JPEG, GIF and BMP pictures into WebP: as an HTTP service, or right here.
+#[derive(FromArgs)]
+#[argh(help_triggers("-h", "--help", "help"))]
+struct Towebp {
+    /// print the version and end
+    #[argh(switch, short = 'V')]
+    version: bool,
+    #[argh(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(FromArgs)]
+#[argh(subcommand)]
+enum Command {
+    Serve(serve::ServeCommand),
+    Convert(convert::ConvertCommand),
+    Account(account::AccountCommand),
+}
+
+/// Runs the program with the process's arguments. Errors go to standard error as one line, with exit code 1.
+pub fn run() -> ExitCode {
+    let towebp: Towebp = argh::from_env();
+    start_log();
+    let outcome = match towebp.command {
+        _ if towebp.version => {
+            println!("towebp {}", env!("CARGO_PKG_VERSION"));
+            Ok(())
+        }
+        None => Err("nothing to do: towebp serve, towebp convert or towebp account; towebp --help tells more".to_owned()),
+        Some(Command::Serve(command)) => serve::run(command),
+        Some(Command::Convert(command)) => convert::run(command),
+        Some(Command::Account(command)) => account::run(command),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("towebp: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// To standard error; `RUST_LOG` changes what is logged.
+fn start_log() {
+    env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("warn,towebp=info"))
+        // They log URLs with their queries, in which secrets may stand.
+        .filter_module("ureq", log::LevelFilter::Warn)
+        .filter_module("ureq_proto", log::LevelFilter::Warn)
+        .init();
+}

@@ -1,0 +1,172 @@
+//! `towebp serve`.
+
+use super::demo;
+use crate::admin;
+use crate::config::{self, Config};
+use crate::fetch::{self, Fetcher};
+use crate::front;
+use crate::http::{self, Rooms, Server};
+use crate::image;
+use crate::store::{self, OpenError, Store};
+use argh::FromArgs;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Runs the HTTP service and the dashboard.
+#[derive(FromArgs)]
+#[argh(subcommand, name = "serve", help_triggers("-h", "--help", "help"))]
+pub struct ServeCommand {
+    /// address and port; port 0 takes a free one; loopback only for now (default 127.0.0.1:8080)
+    #[argh(
+        option,
+        arg_name = "address",
+        default = "default_address()",
+        from_str_fn(config::address)
+    )]
+    listen: SocketAddr,
+
+    /// folder for accounts, usage and the secret (default towebp-data)
+    #[argh(
+        option,
+        arg_name = "folder",
+        default = "PathBuf::from(\"towebp-data\")"
+    )]
+    data: PathBuf,
+
+    /// file with the secret that tokens are made from, to keep it apart from the data (default FOLDER/secret)
+    #[argh(option, arg_name = "file")]
+    secret_file: Option<PathBuf>,
+
+    /// conversions at the same time (default: one for each core, since a conversion keeps a core busy)
+    #[argh(option, arg_name = "number", from_str_fn(config::threads))]
+    threads: Option<NonZeroUsize>,
+
+    /// largest picture file, such as 32MiB (default 32MiB: more than cameras write as JPEG)
+    #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
+    max_body: Option<u64>,
+
+    /// most pixels of a picture (default 100000000: above today's cameras, and 1.2 GB of memory at the peak)
+    #[argh(option, arg_name = "number")]
+    max_pixels: Option<u64>,
+
+    /// let watermark URLs reach private and local addresses
+    #[argh(switch)]
+    allow_private_watermark_hosts: bool,
+
+    /// more root certificates for https watermark URLs, as PEM
+    #[argh(option, arg_name = "file")]
+    ca_file: Option<PathBuf>,
+
+    /// time for fetching a watermark picture (default 10: a worker waits for it)
+    #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
+    watermark_timeout: Option<Duration>,
+
+    #[argh(
+        option,
+        arg_name = "url",
+        from_str_fn(config::public_url),
+        description = "where people reach the service, such as https://webp.example.org; with https, cookies are \
+                       sent over https only"
+    )]
+    public_url: Option<String>,
+
+    /// whether anybody may create an account: open or closed (default open)
+    #[argh(
+        option,
+        arg_name = "open|closed",
+        default = "true",
+        from_str_fn(config::signup)
+    )]
+    signup: bool,
+
+    /// make a demo account, convert a picture by HTTP, show the request, and go on serving
+    #[argh(switch)]
+    demo: bool,
+}
+
+/// Serves until the process is ended.
+///
+/// # Errors
+/// A sentence for the operator.
+pub fn run(command: ServeCommand) -> Result<(), String> {
+    let with_demo = command.demo;
+    let config = command.into_config().check()?;
+    let data = config.store.data.clone();
+
+    let listener = front::open(config.listen)?;
+    let store = Arc::new(Store::open(&config.store).map_err(refused)?);
+    let _admin = admin::serve(Arc::clone(&store), &data)?;
+    let fetcher = Fetcher::new(config.fetch)?;
+    let public_url = config.http.public_url.clone();
+    let rooms = Rooms {
+        store: Arc::clone(&store),
+        fetcher,
+        limits: config.limits,
+        settings: config.http,
+    };
+    let server = Server::start(listener, rooms)?;
+
+    let address = server.address();
+    let base_url = public_url.unwrap_or_else(|| format!("http://{address}"));
+    // Nobody reading standard output is no reason to end.
+    let mut out = io::stdout();
+    writeln!(out, "towebp listens on http://{address}").ok();
+    writeln!(out, "Dashboard: {base_url}/dashboard").ok();
+    writeln!(out, "Data folder: {}", data.display()).ok();
+    if with_demo {
+        demo::run(&store, address, &data)?;
+    }
+    out.flush().ok();
+    Err(server.wait())
+}
+
+impl ServeCommand {
+    fn into_config(self) -> Config {
+        let http = http::Settings::default();
+        let limits = image::Limits::default();
+        let fetch = fetch::Settings::default();
+        Config {
+            listen: self.listen,
+            store: store::Settings {
+                data: self.data,
+                secret_file: self.secret_file,
+            },
+            http: http::Settings {
+                threads: self.threads.unwrap_or(http.threads),
+                max_body: self.max_body.unwrap_or(http.max_body),
+                public_url: self.public_url,
+                signup_open: self.signup,
+            },
+            limits: image::Limits {
+                max_pixels: self.max_pixels.unwrap_or(limits.max_pixels),
+                ..limits
+            },
+            fetch: fetch::Settings {
+                allow_private: self.allow_private_watermark_hosts,
+                ca_file: self.ca_file,
+                timeout: self.watermark_timeout.unwrap_or(fetch.timeout),
+                ..fetch
+            },
+        }
+    }
+}
+
+fn default_address() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 8080))
+}
+
+fn refused(error: OpenError) -> String {
+    match error {
+        OpenError::InUse(path) => {
+            format!(
+                "--data: {} is in use by another towebp; end that one, or choose another folder",
+                path.display()
+            )
+        }
+        OpenError::Failed(sentence) => sentence,
+    }
+}

@@ -1,0 +1,250 @@
+//! Puts the rooms' own settings together, and rejects nonsense naming the flag.
+//!
+//! A value that is nonsense by itself is rejected by its reader below, which argh reports with the flag's name; what
+//! depends on more than one value, or on a bound, is rejected by [`Config::check`].
+
+use crate::{fetch, http, image, store};
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+/// Everything that a server needs to know.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// `--listen`: where the front door stands.
+    pub listen: SocketAddr,
+    /// `--data`, `--secret-file`.
+    pub store: store::Settings,
+    /// `--threads`, `--max-body`, `--public-url`, `--signup`.
+    pub http: http::Settings,
+    /// `--max-pixels`.
+    pub limits: image::Limits,
+    /// `--allow-private-watermark-hosts`, `--ca-file`, `--watermark-timeout`.
+    pub fetch: fetch::Settings,
+}
+
+impl Config {
+    /// Checks what no single value shows.
+    ///
+    /// # Errors
+    /// A sentence for the operator that names the flag.
+    pub fn check(self) -> Result<Config, String> {
+        // A file of no more bytes than a small PNG's header could only be refused; above, tiny_http's own handling of
+        // unread bodies ends.
+        within(
+            "--max-body",
+            self.http.max_body,
+            1 << 10,
+            http::LONGEST_BODY,
+        )?;
+        within(
+            "--max-pixels",
+            self.limits.max_pixels,
+            1,
+            u64::from(self.limits.max_side).pow(2),
+        )?;
+        // Each worker has a stack and works on a picture of its own.
+        within("--threads", self.http.threads.get() as u64, 1, 1024)?;
+        // A worker waits for the watermark.
+        within("--watermark-timeout", self.fetch.timeout.as_secs(), 1, 300)?;
+        if let Some(file) = &self.fetch.ca_file
+            && !file.is_file()
+        {
+            return Err(format!(
+                "--ca-file {}: there is no such file",
+                file.display()
+            ));
+        }
+        if self.store.data.is_file() {
+            return Err(format!(
+                "--data {}: is a file; it must be a folder",
+                self.store.data.display()
+            ));
+        }
+        Ok(self)
+    }
+}
+
+/// Reads `127.0.0.1:8080` or `[::1]:8080`.
+///
+/// # Errors
+/// A sentence that says what is allowed.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    let text = text.replacen("localhost:", "127.0.0.1:", 1);
+    text.parse()
+        .map_err(|_| "expected ADDRESS:PORT, such as 127.0.0.1:8080 or [::1]:8080".to_owned())
+}
+
+/// Reads a number of bytes: `33554432`, `32MiB`, `32M`, `500kB`. K, M and G with or without `iB` are powers of 1024,
+/// with `B` powers of 1000.
+///
+/// # Errors
+/// A sentence that says what is allowed.
+pub fn byte_count(text: &str) -> Result<u64, String> {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let factor: Option<u64> = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => Some(1),
+        "k" | "kib" => Some(1 << 10),
+        "m" | "mib" => Some(1 << 20),
+        "g" | "gib" => Some(1 << 30),
+        "kb" => Some(1000),
+        "mb" => Some(1_000_000),
+        "gb" => Some(1_000_000_000),
+        _ => None,
+    };
+    let number: Option<u64> = digits.parse().ok();
+    number
+        .zip(factor)
+        .and_then(|(number, factor)| number.checked_mul(factor))
+        .ok_or_else(|| "expected a number of bytes, such as 33554432 or 32MiB".to_owned())
+}
+
+/// Reads whole seconds.
+///
+/// # Errors
+/// A sentence that says what is allowed.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    text.parse()
+        .map(Duration::from_secs)
+        .map_err(|_| "expected a whole number of seconds, such as 10".to_owned())
+}
+
+/// Reads a number of threads.
+///
+/// # Errors
+/// A sentence that says what is allowed.
+pub fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse()
+        .map_err(|_| "expected a whole number, 1 or more".to_owned())
+}
+
+/// Reads `https://webp.example.org`, and drops a slash at the end.
+///
+/// # Errors
+/// A sentence that says what is allowed.
+pub fn public_url(text: &str) -> Result<String, String> {
+    let url = text.trim_end_matches('/');
+    let host = url
+        .strip_prefix("https://")
+        .or_else(|| url.strip_prefix("http://"));
+    let harmless = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
+    match host {
+        Some(host) if !host.is_empty() && host.bytes().all(harmless) => {
+            Ok(url.to_ascii_lowercase())
+        }
+        _ => Err(
+            "expected scheme and host without a path, such as https://webp.example.org".to_owned(),
+        ),
+    }
+}
+
+/// Reads `open` or `closed`: whether anybody may create an account.
+///
+/// # Errors
+/// A sentence that says what is allowed.
+pub fn signup(text: &str) -> Result<bool, String> {
+    match text {
+        "open" => Ok(true),
+        "closed" => Ok(false),
+        _ => Err("expected open or closed".to_owned()),
+    }
+}
+
+fn within(flag: &str, given: u64, least: u64, most: u64) -> Result<(), String> {
+    if (least..=most).contains(&given) {
+        return Ok(());
+    }
+    Err(format!("{flag} {given}: allowed are {least} to {most}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn config() -> Config {
+        Config {
+            listen: address("127.0.0.1:8080").unwrap(),
+            store: store::Settings {
+                data: PathBuf::from("no-such-folder"),
+                secret_file: None,
+            },
+            http: http::Settings::default(),
+            limits: image::Limits::default(),
+            fetch: fetch::Settings::default(),
+        }
+    }
+
+    #[test]
+    fn the_defaults_pass() {
+        config().check().expect("the defaults are sensible");
+    }
+
+    #[test]
+    fn nonsense_is_rejected_by_the_flag_s_name() {
+        let cases: [(&str, fn(&mut Config)); 6] = [
+            ("--max-body", |config| config.http.max_body = 0),
+            ("--max-body", |config| config.http.max_body = 1 << 40),
+            ("--max-pixels", |config| config.limits.max_pixels = 0),
+            ("--watermark-timeout", |config| {
+                config.fetch.timeout = Duration::ZERO
+            }),
+            ("--ca-file", |config| {
+                config.fetch.ca_file = Some(PathBuf::from("no-such-file.pem"))
+            }),
+            ("--threads", |config| {
+                config.http.threads = NonZeroUsize::MAX
+            }),
+        ];
+        for (flag, spoil) in cases {
+            let mut config = config();
+            spoil(&mut config);
+            let error = config.check().expect_err(flag);
+            assert!(error.starts_with(flag), "{error}");
+        }
+    }
+
+    #[test]
+    fn byte_counts_have_units() {
+        assert_eq!(byte_count("0"), Ok(0));
+        assert_eq!(byte_count("33554432"), byte_count("32MiB"));
+        assert_eq!(byte_count("32M"), Ok(32 << 20));
+        assert_eq!(byte_count("500kB"), Ok(500_000));
+        for wrong in ["", "MiB", "-1", "1.5M", "1X", "99999999999G"] {
+            byte_count(wrong).expect_err(wrong);
+        }
+    }
+
+    #[test]
+    fn public_urls_have_no_path() {
+        assert_eq!(
+            public_url("https://WebP.example.org/"),
+            Ok("https://webp.example.org".to_owned())
+        );
+        assert_eq!(
+            public_url("http://[::1]:8080"),
+            Ok("http://[::1]:8080".to_owned())
+        );
+        for wrong in [
+            "",
+            "example.org",
+            "https://",
+            "https://example.org/a",
+            "ftp://example.org",
+            "https://a'b",
+        ] {
+            public_url(wrong).expect_err(wrong);
+        }
+    }
+
+    #[test]
+    fn addresses_name_a_port() {
+        assert_eq!(address("localhost:80"), address("127.0.0.1:80"));
+        for wrong in ["", "8080", "127.0.0.1", "example.org:80"] {
+            address(wrong).expect_err(wrong);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Sign-up, sign-in and sign-out.
+
+use super::layout::{Viewer, document};
+use super::overview::{is_from_session, stale_form};
+use super::{Form, Outcome, Page, SessionChange, Verdict, Visit, go, page};
+use crate::store::{AccountId, CreateAccountError, SignInError, StoreError};
+use maud::{Markup, html};
+
+/// The sign-up page.
+///
+/// # Errors
+/// When the store fails.
+pub fn sign_up_form(visit: &Visit<'_>) -> Result<Outcome, StoreError> {
+    if visit.session()?.is_some() {
+        return Ok(go("/dashboard"));
+    }
+    if !visit.signup_open {
+        return Ok(closed(Verdict::Fine));
+    }
+    Ok(page(sign_up_page("", None)))
+}
+
+/// Makes the account and signs in.
+///
+/// # Errors
+/// When the store fails.
+pub fn sign_up(visit: &Visit<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    if !visit.signup_open {
+        return Ok(closed(Verdict::Forbidden));
+    }
+    let email = form.field("email");
+    let reason = match visit
+        .store
+        .create_account(email, Some(form.field("password")))
+    {
+        Ok(account) => return start_session(visit, account.id),
+        Err(CreateAccountError::Email(reason) | CreateAccountError::Password(reason)) => reason,
+        Err(CreateAccountError::Exists) => {
+            "There is an account with this address already. Sign in instead.".to_owned()
+        }
+        Err(CreateAccountError::Store(error)) => return Err(error),
+    };
+    Ok(Outcome::Page(Page {
+        markup: sign_up_page(email, Some(&reason)),
+        verdict: Verdict::Rejected,
+    }))
+}
+
+/// The sign-in page.
+///
+/// # Errors
+/// When the store fails.
+pub fn sign_in_form(visit: &Visit<'_>) -> Result<Outcome, StoreError> {
+    if visit.session()?.is_some() {
+        return Ok(go("/dashboard"));
+    }
+    Ok(page(sign_in_page(visit, "", None)))
+}
+
+/// Signs in, under a new session; the one that the browser had, if any, ends.
+///
+/// # Errors
+/// When the store fails.
+pub fn sign_in(visit: &Visit<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let email = form.field("email");
+    let (reason, verdict) = match visit.store.sign_in(email, form.field("password")) {
+        Ok(account) => return start_session(visit, account.id),
+        Err(SignInError::Wrong) => (
+            "The address or the password is wrong.".to_owned(),
+            Verdict::Rejected,
+        ),
+        Err(SignInError::TooMany { retry_after }) => (
+            format!("Too many attempts. Try again in {retry_after} seconds."),
+            Verdict::TooMany { retry_after },
+        ),
+        Err(SignInError::Store(error)) => return Err(error),
+    };
+    Ok(Outcome::Page(Page {
+        markup: sign_in_page(visit, email, Some(&reason)),
+        verdict,
+    }))
+}
+
+/// Ends the session.
+///
+/// # Errors
+/// When the store fails.
+pub fn sign_out(visit: &Visit<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let (Some(cookie), Some(session)) = (visit.session_cookie, visit.session()?) else {
+        return Ok(Outcome::Redirect {
+            to: "/",
+            session: SessionChange::End,
+        });
+    };
+    if !is_from_session(form, &session) {
+        return Ok(stale_form(&session));
+    }
+    visit.store.end_session(cookie)?;
+    Ok(Outcome::Redirect {
+        to: "/",
+        session: SessionChange::End,
+    })
+}
+
+fn start_session(visit: &Visit<'_>, id: AccountId) -> Result<Outcome, StoreError> {
+    if let Some(old) = visit.session_cookie {
+        visit.store.end_session(old)?;
+    }
+    let value = visit.store.start_session(id)?;
+    Ok(Outcome::Redirect {
+        to: "/dashboard",
+        session: SessionChange::Start(value),
+    })
+}
+
+fn sign_up_page(email: &str, error: Option<&str>) -> Markup {
+    let content = html! {
+        section.card.narrow {
+            h1 { "Create an account" }
+            (alert(error))
+            form method="post" action="/signup" {
+                (email_field(email))
+                label for="password" { "Password" }
+                input #password type="password" name="password" required minlength="8" maxlength="1024"
+                    autocomplete="new-password" aria-describedby="password-hint";
+                p.hint #password-hint { "At least 8 characters." }
+                button type="submit" { "Create account" }
+            }
+            p.hint { "You have one already? " a href="/signin" { "Sign in" } "." }
+        }
+    };
+    document("Create an account", Viewer::Guest, &content)
+}
+
+fn sign_in_page(visit: &Visit<'_>, email: &str, error: Option<&str>) -> Markup {
+    let content = html! {
+        section.card.narrow {
+            h1 { "Sign in" }
+            (alert(error))
+            form method="post" action="/signin" {
+                (email_field(email))
+                label for="password" { "Password" }
+                input #password type="password" name="password" required autocomplete="current-password";
+                button type="submit" { "Sign in" }
+            }
+            @if visit.signup_open {
+                p.hint { "No account yet? " a href="/signup" { "Create one" } "." }
+            }
+        }
+    };
+    document("Sign in", Viewer::Guest, &content)
+}
+
+fn email_field(email: &str) -> Markup {
+    html! {
+        label for="email" { "E-mail address" }
+        input #email type="email" name="email" value=(email) required maxlength="254" autocomplete="username";
+    }
+}
+
+fn alert(error: Option<&str>) -> Markup {
+    html! {
+        @if let Some(error) = error { p.alert role="alert" { (error) } }
+    }
+}
+
+fn closed(verdict: Verdict) -> Outcome {
+    let content = html! {
+        section.card.narrow {
+            h1 { "Sign-up is closed" }
+            p { "Accounts on this server are made by its operator." }
+            p { a href="/signin" { "Sign in" } }
+        }
+    };
+    Outcome::Page(Page {
+        markup: document("Sign-up is closed", Viewer::Guest, &content),
+        verdict,
+    })
+}

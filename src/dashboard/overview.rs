@@ -1,0 +1,278 @@
+//! The dashboard: token, totals and history of the signed-in account.
+
+use super::layout::{Viewer, command, curl_line, document};
+use super::{Form, Outcome, Page, Verdict, Visit, go, page};
+use crate::store::{Session, StoreError, UsageEntry, UsagePage, UsageTotals, WatermarkKind};
+use maud::{Markup, html};
+use std::time::SystemTime;
+use subtle::ConstantTimeEq;
+
+/// Rows of the history on one page.
+const ROWS: usize = 25;
+
+/// The dashboard, with the history from before entry `before`, or from its newest end.
+///
+/// # Errors
+/// When the store fails.
+pub fn overview(visit: &Visit<'_>, before: Option<u64>) -> Result<Outcome, StoreError> {
+    let Some(session) = visit.session()? else {
+        return Ok(go("/signin"));
+    };
+    let token = visit.store.token(&session.account);
+    let totals = visit.store.usage_totals(session.account.id)?;
+    let history = visit.store.usage(session.account.id, before, ROWS)?;
+    let content = html! {
+        h1 { "Dashboard" }
+        (totals_row(&totals))
+        (token_card(visit, &token, &session.csrf))
+        (try_card())
+        (history_card(&history, before.is_some()))
+    };
+    let viewer = Viewer::Account {
+        email: &session.account.email,
+        csrf: &session.csrf,
+    };
+    Ok(page(document("Dashboard", viewer, &content)))
+}
+
+/// Replaces the token; the old one is refused from now on.
+///
+/// # Errors
+/// When the store fails.
+pub fn rotate_token(visit: &Visit<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let Some(session) = visit.session()? else {
+        return Ok(go("/signin"));
+    };
+    if !is_from_session(form, &session) {
+        return Ok(stale_form(&session));
+    }
+    visit.store.rotate_token(session.account.id)?;
+    Ok(go("/dashboard"))
+}
+
+/// Whether the form carries the session's secret, and so comes from a page that was made for this session.
+pub fn is_from_session(form: &Form, session: &Session) -> bool {
+    form.field("csrf")
+        .as_bytes()
+        .ct_eq(session.csrf.as_bytes())
+        .into()
+}
+
+/// What a form without the session's secret gets.
+pub fn stale_form(session: &Session) -> Outcome {
+    let content = html! {
+        section.card.narrow {
+            h1 { "Please try again" }
+            p { "The form was not made for this session, so nothing was changed." }
+            p { a href="/dashboard" { "Back to the dashboard" } }
+        }
+    };
+    let viewer = Viewer::Account {
+        email: &session.account.email,
+        csrf: &session.csrf,
+    };
+    Outcome::Page(Page {
+        markup: document("Please try again", viewer, &content),
+        verdict: Verdict::Forbidden,
+    })
+}
+
+fn totals_row(totals: &UsageTotals) -> Markup {
+    let saved = saved_percent(totals.input_bytes, totals.output_bytes);
+    html! {
+        dl.totals {
+            div { dt { "Conversions" } dd { (totals.conversions) } }
+            div { dt { "Bytes in" } dd { (size(totals.input_bytes)) } }
+            div { dt { "Bytes out" } dd { (size(totals.output_bytes)) } }
+            div { dt { "Saved" } dd { (saved) } }
+        }
+    }
+}
+
+fn token_card(visit: &Visit<'_>, token: &str, csrf: &str) -> Markup {
+    html! {
+        section.card {
+            h2 { "API token" }
+            label for="token" { "Keep it to yourself: whoever has it converts in your name." }
+            div.field {
+                input #token type="text" value=(token) readonly spellcheck="false" autocomplete="off";
+                button.copy type="button" data-copy="token" hidden { "Copy" }
+            }
+            h3 { "Ready to paste" }
+            (command("curl", &curl_line(visit.base_url, token)))
+            details {
+                summary { "Replace the token" }
+                form method="post" action="/token/rotate" {
+                    input type="hidden" name="csrf" value=(csrf);
+                    p {
+                        "A new token is made, and the old one is refused at once, wherever it is in use. There is \
+                         no way back."
+                    }
+                    label.check { input type="checkbox" required; "I have understood this" }
+                    button.danger type="submit" { "Replace the token now" }
+                }
+            }
+        }
+    }
+}
+
+/// Shown by the script, which it needs.
+fn try_card() -> Markup {
+    html! {
+        section.card #try hidden {
+            h2 { "Try it" }
+            form #try-form {
+                div.row {
+                    div {
+                        label for="try-file" { "Picture" }
+                        input #try-file type="file" accept="image/png,image/jpeg,image/gif,image/bmp" required;
+                    }
+                    div {
+                        label for="try-quality" { "Quality" }
+                        input #try-quality type="number" min="0" max="100" value="85";
+                    }
+                    div {
+                        label for="try-watermark" { "Watermark text (optional)" }
+                        input #try-watermark type="text" maxlength="200";
+                    }
+                    button type="submit" { "Convert" }
+                }
+            }
+            p #try-result role="status" {}
+            p { a #try-link download="picture.webp" hidden { img #try-image alt="The converted picture"; } }
+        }
+    }
+}
+
+fn history_card(history: &UsagePage, is_later_page: bool) -> Markup {
+    html! {
+        section.card #history {
+            div.title {
+                h2 { "Usage history" }
+                a href="/api/usage.csv" { "Download as CSV" }
+            }
+            @if history.entries.is_empty() {
+                p.hint { @if is_later_page { "There are no older conversions." } @else { "No conversions yet." } }
+            } @else {
+                div.scroll tabindex="0" role="region" aria-label="Usage history" {
+                    table {
+                        thead {
+                            tr {
+                                th.number { "No." } th { "Time (UTC)" } th { "Format" } th.number { "In" }
+                                th.number { "Out" } th.number { "Saved" } th.number { "Pixels" }
+                                th.number { "Quality" } th { "Watermark" } th.number { "Time" }
+                            }
+                        }
+                        tbody { @for (id, entry) in &history.entries { (row(*id, entry)) } }
+                    }
+                }
+            }
+            p.paging {
+                @if is_later_page { a href="/dashboard#history" { "Newest" } }
+                @if let Some(before) = history.next_before {
+                    a href={ "/dashboard?before=" (before) "#history" } { "Older" }
+                }
+            }
+        }
+    }
+}
+
+fn row(id: u64, entry: &UsageEntry) -> Markup {
+    html! {
+        tr {
+            td.number { (id) }
+            td { (minute(entry.time)) }
+            td { (entry.format) }
+            td.number { (size(entry.input_bytes)) }
+            td.number { (size(entry.output_bytes)) }
+            td.number { (saved_percent(entry.input_bytes, entry.output_bytes)) }
+            td.number { (entry.width) " × " (entry.height) }
+            td.number { (entry.quality) }
+            td { @if entry.watermark != WatermarkKind::None { (entry.watermark.name()) } @else { "–" } }
+            td.number { (entry.milliseconds) " ms" }
+        }
+    }
+}
+
+/// `2026-11-21 03:15:00`
+fn minute(time: SystemTime) -> String {
+    humantime::format_rfc3339_seconds(time)
+        .to_string()
+        .replace('T', " ")
+        .trim_end_matches('Z')
+        .to_owned()
+}
+
+/// Bytes in the largest unit (of 1000) that leaves at least one before the point.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
+    if bytes < 1000 {
+        return format!("{bytes} B");
+    }
+    let mut amount = bytes as f64 / 1000.0;
+    let mut unit = 0;
+    // 999.95 would be shown as 1000.0.
+    while amount >= 999.95 && unit + 1 < UNITS.len() {
+        amount /= 1000.0;
+        unit += 1;
+    }
+    format!("{amount:.1} {}", UNITS[unit])
+}
+
+/// How much smaller the output is; below zero if it is larger.
+fn saved_percent(input: u64, output: u64) -> String {
+    if input == 0 {
+        return "–".to_owned();
+    }
+    let saved = 100.0 - output as f64 / input as f64 * 100.0;
+    format!("{} %", saved.round() as i64).replace('-', "−")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Account, AccountId};
+
+    #[test]
+    fn sizes_are_short() {
+        let cases = [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1.0 kB"),
+            (999_949, "999.9 kB"),
+            (999_950, "1.0 MB"),
+            (1_234_567_890, "1.2 GB"),
+            (u64::MAX, "18446.7 PB"),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(size(bytes), expected, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn savings_may_be_losses() {
+        assert_eq!(saved_percent(1000, 250), "75 %");
+        assert_eq!(saved_percent(1000, 1500), "−50 %");
+        assert_eq!(saved_percent(0, 0), "–");
+    }
+
+    #[test]
+    fn a_form_must_carry_the_session_s_own_secret() {
+        let account = Account {
+            id: AccountId(1),
+            email: "owner@example.org".to_owned(),
+            created: SystemTime::UNIX_EPOCH,
+            token_generation: 0,
+            has_password: true,
+        };
+        let session = Session {
+            account,
+            csrf: "secret".to_owned(),
+        };
+        let form = |value: &str| Form::new(vec![("csrf".to_owned(), value.to_owned())]);
+        assert!(is_from_session(&form("secret"), &session));
+        assert!(!is_from_session(&form("secre"), &session));
+        assert!(!is_from_session(&form(""), &session));
+        assert!(!is_from_session(&Form::new(Vec::new()), &session));
+    }
+}

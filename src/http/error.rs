@@ -1,0 +1,552 @@
+//! Every room's errors as statuses: the one table, to be read beside the specification's own.
+//!
+//! Each `From` lists all cases of its error, so a case that somebody adds elsewhere does not compile until it has its
+//! row here. Texts of 4xx help the caller; the text of a 500 says nothing of the inside, whose cause goes to the log.
+
+use super::request::{BodyError, Repeated, TokensDiffer};
+use crate::conversion::{ConversionError, ParamError};
+use crate::fetch::FetchError;
+use crate::image::{DecodeError, Format};
+use crate::store::{StoreError, TokenError};
+
+/// What went wrong, as the caller can act on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the table below says it")]
+pub enum Kind {
+    InvalidParameter,
+    RepeatedParameter,
+    ContentTypeMissing,
+    ContentTypeUnsupported,
+    BodyEmpty,
+    BodyCutShort,
+    ContentLengthInvalid,
+    WrongFormat,
+    InvalidImage,
+    ImageTooWide,
+    TooManyPixels,
+    MissingCharacters,
+    WatermarkUrlInvalid,
+    WatermarkForbidden,
+    WatermarkUnreachable,
+    WatermarkStatus,
+    WatermarkTooLarge,
+    WatermarkTimeout,
+    WatermarkNotPngOrJpeg,
+    WatermarkTlsUnavailable,
+    InvalidForm,
+    TokenMissing,
+    TokenInvalid,
+    TokensDiffer,
+    CrossSiteForm,
+    NotFound,
+    MethodNotAllowed,
+    BodyTooLarge,
+    InternalError,
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The status code.
+    pub status: u16,
+    /// Machine-readable and stable.
+    pub code: &'static str,
+    /// The same for every occurrence.
+    pub title: &'static str,
+}
+
+impl Kind {
+    /// The table.
+    pub fn row(self) -> Row {
+        let (status, code, title) = match self {
+            // 400 Bad Request: unsupported image format, or invalid data
+            Kind::InvalidParameter => (400, "invalid_parameter", "A parameter cannot be used"),
+            Kind::RepeatedParameter => (
+                400,
+                "repeated_parameter",
+                "A parameter is given more than once",
+            ),
+            Kind::ContentTypeMissing => (
+                400,
+                "content_type_missing",
+                "Content-Type does not say what the picture is",
+            ),
+            Kind::ContentTypeUnsupported => (
+                400,
+                "content_type_unsupported",
+                "The format is not supported",
+            ),
+            Kind::BodyEmpty => (400, "body_empty", "There is no picture in the request"),
+            Kind::BodyCutShort => (400, "body_cut_short", "The body ended too early"),
+            Kind::ContentLengthInvalid => (
+                400,
+                "content_length_invalid",
+                "The body's length is not clear",
+            ),
+            Kind::WrongFormat => (
+                400,
+                "wrong_format",
+                "The picture is not what Content-Type says",
+            ),
+            Kind::InvalidImage => (400, "invalid_image", "The picture cannot be read"),
+            Kind::ImageTooWide => (400, "image_too_wide", "The picture is too wide or too high"),
+            Kind::TooManyPixels => (400, "too_many_pixels", "The picture has too many pixels"),
+            Kind::MissingCharacters => (
+                400,
+                "missing_characters",
+                "The watermark's text cannot be drawn",
+            ),
+            Kind::WatermarkUrlInvalid => (
+                400,
+                "watermark_url_invalid",
+                "The watermark's URL cannot be used",
+            ),
+            Kind::WatermarkForbidden => (
+                400,
+                "watermark_forbidden",
+                "The watermark's host may not be reached",
+            ),
+            Kind::WatermarkUnreachable => (
+                400,
+                "watermark_unreachable",
+                "The watermark's host does not answer",
+            ),
+            Kind::WatermarkStatus => (
+                400,
+                "watermark_status",
+                "The watermark's host gave no picture",
+            ),
+            Kind::WatermarkTooLarge => (
+                400,
+                "watermark_too_large",
+                "The watermark's picture is too large",
+            ),
+            Kind::WatermarkTimeout => {
+                (400, "watermark_timeout", "The watermark's host is too slow")
+            }
+            Kind::WatermarkNotPngOrJpeg => (
+                400,
+                "watermark_not_png_or_jpeg",
+                "The watermark is not a PNG or JPEG",
+            ),
+            Kind::WatermarkTlsUnavailable => (
+                400,
+                "watermark_tls_unavailable",
+                "https is not available here",
+            ),
+            Kind::InvalidForm => (400, "invalid_form", "The form cannot be read"),
+            // 401 Unauthorized: API token missing or invalid
+            Kind::TokenMissing => (401, "token_missing", "An API token is needed"),
+            Kind::TokenInvalid => (401, "token_invalid", "The API token is not valid"),
+            Kind::TokensDiffer => (401, "tokens_differ", "More than one API token is given"),
+            // 405 Method Not Allowed: method other than POST
+            Kind::MethodNotAllowed => (405, "method_not_allowed", "The method is not allowed here"),
+            // 500 Internal Server Error: error during conversion
+            Kind::InternalError => (500, "internal_error", "The server failed"),
+            // beyond the specification
+            Kind::CrossSiteForm => (403, "cross_site_form", "The form came from another site"),
+            Kind::NotFound => (404, "not_found", "There is nothing here"),
+            Kind::BodyTooLarge => (413, "body_too_large", "The body is too large"),
+        };
+        Row {
+            status,
+            code,
+            title,
+        }
+    }
+
+    /// The status's own name, as the specification and RFC 9110 give it.
+    pub fn status_name(self) -> &'static str {
+        match self.row().status {
+            400 => "Bad Request",
+            401 => "Unauthorized",
+            403 => "Forbidden",
+            404 => "Not Found",
+            405 => "Method Not Allowed",
+            413 => "Content Too Large",
+            _ => "Internal Server Error",
+        }
+    }
+}
+
+/// An error on its way to the caller.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Its row.
+    pub kind: Kind,
+    /// This occurrence, as a sentence or two for the caller.
+    pub detail: String,
+    /// For `Allow`.
+    pub allow: Option<&'static str>,
+    /// For `Retry-After`, in seconds.
+    pub retry_after: Option<u64>,
+    /// What happened inside, for the log.
+    pub cause: Option<String>,
+}
+
+impl Problem {
+    /// A problem without headers of its own.
+    pub fn new(kind: Kind, detail: impl Into<String>) -> Problem {
+        Problem {
+            kind,
+            detail: detail.into(),
+            allow: None,
+            retry_after: None,
+            cause: None,
+        }
+    }
+
+    /// A 500 with its cause.
+    pub fn internal(cause: impl Into<String>) -> Problem {
+        Problem::new(
+            Kind::InternalError,
+            "The request could not be completed; it may be sent again.",
+        )
+        .with_cause(cause.into())
+    }
+
+    /// With a cause for the log.
+    pub fn with_cause(self, cause: String) -> Problem {
+        Problem {
+            cause: Some(cause),
+            ..self
+        }
+    }
+
+    /// 405.
+    pub fn method_not_allowed(method: &str, allow: &'static str) -> Problem {
+        let detail = format!("{method} is not allowed here; allowed: {allow}.");
+        Problem {
+            allow: Some(allow),
+            ..Problem::new(Kind::MethodNotAllowed, detail)
+        }
+    }
+
+    /// 401 without any token.
+    pub fn token_missing() -> Problem {
+        Problem::new(
+            Kind::TokenMissing,
+            "Give your API token as the query parameter token, or as the header Authorization: Bearer. The dashboard \
+             shows it.",
+        )
+    }
+}
+
+impl From<ParamError> for Problem {
+    fn from(error: ParamError) -> Problem {
+        let kind = match error.code {
+            "repeated_parameter" => Kind::RepeatedParameter,
+            _ => Kind::InvalidParameter,
+        };
+        Problem::new(kind, error.detail)
+    }
+}
+
+impl From<Repeated> for Problem {
+    fn from(Repeated(name): Repeated) -> Problem {
+        Problem::new(
+            Kind::RepeatedParameter,
+            format!("{name} is given more than once; give it once."),
+        )
+    }
+}
+
+impl From<TokensDiffer> for Problem {
+    fn from(TokensDiffer: TokensDiffer) -> Problem {
+        Problem::new(
+            Kind::TokensDiffer,
+            "The query parameter token and the header Authorization: Bearer, or two of the same, carry different \
+             tokens; give one.",
+        )
+    }
+}
+
+impl From<TokenError> for Problem {
+    fn from(error: TokenError) -> Problem {
+        match error {
+            TokenError::Invalid => Problem::new(
+                Kind::TokenInvalid,
+                "The token is mistyped, or it was replaced by a new one, or its account was deleted. The dashboard \
+                 shows the present one.",
+            ),
+            TokenError::Store(error) => Problem::from(error),
+        }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(StoreError(cause): StoreError) -> Problem {
+        Problem::internal(format!("store: {cause}"))
+    }
+}
+
+impl From<BodyError> for Problem {
+    fn from(error: BodyError) -> Problem {
+        match error {
+            BodyError::Length => Problem::new(
+                Kind::ContentLengthInvalid,
+                "Content-Length must be one whole number, without Transfer-Encoding beside it.",
+            ),
+            BodyError::TooLarge { limit } => Problem::new(
+                Kind::BodyTooLarge,
+                format!("The body may have up to {limit} bytes."),
+            ),
+            BodyError::CutShort { received } => Problem::new(
+                Kind::BodyCutShort,
+                format!("Only {received} bytes of the body arrived, fewer than were announced."),
+            ),
+        }
+    }
+}
+
+impl From<FetchError> for Problem {
+    fn from(error: FetchError) -> Problem {
+        let (kind, detail) = match error {
+            FetchError::Url(reason) => (Kind::WatermarkUrlInvalid, reason),
+            FetchError::Forbidden(reason) => (Kind::WatermarkForbidden, reason),
+            FetchError::Unreachable(reason) => (Kind::WatermarkUnreachable, reason),
+            FetchError::Status(status) => (
+                Kind::WatermarkStatus,
+                format!("watermark_image: its host answered with status {status}, not 200."),
+            ),
+            FetchError::TooLarge { max_bytes } => (
+                Kind::WatermarkTooLarge,
+                format!("watermark_image: the file may have up to {max_bytes} bytes."),
+            ),
+            FetchError::Timeout => (
+                Kind::WatermarkTimeout,
+                "watermark_image: its host did not send it in time.".to_owned(),
+            ),
+            FetchError::TlsUnavailable => (
+                Kind::WatermarkTlsUnavailable,
+                "watermark_image: this server's processor lacks what https needs; use an http URL."
+                    .to_owned(),
+            ),
+        };
+        Problem::new(kind, detail)
+    }
+}
+
+impl From<ConversionError> for Problem {
+    fn from(error: ConversionError) -> Problem {
+        match error {
+            ConversionError::Picture(error) => picture(error),
+            ConversionError::WatermarkPicture(error) => watermark_picture(error),
+            ConversionError::MissingCharacters(characters) => {
+                let named: Vec<String> = characters
+                    .iter()
+                    .map(|&c| format!("{c} (U+{:04X})", u32::from(c)))
+                    .collect();
+                let detail = format!(
+                    "watermark: no font here has these characters: {}.",
+                    named.join(", ")
+                );
+                Problem::new(Kind::MissingCharacters, detail)
+            }
+            ConversionError::Internal(cause) => Problem::internal(format!("conversion: {cause}")),
+        }
+    }
+}
+
+fn picture(error: DecodeError) -> Problem {
+    match error {
+        DecodeError::WrongFormat { declared, found } => {
+            Problem::new(Kind::WrongFormat, wrong_format(declared, found))
+        }
+        DecodeError::Invalid(reason) => Problem::new(
+            Kind::InvalidImage,
+            format!("The picture cannot be read: {reason}."),
+        ),
+        DecodeError::TooWide {
+            width,
+            height,
+            max_side,
+        } => Problem::new(
+            Kind::ImageTooWide,
+            format!(
+                "The picture is {width} x {height} pixels; neither side may be longer than {max_side}."
+            ),
+        ),
+        DecodeError::TooManyPixels {
+            width,
+            height,
+            max_pixels,
+        } => Problem::new(
+            Kind::TooManyPixels,
+            format!(
+                "The picture is {width} x {height} pixels; it may have up to {max_pixels} in all."
+            ),
+        ),
+    }
+}
+
+fn wrong_format(declared: Format, found: Option<Format>) -> String {
+    let declared = declared.name();
+    match found.map(Format::name) {
+        Some(found) => format!(
+            "Content-Type says image/{declared}, but the body looks like image/{found}; send -H 'Content-Type: \
+             image/{found}'."
+        ),
+        None => format!(
+            "Content-Type says image/{declared}, but the body does not look like it, nor like another format that is \
+             read here (image/png, image/jpeg, image/gif, image/bmp)."
+        ),
+    }
+}
+
+fn watermark_picture(error: DecodeError) -> Problem {
+    match error {
+        DecodeError::WrongFormat { found, .. } => Problem::new(
+            Kind::WatermarkNotPngOrJpeg,
+            match found.map(Format::name) {
+                Some(found) => format!(
+                    "watermark_image: the file looks like image/{found}; it must be a PNG or JPEG."
+                ),
+                None => "watermark_image: the file is not a picture; it must be a PNG or JPEG."
+                    .to_owned(),
+            },
+        ),
+        DecodeError::Invalid(reason) => Problem::new(
+            Kind::WatermarkNotPngOrJpeg,
+            format!("watermark_image: the file cannot be read as PNG or JPEG: {reason}."),
+        ),
+        DecodeError::TooWide {
+            width,
+            height,
+            max_side,
+        } => Problem::new(
+            Kind::WatermarkTooLarge,
+            format!(
+                "watermark_image: it is {width} x {height} pixels; neither side may be longer than {max_side}."
+            ),
+        ),
+        DecodeError::TooManyPixels {
+            width,
+            height,
+            max_pixels,
+        } => Problem::new(
+            Kind::WatermarkTooLarge,
+            format!(
+                "watermark_image: it is {width} x {height} pixels; it may have up to {max_pixels} in all."
+            ),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    const ALL: [Kind; 29] = [
+        Kind::InvalidParameter,
+        Kind::RepeatedParameter,
+        Kind::ContentTypeMissing,
+        Kind::ContentTypeUnsupported,
+        Kind::BodyEmpty,
+        Kind::BodyCutShort,
+        Kind::ContentLengthInvalid,
+        Kind::WrongFormat,
+        Kind::InvalidImage,
+        Kind::ImageTooWide,
+        Kind::TooManyPixels,
+        Kind::MissingCharacters,
+        Kind::WatermarkUrlInvalid,
+        Kind::WatermarkForbidden,
+        Kind::WatermarkUnreachable,
+        Kind::WatermarkStatus,
+        Kind::WatermarkTooLarge,
+        Kind::WatermarkTimeout,
+        Kind::WatermarkNotPngOrJpeg,
+        Kind::WatermarkTlsUnavailable,
+        Kind::InvalidForm,
+        Kind::TokenMissing,
+        Kind::TokenInvalid,
+        Kind::TokensDiffer,
+        Kind::CrossSiteForm,
+        Kind::NotFound,
+        Kind::MethodNotAllowed,
+        Kind::BodyTooLarge,
+        Kind::InternalError,
+    ];
+
+    #[test]
+    fn every_row_has_its_own_code_and_a_named_status() {
+        let codes: HashSet<&str> = ALL.iter().map(|kind| kind.row().code).collect();
+        assert_eq!(codes.len(), ALL.len(), "two rows share a code");
+        for kind in ALL {
+            let row = kind.row();
+            assert_eq!(
+                row.status == 500,
+                kind.status_name() == "Internal Server Error",
+                "{row:?} has no name"
+            );
+            assert!(
+                row.code
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b == b'_'),
+                "{row:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_caller_sent_is_400_and_what_we_broke_is_500() {
+        let status = |error: ConversionError| Problem::from(error).kind.row().status;
+        let invalid = || DecodeError::Invalid("cut short".to_owned());
+        assert_eq!(status(ConversionError::Picture(invalid())), 400);
+        assert_eq!(status(ConversionError::WatermarkPicture(invalid())), 400);
+        assert_eq!(status(ConversionError::MissingCharacters(vec!['☃'])), 400);
+        assert_eq!(status(ConversionError::Internal("a bug".to_owned())), 500);
+    }
+
+    #[test]
+    fn details_of_500_say_nothing_of_the_inside() {
+        let problem = Problem::from(StoreError("/srv/data/towebp.redb: disk full".to_owned()));
+        assert!(!problem.detail.contains("redb"), "{}", problem.detail);
+        assert_eq!(
+            problem.cause.as_deref(),
+            Some("store: /srv/data/towebp.redb: disk full")
+        );
+    }
+
+    #[test]
+    fn missing_characters_are_named() {
+        let problem = Problem::from(ConversionError::MissingCharacters(vec!['☃', '\u{1F600}']));
+        assert!(
+            problem.detail.contains("☃ (U+2603)") && problem.detail.contains("U+1F600"),
+            "{}",
+            problem.detail
+        );
+    }
+
+    #[test]
+    fn causes_of_a_failed_watermark_are_told_apart() {
+        let errors = [
+            FetchError::Url(String::new()),
+            FetchError::Forbidden(String::new()),
+            FetchError::Unreachable(String::new()),
+            FetchError::Status(404),
+            FetchError::TooLarge { max_bytes: 1 },
+            FetchError::Timeout,
+            FetchError::TlsUnavailable,
+        ];
+        let rows: Vec<Row> = errors
+            .into_iter()
+            .map(|error| Problem::from(error).kind.row())
+            .collect();
+        assert!(
+            rows.iter()
+                .all(|row| row.status == 400 && row.code.starts_with("watermark_")),
+            "{rows:?}"
+        );
+        assert_eq!(
+            rows.iter()
+                .map(|row| row.code)
+                .collect::<HashSet<_>>()
+                .len(),
+            7,
+            "{rows:?}"
+        );
+    }
+}

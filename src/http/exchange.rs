@@ -1,0 +1,198 @@
+//! One request and its answer, on `tiny_http`'s side.
+//!
+//! `tiny_http`'s `Drop` of a request whose body was not read reads that body to its end: it allocates the declared
+//! `Content-Length` in one piece (which ends the process when it is huge, and panics above `isize::MAX`), and it waits
+//! for a client that never sends. So an unread body never reaches that `Drop`: see [`part`].
+
+use super::error::{Kind, Problem};
+use super::request::{Body, Declared, Request, Source, Unread};
+use super::response::Response;
+use std::any::Any;
+use std::io::{ErrorKind, Read, Write};
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+use std::time::Instant;
+
+/// A body up to this length has been read by `tiny_http` before we see the request, unless `Expect` was sent.
+const READ_AHEAD: u64 = 1024;
+
+/// The longest rest of a body that `Drop` is trusted with at the end of the connection: it asks the allocator for that
+/// many zeroed bytes, which costs nothing until they are written to. Also the bound on `--max-body`.
+pub const LONGEST_REST: u64 = 1 << 30;
+
+/// Reads the request, has it answered, sends the answer and writes one line to the log. A panic of `answer` becomes
+/// a 500; nothing here unwinds into the worker.
+pub fn run(
+    mut incoming: tiny_http::Request,
+    answer: impl FnOnce(&Request, &mut Body<'_>) -> Response,
+) {
+    let started = Instant::now();
+    let request = read_head(&incoming);
+    let declared = declared(&incoming, &request);
+    let held = incoming.body_length().map_or(0, |length| length as u64);
+    let mut body = Body::new(&mut incoming, declared);
+
+    let answered = catch_unwind(AssertUnwindSafe(|| answer(&request, &mut body)));
+    let response = answered.unwrap_or_else(|panic| {
+        let cause = format!("panic: {}", panic_message(&*panic));
+        Response::from(
+            Problem::new(Kind::InternalError, "The request could not be handled.")
+                .with_cause(cause),
+        )
+    });
+    let received = body.received();
+    let unread = match body.unread() {
+        Unread::Length(_) if held <= READ_AHEAD && request.header("expect").is_none() => {
+            Unread::Nothing
+        }
+        unread => unread,
+    };
+
+    if let Some(cause) = &response.cause {
+        log::error!("{} {cause}", request.id);
+    }
+    log::info!(
+        "{} {} {} {:.1} ms, {received} bytes in, {} bytes out, {}",
+        request.method,
+        request.loggable_path(),
+        response.status,
+        started.elapsed().as_secs_f64() * 1000.0,
+        response.body.len(),
+        request.id,
+    );
+    let response = response.header("X-Request-Id", request.id.as_str());
+    let sent = catch_unwind(AssertUnwindSafe(|| send(incoming, &response, unread)));
+    if let Err(panic) = sent {
+        log::error!(
+            "{} the answer was not sent: panic: {}",
+            request.id,
+            panic_message(&*panic)
+        );
+    }
+}
+
+impl Source for tiny_http::Request {
+    fn open(&mut self) -> &mut dyn Read {
+        self.as_reader()
+    }
+}
+
+fn read_head(incoming: &tiny_http::Request) -> Request {
+    let headers = incoming
+        .headers()
+        .iter()
+        .map(|header| (header.field.as_str().as_str(), header.value.as_str()));
+    Request::new(incoming.method().as_str(), incoming.url(), headers)
+}
+
+/// What the head says of the body. `tiny_http` takes an unreadable `Content-Length` for none, and lets `+5` pass.
+fn declared(incoming: &tiny_http::Request, request: &Request) -> Declared {
+    let held = incoming.body_length().map_or(0, |length| length as u64);
+    let lengths: Vec<&str> = request.headers("content-length").collect();
+    if request.header("transfer-encoding").is_some() {
+        return if lengths.is_empty() {
+            Declared::Chunked
+        } else {
+            Declared::Contradictory { held: None }
+        };
+    }
+    match lengths[..] {
+        [] => Declared::Nothing,
+        [length]
+            if length.bytes().all(|byte| byte.is_ascii_digit()) && length.parse() == Ok(held) =>
+        {
+            Declared::Length(held)
+        }
+        _ => Declared::Contradictory { held: Some(held) },
+    }
+}
+
+fn send(incoming: tiny_http::Request, response: &Response, unread: Unread) {
+    match unread {
+        Unread::Nothing => {
+            let length = response.body.len();
+            // 32 KiB and more would go out in chunks, without a Content-Length, if no threshold were set.
+            let answer = head(response)
+                .with_data(&response.body[..], Some(length))
+                .with_chunked_threshold(usize::MAX);
+            // A client that has gone away is no fault of ours.
+            incoming.respond(answer).ok();
+        }
+        Unread::Length(rest) => part(incoming, response, Some(rest)),
+        Unread::Unknown => part(incoming, response, None),
+    }
+}
+
+fn head(response: &Response) -> tiny_http::Response<std::io::Empty> {
+    let headers = response.headers.iter().map(|(name, value)| {
+        tiny_http::Header::from_bytes(name.as_bytes(), value.as_bytes())
+            .expect("Response keeps headers plain ASCII")
+    });
+    tiny_http::Response::new(
+        response.status.into(),
+        headers.collect(),
+        std::io::empty(),
+        Some(0),
+        None,
+    )
+}
+
+/// Answers a request whose body was not read, and takes its connection away from `tiny_http`.
+///
+/// `upgrade` is the only call that gives the body's reader out of the request. It writes the head of an answer as
+/// for a change of protocol: without a `Content-Length`, and with `Connection: upgrade` and `Upgrade: HTTP/1.1`, which
+/// RFC 9110 section 7.8 allows in any answer and which promises no more than what is spoken already. The two header
+/// lines that `tiny_http` does not let through are passed behind the protocol's name, since it copies that verbatim.
+/// Then a thread of its own reads on until the client has sent all or has gone, so that no worker waits for it and
+/// the client sees the answer rather than a reset; such a thread costs what an idle connection costs in `tiny_http`.
+///
+/// If the client has gone and more than [`LONGEST_REST`] of the declared body is missing, the reader is forgotten:
+/// one thread and two descriptors stay behind, where `Drop` would end the process. The front door, which refuses such
+/// requests before `tiny_http` sees them, makes this unreachable.
+fn part(incoming: tiny_http::Request, response: &Response, rest: Option<u64>) {
+    let without_body = *incoming.method() == tiny_http::Method::Head;
+    let lines = format!(
+        "HTTP/1.1\r\nConnection: close\r\nContent-Length: {}",
+        response.body.len()
+    );
+    let mut stream = ManuallyDrop::new(incoming.upgrade(&lines, head(response)));
+    if !without_body {
+        stream.write_all(&response.body).ok();
+    }
+    stream.flush().ok();
+    let linger = move || {
+        let received = read_on(&mut **stream);
+        if rest.is_none_or(|rest| rest.saturating_sub(received) <= LONGEST_REST) {
+            drop(ManuallyDrop::into_inner(stream));
+        }
+    };
+    if let Err(error) = thread::Builder::new()
+        .name("linger".to_owned())
+        .spawn(linger)
+    {
+        log::warn!("a refused connection stays behind unread: {error}");
+    }
+}
+
+/// Reads and forgets until the end. Gives the number of bytes.
+fn read_on(stream: &mut dyn tiny_http::ReadWrite) -> u64 {
+    let mut buffer = [0; 16 << 10];
+    let mut received = 0;
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => return received,
+            Ok(count) => received += count as u64,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return received,
+        }
+    }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a message")
+}

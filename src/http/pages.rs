@@ -1,0 +1,300 @@
+//! The pages for people: from requests to [`dashboard`] actions, and from their outcomes to answers.
+
+use super::error::{Kind, Problem};
+use super::request::{Body, Request};
+use super::response::{Response, with_problem_headers};
+use super::router::{READ, method, not_found};
+use super::{Rooms, Settings};
+use crate::dashboard::{self, Form, Outcome, Page, SessionChange, Verdict, Visit};
+
+/// Where the browser keeps its session.
+pub const SESSION_COOKIE: &str = "towebp_session";
+
+/// Most bytes of a form. The longest field, a password, has up to 1024, three times that in percent encoding.
+const MAX_FORM: u64 = 16 << 10;
+
+/// Only what this server itself serves; nothing inline. `blob:` is the converted picture of the try-it form.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data: \
+     blob:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+/// Answers everything that is not part of the API. Errors are pages for browsers and JSON for everybody else.
+pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Response {
+    route(rooms, request, body).unwrap_or_else(|problem| {
+        if request.wants_html() {
+            problem_page(problem)
+        } else {
+            problem.into()
+        }
+    })
+}
+
+fn route(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Response, Problem> {
+    let base_url = base_url(&rooms.settings, request);
+    let visit = Visit {
+        store: &rooms.store,
+        session_cookie: request.cookie(SESSION_COOKIE),
+        base_url: &base_url,
+        signup_open: rooms.settings.signup_open,
+    };
+    let outcome = match request.path.as_str() {
+        "/" => method(request, READ).map(|()| dashboard::landing(&visit))?,
+        "/signup" => match posted(rooms, request, body)? {
+            None => dashboard::sign_up_form(&visit),
+            Some(form) => dashboard::sign_up(&visit, &form),
+        },
+        "/signin" => match posted(rooms, request, body)? {
+            None => dashboard::sign_in_form(&visit),
+            Some(form) => dashboard::sign_in(&visit, &form),
+        },
+        "/signout" => {
+            method(request, "POST")?;
+            dashboard::sign_out(&visit, &form(rooms, request, body)?)
+        }
+        "/token/rotate" => {
+            method(request, "POST")?;
+            dashboard::rotate_token(&visit, &form(rooms, request, body)?)
+        }
+        "/dashboard" => {
+            method(request, READ)?;
+            let before = request
+                .parameter("before")?
+                .and_then(|number| number.parse().ok());
+            dashboard::overview(&visit, before)
+        }
+        "/style.css" => {
+            return method(request, READ)
+                .map(|()| asset("text/css; charset=utf-8", dashboard::STYLE));
+        }
+        "/app.js" => {
+            return method(request, READ)
+                .map(|()| asset("text/javascript; charset=utf-8", dashboard::SCRIPT));
+        }
+        "/icon.svg" => {
+            return method(request, READ).map(|()| asset("image/svg+xml", dashboard::ICON));
+        }
+        _ => return Err(not_found()),
+    };
+    Ok(match outcome? {
+        Outcome::Page(page) => shown(page),
+        Outcome::Redirect { to, session } => redirect(&rooms.settings, to, &session),
+    })
+}
+
+/// The form, if one was sent; none, if the page is only to be shown.
+fn posted(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Option<Form>, Problem> {
+    method(request, "GET, HEAD, POST")?;
+    if request.method == "POST" {
+        form(rooms, request, body).map(Some)
+    } else {
+        Ok(None)
+    }
+}
+
+/// Reads a form that one of our own pages sent.
+///
+/// The sign-in and sign-up forms have no session yet that could carry a secret against forged requests, so every form
+/// is held to where it comes from, as browsers tell it: `Sec-Fetch-Site`, or `Origin` where that is missing (plain
+/// http outside of localhost). A request with neither does not come from a browser of today, and so carries nobody's
+/// cookies against their will. Forms behind the sign-in also carry the session's secret, which `dashboard` checks.
+fn form(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Form, Problem> {
+    if !is_same_site(&rooms.settings, request) {
+        return Err(Problem::new(
+            Kind::CrossSiteForm,
+            "Open the page here and send the form from there.",
+        ));
+    }
+    let media_type = request
+        .header("content-type")
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim();
+    if !media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+        return Err(Problem::new(
+            Kind::InvalidForm,
+            "Send the form as application/x-www-form-urlencoded.",
+        ));
+    }
+    let bytes = body.read(MAX_FORM)?;
+    Ok(Form::new(
+        form_urlencoded::parse(&bytes).into_owned().collect(),
+    ))
+}
+
+fn is_same_site(settings: &Settings, request: &Request) -> bool {
+    if let Some(site) = request.header("sec-fetch-site") {
+        return matches!(site, "same-origin" | "none");
+    }
+    let Some(origin) = request.header("origin") else {
+        return true;
+    };
+    let authority = origin.split_once("://").map(|(_, authority)| authority);
+    settings.public_url.as_deref() == Some(origin)
+        || (authority.is_some() && authority == request.header("host"))
+}
+
+/// What curl lines on the pages begin with.
+fn base_url(settings: &Settings, request: &Request) -> String {
+    if let Some(url) = &settings.public_url {
+        return url.clone();
+    }
+    let harmless = |host: &&str| {
+        !host.is_empty()
+            && host
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b".:-[]".contains(&b))
+    };
+    format!(
+        "http://{}",
+        request
+            .header("host")
+            .filter(harmless)
+            .unwrap_or("localhost")
+    )
+}
+
+fn shown(page: Page) -> Response {
+    let (status, retry_after) = match page.verdict {
+        Verdict::Fine => (200, None),
+        Verdict::Rejected => (400, None),
+        Verdict::Forbidden => (403, None),
+        Verdict::TooMany { retry_after } => (429, Some(retry_after)),
+    };
+    let response = html(status, page.markup.into_string()).header("Cache-Control", "no-store");
+    match retry_after {
+        Some(seconds) => response.header("Retry-After", &seconds.to_string()),
+        None => response,
+    }
+}
+
+fn problem_page(problem: Problem) -> Response {
+    let row = problem.kind.row();
+    let markup = dashboard::message(row.title, &problem.detail);
+    with_problem_headers(html(row.status, markup.into_string()), problem)
+}
+
+fn html(status: u16, text: String) -> Response {
+    Response::new(status, "text/html; charset=utf-8", text)
+        .header("Content-Security-Policy", CONTENT_SECURITY_POLICY)
+        // Not no-referrer: that makes browsers send `Origin: null` with our own forms.
+        .header("Referrer-Policy", "same-origin")
+}
+
+fn asset(media_type: &str, text: &'static str) -> Response {
+    // Short, so that a new version of the server is seen soon.
+    Response::new(200, media_type, text).header("Cache-Control", "max-age=300")
+}
+
+fn redirect(settings: &Settings, to: &str, session: &SessionChange) -> Response {
+    let response = Response::see_other(to).header("Cache-Control", "no-store");
+    let secure = if settings
+        .public_url
+        .as_deref()
+        .is_some_and(|url| url.starts_with("https://"))
+    {
+        "; Secure"
+    } else {
+        ""
+    };
+    let attributes = format!("Path=/; HttpOnly; SameSite=Lax{secure}");
+    match session {
+        SessionChange::Keep => response,
+        SessionChange::Start(value) => response.header(
+            "Set-Cookie",
+            &format!("{SESSION_COOKIE}={value}; {attributes}"),
+        ),
+        SessionChange::End => response.header(
+            "Set-Cookie",
+            &format!("{SESSION_COOKIE}=; {attributes}; Max-Age=0"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn same_site(public_url: Option<&str>, headers: &[(&str, &str)]) -> bool {
+        let settings = Settings {
+            public_url: public_url.map(str::to_owned),
+            ..Settings::default()
+        };
+        is_same_site(
+            &settings,
+            &Request::new("POST", "/signin", headers.iter().copied()),
+        )
+    }
+
+    #[test]
+    fn forms_of_other_sites_are_told_by_what_browsers_say() {
+        let host = ("Host", "localhost:8080");
+        assert!(same_site(
+            None,
+            &[host, ("Sec-Fetch-Site", "same-origin"), ("Origin", "null")]
+        ));
+        assert!(!same_site(None, &[host, ("Sec-Fetch-Site", "cross-site")]));
+        assert!(
+            !same_site(None, &[host, ("Sec-Fetch-Site", "same-site")]),
+            "another port of the same host"
+        );
+        assert!(same_site(
+            None,
+            &[host, ("Origin", "http://localhost:8080")]
+        ));
+        assert!(!same_site(
+            None,
+            &[host, ("Origin", "http://localhost:9090")]
+        ));
+        assert!(!same_site(None, &[host, ("Origin", "null")]));
+        assert!(same_site(None, &[host]), "curl says neither");
+        let behind_proxy = [
+            ("Host", "127.0.0.1:8080"),
+            ("Origin", "https://webp.example.org"),
+        ];
+        assert!(same_site(Some("https://webp.example.org"), &behind_proxy));
+        assert!(!same_site(None, &behind_proxy));
+    }
+
+    #[test]
+    fn the_cookie_is_out_of_reach_of_scripts_and_secure_behind_https() {
+        let cookie = |public_url: Option<&str>| {
+            let settings = Settings {
+                public_url: public_url.map(str::to_owned),
+                ..Settings::default()
+            };
+            let response = redirect(
+                &settings,
+                "/dashboard",
+                &SessionChange::Start("abc".to_owned()),
+            );
+            response
+                .headers
+                .into_iter()
+                .find(|(name, _)| *name == "Set-Cookie")
+                .unwrap()
+                .1
+        };
+        assert_eq!(
+            cookie(None),
+            "towebp_session=abc; Path=/; HttpOnly; SameSite=Lax"
+        );
+        assert_eq!(
+            cookie(Some("https://example.org")),
+            "towebp_session=abc; Path=/; HttpOnly; SameSite=Lax; Secure"
+        );
+    }
+
+    #[test]
+    fn a_host_that_would_break_out_of_the_curl_line_is_not_repeated() {
+        let base = |host| {
+            base_url(
+                &Settings::default(),
+                &Request::new("GET", "/", [("Host", host)].into_iter()),
+            )
+        };
+        assert_eq!(base("127.0.0.1:8080"), "http://127.0.0.1:8080");
+        assert_eq!(base("[::1]:80"), "http://[::1]:80");
+        assert_eq!(base("x';rm -rf ~;'"), "http://localhost");
+    }
+}

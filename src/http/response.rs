@@ -1,0 +1,148 @@
+//! An answer as the handlers give it: plain data, turned into bytes by [`super::exchange`].
+
+use super::error::{Kind, Problem};
+use serde::Serialize;
+
+/// An answer.
+pub struct Response {
+    /// The status code.
+    pub status: u16,
+    /// Names and values, printable ASCII only.
+    pub headers: Vec<(&'static str, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+    /// For the log alone: what went wrong inside.
+    pub cause: Option<String>,
+}
+
+impl Response {
+    /// An answer with a body of this media type.
+    pub fn new(status: u16, media_type: &str, body: impl Into<Vec<u8>>) -> Response {
+        Response {
+            status,
+            headers: Vec::new(),
+            body: body.into(),
+            cause: None,
+        }
+        .header("Content-Type", media_type)
+        .header("X-Content-Type-Options", "nosniff")
+        .header("Server", "towebp")
+    }
+
+    /// 200 with JSON, not to be kept by caches.
+    pub fn json(value: &impl Serialize) -> Response {
+        let body = serde_json::to_vec(value)
+            .expect("the answers' types have string keys and no failing parts");
+        Response::new(200, "application/json", body).header("Cache-Control", "private, no-store")
+    }
+
+    /// 303: the browser goes on with GET.
+    pub fn see_other(to: &str) -> Response {
+        Response::new(303, "text/plain; charset=utf-8", "").header("Location", to)
+    }
+
+    /// With one header more. What is not printable ASCII becomes `_`: `tiny_http` would send it as it is, and a line
+    /// break would split the answer.
+    pub fn header(mut self, name: &'static str, value: &str) -> Response {
+        let plain = |c: char| {
+            if c == ' ' || c.is_ascii_graphic() {
+                c
+            } else {
+                '_'
+            }
+        };
+        self.headers
+            .push((name, value.chars().map(plain).collect()));
+        self
+    }
+}
+
+impl From<Problem> for Response {
+    /// `application/problem+json` (RFC 9457), with `TinyPNG`'s `error` and `message` beside.
+    fn from(problem: Problem) -> Response {
+        #[derive(Serialize)]
+        struct Body<'a> {
+            r#type: String,
+            title: &'a str,
+            status: u16,
+            detail: &'a str,
+            code: &'a str,
+            error: &'a str,
+            message: &'a str,
+        }
+        let row = problem.kind.row();
+        let body = Body {
+            r#type: format!("urn:towebp:error:{}", row.code),
+            title: row.title,
+            status: row.status,
+            detail: &problem.detail,
+            code: row.code,
+            error: problem.kind.status_name(),
+            message: &problem.detail,
+        };
+        let body = serde_json::to_vec(&body).expect("text and one number");
+        with_problem_headers(
+            Response::new(row.status, "application/problem+json", body),
+            problem,
+        )
+    }
+}
+
+/// Adds the headers that belong to a problem, whatever its body looks like, and hands its cause on to the log.
+pub fn with_problem_headers(mut response: Response, problem: Problem) -> Response {
+    response = response.header("Cache-Control", "no-store");
+    if matches!(
+        problem.kind,
+        Kind::TokenMissing | Kind::TokenInvalid | Kind::TokensDiffer
+    ) {
+        response = response.header("WWW-Authenticate", "Bearer realm=\"towebp\"");
+    }
+    if let Some(methods) = problem.allow {
+        response = response.header("Allow", methods);
+    }
+    if let Some(seconds) = problem.retry_after {
+        response = response.header("Retry-After", &seconds.to_string());
+    }
+    response.cause = problem.cause;
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_values_cannot_split_the_answer() {
+        let response = Response::see_other("/a\r\nSet-Cookie: x=1\u{e9}");
+        let location = response
+            .headers
+            .iter()
+            .find(|(name, _)| *name == "Location")
+            .unwrap();
+        assert_eq!(location.1, "/a__Set-Cookie: x=1_");
+    }
+
+    #[test]
+    fn a_problem_tells_clients_of_both_kinds() {
+        let problem = Problem::new(Kind::TokenInvalid, "The token is \"wrong\".")
+            .with_cause("secret".to_owned());
+        let response = Response::from(problem);
+        let body: serde_json::Value = serde_json::from_slice(&response.body).unwrap();
+        assert_eq!(response.status, 401);
+        assert_eq!(body["type"], "urn:towebp:error:token_invalid");
+        assert_eq!(body["status"], 401);
+        assert_eq!(body["code"], "token_invalid");
+        assert_eq!(body["error"], "Unauthorized");
+        assert_eq!(body["detail"], "The token is \"wrong\".");
+        assert_eq!(body["message"], body["detail"]);
+        assert!(
+            !body.to_string().contains("secret"),
+            "the cause is for the log alone"
+        );
+        assert!(
+            response
+                .headers
+                .contains(&("WWW-Authenticate", "Bearer realm=\"towebp\"".to_owned()))
+        );
+    }
+}

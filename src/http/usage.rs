@@ -1,0 +1,230 @@
+//! `GET /api/usage` and `GET /api/usage.csv`: the history for programs.
+
+use super::error::{Kind, Problem};
+use super::request::Request;
+use super::response::Response;
+use super::{Rooms, pages};
+use crate::store::{Account, UsageEntry, UsageTotals};
+use serde::Serialize;
+use std::fmt::Write;
+use std::time::{Duration, SystemTime};
+
+/// Entries of a page, if nothing else is asked for.
+const DEFAULT_LIMIT: u64 = 100;
+
+/// Most entries of a page: some 200 KB of JSON.
+const MAX_LIMIT: u64 = 1000;
+
+/// One page, newest first, and the totals of the whole history. `before` takes `next_before` of the page before;
+/// `limit` is capped to 1 to 1000.
+///
+/// # Errors
+/// 401 without a good token or session, 400 for numbers that are none.
+pub fn json(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
+    let account = account(rooms, request)?;
+    let before = number(request, "before")?;
+    let limit = number(request, "limit")?
+        .unwrap_or(DEFAULT_LIMIT)
+        .clamp(1, MAX_LIMIT);
+    let page = rooms.store.usage(account.id, before, limit as usize)?;
+    let totals = rooms.store.usage_totals(account.id)?;
+    Ok(Response::json(&Page {
+        entries: page
+            .entries
+            .iter()
+            .map(|(id, entry)| Entry::new(*id, entry))
+            .collect(),
+        next_before: page.next_before,
+        totals: totals.into(),
+    }))
+}
+
+/// The whole history, newest first.
+///
+/// # Errors
+/// 401 without a good token or session.
+pub fn csv(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
+    let account = account(rooms, request)?;
+    let mut text =
+        "id,time,format,input_bytes,output_bytes,width,height,quality,watermark,milliseconds\r\n"
+            .to_owned();
+    let mut before = None;
+    loop {
+        let page = rooms.store.usage(account.id, before, MAX_LIMIT as usize)?;
+        for (id, entry) in &page.entries {
+            push_row(&mut text, &Entry::new(*id, entry));
+        }
+        before = page.next_before;
+        if before.is_none() {
+            break;
+        }
+    }
+    Ok(
+        Response::new(200, "text/csv; charset=utf-8; header=present", text)
+            .header("Cache-Control", "private, no-store")
+            .header(
+                "Content-Disposition",
+                "attachment; filename=\"towebp-usage.csv\"",
+            ),
+    )
+}
+
+/// Whole milliseconds, as far as the field goes (49 days).
+pub fn milliseconds(spent: Duration) -> u32 {
+    u32::try_from(spent.as_millis()).unwrap_or(u32::MAX)
+}
+
+#[derive(Serialize)]
+struct Page<'a> {
+    entries: Vec<Entry<'a>>,
+    next_before: Option<u64>,
+    totals: Totals,
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    id: u64,
+    time: String,
+    format: &'a str,
+    input_bytes: u64,
+    output_bytes: u64,
+    width: u32,
+    height: u32,
+    quality: u8,
+    watermark: &'static str,
+    milliseconds: u32,
+}
+
+#[derive(Serialize)]
+struct Totals {
+    conversions: u64,
+    input_bytes: u64,
+    output_bytes: u64,
+}
+
+impl Entry<'_> {
+    fn new(id: u64, entry: &UsageEntry) -> Entry<'_> {
+        Entry {
+            id,
+            time: rfc3339(entry.time),
+            format: &entry.format,
+            input_bytes: entry.input_bytes,
+            output_bytes: entry.output_bytes,
+            width: entry.width,
+            height: entry.height,
+            quality: entry.quality,
+            watermark: entry.watermark.name(),
+            milliseconds: entry.milliseconds,
+        }
+    }
+}
+
+impl From<UsageTotals> for Totals {
+    fn from(totals: UsageTotals) -> Totals {
+        let UsageTotals {
+            conversions,
+            input_bytes,
+            output_bytes,
+        } = totals;
+        Totals {
+            conversions,
+            input_bytes,
+            output_bytes,
+        }
+    }
+}
+
+/// No field needs quoting: numbers, times and the server's own words.
+fn push_row(text: &mut String, entry: &Entry<'_>) {
+    let Entry {
+        id,
+        time,
+        format,
+        input_bytes,
+        output_bytes,
+        width,
+        height,
+        quality,
+        watermark,
+        milliseconds,
+    } = entry;
+    write!(
+        text,
+        "{id},{time},{format},{input_bytes},{output_bytes},{width},{height},{quality},{watermark},{milliseconds}\r\n"
+    )
+    .expect("a String takes everything");
+}
+
+/// UTC, with milliseconds.
+fn rfc3339(time: SystemTime) -> String {
+    humantime::format_rfc3339_millis(time).to_string()
+}
+
+/// Whose history: by token if one is given, else by session.
+fn account(rooms: &Rooms, request: &Request) -> Result<Account, Problem> {
+    if let Some(token) = request.token()? {
+        return Ok(rooms.store.authenticate(token)?);
+    }
+    let cookie = request
+        .cookie(pages::SESSION_COOKIE)
+        .ok_or_else(Problem::token_missing)?;
+    let session = rooms
+        .store
+        .session(cookie)?
+        .ok_or_else(Problem::token_missing)?;
+    Ok(session.account)
+}
+
+fn number(request: &Request, name: &'static str) -> Result<Option<u64>, Problem> {
+    let Some(text) = request.parameter(name)? else {
+        return Ok(None);
+    };
+    match text.parse() {
+        Ok(number) => Ok(Some(number)),
+        Err(_) => Err(Problem::new(
+            Kind::InvalidParameter,
+            format!("{name} must be a whole number, 0 or more."),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::WatermarkKind;
+
+    fn entry() -> UsageEntry {
+        UsageEntry {
+            time: SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_123),
+            format: "png".to_owned(),
+            input_bytes: 1000,
+            output_bytes: 100,
+            width: 30,
+            height: 20,
+            quality: 85,
+            watermark: WatermarkKind::Text,
+            milliseconds: 7,
+        }
+    }
+
+    #[test]
+    fn rows_of_the_csv_have_the_header_s_columns() {
+        let mut text = String::new();
+        push_row(&mut text, &Entry::new(4, &entry()));
+        assert_eq!(
+            text,
+            "4,2023-11-14T22:13:20.123Z,png,1000,100,30,20,85,text,7\r\n"
+        );
+    }
+
+    #[test]
+    fn numbers_must_be_whole() {
+        let request = Request::new("GET", "/api/usage?limit=ten&before=3", std::iter::empty());
+        assert_eq!(number(&request, "before"), Ok(Some(3)));
+        assert_eq!(
+            number(&request, "limit").unwrap_err().kind,
+            Kind::InvalidParameter
+        );
+        assert_eq!(number(&request, "absent"), Ok(None));
+    }
+}
