@@ -11,7 +11,6 @@ use crate::store::{StoreError, TokenError};
 
 /// What went wrong, as the caller can act on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the table below says it")]
 pub enum Kind {
     InvalidParameter,
     RepeatedParameter,

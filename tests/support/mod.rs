@@ -1,0 +1,337 @@
+//! What the tests over a real socket share: the built server on a free port in a folder of its own, and a small
+//! blocking HTTP client that shows the bytes as they are.
+
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// The built program.
+pub const TOWEBP: &str = env!("CARGO_BIN_EXE_towebp");
+
+/// How long an answer may take before the test fails; a conversion in a debug build on a busy machine takes seconds.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder that is deleted at the end.
+pub struct Folder {
+    pub path: PathBuf,
+}
+
+impl Folder {
+    pub fn new() -> Folder {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!(
+            "towebp-test-{}-{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).expect("a new folder in the temporary folder");
+        Folder { path }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.path).ok();
+    }
+}
+
+/// `towebp serve` on a free port of 127.0.0.1; ends with the value.
+pub struct Server {
+    pub address: SocketAddr,
+    pub folder: Folder,
+    process: Child,
+}
+
+impl Server {
+    /// With the default settings, two workers, and private watermark hosts refused.
+    pub fn start() -> Server {
+        Server::start_with(&[])
+    }
+
+    /// With further flags.
+    pub fn start_with(flags: &[&str]) -> Server {
+        Server::start_in(Folder::new(), flags)
+    }
+
+    /// In a folder that may hold the data of a server before.
+    pub fn start_in(folder: Folder, flags: &[&str]) -> Server {
+        let mut process = Command::new(TOWEBP)
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--threads",
+                "2",
+                "--data",
+            ])
+            .arg(folder.path.join("data"))
+            .args(flags)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the server starts");
+        let mut lines = BufReader::new(process.stdout.take().expect("its output is piped")).lines();
+        let first = lines
+            .next()
+            .expect("the server says where it listens")
+            .expect("in UTF-8");
+        let address = first
+            .strip_prefix("towebp listens on http://")
+            .unwrap_or_else(|| panic!("the first line is {first:?}"))
+            .parse()
+            .expect("address and port");
+        // Read on, so that the server never waits for a full pipe.
+        thread::spawn(move || lines.for_each(drop));
+        Server {
+            address,
+            folder,
+            process,
+        }
+    }
+
+    /// Its `--data`.
+    pub fn data(&self) -> PathBuf {
+        self.folder.path.join("data")
+    }
+
+    /// Makes an account by `towebp account create`, beside the running server, and gives its token.
+    pub fn create_account(&self, email: &str) -> String {
+        create_account(&self.data(), email)
+    }
+
+    /// A request of this method and target (path and query).
+    pub fn request(&self, method: &str, target: &str) -> Request<'_> {
+        Request {
+            server: self,
+            method: method.into(),
+            target: target.into(),
+            headers: Vec::new(),
+            body: None,
+        }
+    }
+
+    /// Sends the bytes as they are on a new connection, and gives the connection.
+    pub fn send_raw(&self, bytes: impl AsRef<[u8]>) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).expect("the server accepts connections");
+        stream
+            .set_read_timeout(Some(PATIENCE))
+            .expect("a positive time");
+        stream.write_all(bytes.as_ref()).expect("the server reads");
+        stream
+    }
+
+    /// Whether the process runs still.
+    pub fn is_alive(&mut self) -> bool {
+        self.process
+            .try_wait()
+            .expect("the process can be asked")
+            .is_none()
+    }
+
+    /// Ends it without warning, as kill -9 does, and keeps the folder.
+    pub fn kill(mut self) -> Folder {
+        self.process.kill().ok();
+        self.process.wait().ok();
+        std::mem::replace(
+            &mut self.folder,
+            Folder {
+                path: PathBuf::new(),
+            },
+        )
+    }
+
+    /// Its process's number.
+    pub fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+/// Makes an account by `towebp account create`, and gives its token.
+pub fn create_account(data: &Path, email: &str) -> String {
+    let output = Command::new(TOWEBP)
+        .args(["account", "create", email, "--data"])
+        .arg(data)
+        .output()
+        .expect("it starts");
+    assert!(
+        output.status.success(),
+        "account create: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout)
+        .expect("a token in ASCII")
+        .trim()
+        .to_owned()
+}
+
+/// A request in the making.
+pub struct Request<'s> {
+    server: &'s Server,
+    method: String,
+    target: String,
+    headers: Vec<(String, String)>,
+    body: Option<Vec<u8>>,
+}
+
+impl Request<'_> {
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// With these bytes and their Content-Length.
+    pub fn body(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.body = Some(bytes.into());
+        self
+    }
+
+    /// With these fields as a form.
+    pub fn form(self, fields: &[(&str, &str)]) -> Self {
+        let body = fields
+            .iter()
+            .map(|(name, value)| format!("{}={}", encode(name), encode(value)));
+        let body = body.collect::<Vec<_>>().join("&");
+        self.header("Content-Type", "application/x-www-form-urlencoded")
+            .body(body)
+    }
+
+    /// Sends it on a connection of its own, and waits for the answer.
+    pub fn send(self) -> Response {
+        let mut head = format!(
+            "{} {} HTTP/1.1\r\nHost: {}\r\n",
+            self.method, self.target, self.server.address
+        );
+        for (name, value) in &self.headers {
+            write!(head, "{name}: {value}\r\n").expect("a String takes everything");
+        }
+        if let Some(body) = &self.body {
+            write!(head, "Content-Length: {}\r\n", body.len()).expect("a String takes everything");
+        }
+        head.push_str("Connection: close\r\n\r\n");
+        let mut stream = self.server.send_raw(head);
+        // A server that refuses without reading may close before all is sent: the answer counts.
+        stream.write_all(&self.body.unwrap_or_default()).ok();
+        read_response(&mut stream, self.method == "HEAD")
+    }
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Response {
+    pub status: u16,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    /// The first header of this lower-case name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(given, _)| given == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The body, which must be UTF-8.
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).expect("the body is text")
+    }
+
+    /// The body, which must be JSON.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error} in {:?}", self.text()))
+    }
+
+    /// The session that the answer starts, as a `Cookie` header's value.
+    pub fn session_cookie(&self) -> String {
+        let cookie = self
+            .header("set-cookie")
+            .expect("the answer starts a session");
+        cookie
+            .split(';')
+            .next()
+            .expect("split gives at least one")
+            .to_owned()
+    }
+}
+
+/// Reads one answer: head, then as many bytes as Content-Length says.
+pub fn read_response(stream: &mut TcpStream, without_body: bool) -> Response {
+    let mut reader = BufReader::new(stream);
+    let mut line = |what: &str| {
+        let mut line = String::new();
+        reader
+            .read_line(&mut line)
+            .unwrap_or_else(|error| panic!("no {what}: {error}"));
+        assert!(
+            line.ends_with("\r\n"),
+            "the answer ended within its {what}: {line:?}"
+        );
+        line.trim_end().to_owned()
+    };
+    let status_line = line("status line");
+    let status = status_line
+        .split(' ')
+        .nth(1)
+        .and_then(|code| code.parse().ok());
+    let status: u16 = status.unwrap_or_else(|| panic!("no status in {status_line:?}"));
+    let mut headers = Vec::new();
+    loop {
+        let header = line("headers");
+        if header.is_empty() {
+            break;
+        }
+        let (name, value) = header
+            .split_once(": ")
+            .unwrap_or_else(|| panic!("not a header: {header:?}"));
+        headers.push((name.to_ascii_lowercase(), value.to_owned()));
+    }
+    if status == 100 {
+        drop(reader);
+        return read_response(stream, without_body);
+    }
+    let mut response = Response {
+        status,
+        headers,
+        body: Vec::new(),
+    };
+    if !without_body {
+        let length = response
+            .header("content-length")
+            .unwrap_or_else(|| panic!("no Content-Length: {response:?}"));
+        response.body = vec![0; length.parse().expect("Content-Length is a number")];
+        reader
+            .read_exact(&mut response.body)
+            .expect("as many bytes as Content-Length says");
+    }
+    response
+}
+
+/// Everything until the server closes; for answers that are no HTTP.
+pub fn read_all(stream: &mut TcpStream) -> Vec<u8> {
+    stream.shutdown(Shutdown::Write).ok();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).expect("the server closes");
+    bytes
+}
+
+/// For a query or a form.
+pub fn encode(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
