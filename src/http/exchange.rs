@@ -8,7 +8,7 @@ use super::error::{Kind, Problem};
 use super::request::{Body, Declared, Request, Source, Unread};
 use super::response::Response;
 use std::any::Any;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
@@ -17,8 +17,8 @@ use std::time::Instant;
 /// A body up to this length has been read by `tiny_http` before we see the request, unless `Expect` was sent.
 const READ_AHEAD: u64 = 1024;
 
-/// The longest rest of a body that `Drop` is trusted with at the end of the connection: it asks the allocator for that
-/// many zeroed bytes, which costs nothing until they are written to. Also the bound on `--max-body`.
+/// The longest rest of a body that `tiny_http` may be left with when a connection ends: it asks the allocator for that
+/// many zeroed bytes at once, which costs nothing until they are written to. Also the bound on `--max-body`.
 pub const LONGEST_REST: u64 = 1 << 30;
 
 /// Reads the request, has it answered, sends the answer and writes one line to the log. A panic of `answer` becomes
@@ -124,7 +124,7 @@ fn send(incoming: tiny_http::Request, response: &Response, unread: Unread) {
     }
 }
 
-fn head(response: &Response) -> tiny_http::Response<std::io::Empty> {
+fn head(response: &Response) -> tiny_http::Response<io::Empty> {
     let headers = response.headers.iter().map(|(name, value)| {
         tiny_http::Header::from_bytes(name.as_bytes(), value.as_bytes())
             .expect("Response keeps headers plain ASCII")
@@ -132,7 +132,7 @@ fn head(response: &Response) -> tiny_http::Response<std::io::Empty> {
     tiny_http::Response::new(
         response.status.into(),
         headers.collect(),
-        std::io::empty(),
+        io::empty(),
         Some(0),
         None,
     )
@@ -147,9 +147,9 @@ fn head(response: &Response) -> tiny_http::Response<std::io::Empty> {
 /// Then a thread of its own reads on until the client has sent all or has gone, so that no worker waits for it and
 /// the client sees the answer rather than a reset; such a thread costs what an idle connection costs in `tiny_http`.
 ///
-/// If the client has gone and more than [`LONGEST_REST`] of the declared body is missing, the reader is forgotten:
-/// one thread and two descriptors stay behind, where `Drop` would end the process. The front door, which refuses such
-/// requests before `tiny_http` sees them, makes this unreachable.
+/// If more than [`LONGEST_REST`] was declared, not even that will do, because the reader drops itself where it meets
+/// the connection's end. It is forgotten: one thread and two descriptors stay behind, where `Drop` would end the
+/// process. The front door, which refuses such requests before `tiny_http` sees them, makes this unreachable.
 fn part(incoming: tiny_http::Request, response: &Response, rest: Option<u64>) {
     let without_body = *incoming.method() == tiny_http::Method::Head;
     let lines = format!(
@@ -161,31 +161,20 @@ fn part(incoming: tiny_http::Request, response: &Response, rest: Option<u64>) {
         stream.write_all(&response.body).ok();
     }
     stream.flush().ok();
+    if rest.is_some_and(|rest| rest > LONGEST_REST) {
+        return;
+    }
     let linger = move || {
-        let received = read_on(&mut **stream);
-        if rest.is_none_or(|rest| rest.saturating_sub(received) <= LONGEST_REST) {
-            drop(ManuallyDrop::into_inner(stream));
-        }
+        let mut stream = ManuallyDrop::into_inner(stream);
+        // Whether the client sends all or goes away makes no difference.
+        io::copy(&mut stream, &mut io::sink()).ok();
     };
+    // A closure that finds no thread is dropped: with the stream still inside ManuallyDrop.
     if let Err(error) = thread::Builder::new()
         .name("linger".to_owned())
         .spawn(linger)
     {
         log::warn!("a refused connection stays behind unread: {error}");
-    }
-}
-
-/// Reads and forgets until the end. Gives the number of bytes.
-fn read_on(stream: &mut dyn tiny_http::ReadWrite) -> u64 {
-    let mut buffer = [0; 16 << 10];
-    let mut received = 0;
-    loop {
-        match stream.read(&mut buffer) {
-            Ok(0) => return received,
-            Ok(count) => received += count as u64,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => return received,
-        }
     }
 }
 

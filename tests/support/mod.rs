@@ -273,7 +273,10 @@ impl Response {
 
 /// Reads one answer: head, then as many bytes as Content-Length says.
 pub fn read_response(stream: &mut TcpStream, without_body: bool) -> Response {
-    let mut reader = BufReader::new(stream);
+    read_from(&mut BufReader::new(stream), without_body)
+}
+
+fn read_from(reader: &mut impl BufRead, without_body: bool) -> Response {
     let mut line = |what: &str| {
         let mut line = String::new();
         reader
@@ -303,8 +306,7 @@ pub fn read_response(stream: &mut TcpStream, without_body: bool) -> Response {
         headers.push((name.to_ascii_lowercase(), value.to_owned()));
     }
     if status == 100 {
-        drop(reader);
-        return read_response(stream, without_body);
+        return read_from(reader, without_body);
     }
     let mut response = Response {
         status,
