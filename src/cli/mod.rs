@@ -6,7 +6,8 @@ mod demo;
 mod serve;
 
 use argh::FromArgs;
-use std::process::ExitCode;
+use std::ffi::OsString;
+use std::process::{self, ExitCode};
 
 /// Turns PNG, JPEG, GIF and BMP pictures into WebP: as an HTTP service, or right here.
 #[derive(FromArgs)]
@@ -29,7 +30,7 @@ enum Command {
 
 /// Runs the program with the process's arguments. Errors go to standard error as one line, with exit code 1.
 pub fn run() -> ExitCode {
-    let towebp: Towebp = argh::from_env();
+    let towebp = read(process_arguments());
     start_log();
     let outcome = match towebp.command {
         _ if towebp.version => {
@@ -48,6 +49,32 @@ pub fn run() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// What `argh::from_env` does, after giving a lone `-` a name that argh does not take for an option.
+fn read(mut arguments: Vec<String>) -> Towebp {
+    convert::name_standard_input(&mut arguments);
+    let arguments: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
+    Towebp::from_args(&["towebp"], &arguments).unwrap_or_else(|early| {
+        if early.status.is_ok() {
+            println!("{}", early.output);
+            process::exit(0);
+        }
+        eprintln!(
+            "{}\nRun towebp --help for more information.",
+            early.output.trim_end()
+        );
+        process::exit(1)
+    })
+}
+
+fn process_arguments() -> Vec<String> {
+    let arguments: Result<Vec<String>, _> =
+        std::env::args_os().map(OsString::into_string).collect();
+    arguments.unwrap_or_else(|argument| {
+        eprintln!("towebp: not UTF-8: {}", argument.display());
+        process::exit(1)
+    })
 }
 
 /// To standard error; `RUST_LOG` changes what is logged.

@@ -130,14 +130,8 @@ fn encode(image: &Image, params: &Params) -> Result<Vec<u8>, ConversionError> {
         layout,
         pixels: &image.pixels,
     };
-    webp::encode(
-        &picture,
-        &webp::Options {
-            quality: params.quality,
-        },
-    )
-    .map_err(|error| {
-        ConversionError::Internal(format!("the encoder refused the picture: {error:?}"))
+    webp::encode(&picture, &webp::Options::with_quality(params.quality)).map_err(|error| {
+        ConversionError::Internal(format!("the encoder refused the picture: {error}"))
     })
 }
 

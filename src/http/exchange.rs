@@ -58,7 +58,11 @@ pub fn run(
         request.loggable_path(),
         response.status,
         started.elapsed().as_secs_f64() * 1000.0,
-        response.body.len(),
+        if request.method == "HEAD" {
+            0
+        } else {
+            response.body.len()
+        },
         request.id,
     );
     let response = response.header("X-Request-Id", request.id.as_str());

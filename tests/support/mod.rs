@@ -74,6 +74,11 @@ impl Server {
             ])
             .arg(folder.path.join("data"))
             .args(flags)
+            // One line per request would bury what a failed test has to say.
+            .env(
+                "RUST_LOG",
+                std::env::var("RUST_LOG").unwrap_or_else(|_| "warn".to_owned()),
+            )
             .stdout(Stdio::piped())
             .spawn()
             .expect("the server starts");

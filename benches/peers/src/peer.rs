@@ -36,7 +36,7 @@ impl Peer {
                     layout: towebp::webp::Layout::Rgb,
                     pixels: &picture.pixels,
                 };
-                let options = towebp::webp::Options { quality };
+                let options = towebp::webp::Options::with_quality(quality);
                 towebp::webp::encode(&input, &options).map_err(|error| format!("towebp: {error:?}"))
             }
         }
