@@ -98,3 +98,101 @@ fn convert_grey(image: &mut Image, profile: &ColorProfile) -> Result<(), CmsErro
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn converted(profile: &[u8], layout: Layout, pixels: &[u8], grey: bool) -> Vec<u8> {
+        let width = (pixels.len() / layout.channels()) as u32;
+        let mut image = Image {
+            width,
+            height: 1,
+            layout,
+            pixels: pixels.to_vec(),
+        };
+        convert_to_srgb(&mut image, profile, grey);
+        image.pixels
+    }
+
+    fn display_p3() -> Vec<u8> {
+        ColorProfile::new_display_p3()
+            .encode()
+            .expect("a valid profile")
+    }
+
+    #[test]
+    fn a_wider_space_becomes_srgb() {
+        // By the matrices of both standards (200, 100, 50) of Display P3 is sRGB (214.9, 92.6, 31.0).
+        let pixels = converted(
+            &display_p3(),
+            Layout::Rgb,
+            &[200, 100, 50, 128, 128, 128],
+            false,
+        );
+        for (got, expected) in pixels.iter().zip([215, 93, 31, 128, 128, 128]) {
+            assert!(got.abs_diff(expected) <= 1, "{pixels:?}");
+        }
+    }
+
+    #[test]
+    fn alpha_is_left_alone() {
+        let pixels = converted(
+            &display_p3(),
+            Layout::Rgba,
+            &[200, 100, 50, 7, 200, 100, 50, 255],
+            false,
+        );
+        assert_eq!((pixels[3], pixels[7]), (7, 255));
+        assert_ne!(pixels[..3], [200, 100, 50]);
+    }
+
+    #[test]
+    fn every_pixel_is_converted_in_pictures_of_several_chunks() {
+        let pixels = converted(
+            &display_p3(),
+            Layout::Rgb,
+            &[200, 100, 50].repeat(2 * CHUNK_PIXELS + 5),
+            false,
+        );
+        assert_eq!(pixels, pixels[..3].repeat(2 * CHUNK_PIXELS + 5));
+    }
+
+    #[test]
+    fn srgb_changes_nothing() {
+        let profile = ColorProfile::new_srgb().encode().expect("a valid profile");
+        let samples: Vec<u8> = (0..=254).collect();
+        assert_eq!(converted(&profile, Layout::Rgb, &samples, false), samples);
+    }
+
+    #[test]
+    fn grey_profiles_convert_grey_pictures_alone() {
+        let profile = ColorProfile::new_gray_with_gamma(1.0)
+            .encode()
+            .expect("a valid profile");
+        // Linear 55/255 is sRGB 0.5029.
+        let pixels = converted(&profile, Layout::Rgba, &[55, 55, 55, 9], true);
+        assert!(
+            pixels[0].abs_diff(128) <= 1 && pixels[..3] == [pixels[0]; 3] && pixels[3] == 9,
+            "{pixels:?}"
+        );
+        assert_eq!(
+            converted(&profile, Layout::Rgb, &[1, 2, 3], false),
+            [1, 2, 3]
+        );
+    }
+
+    #[test]
+    fn damaged_and_oversized_profiles_are_ignored() {
+        let valid = display_p3();
+        let samples = [200, 100, 50];
+        assert_eq!(converted(b"", Layout::Rgb, &samples, false), samples);
+        assert_eq!(
+            converted(&valid[..100], Layout::Rgb, &samples, false),
+            samples
+        );
+        let mut oversized = valid;
+        oversized.resize(MAX_PROFILE_BYTES + 1, 0);
+        assert_eq!(converted(&oversized, Layout::Rgb, &samples, false), samples);
+    }
+}

@@ -90,3 +90,175 @@ fn invalid(error: &DecodingError) -> DecodeError {
         ),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::gif::Encoder;
+
+    const LIMITS: Limits = Limits {
+        max_side: 1000,
+        max_pixels: 10_000,
+    };
+    const PALETTE: [u8; 12] = [10, 11, 12, 20, 21, 22, 30, 31, 32, 40, 41, 42];
+
+    fn gif(width: u16, height: u16, frames: &[Frame<'_>]) -> Vec<u8> {
+        let mut file = Vec::new();
+        let mut encoder =
+            Encoder::new(&mut file, width, height, &PALETTE).expect("a valid palette");
+        for frame in frames {
+            encoder.write_frame(frame).expect("a valid frame");
+        }
+        drop(encoder);
+        file
+    }
+
+    fn frame(left: u16, top: u16, width: u16, height: u16, indices: &[u8]) -> Frame<'_> {
+        Frame {
+            left,
+            top,
+            width,
+            height,
+            buffer: indices.into(),
+            ..Frame::default()
+        }
+    }
+
+    fn pixels(file: &[u8]) -> Vec<[u8; 4]> {
+        let raw = read(file, &LIMITS).unwrap_or_else(|error| panic!("{error}"));
+        raw.image.pixels.as_chunks().0.to_vec()
+    }
+
+    const NONE: [u8; 4] = [0; 4];
+    const FIRST: [u8; 4] = [10, 11, 12, 255];
+    const SECOND: [u8; 4] = [20, 21, 22, 255];
+    const THIRD: [u8; 4] = [30, 31, 32, 255];
+
+    #[test]
+    fn the_first_frame_is_shown() {
+        let file = gif(
+            2,
+            2,
+            &[
+                frame(0, 0, 2, 2, &[0, 1, 2, 0]),
+                frame(0, 0, 2, 2, &[3, 3, 3, 3]),
+            ],
+        );
+        assert_eq!(pixels(&file), [FIRST, SECOND, THIRD, FIRST]);
+    }
+
+    #[test]
+    fn a_smaller_frame_lies_on_a_transparent_screen() {
+        let file = gif(3, 2, &[frame(1, 1, 2, 1, &[1, 2])]);
+        assert_eq!(pixels(&file), [NONE, NONE, NONE, NONE, SECOND, THIRD]);
+    }
+
+    #[test]
+    fn a_frame_that_leaves_the_screen_is_cut() {
+        let file = gif(2, 2, &[frame(1, 1, 3, 2, &[1, 2, 2, 2, 2, 2])]);
+        assert_eq!(pixels(&file), [NONE, NONE, NONE, SECOND]);
+        assert_eq!(pixels(&gif(1, 1, &[frame(5, 7, 1, 1, &[1])])), [NONE]);
+    }
+
+    #[test]
+    fn the_transparent_index_and_indices_without_a_colour_are_transparent() {
+        let transparent = Frame {
+            transparent: Some(1),
+            ..frame(0, 0, 2, 1, &[1, 0])
+        };
+        assert_eq!(pixels(&gif(2, 1, &[transparent])), [NONE, FIRST]);
+        assert_eq!(
+            pixels(&gif(2, 1, &[frame(0, 0, 2, 1, &[200, 0])])),
+            [NONE, FIRST]
+        );
+    }
+
+    #[test]
+    fn interlaced_rows_are_sorted() {
+        // Of four rows the passes of GIF 89a appendix E hold rows 0, then 2, then 1 and 3.
+        let interlaced = Frame {
+            interlaced: true,
+            ..frame(0, 0, 1, 4, &[0, 2, 1, 1])
+        };
+        assert_eq!(
+            pixels(&gif(1, 4, &[interlaced])),
+            [FIRST, SECOND, THIRD, SECOND]
+        );
+    }
+
+    #[test]
+    fn an_empty_screen_takes_the_frames_size() {
+        assert_eq!(
+            pixels(&gif(0, 0, &[frame(3, 3, 2, 1, &[0, 1])])),
+            [FIRST, SECOND]
+        );
+    }
+
+    #[test]
+    fn a_file_that_ends_before_the_first_frame_does_is_refused() {
+        let indices: Vec<u8> = (0..1200)
+            .map(|index| (index * index % 7 % 4) as u8)
+            .collect();
+        let file = gif(40, 30, &[frame(0, 0, 40, 30, &indices)]);
+        assert_eq!(pixels(&file).len(), 1200);
+        // The last bytes are the end of the data's blocks and the trailer.
+        for length in 6..file.len() - 4 {
+            assert!(
+                read(&file[..length], &LIMITS).is_err(),
+                "{length} of {} bytes were enough",
+                file.len()
+            );
+        }
+        assert!(read(&gif(4, 4, &[]), &LIMITS).is_err(), "no frame at all");
+    }
+
+    #[test]
+    fn screen_and_frame_are_held_to_the_limits() {
+        let error = |width, height, frame_width, frame_height| {
+            // The header alone: no data stands behind these sizes.
+            let mut file = gif(width, height, &[frame(0, 0, 1, 1, &[0])]);
+            let descriptor = file
+                .iter()
+                .position(|&byte| byte == b',')
+                .expect("an image descriptor")
+                + 5;
+            file[descriptor..descriptor + 2].copy_from_slice(&u16::to_le_bytes(frame_width));
+            file[descriptor + 2..descriptor + 4].copy_from_slice(&u16::to_le_bytes(frame_height));
+            read(&file, &LIMITS).err()
+        };
+        assert_eq!(
+            error(1001, 1, 1, 1),
+            Some(DecodeError::TooWide {
+                width: 1001,
+                height: 1,
+                max_side: 1000
+            })
+        );
+        assert_eq!(
+            error(101, 100, 1, 1),
+            Some(DecodeError::TooManyPixels {
+                width: 101,
+                height: 100,
+                max_pixels: 10_000
+            })
+        );
+        assert_eq!(
+            error(1, 1, 65535, 1),
+            Some(DecodeError::TooWide {
+                width: 65535,
+                height: 1,
+                max_side: 1000
+            })
+        );
+        assert_eq!(
+            error(1, 1, 100, 101),
+            Some(DecodeError::TooManyPixels {
+                width: 100,
+                height: 101,
+                max_pixels: 10_000
+            })
+        );
+        assert!(error(1, 1, 0, 1).is_some(), "an empty frame");
+        assert_eq!(error(1000, 10, 1, 1), None);
+    }
+}

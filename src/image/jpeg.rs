@@ -27,11 +27,15 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Raw, DecodeError> {
     let stored = decoder
         .input_colorspace()
         .expect("decode_headers filled it in");
-    let four_components = matches!(stored, ColorSpace::CMYK | ColorSpace::YCCK);
-    if four_components {
-        return Err(DecodeError::Invalid(format!(
-            "{stored:?} JPEG is not supported; convert it to RGB first"
-        )));
+    let outline = Outline::of(bytes);
+    if stored == ColorSpace::CMYK && !outline.adobe {
+        // Adobe's programs store ink inverted and say so; the decoder takes all files to be of that kind.
+        return Err(DecodeError::Invalid(
+            "CMYK without an Adobe marker is not supported".to_owned(),
+        ));
+    }
+    if !outline.ends {
+        return Err(ends_too_early());
     }
     let mut pixels = vec![0; count * 3];
     decoder
@@ -50,15 +54,286 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Raw, DecodeError> {
     })
 }
 
-fn invalid(error: &DecodeErrors) -> DecodeError {
-    DecodeError::Invalid(match error {
-        DecodeErrors::ExhaustedData | DecodeErrors::IoErrors(_) => {
-            "the JPEG data ends too early".to_owned()
+/// What the decoder does not tell.
+struct Outline {
+    /// Adobe's APP14 (Adobe Technical Note 5116) is among the segments before the first scan.
+    adobe: bool,
+    /// An end of image follows the start of the first scan: the decoder makes up the last few bytes if they are missing.
+    ends: bool,
+}
+
+impl Outline {
+    fn of(bytes: &[u8]) -> Outline {
+        let mut adobe = false;
+        let mut rest = bytes.get(2..).unwrap_or_default(); // after the start of image
+        while let &[0xff, marker, high, low, ref segment @ ..] = rest {
+            if marker == 0xff {
+                rest = &rest[1..]; // a fill byte
+                continue;
+            }
+            if marker == 0xda {
+                break; // start of scan
+            }
+            adobe |= marker == 0xee && segment.starts_with(b"Adobe");
+            let length = usize::from(u16::from_be_bytes([high, low]));
+            rest = rest.get(2 + length..).unwrap_or_default();
         }
-        DecodeErrors::ZeroError => "the JPEG's width or height is 0".to_owned(),
-        other => format!(
+        // Among entropy-coded bytes FF is always followed by 00 or a restart marker (T.81, B.1.1.5).
+        Outline {
+            adobe,
+            ends: rest.windows(2).rev().any(|pair| pair == [0xff, 0xd9]),
+        }
+    }
+}
+
+fn ends_too_early() -> DecodeError {
+    DecodeError::Invalid("the JPEG data ends too early".to_owned())
+}
+
+fn invalid(error: &DecodeErrors) -> DecodeError {
+    match error {
+        DecodeErrors::ExhaustedData | DecodeErrors::IoErrors(_) => ends_too_early(),
+        DecodeErrors::ZeroError => {
+            DecodeError::Invalid("the JPEG's width or height is 0".to_owned())
+        }
+        other => DecodeError::Invalid(format!(
             "the JPEG data is damaged or of a rare kind ({})",
             other.to_string().trim_end_matches('.')
-        ),
-    })
+        )),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use std::fmt::Write;
+
+    const LIMITS: Limits = Limits {
+        max_side: 1000,
+        max_pixels: 10_000,
+    };
+
+    /// A baseline JPEG of plain 8 x 8 blocks, written out here since no JPEG encoder is among the dependencies: DC
+    /// coefficients alone, all quantizers 1. `blocks` has a sample for each component of each block; `segments` come right
+    /// after the start of image.
+    pub(in crate::image) fn jpeg(
+        width: u16,
+        height: u16,
+        blocks: &[&[u8]],
+        segments: &[u8],
+    ) -> Vec<u8> {
+        let components = blocks[0].len() as u8;
+        let mut file = vec![0xff, 0xd8];
+        file.extend_from_slice(segments);
+        file.extend(segment(0xdb, &[&[0][..], &[1; 64]].concat()));
+        let [height, width] = [height, width].map(u16::to_be_bytes);
+        let mut frame = vec![8, height[0], height[1], width[0], width[1], components];
+        frame.extend((1..=components).flat_map(|id| [id, 0x11, 0]));
+        file.extend(segment(0xc0, &frame));
+        // DC: the categories 0 to 11 as codes of 4 bits. AC: end of block as the one code, of 1 bit.
+        let mut dc = vec![0, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        dc.extend(0..12);
+        file.extend(segment(0xc4, &dc));
+        file.extend(segment(
+            0xc4,
+            &[0x10, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        ));
+        let mut scan = vec![components];
+        scan.extend((1..=components).flat_map(|id| [id, 0]));
+        scan.extend([0, 63, 0]);
+        file.extend(segment(0xda, &scan));
+        file.extend(entropy_code(blocks));
+        file.extend([0xff, 0xd9]);
+        file
+    }
+
+    /// A marker segment.
+    pub(in crate::image) fn segment(marker: u8, data: &[u8]) -> Vec<u8> {
+        let length = (data.len() as u16 + 2).to_be_bytes();
+        [&[0xff, marker], &length[..], data].concat()
+    }
+
+    fn entropy_code(blocks: &[&[u8]]) -> Vec<u8> {
+        let mut bits = String::new();
+        let mut last = vec![0; blocks[0].len()];
+        for block in blocks {
+            for (&sample, last) in block.iter().zip(&mut last) {
+                let dc = 8 * (i32::from(sample) - 128);
+                let difference = dc - *last;
+                *last = dc;
+                let category = (32 - difference.unsigned_abs().leading_zeros()) as usize;
+                let _ = write!(bits, "{category:04b}");
+                if category > 0 {
+                    let value = if difference < 0 {
+                        difference + (1 << category) - 1
+                    } else {
+                        difference
+                    };
+                    let _ = write!(bits, "{value:0category$b}");
+                }
+                bits += "0";
+            }
+        }
+        while !bits.len().is_multiple_of(8) {
+            bits += "1";
+        }
+        let bytes = bits
+            .as_bytes()
+            .chunks(8)
+            .map(|byte| byte.iter().fold(0, |value, bit| value * 2 + (bit - b'0')));
+        bytes
+            .flat_map(|byte| {
+                if byte == 0xff {
+                    vec![0xff, 0]
+                } else {
+                    vec![byte]
+                }
+            })
+            .collect()
+    }
+
+    fn pixels(bytes: &[u8]) -> Vec<u8> {
+        read(bytes, &LIMITS).expect("a valid picture").image.pixels
+    }
+
+    /// The Adobe segment; 0: no colour transform, 1: YCbCr, 2: YCCK.
+    fn adobe(transform: u8) -> Vec<u8> {
+        segment(0xee, &[&b"Adobe\0\x64\0\0\0\0"[..], &[transform]].concat())
+    }
+
+    #[test]
+    fn blocks_come_out_in_their_places_and_colours() {
+        // Y, Cb, Cr of white, red (255, 0, 0 is 76, 85, 255) and black.
+        let file = jpeg(
+            20,
+            7,
+            &[&[255, 128, 128], &[76, 85, 255], &[0, 128, 128]],
+            &[],
+        );
+        let raw = read(&file, &LIMITS).expect("a valid picture");
+        assert_eq!(
+            (raw.image.width, raw.image.height, raw.image.layout),
+            (20, 7, Layout::Rgb)
+        );
+        for (index, pixel) in raw.image.pixels.chunks_exact(3).enumerate() {
+            let expected = match index % 20 {
+                0..8 => [255, 255, 255],
+                8..16 => [254, 0, 0],
+                _ => [0, 0, 0],
+            };
+            assert_eq!(pixel, expected, "at {}, {}", index % 20, index / 20);
+        }
+    }
+
+    #[test]
+    fn grey_becomes_rgb() {
+        let raw = read(&jpeg(9, 8, &[&[200], &[3]], &[]), &LIMITS).expect("a valid picture");
+        assert!(raw.grey);
+        assert_eq!(
+            raw.image.pixels[..27],
+            [[200; 24].as_slice(), &[3; 3]].concat()
+        );
+    }
+
+    #[test]
+    fn inverted_cmyk_as_adobe_writes_it_is_read() {
+        // Stored inverted: 255 is no ink. Full magenta, half key.
+        let file = jpeg(8, 8, &[&[255, 0, 200, 128]], &adobe(0));
+        assert_eq!(pixels(&file)[..3], [128, 0, 100]);
+        // White paper and solid black.
+        assert_eq!(
+            pixels(&jpeg(8, 8, &[&[255, 255, 255, 255]], &adobe(0)))[..3],
+            [255; 3]
+        );
+        assert_eq!(
+            pixels(&jpeg(8, 8, &[&[255, 255, 255, 0]], &adobe(0)))[..3],
+            [0; 3]
+        );
+    }
+
+    #[test]
+    fn ycck_is_read() {
+        // Libjpeg makes 255 - R of the first three, which Adobe stores inverted: Y = 0 is no ink.
+        assert_eq!(
+            pixels(&jpeg(8, 8, &[&[0, 128, 128, 255]], &adobe(2)))[..3],
+            [255; 3]
+        );
+        assert_eq!(
+            pixels(&jpeg(8, 8, &[&[55, 128, 128, 128]], &adobe(2)))[..3],
+            [100; 3]
+        );
+    }
+
+    #[test]
+    fn cmyk_of_unknown_kind_is_refused_by_name() {
+        let error = read(&jpeg(8, 8, &[&[255, 0, 200, 128]], &[]), &LIMITS).err();
+        assert!(
+            matches!(&error, Some(DecodeError::Invalid(reason)) if reason.contains("CMYK")),
+            "{error:?}"
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_cut_short_anywhere_is_refused() {
+        let samples: Vec<[u8; 3]> = (0..60u8)
+            .map(|index| [index * 4, 128 - index, 128 + index])
+            .collect();
+        let blocks: Vec<&[u8]> = samples.iter().map(<[u8; 3]>::as_slice).collect();
+        let file = jpeg(80, 48, &blocks, &[]);
+        read(&file, &LIMITS).expect("the whole file is valid");
+        for length in 3..file.len() {
+            assert!(
+                read(&file[..length], &LIMITS).is_err(),
+                "{length} of {} bytes were enough",
+                file.len()
+            );
+        }
+    }
+
+    #[test]
+    fn the_header_is_held_to_the_limits_before_the_pixels_are_needed() {
+        let file = |width, height| jpeg(width, height, &[&[128]], &[]);
+        assert_eq!(
+            read(&file(1001, 1), &LIMITS).err(),
+            Some(DecodeError::TooWide {
+                width: 1001,
+                height: 1,
+                max_side: 1000
+            })
+        );
+        assert_eq!(
+            read(&file(1, 65535), &LIMITS).err(),
+            Some(DecodeError::TooWide {
+                width: 1,
+                height: 65535,
+                max_side: 1000
+            })
+        );
+        assert_eq!(
+            read(&file(101, 100), &LIMITS).err(),
+            Some(DecodeError::TooManyPixels {
+                width: 101,
+                height: 100,
+                max_pixels: 10_000
+            })
+        );
+        assert!(matches!(
+            read(&file(0, 5), &LIMITS),
+            Err(DecodeError::Invalid(_))
+        ));
+        assert!(matches!(
+            read(&file(5, 0), &LIMITS),
+            Err(DecodeError::Invalid(_))
+        ));
+    }
+
+    #[test]
+    fn profile_and_exif_are_handed_over() {
+        let profile = segment(0xe2, b"ICC_PROFILE\0\x01\x01profile");
+        let exif = segment(0xe1, b"Exif\0\0MM\0*");
+        let file = jpeg(8, 8, &[&[128]], &[profile, exif].concat());
+        let raw = read(&file, &LIMITS).expect("a valid picture");
+        assert_eq!(raw.profile.as_deref(), Some(&b"profile"[..]));
+        assert_eq!(raw.exif.as_deref(), Some(&b"MM\0*"[..]));
+    }
 }

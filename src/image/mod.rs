@@ -261,4 +261,47 @@ mod tests {
             })
         );
     }
+
+    #[test]
+    fn orientation_and_profile_are_applied_whatever_the_format() {
+        let exif = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"; // 6: turn to the right
+        let profile = moxcms::ColorProfile::new_gray_with_gamma(1.0)
+            .encode()
+            .expect("a valid profile");
+
+        let segments = [
+            jpeg::tests::segment(0xe1, &[b"Exif\0\0", &exif[..]].concat()),
+            jpeg::tests::segment(
+                0xe2,
+                &[b"ICC_PROFILE\0\x01\x01", profile.as_slice()].concat(),
+            ),
+        ];
+        let jpeg = jpeg::tests::jpeg(16, 8, &[&[0], &[255]], &segments.concat());
+        let mut info = png::tests::info(
+            2,
+            1,
+            ::png::ColorType::GrayscaleAlpha,
+            ::png::BitDepth::Eight,
+        );
+        info.exif_metadata = Some(exif.as_slice().into());
+        info.icc_profile = Some(profile.into());
+        let png = png::tests::png(info, &[55, 255, 255, 255]);
+
+        let image = decode(&jpeg, Format::Jpeg, &Limits::default()).expect("a valid picture");
+        assert_eq!((image.width, image.height), (8, 16));
+        assert_eq!(
+            (&image.pixels[..3], &image.pixels[15 * 24..][..3]),
+            (&[0; 3][..], &[255; 3][..])
+        );
+
+        let image = decode(&png, Format::Png, &Limits::default()).expect("a valid picture");
+        // Linear 55 is sRGB 127.95. The opaque alpha channel is gone.
+        let expected = Image {
+            width: 1,
+            height: 2,
+            layout: Layout::Rgb,
+            pixels: vec![128, 128, 128, 255, 255, 255],
+        };
+        assert_eq!(image, expected);
+    }
 }

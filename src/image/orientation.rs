@@ -76,3 +76,103 @@ fn transpose<const N: usize>(image: &Image, rows_reversed: bool, columns_reverse
         pixels,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Exif with one entry in its first directory, big-endian: tag, type (3: two bytes), count, value.
+    fn exif(tag: u16, kind: u16, count: u32, value: u16) -> Vec<u8> {
+        let mut exif = b"MM\0*\0\0\0\x08\0\x01".to_vec();
+        exif.extend([tag.to_be_bytes(), kind.to_be_bytes()].concat());
+        exif.extend(count.to_be_bytes());
+        exif.extend([value.to_be_bytes(), [0, 0]].concat());
+        exif.extend([0; 4]);
+        exif
+    }
+
+    fn turned(layout: Layout, value: u16) -> (u32, u32, Vec<u8>) {
+        // 1 2 3
+        // 4 5 6
+        let pixels = (1..=6)
+            .flat_map(|number| vec![number; layout.channels()])
+            .collect();
+        let orientation = read(&exif(0x0112, 3, 1, value)).expect("a valid orientation");
+        let image = apply(
+            Image {
+                width: 3,
+                height: 2,
+                layout,
+                pixels,
+            },
+            orientation,
+        );
+        assert_eq!(image.layout, layout);
+        (
+            image.width,
+            image.height,
+            image
+                .pixels
+                .into_iter()
+                .step_by(layout.channels())
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn all_eight_orientations_come_out_upright() {
+        for layout in [Layout::Rgb, Layout::Rgba] {
+            assert_eq!(turned(layout, 1), (3, 2, vec![1, 2, 3, 4, 5, 6]));
+            assert_eq!(turned(layout, 2), (3, 2, vec![3, 2, 1, 6, 5, 4]));
+            assert_eq!(turned(layout, 3), (3, 2, vec![6, 5, 4, 3, 2, 1]));
+            assert_eq!(turned(layout, 4), (3, 2, vec![4, 5, 6, 1, 2, 3]));
+            assert_eq!(turned(layout, 5), (2, 3, vec![1, 4, 2, 5, 3, 6]));
+            assert_eq!(turned(layout, 6), (2, 3, vec![4, 1, 5, 2, 6, 3]));
+            assert_eq!(turned(layout, 7), (2, 3, vec![6, 3, 5, 2, 4, 1]));
+            assert_eq!(turned(layout, 8), (2, 3, vec![3, 6, 2, 5, 1, 4]));
+        }
+    }
+
+    #[test]
+    fn pictures_larger_than_a_tile_are_turned_whole() {
+        let (width, height) = (70, 45);
+        let number = |x: u32, y: u32| [x as u8, y as u8, (x ^ y) as u8];
+        let pixels = (0..height)
+            .flat_map(|y| (0..width).flat_map(move |x| number(x, y)))
+            .collect();
+        let image = apply(
+            Image {
+                width,
+                height,
+                layout: Layout::Rgb,
+                pixels,
+            },
+            Orientation::Rotate90,
+        );
+        assert_eq!((image.width, image.height), (height, width));
+        for (index, pixel) in image.pixels.as_chunks::<3>().0.iter().enumerate() {
+            let (x, y) = (index as u32 % height, index as u32 / height);
+            assert_eq!(*pixel, number(y, height - 1 - x), "at {x}, {y}");
+        }
+    }
+
+    #[test]
+    fn broken_exif_asks_for_nothing() {
+        let valid = exif(0x0112, 3, 1, 6);
+        assert!(read(&valid).is_some());
+        assert!(read(&[b"Exif\0\0", valid.as_slice()].concat()).is_some());
+        for length in 0..20 {
+            assert_eq!(read(&valid[..length]), None, "the first {length} bytes");
+        }
+        for value in [0, 9, 65535] {
+            assert_eq!(
+                read(&exif(0x0112, 3, 1, value)),
+                None,
+                "orientation {value}"
+            );
+        }
+        assert_eq!(read(&exif(0x0113, 3, 1, 6)), None);
+        assert_eq!(read(&exif(0x0112, 2, 1, 6)), None);
+        assert_eq!(read(b"MM\0*\xff\xff\xff\xff"), None);
+    }
+}

@@ -165,3 +165,310 @@ fn invalid(error: &DecodingError) -> DecodeError {
         ),
     })
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use ::png::{Encoder, Info};
+    use std::borrow::Cow;
+
+    const LIMITS: Limits = Limits {
+        max_side: 1000,
+        max_pixels: 10_000,
+    };
+
+    /// A PNG of `info`, whose sizes, colour type, depth and metadata are the caller's.
+    pub(in crate::image) fn png(info: Info<'_>, rows: &[u8]) -> Vec<u8> {
+        let mut file = Vec::new();
+        Encoder::with_info(&mut file, info)
+            .and_then(Encoder::write_header)
+            .and_then(|mut writer| writer.write_image_data(rows))
+            .expect("a valid picture");
+        file
+    }
+
+    pub(in crate::image) fn info(
+        width: u32,
+        height: u32,
+        color_type: ColorType,
+        bit_depth: BitDepth,
+    ) -> Info<'static> {
+        let mut info = Info::with_size(width, height);
+        info.color_type = color_type;
+        info.bit_depth = bit_depth;
+        info
+    }
+
+    fn image(file: &[u8]) -> Image {
+        read(file, &LIMITS).expect("a valid picture").image
+    }
+
+    fn expect(file: &[u8], layout: Layout, pixels: &[u8]) {
+        let image = image(file);
+        assert_eq!((image.layout, image.pixels.as_slice()), (layout, pixels));
+    }
+
+    #[test]
+    fn eight_bit_colour_is_taken_as_it_is() {
+        use BitDepth::Eight;
+        let samples: Vec<u8> = (0..24).map(|index| index * 10).collect();
+        expect(
+            &png(info(2, 4, ColorType::Rgb, Eight), &samples),
+            Layout::Rgb,
+            &samples,
+        );
+        expect(
+            &png(info(3, 2, ColorType::Rgba, Eight), &samples),
+            Layout::Rgba,
+            &samples,
+        );
+    }
+
+    #[test]
+    fn grey_of_every_depth_becomes_rgb() {
+        let grey = |width, depth, row: &[u8]| png(info(width, 1, ColorType::Grayscale, depth), row);
+        expect(
+            &grey(3, BitDepth::One, &[0b0100_0000]),
+            Layout::Rgb,
+            &[0, 0, 0, 255, 255, 255, 0, 0, 0],
+        );
+        expect(
+            &grey(3, BitDepth::Two, &[0b0001_1100]),
+            Layout::Rgb,
+            &[0, 0, 0, 85, 85, 85, 255, 255, 255],
+        );
+        expect(
+            &grey(2, BitDepth::Four, &[0x3c]),
+            Layout::Rgb,
+            &[51, 51, 51, 204, 204, 204],
+        );
+        expect(
+            &grey(2, BitDepth::Eight, &[7, 250]),
+            Layout::Rgb,
+            &[7, 7, 7, 250, 250, 250],
+        );
+        expect(
+            &grey(2, BitDepth::Sixteen, &[1, 1, 254, 254]),
+            Layout::Rgb,
+            &[1, 1, 1, 254, 254, 254],
+        );
+        let with_alpha = png(
+            info(2, 1, ColorType::GrayscaleAlpha, BitDepth::Eight),
+            &[9, 1, 8, 2],
+        );
+        expect(&with_alpha, Layout::Rgba, &[9, 9, 9, 1, 8, 8, 8, 2]);
+    }
+
+    #[test]
+    fn sixteen_bits_are_rounded_not_cut() {
+        // 0x0181 is 1.498 of 255, 0x0182 is 1.502 and 0xff7e is 254.498: cutting would give 1, 1 and 255.
+        let row = [0x01, 0x81, 0x01, 0x82, 0xff, 0x7e];
+        expect(
+            &png(info(1, 1, ColorType::Rgb, BitDepth::Sixteen), &row),
+            Layout::Rgb,
+            &[1, 2, 254],
+        );
+        let row = [0xff, 0xff, 0x00, 0x7f, 0x00, 0x81, 0x80, 0x00];
+        expect(
+            &png(info(1, 1, ColorType::Rgba, BitDepth::Sixteen), &row),
+            Layout::Rgba,
+            &[255, 0, 1, 128],
+        );
+        for sample in 0..=u16::MAX {
+            assert_eq!(
+                to_8_bit(sample),
+                (f64::from(sample) / 257.0).round() as u8,
+                "{sample}"
+            );
+        }
+    }
+
+    #[test]
+    fn palettes_and_their_transparency_are_looked_up() {
+        let palette = Some(Cow::Borrowed(&[10, 20, 30, 40, 50, 60, 70, 80, 90][..]));
+        let mut plain = info(3, 1, ColorType::Indexed, BitDepth::Two);
+        plain.palette = palette;
+        let rows = [0b10_00_01_00];
+        expect(
+            &png(plain.clone(), &rows),
+            Layout::Rgb,
+            &[70, 80, 90, 10, 20, 30, 40, 50, 60],
+        );
+        let mut transparent = plain;
+        transparent.trns = Some(Cow::Borrowed(&[255, 128]));
+        let expected = [70, 80, 90, 255, 10, 20, 30, 255, 40, 50, 60, 128];
+        expect(&png(transparent, &rows), Layout::Rgba, &expected);
+    }
+
+    #[test]
+    fn one_transparent_colour_becomes_alpha() {
+        let mut rgb = info(2, 1, ColorType::Rgb, BitDepth::Eight);
+        rgb.trns = Some(Cow::Borrowed(&[0, 1, 0, 2, 0, 3]));
+        expect(
+            &png(rgb, &[1, 2, 3, 1, 2, 4]),
+            Layout::Rgba,
+            &[1, 2, 3, 0, 1, 2, 4, 255],
+        );
+        let mut grey = info(2, 1, ColorType::Grayscale, BitDepth::Sixteen);
+        grey.trns = Some(Cow::Borrowed(&[1, 0]));
+        expect(
+            &png(grey, &[1, 0, 1, 1]),
+            Layout::Rgba,
+            &[1, 1, 1, 0, 1, 1, 1, 255],
+        );
+    }
+
+    #[test]
+    fn interlaced_pictures_are_put_together() {
+        // 5 x 5, each pixel numbered 10 * y + x, in the seven passes of PNG 8.2.
+        let passes: [(usize, usize, usize, usize); 7] = [
+            (0, 0, 8, 8),
+            (4, 0, 8, 8),
+            (0, 4, 4, 8),
+            (2, 0, 4, 4),
+            (0, 2, 2, 4),
+            (1, 0, 2, 2),
+            (0, 1, 1, 2),
+        ];
+        let mut rows = Vec::new();
+        for (left, top, step_x, step_y) in passes {
+            for y in (top..5).step_by(step_y) {
+                let row: Vec<u8> = (left..5)
+                    .step_by(step_x)
+                    .map(|x| (10 * y + x) as u8)
+                    .collect();
+                if !row.is_empty() {
+                    rows.push(0); // no filter
+                    rows.extend(row);
+                }
+            }
+        }
+        let header = [0, 0, 0, 5, 0, 0, 0, 5, 8, 0, 0, 0, 1];
+        let file = [
+            &b"\x89PNG\r\n\x1a\n"[..],
+            &chunk(*b"IHDR", &header),
+            &chunk(*b"IDAT", &stored(&rows)),
+            &chunk(*b"IEND", b""),
+        ];
+        let expected: Vec<u8> = (0..25)
+            .flat_map(|index| [index / 5 * 10 + index % 5; 3])
+            .collect();
+        expect(&file.concat(), Layout::Rgb, &expected);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_short_anywhere_is_refused() {
+        let samples: Vec<u8> = (0..=255).cycle().take(40 * 30 * 3).collect();
+        let file = png(info(40, 30, ColorType::Rgb, BitDepth::Eight), &samples);
+        image(&file);
+        for length in 8..file.len() {
+            assert!(
+                read(&file[..length], &LIMITS).is_err(),
+                "{length} of {} bytes were enough",
+                file.len()
+            );
+        }
+    }
+
+    #[test]
+    fn a_changed_byte_among_the_pixels_is_noticed() {
+        let mut file = png(
+            info(40, 30, ColorType::Rgb, BitDepth::Eight),
+            &[77; 40 * 30 * 3],
+        );
+        let middle = file.len() - 30;
+        file[middle] ^= 1;
+        assert!(matches!(read(&file, &LIMITS), Err(DecodeError::Invalid(_))));
+    }
+
+    #[test]
+    fn the_header_is_held_to_the_limits_before_the_pixels_are_needed() {
+        let header = |width: u32, height: u32| {
+            let header = [
+                &width.to_be_bytes()[..],
+                &height.to_be_bytes(),
+                &[8, 6, 0, 0, 0],
+            ]
+            .concat();
+            [&b"\x89PNG\r\n\x1a\n"[..], &chunk(*b"IHDR", &header)].concat()
+        };
+        assert_eq!(
+            read(&header(1001, 1), &LIMITS).err(),
+            Some(DecodeError::TooWide {
+                width: 1001,
+                height: 1,
+                max_side: 1000
+            })
+        );
+        assert_eq!(
+            read(&header(101, 100), &LIMITS).err(),
+            Some(DecodeError::TooManyPixels {
+                width: 101,
+                height: 100,
+                max_pixels: 10_000
+            })
+        );
+        assert_eq!(
+            read(&header(0x7fff_ffff, 0x7fff_ffff), &LIMITS).err(),
+            Some(DecodeError::TooWide {
+                width: 0x7fff_ffff,
+                height: 0x7fff_ffff,
+                max_side: 1000
+            })
+        );
+        // Within the limits, what is missing is the data.
+        assert!(matches!(
+            read(&header(1000, 10), &LIMITS),
+            Err(DecodeError::Invalid(_))
+        ));
+        image(&png(
+            info(1000, 10, ColorType::Grayscale, BitDepth::Eight),
+            &[0; 10_000],
+        ));
+    }
+
+    #[test]
+    fn profile_and_exif_are_handed_over() {
+        let mut with_metadata = info(1, 1, ColorType::Grayscale, BitDepth::Eight);
+        with_metadata.icc_profile = Some(Cow::Borrowed(b"profile"));
+        with_metadata.exif_metadata = Some(Cow::Borrowed(b"MM\0*"));
+        let raw = read(&png(with_metadata, &[5]), &LIMITS).expect("a valid picture");
+        assert_eq!(raw.profile.as_deref(), Some(&b"profile"[..]));
+        assert_eq!(raw.exif.as_deref(), Some(&b"MM\0*"[..]));
+        assert!(raw.grey);
+    }
+
+    /// A chunk (PNG 5.3).
+    fn chunk(kind: [u8; 4], data: &[u8]) -> Vec<u8> {
+        let checked = [&kind[..], data].concat();
+        let crc = checked.iter().fold(!0u32, |crc, &byte| {
+            (0..8).fold(crc ^ u32::from(byte), |crc, _| {
+                (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg())
+            })
+        });
+        [
+            &(data.len() as u32).to_be_bytes()[..],
+            &checked,
+            &(!crc).to_be_bytes(),
+        ]
+        .concat()
+    }
+
+    /// Zlib without compression (RFC 1950, RFC 1951 3.2.4).
+    fn stored(data: &[u8]) -> Vec<u8> {
+        let length = (data.len() as u16).to_le_bytes();
+        let inverted = (!(data.len() as u16)).to_le_bytes();
+        let (a, b) = data.iter().fold((1u32, 0u32), |(a, b), &byte| {
+            let a = (a + u32::from(byte)) % 65521;
+            (a, (a + b) % 65521)
+        });
+        [
+            &[0x78, 0x01, 1][..],
+            &length,
+            &inverted,
+            data,
+            &(b << 16 | a).to_be_bytes(),
+        ]
+        .concat()
+    }
+}
