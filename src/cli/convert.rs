@@ -156,7 +156,7 @@ fn load_watermark(place: &str) -> Result<Vec<u8>, String> {
         allow_private: true,
         ..Settings::default()
     };
-    let failed = |error| format!("watermark picture: {error:?}");
+    let failed = |error| format!("watermark picture: {error}");
     Fetcher::new(settings)?.fetch(place).map_err(failed)
 }
 

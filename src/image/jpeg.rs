@@ -91,16 +91,18 @@ fn ends_too_early() -> DecodeError {
 }
 
 fn invalid(error: &DecodeErrors) -> DecodeError {
-    match error {
-        DecodeErrors::ExhaustedData | DecodeErrors::IoErrors(_) => ends_too_early(),
-        DecodeErrors::ZeroError => {
-            DecodeError::Invalid("the JPEG's width or height is 0".to_owned())
-        }
-        other => DecodeError::Invalid(format!(
-            "the JPEG data is damaged or of a rare kind ({})",
-            other.to_string().trim_end_matches('.')
-        )),
-    }
+    let reason = match error {
+        DecodeErrors::ExhaustedData | DecodeErrors::IoErrors(_) => return ends_too_early(),
+        DecodeErrors::ZeroError => "its width or height is 0".to_owned(),
+        // These two would print themselves in quotes.
+        DecodeErrors::Format(reason) => reason.clone(),
+        DecodeErrors::FormatStatic(reason) => (*reason).to_owned(),
+        other => other.to_string(),
+    };
+    let reason = reason.trim_end_matches(['.', '\n']);
+    DecodeError::Invalid(format!(
+        "the JPEG data is damaged or of a rare kind ({reason})"
+    ))
 }
 
 #[cfg(test)]

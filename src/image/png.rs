@@ -4,8 +4,9 @@ use super::{DecodeError, Image, Layout, Limits, Raw};
 use ::png::{BitDepth, ColorType, Decoder, DecodingError, InterlaceInfo, Reader, Transformations};
 use std::io::Cursor;
 
-/// What the decoder may allocate for itself: a few rows and the compressed metadata. The pixels are ours.
-const DECODER_BYTES: usize = 32 << 20;
+/// What the decoder may allocate for itself: a few rows of at most 128 KiB, and a profile that we take up to 4 MiB of.
+/// The pixels are ours.
+const DECODER_BYTES: usize = 8 << 20;
 
 /// Reads the (first) picture of a PNG.
 pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Raw, DecodeError> {
