@@ -401,10 +401,8 @@ mod tests {
     #[test]
     fn scripts_that_would_come_out_reversed_are_refused() {
         assert_eq!(missing_characters("שלום a"), ['ש', 'ל', 'ו', 'ם']);
-        assert_eq!(
-            missing_characters("Ünï Ελλάδα Москва Việt © ™ € → ★"),
-            Vec::<char>::new()
-        );
+        let missing = missing_characters("Ünï Ελλάδα Москва Việt © ™ € → ★");
+        assert!(missing.is_empty(), "{missing:?}");
     }
 
     #[test]
