@@ -3,8 +3,13 @@
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+pub mod command;
+pub mod host;
+pub mod picture;
+pub mod service;
+
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -252,9 +257,9 @@ impl Response {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The body, which must be UTF-8.
+    /// The body as text.
     pub fn text(&self) -> &str {
-        std::str::from_utf8(&self.body).expect("the body is text")
+        std::str::from_utf8(&self.body).unwrap_or("(bytes that are no text)")
     }
 
     /// The body, which must be JSON.
@@ -278,36 +283,35 @@ impl Response {
 
 /// Reads one answer: head, then as many bytes as Content-Length says.
 pub fn read_response(stream: &mut TcpStream, without_body: bool) -> Response {
+    try_read_response(stream, without_body).unwrap_or_else(|error| panic!("no answer: {error}"))
+}
+
+/// As [`read_response`], of a server that may end before it has answered.
+pub fn try_read_response(stream: &mut TcpStream, without_body: bool) -> io::Result<Response> {
     read_from(&mut BufReader::new(stream), without_body)
 }
 
-fn read_from(reader: &mut impl BufRead, without_body: bool) -> Response {
-    let mut line = |what: &str| {
+fn read_from(reader: &mut impl BufRead, without_body: bool) -> io::Result<Response> {
+    let mut line = || {
         let mut line = String::new();
-        reader
-            .read_line(&mut line)
-            .unwrap_or_else(|error| panic!("no {what}: {error}"));
-        assert!(
-            line.ends_with("\r\n"),
-            "the answer ended within its {what}: {line:?}"
-        );
-        line.trim_end().to_owned()
+        reader.read_line(&mut line)?;
+        match line.strip_suffix("\r\n") {
+            Some(line) => Ok(line.to_owned()),
+            None => Err(broken(format!("the head ended at {line:?}"))),
+        }
     };
-    let status_line = line("status line");
-    let status = status_line
-        .split(' ')
-        .nth(1)
-        .and_then(|code| code.parse().ok());
-    let status: u16 = status.unwrap_or_else(|| panic!("no status in {status_line:?}"));
+    let status_line = line()?;
+    let status = status_line.split(' ').nth(1);
+    let status = status.and_then(|code| code.parse::<u16>().ok());
+    let status = status.ok_or_else(|| broken(format!("no status in {status_line:?}")))?;
     let mut headers = Vec::new();
     loop {
-        let header = line("headers");
+        let header = line()?;
         if header.is_empty() {
             break;
         }
-        let (name, value) = header
-            .split_once(": ")
-            .unwrap_or_else(|| panic!("not a header: {header:?}"));
+        let named = header.split_once(": ");
+        let (name, value) = named.ok_or_else(|| broken(format!("not a header: {header:?}")))?;
         headers.push((name.to_ascii_lowercase(), value.to_owned()));
     }
     if status == 100 {
@@ -321,13 +325,16 @@ fn read_from(reader: &mut impl BufRead, without_body: bool) -> Response {
     if !without_body {
         let length = response
             .header("content-length")
-            .unwrap_or_else(|| panic!("no Content-Length: {response:?}"));
-        response.body = vec![0; length.parse().expect("Content-Length is a number")];
-        reader
-            .read_exact(&mut response.body)
-            .expect("as many bytes as Content-Length says");
+            .and_then(|length| length.parse().ok());
+        let length = length.ok_or_else(|| broken(format!("no Content-Length: {response:?}")))?;
+        response.body = vec![0; length];
+        reader.read_exact(&mut response.body)?;
     }
-    response
+    Ok(response)
+}
+
+fn broken(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
 /// Everything until the server closes; for answers that are no HTTP.

@@ -1,0 +1,10 @@
+//! The specification, line by line, against the built server over a real socket.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod limits;
+mod parameters;
+mod rules;
+mod silent;
+mod success;
