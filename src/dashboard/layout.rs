@@ -93,8 +93,7 @@ pub fn landing(visit: &Visit<'_>) -> Result<Outcome, StoreError> {
             }
         }
         section.card {
-            h2 { "One request" }
-            (command("example", &curl_line(visit.base_url, "YOUR_TOKEN")))
+            (command(&html! { h2 { "One request" } }, "example", &curl_line(visit.base_url, "YOUR_TOKEN")))
             p { "The token is on your dashboard. These parameters go into the query, all of them optional:" }
             div.scroll {
                 table.parameters {
@@ -118,13 +117,14 @@ pub fn landing(visit: &Visit<'_>) -> Result<Outcome, StoreError> {
     Ok(page(document("Pictures to WebP", viewer, &content)))
 }
 
-/// A command line with a button that copies it.
-pub fn command(id: &str, line: &str) -> Markup {
+/// A command line under its heading, with a button that copies it.
+pub fn command(heading: &Markup, id: &str, line: &str) -> Markup {
     html! {
-        div.command {
-            pre tabindex="0" { code id=(id) { (line) } }
+        div.title {
+            (heading)
             button.copy.secondary type="button" data-copy=(id) hidden { "Copy" }
         }
+        pre tabindex="0" { code id=(id) { (line) } }
     }
 }
 

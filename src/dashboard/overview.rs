@@ -98,8 +98,7 @@ fn token_card(visit: &Visit<'_>, token: &str, csrf: &str) -> Markup {
                 input #token type="text" value=(token) readonly spellcheck="false" autocomplete="off";
                 button.copy type="button" data-copy="token" hidden { "Copy" }
             }
-            h3 { "Ready to paste" }
-            (command("curl", &curl_line(visit.base_url, token)))
+            (command(&html! { h3 { "Ready to paste" } }, "curl", &curl_line(visit.base_url, token)))
             details {
                 summary { "Replace the token" }
                 form method="post" action="/token/rotate" {
@@ -139,7 +138,7 @@ fn try_card() -> Markup {
                 }
             }
             p #try-result role="status" {}
-            p { a #try-link download="picture.webp" hidden { img #try-image alt="The converted picture"; } }
+            a #try-link download="picture.webp" hidden { img #try-image alt="The converted picture"; }
         }
     }
 }
@@ -149,7 +148,7 @@ fn history_card(history: &UsagePage, is_later_page: bool) -> Markup {
         section.card #history {
             div.title {
                 h2 { "Usage history" }
-                a href="/api/usage.csv" { "Download as CSV" }
+                a href="/api/usage.csv" { "Get as CSV" }
             }
             @if history.entries.is_empty() {
                 p.hint { @if is_later_page { "There are no older conversions." } @else { "No conversions yet." } }
