@@ -189,3 +189,94 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("without a message")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpStream;
+
+    /// Answers two requests on one connection each, and gives the statuses.
+    fn statuses(
+        first: &str,
+        handler: impl Fn(&Request, &mut Body<'_>) -> Response + Send + 'static,
+    ) -> [String; 2] {
+        let server = tiny_http::Server::http("127.0.0.1:0").expect("a free port");
+        let address = server.server_addr().to_ip().expect("an address of TCP");
+        let worker = thread::spawn(move || {
+            for _ in 0..2 {
+                run(server.recv().expect("a request"), &handler);
+            }
+        });
+        let answers = [first, "GET /second HTTP/1.0\r\n\r\n"].map(|request| {
+            let mut stream = TcpStream::connect(address).expect("the server accepts");
+            stream
+                .write_all(request.as_bytes())
+                .expect("the server reads");
+            let mut status = [0; 12];
+            stream.read_exact(&mut status).expect("an answer");
+            String::from_utf8_lossy(&status[9..]).into_owned()
+        });
+        worker.join().expect("the worker lives");
+        answers
+    }
+
+    fn panics_at_first(request: &Request, _: &mut Body<'_>) -> Response {
+        assert!(request.path == "/second", "a fault");
+        Response::new(200, "text/plain", "")
+    }
+
+    #[test]
+    fn a_panic_ends_the_request_alone() {
+        let requests = [
+            "GET / HTTP/1.0\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 5000\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 18446744073709551615\r\n\r\n",
+        ];
+        for request in requests {
+            assert_eq!(
+                statuses(request, panics_at_first),
+                ["500", "200"],
+                "{request}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_unreadable_length_is_told_apart_from_none() {
+        let declared_of = |headers: &str| {
+            let server = tiny_http::Server::http("127.0.0.1:0").expect("a free port");
+            let address = server.server_addr().to_ip().expect("an address of TCP");
+            let mut stream = TcpStream::connect(address).expect("the server accepts");
+            write!(stream, "POST / HTTP/1.1\r\n{headers}\r\n12345").expect("the server reads");
+            let incoming = server.recv().expect("a request");
+            let declared = declared(&incoming, &read_head(&incoming));
+            drop(stream);
+            declared
+        };
+        assert_eq!(declared_of(""), Declared::Nothing);
+        assert_eq!(declared_of("Content-Length: 5\r\n"), Declared::Length(5));
+        assert_eq!(
+            declared_of("Transfer-Encoding: chunked\r\n"),
+            Declared::Chunked
+        );
+        for unreadable in ["5x", "-1", "", "99999999999999999999"] {
+            let declared = declared_of(&format!("Content-Length: {unreadable}\r\n"));
+            assert_eq!(
+                declared,
+                Declared::Contradictory { held: Some(0) },
+                "{unreadable}"
+            );
+        }
+        assert_eq!(
+            declared_of("Content-Length: +5\r\n"),
+            Declared::Contradictory { held: Some(5) }
+        );
+        let twice = "Content-Length: 5\r\nContent-Length: 4\r\n";
+        assert_eq!(
+            declared_of(twice),
+            Declared::Contradictory { held: Some(5) }
+        );
+        let both = "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n";
+        assert_eq!(declared_of(both), Declared::Contradictory { held: None });
+    }
+}
