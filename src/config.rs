@@ -185,19 +185,16 @@ mod tests {
 
     #[test]
     fn nonsense_is_rejected_by_the_flag_s_name() {
-        let cases: [(&str, fn(&mut Config)); 6] = [
-            ("--max-body", |config| config.http.max_body = 0),
-            ("--max-body", |config| config.http.max_body = 1 << 40),
-            ("--max-pixels", |config| config.limits.max_pixels = 0),
-            ("--watermark-timeout", |config| {
-                config.fetch.timeout = Duration::ZERO
+        type Spoil = fn(&mut Config);
+        let cases: [(&str, Spoil); 6] = [
+            ("--max-body", |c| c.http.max_body = 0),
+            ("--max-body", |c| c.http.max_body = 1 << 40),
+            ("--max-pixels", |c| c.limits.max_pixels = 0),
+            ("--watermark-timeout", |c| c.fetch.timeout = Duration::ZERO),
+            ("--ca-file", |c| {
+                c.fetch.ca_file = Some("no-such-file.pem".into())
             }),
-            ("--ca-file", |config| {
-                config.fetch.ca_file = Some(PathBuf::from("no-such-file.pem"))
-            }),
-            ("--threads", |config| {
-                config.http.threads = NonZeroUsize::MAX
-            }),
+            ("--threads", |c| c.http.threads = NonZeroUsize::MAX),
         ];
         for (flag, spoil) in cases {
             let mut config = config();

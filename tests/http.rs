@@ -415,12 +415,11 @@ fn from_sign_up_to_dashboard_rotation_and_usage() {
             .starts_with("id,time,format,input_bytes,output_bytes,width,height,quality,watermark,")
     );
 
-    let form = [("csrf", csrf(&page))];
-    let form = [(form[0].0, form[0].1.as_str())];
+    let secret = csrf(&page);
     let out = server
         .request("POST", "/signout")
         .header("Cookie", &cookie)
-        .form(&form)
+        .form(&[("csrf", &secret)])
         .send();
     assert_eq!((out.status, out.header("location")), (303, Some("/")));
     let after = server
@@ -636,6 +635,59 @@ fn the_log_has_no_token_and_no_query() {
     let log = String::from_utf8(process.wait_with_output().unwrap().stderr).unwrap();
     assert!(log.contains("POST /convert 401"), "{log}");
     assert!(!log.contains("SECRET") && !log.contains("PRIVATE"), "{log}");
+}
+
+#[test]
+fn the_demo_shows_a_conversion_and_a_request_that_works() {
+    let server = Server::start_with(&["--demo"]);
+    let output = server.output_with("Password: ");
+    assert!(
+        output.contains(&format!("Dashboard: http://{}/signin", server.address)),
+        "{output}"
+    );
+    let webp = std::fs::read(server.data().join("demo.webp")).expect("the result is kept");
+    assert_eq!((&webp[..4], &webp[8..12]), (&b"RIFF"[..], &b"WEBP"[..]));
+    let jpeg =
+        std::fs::read(server.data().join("demo.jpg")).expect("the curl line's file is there");
+    let line = output
+        .lines()
+        .find(|line| line.contains("curl"))
+        .expect("a curl line");
+    assert!(
+        line.contains("demo.jpg") && line.contains("Content-Type: image/jpeg"),
+        "{line}"
+    );
+    let target = line
+        .split('\'')
+        .nth(1)
+        .and_then(|url| url.split_once(&server.address.to_string()));
+    let target = target.unwrap_or_else(|| panic!("no address in {line}")).1;
+    let again = server
+        .request("POST", target)
+        .header("Content-Type", "image/jpeg")
+        .body(jpeg)
+        .send();
+    assert!(
+        (again.status, again.body) == (200, webp),
+        "the same request gives the same bytes"
+    );
+    let password = output
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("Password: "))
+        .expect("a password");
+    let form = [("email", "demo@example.org"), ("password", password)];
+    assert_eq!(
+        server.request("POST", "/signin").form(&form).send().status,
+        303
+    );
+
+    let folder = server.kill();
+    let second = Server::start_in(folder, &["--demo"]);
+    let output = second.output_with("Password: ");
+    assert!(
+        output.contains("as printed when the account was made"),
+        "the account is used again: {output}"
+    );
 }
 
 fn convert(server: &Server, token: &str, query: &str) -> Response {

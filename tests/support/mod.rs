@@ -14,8 +14,9 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The built program.
 pub const TOWEBP: &str = env!("CARGO_BIN_EXE_towebp");
@@ -53,6 +54,7 @@ pub struct Server {
     pub address: SocketAddr,
     pub folder: Folder,
     process: Child,
+    output: Arc<Mutex<String>>,
 }
 
 impl Server {
@@ -98,17 +100,45 @@ impl Server {
             .parse()
             .expect("address and port");
         // Read on, so that the server never waits for a full pipe.
-        thread::spawn(move || lines.for_each(drop));
+        let output = Arc::new(Mutex::new(first));
+        let written = Arc::clone(&output);
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let mut written = written
+                    .lock()
+                    .expect("nobody panics while holding the lock");
+                written.push('\n');
+                written.push_str(&line);
+            }
+        });
         Server {
             address,
             folder,
             process,
+            output,
         }
     }
 
     /// Its `--data`.
     pub fn data(&self) -> PathBuf {
         self.folder.path.join("data")
+    }
+
+    /// What it has written to standard output, once that contains `text`.
+    pub fn output_with(&self, text: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let output = self
+                .output
+                .lock()
+                .expect("nobody panics while holding the lock")
+                .clone();
+            if output.contains(text) {
+                return output;
+            }
+            assert!(Instant::now() < deadline, "no {text:?} in {output}");
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Makes an account by `towebp account create`, beside the running server, and gives its token.
