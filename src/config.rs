@@ -192,7 +192,7 @@ mod tests {
             ("--max-pixels", |c| c.limits.max_pixels = 0),
             ("--watermark-timeout", |c| c.fetch.timeout = Duration::ZERO),
             ("--ca-file", |c| {
-                c.fetch.ca_file = Some("no-such-file.pem".into())
+                c.fetch.ca_file = Some("no-such-file.pem".into());
             }),
             ("--threads", |c| c.http.threads = NonZeroUsize::MAX),
         ];
