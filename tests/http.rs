@@ -499,6 +499,27 @@ fn signing_in_starts_a_session_and_failures_all_read_the_same() {
 }
 
 #[test]
+fn guessing_a_password_is_slowed_down() {
+    let server = Server::start();
+    sign_up(&server, "owner@example.org");
+    let guess = || {
+        server
+            .request("POST", "/signin")
+            .form(&[("email", "owner@example.org"), ("password", "a guess")])
+            .send()
+    };
+    let refused = (0..50)
+        .map(|_| guess())
+        .find(|answer| answer.status != 400)
+        .expect("50 guesses in a row");
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    let wait = refused
+        .header("retry-after")
+        .and_then(|seconds| seconds.parse::<u64>().ok());
+    assert!(wait.is_some_and(|seconds| seconds > 0), "{refused:?}");
+}
+
+#[test]
 fn forms_from_other_sites_are_refused() {
     let server = Server::start();
     let fields = [("email", "owner@example.org"), ("password", PASSWORD)];
