@@ -156,8 +156,9 @@ fn load_watermark(place: &str) -> Result<Vec<u8>, String> {
         allow_private: true,
         ..Settings::default()
     };
-    let failed = |error| format!("watermark picture: {error}");
-    Fetcher::new(settings)?.fetch(place).map_err(failed)
+    Fetcher::new(settings)?
+        .fetch(place)
+        .map_err(|error| format!("watermark picture {place}: {error}"))
 }
 
 fn make_folders(steps: &[Step]) -> Result<(), String> {

@@ -300,29 +300,16 @@ impl From<BodyError> for Problem {
 
 impl From<FetchError> for Problem {
     fn from(error: FetchError) -> Problem {
-        let (kind, detail) = match error {
-            FetchError::Url(reason) => (Kind::WatermarkUrlInvalid, reason),
-            FetchError::Forbidden(reason) => (Kind::WatermarkForbidden, reason),
-            FetchError::Unreachable(reason) => (Kind::WatermarkUnreachable, reason),
-            FetchError::Status(status) => (
-                Kind::WatermarkStatus,
-                format!("watermark_image: its host answered with status {status}, not 200."),
-            ),
-            FetchError::TooLarge { max_bytes } => (
-                Kind::WatermarkTooLarge,
-                format!("watermark_image: the file may have up to {max_bytes} bytes."),
-            ),
-            FetchError::Timeout => (
-                Kind::WatermarkTimeout,
-                "watermark_image: its host did not send it in time.".to_owned(),
-            ),
-            FetchError::TlsUnavailable => (
-                Kind::WatermarkTlsUnavailable,
-                "watermark_image: this server's processor lacks what https needs; use an http URL."
-                    .to_owned(),
-            ),
+        let kind = match error {
+            FetchError::Url(_) => Kind::WatermarkUrlInvalid,
+            FetchError::Forbidden(_) => Kind::WatermarkForbidden,
+            FetchError::Unreachable(_) => Kind::WatermarkUnreachable,
+            FetchError::Status(_) => Kind::WatermarkStatus,
+            FetchError::TooLarge { .. } => Kind::WatermarkTooLarge,
+            FetchError::Timeout => Kind::WatermarkTimeout,
+            FetchError::TlsUnavailable => Kind::WatermarkTlsUnavailable,
         };
-        Problem::new(kind, detail)
+        Problem::new(kind, format!("watermark_image: {error}"))
     }
 }
 

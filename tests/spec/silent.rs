@@ -318,7 +318,7 @@ fn watermark_pictures_that_cannot_be_had_are_400_with_a_code_that_tells_why() {
         ),
         ("logo.png".to_string(), "watermark_url_invalid"),
         (
-            "http://user:password@127.0.0.1/logo.png".to_string(),
+            "http://user:s3cret@127.0.0.1/logo.png".to_string(),
             "watermark_url_invalid",
         ),
         (
@@ -329,7 +329,12 @@ fn watermark_pictures_that_cannot_be_had_are_400_with_a_code_that_tells_why() {
     for (url, code) in cases {
         let answer = server.convert(&[("watermark_image", &url)], "image/png", &small());
         assert_eq!(answer.status, 400, "{url}: {}", answer.text());
-        answer.problem(400, code);
+        let detail = answer.problem(400, code);
+        assert!(detail.contains("watermark_image"), "{url}: {detail}");
+        assert!(
+            !detail.contains("s3cret"),
+            "the password is repeated: {detail}"
+        );
     }
     assert_eq!(
         server.conversions(),
