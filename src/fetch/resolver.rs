@@ -3,6 +3,7 @@
 use super::FetchError;
 use super::address::forbidden;
 use super::url::{self, Policy};
+use std::net::{IpAddr, SocketAddr};
 use ureq::Error;
 use ureq::config::Config;
 use ureq::http::Uri;
@@ -27,8 +28,6 @@ impl GuardedResolver {
 }
 
 impl Resolver for GuardedResolver {
-    /// One forbidden address refuses the host: public and private answers mixed are an attack or a mistake,
-    /// and picking among them would make the outcome depend on the order of DNS records.
     fn resolve(
         &self,
         uri: &Uri,
@@ -37,22 +36,54 @@ impl Resolver for GuardedResolver {
     ) -> Result<ResolvedSocketAddrs, Error> {
         url::check(uri, self.policy).map_err(refused)?;
         let addresses = self.system.resolve(uri, config, timeout)?;
-        if self.policy.allow_private {
-            return Ok(addresses);
-        }
-        let host = uri.host().unwrap_or_default();
-        for address in &addresses {
-            if let Some(reason) = forbidden(address.ip()) {
-                log::debug!("{host} is refused: {} is {reason}", address.ip());
-                return Err(refused(FetchError::Forbidden(format!(
-                    "{host} is at a private, local or otherwise special address, which this server does not fetch from."
-                ))));
-            }
+        if !self.policy.allow_private {
+            let host = uri.host().unwrap_or_default();
+            check_addresses(host, addresses.iter().map(SocketAddr::ip)).map_err(refused)?;
         }
         Ok(addresses)
     }
 }
 
+/// One forbidden address refuses the host: public and private answers mixed are an attack or a mistake, and picking
+/// among them would make the outcome depend on the order of DNS records.
+fn check_addresses(
+    host: &str,
+    mut addresses: impl Iterator<Item = IpAddr>,
+) -> Result<(), FetchError> {
+    let Some((address, reason)) =
+        addresses.find_map(|address| Some((address, forbidden(address)?)))
+    else {
+        return Ok(());
+    };
+    log::debug!("{host} is refused: {address} is {reason}");
+    Err(FetchError::Forbidden(format!(
+        "{host} is at a private, local or otherwise special address, which this server does not fetch from."
+    )))
+}
+
 fn refused(why: FetchError) -> Error {
     Error::Other(Box::new(why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_forbidden_address_among_good_ones_refuses_the_host() {
+        let judge = |texts: &[&str]| {
+            let addresses = texts.iter().map(|text| text.parse().expect(text));
+            check_addresses("example.org", addresses)
+        };
+        let public = ["8.8.8.8", "2606:4700::1111"];
+        assert_eq!(judge(&public), Ok(()));
+        for private in ["127.0.0.1", "::1", "::ffff:10.0.0.1"] {
+            for position in 0..=public.len() {
+                let mut mixed = public.to_vec();
+                mixed.insert(position, private);
+                let answer = judge(&mixed);
+                assert!(matches!(answer, Err(FetchError::Forbidden(_))), "{mixed:?}");
+            }
+        }
+    }
 }
