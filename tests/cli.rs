@@ -12,6 +12,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 use support::command::{account, run, towebp};
+use support::host::Host;
 use support::picture::{HALVES_JPEG, Picture};
 use support::service::{OWNER, Service, Webp, send};
 use support::{Folder, PATIENCE};
@@ -223,6 +224,21 @@ fn convert_gives_the_same_bytes_as_the_server() {
         server.webp(&parameters, &png),
         "command line and server differ"
     );
+}
+
+#[test]
+fn convert_fetches_watermarks_without_the_environments_proxy() {
+    let folder = Folder::new();
+    write(&folder, "a.png", &Picture::waves(60, 40).png());
+    let host = Host::of(&Picture::flat(10, 10, [250, 250, 0]).png());
+    let mut command = towebp();
+    command.args(["convert", "a.png", "--watermark-image", &host.url()]);
+    for variable in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+        // Nobody listens there: whoever asks this proxy gets nothing.
+        command.env(variable, "http://127.0.0.1:1");
+    }
+    succeeded(&run(command.current_dir(&folder.path), b""));
+    assert_webp(&folder.path.join("a.webp"), 60, 40);
 }
 
 #[test]

@@ -258,6 +258,19 @@ fn watermark_position_puts_both_kinds_in_their_corner() {
 }
 
 #[test]
+fn watermark_settings_without_a_watermark_change_nothing() {
+    let server = Service::start();
+    let png = Picture::waves(50, 40).png();
+    let settings = [
+        ("watermark_size", "40"),
+        ("watermark_color", "red"),
+        ("watermark_position", "center"),
+        ("watermark_opacity", "100"),
+    ];
+    assert_eq!(server.webp(&settings, &png), server.webp(&[], &png));
+}
+
+#[test]
 fn watermark_opacity_0_is_invisible_50_is_half_and_100_is_solid() {
     let server = Service::start();
     let host = Host::of(&Picture::flat(60, 40, [250, 250, 0]).png());
