@@ -52,7 +52,8 @@ fn main() {
     let seconds = began.elapsed().as_secs_f64();
     latencies.sort();
 
-    println!("{clients} clients, 2 workers, {seconds:.1} s, {PICTURES:?} in turn");
+    let names = PICTURES.map(|(name, _)| name).join(", ");
+    println!("{clients} clients, 2 workers, {seconds:.1} s, {names} in turn");
     println!("{:>10.1} requests/s", latencies.len() as f64 / seconds);
     for (name, share) in [("p50", 0.50), ("p90", 0.90), ("p99", 0.99)] {
         println!(
