@@ -4,9 +4,12 @@
 //! come from.
 
 mod alpha;
+mod cpu;
 mod riff;
 mod vp8;
 mod yuv;
+
+pub use cpu::Simd;
 
 /// How the samples of a [`Picture`] lie in memory, 8 bits each, interleaved, rows without padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +53,8 @@ pub struct Options {
     pub quality: u8,
     /// The number of token partitions as a power of two, 0 to 3; chosen by the amount of data if `None`.
     pub log2_partitions: Option<u8>,
+    /// Vector instructions to use. The file is the same with all of them.
+    pub simd: Simd,
 }
 
 impl Options {
@@ -58,6 +63,7 @@ impl Options {
         Options {
             quality,
             log2_partitions: None,
+            simd: Simd::detect(),
         }
     }
 }
@@ -113,6 +119,7 @@ pub fn encode(picture: &Picture<'_>, options: &Options) -> Result<Vec<u8>, Encod
     let settings = vp8::Settings {
         quality: options.quality,
         log2_partitions: options.log2_partitions,
+        simd: options.simd,
     };
     let frame = vp8::encode(
         &yuv::Planes::from_picture(picture),

@@ -60,6 +60,11 @@ impl BoolEncoder {
         }
     }
 
+    /// Bytes that the code takes if it ends now.
+    pub fn len(&self) -> usize {
+        self.out.len() + (self.bits as usize + 8).div_ceil(8)
+    }
+
     /// Ends the code and returns it.
     ///
     /// The bytes hold all bits of the RFC's `bottom`: a decoder that keeps one byte of look-ahead never
@@ -151,7 +156,10 @@ mod tests {
         for &(value, probability) in bools {
             encoder.write(value, probability);
         }
-        encoder.finish()
+        let length = encoder.len();
+        let bytes = encoder.finish();
+        assert_eq!(bytes.len(), length, "len() foretells what finish() returns");
+        bytes
     }
 
     fn assert_decodes(bools: &[(bool, u8)], bytes: &[u8]) {

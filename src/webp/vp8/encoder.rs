@@ -18,6 +18,7 @@ use super::tree::{
     SEGMENT_PATHS, SUBBLOCK_MODE_PATHS,
 };
 use crate::webp::EncodeError;
+use crate::webp::cpu::Simd;
 use crate::webp::yuv::Planes;
 
 /// What the caller may choose.
@@ -27,6 +28,8 @@ pub struct Settings {
     pub quality: u8,
     /// The number of token partitions as a power of two, 0 to 3; by size if `None`.
     pub log2_partitions: Option<u8>,
+    /// Vector instructions to use.
+    pub simd: Simd,
 }
 
 /// What is kept of a macroblock between the decisions and the partitions, beside its coefficients.
@@ -75,7 +78,7 @@ fn encode_and_reconstruct(
 ) -> Result<(Vec<u8>, impl FnOnce() -> Planes), EncodeError> {
     let index = quantizer_index(settings.quality);
     let segmentation = divide(source, index);
-    let decisions = decide(source, &segmentation);
+    let decisions = decide(source, &segmentation, settings.simd);
     let probabilities = probability::fit(&decisions.counts);
     let filter = filter_parameters(&segmentation);
     let log2_partitions = settings
@@ -130,7 +133,7 @@ fn divide(source: &Planes, index: QuantizerIndex) -> Segmentation {
 }
 
 /// Decides on all macroblocks in raster order. What coefficients cost is estimated from those before.
-fn decide(source: &Planes, segmentation: &Segmentation) -> Decisions {
+fn decide(source: &Planes, segmentation: &Segmentation, simd: Simd) -> Decisions {
     let (mb_width, mb_height) = (source.mb_width, source.mb_height);
     let quantizers = segmentation.indices.map(Quantizers::new);
     let lambdas = quantizers.map(|q| Lambdas::new(&q));
@@ -173,7 +176,7 @@ fn decide(source: &Planes, segmentation: &Segmentation) -> Decisions {
                 mode_budget: BitCost::try_from(budget - reserved).unwrap_or(BitCost::MAX),
                 effort,
             };
-            let (coding, pixels, mode_cost) = mode_decision::decide(&situation);
+            let (coding, pixels, mode_cost) = mode_decision::decide(simd, &situation);
             pixels.store(&mut decisions.reconstruction, mb_x, mb_y);
             budget -= u64::from(mode_cost);
 
@@ -269,6 +272,7 @@ fn write_first_partition(
         skip_probability,
     }
     .write(&mut encoder);
+    let header = encoder.len();
 
     let mut modes_above = vec![[SubblockMode::Dc; 4]; mb_width];
     for row in records.chunks(mb_width) {
@@ -301,7 +305,12 @@ fn write_first_partition(
                 .write(&mut encoder, &CHROMA_MODE_PROBABILITIES);
         }
     }
-    encoder.finish()
+    /// Decoders that read as data arrives take up to this many bytes ahead, and libwebp's refuses a frame
+    /// of whose first partition nothing is left behind the header.
+    const LOOK_AHEAD: usize = 8;
+    let mut partition = encoder.finish();
+    partition.resize(partition.len().max(header + LOOK_AHEAD), 0);
+    partition
 }
 
 /// Probabilities of the three nodes of the segment tree.
@@ -487,6 +496,7 @@ mod tests {
                     &Settings {
                         quality,
                         log2_partitions: None,
+                        simd: Simd::detect(),
                     },
                 );
             }
@@ -504,6 +514,7 @@ mod tests {
                 &Settings {
                     quality: 60,
                     log2_partitions: Some(log2),
+                    simd: Simd::detect(),
                 },
             );
         }
@@ -536,9 +547,63 @@ mod tests {
                     &Settings {
                         quality,
                         log2_partitions: None,
+                        simd: Simd::detect(),
                     },
                 );
             }
+        }
+    }
+
+    #[test]
+    fn every_kind_of_instructions_gives_the_same_bytes() {
+        for (width, height) in [(1, 1), (33, 17), (200, 150)] {
+            let pixels = picture(width, height);
+            let picture = Picture {
+                width,
+                height,
+                layout: Layout::Rgb,
+                pixels: &pixels,
+            };
+            let source = Planes::from_picture(&picture);
+            for quality in QUALITIES {
+                let encode_with = |simd| {
+                    let settings = Settings {
+                        quality,
+                        log2_partitions: None,
+                        simd,
+                    };
+                    encode(&source, width, height, &settings).expect("encodes")
+                };
+                let expected = encode_with(Simd::SCALAR);
+                for simd in Simd::supported() {
+                    assert!(
+                        encode_with(simd) == expected,
+                        "{width}x{height} at {quality} with {simd:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_partition_outlasts_its_header() {
+        let pixels = picture(16, 16);
+        let source = Planes::from_picture(&Picture {
+            width: 16,
+            height: 16,
+            layout: Layout::Rgb,
+            pixels: &pixels,
+        });
+        for quality in 0..=100 {
+            let settings = Settings {
+                quality,
+                log2_partitions: None,
+                simd: Simd::detect(),
+            };
+            let frame = encode(&source, 16, 16, &settings).expect("encodes");
+            let tag = u32::from_le_bytes([frame[0], frame[1], frame[2], 0]);
+            let first = &frame[10..][..(tag >> 5) as usize];
+            assert!(first.len() >= 8, "quality {quality}: {first:?}");
         }
     }
 

@@ -180,7 +180,7 @@ impl LumaCanvas {
 
     /// The edges of subblock `index`. Those in the right column all see the four pixels above and right of the
     /// macroblock, whatever their row (section 12.3).
-    #[inline]
+    #[inline(always)]
     pub fn edges(&self, index: usize) -> SubblockEdges {
         let (row, column) = (index / 4 * 4, index % 4 * 4);
         let corner = row * STRIDE + column;
@@ -206,24 +206,38 @@ impl LumaCanvas {
     }
 
     /// Draws subblock `index`.
-    #[inline]
+    #[inline(always)]
     pub fn store(&mut self, index: usize, pixels: &[u8; 16]) {
         let at = (index / 4 * 4 + 1) * STRIDE + index % 4 * 4 + 1;
-        for (row, pixels) in pixels.chunks_exact(4).enumerate() {
-            self.pixels[at + row * STRIDE..][..4].copy_from_slice(pixels);
-        }
+        store_block(pixels, &mut self.pixels, STRIDE, at);
     }
 
     /// The sixteen subblocks.
     pub fn luma(&self) -> [u8; 256] {
-        std::array::from_fn(|i| self.pixels[(i / 16 + 1) * STRIDE + i % 16 + 1])
+        let mut luma = [0; 256];
+        for (row, out) in luma.chunks_exact_mut(16).enumerate() {
+            out.copy_from_slice(&self.pixels[(row + 1) * STRIDE + 1..][..16]);
+        }
+        luma
     }
 }
 
 /// Pixels of the 4x4 block with its upper left corner at `at` in rows of `stride`.
-#[inline]
+#[inline(always)]
 pub fn block_at(pixels: &[u8], stride: usize, at: usize) -> [u8; 16] {
-    std::array::from_fn(|i| pixels[at + i / 4 * stride + i % 4])
+    let mut block = [0; 16];
+    for (row, out) in block.chunks_exact_mut(4).enumerate() {
+        out.copy_from_slice(&pixels[at + row * stride..][..4]);
+    }
+    block
+}
+
+/// The inverse of [`block_at`].
+#[inline(always)]
+pub fn store_block(block: &[u8; 16], pixels: &mut [u8], stride: usize, at: usize) {
+    for (row, block) in block.chunks_exact(4).enumerate() {
+        pixels[at + row * stride..][..4].copy_from_slice(block);
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Key frames of VP8: RFC 6386. One file for each of its chapters.
 
+mod block;
 mod bool_encoder;
 mod distortion;
 mod encoder;

@@ -39,7 +39,7 @@ const fn negative_log2(n: u64) -> u16 {
 }
 
 /// What [`BoolEncoder::write`](super::bool_encoder::BoolEncoder::write) costs.
-#[inline]
+#[inline(always)]
 pub const fn bit_cost(value: bool, probability: u8) -> BitCost {
     let likelihood = if value {
         256 - probability as usize
@@ -140,7 +140,7 @@ impl CoefficientCosts {
     }
 
     /// The costs within blocks of `kind`.
-    #[inline]
+    #[inline(always)]
     pub fn of(&self, kind: BlockKind) -> &KindCosts {
         &self.kinds[kind as usize]
     }
@@ -171,7 +171,7 @@ impl KindCosts {
     /// Cost of a level of magnitude `level` (0..=[`MAX_LEVEL`]) at zigzag position `position`, where the
     /// level before it, or at the block's start its neighbours, gave `context`. At the start with
     /// context 0, [`KindCosts::start`] comes on top.
-    #[inline]
+    #[inline(always)]
     pub fn level(&self, position: usize, context: usize, level: usize) -> BitCost {
         let row = &self.levels[BANDS[position]][context];
         if level < TABLED_LEVELS {
@@ -182,7 +182,7 @@ impl KindCosts {
     }
 
     /// What the first level costs beyond [`KindCosts::level`].
-    #[inline]
+    #[inline(always)]
     pub fn start(&self, first: usize, context: usize) -> BitCost {
         if context == 0 {
             BitCost::from(self.goes_on[BANDS[first]][0])
@@ -192,14 +192,14 @@ impl KindCosts {
     }
 
     /// Cost of ending the block before zigzag position `position` (0..=15).
-    #[inline]
+    #[inline(always)]
     pub fn end(&self, position: usize, context: usize) -> BitCost {
         BitCost::from(self.ends[BANDS[position]][context])
     }
 
     /// Cost of a block's `levels` in zigzag order from `first`, of which `count` positions (from 0)
     /// are sent: all from there on are zero.
-    #[inline]
+    #[inline(always)]
     pub fn block(&self, levels: &[i16; 16], first: usize, count: usize, context: usize) -> BitCost {
         if count <= first {
             return self.end(first, context);

@@ -1,26 +1,36 @@
 //! Levels chosen for the block as a whole: each coefficient's rounding is weighed with what it and its
 //! successors cost in the contexts that it makes (RFC 6386, section 13.3).
 
+use super::block::Quantized;
 use super::quantize::Quantizer;
-use super::rate::KindCosts;
+use super::rate::{BitCost, KindCosts};
 use super::tables::ZIGZAG;
-use super::transform::Block;
+use super::transform::{Block, COEFFICIENT_ERROR_SHIFT};
 
 /// Scores are in squared coefficient errors times 2^14, that is squared pixel errors times 2^16.
 const ERROR_SHIFT: u32 = 14;
 
-/// One of the two levels that are considered at a position, and the cheapest way to it.
+/// One of the levels that are considered at a position, and the cheapest way to it.
 #[derive(Clone, Copy)]
 struct Node {
     /// Error and rate of the block up to here, against sending zeros.
     score: i64,
+    rate: BitCost,
+    level: i16,
     /// Which node of the position before.
     from: u8,
-    level: i16,
 }
 
-/// Chooses the levels of `coefficients` (raster order) that minimise error plus `lambda` times rate, between
-/// the two levels around each coefficient. Gives levels in zigzag order, and one past the last that is not zero.
+/// A block after quantization, and its rate.
+pub struct Choice {
+    /// Levels, count and error.
+    pub quantized: Quantized,
+    /// What it costs.
+    pub rate: BitCost,
+}
+
+/// Chooses the levels of `coefficients` (raster order) that minimise error plus `lambda` times rate, where each coefficient
+/// may take the nearest level or the one below.
 ///
 /// `lambda` is in squared pixel errors per bit times 256; `context` as in [`KindCosts::block`].
 pub fn quantize(
@@ -30,81 +40,118 @@ pub fn quantize(
     first: usize,
     context: usize,
     lambda: i64,
-) -> (Block, u8) {
-    let mut levels = [0; 16];
+) -> Choice {
+    let mut magnitudes = [0u16; 16];
+    let mut energy = 0;
+    for (position, magnitude) in magnitudes.iter_mut().enumerate().skip(first) {
+        *magnitude = coefficients[ZIGZAG[position]].unsigned_abs();
+        energy += u32::from(*magnitude) * u32::from(*magnitude);
+    }
+    let empty_rate = costs.end(first, context);
+    let mut choice = Choice {
+        quantized: Quantized {
+            levels: [0; 16],
+            count: 0,
+            error: energy >> COEFFICIENT_ERROR_SHIFT,
+        },
+        rate: empty_rate,
+    };
     // Beyond the last coefficient that rounds to one, zeros are best.
-    let Some(last) = (first..16).rev().find(|&position| {
-        2 * i32::from(coefficients[ZIGZAG[position]].unsigned_abs()) > quantizer.step(position)
-    }) else {
-        return (levels, 0);
+    let Some(last) = (first..16)
+        .rev()
+        .find(|&i| quantizer.nearest(magnitudes[i], i) > 0)
+    else {
+        return choice;
     };
 
-    let mut nodes = [[Node {
-        score: 0,
-        from: 0,
+    // Two nodes a position; where there is one, the second's score is out of the question.
+    const NONE: Node = Node {
+        score: i64::MAX / 2,
+        rate: 0,
         level: 0,
-    }; 2]; 16];
-    // The empty block.
-    let mut best_score = lambda * i64::from(costs.end(first, context));
+        from: 0,
+    };
+    let mut nodes = [[NONE; 2]; 16];
+    let mut best_score = lambda * i64::from(empty_rate);
     let mut best_end = None;
+    let mut before = [
+        Node {
+            score: 0,
+            rate: costs.start(first, context),
+            level: 0,
+            from: 0,
+        },
+        NONE,
+    ];
+    let mut contexts = [context, 0];
     for position in first..=last {
-        let coefficient = i64::from(coefficients[ZIGZAG[position]].unsigned_abs());
-        let step = i64::from(quantizer.step(position));
-        let floor = quantizer.floor(coefficient as u32, position);
-        for choice in 0..2 {
-            let level = floor + choice as i32;
-            let error = coefficient - i64::from(level) * step;
-            let saved = (error * error - coefficient * coefficient) << ERROR_SHIFT;
-            let (rate_score, from) = if position == first {
+        let nearest = quantizer.nearest(magnitudes[position], position);
+        for choice in 0..=usize::from(nearest > 0) {
+            let level = nearest - choice as i32;
+            let saved = saved(magnitudes[position], level, quantizer.step(position));
+            let mut node = NONE;
+            for from in 0..2 {
                 let rate =
-                    costs.start(first, context) + costs.level(position, context, level as usize);
-                (lambda * i64::from(rate), 0)
-            } else {
-                let scores = nodes[position - 1].map(|before| {
-                    let rate = costs.level(
-                        position,
-                        usize::from(before.level.unsigned_abs()).min(2),
-                        level as usize,
-                    );
-                    before.score + lambda * i64::from(rate)
-                });
-                if scores[1] < scores[0] {
-                    (scores[1], 1)
-                } else {
-                    (scores[0], 0)
+                    before[from].rate + costs.level(position, contexts[from], level as usize);
+                // The scores before hold their rates: what comes on top is the difference.
+                let score = before[from].score + lambda * i64::from(rate - before[from].rate);
+                if score < node.score {
+                    node = Node {
+                        score,
+                        rate,
+                        level: level as i16,
+                        from: from as u8,
+                    };
                 }
-            };
-            let score = rate_score + saved;
-            nodes[position][choice] = Node {
-                score,
-                from,
-                level: level as i16,
-            };
+            }
+            node.score += i64::from(saved) << ERROR_SHIFT;
+            nodes[position][choice] = node;
             if level > 0 {
                 let end = if position < 15 {
                     costs.end(position + 1, (level as usize).min(2))
                 } else {
                     0
                 };
-                let score = score + lambda * i64::from(end);
+                let score = node.score + lambda * i64::from(end);
                 if score < best_score {
                     best_score = score;
-                    best_end = Some((position, choice));
+                    best_end = Some((position, choice, node.rate + end));
                 }
             }
         }
+        before = nodes[position];
+        contexts = [
+            usize::from(before[0].level.unsigned_abs()).min(2),
+            usize::from(before[1].level.unsigned_abs()).min(2),
+        ];
     }
 
-    let Some((end, mut choice)) = best_end else {
-        return (levels, 0);
+    let Some((end, mut node, rate)) = best_end else {
+        return choice;
     };
+    let mut error = energy as i32;
     for position in (first..=end).rev() {
-        let node = nodes[position][choice];
-        let negative = coefficients[ZIGZAG[position]] < 0;
-        levels[position] = if negative { -node.level } else { node.level };
-        choice = usize::from(node.from);
+        let Node { level, from, .. } = nodes[position][node];
+        error += saved(
+            magnitudes[position],
+            i32::from(level),
+            quantizer.step(position),
+        );
+        let is_negative = coefficients[ZIGZAG[position]] < 0;
+        choice.quantized.levels[position] = if is_negative { -level } else { level };
+        node = usize::from(from);
     }
-    (levels, end as u8 + 1)
+    choice.quantized.count = end as u8 + 1;
+    choice.quantized.error = error as u32 >> COEFFICIENT_ERROR_SHIFT;
+    choice.rate = rate;
+    choice
+}
+
+/// How a level changes the squared error of a coefficient against sending zero: mostly less than nothing.
+#[inline]
+fn saved(magnitude: u16, level: i32, step: i32) -> i32 {
+    let restored = level * step;
+    restored * (restored - 2 * i32::from(magnitude))
 }
 
 #[cfg(test)]
@@ -113,23 +160,27 @@ mod tests {
     use crate::webp::vp8::quantize::Quantizers;
     use crate::webp::vp8::rate::CoefficientCosts;
     use crate::webp::vp8::tables::DEFAULT_PROBABILITIES;
-    use crate::webp::vp8::token::BlockKind;
+    use crate::webp::vp8::token::{BlockKind, count_of};
 
-    fn score(
+    const CONTEXT: usize = 1;
+
+    /// Error and rate of any choice of levels, by the functions that the trellis does not use.
+    fn price(
         coefficients: &Block,
         levels: &Block,
-        count: u8,
         quantizer: &Quantizer,
         costs: &KindCosts,
-        lambda: i64,
-    ) -> i64 {
-        let back = quantizer.dequantize(levels);
-        let error: i64 = back
+    ) -> (i64, BitCost) {
+        let restored = quantizer.dequantize(levels);
+        let error = restored
             .iter()
             .zip(coefficients)
             .map(|(a, b)| i64::from(a - b).pow(2))
             .sum();
-        (error << ERROR_SHIFT) + lambda * i64::from(costs.block(levels, 0, usize::from(count), 1))
+        (
+            error,
+            costs.block(levels, 0, usize::from(count_of(levels)), CONTEXT),
+        )
     }
 
     #[test]
@@ -139,37 +190,36 @@ mod tests {
         let costs = all_costs.of(BlockKind::Luma);
         let lambda = 256 * 20;
         let mut state = 11u32;
-        for _ in 0..300 {
-            // Coefficients in the first six positions: 3^6 combinations are few enough to try all.
+        for _ in 0..500 {
+            // Coefficients in the first six positions: 2^6 combinations are few enough to try all.
             let mut coefficients = [0; 16];
             for place in &ZIGZAG[..6] {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                coefficients[*place] = ((state >> 20) as i16 % 100) - 50;
+                coefficients[*place] = ((state >> 20) as i16 % 140) - 70;
             }
-            let (levels, count) = quantize(&coefficients, &quantizer, costs, 0, 1, lambda);
-            let ours = score(&coefficients, &levels, count, &quantizer, costs, lambda);
-            for combination in 0..3usize.pow(6) {
-                let mut other = [0; 16];
-                for position in 0..6 {
-                    let coefficient = coefficients[ZIGZAG[position]];
-                    let floor =
-                        quantizer.floor(u32::from(coefficient.unsigned_abs()), position) as i16;
-                    // Zero, floor and floor + 1, as far as the trellis considers them.
-                    let level =
-                        [floor, floor + 1, 0][combination / 3usize.pow(position as u32) % 3];
-                    other[position] = if coefficient < 0 { -level } else { level };
-                }
-                let count = crate::webp::vp8::token::count_of(&other);
-                let is_considered = (0..usize::from(count)).all(|position| {
-                    let magnitude = u32::from(coefficients[ZIGZAG[position]].unsigned_abs());
-                    i32::from(other[position].abs()) >= quantizer.floor(magnitude, position)
-                });
-                let past_last = (0..usize::from(count)).rev().all(|position| {
-                    2 * i32::from(coefficients[ZIGZAG[position]].unsigned_abs())
-                        <= quantizer.step(position)
-                });
-                if is_considered && !past_last {
-                    let theirs = score(&coefficients, &other, count, &quantizer, costs, lambda);
+            let choice = quantize(&coefficients, &quantizer, costs, 0, CONTEXT, lambda);
+            let levels = choice.quantized.levels;
+            let (error, rate) = price(&coefficients, &levels, &quantizer, costs);
+            assert_eq!(choice.quantized.count, count_of(&levels));
+            assert_eq!(
+                i64::from(choice.quantized.error),
+                error / 4,
+                "error of {levels:?}"
+            );
+            assert_eq!(choice.rate, rate, "rate of {levels:?}");
+            let ours = (error << ERROR_SHIFT) + lambda * i64::from(rate);
+            for combination in 0..1 << 6 {
+                for end in 0..=6 {
+                    let mut other = [0; 16];
+                    for position in 0..end {
+                        let coefficient = coefficients[ZIGZAG[position]];
+                        let nearest =
+                            quantizer.nearest(coefficient.unsigned_abs(), position) as i16;
+                        let level = (nearest - (combination >> position & 1)).max(0);
+                        other[position] = if coefficient < 0 { -level } else { level };
+                    }
+                    let (error, rate) = price(&coefficients, &other, &quantizer, costs);
+                    let theirs = (error << ERROR_SHIFT) + lambda * i64::from(rate);
                     assert!(
                         ours <= theirs,
                         "{coefficients:?}: {levels:?} scores {ours}, {other:?} {theirs}"
@@ -186,7 +236,7 @@ mod tests {
         let coefficients = [
             500, -300, 40, -39, 20, 10, 0, 0, 90, 29, -31, 5, 0, 0, 33, -200,
         ];
-        let (levels, count) = quantize(
+        let Choice { quantized, .. } = quantize(
             &coefficients,
             &quantizer,
             all_costs.of(BlockKind::Luma),
@@ -194,8 +244,8 @@ mod tests {
             0,
             0,
         );
-        assert_eq!(count, 16);
-        for (position, level) in levels.into_iter().enumerate() {
+        assert_eq!(quantized.count, 16);
+        for (position, level) in quantized.levels.into_iter().enumerate() {
             let exact =
                 f64::from(coefficients[ZIGZAG[position]]) / f64::from(quantizer.step(position));
             assert!(

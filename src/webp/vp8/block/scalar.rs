@@ -1,0 +1,68 @@
+//! What the kernels on 4x4 blocks compute, written to be read (RFC 6386, sections 12 and 14).
+
+use super::{BlockKernels, BlockPixels, Quantized};
+use crate::webp::vp8::distortion::{hadamard_sum, hadamard_sums};
+use crate::webp::vp8::predict::{SubblockEdges, SubblockMode, SubblockPredictor};
+use crate::webp::vp8::quantize::Quantizer;
+use crate::webp::vp8::transform::{Block, COEFFICIENT_ERROR_SHIFT, forward_dct, inverse_dct};
+
+/// The definition of every kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Scalar;
+
+impl BlockKernels for Scalar {
+    fn predict(self, edges: &SubblockEdges, mode: SubblockMode) -> BlockPixels {
+        SubblockPredictor::new(*edges).predict(mode)
+    }
+
+    fn subblock_sums(self, source: &BlockPixels, edges: &SubblockEdges) -> [u16; 16] {
+        hadamard_sums(source, &SubblockPredictor::new(*edges).predict_all())
+    }
+
+    fn block_sum<const N: usize>(self, source: &[u8], prediction: &[u8]) -> u32 {
+        let mut sum = 0;
+        for row in (0..N).step_by(4) {
+            for column in (0..N).step_by(4) {
+                let at = |i: usize| (row + i / 4) * N + column + i % 4;
+                let residuals = std::array::from_fn(|i| {
+                    i16::from(source[at(i)]) - i16::from(prediction[at(i)])
+                });
+                sum += hadamard_sum(&residuals);
+            }
+        }
+        sum
+    }
+
+    fn transform(self, source: &BlockPixels, prediction: &BlockPixels) -> Block {
+        forward_dct(&std::array::from_fn(|i| {
+            i16::from(source[i]) - i16::from(prediction[i])
+        }))
+    }
+
+    fn quantize(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Quantized {
+        let (levels, count) = quantizer.quantize(coefficients, first);
+        let restored = quantizer.dequantize(&levels);
+        let squares = (first..16)
+            .map(|i| (i32::from(coefficients[i]) - i32::from(restored[i])).pow(2) as u32);
+        Quantized {
+            levels,
+            count,
+            error: squares.sum::<u32>() >> COEFFICIENT_ERROR_SHIFT,
+        }
+    }
+
+    fn reconstruct(
+        self,
+        prediction: &BlockPixels,
+        levels: &Block,
+        quantizer: &Quantizer,
+        dc: Option<i16>,
+    ) -> BlockPixels {
+        let mut coefficients = quantizer.dequantize(levels);
+        if let Some(dc) = dc {
+            coefficients[0] = dc;
+        }
+        let residuals = inverse_dct(&coefficients);
+        std::array::from_fn(|i| (i16::from(prediction[i]) + residuals[i]).clamp(0, 255) as u8)
+    }
+}

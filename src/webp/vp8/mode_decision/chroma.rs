@@ -1,0 +1,118 @@
+//! Chroma: RFC 6386, sections 11.2 and 12.2.
+
+use super::{CHROMA_MODE_COSTS, NOTHING, Situation, refine, take_least};
+use crate::webp::vp8::block::{BlockKernels, Quantized};
+use crate::webp::vp8::macroblock::{Coding, block_at, store_block};
+use crate::webp::vp8::predict::BlockMode;
+use crate::webp::vp8::rate::BitCost;
+use crate::webp::vp8::token::BlockKind;
+use crate::webp::vp8::transform::Block;
+
+/// The chroma of a macroblock.
+struct Chroma {
+    mode: usize,
+    score: u64,
+    coefficients: [[Block; 4]; 2],
+    blocks: [[Quantized; 4]; 2],
+}
+
+/// Decides on chroma.
+#[inline(always)]
+pub(super) fn decide<K: BlockKernels>(
+    kernels: K,
+    situation: &Situation<'_>,
+    budget: BitCost,
+    coding: &mut Coding,
+    pixels: &mut [[u8; 64]; 2],
+) {
+    let source = &situation.source.chroma;
+    let quantizer = &situation.quantizers.chroma;
+    let costs = situation.costs.of(BlockKind::Chroma);
+    let mut predictions = [[[0; 64]; 2]; 4];
+    let mut estimates = [u32::MAX; 4];
+    for mode in BlockMode::ALL {
+        let cost = CHROMA_MODE_COSTS[mode as usize];
+        if cost <= budget {
+            let mut sum = 0;
+            for plane in 0..2 {
+                let prediction = &mut predictions[mode as usize][plane];
+                situation.around.chroma[plane].predict(mode, prediction);
+                sum += kernels.block_sum::<8>(&source[plane], prediction);
+            }
+            estimates[mode as usize] = situation.lambdas.estimate(sum, cost);
+        }
+    }
+
+    let mut best: Option<Chroma> = None;
+    for _ in 0..situation.effort.block_trials {
+        let Some(mode) = take_least(&mut estimates) else {
+            break;
+        };
+        let mut trial = Chroma {
+            mode,
+            score: 0,
+            coefficients: [[[0; 16]; 4]; 2],
+            blocks: [[NOTHING; 4]; 2],
+        };
+        for plane in 0..2 {
+            for index in 0..4 {
+                let at = index / 2 * 32 + index % 2 * 4;
+                let prediction = block_at(&predictions[mode][plane], 8, at);
+                trial.coefficients[plane][index] =
+                    kernels.transform(&block_at(&source[plane], 8, at), &prediction);
+            }
+        }
+        quantize_chroma(situation, &mut trial, |coefficients, context| {
+            let block = kernels.quantize(coefficients, quantizer, 0);
+            (
+                block,
+                costs.block(&block.levels, 0, usize::from(block.count), context),
+            )
+        });
+        if best.as_ref().is_none_or(|best| trial.score < best.score) {
+            best = Some(trial);
+        }
+    }
+    let mut best = best.expect("DC fits every budget");
+    if situation.effort.trellis {
+        quantize_chroma(situation, &mut best, |coefficients, context| {
+            refine(situation, coefficients, quantizer, costs, 0, context)
+        });
+    }
+    coding.chroma = BlockMode::ALL[best.mode];
+    for plane in 0..2 {
+        for (index, block) in best.blocks[plane].iter().enumerate() {
+            coding.levels.chroma[plane][index] = block.levels;
+            coding.levels.chroma_counts[plane][index] = block.count;
+            let at = index / 2 * 32 + index % 2 * 4;
+            let prediction = block_at(&predictions[best.mode][plane], 8, at);
+            let block = kernels.reconstruct(&prediction, &block.levels, quantizer, None);
+            store_block(&block, &mut pixels[plane], 8, at);
+        }
+    }
+}
+
+#[inline(always)]
+fn quantize_chroma(
+    situation: &Situation<'_>,
+    chroma: &mut Chroma,
+    quantize: impl Fn(&Block, usize) -> (Quantized, BitCost),
+) {
+    let [mut above, mut left] = situation.non_zero;
+    let mut error = 0;
+    let mut rate = CHROMA_MODE_COSTS[chroma.mode];
+    for plane in 0..2 {
+        for index in 0..4 {
+            let (row, column) = (index / 2, index % 2);
+            let context =
+                usize::from(above.chroma[plane][column]) + usize::from(left.chroma[plane][row]);
+            let (block, block_rate) = quantize(&chroma.coefficients[plane][index], context);
+            error += block.error;
+            rate += block_rate;
+            above.chroma[plane][column] = block.count > 0;
+            left.chroma[plane][row] = block.count > 0;
+            chroma.blocks[plane][index] = block;
+        }
+    }
+    chroma.score = situation.lambdas.score(error, rate);
+}

@@ -1,0 +1,296 @@
+//! Luma as one block or by subblocks: RFC 6386, sections 11.2, 11.3 and 12.
+
+use super::{LUMA_MODE_COSTS, NOTHING, SUBBLOCK_MODE_COSTS, Situation, refine, take_least};
+use crate::webp::vp8::block::{BlockKernels, BlockPixels, Quantized};
+use crate::webp::vp8::macroblock::{Coding, LumaCanvas, LumaMode, block_at, store_block};
+use crate::webp::vp8::predict::{BlockMode, SubblockMode};
+use crate::webp::vp8::rate::BitCost;
+use crate::webp::vp8::token::BlockKind;
+use crate::webp::vp8::transform::{Block, COEFFICIENT_ERROR_SHIFT, forward_wht, inverse_wht};
+
+/// Decides on luma as one block or by subblocks. Gives the cost of the modes.
+#[inline(always)]
+pub(super) fn decide<K: BlockKernels>(
+    kernels: K,
+    situation: &Situation<'_>,
+    budget: BitCost,
+    coding: &mut Coding,
+    pixels: &mut [u8; 256],
+) -> BitCost {
+    let mut source = [[0; 16]; 16];
+    for (index, block) in source.iter_mut().enumerate() {
+        *block = block_at(&situation.source.luma, 16, index / 4 * 64 + index % 4 * 4);
+    }
+    let mut whole = try_whole_luma(kernels, situation, budget, &source);
+    let parts = try_subblocks(kernels, situation, budget, whole.score, &source);
+    // Parts went through the trellis already. Where they won by more than it could save the whole, there is
+    // no need to ask.
+    let is_close = parts
+        .as_ref()
+        .is_none_or(|parts| parts.score > whole.score - whole.score / 8);
+    if situation.effort.trellis && is_close {
+        refine_whole_luma(situation, &mut whole);
+    }
+    match parts {
+        Some(parts) if parts.score < whole.score => {
+            coding.luma = LumaMode::Subblocks(parts.modes);
+            for (index, block) in parts.blocks.iter().enumerate() {
+                coding.levels.luma[index] = block.levels;
+                coding.levels.luma_counts[index] = block.count;
+            }
+            *pixels = parts.canvas.luma();
+            parts.mode_cost
+        }
+        _ => {
+            coding.luma = LumaMode::Block(BlockMode::ALL[whole.mode]);
+            coding.levels.y2 = whole.y2.levels;
+            coding.levels.y2_count = whole.y2.count;
+            for (index, block) in whole.blocks.iter().enumerate() {
+                coding.levels.luma[index] = block.levels;
+                coding.levels.luma_counts[index] = block.count;
+                let at = index / 4 * 64 + index % 4 * 4;
+                let prediction = block_at(&whole.prediction, 16, at);
+                let dc = Some(whole.dcs[index]);
+                let block =
+                    kernels.reconstruct(&prediction, &block.levels, &situation.quantizers.luma, dc);
+                store_block(&block, pixels, 16, at);
+            }
+            LUMA_MODE_COSTS[whole.mode]
+        }
+    }
+}
+
+/// The luma of a macroblock predicted as one block.
+struct WholeLuma {
+    mode: usize,
+    score: u64,
+    prediction: [u8; 256],
+    coefficients: [Block; 16],
+    blocks: [Quantized; 16],
+    /// The block of the DCs, its rate, and the DCs as decoded.
+    y2: Quantized,
+    y2_rate: BitCost,
+    dcs: Block,
+}
+
+/// Tries the whole-block modes that rank first.
+#[inline(always)]
+fn try_whole_luma<K: BlockKernels>(
+    kernels: K,
+    situation: &Situation<'_>,
+    budget: BitCost,
+    source: &[BlockPixels; 16],
+) -> WholeLuma {
+    let mut predictions = [[0; 256]; 4];
+    let mut estimates = [u32::MAX; 4];
+    for mode in BlockMode::ALL {
+        let cost = LUMA_MODE_COSTS[mode as usize];
+        if cost <= budget {
+            let prediction = &mut predictions[mode as usize];
+            situation.around.luma.predict(mode, prediction);
+            let sum = kernels.block_sum::<16>(&situation.source.luma, prediction);
+            estimates[mode as usize] = situation.lambdas.estimate(sum, cost);
+        }
+    }
+    let mut best: Option<WholeLuma> = None;
+    for _ in 0..situation.effort.block_trials {
+        let Some(mode) = take_least(&mut estimates) else {
+            break;
+        };
+        let trial = try_whole_mode(kernels, situation, source, mode, &predictions[mode]);
+        if best.as_ref().is_none_or(|best| trial.score < best.score) {
+            best = Some(trial);
+        }
+    }
+    best.expect("DC fits every budget")
+}
+
+#[inline(always)]
+fn try_whole_mode<K: BlockKernels>(
+    kernels: K,
+    situation: &Situation<'_>,
+    source: &[BlockPixels; 16],
+    mode: usize,
+    prediction: &[u8; 256],
+) -> WholeLuma {
+    let quantizers = situation.quantizers;
+    let mut whole = WholeLuma {
+        mode,
+        score: 0,
+        prediction: *prediction,
+        coefficients: [[0; 16]; 16],
+        blocks: [NOTHING; 16],
+        y2: NOTHING,
+        y2_rate: 0,
+        dcs: [0; 16],
+    };
+    let mut dcs = [0; 16];
+    for index in 0..16 {
+        let prediction = block_at(prediction, 16, index / 4 * 64 + index % 4 * 4);
+        whole.coefficients[index] = kernels.transform(&source[index], &prediction);
+        dcs[index] = whole.coefficients[index][0];
+    }
+    let (levels, count) = quantizers.y2.quantize(&forward_wht(&dcs), 0);
+    whole.y2 = Quantized {
+        levels,
+        count,
+        error: 0,
+    };
+    whole.dcs = inverse_wht(&quantizers.y2.dequantize(&levels));
+    if whole.dcs == [0; 16] {
+        // Levels too small to reach a pixel. Decoders also differ in whether they count them as coefficients
+        // for the loop filter.
+        whole.y2 = NOTHING;
+    }
+    for (dc, restored) in dcs.iter().zip(&whole.dcs) {
+        whole.y2.error += (i32::from(*dc) - i32::from(*restored)).pow(2) as u32;
+    }
+    whole.y2.error >>= COEFFICIENT_ERROR_SHIFT;
+    let [above, left] = situation.non_zero;
+    let context = usize::from(above.y2) + usize::from(left.y2);
+    let y2_costs = situation.costs.of(BlockKind::Y2);
+    whole.y2_rate = y2_costs.block(&whole.y2.levels, 0, usize::from(whole.y2.count), context);
+
+    let costs = situation.costs.of(BlockKind::LumaAfterY2);
+    quantize_whole_luma(situation, &mut whole, |coefficients, context| {
+        let block = kernels.quantize(coefficients, &quantizers.luma, 1);
+        (
+            block,
+            costs.block(&block.levels, 1, usize::from(block.count), context),
+        )
+    });
+    whole
+}
+
+/// Quantizes the sixteen blocks again, by the trellis.
+fn refine_whole_luma(situation: &Situation<'_>, whole: &mut WholeLuma) {
+    let costs = situation.costs.of(BlockKind::LumaAfterY2);
+    quantize_whole_luma(situation, whole, |coefficients, context| {
+        refine(
+            situation,
+            coefficients,
+            &situation.quantizers.luma,
+            costs,
+            1,
+            context,
+        )
+    });
+}
+
+#[inline(always)]
+fn quantize_whole_luma(
+    situation: &Situation<'_>,
+    whole: &mut WholeLuma,
+    quantize: impl Fn(&Block, usize) -> (Quantized, BitCost),
+) {
+    let [mut above, mut left] = situation.non_zero;
+    let mut error = whole.y2.error;
+    let mut rate = LUMA_MODE_COSTS[whole.mode] + whole.y2_rate;
+    for index in 0..16 {
+        let (row, column) = (index / 4, index % 4);
+        let context = usize::from(above.luma[column]) + usize::from(left.luma[row]);
+        let (block, block_rate) = quantize(&whole.coefficients[index], context);
+        error += block.error;
+        rate += block_rate;
+        above.luma[column] = block.count > 1;
+        left.luma[row] = block.count > 1;
+        whole.blocks[index] = block;
+    }
+    whole.score = situation.lambdas.score(error, rate);
+}
+
+/// The luma of a macroblock predicted by subblocks.
+struct Subblocks {
+    score: u64,
+    modes: [SubblockMode; 16],
+    mode_cost: BitCost,
+    blocks: [Quantized; 16],
+    canvas: LumaCanvas,
+}
+
+/// Predicts by subblocks, if that scores under `bound` and its modes cost at most `budget`.
+#[inline(always)]
+fn try_subblocks<K: BlockKernels>(
+    kernels: K,
+    situation: &Situation<'_>,
+    budget: BitCost,
+    bound: u64,
+    source: &[BlockPixels; 16],
+) -> Option<Subblocks> {
+    let Situation {
+        quantizers,
+        lambdas,
+        effort,
+        ..
+    } = situation;
+    let costs = situation.costs.of(BlockKind::Luma);
+    let [mut above, mut left] = situation.non_zero;
+    let [mut modes_above, mut modes_left] = situation.modes;
+    let mut parts = Subblocks {
+        score: lambdas.score(0, LUMA_MODE_COSTS[4]),
+        modes: [SubblockMode::Dc; 16],
+        mode_cost: LUMA_MODE_COSTS[4],
+        blocks: [NOTHING; 16],
+        canvas: LumaCanvas::new(situation.around),
+    };
+
+    for index in 0..16 {
+        let (row, column) = (index / 4, index % 4);
+        let context = usize::from(above.luma[column]) + usize::from(left.luma[row]);
+        let mode_costs =
+            &SUBBLOCK_MODE_COSTS[modes_above[column] as usize][modes_left[row] as usize];
+        let edges = parts.canvas.edges(index);
+
+        let sums = kernels.subblock_sums(&source[index], &edges);
+        let mut estimates = [0; 10];
+        for (mode, estimate) in estimates.iter_mut().enumerate() {
+            *estimate = lambdas.estimate(u32::from(sums[mode]), BitCost::from(mode_costs[mode]));
+        }
+        let mut best = u64::MAX;
+        let (mut mode, mut block) = (SubblockMode::Dc, NOTHING);
+        let (mut prediction, mut coefficients) = ([0; 16], [0; 16]);
+        for _ in 0..effort.subblock_trials {
+            let Some(next) = take_least(&mut estimates) else {
+                break;
+            };
+            let next_prediction = kernels.predict(&edges, SubblockMode::ALL[next]);
+            let next_coefficients = kernels.transform(&source[index], &next_prediction);
+            let trial = kernels.quantize(&next_coefficients, &quantizers.luma, 0);
+            let rate = costs.block(&trial.levels, 0, usize::from(trial.count), context);
+            let score = lambdas.score(trial.error, rate + BitCost::from(mode_costs[next]));
+            if score < best {
+                best = score;
+                (mode, block) = (SubblockMode::ALL[next], trial);
+                (prediction, coefficients) = (next_prediction, next_coefficients);
+            }
+        }
+        let mode_cost = BitCost::from(mode_costs[mode as usize]);
+        if effort.trellis && block.count > 0 {
+            let rate;
+            (block, rate) = refine(
+                situation,
+                &coefficients,
+                &quantizers.luma,
+                costs,
+                0,
+                context,
+            );
+            best = lambdas.score(block.error, rate + mode_cost);
+        }
+
+        parts.score += best;
+        parts.mode_cost += mode_cost;
+        if parts.score >= bound || parts.mode_cost > budget {
+            return None;
+        }
+        parts.canvas.store(
+            index,
+            &kernels.reconstruct(&prediction, &block.levels, &quantizers.luma, None),
+        );
+        parts.modes[index] = mode;
+        (modes_above[column], modes_left[row]) = (mode, mode);
+        (above.luma[column], left.luma[row]) = (block.count > 0, block.count > 0);
+        parts.blocks[index] = block;
+    }
+    Some(parts)
+}

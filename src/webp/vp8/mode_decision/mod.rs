@@ -1,0 +1,225 @@
+//! Chooses how a macroblock is predicted and which levels it sends, by rate and distortion (the choice
+//! among the modes of RFC 6386, sections 8, 11 and 12, is the encoder's).
+//!
+//! Modes are ranked by an estimate: the Hadamard sum of the residual that they leave, and what the mode
+//! itself costs. Only the best few are tried in full: transformed, quantized and priced. Errors of trials
+//! are measured on coefficients, which need no inverse transform; the winner alone is quantized by the
+//! trellis and reconstructed.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod chroma;
+mod luma;
+mod scalar;
+
+use super::block::{BlockKernels, Quantized};
+use super::macroblock::{Coding, LumaMode, Pixels, Surroundings};
+use super::predict::{BlockMode, SubblockMode};
+use super::quantize::{Quantizer, Quantizers};
+use super::rate::{BitCost, CoefficientCosts, KindCosts};
+use super::tables::SUBBLOCK_MODE_PROBABILITIES;
+use super::token::{Levels, NonZero};
+use super::transform::Block;
+use super::tree::{
+    CHROMA_MODE_PATHS, CHROMA_MODE_PROBABILITIES, LUMA_MODE_PATHS, LUMA_MODE_PROBABILITIES,
+    SUBBLOCK_MODE_PATHS,
+};
+use super::trellis;
+use crate::webp::cpu::{Instructions, Simd};
+
+/// Costs of the four whole-block luma modes and, fifth, of prediction by subblocks.
+const LUMA_MODE_COSTS: [BitCost; 5] = {
+    let mut costs = [0; 5];
+    let mut mode = 0;
+    while mode < 5 {
+        costs[mode] = LUMA_MODE_PATHS[mode].cost(&LUMA_MODE_PROBABILITIES);
+        mode += 1;
+    }
+    costs
+};
+
+/// Costs of the chroma modes.
+const CHROMA_MODE_COSTS: [BitCost; 4] = {
+    let mut costs = [0; 4];
+    let mut mode = 0;
+    while mode < 4 {
+        costs[mode] = CHROMA_MODE_PATHS[mode].cost(&CHROMA_MODE_PROBABILITIES);
+        mode += 1;
+    }
+    costs
+};
+
+/// Costs of the subblock modes, by the mode above and the mode to the left.
+static SUBBLOCK_MODE_COSTS: [[[u16; 10]; 10]; 10] = {
+    let mut costs = [[[0; 10]; 10]; 10];
+    let mut above = 0;
+    while above < 10 {
+        let mut left = 0;
+        while left < 10 {
+            let mut mode = 0;
+            while mode < 10 {
+                let cost =
+                    SUBBLOCK_MODE_PATHS[mode].cost(&SUBBLOCK_MODE_PROBABILITIES[above][left]);
+                costs[above][left][mode] = cost as u16;
+                mode += 1;
+            }
+            left += 1;
+        }
+        above += 1;
+    }
+    costs
+};
+
+/// What the modes of a macroblock cost at the least: both DC.
+pub const LEAST_MODE_COST: BitCost = LUMA_MODE_COSTS[0] + CHROMA_MODE_COSTS[0];
+
+/// The exchange rates between bits and errors of a segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Lambdas {
+    /// Squared pixel errors per bit, times 256, between modes.
+    mode: u64,
+    /// As `mode`, within the trellis.
+    trellis: i64,
+    /// Hadamard sum per bit, times 256.
+    screen: u32,
+}
+
+/// Squared pixel errors per bit in squared steps, times 256.
+const MODE_FACTOR: u64 = 5;
+/// As [`MODE_FACTOR`]; lower, since the trellis otherwise flattens texture.
+const TRELLIS_FACTOR: u64 = 3;
+/// Hadamard sum per bit in steps, times 256.
+const SCREEN_FACTOR: u32 = 200;
+
+impl Lambdas {
+    /// Rates by the luma step: for fine uniform quantizers, an error's worth in bits goes with the square of
+    /// the step (Sullivan and Wiegand, 1998). The factors were found by measuring.
+    pub fn new(quantizers: &Quantizers) -> Lambdas {
+        let step = quantizers.luma.steps[1] as u64;
+        Lambdas {
+            mode: step * step * MODE_FACTOR,
+            trellis: (step * step * TRELLIS_FACTOR) as i64,
+            screen: step as u32 * SCREEN_FACTOR,
+        }
+    }
+
+    /// What a mode will score, in Hadamard sums.
+    #[inline]
+    fn estimate(&self, sum: u32, rate: BitCost) -> u32 {
+        sum + ((self.screen * rate) >> 16)
+    }
+
+    /// Error and rate as one number: squared pixel errors times 2^16.
+    #[inline]
+    fn score(&self, error: u32, rate: BitCost) -> u64 {
+        (u64::from(error) << 16) + self.mode * u64::from(rate)
+    }
+}
+
+/// How much is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Subblock modes tried in full, 1 to 10.
+    pub subblock_trials: usize,
+    /// Whole-block luma and chroma modes tried in full, 1 to 4.
+    pub block_trials: usize,
+    /// Whether winners are quantized by the trellis.
+    pub trellis: bool,
+}
+
+/// What the decision on a macroblock depends on.
+pub struct Situation<'a> {
+    /// Its pixels.
+    pub source: &'a Pixels,
+    /// The reconstructed pixels around it.
+    pub around: &'a Surroundings,
+    /// Which blocks above and to the left have coefficients.
+    pub non_zero: [NonZero; 2],
+    /// Subblock modes above and to the left.
+    pub modes: [[SubblockMode; 4]; 2],
+    /// The segment's quantizers.
+    pub quantizers: &'a Quantizers,
+    /// The segment's exchange rates.
+    pub lambdas: &'a Lambdas,
+    /// What coefficients cost.
+    pub costs: &'a CoefficientCosts,
+    /// What its modes may cost at the most; at least [`LEAST_MODE_COST`].
+    pub mode_budget: BitCost,
+    /// How much is tried.
+    pub effort: Effort,
+}
+
+/// Decides on a macroblock, and reconstructs it. Gives the cost of its modes beside.
+pub fn decide(simd: Simd, situation: &Situation<'_>) -> (Coding, Pixels, BitCost) {
+    match simd.0 {
+        Instructions::Scalar => scalar::decide(situation),
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx2(avx2) => avx2::decide(avx2, situation),
+    }
+}
+
+/// [`decide`] with one kind of kernels: all of it is compiled into one region that may use their instructions, since calls
+/// into such regions cost as much as a kernel.
+#[inline(always)]
+fn decide_with<K: BlockKernels>(
+    kernels: K,
+    situation: &Situation<'_>,
+) -> (Coding, Pixels, BitCost) {
+    let budget = situation.mode_budget - CHROMA_MODE_COSTS[0];
+    let mut coding = Coding {
+        luma: LumaMode::Block(BlockMode::Dc),
+        chroma: BlockMode::Dc,
+        levels: Levels::ZERO,
+    };
+    let mut pixels = Pixels::ZERO;
+    let luma_cost = luma::decide(kernels, situation, budget, &mut coding, &mut pixels.luma);
+    chroma::decide(
+        kernels,
+        situation,
+        situation.mode_budget - luma_cost,
+        &mut coding,
+        &mut pixels.chroma,
+    );
+    let mode_cost = luma_cost + CHROMA_MODE_COSTS[coding.chroma as usize];
+    (coding, pixels, mode_cost)
+}
+
+/// No coefficients and no error.
+const NOTHING: Quantized = Quantized {
+    levels: [0; 16],
+    count: 0,
+    error: 0,
+};
+
+/// The index of the least estimate, which is taken out; `None` when all are.
+#[inline(always)]
+fn take_least(estimates: &mut [u32]) -> Option<usize> {
+    let mut least = 0;
+    for (i, &estimate) in estimates.iter().enumerate() {
+        if estimate < estimates[least] {
+            least = i;
+        }
+    }
+    let taken = std::mem::replace(&mut estimates[least], u32::MAX);
+    (taken < u32::MAX).then_some(least)
+}
+
+/// One block by the trellis, and its rate.
+fn refine(
+    situation: &Situation<'_>,
+    coefficients: &Block,
+    quantizer: &Quantizer,
+    costs: &KindCosts,
+    first: usize,
+    context: usize,
+) -> (Quantized, BitCost) {
+    let choice = trellis::quantize(
+        coefficients,
+        quantizer,
+        costs,
+        first,
+        context,
+        situation.lambdas.trellis,
+    );
+    (choice.quantized, choice.rate)
+}

@@ -1,0 +1,11 @@
+//! The mode decision by the kernels' definitions (RFC 6386, sections 11 and 12).
+
+use super::{Situation, decide_with};
+use crate::webp::vp8::block::Scalar;
+use crate::webp::vp8::macroblock::{Coding, Pixels};
+use crate::webp::vp8::rate::BitCost;
+
+/// [`decide`](super::decide) by the kernels' definitions.
+pub fn decide(situation: &Situation<'_>) -> (Coding, Pixels, BitCost) {
+    decide_with(Scalar, situation)
+}
