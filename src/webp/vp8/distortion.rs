@@ -1,8 +1,46 @@
-//! Sums of Hadamard transforms, as an estimate of what a residual will cost (RFC 6386 leaves the measure to
-//! the encoder).
+//! How much errors matter, and sums of Hadamard transforms as an estimate of what a residual will cost (RFC 6386
+//! leaves both measures to the encoder).
 
 use super::predict::Predictions;
-use super::transform::Block;
+use super::transform::{Block, COEFFICIENT_ERROR_SHIFT};
+
+/// The square roots of how much a squared error counts in each coefficient (raster order), times 32768: those of
+/// `1 / (1 + b r^1.5)`, where `r` is the distance from the DC. The eye sees coarse structure better than
+/// fine, and so does SSIMULACRA2: against equal weights, 24 photographs take 5 % fewer bytes at equal score.
+#[rustfmt::skip]
+pub const ERROR_ROOTS: Block = [
+    32767, 27694, 22445, 18676,
+    27694, 25336, 21433, 18178,
+    22445, 21433, 19233, 16947,
+    18676, 18178, 16947, 15455,
+];
+
+/// [`ERROR_ROOTS`] squared, times 128.
+pub const ERROR_WEIGHTS: [i32; 16] = {
+    let mut weights = [0; 16];
+    let mut i = 0;
+    while i < 16 {
+        weights[i] = (ERROR_ROOTS[i] as i32 * ERROR_ROOTS[i] as i32) >> 23;
+        i += 1;
+    }
+    weights
+};
+
+/// Squared coefficient errors times [`ERROR_WEIGHTS`], in squared pixel errors, as a right shift.
+pub const WEIGHTED_ERROR_SHIFT: u32 = 7 + COEFFICIENT_ERROR_SHIFT;
+
+/// Squared pixel errors, weighted, that the difference between two sets of coefficients (within ±4,095 of each other, raster
+/// order) makes; from position `first` on. Roots are applied to an eighth of a unit, as vector instructions round.
+#[inline(always)]
+pub fn weighted_error(a: &Block, b: &Block, first: usize) -> u32 {
+    let mut sum = 0;
+    for i in first..16 {
+        let difference = (i32::from(a[i]) - i32::from(b[i])) * 8;
+        let weighted = (difference * i32::from(ERROR_ROOTS[i]) + (1 << 14)) >> 15;
+        sum += (weighted * weighted) as u32;
+    }
+    sum >> (6 + COEFFICIENT_ERROR_SHIFT)
+}
 
 /// Sum of absolute Hadamard coefficients of a 4x4 residual (four times orthonormal).
 #[inline]

@@ -2,13 +2,14 @@
 //! successors cost in the contexts that it makes (RFC 6386, section 13.3).
 
 use super::block::Quantized;
+use super::distortion::{ERROR_WEIGHTS, WEIGHTED_ERROR_SHIFT};
 use super::quantize::Quantizer;
 use super::rate::{BitCost, KindCosts};
 use super::tables::ZIGZAG;
-use super::transform::{Block, COEFFICIENT_ERROR_SHIFT};
+use super::transform::Block;
 
-/// Scores are in squared coefficient errors times 2^14, that is squared pixel errors times 2^16.
-const ERROR_SHIFT: u32 = 14;
+/// Scores are in squared pixel errors times 2^16.
+const ERROR_SHIFT: u32 = 16 - WEIGHTED_ERROR_SHIFT;
 
 /// One of the levels that are considered at a position, and the cheapest way to it.
 #[derive(Clone, Copy)]
@@ -45,14 +46,14 @@ pub fn quantize(
     let mut energy = 0;
     for (position, magnitude) in magnitudes.iter_mut().enumerate().skip(first) {
         *magnitude = coefficients[ZIGZAG[position]].unsigned_abs();
-        energy += u32::from(*magnitude) * u32::from(*magnitude);
+        energy += i32::from(*magnitude).pow(2) * ERROR_WEIGHTS[ZIGZAG[position]];
     }
     let empty_rate = costs.end(first, context);
     let mut choice = Choice {
         quantized: Quantized {
             levels: [0; 16],
             count: 0,
-            error: energy >> COEFFICIENT_ERROR_SHIFT,
+            error: energy as u32 >> WEIGHTED_ERROR_SHIFT,
         },
         rate: empty_rate,
     };
@@ -88,7 +89,7 @@ pub fn quantize(
         let nearest = quantizer.nearest(magnitudes[position], position);
         for choice in 0..=usize::from(nearest > 0) {
             let level = nearest - choice as i32;
-            let saved = saved(magnitudes[position], level, quantizer.step(position));
+            let saved = saved(magnitudes[position], level, quantizer, position);
             let mut node = NONE;
             for from in 0..2 {
                 let rate =
@@ -129,29 +130,25 @@ pub fn quantize(
     let Some((end, mut node, rate)) = best_end else {
         return choice;
     };
-    let mut error = energy as i32;
+    let mut error = energy;
     for position in (first..=end).rev() {
         let Node { level, from, .. } = nodes[position][node];
-        error += saved(
-            magnitudes[position],
-            i32::from(level),
-            quantizer.step(position),
-        );
+        error += saved(magnitudes[position], i32::from(level), quantizer, position);
         let is_negative = coefficients[ZIGZAG[position]] < 0;
         choice.quantized.levels[position] = if is_negative { -level } else { level };
         node = usize::from(from);
     }
     choice.quantized.count = end as u8 + 1;
-    choice.quantized.error = error as u32 >> COEFFICIENT_ERROR_SHIFT;
+    choice.quantized.error = error as u32 >> WEIGHTED_ERROR_SHIFT;
     choice.rate = rate;
     choice
 }
 
-/// How a level changes the squared error of a coefficient against sending zero: mostly less than nothing.
+/// How a level changes the weighted squared error of a coefficient against sending zero: mostly less than nothing.
 #[inline]
-fn saved(magnitude: u16, level: i32, step: i32) -> i32 {
-    let restored = level * step;
-    restored * (restored - 2 * i32::from(magnitude))
+fn saved(magnitude: u16, level: i32, quantizer: &Quantizer, position: usize) -> i32 {
+    let restored = level * quantizer.step(position);
+    restored * (restored - 2 * i32::from(magnitude)) * ERROR_WEIGHTS[ZIGZAG[position]]
 }
 
 #[cfg(test)]
@@ -172,10 +169,8 @@ mod tests {
         costs: &KindCosts,
     ) -> (i64, BitCost) {
         let restored = quantizer.dequantize(levels);
-        let error = restored
-            .iter()
-            .zip(coefficients)
-            .map(|(a, b)| i64::from(a - b).pow(2))
+        let error = (0..16)
+            .map(|i| i64::from(restored[i] - coefficients[i]).pow(2) * i64::from(ERROR_WEIGHTS[i]))
             .sum();
         (
             error,
@@ -203,7 +198,7 @@ mod tests {
             assert_eq!(choice.quantized.count, count_of(&levels));
             assert_eq!(
                 i64::from(choice.quantized.error),
-                error / 4,
+                error >> WEIGHTED_ERROR_SHIFT,
                 "error of {levels:?}"
             );
             assert_eq!(choice.rate, rate, "rate of {levels:?}");

@@ -6,6 +6,7 @@
 
 use super::{BlockKernels, BlockPixels, Quantized};
 use crate::webp::cpu::Avx2;
+use crate::webp::vp8::distortion::ERROR_ROOTS;
 use crate::webp::vp8::predict::{SubblockEdges, SubblockMode};
 use crate::webp::vp8::quantize::Quantizer;
 use crate::webp::vp8::transform::{Block, COEFFICIENT_ERROR_SHIFT};
@@ -473,12 +474,14 @@ fn quantize(coefficients: &Block, quantizer: &Quantizer, first: usize) -> Quanti
     let steps = by_position(quantizer.steps);
     let reciprocals = by_position(quantizer.reciprocals);
     let roundings = by_position(quantizer.roundings);
+    let roots = load_block(&ERROR_ROOTS);
     let (mut levels, mut errors) = ([_mm_setzero_si128(); 2], _mm_setzero_si128());
     for i in 0..2 {
         let rounded = _mm_add_epi16(_mm_abs_epi16(halves[i]), roundings[i]);
         levels[i] = _mm_sign_epi16(_mm_mulhi_epu16(rounded, reciprocals[i]), halves[i]);
         let error = _mm_sub_epi16(halves[i], _mm_mullo_epi16(levels[i], steps[i]));
-        errors = _mm_add_epi32(errors, _mm_madd_epi16(error, error));
+        let weighted = _mm_mulhrs_epi16(_mm_slli_epi16::<3>(error), roots[i]);
+        errors = _mm_add_epi32(errors, _mm_madd_epi16(weighted, weighted));
     }
     let [lower, upper] = levels;
     // Raster positions 0 1 4 8 5 2 3 6 and 9 12 13 10 7 11 14 15.
@@ -501,7 +504,7 @@ fn quantize(coefficients: &Block, quantizer: &Quantizer, first: usize) -> Quanti
     Quantized {
         levels: store_block([start, end]),
         count: (32 - others.leading_zeros()) as u8,
-        error: sum_of_four(errors) >> COEFFICIENT_ERROR_SHIFT,
+        error: sum_of_four(errors) >> (6 + COEFFICIENT_ERROR_SHIFT),
     }
 }
 

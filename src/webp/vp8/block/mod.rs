@@ -22,7 +22,7 @@ pub struct Quantized {
     pub levels: Block,
     /// One past the last level that is not zero.
     pub count: u8,
-    /// Squared pixel errors, from the coefficients, rounded down.
+    /// Squared pixel errors, weighted ([`weighted_error`](super::distortion::weighted_error)).
     pub error: u32,
 }
 

@@ -1,10 +1,10 @@
 //! What the kernels on 4x4 blocks compute, written to be read (RFC 6386, sections 12 and 14).
 
 use super::{BlockKernels, BlockPixels, Quantized};
-use crate::webp::vp8::distortion::{hadamard_sum, hadamard_sums};
+use crate::webp::vp8::distortion::{hadamard_sum, hadamard_sums, weighted_error};
 use crate::webp::vp8::predict::{SubblockEdges, SubblockMode, SubblockPredictor};
 use crate::webp::vp8::quantize::Quantizer;
-use crate::webp::vp8::transform::{Block, COEFFICIENT_ERROR_SHIFT, forward_dct, inverse_dct};
+use crate::webp::vp8::transform::{Block, forward_dct, inverse_dct};
 
 /// The definition of every kernel.
 #[derive(Clone, Copy, Debug)]
@@ -42,12 +42,10 @@ impl BlockKernels for Scalar {
     fn quantize(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Quantized {
         let (levels, count) = quantizer.quantize(coefficients, first);
         let restored = quantizer.dequantize(&levels);
-        let squares = (first..16)
-            .map(|i| (i32::from(coefficients[i]) - i32::from(restored[i])).pow(2) as u32);
         Quantized {
             levels,
             count,
-            error: squares.sum::<u32>() >> COEFFICIENT_ERROR_SHIFT,
+            error: weighted_error(coefficients, &restored, first),
         }
     }
 
