@@ -55,6 +55,8 @@ pub struct Options {
     pub log2_partitions: Option<u8>,
     /// Vector instructions to use. The file is the same with all of them.
     pub simd: Simd,
+    /// Threads to work on the picture, at least 1. The file is the same with any number.
+    pub threads: usize,
 }
 
 impl Options {
@@ -64,6 +66,7 @@ impl Options {
             quality,
             log2_partitions: None,
             simd: Simd::detect(),
+            threads: 1,
         }
     }
 }
@@ -120,6 +123,7 @@ pub fn encode(picture: &Picture<'_>, options: &Options) -> Result<Vec<u8>, Encod
         quality: options.quality,
         log2_partitions: options.log2_partitions,
         simd: options.simd,
+        threads: options.threads,
     };
     let frame = vp8::encode(
         &yuv::Planes::from_picture(picture),

@@ -1,22 +1,17 @@
 //! The encoder as the list of its passes: segments, decisions, probabilities, partitions, header
 //! (RFC 6386, section 9 has the parts in the order of the file).
 
-use super::bool_encoder::BoolEncoder;
-use super::frame_header::{self, FrameHeader, MAX_FIRST_PARTITION, MAX_TOKEN_PARTITION};
-use super::loop_filter::{self, FilterParameters};
-use super::macroblock::{LumaMode, Pixels, Surroundings};
-use super::mode_decision::{self, Effort, LEAST_MODE_COST, Lambdas, Situation};
-use super::predict::{BlockMode, SubblockMode};
-use super::probability;
-use super::quantize::{QuantizerIndex, Quantizers};
-use super::rate::{BitCost, CoefficientCosts};
+use super::frame_header::{FrameHeader, MAX_FIRST_PARTITION};
+use super::loop_filter::FilterParameters;
+use super::macroblock::LumaMode;
+use super::mode_decision::{Effort, LEAST_MODE_COST};
+use super::predict::BlockMode;
+use super::quantize::QuantizerIndex;
 use super::segment::{Segmentation, segment};
-use super::tables::{AC_STEPS, CoefficientProbabilities, SUBBLOCK_MODE_PROBABILITIES};
-use super::token::{self, NonZero, TokenCounts};
-use super::tree::{
-    CHROMA_MODE_PATHS, CHROMA_MODE_PROBABILITIES, LUMA_MODE_PATHS, LUMA_MODE_PROBABILITIES,
-    SEGMENT_PATHS, SUBBLOCK_MODE_PATHS,
-};
+use super::tables::AC_STEPS;
+use super::token::TokenCounts;
+use super::wavefront::{Row, Task};
+use super::{partition, probability, wavefront};
 use crate::webp::EncodeError;
 use crate::webp::cpu::Simd;
 use crate::webp::yuv::Planes;
@@ -30,6 +25,8 @@ pub struct Settings {
     pub log2_partitions: Option<u8>,
     /// Vector instructions to use.
     pub simd: Simd,
+    /// Threads to use, at least 1.
+    pub threads: usize,
 }
 
 /// What is kept of a macroblock between the decisions and the partitions, beside its coefficients.
@@ -45,17 +42,6 @@ pub struct MacroblockRecord {
     pub chroma: BlockMode,
 }
 
-/// The decisions on a whole picture.
-struct Decisions {
-    /// In raster order.
-    records: Vec<MacroblockRecord>,
-    /// The packed levels of each row's macroblocks that are not skipped.
-    rows: Vec<Vec<u8>>,
-    counts: TokenCounts,
-    /// What a decoder has before its loop filter.
-    reconstruction: Planes,
-}
-
 /// Encodes `source`, of which `width` x `height` pixels are the picture, as a key frame.
 ///
 /// # Errors
@@ -66,42 +52,67 @@ pub fn encode(
     height: u32,
     settings: &Settings,
 ) -> Result<Vec<u8>, EncodeError> {
-    Ok(encode_and_reconstruct(source, width, height, settings)?.0)
+    let segmentation = divide(source, quantizer_index(settings.quality));
+    let filter = filter_parameters(&segmentation);
+    let decisions = decide(source, &segmentation, settings, false);
+    write(&decisions, &segmentation, filter, (width, height), settings)
 }
 
-/// [`encode`], and what a decoder makes of the frame.
-fn encode_and_reconstruct(
+/// Decides on all macroblocks.
+fn decide(
     source: &Planes,
-    width: u32,
-    height: u32,
+    segmentation: &Segmentation,
     settings: &Settings,
-) -> Result<(Vec<u8>, impl FnOnce() -> Planes), EncodeError> {
-    let index = quantizer_index(settings.quality);
-    let segmentation = divide(source, index);
-    let decisions = decide(source, &segmentation, settings.simd);
-    let probabilities = probability::fit(&decisions.counts);
-    let filter = filter_parameters(&segmentation);
+    keeps_pixels: bool,
+) -> Decisions {
+    let (rows, counts) = wavefront::decide(&Task {
+        source,
+        segmentation,
+        effort: Effort {
+            subblock_trials: 3,
+            block_trials: 2,
+            trellis: true,
+        },
+        mode_budget: mode_budget(source.mb_width, source.mb_height, segmentation.is_enabled()),
+        simd: settings.simd,
+        threads: settings.threads,
+        keeps_pixels,
+    });
+    Decisions { rows, counts }
+}
+
+/// The decisions on a whole picture.
+struct Decisions {
+    /// From top to bottom.
+    rows: Vec<Row>,
+    /// How often each token occurs.
+    counts: TokenCounts,
+}
+
+/// Writes what was decided.
+fn write(
+    decisions: &Decisions,
+    segmentation: &Segmentation,
+    filter: FilterParameters,
+    (width, height): (u32, u32),
+    settings: &Settings,
+) -> Result<Vec<u8>, EncodeError> {
+    let rows = &decisions.rows;
+    let probabilities = &probability::fit(&decisions.counts);
     let log2_partitions = settings
         .log2_partitions
-        .unwrap_or_else(|| partitions_for(&decisions.rows));
-
-    let first = write_first_partition(
-        &decisions,
-        &segmentation,
+        .unwrap_or_else(|| partitions_for(rows));
+    let header = FrameHeader {
+        segmentation,
+        segment_probabilities: segment_probabilities(rows),
         filter,
         log2_partitions,
-        &probabilities,
-        source.mb_width,
-    );
-    let tokens =
-        write_token_partitions(&decisions, &probabilities, log2_partitions, source.mb_width);
-    let frame = assemble(width, height, &first, &tokens)?;
-    let reconstruct = move || {
-        let mut reconstruction = decisions.reconstruction;
-        loop_filter::filter(&mut reconstruction, &decisions.records, &filter);
-        reconstruction
+        probabilities,
+        skip_probability: skip_probability(rows),
     };
-    Ok((frame, reconstruct))
+    let first = partition::write_first(&header, rows);
+    let tokens = partition::write_tokens(rows, probabilities, log2_partitions, settings.threads);
+    partition::assemble(width, height, &first, &tokens)
 }
 
 /// The quantizer index of a quality.
@@ -132,85 +143,6 @@ fn divide(source: &Planes, index: QuantizerIndex) -> Segmentation {
     segment(source, index)
 }
 
-/// Decides on all macroblocks in raster order. What coefficients cost is estimated from those before.
-fn decide(source: &Planes, segmentation: &Segmentation, simd: Simd) -> Decisions {
-    let (mb_width, mb_height) = (source.mb_width, source.mb_height);
-    let quantizers = segmentation.indices.map(Quantizers::new);
-    let lambdas = quantizers.map(|q| Lambdas::new(&q));
-    let effort = Effort {
-        subblock_trials: 3,
-        block_trials: 2,
-        trellis: true,
-    };
-    let row_budget = mode_budget(mb_width, mb_height, segmentation.is_enabled()) * mb_width as u64;
-
-    let mut decisions = Decisions {
-        records: Vec::with_capacity(mb_width * mb_height),
-        rows: Vec::with_capacity(mb_height),
-        counts: TokenCounts::new(),
-        reconstruction: Planes::new(mb_width * 16, mb_height * 16),
-    };
-    let mut costs = CoefficientCosts::new(&super::tables::DEFAULT_PROBABILITIES);
-    let refresh = (mb_height / 8).max(1);
-    let mut above = vec![NonZero::default(); mb_width];
-    let mut modes_above = vec![[SubblockMode::Dc; 4]; mb_width];
-    for mb_y in 0..mb_height {
-        if mb_y > 0 && (mb_y % refresh == 0 || mb_y < 4) {
-            costs = CoefficientCosts::new(&probability::estimate(&decisions.counts));
-        }
-        let mut left = NonZero::default();
-        let mut modes_left = [SubblockMode::Dc; 4];
-        let mut row = Vec::new();
-        let mut budget = row_budget;
-        for mb_x in 0..mb_width {
-            let segment = segmentation.of(mb_y * mb_width + mb_x);
-            let reserved = u64::from(LEAST_MODE_COST) * (mb_width - 1 - mb_x) as u64;
-            let situation = Situation {
-                source: &Pixels::load(source, mb_x, mb_y),
-                around: &Surroundings::load(&decisions.reconstruction, mb_x, mb_y),
-                non_zero: [above[mb_x], left],
-                modes: [modes_above[mb_x], modes_left],
-                quantizers: &quantizers[usize::from(segment)],
-                lambdas: &lambdas[usize::from(segment)],
-                costs: &costs,
-                mode_budget: BitCost::try_from(budget - reserved).unwrap_or(BitCost::MAX),
-                effort,
-            };
-            let (coding, pixels, mode_cost) = mode_decision::decide(simd, &situation);
-            pixels.store(&mut decisions.reconstruction, mb_x, mb_y);
-            budget -= u64::from(mode_cost);
-
-            let has_y2 = coding.luma.has_y2();
-            let skipped = coding.levels.is_empty(has_y2);
-            if skipped {
-                above[mb_x].clear(has_y2);
-                left.clear(has_y2);
-            } else {
-                let counts = &mut decisions.counts;
-                coding.levels.for_each_block(
-                    has_y2,
-                    &mut above[mb_x],
-                    &mut left,
-                    |kind, levels, count, context| {
-                        counts.count_block(kind, levels, count, context);
-                    },
-                );
-                token::pack(&coding.levels, has_y2, &mut row);
-            }
-            (modes_above[mb_x], modes_left) = coding.luma.contexts();
-            decisions.records.push(MacroblockRecord {
-                segment,
-                skipped,
-                luma: coding.luma,
-                chroma: coding.chroma,
-            });
-        }
-        row.shrink_to_fit();
-        decisions.rows.push(row);
-    }
-    decisions
-}
-
 /// What the modes of a macroblock may cost on average, so that the first partition stays within its size: all
 /// of it but the frame header, segment map and skip flags. [`LEAST_MODE_COST`] for the largest pictures of all.
 fn mode_budget(mb_width: usize, mb_height: usize, has_segments: bool) -> u64 {
@@ -238,8 +170,8 @@ fn filter_parameters(segmentation: &Segmentation) -> FilterParameters {
 
 /// One partition up to a megabyte of coefficients, so that most files carry no extra sizes; then more, which decoders may read
 /// side by side.
-fn partitions_for(rows: &[Vec<u8>]) -> u8 {
-    let bytes: usize = rows.iter().map(Vec::len).sum();
+fn partitions_for(rows: &[Row]) -> u8 {
+    let bytes: usize = rows.iter().map(|row| row.packed.len()).sum();
     match bytes >> 20 {
         0 => 0,
         1 => 1,
@@ -248,75 +180,17 @@ fn partitions_for(rows: &[Vec<u8>]) -> u8 {
     }
 }
 
-/// The frame header and the modes of all macroblocks (sections 9 and 11).
-fn write_first_partition(
-    decisions: &Decisions,
-    segmentation: &Segmentation,
-    filter: FilterParameters,
-    log2_partitions: u8,
-    probabilities: &CoefficientProbabilities,
-    mb_width: usize,
-) -> Vec<u8> {
-    let records = &decisions.records;
-    let segment_probabilities = segment_probabilities(records);
-    let skipped = records.iter().filter(|record| record.skipped).count() as u64;
-    let skip_probability =
-        (skipped > 0).then(|| probability::likeliest(records.len() as u64 - skipped, skipped));
-    let mut encoder = BoolEncoder::with_capacity(records.len() * 4);
-    FrameHeader {
-        segmentation,
-        segment_probabilities,
-        filter,
-        log2_partitions,
-        probabilities,
-        skip_probability,
-    }
-    .write(&mut encoder);
-    let header = encoder.len();
-
-    let mut modes_above = vec![[SubblockMode::Dc; 4]; mb_width];
-    for row in records.chunks(mb_width) {
-        let mut modes_left = [SubblockMode::Dc; 4];
-        for (record, modes_above) in row.iter().zip(&mut modes_above) {
-            if segmentation.is_enabled() {
-                SEGMENT_PATHS[usize::from(record.segment)]
-                    .write(&mut encoder, &segment_probabilities);
-            }
-            if let Some(probability) = skip_probability {
-                encoder.write(record.skipped, probability);
-            }
-            match record.luma {
-                LumaMode::Block(mode) => {
-                    LUMA_MODE_PATHS[mode as usize].write(&mut encoder, &LUMA_MODE_PROBABILITIES);
-                }
-                LumaMode::Subblocks(modes) => {
-                    LUMA_MODE_PATHS[4].write(&mut encoder, &LUMA_MODE_PROBABILITIES);
-                    let (mut above, mut left) = (*modes_above, modes_left);
-                    for (i, mode) in modes.into_iter().enumerate() {
-                        let probabilities = &SUBBLOCK_MODE_PROBABILITIES[above[i % 4] as usize]
-                            [left[i / 4] as usize];
-                        SUBBLOCK_MODE_PATHS[mode as usize].write(&mut encoder, probabilities);
-                        (above[i % 4], left[i / 4]) = (mode, mode);
-                    }
-                }
-            }
-            (*modes_above, modes_left) = record.luma.contexts();
-            CHROMA_MODE_PATHS[record.chroma as usize]
-                .write(&mut encoder, &CHROMA_MODE_PROBABILITIES);
-        }
-    }
-    /// Decoders that read as data arrives take up to this many bytes ahead, and libwebp's refuses a frame
-    /// of whose first partition nothing is left behind the header.
-    const LOOK_AHEAD: usize = 8;
-    let mut partition = encoder.finish();
-    partition.resize(partition.len().max(header + LOOK_AHEAD), 0);
-    partition
+/// Probability that a macroblock has coefficients, if one has none.
+fn skip_probability(rows: &[Row]) -> Option<u8> {
+    let skipped = records(rows).filter(|record| record.skipped).count() as u64;
+    let others = records(rows).count() as u64 - skipped;
+    (skipped > 0).then(|| probability::likeliest(others, skipped))
 }
 
 /// Probabilities of the three nodes of the segment tree.
-fn segment_probabilities(records: &[MacroblockRecord]) -> [u8; 3] {
+fn segment_probabilities(rows: &[Row]) -> [u8; 3] {
     let mut counts = [0u64; 4];
-    for record in records {
+    for record in records(rows) {
         counts[usize::from(record.segment)] += 1;
     }
     let [a, b, c, d] = counts;
@@ -331,78 +205,15 @@ fn segment_probabilities(records: &[MacroblockRecord]) -> [u8; 3] {
     [node(a + b, c + d), node(a, b), node(c, d)]
 }
 
-/// The coefficients, macroblock rows dealt out to the partitions in turn (section 9.5).
-fn write_token_partitions(
-    decisions: &Decisions,
-    probabilities: &CoefficientProbabilities,
-    log2_partitions: u8,
-    mb_width: usize,
-) -> Vec<Vec<u8>> {
-    let count = 1 << log2_partitions;
-    let packed: usize = decisions.rows.iter().map(Vec::len).sum();
-    let mut encoders = vec![BoolEncoder::with_capacity(packed / 2 / count); count];
-    let mut above = vec![NonZero::default(); mb_width];
-    for (mb_y, (mut packed, records)) in decisions
-        .rows
-        .iter()
-        .map(Vec::as_slice)
-        .zip(decisions.records.chunks(mb_width))
-        .enumerate()
-    {
-        let encoder = &mut encoders[mb_y % count];
-        let mut left = NonZero::default();
-        for (record, above) in records.iter().zip(&mut above) {
-            let has_y2 = record.luma.has_y2();
-            if record.skipped {
-                above.clear(has_y2);
-                left.clear(has_y2);
-            } else {
-                token::unpack(&mut packed, has_y2).write(
-                    encoder,
-                    probabilities,
-                    has_y2,
-                    above,
-                    &mut left,
-                );
-            }
-        }
-    }
-    encoders.into_iter().map(BoolEncoder::finish).collect()
-}
-
-/// Puts the parts of the frame one after another (section 9.1 and 9.5).
-fn assemble(
-    width: u32,
-    height: u32,
-    first: &[u8],
-    tokens: &[Vec<u8>],
-) -> Result<Vec<u8>, EncodeError> {
-    let (_, sized) = tokens
-        .split_last()
-        .expect("there is at least one token partition");
-    if first.len() > MAX_FIRST_PARTITION
-        || sized
-            .iter()
-            .any(|partition| partition.len() > MAX_TOKEN_PARTITION)
-    {
-        return Err(EncodeError::TooLarge);
-    }
-    let all: usize = tokens.iter().map(Vec::len).sum();
-    let mut frame = Vec::with_capacity(10 + first.len() + sized.len() * 3 + all);
-    frame.extend(frame_header::uncompressed(width, height, first.len()));
-    frame.extend(first);
-    for partition in sized {
-        frame.extend(&(partition.len() as u32).to_le_bytes()[..3]);
-    }
-    for partition in tokens {
-        frame.extend(partition);
-    }
-    Ok(frame)
+/// The macroblocks of all rows.
+fn records(rows: &[Row]) -> impl Iterator<Item = &MacroblockRecord> {
+    rows.iter().flat_map(|row| &row.records)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::webp::vp8::loop_filter::decoder;
     use crate::webp::{Layout, Picture};
 
     /// A picture with something of everything: gradients, edges, noise and flat ground.
@@ -426,6 +237,42 @@ mod tests {
         pixels
     }
 
+    /// [`encode`], and what a decoder makes of the frame.
+    fn encode_and_reconstruct(
+        source: &Planes,
+        width: u32,
+        height: u32,
+        settings: &Settings,
+    ) -> (Vec<u8>, Planes) {
+        let segmentation = divide(source, quantizer_index(settings.quality));
+        let filter = filter_parameters(&segmentation);
+        let decisions = decide(source, &segmentation, settings, true);
+        let frame =
+            write(&decisions, &segmentation, filter, (width, height), settings).expect("encodes");
+        assert!(
+            frame == encode(source, width, height, settings).expect("encodes"),
+            "keeping pixels changes nothing"
+        );
+        let mut planes = Planes::new(width as usize, height as usize);
+        for (mb_y, row) in decisions.rows.iter().enumerate() {
+            for (mb_x, pixels) in row.pixels.iter().enumerate() {
+                pixels.store(&mut planes, mb_x, mb_y);
+            }
+        }
+        let records: Vec<_> = records(&decisions.rows).copied().collect();
+        decoder::filter(&mut planes, &records, &filter);
+        (frame, planes)
+    }
+
+    fn settings(quality: u8) -> Settings {
+        Settings {
+            quality,
+            log2_partitions: None,
+            simd: Simd::detect(),
+            threads: 2,
+        }
+    }
+
     fn assert_decoders_agree(width: u32, height: u32, pixels: &[u8], settings: &Settings) {
         let source = Planes::from_picture(&Picture {
             width,
@@ -433,9 +280,7 @@ mod tests {
             layout: Layout::Rgb,
             pixels,
         });
-        let (frame, reconstruct) =
-            encode_and_reconstruct(&source, width, height, settings).expect("encodes");
-        let expected = reconstruct();
+        let (frame, expected) = encode_and_reconstruct(&source, width, height, settings);
         let decoded = image_webp::vp8::Vp8Decoder::decode_frame(frame.as_slice())
             .unwrap_or_else(|e| panic!("{width}x{height} {settings:?} does not decode: {e}"));
         assert_eq!(
@@ -489,16 +334,7 @@ mod tests {
         for (width, height) in sizes {
             let pixels = picture(width, height);
             for quality in QUALITIES {
-                assert_decoders_agree(
-                    width,
-                    height,
-                    &pixels,
-                    &Settings {
-                        quality,
-                        log2_partitions: None,
-                        simd: Simd::detect(),
-                    },
-                );
+                assert_decoders_agree(width, height, &pixels, &settings(quality));
             }
         }
     }
@@ -512,9 +348,8 @@ mod tests {
                 200,
                 &pixels,
                 &Settings {
-                    quality: 60,
                     log2_partitions: Some(log2),
-                    simd: Simd::detect(),
+                    ..settings(60)
                 },
             );
         }
@@ -540,22 +375,13 @@ mod tests {
         ];
         for pixels in contents {
             for quality in QUALITIES {
-                assert_decoders_agree(
-                    width,
-                    height,
-                    &pixels,
-                    &Settings {
-                        quality,
-                        log2_partitions: None,
-                        simd: Simd::detect(),
-                    },
-                );
+                assert_decoders_agree(width, height, &pixels, &settings(quality));
             }
         }
     }
 
     #[test]
-    fn every_kind_of_instructions_gives_the_same_bytes() {
+    fn instructions_and_threads_leave_the_bytes_as_they_are() {
         for (width, height) in [(1, 1), (33, 17), (200, 150)] {
             let pixels = picture(width, height);
             let picture = Picture {
@@ -566,20 +392,24 @@ mod tests {
             };
             let source = Planes::from_picture(&picture);
             for quality in QUALITIES {
-                let encode_with = |simd| {
+                let encode_with = |simd, threads| {
                     let settings = Settings {
-                        quality,
-                        log2_partitions: None,
                         simd,
+                        threads,
+                        log2_partitions: Some(2),
+                        ..settings(quality)
                     };
                     encode(&source, width, height, &settings).expect("encodes")
                 };
-                let expected = encode_with(Simd::SCALAR);
+                let expected = encode_with(Simd::SCALAR, 1);
                 for simd in Simd::supported() {
-                    assert!(
-                        encode_with(simd) == expected,
-                        "{width}x{height} at {quality} with {simd:?}"
-                    );
+                    for threads in [1, 2, 3, 8] {
+                        let same = encode_with(simd, threads) == expected;
+                        assert!(
+                            same,
+                            "{width}x{height} at {quality} with {simd:?} and {threads} threads"
+                        );
+                    }
                 }
             }
         }
@@ -595,12 +425,7 @@ mod tests {
             pixels: &pixels,
         });
         for quality in 0..=100 {
-            let settings = Settings {
-                quality,
-                log2_partitions: None,
-                simd: Simd::detect(),
-            };
-            let frame = encode(&source, 16, 16, &settings).expect("encodes");
+            let frame = encode(&source, 16, 16, &settings(quality)).expect("encodes");
             let tag = u32::from_le_bytes([frame[0], frame[1], frame[2], 0]);
             let first = &frame[10..][..(tag >> 5) as usize];
             assert!(first.len() >= 8, "quality {quality}: {first:?}");

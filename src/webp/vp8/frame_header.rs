@@ -3,7 +3,7 @@
 use super::bool_encoder::BoolEncoder;
 use super::loop_filter::FilterParameters;
 use super::probability;
-use super::quantize::{CHROMA_AC_DELTA, CHROMA_DC_DELTA};
+use super::quantize::{CHROMA_DC_DELTA, Y2_AC_DELTA};
 use super::segment::Segmentation;
 use super::tables::CoefficientProbabilities;
 
@@ -74,7 +74,7 @@ impl FrameHeader<'_> {
     /// Section 9.6.
     fn write_quantizers(&self, encoder: &mut BoolEncoder) {
         encoder.write_literal(u32::from(self.segmentation.indices[0]), 7);
-        for delta in [0, 0, 0, CHROMA_DC_DELTA, CHROMA_AC_DELTA] {
+        for delta in [0, 0, Y2_AC_DELTA, CHROMA_DC_DELTA, 0] {
             write_optional(encoder, delta, 4);
         }
     }

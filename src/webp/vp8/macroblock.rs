@@ -3,7 +3,7 @@
 use super::predict::{
     ABOVE_PICTURE, BlockMode, Edges, LEFT_OF_PICTURE, SubblockEdges, SubblockMode,
 };
-use super::token::Levels;
+use super::token::{Levels, NonZero};
 use crate::webp::yuv::Planes;
 
 /// How the luma of a macroblock is predicted.
@@ -77,6 +77,7 @@ impl Pixels {
     }
 
     /// Puts the macroblock into column `mb_x` of row `mb_y`.
+    #[cfg(test)]
     pub fn store(&self, planes: &mut Planes, mb_x: usize, mb_y: usize) {
         let stride = planes.luma_stride();
         for (row, pixels) in self.luma.chunks_exact(16).enumerate() {
@@ -103,47 +104,96 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Around the macroblock in column `mb_x` of row `mb_y`, all before it being reconstructed.
-    pub fn load(planes: &Planes, mb_x: usize, mb_y: usize) -> Surroundings {
-        let luma: Edges<16> = edges(&planes.luma, planes.luma_stride(), mb_x, mb_y);
-        let above_right = if mb_y == 0 {
-            [ABOVE_PICTURE; 4]
-        } else if mb_x + 1 < planes.mb_width {
-            let start = (mb_y * 16 - 1) * planes.luma_stride() + mb_x * 16 + 16;
-            std::array::from_fn(|i| planes.luma[start + i])
+    /// By the macroblocks to the left, above to the left, above and above to the right, as far as they lie in the picture.
+    pub fn new(
+        left: Option<&Pixels>,
+        above_left: Option<&Bottom>,
+        above: Option<&Bottom>,
+        above_right: Option<&Bottom>,
+    ) -> Surroundings {
+        let (has_above, has_left) = (above.is_some(), left.is_some());
+        let above = above.unwrap_or(&Bottom::OUTSIDE);
+        let above_left = above_left.unwrap_or(if has_above {
+            &Bottom::BESIDE
         } else {
-            [luma.above[15]; 4]
+            &Bottom::OUTSIDE
+        });
+        let mut luma = Edges {
+            above: above.luma,
+            left: [LEFT_OF_PICTURE; 16],
+            corner: above_left.luma[15],
+            has_above,
+            has_left,
         };
-        let chroma = [0, 1].map(|i| edges(&planes.chroma[i], planes.chroma_stride(), mb_x, mb_y));
+        let mut chroma = [0, 1].map(|plane| Edges {
+            above: above.chroma[plane],
+            left: [LEFT_OF_PICTURE; 8],
+            corner: above_left.chroma[plane][7],
+            has_above,
+            has_left,
+        });
+        if let Some(pixels) = left {
+            for (row, edge) in luma.left.iter_mut().enumerate() {
+                *edge = pixels.luma[row * 16 + 15];
+            }
+            for (edges, pixels) in chroma.iter_mut().zip(&pixels.chroma) {
+                for (row, edge) in edges.left.iter_mut().enumerate() {
+                    *edge = pixels[row * 8 + 7];
+                }
+            }
+        }
+        let mut right = [above.luma[15]; 4];
+        if let Some(bottom) = above_right {
+            right.copy_from_slice(&bottom.luma[..4]);
+        }
         Surroundings {
             luma,
-            above_right,
+            above_right: right,
             chroma,
         }
     }
 }
 
-fn edges<const N: usize>(plane: &[u8], stride: usize, mb_x: usize, mb_y: usize) -> Edges<N> {
-    let (has_above, has_left) = (mb_y > 0, mb_x > 0);
-    let at = mb_y * N * stride + mb_x * N;
-    Edges {
-        above: if has_above {
-            std::array::from_fn(|i| plane[at - stride + i])
-        } else {
-            [ABOVE_PICTURE; N]
-        },
-        left: if has_left {
-            std::array::from_fn(|i| plane[at + i * stride - 1])
-        } else {
-            [LEFT_OF_PICTURE; N]
-        },
-        corner: match (has_above, has_left) {
-            (true, true) => plane[at - stride - 1],
-            (true, false) => LEFT_OF_PICTURE,
-            (false, _) => ABOVE_PICTURE,
-        },
-        has_above,
-        has_left,
+/// What the macroblocks below see of a macroblock.
+#[derive(Clone, Copy, Debug)]
+pub struct Bottom {
+    /// Its last row of luma.
+    pub luma: [u8; 16],
+    /// Its last rows of U and V.
+    pub chroma: [[u8; 8]; 2],
+    /// Which of its blocks have coefficients.
+    pub non_zero: NonZero,
+    /// The modes of its lowest subblocks.
+    pub modes: [SubblockMode; 4],
+}
+
+impl Bottom {
+    /// Above the picture.
+    pub const OUTSIDE: Bottom = Bottom::flat(ABOVE_PICTURE);
+    /// To the left of the picture.
+    pub const BESIDE: Bottom = Bottom::flat(LEFT_OF_PICTURE);
+
+    const fn flat(pixel: u8) -> Bottom {
+        Bottom {
+            luma: [pixel; 16],
+            chroma: [[pixel; 8]; 2],
+            non_zero: NonZero {
+                luma: [false; 4],
+                chroma: [[false; 2]; 2],
+                y2: false,
+            },
+            modes: [SubblockMode::Dc; 4],
+        }
+    }
+
+    /// The last rows of a macroblock, without coefficients.
+    pub fn of(pixels: &Pixels) -> Bottom {
+        let mut bottom = Bottom::OUTSIDE;
+        bottom.luma.copy_from_slice(&pixels.luma[15 * 16..]);
+        for (bottom, pixels) in bottom.chroma.iter_mut().zip(&pixels.chroma) {
+            bottom.copy_from_slice(&pixels[7 * 8..]);
+        }
+        bottom
     }
 }
 
@@ -270,19 +320,34 @@ mod tests {
         assert_eq!(copy, planes);
     }
 
+    /// Around a macroblock of `planes`, the rest of which stands for what is reconstructed.
+    fn surroundings(planes: &Planes, mb_x: usize, mb_y: usize) -> Surroundings {
+        let bottom = |mb_x: usize| Bottom::of(&Pixels::load(planes, mb_x, mb_y - 1));
+        let above = (mb_y > 0).then(|| bottom(mb_x));
+        let above_left = (mb_y > 0 && mb_x > 0).then(|| bottom(mb_x - 1));
+        let above_right = (mb_y > 0 && mb_x + 1 < planes.mb_width).then(|| bottom(mb_x + 1));
+        let left = (mb_x > 0).then(|| Pixels::load(planes, mb_x - 1, mb_y));
+        Surroundings::new(
+            left.as_ref(),
+            above_left.as_ref(),
+            above.as_ref(),
+            above_right.as_ref(),
+        )
+    }
+
     #[test]
     fn surroundings_of_the_corners() {
         let planes = planes();
-        let first = Surroundings::load(&planes, 0, 0);
+        let first = surroundings(&planes, 0, 0);
         assert_eq!(
             (first.luma.corner, first.luma.above[0], first.luma.left[0]),
             (127, 127, 129)
         );
         assert_eq!(first.above_right, [127; 4]);
-        let below = Surroundings::load(&planes, 0, 1);
+        let below = surroundings(&planes, 0, 1);
         assert_eq!((below.luma.corner, below.luma.left[15]), (129, 129));
         assert_eq!(below.above_right, [91, 92, 93, 94], "15 * 5 + 16 and on");
-        let right = Surroundings::load(&planes, 2, 1);
+        let right = surroundings(&planes, 2, 1);
         assert_eq!(
             right.above_right,
             [15 * 5 + 47; 4],
@@ -295,7 +360,7 @@ mod tests {
     #[test]
     fn the_canvas_is_as_drawn() {
         let planes = planes();
-        let around = Surroundings::load(&planes, 1, 1);
+        let around = surroundings(&planes, 1, 1);
         let mut canvas = LumaCanvas::new(&around);
         let source = Pixels::load(&planes, 1, 1);
         for index in 0..16 {

@@ -8,6 +8,7 @@ mod frame_header;
 mod loop_filter;
 mod macroblock;
 mod mode_decision;
+mod partition;
 mod predict;
 mod probability;
 mod quantize;
@@ -18,5 +19,6 @@ mod token;
 mod transform;
 mod tree;
 mod trellis;
+mod wavefront;
 
 pub use encoder::{Settings, encode};

@@ -10,11 +10,11 @@ pub type QuantizerIndex = u8;
 /// The largest quantizer index.
 pub const MAX_INDEX: u8 = 127;
 
-/// What the chroma indices differ from the luma index by, in all segments (section 9.6). Finer steps for
-/// chroma's DC, where a coarse one shows as blotches of colour.
-pub const CHROMA_DC_DELTA: i32 = -2;
-/// As [`CHROMA_DC_DELTA`].
-pub const CHROMA_AC_DELTA: i32 = 0;
+/// What the index of chroma's DC differs from the segment's by (section 9.6): coarse steps would show as blotches of colour.
+/// -5 in place of 0 saves 1 % at equal SSIMULACRA2; other steps for chroma's AC or luma's DC save nothing.
+pub const CHROMA_DC_DELTA: i32 = -5;
+/// What the index of Y2's AC differs from the segment's by: it carries what is coarsest of the picture.
+pub const Y2_AC_DELTA: i32 = -3;
 
 /// The steps of one kind of block.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub struct Quantizer {
 }
 
 /// Rounding of DC and AC in 1/256 of a step: under a half, since a level less is cheaper than its error.
-const ROUNDING: [u32; 2] = [104, 100];
+const ROUNDING: [u32; 2] = [112, 108];
 
 impl Quantizer {
     fn new(dc: i32, ac: i32) -> Quantizer {
@@ -99,8 +99,8 @@ impl Quantizers {
         let ac = |delta: i32| AC_STEPS[(i32::from(index) + delta).clamp(0, 127) as usize];
         Quantizers {
             luma: Quantizer::new(dc(0), ac(0)),
-            y2: Quantizer::new(dc(0) * 2, (ac(0) * 155 / 100).max(8)),
-            chroma: Quantizer::new(dc(CHROMA_DC_DELTA).min(132), ac(CHROMA_AC_DELTA)),
+            y2: Quantizer::new(dc(0) * 2, (ac(Y2_AC_DELTA) * 155 / 100).max(8)),
+            chroma: Quantizer::new(dc(CHROMA_DC_DELTA).min(132), ac(0)),
         }
     }
 }
@@ -174,7 +174,7 @@ mod tests {
         } = Quantizers::new(127);
         assert_eq!(
             (luma.steps, y2.steps, chroma.steps),
-            ([157, 284], [314, 440], [132, 284])
+            ([157, 284], [314, 416], [132, 284])
         );
     }
 }

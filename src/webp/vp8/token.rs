@@ -193,6 +193,22 @@ impl TokenCounts {
     }
 }
 
+impl TokenCounts {
+    /// Adds the counts of `other`.
+    pub fn add(&mut self, other: &TokenCounts) {
+        for (ours, theirs) in self.nodes.iter_mut().zip(other.nodes.iter()) {
+            let ours = ours
+                .as_flattened_mut()
+                .as_flattened_mut()
+                .as_flattened_mut();
+            let theirs = theirs.as_flattened().as_flattened().as_flattened();
+            for (a, b) in ours.iter_mut().zip(theirs) {
+                *a += b;
+            }
+        }
+    }
+}
+
 /// Counts the nodes that [`write_level`] takes.
 #[inline]
 fn count_level(nodes: &mut [[u32; 2]; 11], magnitude: u16) {

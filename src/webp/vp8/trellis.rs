@@ -22,6 +22,14 @@ struct Node {
     from: u8,
 }
 
+/// No way: its score is out of the question.
+const NONE: Node = Node {
+    score: i64::MAX / 2,
+    rate: 0,
+    level: 0,
+    from: 0,
+};
+
 /// A block after quantization, and its rate.
 pub struct Choice {
     /// Levels, count and error.
@@ -65,13 +73,6 @@ pub fn quantize(
         return choice;
     };
 
-    // Two nodes a position; where there is one, the second's score is out of the question.
-    const NONE: Node = Node {
-        score: i64::MAX / 2,
-        rate: 0,
-        level: 0,
-        from: 0,
-    };
     let mut nodes = [[NONE; 2]; 16];
     let mut best_score = lambda * i64::from(empty_rate);
     let mut best_end = None;
@@ -87,7 +88,8 @@ pub fn quantize(
     let mut contexts = [context, 0];
     for position in first..=last {
         let nearest = quantizer.nearest(magnitudes[position], position);
-        for choice in 0..=usize::from(nearest > 0) {
+        let choices = 1 + usize::from(nearest > 0);
+        for (choice, slot) in nodes[position].iter_mut().enumerate().take(choices) {
             let level = nearest - choice as i32;
             let saved = saved(magnitudes[position], level, quantizer, position);
             let mut node = NONE;
@@ -106,7 +108,7 @@ pub fn quantize(
                 }
             }
             node.score += i64::from(saved) << ERROR_SHIFT;
-            nodes[position][choice] = node;
+            *slot = node;
             if level > 0 {
                 let end = if position < 15 {
                     costs.end(position + 1, (level as usize).min(2))

@@ -10,7 +10,7 @@ use crate::webp::vp8::distortion::ERROR_ROOTS;
 use crate::webp::vp8::predict::{SubblockEdges, SubblockMode};
 use crate::webp::vp8::quantize::Quantizer;
 use crate::webp::vp8::transform::{Block, COEFFICIENT_ERROR_SHIFT};
-#[expect(
+#[allow(
     clippy::wildcard_imports,
     reason = "the vendor names every instruction in one flat module"
 )]

@@ -234,14 +234,14 @@ fn try_subblocks<K: BlockKernels>(
         canvas: LumaCanvas::new(situation.around),
     };
 
-    for index in 0..16 {
+    for (index, source) in source.iter().enumerate() {
         let (row, column) = (index / 4, index % 4);
         let context = usize::from(above.luma[column]) + usize::from(left.luma[row]);
         let mode_costs =
             &SUBBLOCK_MODE_COSTS[modes_above[column] as usize][modes_left[row] as usize];
         let edges = parts.canvas.edges(index);
 
-        let sums = kernels.subblock_sums(&source[index], &edges);
+        let sums = kernels.subblock_sums(source, &edges);
         let mut estimates = [0; 10];
         for (mode, estimate) in estimates.iter_mut().enumerate() {
             *estimate = lambdas.estimate(u32::from(sums[mode]), BitCost::from(mode_costs[mode]));
@@ -254,7 +254,7 @@ fn try_subblocks<K: BlockKernels>(
                 break;
             };
             let next_prediction = kernels.predict(&edges, SubblockMode::ALL[next]);
-            let next_coefficients = kernels.transform(&source[index], &next_prediction);
+            let next_coefficients = kernels.transform(source, &next_prediction);
             let trial = kernels.quantize(&next_coefficients, &quantizers.luma, 0);
             let rate = costs.block(&trial.levels, 0, usize::from(trial.count), context);
             let score = lambdas.score(trial.error, rate + BitCost::from(mode_costs[next]));

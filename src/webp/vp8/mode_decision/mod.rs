@@ -76,20 +76,16 @@ pub const LEAST_MODE_COST: BitCost = LUMA_MODE_COSTS[0] + CHROMA_MODE_COSTS[0];
 /// The exchange rates between bits and errors of a segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Lambdas {
-    /// Squared pixel errors per bit, times 256, between modes.
-    mode: u64,
-    /// As `mode`, within the trellis.
-    trellis: i64,
+    /// Squared pixel errors per bit, times 256.
+    error: u64,
     /// Hadamard sum per bit, times 256.
     screen: u32,
 }
 
-/// Squared pixel errors per bit in squared steps, times 256.
-const MODE_FACTOR: u64 = 5;
-/// As [`MODE_FACTOR`]; lower, since the trellis otherwise flattens texture.
-const TRELLIS_FACTOR: u64 = 3;
+/// Squared pixel errors per bit in squared steps, times 4096. Modes and the trellis do best at the same rate.
+const ERROR_FACTOR: u64 = 42;
 /// Hadamard sum per bit in steps, times 256.
-const SCREEN_FACTOR: u32 = 200;
+const SCREEN_FACTOR: u32 = 250;
 
 impl Lambdas {
     /// Rates by the luma step: for fine uniform quantizers, an error's worth in bits goes with the square of
@@ -97,8 +93,7 @@ impl Lambdas {
     pub fn new(quantizers: &Quantizers) -> Lambdas {
         let step = quantizers.luma.steps[1] as u64;
         Lambdas {
-            mode: step * step * MODE_FACTOR,
-            trellis: (step * step * TRELLIS_FACTOR) as i64,
+            error: step * step * ERROR_FACTOR / 16,
             screen: step as u32 * SCREEN_FACTOR,
         }
     }
@@ -112,7 +107,7 @@ impl Lambdas {
     /// Error and rate as one number: squared pixel errors times 2^16.
     #[inline]
     fn score(&self, error: u32, rate: BitCost) -> u64 {
-        (u64::from(error) << 16) + self.mode * u64::from(rate)
+        (u64::from(error) << 16) + self.error * u64::from(rate)
     }
 }
 
@@ -219,7 +214,7 @@ fn refine(
         costs,
         first,
         context,
-        situation.lambdas.trellis,
+        situation.lambdas.error as i64,
     );
     (choice.quantized, choice.rate)
 }

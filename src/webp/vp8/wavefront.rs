@@ -1,0 +1,269 @@
+//! The decisions on all macroblocks of a picture, several rows at a time (RFC 6386, section 5: a macroblock
+//! depends on those above and to the left).
+//!
+//! Row after row goes to the next free thread, and each follows the one above it at a distance of two
+//! macroblocks. Nothing depends on how many threads there are: not even what coefficients are thought to cost, which is found
+//! on a sample of rows beforehand.
+//!
+//! ```text
+//!    row 0   x x x x x x x x x .
+//!    row 1   x x x x x x x .
+//!    row 2   x x x x x .
+//! ```
+
+use super::encoder::MacroblockRecord;
+use super::macroblock::{Bottom, Pixels, Surroundings};
+use super::mode_decision::{self, Effort, LEAST_MODE_COST, Lambdas, Situation};
+use super::predict::SubblockMode;
+use super::probability;
+use super::quantize::Quantizers;
+use super::rate::{BitCost, CoefficientCosts};
+use super::segment::Segmentation;
+use super::tables::DEFAULT_PROBABILITIES;
+use super::token::{self, NonZero, TokenCounts};
+use crate::webp::cpu::Simd;
+use crate::webp::yuv::Planes;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// What the decisions are made from.
+pub struct Task<'a> {
+    /// The picture.
+    pub source: &'a Planes,
+    /// Its segments.
+    pub segmentation: &'a Segmentation,
+    /// How much is tried.
+    pub effort: Effort,
+    /// What the modes of a macroblock may cost on average.
+    pub mode_budget: u64,
+    /// Vector instructions to use.
+    pub simd: Simd,
+    /// Rows that are worked on at a time, at least 1.
+    pub threads: usize,
+    /// Whether the reconstruction is wanted.
+    pub keeps_pixels: bool,
+}
+
+/// The decisions on a row of macroblocks.
+pub struct Row {
+    /// From left to right.
+    pub records: Vec<MacroblockRecord>,
+    /// The packed levels of those that are not skipped.
+    pub packed: Vec<u8>,
+    /// Which blocks of them have coefficients, as the row below sees it.
+    pub non_zero: Vec<NonZero>,
+    /// What a decoder has before its loop filter, if that was wanted.
+    pub pixels: Vec<Pixels>,
+}
+
+/// Decides on all macroblocks. Gives the rows from top to bottom, and how often each token occurs.
+pub fn decide(task: &Task<'_>) -> (Vec<Row>, TokenCounts) {
+    let context = Context::new(task);
+    let Planes {
+        mb_width,
+        mb_height,
+        ..
+    } = *task.source;
+    let bottoms: Vec<Vec<OnceLock<Bottom>>> = (0..mb_height)
+        .map(|_| (0..mb_width).map(|_| OnceLock::new()).collect())
+        .collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut rows = Vec::new();
+        let mut counts = TokenCounts::new();
+        loop {
+            let mb_y = next.fetch_add(1, Ordering::Relaxed);
+            if mb_y >= mb_height {
+                return (rows, counts);
+            }
+            let above = (mb_y > 0).then(|| bottoms[mb_y - 1].as_slice());
+            let done = Published(&bottoms[mb_y]);
+            rows.push((mb_y, context.decide_row(mb_y, above, &done, &mut counts)));
+        }
+    };
+    let threads = task.threads.clamp(1, mb_height);
+    let mut outcomes = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut outcomes = vec![work()];
+        outcomes.extend(others.into_iter().map(|other| match other.join() {
+            Ok(outcome) => outcome,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }));
+        outcomes
+    });
+
+    let (mut rows, mut counts) = outcomes.pop().expect("at least one thread");
+    for (more, other) in outcomes {
+        rows.extend(more);
+        counts.add(&other);
+    }
+    rows.sort_unstable_by_key(|(mb_y, _)| *mb_y);
+    (rows.into_iter().map(|(_, row)| row).collect(), counts)
+}
+
+/// The bottoms of a row's macroblocks, for the row below to wait for. One that is dropped before it is complete, because
+/// its thread panics, is completed with nothing, so that nobody waits for ever.
+struct Published<'a>(&'a [OnceLock<Bottom>]);
+
+impl Drop for Published<'_> {
+    fn drop(&mut self) {
+        for bottom in self.0 {
+            bottom.get_or_init(|| Bottom::OUTSIDE);
+        }
+    }
+}
+
+/// A task, and what is the same for all of its macroblocks.
+struct Context<'a> {
+    task: &'a Task<'a>,
+    quantizers: [Quantizers; 4],
+    lambdas: [Lambdas; 4],
+    costs: CoefficientCosts,
+}
+
+impl<'a> Context<'a> {
+    fn new(task: &'a Task<'a>) -> Context<'a> {
+        let quantizers = task.segmentation.indices.map(Quantizers::new);
+        let lambdas = quantizers.map(|q| Lambdas::new(&q));
+        let costs = CoefficientCosts::new(&DEFAULT_PROBABILITIES);
+        let mut context = Context {
+            task,
+            quantizers,
+            lambdas,
+            costs,
+        };
+        context.sample_costs();
+        context
+    }
+
+    /// Estimates what coefficients cost from a few rows over the height of the picture, which are decided on as if
+    /// the source were the reconstruction above them.
+    fn sample_costs(&mut self) {
+        /// One row in this many, and as many macroblocks as make a sample.
+        const SPARSITY: usize = 8;
+        const SAMPLE: usize = 2000;
+        let Planes {
+            mb_width,
+            mb_height,
+            ..
+        } = *self.task.source;
+        let rows = (mb_height / SPARSITY).min(SAMPLE / mb_width).max(1);
+        let mut counts = TokenCounts::new();
+        for i in 0..rows {
+            let mb_y = (2 * i + 1) * mb_height / (2 * rows);
+            let mut above = Vec::new();
+            if mb_y > 0 {
+                let bottom = |mb_x| Bottom::of(&Pixels::load(self.task.source, mb_x, mb_y - 1));
+                above.extend((0..mb_width).map(|mb_x| OnceLock::from(bottom(mb_x))));
+            }
+            let own: Vec<_> = (0..mb_width).map(|_| OnceLock::new()).collect();
+            self.decide_row(
+                mb_y,
+                (mb_y > 0).then_some(&above),
+                &Published(&own),
+                &mut counts,
+            );
+            self.costs = CoefficientCosts::new(&probability::estimate(&counts));
+        }
+    }
+
+    /// Decides on the macroblocks of row `mb_y`, each as soon as those of the row above that it needs are there.
+    fn decide_row(
+        &self,
+        mb_y: usize,
+        above: Option<&[OnceLock<Bottom>]>,
+        own: &Published<'_>,
+        counts: &mut TokenCounts,
+    ) -> Row {
+        let Task {
+            source,
+            segmentation,
+            effort,
+            simd,
+            keeps_pixels,
+            ..
+        } = *self.task;
+        let mb_width = source.mb_width;
+        let mut row = Row {
+            records: Vec::with_capacity(mb_width),
+            packed: Vec::new(),
+            non_zero: Vec::with_capacity(mb_width),
+            pixels: Vec::new(),
+        };
+        let mut budget = self.task.mode_budget * mb_width as u64;
+        let mut non_zero_left = NonZero::default();
+        let mut modes_left = [SubblockMode::Dc; 4];
+        let mut pixels_left = None;
+        for mb_x in 0..mb_width {
+            // The last of the three arrives last.
+            let wait = |mb_x: usize| above.map(|row| row[mb_x].wait());
+            let above_right = if mb_x + 1 < mb_width {
+                wait(mb_x + 1)
+            } else {
+                None
+            };
+            let bottom = wait(mb_x);
+            let above_left = if mb_x > 0 { wait(mb_x - 1) } else { None };
+            let mut non_zero_above = bottom.map_or(NonZero::default(), |b| b.non_zero);
+
+            let segment = segmentation.of(mb_y * mb_width + mb_x);
+            let reserved = u64::from(LEAST_MODE_COST) * (mb_width - 1 - mb_x) as u64;
+            let situation = Situation {
+                source: &Pixels::load(source, mb_x, mb_y),
+                around: &Surroundings::new(pixels_left.as_ref(), above_left, bottom, above_right),
+                non_zero: [non_zero_above, non_zero_left],
+                modes: [
+                    bottom.map_or([SubblockMode::Dc; 4], |b| b.modes),
+                    modes_left,
+                ],
+                quantizers: &self.quantizers[usize::from(segment)],
+                lambdas: &self.lambdas[usize::from(segment)],
+                costs: &self.costs,
+                mode_budget: BitCost::try_from(budget - reserved).unwrap_or(BitCost::MAX),
+                effort,
+            };
+            let (coding, pixels, mode_cost) = mode_decision::decide(simd, &situation);
+            budget -= u64::from(mode_cost);
+
+            let has_y2 = coding.luma.has_y2();
+            let skipped = coding.levels.is_empty(has_y2);
+            if skipped {
+                non_zero_above.clear(has_y2);
+                non_zero_left.clear(has_y2);
+            } else {
+                let (above, left) = (&mut non_zero_above, &mut non_zero_left);
+                coding.levels.for_each_block(
+                    has_y2,
+                    above,
+                    left,
+                    |kind, levels, count, context| {
+                        counts.count_block(kind, levels, count, context);
+                    },
+                );
+                token::pack(&coding.levels, has_y2, &mut row.packed);
+            }
+            let modes_above;
+            (modes_above, modes_left) = coding.luma.contexts();
+            let bottom = Bottom {
+                non_zero: non_zero_above,
+                modes: modes_above,
+                ..Bottom::of(&pixels)
+            };
+            own.0[mb_x].get_or_init(|| bottom);
+            row.non_zero.push(non_zero_above);
+            row.records.push(MacroblockRecord {
+                segment,
+                skipped,
+                luma: coding.luma,
+                chroma: coding.chroma,
+            });
+            if keeps_pixels {
+                row.pixels.push(pixels);
+            }
+            pixels_left = Some(pixels);
+        }
+        row.packed.shrink_to_fit();
+        row
+    }
+}
