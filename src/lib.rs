@@ -1,19 +1,69 @@
 //! towebp: PNG, JPEG, GIF and BMP to WebP by one HTTP call.
 //!
-//! The modules in the order in which a request meets them: [`front`] owns the address, [`http`] reads the request and
-//! checks the token with [`store`], [`fetch`] gets the watermark's picture, and [`conversion`] does the work without
-//! touching a file or a socket: [`mod@image`] reads, [`watermark`] draws, [`webp`] writes. The pages for people are
-//! [`dashboard`]'s. [`cli`] and [`config`] put it together, [`admin`] lets the command line reach a running server.
+//! # Map
+//!
+//! ```text
+//!             argv
+//!              |
+//!   main -> cli -> config
+//!              |
+//!              v
+//!            front --(listener)--> http --(everything for people)--> dashboard
+//!                                   |                                    |
+//!                     token, usage  |------------> store <---------------+---- admin <- cli
+//!                     watermark URL |------------> fetch
+//!                                   v
+//!                              conversion: image -> watermark -> webp
+//! ```
+//!
+//! Data flows along the arrows, and so do imports: nothing points back. [`http`] alone knows status codes,
+//! [`conversion`] and what is below it open no file and no socket, and [`webp`] knows nothing of the rest.
+//! `tests/house.rs` holds the rooms to that.
+//!
+//! # One request
+//!
+//! `POST /convert?quality=80&watermark=hello&watermark_image=https://example.org/logo.png`, a JPEG as its body:
+//!
+//! 1. [`front`] owns the address and hands the listener on. The front door that bounds what a network may send
+//!    will stand here; until then it opens loopback addresses only.
+//! 2. A worker of [`http`] takes the request (`exchange`), inside a boundary that turns a panic into a 500, and reads
+//!    its head into plain data (`request`). The body waits.
+//! 3. `router` finds who answers: `convert`. Another method ends here with a 405.
+//! 4. `convert` asks [`store`] whose token it is: [`store::Store::authenticate`] checks its checksum and its HMAC, then
+//!    the account's present generation. A 401 ends here.
+//! 5. The query becomes [`conversion::Params`], capped and checked; `Content-Type` becomes an [`image::Format`]. A 400
+//!    ends here.
+//! 6. Only now the body is read, up to the limit (413).
+//! 7. [`fetch`] gets the logo, through a resolver that lets no hop reach a private address.
+//! 8. [`conversion::run`] does the work: [`mod@image`] sniffs and decodes the bytes, turns them upright and into sRGB;
+//!    [`watermark`] draws the logo, then the text; [`webp`] encodes. Its time is told by stages.
+//! 9. [`store::Store::record_usage`] adds the entry to the history, and returns once it is on disk.
+//! 10. The WebP goes out with its headers (`response`), and one line to the log.
+//!
+//! Whatever fails on the way is an error of its own room, which knows nothing of HTTP; the one table in `http/error.rs`
+//! gives it a status, a code and a sentence for the caller.
+//!
+//! `towebp convert` enters at step 8 with the same parameters. `towebp account` reaches the store through [`admin`],
+//! beside a running server too.
 
-pub mod admin;
+// The program: commands and their settings.
 pub mod cli;
 pub mod config;
-pub mod conversion;
-pub mod dashboard;
-pub mod fetch;
+
+// A request comes in.
 pub mod front;
 pub mod http;
-pub mod image;
+
+// Whose it is, and the ways to look after accounts.
+pub mod admin;
+pub mod dashboard;
 pub mod store;
+
+// The watermark's picture.
+pub mod fetch;
+
+// The work: pixels in, pixels drawn over, WebP out.
+pub mod conversion;
+pub mod image;
 pub mod watermark;
 pub mod webp;
