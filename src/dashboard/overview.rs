@@ -5,7 +5,6 @@ use super::{Form, Outcome, Page, Verdict, Visit, go, page};
 use crate::store::{Session, StoreError, UsageEntry, UsagePage, UsageTotals, WatermarkKind};
 use maud::{Markup, html};
 use std::time::SystemTime;
-use subtle::ConstantTimeEq;
 
 /// Rows of the history on one page.
 const ROWS: usize = 25;
@@ -52,10 +51,7 @@ pub fn rotate_token(visit: &Visit<'_>, form: &Form) -> Result<Outcome, StoreErro
 
 /// Whether the form carries the session's secret, and so comes from a page that was made for this session.
 pub fn is_from_session(form: &Form, session: &Session) -> bool {
-    form.field("csrf")
-        .as_bytes()
-        .ct_eq(session.csrf.as_bytes())
-        .into()
+    session.csrf_matches(form.field("csrf"))
 }
 
 /// What a form without the session's secret gets.
