@@ -61,11 +61,10 @@ pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<R
 const FLAGS: &str = "for example -H 'Content-Type: image/png' --data-binary @picture.png";
 
 fn content_type(request: &Request) -> Result<Format, Problem> {
-    let given = request.header("content-type").unwrap_or_default();
-    if let Some(format) = Format::from_media_type(given) {
+    let media_type = request.media_type();
+    if let Some(format) = Format::from_media_type(media_type) {
         return Ok(format);
     }
-    let media_type = given.split(';').next().unwrap_or_default().trim();
     if media_type.is_empty() {
         let detail = format!("Say what the picture is, {FLAGS}.");
         return Err(Problem::new(Kind::ContentTypeMissing, detail));

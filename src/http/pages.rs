@@ -103,14 +103,10 @@ fn form(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Form, P
             "Open the page here and send the form from there.",
         ));
     }
-    let media_type = request
-        .header("content-type")
-        .unwrap_or_default()
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim();
-    if !media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+    if !request
+        .media_type()
+        .eq_ignore_ascii_case("application/x-www-form-urlencoded")
+    {
         return Err(Problem::new(
             Kind::InvalidForm,
             "Send the form as application/x-www-form-urlencoded.",

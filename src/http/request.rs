@@ -46,6 +46,12 @@ impl Request {
         self.headers(name).next()
     }
 
+    /// `Content-Type` without its parameters; empty if there is none.
+    pub fn media_type(&self) -> &str {
+        let given = self.header("content-type").unwrap_or_default();
+        given.split(';').next().unwrap_or_default().trim()
+    }
+
     /// All headers of this lower-case name.
     pub fn headers(&self, name: &'static str) -> impl Iterator<Item = &str> {
         self.headers
