@@ -316,54 +316,26 @@ impl From<FetchError> for Problem {
 impl From<ConversionError> for Problem {
     fn from(error: ConversionError) -> Problem {
         match error {
-            ConversionError::Picture(error) => picture(error),
-            ConversionError::WatermarkPicture(error) => watermark_picture(error),
-            ConversionError::MissingCharacters(characters) => {
-                let named: Vec<String> = characters
-                    .iter()
-                    .map(|&c| format!("{c} (U+{:04X})", u32::from(c)))
-                    .collect();
-                let detail = format!(
-                    "watermark: no font here has these characters: {}.",
-                    named.join(", ")
-                );
-                Problem::new(Kind::MissingCharacters, detail)
+            ConversionError::Picture(error) => picture(&error),
+            ConversionError::WatermarkPicture(error) => watermark_picture(&error),
+            ConversionError::MissingCharacters(_) => {
+                Problem::new(Kind::MissingCharacters, error.to_string())
             }
             ConversionError::Internal(cause) => Problem::internal(format!("conversion: {cause}")),
         }
     }
 }
 
-fn picture(error: DecodeError) -> Problem {
-    match error {
+fn picture(error: &DecodeError) -> Problem {
+    let kind = match error {
         DecodeError::WrongFormat { declared, found } => {
-            Problem::new(Kind::WrongFormat, wrong_format(declared, found))
+            return Problem::new(Kind::WrongFormat, wrong_format(*declared, *found));
         }
-        DecodeError::Invalid(reason) => Problem::new(
-            Kind::InvalidImage,
-            format!("The picture cannot be read: {reason}."),
-        ),
-        DecodeError::TooWide {
-            width,
-            height,
-            max_side,
-        } => Problem::new(
-            Kind::ImageTooWide,
-            format!(
-                "The picture is {width} x {height} pixels; neither side may be longer than {max_side}."
-            ),
-        ),
-        DecodeError::TooManyPixels {
-            width,
-            height,
-            max_pixels,
-        } => Problem::new(
-            Kind::TooManyPixels,
-            format!(
-                "The picture is {width} x {height} pixels; it may have up to {max_pixels} in all."
-            ),
-        ),
-    }
+        DecodeError::Invalid(_) => Kind::InvalidImage,
+        DecodeError::TooWide { .. } => Kind::ImageTooWide,
+        DecodeError::TooManyPixels { .. } => Kind::TooManyPixels,
+    };
+    Problem::new(kind, error.to_string())
 }
 
 fn wrong_format(declared: Format, found: Option<Format>) -> String {
@@ -380,43 +352,12 @@ fn wrong_format(declared: Format, found: Option<Format>) -> String {
     }
 }
 
-fn watermark_picture(error: DecodeError) -> Problem {
-    match error {
-        DecodeError::WrongFormat { found, .. } => Problem::new(
-            Kind::WatermarkNotPngOrJpeg,
-            match found.map(Format::name) {
-                Some(found) => format!(
-                    "watermark_image: the file looks like image/{found}; it must be a PNG or JPEG."
-                ),
-                None => "watermark_image: the file is not a picture; it must be a PNG or JPEG."
-                    .to_owned(),
-            },
-        ),
-        DecodeError::Invalid(reason) => Problem::new(
-            Kind::WatermarkNotPngOrJpeg,
-            format!("watermark_image: the file cannot be read as PNG or JPEG: {reason}."),
-        ),
-        DecodeError::TooWide {
-            width,
-            height,
-            max_side,
-        } => Problem::new(
-            Kind::WatermarkTooLarge,
-            format!(
-                "watermark_image: it is {width} x {height} pixels; neither side may be longer than {max_side}."
-            ),
-        ),
-        DecodeError::TooManyPixels {
-            width,
-            height,
-            max_pixels,
-        } => Problem::new(
-            Kind::WatermarkTooLarge,
-            format!(
-                "watermark_image: it is {width} x {height} pixels; it may have up to {max_pixels} in all."
-            ),
-        ),
-    }
+fn watermark_picture(error: &DecodeError) -> Problem {
+    let kind = match error {
+        DecodeError::WrongFormat { .. } | DecodeError::Invalid(_) => Kind::WatermarkNotPngOrJpeg,
+        DecodeError::TooWide { .. } | DecodeError::TooManyPixels { .. } => Kind::WatermarkTooLarge,
+    };
+    Problem::new(kind, format!("watermark_image: {error}"))
 }
 
 #[cfg(test)]
