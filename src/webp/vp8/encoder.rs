@@ -69,7 +69,7 @@ fn decide(
         source,
         segmentation,
         effort: Effort {
-            subblock_trials: 3,
+            subblock_trials: 2,
             block_trials: 2,
             trellis: true,
         },

@@ -43,10 +43,10 @@ impl Quantizer {
 
     /// The level nearest to a coefficient of magnitude `magnitude` at `position`.
     #[inline]
-    pub fn nearest(&self, magnitude: u16, position: usize) -> i32 {
+    pub fn nearest(&self, magnitude: u16, position: usize) -> u16 {
         let kind = usize::from(position > 0);
         let rounded = u32::from(magnitude) + u32::from(self.steps[kind]) / 2;
-        ((rounded * u32::from(self.reciprocals[kind])) >> 16) as i32
+        ((rounded * u32::from(self.reciprocals[kind])) >> 16) as u16
     }
 
     /// The step at `position` of the zigzag.

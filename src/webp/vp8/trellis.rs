@@ -1,7 +1,7 @@
 //! Levels chosen for the block as a whole: each coefficient's rounding is weighed with what it and its
 //! successors cost in the contexts that it makes (RFC 6386, section 13.3).
 
-use super::block::Quantized;
+use super::block::{BlockKernels, Nearest, Quantized};
 use super::distortion::{ERROR_WEIGHTS, WEIGHTED_ERROR_SHIFT};
 use super::quantize::Quantizer;
 use super::rate::{BitCost, KindCosts};
@@ -11,157 +11,169 @@ use super::transform::Block;
 /// Scores are in squared pixel errors times 2^16.
 const ERROR_SHIFT: u32 = 16 - WEIGHTED_ERROR_SHIFT;
 
-/// One of the levels that are considered at a position, and the cheapest way to it.
+/// The cheapest way to one of the levels that are considered at a position.
 #[derive(Clone, Copy)]
-struct Node {
+struct Way {
     /// Error and rate of the block up to here, against sending zeros.
     score: i64,
     rate: BitCost,
-    level: i16,
-    /// Which node of the position before.
+    /// The context that the level makes.
+    context: usize,
+}
+
+/// A level, and which of those at the position before the cheapest way to it comes from.
+#[derive(Clone, Copy)]
+struct Step {
+    level: u16,
     from: u8,
 }
 
-/// No way: its score is out of the question.
-const NONE: Node = Node {
-    score: i64::MAX / 2,
-    rate: 0,
-    level: 0,
-    from: 0,
-};
-
-/// A block after quantization, and its rate.
-pub struct Choice {
-    /// Levels, count and error.
-    pub quantized: Quantized,
-    /// What it costs.
-    pub rate: BitCost,
-}
-
 /// Chooses the levels of `coefficients` (raster order) that minimise error plus `lambda` times rate, where each coefficient
-/// may take the nearest level or the one below.
+/// may take the nearest level or the one below. Gives the block and its rate.
 ///
 /// `lambda` is in squared pixel errors per bit times 256; `context` as in [`KindCosts::block`].
-pub fn quantize(
+#[inline(always)]
+pub fn quantize<K: BlockKernels>(
+    kernels: K,
     coefficients: &Block,
     quantizer: &Quantizer,
     costs: &KindCosts,
     first: usize,
     context: usize,
     lambda: i64,
-) -> Choice {
-    let mut magnitudes = [0u16; 16];
-    let mut energy = 0;
-    for (position, magnitude) in magnitudes.iter_mut().enumerate().skip(first) {
-        *magnitude = coefficients[ZIGZAG[position]].unsigned_abs();
-        energy += i32::from(*magnitude).pow(2) * ERROR_WEIGHTS[ZIGZAG[position]];
+) -> (Quantized, BitCost) {
+    let nearest = kernels.nearest(coefficients, quantizer, first);
+    let mut quantized = Quantized {
+        levels: [0; 16],
+        count: 0,
+        error: nearest.energy >> WEIGHTED_ERROR_SHIFT,
+    };
+    let mut steps = [[Step { level: 0, from: 0 }; 2]; 16];
+    let Some(end) = search(
+        &nearest, quantizer, costs, first, context, lambda, &mut steps,
+    ) else {
+        return (quantized, costs.end(first, context));
+    };
+    let mut error = nearest.energy as i32;
+    let mut choice = end.choice;
+    for position in (first..=end.position).rev() {
+        let Step { level, from } = steps[position][choice];
+        error += saved(nearest.magnitudes[position], level, quantizer, position);
+        let is_negative = coefficients[ZIGZAG[position]] < 0;
+        quantized.levels[position] = if is_negative {
+            -(level as i16)
+        } else {
+            level as i16
+        };
+        choice = usize::from(from);
     }
-    let empty_rate = costs.end(first, context);
-    let mut choice = Choice {
-        quantized: Quantized {
-            levels: [0; 16],
-            count: 0,
-            error: energy as u32 >> WEIGHTED_ERROR_SHIFT,
-        },
-        rate: empty_rate,
-    };
-    // Beyond the last coefficient that rounds to one, zeros are best.
-    let Some(last) = (first..16)
-        .rev()
-        .find(|&i| quantizer.nearest(magnitudes[i], i) > 0)
-    else {
-        return choice;
-    };
+    quantized.count = end.position as u8 + 1;
+    quantized.error = error as u32 >> WEIGHTED_ERROR_SHIFT;
+    (quantized, end.rate)
+}
 
-    let mut nodes = [[NONE; 2]; 16];
-    let mut best_score = lambda * i64::from(empty_rate);
+/// Where the best block ends: its last level, and the rate of the whole.
+struct End {
+    position: usize,
+    choice: usize,
+    rate: BitCost,
+}
+
+/// Walks the cheapest ways to every level up to the last that is not zero: beyond, zeros are best. Gives where the best of
+/// them ends; `None` if the empty block is better.
+///
+/// The empty block is charged for saying that it goes on, though it does not: blocks that lose their last
+/// coefficients are seen to be flat. That saves 1 % at equal SSIMULACRA2.
+fn search(
+    nearest: &Nearest,
+    quantizer: &Quantizer,
+    costs: &KindCosts,
+    first: usize,
+    context: usize,
+    lambda: i64,
+    steps: &mut [[Step; 2]; 16],
+) -> Option<End> {
+    let price = |rate: BitCost| lambda * i64::from(rate);
+    let start = costs.start(first, context);
+    let mut best_score = price(costs.end(first, context) + start);
     let mut best_end = None;
-    let mut before = [
-        Node {
-            score: 0,
-            rate: costs.start(first, context),
-            level: 0,
-            from: 0,
-        },
-        NONE,
-    ];
-    let mut contexts = [context, 0];
-    for position in first..=last {
-        let nearest = quantizer.nearest(magnitudes[position], position);
-        let choices = 1 + usize::from(nearest > 0);
-        for (choice, slot) in nodes[position].iter_mut().enumerate().take(choices) {
-            let level = nearest - choice as i32;
-            let saved = saved(magnitudes[position], level, quantizer, position);
-            let mut node = NONE;
-            for from in 0..2 {
-                let rate =
-                    before[from].rate + costs.level(position, contexts[from], level as usize);
-                // The scores before hold their rates: what comes on top is the difference.
-                let score = before[from].score + lambda * i64::from(rate - before[from].rate);
-                if score < node.score {
-                    node = Node {
-                        score,
-                        rate,
-                        level: level as i16,
-                        from: from as u8,
-                    };
+    // The ways to the position before: one or two.
+    let mut before = [Way {
+        score: price(start),
+        rate: start,
+        context,
+    }; 2];
+    let mut before_count = 1;
+    let positions = steps
+        .iter_mut()
+        .enumerate()
+        .take(usize::from(nearest.count));
+    for (position, steps) in positions.skip(first) {
+        let highest = nearest.levels[position];
+        let [first_before, second_before] = before;
+        let count = 1 + usize::from(highest > 0);
+        for (choice, step) in steps.iter_mut().enumerate().take(count) {
+            let level = highest - choice as u16;
+            let follow = |way: Way| {
+                let rate = costs.level(position, way.context, usize::from(level));
+                (way.score + price(rate), way.rate + rate)
+            };
+            let ((mut score, mut rate), mut from) = (follow(first_before), 0);
+            if before_count == 2 {
+                let other = follow(second_before);
+                if other.0 < score {
+                    ((score, rate), from) = (other, 1);
                 }
             }
-            node.score += i64::from(saved) << ERROR_SHIFT;
-            *slot = node;
+            let context = usize::from(level).min(2);
             if level > 0 {
+                score += i64::from(saved(
+                    nearest.magnitudes[position],
+                    level,
+                    quantizer,
+                    position,
+                )) << ERROR_SHIFT;
                 let end = if position < 15 {
-                    costs.end(position + 1, (level as usize).min(2))
+                    costs.end(position + 1, context)
                 } else {
                     0
                 };
-                let score = node.score + lambda * i64::from(end);
-                if score < best_score {
-                    best_score = score;
-                    best_end = Some((position, choice, node.rate + end));
+                if score + price(end) < best_score {
+                    best_score = score + price(end);
+                    best_end = Some(End {
+                        position,
+                        choice,
+                        rate: rate + end,
+                    });
                 }
             }
+            *step = Step { level, from };
+            before[choice] = Way {
+                score,
+                rate,
+                context,
+            };
         }
-        before = nodes[position];
-        contexts = [
-            usize::from(before[0].level.unsigned_abs()).min(2),
-            usize::from(before[1].level.unsigned_abs()).min(2),
-        ];
+        before_count = count;
     }
-
-    let Some((end, mut node, rate)) = best_end else {
-        return choice;
-    };
-    let mut error = energy;
-    for position in (first..=end).rev() {
-        let Node { level, from, .. } = nodes[position][node];
-        error += saved(magnitudes[position], i32::from(level), quantizer, position);
-        let is_negative = coefficients[ZIGZAG[position]] < 0;
-        choice.quantized.levels[position] = if is_negative { -level } else { level };
-        node = usize::from(from);
-    }
-    choice.quantized.count = end as u8 + 1;
-    choice.quantized.error = error as u32 >> WEIGHTED_ERROR_SHIFT;
-    choice.rate = rate;
-    choice
+    best_end
 }
 
 /// How a level changes the weighted squared error of a coefficient against sending zero: mostly less than nothing.
-#[inline]
-fn saved(magnitude: u16, level: i32, quantizer: &Quantizer, position: usize) -> i32 {
-    let restored = level * quantizer.step(position);
+#[inline(always)]
+fn saved(magnitude: u16, level: u16, quantizer: &Quantizer, position: usize) -> i32 {
+    let restored = i32::from(level) * quantizer.step(position);
     restored * (restored - 2 * i32::from(magnitude)) * ERROR_WEIGHTS[ZIGZAG[position]]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::webp::vp8::block::Scalar;
     use crate::webp::vp8::quantize::Quantizers;
     use crate::webp::vp8::rate::CoefficientCosts;
     use crate::webp::vp8::tables::DEFAULT_PROBABILITIES;
     use crate::webp::vp8::token::{BlockKind, count_of};
-
-    const CONTEXT: usize = 1;
 
     /// Error and rate of any choice of levels, by the functions that the trellis does not use.
     fn price(
@@ -169,6 +181,7 @@ mod tests {
         levels: &Block,
         quantizer: &Quantizer,
         costs: &KindCosts,
+        context: usize,
     ) -> (i64, BitCost) {
         let restored = quantizer.dequantize(levels);
         let error = (0..16)
@@ -176,7 +189,7 @@ mod tests {
             .sum();
         (
             error,
-            costs.block(levels, 0, usize::from(count_of(levels)), CONTEXT),
+            costs.block(levels, 0, usize::from(count_of(levels)), context),
         )
     }
 
@@ -187,24 +200,34 @@ mod tests {
         let costs = all_costs.of(BlockKind::Luma);
         let lambda = 256 * 20;
         let mut state = 11u32;
-        for _ in 0..500 {
+        for context in (0..600).map(|i| i % 3) {
             // Coefficients in the first six positions: 2^6 combinations are few enough to try all.
             let mut coefficients = [0; 16];
             for place in &ZIGZAG[..6] {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 coefficients[*place] = ((state >> 20) as i16 % 140) - 70;
             }
-            let choice = quantize(&coefficients, &quantizer, costs, 0, CONTEXT, lambda);
-            let levels = choice.quantized.levels;
-            let (error, rate) = price(&coefficients, &levels, &quantizer, costs);
-            assert_eq!(choice.quantized.count, count_of(&levels));
+            let (choice, choice_rate) =
+                quantize(Scalar, &coefficients, &quantizer, costs, 0, context, lambda);
+            let levels = choice.levels;
+            let (error, rate) = price(&coefficients, &levels, &quantizer, costs, context);
+            assert_eq!(choice.count, count_of(&levels));
             assert_eq!(
-                i64::from(choice.quantized.error),
+                i64::from(choice.error),
                 error >> WEIGHTED_ERROR_SHIFT,
                 "error of {levels:?}"
             );
-            assert_eq!(choice.rate, rate, "rate of {levels:?}");
-            let ours = (error << ERROR_SHIFT) + lambda * i64::from(rate);
+            assert_eq!(choice_rate, rate, "rate of {levels:?}");
+            // What the search minimises: the empty block is charged as if it went on.
+            let score = |error: i64, rate: BitCost, levels: &Block| {
+                let charge = if count_of(levels) == 0 {
+                    costs.start(0, context)
+                } else {
+                    0
+                };
+                (error << ERROR_SHIFT) + lambda * i64::from(rate + charge)
+            };
+            let ours = score(error, rate, &levels);
             for combination in 0..1 << 6 {
                 for end in 0..=6 {
                     let mut other = [0; 16];
@@ -215,8 +238,8 @@ mod tests {
                         let level = (nearest - (combination >> position & 1)).max(0);
                         other[position] = if coefficient < 0 { -level } else { level };
                     }
-                    let (error, rate) = price(&coefficients, &other, &quantizer, costs);
-                    let theirs = (error << ERROR_SHIFT) + lambda * i64::from(rate);
+                    let (error, rate) = price(&coefficients, &other, &quantizer, costs, context);
+                    let theirs = score(error, rate, &other);
                     assert!(
                         ours <= theirs,
                         "{coefficients:?}: {levels:?} scores {ours}, {other:?} {theirs}"
@@ -233,7 +256,8 @@ mod tests {
         let coefficients = [
             500, -300, 40, -39, 20, 10, 0, 0, 90, 29, -31, 5, 0, 0, 33, -200,
         ];
-        let Choice { quantized, .. } = quantize(
+        let (quantized, _) = quantize(
+            Scalar,
             &coefficients,
             &quantizer,
             all_costs.of(BlockKind::Luma),

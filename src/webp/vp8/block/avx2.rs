@@ -4,9 +4,9 @@
     reason = "loads, stores, and calls into functions that need AVX2"
 )]
 
-use super::{BlockKernels, BlockPixels, Quantized};
+use super::{BlockKernels, BlockPixels, Nearest, Quantized};
 use crate::webp::cpu::Avx2;
-use crate::webp::vp8::distortion::ERROR_ROOTS;
+use crate::webp::vp8::distortion::{ERROR_ROOTS, ERROR_WEIGHTS};
 use crate::webp::vp8::predict::{SubblockEdges, SubblockMode};
 use crate::webp::vp8::quantize::Quantizer;
 use crate::webp::vp8::transform::{Block, COEFFICIENT_ERROR_SHIFT};
@@ -41,6 +41,11 @@ impl BlockKernels for Avx2 {
     #[inline(always)]
     fn quantize(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Quantized {
         unsafe { quantize(coefficients, quantizer, first) }
+    }
+
+    #[inline(always)]
+    fn nearest(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Nearest {
+        unsafe { nearest(coefficients, quantizer, first) }
     }
 
     #[inline(always)]
@@ -483,7 +488,18 @@ fn quantize(coefficients: &Block, quantizer: &Quantizer, first: usize) -> Quanti
         let weighted = _mm_mulhrs_epi16(_mm_slli_epi16::<3>(error), roots[i]);
         errors = _mm_add_epi32(errors, _mm_madd_epi16(weighted, weighted));
     }
-    let [lower, upper] = levels;
+    let [start, end] = in_zigzag(levels);
+    Quantized {
+        levels: store_block([start, end]),
+        count: count([start, end]),
+        error: sum_of_four(errors) >> (6 + COEFFICIENT_ERROR_SHIFT),
+    }
+}
+
+/// Values in raster order, in zigzag order.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn in_zigzag([lower, upper]: [__m128i; 2]) -> [__m128i; 2] {
     // Raster positions 0 1 4 8 5 2 3 6 and 9 12 13 10 7 11 14 15.
     let from_lower = _mm_setr_epi8(0, 1, 2, 3, 8, 9, -1, -1, 10, 11, 4, 5, 6, 7, 12, 13);
     let from_upper = _mm_setr_epi8(-1, -1, -1, -1, -1, -1, 0, 1, -1, -1, -1, -1, -1, -1, -1, -1);
@@ -499,12 +515,47 @@ fn quantize(coefficients: &Block, quantizer: &Quantizer, first: usize) -> Quanti
         _mm_shuffle_epi8(lower, from_lower),
         _mm_shuffle_epi8(upper, from_upper),
     );
+    [start, end]
+}
+
+/// One past the last of 16 values that is not zero.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn count([start, end]: [__m128i; 2]) -> u8 {
     let zeros = _mm_cmpeq_epi8(_mm_packs_epi16(start, end), _mm_setzero_si128());
     let others = !(_mm_movemask_epi8(zeros) as u32) & 0xFFFF;
-    Quantized {
-        levels: store_block([start, end]),
-        count: (32 - others.leading_zeros()) as u8,
-        error: sum_of_four(errors) >> (6 + COEFFICIENT_ERROR_SHIFT),
+    (32 - others.leading_zeros()) as u8
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn nearest(coefficients: &Block, quantizer: &Quantizer, first: usize) -> Nearest {
+    let mut halves = load_block(coefficients);
+    if first == 1 {
+        halves[0] = _mm_insert_epi16::<0>(halves[0], 0);
+    }
+    let halves = [_mm_abs_epi16(halves[0]), _mm_abs_epi16(halves[1])];
+    let steps = by_position(quantizer.steps);
+    let reciprocals = by_position(quantizer.reciprocals);
+    let mut levels = [_mm_setzero_si128(); 2];
+    let mut energies = _mm256_setzero_si256();
+    for i in 0..2 {
+        let rounded = _mm_add_epi16(halves[i], _mm_srli_epi16::<1>(steps[i]));
+        levels[i] = _mm_mulhi_epu16(rounded, reciprocals[i]);
+        let wide = _mm256_cvtepu16_epi32(halves[i]);
+        // SAFETY: 8 values of 32 bits, at any alignment.
+        let weights =
+            unsafe { _mm256_loadu_si256(ERROR_WEIGHTS[8 * i..8 * i + 8].as_ptr().cast()) };
+        let energy = _mm256_mullo_epi32(_mm256_mullo_epi32(wide, wide), weights);
+        energies = _mm256_add_epi32(energies, energy);
+    }
+    let levels = in_zigzag(levels);
+    let magnitudes = in_zigzag(halves);
+    Nearest {
+        magnitudes: store_sums(magnitudes[0], magnitudes[1]),
+        levels: store_sums(levels[0], levels[1]),
+        count: count(levels),
+        energy: sum_of_lanes(energies),
     }
 }
 

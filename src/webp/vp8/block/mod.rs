@@ -26,6 +26,19 @@ pub struct Quantized {
     pub error: u32,
 }
 
+/// What a block would be with every coefficient at its nearest level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nearest {
+    /// Of the coefficients, in zigzag order; 0 before the first position.
+    pub magnitudes: [u16; 16],
+    /// Of the nearest levels, in zigzag order.
+    pub levels: [u16; 16],
+    /// One past the last level that is not zero.
+    pub count: u8,
+    /// Squared coefficient errors of sending nothing, times [`ERROR_WEIGHTS`](super::distortion::ERROR_WEIGHTS).
+    pub energy: u32,
+}
+
 /// The kernels. Values of an implementation prove that the machine has its instructions.
 pub trait BlockKernels: Copy {
     /// The prediction by one mode (section 12.3).
@@ -43,6 +56,9 @@ pub trait BlockKernels: Copy {
 
     /// Quantizes coefficients of luma or chroma (within ±2,400), in raster order, from position `first` (0 or 1).
     fn quantize(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Quantized;
+
+    /// The nearest levels of such coefficients.
+    fn nearest(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Nearest;
 
     /// The prediction and the inverse DCT of `levels`, whose DC is `dc` where given.
     fn reconstruct(
@@ -155,6 +171,12 @@ mod tests {
                     let twin = kernels.quantize(&coefficients, &quantizer, first);
                     assert_eq!(
                         twin, quantized,
+                        "{coefficients:?} by {quantizer:?} from {first}"
+                    );
+                    let nearest = Scalar.nearest(&coefficients, &quantizer, first);
+                    let twin = kernels.nearest(&coefficients, &quantizer, first);
+                    assert_eq!(
+                        twin, nearest,
                         "{coefficients:?} by {quantizer:?} from {first}"
                     );
                     let dc = (first == 1).then_some(coefficients[0]);

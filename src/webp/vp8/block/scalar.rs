@@ -1,9 +1,10 @@
 //! What the kernels on 4x4 blocks compute, written to be read (RFC 6386, sections 12 and 14).
 
-use super::{BlockKernels, BlockPixels, Quantized};
-use crate::webp::vp8::distortion::{hadamard_sum, hadamard_sums, weighted_error};
+use super::{BlockKernels, BlockPixels, Nearest, Quantized};
+use crate::webp::vp8::distortion::{ERROR_WEIGHTS, hadamard_sum, hadamard_sums, weighted_error};
 use crate::webp::vp8::predict::{SubblockEdges, SubblockMode, SubblockPredictor};
 use crate::webp::vp8::quantize::Quantizer;
+use crate::webp::vp8::tables::ZIGZAG;
 use crate::webp::vp8::transform::{Block, forward_dct, inverse_dct};
 
 /// The definition of every kernel.
@@ -47,6 +48,25 @@ impl BlockKernels for Scalar {
             count,
             error: weighted_error(coefficients, &restored, first),
         }
+    }
+
+    fn nearest(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Nearest {
+        let mut nearest = Nearest {
+            magnitudes: [0; 16],
+            levels: [0; 16],
+            count: 0,
+            energy: 0,
+        };
+        for position in first..16 {
+            let magnitude = coefficients[ZIGZAG[position]].unsigned_abs();
+            nearest.magnitudes[position] = magnitude;
+            nearest.levels[position] = quantizer.nearest(magnitude, position);
+            if nearest.levels[position] > 0 {
+                nearest.count = position as u8 + 1;
+            }
+            nearest.energy += u32::from(magnitude).pow(2) * ERROR_WEIGHTS[ZIGZAG[position]] as u32;
+        }
+        nearest
     }
 
     fn reconstruct(

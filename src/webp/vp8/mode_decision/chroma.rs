@@ -1,6 +1,6 @@
 //! Chroma: RFC 6386, sections 11.2 and 12.2.
 
-use super::{CHROMA_MODE_COSTS, NOTHING, Situation, refine, take_least};
+use super::{BlockSite, CHROMA_MODE_COSTS, NOTHING, Quantization, Situation, quantize, take_least};
 use crate::webp::vp8::block::{BlockKernels, Quantized};
 use crate::webp::vp8::macroblock::{Coding, block_at, store_block};
 use crate::webp::vp8::predict::BlockMode;
@@ -27,7 +27,6 @@ pub(super) fn decide<K: BlockKernels>(
 ) {
     let source = &situation.source.chroma;
     let quantizer = &situation.quantizers.chroma;
-    let costs = situation.costs.of(BlockKind::Chroma);
     let mut predictions = [[[0; 64]; 2]; 4];
     let mut estimates = [u32::MAX; 4];
     for mode in BlockMode::ALL {
@@ -62,22 +61,14 @@ pub(super) fn decide<K: BlockKernels>(
                     kernels.transform(&block_at(&source[plane], 8, at), &prediction);
             }
         }
-        quantize_chroma(situation, &mut trial, |coefficients, context| {
-            let block = kernels.quantize(coefficients, quantizer, 0);
-            (
-                block,
-                costs.block(&block.levels, 0, usize::from(block.count), context),
-            )
-        });
+        quantize_chroma(kernels, situation, &mut trial, Quantization::Plain);
         if best.as_ref().is_none_or(|best| trial.score < best.score) {
             best = Some(trial);
         }
     }
     let mut best = best.expect("DC fits every budget");
     if situation.effort.trellis {
-        quantize_chroma(situation, &mut best, |coefficients, context| {
-            refine(situation, coefficients, quantizer, costs, 0, context)
-        });
+        quantize_chroma(kernels, situation, &mut best, Quantization::Trellis);
     }
     coding.chroma = BlockMode::ALL[best.mode];
     for plane in 0..2 {
@@ -92,11 +83,13 @@ pub(super) fn decide<K: BlockKernels>(
     }
 }
 
+/// Quantizes the eight blocks, and scores the mode.
 #[inline(always)]
-fn quantize_chroma(
+fn quantize_chroma<K: BlockKernels>(
+    kernels: K,
     situation: &Situation<'_>,
     chroma: &mut Chroma,
-    quantize: impl Fn(&Block, usize) -> (Quantized, BitCost),
+    quantization: Quantization,
 ) {
     let [mut above, mut left] = situation.non_zero;
     let mut error = 0;
@@ -104,9 +97,20 @@ fn quantize_chroma(
     for plane in 0..2 {
         for index in 0..4 {
             let (row, column) = (index / 2, index % 2);
-            let context =
-                usize::from(above.chroma[plane][column]) + usize::from(left.chroma[plane][row]);
-            let (block, block_rate) = quantize(&chroma.coefficients[plane][index], context);
+            let site = BlockSite {
+                quantizer: &situation.quantizers.chroma,
+                costs: situation.costs.of(BlockKind::Chroma),
+                lambdas: situation.lambdas,
+                first: 0,
+                context: usize::from(above.chroma[plane][column])
+                    + usize::from(left.chroma[plane][row]),
+            };
+            let (block, block_rate) = quantize(
+                kernels,
+                &chroma.coefficients[plane][index],
+                &site,
+                quantization,
+            );
             error += block.error;
             rate += block_rate;
             above.chroma[plane][column] = block.count > 0;

@@ -1,6 +1,9 @@
 //! Luma as one block or by subblocks: RFC 6386, sections 11.2, 11.3 and 12.
 
-use super::{LUMA_MODE_COSTS, NOTHING, SUBBLOCK_MODE_COSTS, Situation, refine, take_least};
+use super::{
+    BlockSite, LUMA_MODE_COSTS, NOTHING, Quantization, SUBBLOCK_MODE_COSTS, Situation, quantize,
+    take_least,
+};
 use crate::webp::vp8::block::{BlockKernels, BlockPixels, Quantized};
 use crate::webp::vp8::macroblock::{Coding, LumaCanvas, LumaMode, block_at, store_block};
 use crate::webp::vp8::predict::{BlockMode, SubblockMode};
@@ -29,7 +32,7 @@ pub(super) fn decide<K: BlockKernels>(
         .as_ref()
         .is_none_or(|parts| parts.score > whole.score - whole.score / 8);
     if situation.effort.trellis && is_close {
-        refine_whole_luma(situation, &mut whole);
+        quantize_whole_luma(kernels, situation, &mut whole, Quantization::Trellis);
     }
     match parts {
         Some(parts) if parts.score < whole.score => {
@@ -151,45 +154,32 @@ fn try_whole_mode<K: BlockKernels>(
     let y2_costs = situation.costs.of(BlockKind::Y2);
     whole.y2_rate = y2_costs.block(&whole.y2.levels, 0, usize::from(whole.y2.count), context);
 
-    let costs = situation.costs.of(BlockKind::LumaAfterY2);
-    quantize_whole_luma(situation, &mut whole, |coefficients, context| {
-        let block = kernels.quantize(coefficients, &quantizers.luma, 1);
-        (
-            block,
-            costs.block(&block.levels, 1, usize::from(block.count), context),
-        )
-    });
+    quantize_whole_luma(kernels, situation, &mut whole, Quantization::Plain);
     whole
 }
 
-/// Quantizes the sixteen blocks again, by the trellis.
-fn refine_whole_luma(situation: &Situation<'_>, whole: &mut WholeLuma) {
-    let costs = situation.costs.of(BlockKind::LumaAfterY2);
-    quantize_whole_luma(situation, whole, |coefficients, context| {
-        refine(
-            situation,
-            coefficients,
-            &situation.quantizers.luma,
-            costs,
-            1,
-            context,
-        )
-    });
-}
-
+/// Quantizes the sixteen blocks, and scores the macroblock.
 #[inline(always)]
-fn quantize_whole_luma(
+fn quantize_whole_luma<K: BlockKernels>(
+    kernels: K,
     situation: &Situation<'_>,
     whole: &mut WholeLuma,
-    quantize: impl Fn(&Block, usize) -> (Quantized, BitCost),
+    quantization: Quantization,
 ) {
     let [mut above, mut left] = situation.non_zero;
     let mut error = whole.y2.error;
     let mut rate = LUMA_MODE_COSTS[whole.mode] + whole.y2_rate;
     for index in 0..16 {
         let (row, column) = (index / 4, index % 4);
-        let context = usize::from(above.luma[column]) + usize::from(left.luma[row]);
-        let (block, block_rate) = quantize(&whole.coefficients[index], context);
+        let site = BlockSite {
+            quantizer: &situation.quantizers.luma,
+            costs: situation.costs.of(BlockKind::LumaAfterY2),
+            lambdas: situation.lambdas,
+            first: 1,
+            context: usize::from(above.luma[column]) + usize::from(left.luma[row]),
+        };
+        let (block, block_rate) =
+            quantize(kernels, &whole.coefficients[index], &site, quantization);
         error += block.error;
         rate += block_rate;
         above.luma[column] = block.count > 1;
@@ -223,7 +213,6 @@ fn try_subblocks<K: BlockKernels>(
         effort,
         ..
     } = situation;
-    let costs = situation.costs.of(BlockKind::Luma);
     let [mut above, mut left] = situation.non_zero;
     let [mut modes_above, mut modes_left] = situation.modes;
     let mut parts = Subblocks {
@@ -236,7 +225,13 @@ fn try_subblocks<K: BlockKernels>(
 
     for (index, source) in source.iter().enumerate() {
         let (row, column) = (index / 4, index % 4);
-        let context = usize::from(above.luma[column]) + usize::from(left.luma[row]);
+        let site = BlockSite {
+            quantizer: &quantizers.luma,
+            costs: situation.costs.of(BlockKind::Luma),
+            lambdas,
+            first: 0,
+            context: usize::from(above.luma[column]) + usize::from(left.luma[row]),
+        };
         let mode_costs =
             &SUBBLOCK_MODE_COSTS[modes_above[column] as usize][modes_left[row] as usize];
         let edges = parts.canvas.edges(index);
@@ -255,8 +250,7 @@ fn try_subblocks<K: BlockKernels>(
             };
             let next_prediction = kernels.predict(&edges, SubblockMode::ALL[next]);
             let next_coefficients = kernels.transform(source, &next_prediction);
-            let trial = kernels.quantize(&next_coefficients, &quantizers.luma, 0);
-            let rate = costs.block(&trial.levels, 0, usize::from(trial.count), context);
+            let (trial, rate) = quantize(kernels, &next_coefficients, &site, Quantization::Plain);
             let score = lambdas.score(trial.error, rate + BitCost::from(mode_costs[next]));
             if score < best {
                 best = score;
@@ -267,14 +261,7 @@ fn try_subblocks<K: BlockKernels>(
         let mode_cost = BitCost::from(mode_costs[mode as usize]);
         if effort.trellis && block.count > 0 {
             let rate;
-            (block, rate) = refine(
-                situation,
-                &coefficients,
-                &quantizers.luma,
-                costs,
-                0,
-                context,
-            );
+            (block, rate) = quantize(kernels, &coefficients, &site, Quantization::Trellis);
             best = lambdas.score(block.error, rate + mode_cost);
         }
 

@@ -199,22 +199,57 @@ fn take_least(estimates: &mut [u32]) -> Option<usize> {
     (taken < u32::MAX).then_some(least)
 }
 
-/// One block by the trellis, and its rate.
-fn refine(
-    situation: &Situation<'_>,
-    coefficients: &Block,
-    quantizer: &Quantizer,
-    costs: &KindCosts,
+/// How a block is quantized.
+#[derive(Clone, Copy)]
+enum Quantization {
+    /// Each coefficient by itself.
+    Plain,
+    /// By the trellis.
+    Trellis,
+}
+
+/// Where a block stands, and by what it is quantized.
+struct BlockSite<'a> {
+    quantizer: &'a Quantizer,
+    costs: &'a KindCosts,
+    lambdas: &'a Lambdas,
+    /// The first position that is sent.
     first: usize,
+    /// How many of the blocks above and to the left have coefficients.
     context: usize,
+}
+
+/// Quantizes a block, and prices it.
+#[inline(always)]
+fn quantize<K: BlockKernels>(
+    kernels: K,
+    coefficients: &Block,
+    site: &BlockSite<'_>,
+    quantization: Quantization,
 ) -> (Quantized, BitCost) {
-    let choice = trellis::quantize(
-        coefficients,
+    let &BlockSite {
         quantizer,
         costs,
+        lambdas,
         first,
         context,
-        situation.lambdas.error as i64,
-    );
-    (choice.quantized, choice.rate)
+    } = site;
+    match quantization {
+        Quantization::Plain => {
+            let block = kernels.quantize(coefficients, quantizer, first);
+            (
+                block,
+                costs.block(&block.levels, first, usize::from(block.count), context),
+            )
+        }
+        Quantization::Trellis => trellis::quantize(
+            kernels,
+            coefficients,
+            quantizer,
+            costs,
+            first,
+            context,
+            lambdas.error as i64,
+        ),
+    }
 }
