@@ -4,7 +4,7 @@ use super::blend::{blend_row, weight};
 use super::color::Color;
 use super::position::{Position, Size};
 use crate::image::Image;
-use ab_glyph::{Font, FontRef, GlyphId, OutlinedGlyph, PxScale, ScaleFont, point};
+use ab_glyph::{Font, FontRef, Glyph, GlyphId, PxScale, Rect, ScaleFont, point};
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -112,9 +112,10 @@ fn needs_shaping(character: char) -> bool {
     )
 }
 
-/// Outlines of all glyphs, and the box of their ink.
+/// All glyphs that have ink, and the box of that ink.
 struct Lines {
-    glyphs: Vec<OutlinedGlyph>,
+    /// Without their outlines, which take some hundred times as much memory: a caller may send a very long text.
+    glyphs: Vec<Glyph>,
     /// The left and top edge of the ink, in the glyphs' coordinates.
     origin: (f32, f32),
     size: Size,
@@ -143,6 +144,7 @@ fn lay_out(text: &str, em: f32, position: Position) -> Option<Lines> {
     let widths: Vec<f32> = text.lines().map(|line| advance(&font, line)).collect();
     let widest = widths.iter().copied().fold(0.0, f32::max);
     let mut glyphs = Vec::new();
+    let mut ink: Option<Rect> = None;
     let mut baseline = 0.0;
     for (line, width) in text.lines().zip(widths) {
         let start = match position {
@@ -152,23 +154,28 @@ fn lay_out(text: &str, em: f32, position: Position) -> Option<Lines> {
         };
         walk(&font, line, |id, x| {
             let glyph = id.with_scale_and_position(font.scale(), point(start + x, baseline));
-            glyphs.extend(font.outline_glyph(glyph));
+            if let Some(outlined) = font.outline_glyph(glyph.clone()) {
+                let bounds = outlined.px_bounds();
+                ink = Some(ink.map_or(bounds, |ink| union(ink, bounds)));
+                glyphs.push(glyph);
+            }
         });
         baseline += font.height() + font.line_gap();
     }
-    let ink = glyphs
-        .iter()
-        .map(OutlinedGlyph::px_bounds)
-        .reduce(|a, b| ab_glyph::Rect {
-            min: point(a.min.x.min(b.min.x), a.min.y.min(b.min.y)),
-            max: point(a.max.x.max(b.max.x), a.max.y.max(b.max.y)),
-        })?;
+    let ink = ink?;
     let size = (ink.width().max(1.0) as u32, ink.height().max(1.0) as u32);
     Some(Lines {
         glyphs,
         origin: (ink.min.x, ink.min.y),
         size,
     })
+}
+
+fn union(a: Rect, b: Rect) -> Rect {
+    Rect {
+        min: point(a.min.x.min(b.min.x), a.min.y.min(b.min.y)),
+        max: point(a.max.x.max(b.max.x), a.max.y.max(b.max.y)),
+    }
 }
 
 /// The width of a line in pixels, kerning included.
@@ -210,7 +217,11 @@ struct Mask {
 fn draw_mask(lines: &Lines, visible: Size) -> Mask {
     let (width, height) = (lines.size.0.min(visible.0), lines.size.1.min(visible.1));
     let mut coverage = vec![0; width as usize * height as usize];
-    for glyph in &lines.glyphs {
+    let outlined = lines
+        .glyphs
+        .iter()
+        .filter_map(|glyph| FONT.outline_glyph(glyph.clone()));
+    for glyph in outlined {
         let bounds = glyph.px_bounds();
         let (left, top) = (
             (bounds.min.x - lines.origin.0) as u32,
