@@ -34,7 +34,9 @@ pub fn sign_up(visit: &Visit<'_>, form: &Form) -> Result<Outcome, StoreError> {
         .create_account(email, Some(form.field("password")))
     {
         Ok(account) => return start_session(visit, account.id),
-        Err(CreateAccountError::Email(reason) | CreateAccountError::Password(reason)) => reason,
+        Err(CreateAccountError::Email(reason) | CreateAccountError::Password(reason)) => {
+            as_sentence(&reason)
+        }
         Err(CreateAccountError::Exists) => {
             "There is an account with this address already. Sign in instead.".to_owned()
         }
@@ -113,6 +115,13 @@ fn start_session(visit: &Visit<'_>, id: AccountId) -> Result<Outcome, StoreError
     })
 }
 
+/// The store's reasons are made to stand after a colon, as on the command line.
+fn as_sentence(reason: &str) -> String {
+    let mut rest = reason.chars();
+    let first = rest.next().map(char::to_uppercase).into_iter().flatten();
+    first.chain(rest).chain(['.']).collect()
+}
+
 fn sign_up_page(email: &str, error: Option<&str>) -> Markup {
     let content = html! {
         section.card.narrow {
@@ -176,4 +185,17 @@ fn closed(verdict: Verdict) -> Outcome {
         markup: document("Sign-up is closed", Viewer::Guest, &content),
         verdict,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_become_sentences() {
+        assert_eq!(
+            as_sentence("the e-mail address has no @"),
+            "The e-mail address has no @."
+        );
+    }
 }
