@@ -59,6 +59,20 @@ if (tryCard) {
         `${answer.headers.get("Image-Width")} × ${answer.headers.get("Image-Height")} pixels. Click the picture to save it.`;
     } catch {
       element("result").textContent = "The server could not be reached.";
+      return;
     }
+    showUsage();
   });
+}
+
+// Brings totals and history up to date; if that fails, they stay as they are until the page is loaded again.
+async function showUsage() {
+  try {
+    const answer = await fetch("/dashboard");
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const id of ["totals", "history"]) {
+      const fresh = page.getElementById(id);
+      if (fresh) document.getElementById(id).replaceWith(fresh);
+    }
+  } catch { /* see above */ }
 }

@@ -76,7 +76,7 @@ pub fn stale_form(session: &Session) -> Outcome {
 fn totals_row(totals: &UsageTotals) -> Markup {
     let saved = saved_percent(totals.input_bytes, totals.output_bytes);
     html! {
-        dl.totals {
+        dl.totals #totals {
             div { dt { "Conversions" } dd { (totals.conversions) } }
             div { dt { "Bytes in" } dd { (size(totals.input_bytes)) } }
             div { dt { "Bytes out" } dd { (size(totals.output_bytes)) } }
