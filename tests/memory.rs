@@ -1,0 +1,83 @@
+//! What the server takes for a request, and that it gives it back. `scripts/check-memory` does the same for long.
+
+#![cfg(target_os = "linux")] // it reads /proc
+
+mod support;
+
+use support::picture::Picture;
+use support::service::Service;
+
+/// Bytes a pixel of the picture, above the server's own memory and the body.
+const PER_PIXEL: usize = 12;
+
+/// The allocator rounds up and keeps pieces for later: a few MiB, however large the picture is.
+const SLACK: usize = 6 << 20;
+
+#[test]
+fn a_request_takes_at_most_12_bytes_a_pixel_and_the_body() {
+    let (width, height) = (2000, 1500);
+    let opaque = Picture::waves(width, height);
+    let clear = Picture::of(width, height, |x, y| {
+        let [red, green, blue, _] = opaque.at(x, y);
+        [red, green, blue, (x ^ y) as u8]
+    });
+    for (name, body) in [("opaque", opaque.png()), ("clear", clear.png())] {
+        let service = Service::start();
+        let before = memory(&service, "VmRSS");
+        service.webp(&[("watermark", "© example.org")], &body);
+        let taken = memory(&service, "VmHWM") - before;
+        let pixels = (width * height) as usize;
+        assert!(
+            taken <= pixels * PER_PIXEL + body.len() + SLACK,
+            "{name}: {taken} bytes are {:.1} a pixel besides the body of {}",
+            (taken as f64 - body.len() as f64) / pixels as f64,
+            body.len()
+        );
+    }
+}
+
+#[test]
+fn memory_stays_where_it_was() {
+    let service = Service::start();
+    let pictures: Vec<Vec<u8>> = (0..6)
+        .map(|number| Picture::waves(200 + 60 * number, 300).png())
+        .collect();
+    let convert = |times: usize| {
+        for number in 0..times {
+            service.webp(&[], &pictures[number % pictures.len()]);
+        }
+        memory(&service, "VmRSS")
+    };
+    let early = convert(50);
+    let late = convert(150);
+    assert!(
+        late <= early + (4 << 20),
+        "{early} bytes after 50 conversions, {late} after 200"
+    );
+}
+
+#[test]
+fn a_very_long_watermark_takes_little() {
+    let service = Service::start();
+    let png = Picture::flat(300, 200, [40, 40, 40]).png();
+    let before = memory(&service, "VmRSS");
+    let text = "towebp ".repeat(30_000);
+    service.webp(&[("watermark", &text)], &png);
+    let taken = memory(&service, "VmHWM") - before;
+    assert!(
+        taken < 100 * text.len(),
+        "{taken} bytes for a text of {}",
+        text.len()
+    );
+}
+
+/// `VmRSS`, the server's memory now, or `VmHWM`, the most that it ever had, in bytes.
+fn memory(service: &Service, name: &str) -> usize {
+    let path = format!("/proc/{}/status", service.server.process_id());
+    let status = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let kibibytes = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+        .and_then(|value| value.trim().strip_suffix(" kB")?.parse::<usize>().ok());
+    kibibytes.unwrap_or_else(|| panic!("no {name} in {status}")) * 1024
+}
