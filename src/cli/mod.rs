@@ -3,6 +3,7 @@
 mod account;
 mod convert;
 mod demo;
+mod malloc;
 mod serve;
 
 use argh::FromArgs;
@@ -38,7 +39,10 @@ pub fn run() -> ExitCode {
             Ok(())
         }
         None => Err("nothing to do: towebp serve, towebp convert or towebp account; towebp --help tells more".to_owned()),
-        Some(Command::Serve(command)) => serve::run(command),
+        Some(Command::Serve(command)) => {
+            malloc::return_large_blocks();
+            serve::run(command)
+        }
         Some(Command::Convert(command)) => convert::run(command),
         Some(Command::Account(command)) => account::run(command),
     };
