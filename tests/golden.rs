@@ -135,6 +135,7 @@ impl Picture {
             params: &params,
             watermark_picture: None,
             limits: &Limits::default(),
+            threads: 2,
         })
         .expect("a good picture")
         .webp;

@@ -75,7 +75,9 @@ pub struct ConvertCommand {
 pub fn run(command: ConvertCommand) -> Result<(), String> {
     let params = command.params()?;
     let steps = plan(&command.inputs, command.output.as_deref())?;
+    let threads = command.threads.unwrap_or_else(cores);
     let work = Work {
+        threads_per_picture: (threads.get() / steps.len().max(1)).max(1),
         watermark: params
             .picture_url
             .as_deref()
@@ -85,7 +87,7 @@ pub fn run(command: ConvertCommand) -> Result<(), String> {
         limits: command.limits(),
     };
     make_folders(&steps)?;
-    let failures = convert_all(&work, &steps, command.threads.unwrap_or_else(cores));
+    let failures = convert_all(&work, &steps, threads);
     match failures.as_slice() {
         [] => Ok(()),
         [failure] if steps.len() == 1 => Err(failure.clone()),
@@ -141,6 +143,8 @@ struct Work {
     limits: Limits,
     /// The file of the watermark's picture.
     watermark: Option<Vec<u8>>,
+    /// What is left of the threads where there are fewer pictures.
+    threads_per_picture: usize,
 }
 
 fn cores() -> NonZeroUsize {
@@ -229,6 +233,7 @@ fn convert(work: &Work, step: &Step) -> Result<String, String> {
         params: &work.params,
         watermark_picture: work.watermark.as_deref(),
         limits: &work.limits,
+        threads: work.threads_per_picture,
     };
     let conversion = conversion::run(&job).map_err(|error| error.to_string())?;
     write(&step.target, &conversion.webp).map_err(|error| format!("{}: {error}", step.target))?;

@@ -24,6 +24,8 @@ pub struct Job<'a> {
     pub watermark_picture: Option<&'a [u8]>,
     /// Bounds on the picture.
     pub limits: &'a Limits,
+    /// Threads to encode with, at least 1. The file is the same with any number.
+    pub threads: usize,
 }
 
 /// What came out.
@@ -59,7 +61,7 @@ pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
     let mut image = timed(&mut timing.decode, || decode(job))?;
     timed(&mut timing.watermark, || draw_picture(&mut image, job))?;
     timed(&mut timing.watermark, || draw_text(&mut image, job.params))?;
-    let webp = timed(&mut timing.encode, || encode(&image, job.params))?;
+    let webp = timed(&mut timing.encode, || encode(&image, job))?;
     Ok(Conversion {
         webp,
         width: image.width,
@@ -119,7 +121,7 @@ fn draw_text(image: &mut Image, params: &Params) -> Result<(), ConversionError> 
     )
 }
 
-fn encode(image: &Image, params: &Params) -> Result<Vec<u8>, ConversionError> {
+fn encode(image: &Image, job: &Job<'_>) -> Result<Vec<u8>, ConversionError> {
     let layout = match image.layout {
         Layout::Rgb => webp::Layout::Rgb,
         Layout::Rgba => webp::Layout::Rgba,
@@ -130,7 +132,11 @@ fn encode(image: &Image, params: &Params) -> Result<Vec<u8>, ConversionError> {
         layout,
         pixels: &image.pixels,
     };
-    webp::encode(&picture, &webp::Options::with_quality(params.quality)).map_err(|error| {
+    let options = webp::Options {
+        threads: job.threads,
+        ..webp::Options::with_quality(job.params.quality)
+    };
+    webp::encode(&picture, &options).map_err(|error| {
         ConversionError::Internal(format!("the encoder refused the picture: {error}"))
     })
 }
@@ -169,6 +175,7 @@ mod tests {
             params,
             watermark_picture,
             limits: LIMITS,
+            threads: 2,
         }
     }
 
@@ -217,7 +224,7 @@ mod tests {
         );
         assert_eq!(
             conversion.webp,
-            encode(&image, &params).expect("a valid picture"),
+            encode(&image, &job(&input, &params, Some(&mark))).expect("a valid picture"),
             "run draws in this order"
         );
     }

@@ -50,6 +50,8 @@ pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<R
         params: &params,
         watermark_picture: watermark_picture.as_deref(),
         limits: &rooms.limits,
+        // Every worker may be busy with a picture of its own.
+        threads: 1,
     })?;
 
     let entry = usage_entry(&params, format, bytes.len(), &converted, started.elapsed());
