@@ -5,7 +5,9 @@
 //! [`crate::http`]. This is the seam: the finished door keeps the public socket to itself, answers what is broken or
 //! over a limit, and passes only whole, checked requests on to `tiny_http` over a private socket.
 
-use std::net::{SocketAddr, TcpListener};
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 
 /// Binds `address`; port 0 takes a free port.
 ///
@@ -19,7 +21,19 @@ pub fn open(address: SocketAddr) -> Result<TcpListener, String> {
         ));
     }
     TcpListener::bind(address)
+        .and_then(sending_at_once)
         .map_err(|error| format!("--listen {address}: cannot listen there: {error}"))
+}
+
+/// Has accepted connections send what is written to them at once.
+///
+/// An answer is written in pieces. By default the last waits until the client acknowledges those before, for which
+/// clients in turn wait 40 ms: more than most conversions take. Connections inherit the option from their listener, and
+/// `TcpStream` is the type that can set it.
+fn sending_at_once(listener: TcpListener) -> io::Result<TcpListener> {
+    let socket = TcpStream::from(OwnedFd::from(listener));
+    socket.set_nodelay(true)?;
+    Ok(TcpListener::from(OwnedFd::from(socket)))
 }
 
 #[cfg(test)]
@@ -35,6 +49,14 @@ mod tests {
                 "{refused}"
             );
         }
+    }
+
+    #[test]
+    fn connections_send_at_once() {
+        let listener = open("127.0.0.1:0".parse().unwrap()).expect("a free port on loopback");
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (connection, _) = listener.accept().unwrap();
+        assert!(connection.nodelay().unwrap(), "the option is inherited");
     }
 
     #[test]
