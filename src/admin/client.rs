@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// How long the server may take to answer: others may be before us, each with seconds to ask.
-const TIME_TO_ANSWER: Duration = Duration::from_secs(60);
+const TIME_TO_ANSWER: Duration = Duration::from_mins(1);
 
 /// A way to the accounts of one data folder.
 pub struct Session(Way);

@@ -83,7 +83,7 @@ fn convert(address: SocketAddr, token: &str) -> Result<Vec<u8>, String> {
     let mut stream = TcpStream::connect(address).map_err(failed)?;
     // The picture is small: longer means that something hangs.
     stream
-        .set_read_timeout(Some(Duration::from_secs(60)))
+        .set_read_timeout(Some(Duration::from_mins(1)))
         .map_err(failed)?;
     write!(
         stream,

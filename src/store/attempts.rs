@@ -11,9 +11,9 @@ use super::email::Email;
 
 /// Failures before the first wait.
 const FREE: u32 = 5;
-const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
+const LONGEST_WAIT: Duration = Duration::from_mins(15);
 /// Without a further failure for so long an address starts anew.
-const FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+const FORGOTTEN_AFTER: Duration = Duration::from_hours(24);
 /// Addresses remembered: about 3 MB at their longest.
 const MOST: usize = 10_000;
 
