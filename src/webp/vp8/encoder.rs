@@ -341,6 +341,30 @@ mod tests {
     }
 
     #[test]
+    fn shipped_pictures_are_reconstructed_the_same() {
+        for name in ["astronaut.png", "graphic.png"] {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("testdata")
+                .join(name);
+            let file = std::io::BufReader::new(std::fs::File::open(path).expect(name));
+            let mut decoder = png::Decoder::new(file);
+            decoder.set_transformations(png::Transformations::EXPAND);
+            let mut reader = decoder.read_info().expect(name);
+            let mut samples = vec![0; reader.output_buffer_size().expect("a small picture")];
+            let info = reader.next_frame(&mut samples).expect(name);
+            let channels = info.color_type.samples();
+            assert!(channels >= 3, "{name} is in colour");
+            let pixels: Vec<u8> = samples
+                .chunks_exact(channels)
+                .flat_map(|p| [p[0], p[1], p[2]])
+                .collect();
+            for quality in QUALITIES {
+                assert_decoders_agree(info.width, info.height, &pixels, &settings(quality));
+            }
+        }
+    }
+
+    #[test]
     fn every_number_of_partitions_decodes() {
         let pixels = picture(90, 200);
         for log2 in 0..4 {
