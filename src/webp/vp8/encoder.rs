@@ -101,7 +101,7 @@ fn write(
     settings: &Settings,
 ) -> Result<Vec<u8>, EncodeError> {
     let rows = &decisions.rows;
-    let probabilities = &probability::fit(&decisions.counts);
+    let probabilities = &probability::fit(&decisions.counts.nodes());
     let log2_partitions = settings
         .log2_partitions
         .unwrap_or_else(|| partitions_for(rows));

@@ -138,8 +138,14 @@ fn write_token_partition(
             } else {
                 NonZero::default()
             };
-            let levels = token::unpack(&mut packed, has_y2);
-            levels.write(&mut encoder, probabilities, has_y2, &mut above, &mut left);
+            token::write_packed(
+                &mut packed,
+                &mut encoder,
+                probabilities,
+                has_y2,
+                &mut above,
+                &mut left,
+            );
         }
     }
     encoder.finish()

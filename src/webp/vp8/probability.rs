@@ -3,14 +3,14 @@
 use super::bool_encoder::BoolEncoder;
 use super::rate::bit_cost;
 use super::tables::{CoefficientProbabilities, DEFAULT_PROBABILITIES, UPDATE_PROBABILITIES};
-use super::token::TokenCounts;
+use super::token::NodeCounts;
 
 /// The probabilities that make `counts` cheapest, the cost of sending them included: each differs from its
 /// default only where that pays.
-pub fn fit(counts: &TokenCounts) -> CoefficientProbabilities {
+pub fn fit(counts: &NodeCounts) -> CoefficientProbabilities {
     let mut fitted = DEFAULT_PROBABILITIES;
     for_each_node(|kind, band, context, node| {
-        let [zeros, ones] = counts.nodes[kind][band][context][node].map(u64::from);
+        let [zeros, ones] = counts[kind][band][context][node];
         let p = &mut fitted[kind][band][context][node];
         let update = UPDATE_PROBABILITIES[kind][band][context][node];
         let own = likeliest(zeros, ones);
@@ -27,12 +27,12 @@ pub fn fit(counts: &TokenCounts) -> CoefficientProbabilities {
 
 /// Probabilities for estimates while a picture is still being coded: what `counts` say, and the defaults
 /// where they say little.
-pub fn estimate(counts: &TokenCounts) -> CoefficientProbabilities {
+pub fn estimate(counts: &NodeCounts) -> CoefficientProbabilities {
     /// How many booleans the default counts for.
     const WEIGHT: u64 = 24;
     let mut estimated = DEFAULT_PROBABILITIES;
     for_each_node(|kind, band, context, node| {
-        let [zeros, ones] = counts.nodes[kind][band][context][node].map(u64::from);
+        let [zeros, ones] = counts[kind][band][context][node];
         let p = &mut estimated[kind][band][context][node];
         let zeros = zeros * 256 + WEIGHT * u64::from(*p);
         let all = zeros + ones * 256 + WEIGHT * (256 - u64::from(*p));
@@ -75,17 +75,19 @@ fn for_each_node(mut visit: impl FnMut(usize, usize, usize, usize)) {
 mod tests {
     use super::*;
 
+    const NONE: NodeCounts = [[[[[0; 2]; 11]; 3]; 8]; 4];
+
     #[test]
     fn nothing_counted_sends_nothing() {
-        assert_eq!(fit(&TokenCounts::new()), DEFAULT_PROBABILITIES);
-        assert_eq!(estimate(&TokenCounts::new()), DEFAULT_PROBABILITIES);
+        assert_eq!(fit(&NONE), DEFAULT_PROBABILITIES);
+        assert_eq!(estimate(&NONE), DEFAULT_PROBABILITIES);
     }
 
     #[test]
     fn a_probability_is_sent_where_it_pays() {
-        let mut counts = TokenCounts::new();
-        counts.nodes[3][1][0][1] = [10_000, 30_000];
-        counts.nodes[3][1][1][1] = [1, 2];
+        let mut counts = NONE;
+        counts[3][1][0][1] = [10_000, 30_000];
+        counts[3][1][1][1] = [1, 2];
         let fitted = fit(&counts);
         assert_eq!(fitted[3][1][0][1], 64, "a quarter of many");
         assert_eq!(

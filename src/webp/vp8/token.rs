@@ -144,25 +144,52 @@ pub fn write_block(
     }
 }
 
-/// How often each node of the token tree was taken to either side.
+/// How often each token occurs in each place.
 #[derive(Clone)]
 pub struct TokenCounts {
-    /// By kind.
-    pub nodes: Box<[BandCounts; 4]>,
+    /// By kind, band, context and token: the levels 0 to 4, the six categories, and the end of the block.
+    tokens: Box<[[[[u32; 12]; 3]; 8]; 4]>,
+    /// By kind: blocks that do not end at once, though their neighbours have no coefficients. Elsewhere, context 0
+    /// means that a zero came before, where no block may end.
+    starts: [u32; 4],
 }
 
-/// Counts within one kind of block: by band, context, node, side.
-pub type BandCounts = [[[[u32; 2]; 11]; 3]; 8];
+/// How often each node of the token tree was taken to either side: by kind, band, context, node, side.
+pub type NodeCounts = [[[[[u64; 2]; 11]; 3]; 8]; 4];
+
+/// The token of each level up to the first of the last category.
+const TOKENS: [u8; 68] = {
+    let mut tokens = [0; 68];
+    let mut level = 1;
+    while level < 68 {
+        let mut token = if level < 5 { level } else { 4 };
+        let mut category = 0;
+        while category < 6 {
+            if level >= CATEGORIES[category].base as usize {
+                token = 5 + category;
+            }
+            category += 1;
+        }
+        tokens[level] = token as u8;
+        level += 1;
+    }
+    tokens
+};
+
+/// The token that ends a block.
+const END: usize = 11;
 
 impl TokenCounts {
     /// No tokens yet.
     pub fn new() -> TokenCounts {
         TokenCounts {
-            nodes: Box::new([[[[[0; 2]; 11]; 3]; 8]; 4]),
+            tokens: Box::new([[[[0; 12]; 3]; 8]; 4]),
+            starts: [0; 4],
         }
     }
 
     /// Counts the tokens of a block; arguments as of [`write_block`].
+    #[inline]
     pub fn count_block(
         &mut self,
         kind: BlockKind,
@@ -171,75 +198,80 @@ impl TokenCounts {
         context: usize,
     ) {
         let first = kind.first();
-        let bands = &mut self.nodes[kind as usize];
-        let mut nodes = &mut bands[BANDS[first]][context];
+        let bands = &mut self.tokens[kind as usize];
+        let mut tokens = &mut bands[BANDS[first]][context];
         if count <= first {
-            nodes[0][0] += 1;
+            tokens[END] += 1;
             return;
         }
-        let mut after_zero = false;
-        for position in first..count {
-            if !after_zero {
-                nodes[0][1] += 1;
-            }
-            let magnitude = levels[position].unsigned_abs();
-            count_level(nodes, magnitude);
-            after_zero = magnitude == 0;
-            nodes = &mut bands[BANDS[position + 1]][usize::from(magnitude).min(2)];
+        self.starts[kind as usize] += u32::from(context == 0);
+        let sent = levels.iter().zip(&BANDS[1..]).take(count).skip(first);
+        for (level, &next_band) in sent {
+            let magnitude = usize::from(level.unsigned_abs());
+            tokens[usize::from(TOKENS[magnitude.min(TOKENS.len() - 1)])] += 1;
+            tokens = &mut bands[next_band][magnitude.min(2)];
         }
         if count < 16 {
-            nodes[0][0] += 1;
+            tokens[END] += 1;
         }
     }
-}
 
-impl TokenCounts {
     /// Adds the counts of `other`.
     pub fn add(&mut self, other: &TokenCounts) {
-        for (ours, theirs) in self.nodes.iter_mut().zip(other.nodes.iter()) {
-            let ours = ours
-                .as_flattened_mut()
-                .as_flattened_mut()
-                .as_flattened_mut();
-            let theirs = theirs.as_flattened().as_flattened().as_flattened();
-            for (a, b) in ours.iter_mut().zip(theirs) {
-                *a += b;
+        let ours = self.tokens.as_flattened_mut().as_flattened_mut();
+        let theirs = other.tokens.as_flattened().as_flattened();
+        for (a, b) in ours
+            .as_flattened_mut()
+            .iter_mut()
+            .zip(theirs.as_flattened())
+        {
+            *a += b;
+        }
+        for (a, b) in self.starts.iter_mut().zip(other.starts) {
+            *a += b;
+        }
+    }
+
+    /// The nodes that [`write_block`] takes for the tokens.
+    pub fn nodes(&self) -> Box<NodeCounts> {
+        let mut nodes: Box<NodeCounts> = Box::new([[[[[0; 2]; 11]; 3]; 8]; 4]);
+        for (kind, bands) in self.tokens.iter().enumerate() {
+            for (band, contexts) in bands.iter().enumerate() {
+                for (context, tokens) in contexts.iter().enumerate() {
+                    nodes[kind][band][context] = nodes_of(tokens);
+                }
+                nodes[kind][band][0][0][1] = 0;
             }
         }
+        for kind in [
+            BlockKind::LumaAfterY2,
+            BlockKind::Y2,
+            BlockKind::Chroma,
+            BlockKind::Luma,
+        ] {
+            nodes[kind as usize][BANDS[kind.first()]][0][0][1] =
+                u64::from(self.starts[kind as usize]);
+        }
+        nodes
     }
 }
 
-/// Counts the nodes that [`write_level`] takes.
-#[inline]
-fn count_level(nodes: &mut [[u32; 2]; 11], magnitude: u16) {
-    let mut take = |node: usize, value: bool| nodes[node][usize::from(value)] += 1;
-    take(1, magnitude > 0);
-    if magnitude == 0 {
-        return;
-    }
-    take(2, magnitude > 1);
-    if magnitude == 1 {
-        return;
-    }
-    take(3, magnitude > 4);
-    if magnitude <= 4 {
-        take(4, magnitude > 2);
-        if magnitude > 2 {
-            take(5, magnitude > 3);
-        }
-        return;
-    }
-    take(6, magnitude >= 11);
-    if magnitude < 11 {
-        take(7, magnitude >= 7);
-        return;
-    }
-    take(8, magnitude >= 35);
-    if magnitude < 35 {
-        take(9, magnitude >= 19);
-    } else {
-        take(10, magnitude >= 67);
-    }
+/// How often tokens take each node to either side, where a block may end before each of them.
+fn nodes_of(tokens: &[u32; 12]) -> [[u64; 2]; 11] {
+    let sum = |range: std::ops::Range<usize>| tokens[range].iter().copied().map(u64::from).sum();
+    [
+        [sum(END..12), sum(0..END)],
+        [sum(0..1), sum(1..END)],
+        [sum(1..2), sum(2..END)],
+        [sum(2..5), sum(5..END)],
+        [sum(2..3), sum(3..5)],
+        [sum(3..4), sum(4..5)],
+        [sum(5..7), sum(7..END)],
+        [sum(5..6), sum(6..7)],
+        [sum(7..9), sum(9..END)],
+        [sum(7..8), sum(8..9)],
+        [sum(9..10), sum(10..END)],
+    ]
 }
 
 /// Which blocks of the macroblocks above or to the left have coefficients: four luma, two U, two V,
@@ -300,69 +332,120 @@ impl Levels {
             && (!has_y2 || self.y2_count == 0)
     }
 
-    /// Calls `visit` for each block in the order in which blocks are sent, and moves `above` and
-    /// `left` on.
-    pub fn for_each_block(
+    /// Counts the blocks' tokens, appends the blocks to `packed`, and moves the contexts on. In about a byte for each
+    /// coefficient that is sent: each block as its count and its levels, each level as one byte or, beyond ±127, as
+    /// [`ESCAPE`] and two.
+    pub fn pack(
         &self,
         has_y2: bool,
         above: &mut NonZero,
         left: &mut NonZero,
-        mut visit: impl FnMut(BlockKind, &[i16; 16], usize, usize),
+        counts: &mut TokenCounts,
+        packed: &mut Vec<u8>,
     ) {
-        let kind = if has_y2 {
-            let count = usize::from(self.y2_count);
-            visit(
-                BlockKind::Y2,
-                &self.y2,
-                count,
-                usize::from(above.y2) + usize::from(left.y2),
-            );
-            above.y2 = count > 0;
-            left.y2 = count > 0;
-            BlockKind::LumaAfterY2
-        } else {
-            BlockKind::Luma
-        };
-        for (i, levels) in self.luma.iter().enumerate() {
-            let (row, column) = (i / 4, i % 4);
-            let count = usize::from(self.luma_counts[i]);
-            let context = usize::from(above.luma[column]) + usize::from(left.luma[row]);
-            visit(kind, levels, count, context);
-            above.luma[column] = count > kind.first();
-            left.luma[row] = count > kind.first();
-        }
-        for plane in 0..2 {
-            for (i, levels) in self.chroma[plane].iter().enumerate() {
-                let (row, column) = (i / 2, i % 2);
-                let count = usize::from(self.chroma_counts[plane][i]);
-                let context =
-                    usize::from(above.chroma[plane][column]) + usize::from(left.chroma[plane][row]);
-                visit(BlockKind::Chroma, levels, count, context);
-                above.chroma[plane][column] = count > 0;
-                left.chroma[plane][row] = count > 0;
+        for_each_block(has_y2, above, left, |kind, index, context| {
+            let (levels, count) = match kind {
+                BlockKind::Y2 => (&self.y2, self.y2_count),
+                BlockKind::Luma | BlockKind::LumaAfterY2 => {
+                    (&self.luma[index], self.luma_counts[index])
+                }
+                BlockKind::Chroma => (
+                    &self.chroma.as_flattened()[index],
+                    self.chroma_counts.as_flattened()[index],
+                ),
+            };
+            let count = usize::from(count);
+            counts.count_block(kind, levels, count, context);
+            packed.push(count as u8);
+            for &level in levels.iter().take(count).skip(kind.first()) {
+                match i8::try_from(level) {
+                    Ok(small) if small != ESCAPE => packed.push(small as u8),
+                    _ => {
+                        packed.push(ESCAPE as u8);
+                        packed.extend(level.to_le_bytes());
+                    }
+                }
             }
-        }
-    }
-
-    /// Writes the blocks and moves the contexts on.
-    pub fn write(
-        &self,
-        encoder: &mut BoolEncoder,
-        probabilities: &CoefficientProbabilities,
-        has_y2: bool,
-        above: &mut NonZero,
-        left: &mut NonZero,
-    ) {
-        self.for_each_block(has_y2, above, left, |kind, levels, count, context| {
-            write_block(
-                encoder,
-                &probabilities[kind as usize],
-                levels,
-                kind.first(),
-                count,
-                context,
-            );
+            count
         });
+    }
+}
+
+/// Says that a level of two bytes follows.
+const ESCAPE: i8 = i8::MIN;
+
+/// Writes the blocks of a macroblock, which [`Levels::pack`] appended, from the front of `packed`, and moves the contexts on.
+pub fn write_packed(
+    packed: &mut &[u8],
+    encoder: &mut BoolEncoder,
+    probabilities: &CoefficientProbabilities,
+    has_y2: bool,
+    above: &mut NonZero,
+    left: &mut NonZero,
+) {
+    for_each_block(has_y2, above, left, |kind, _, context| {
+        let first = kind.first();
+        let (levels, count) = unpack_block(packed, first);
+        let probabilities = &probabilities[kind as usize];
+        write_block(encoder, probabilities, &levels, first, count, context);
+        count
+    });
+}
+
+/// Takes a block from the front of `packed`: its levels and its count.
+fn unpack_block(packed: &mut &[u8], first: usize) -> ([i16; 16], usize) {
+    let mut next = || {
+        let (&byte, rest) = packed
+            .split_first()
+            .expect("as many bytes were packed as are unpacked");
+        *packed = rest;
+        byte
+    };
+    let count = usize::from(next());
+    let mut levels = [0; 16];
+    for level in levels.iter_mut().take(count).skip(first) {
+        let byte = next() as i8;
+        *level = if byte == ESCAPE {
+            i16::from_le_bytes([next(), next()])
+        } else {
+            i16::from(byte)
+        };
+    }
+    (levels, count)
+}
+
+/// Calls `visit` with the kind, the index within the kind and the context of each block of a macroblock, in the order in
+/// which blocks are sent. It gives the block's count, by which `above` and `left` move on.
+#[inline(always)]
+fn for_each_block(
+    has_y2: bool,
+    above: &mut NonZero,
+    left: &mut NonZero,
+    mut visit: impl FnMut(BlockKind, usize, usize) -> usize,
+) {
+    let luma = if has_y2 {
+        let context = usize::from(above.y2) + usize::from(left.y2);
+        let has_levels = visit(BlockKind::Y2, 0, context) > 0;
+        (above.y2, left.y2) = (has_levels, has_levels);
+        BlockKind::LumaAfterY2
+    } else {
+        BlockKind::Luma
+    };
+    for index in 0..16 {
+        let (above, left) = (&mut above.luma[index % 4], &mut left.luma[index / 4]);
+        let context = usize::from(*above) + usize::from(*left);
+        let has_levels = visit(luma, index, context) > luma.first();
+        (*above, *left) = (has_levels, has_levels);
+    }
+    for index in 0..8 {
+        let (plane, row, column) = (index / 4, index / 2 % 2, index % 2);
+        let (above, left) = (
+            &mut above.chroma[plane][column],
+            &mut left.chroma[plane][row],
+        );
+        let context = usize::from(*above) + usize::from(*left);
+        let has_levels = visit(BlockKind::Chroma, index, context) > 0;
+        (*above, *left) = (has_levels, has_levels);
     }
 }
 
@@ -372,69 +455,6 @@ pub fn count_of(levels: &[i16; 16]) -> u8 {
         .iter()
         .rposition(|&level| level != 0)
         .map_or(0, |last| last as u8 + 1)
-}
-
-/// Appends `levels` to `bytes`, in about a byte for each coefficient that is sent: each block as its
-/// count and its levels, each level as one byte or, beyond ±127, as [`ESCAPE`] and two.
-pub fn pack(levels: &Levels, has_y2: bool, bytes: &mut Vec<u8>) {
-    let mut nothing = (NonZero::default(), NonZero::default());
-    levels.for_each_block(
-        has_y2,
-        &mut nothing.0,
-        &mut nothing.1,
-        |kind, levels, count, _| {
-            bytes.push(count as u8);
-            for &level in levels.iter().take(count).skip(kind.first()) {
-                match i8::try_from(level) {
-                    Ok(small) if small != ESCAPE => bytes.push(small as u8),
-                    _ => {
-                        bytes.push(ESCAPE as u8);
-                        bytes.extend(level.to_le_bytes());
-                    }
-                }
-            }
-        },
-    );
-}
-
-/// Says that a level of two bytes follows.
-const ESCAPE: i8 = i8::MIN;
-
-/// Takes what [`pack`] appended from the front of `bytes`.
-pub fn unpack(bytes: &mut &[u8], has_y2: bool) -> Levels {
-    let mut next = || {
-        let (&first, rest) = bytes
-            .split_first()
-            .expect("pack wrote as many bytes as unpack reads");
-        *bytes = rest;
-        first
-    };
-    let mut block = |first: usize| {
-        let count = next();
-        let mut levels = [0; 16];
-        for level in levels.iter_mut().take(usize::from(count)).skip(first) {
-            let byte = next() as i8;
-            *level = if byte == ESCAPE {
-                i16::from_le_bytes([next(), next()])
-            } else {
-                i16::from(byte)
-            };
-        }
-        (levels, count)
-    };
-    let mut all = Levels::ZERO;
-    if has_y2 {
-        (all.y2, all.y2_count) = block(0);
-    }
-    for i in 0..16 {
-        (all.luma[i], all.luma_counts[i]) = block(usize::from(has_y2));
-    }
-    for plane in 0..2 {
-        for i in 0..4 {
-            (all.chroma[plane][i], all.chroma_counts[plane][i]) = block(0);
-        }
-    }
-    all
 }
 
 #[cfg(test)]
@@ -454,27 +474,112 @@ mod tests {
             .chroma
             .map(|plane| plane.map(|block| count_of(&block)));
         levels.y2_count = count_of(&levels.y2);
-        let mut bytes = Vec::new();
-        pack(&levels, true, &mut bytes);
-        let mut rest = bytes.as_slice();
-        assert_eq!(unpack(&mut rest, true), levels);
+        let mut packed = Vec::new();
+        let mut contexts = (NonZero::default(), NonZero::default());
+        let counts = &mut TokenCounts::new();
+        levels.pack(true, &mut contexts.0, &mut contexts.1, counts, &mut packed);
+        let mut rest = packed.as_slice();
+        let y2 = (&levels.y2, levels.y2_count, 0);
+        let luma = levels.luma.iter().zip(levels.luma_counts);
+        let chroma = levels.chroma.as_flattened().iter();
+        let chroma = chroma.zip(levels.chroma_counts.into_iter().flatten());
+        let blocks = [y2]
+            .into_iter()
+            .chain(luma.map(|(levels, count)| (levels, count, 1)))
+            .chain(chroma.map(|(levels, count)| (levels, count, 0)));
+        for (levels, count, first) in blocks {
+            assert_eq!(
+                unpack_block(&mut rest, first),
+                (*levels, usize::from(count))
+            );
+        }
         assert!(rest.is_empty(), "{} bytes left", rest.len());
     }
 
     #[test]
     fn counting_takes_the_nodes_that_writing_takes() {
-        // Each node that write_level asks for a probability is one that count_level counts.
-        for level in (0..300).chain([2047]) {
-            let probabilities = [100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110];
-            let mut written = [[0u32; 2]; 11];
-            write_level(level, &probabilities, &mut |value, probability| {
-                if (100..111).contains(&probability) {
-                    written[usize::from(probability) - 100][usize::from(value)] += 1;
+        // Writing asks for a probability at each node that it takes.
+        let places = [
+            (BlockKind::LumaAfterY2, 1),
+            (BlockKind::Luma, 0),
+            (BlockKind::Chroma, 2),
+        ];
+        for (kind, context) in places {
+            for level in (0..300).chain([2047]) {
+                let mut levels = [level; 16];
+                levels[3] = 0;
+                levels[9..].fill(0);
+                let count = usize::from(count_of(&levels));
+                let mut counts = TokenCounts::new();
+                counts.count_block(kind, &levels, count, context);
+                let nodes = counts.nodes();
+
+                // A probability of its own for each node shows in what is written.
+                let cost_of = |bands: &BandProbabilities| {
+                    let mut encoder = BoolEncoder::with_capacity(0);
+                    write_block(&mut encoder, bands, &levels, kind.first(), count, context);
+                    encoder.finish()
+                };
+                let even = cost_of(&[[[128; 11]; 3]; 8]);
+                for band in 0..8 {
+                    for context in 0..3 {
+                        for node in 0..11 {
+                            let mut bands = [[[128; 11]; 3]; 8];
+                            bands[band][context][node] = 7;
+                            let [zeros, ones] = nodes[kind as usize][band][context][node];
+                            assert_eq!(
+                                cost_of(&bands) != even,
+                                zeros + ones > 0,
+                                "{kind:?}, level {level}: node {node} of band {band}, context {context}"
+                            );
+                        }
+                    }
                 }
-            });
-            let mut counted = [[0u32; 2]; 11];
-            count_level(&mut counted, level.unsigned_abs());
-            assert_eq!(counted, written, "level {level}");
+            }
         }
+    }
+
+    #[test]
+    fn counted_nodes_give_the_length_of_what_is_written() {
+        let mut state = 5u32;
+        let mut counts = TokenCounts::new();
+        let mut encoder = BoolEncoder::with_capacity(0);
+        let bands = &crate::webp::vp8::tables::DEFAULT_PROBABILITIES[BlockKind::Luma as usize];
+        let mut fixed = 0;
+        for block in 0..4000 {
+            let levels: [i16; 16] = std::array::from_fn(|i| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let magnitude = (state >> 20) as i16 >> (i / 2 + (state >> 16 & 7) as usize);
+                magnitude.min(66)
+            });
+            let count = usize::from(count_of(&levels));
+            counts.count_block(BlockKind::Luma, &levels, count, block % 3);
+            write_block(&mut encoder, bands, &levels, 0, count, block % 3);
+            for level in levels.into_iter().take(count) {
+                let mut extra = 0;
+                write_level(level, &[0; 11], &mut |_, probability| {
+                    extra += if probability == 0 { 0 } else { 1 };
+                });
+                fixed += extra;
+            }
+        }
+        let nodes = counts.nodes();
+        let mut bits = 0.0;
+        for band in 0..8 {
+            for context in 0..3 {
+                for node in 0..11 {
+                    let p = f64::from(bands[band][context][node]) / 256.0;
+                    let [zeros, ones] = nodes[BlockKind::Luma as usize][band][context][node];
+                    bits -= zeros as f64 * p.log2() + ones as f64 * (1.0 - p).log2();
+                }
+            }
+        }
+        // Signs cost a bit, extra bits a little less.
+        let written = encoder.finish().len() as f64 * 8.0;
+        let most = bits + f64::from(fixed);
+        assert!(
+            (most * 0.98..=most * 1.005).contains(&written),
+            "{written} bits written, {most} counted"
+        );
     }
 }

@@ -20,7 +20,7 @@ use super::quantize::Quantizers;
 use super::rate::{BitCost, CoefficientCosts};
 use super::segment::Segmentation;
 use super::tables::DEFAULT_PROBABILITIES;
-use super::token::{self, NonZero, TokenCounts};
+use super::token::{NonZero, TokenCounts};
 use crate::webp::cpu::Simd;
 use crate::webp::yuv::Planes;
 use std::sync::OnceLock;
@@ -79,7 +79,10 @@ pub fn decide(task: &Task<'_>) -> (Vec<Row>, TokenCounts) {
             }
             let above = (mb_y > 0).then(|| bottoms[mb_y - 1].as_slice());
             let done = Published(&bottoms[mb_y]);
-            rows.push((mb_y, context.decide_row(mb_y, above, &done, &mut counts)));
+            rows.push((
+                mb_y,
+                context.decide_row(task.effort, mb_y, above, &done, &mut counts),
+            ));
         }
     };
     let threads = task.threads.clamp(1, mb_height);
@@ -140,9 +143,9 @@ impl<'a> Context<'a> {
     /// Estimates what coefficients cost from a few rows over the height of the picture, which are decided on as if
     /// the source were the reconstruction above them.
     fn sample_costs(&mut self) {
-        /// One row in this many, and as many macroblocks as make a sample.
-        const SPARSITY: usize = 8;
-        const SAMPLE: usize = 2000;
+        /// One row in this many, and as many macroblocks as make a sample: twice as many save nothing.
+        const SPARSITY: usize = 16;
+        const SAMPLE: usize = 1000;
         let Planes {
             mb_width,
             mb_height,
@@ -159,18 +162,20 @@ impl<'a> Context<'a> {
             }
             let own: Vec<_> = (0..mb_width).map(|_| OnceLock::new()).collect();
             self.decide_row(
+                Effort::LEAST,
                 mb_y,
                 (mb_y > 0).then_some(&above),
                 &Published(&own),
                 &mut counts,
             );
-            self.costs = CoefficientCosts::new(&probability::estimate(&counts));
+            self.costs = CoefficientCosts::new(&probability::estimate(&counts.nodes()));
         }
     }
 
-    /// Decides on the macroblocks of row `mb_y`, each as soon as those of the row above that it needs are there.
+    /// Decides on the macroblocks of row `mb_y` with `effort`, each as soon as those of the row above that it needs are there.
     fn decide_row(
         &self,
+        effort: Effort,
         mb_y: usize,
         above: Option<&[OnceLock<Bottom>]>,
         own: &Published<'_>,
@@ -179,7 +184,6 @@ impl<'a> Context<'a> {
         let Task {
             source,
             segmentation,
-            effort,
             simd,
             keeps_pixels,
             ..
@@ -232,16 +236,13 @@ impl<'a> Context<'a> {
                 non_zero_above.clear(has_y2);
                 non_zero_left.clear(has_y2);
             } else {
-                let (above, left) = (&mut non_zero_above, &mut non_zero_left);
-                coding.levels.for_each_block(
+                coding.levels.pack(
                     has_y2,
-                    above,
-                    left,
-                    |kind, levels, count, context| {
-                        counts.count_block(kind, levels, count, context);
-                    },
+                    &mut non_zero_above,
+                    &mut non_zero_left,
+                    counts,
+                    &mut row.packed,
                 );
-                token::pack(&coding.levels, has_y2, &mut row.packed);
             }
             let modes_above;
             (modes_above, modes_left) = coding.luma.contexts();

@@ -24,8 +24,19 @@ impl BlockKernels for Avx2 {
     }
 
     #[inline(always)]
-    fn subblock_sums(self, source: &BlockPixels, edges: &SubblockEdges) -> [u16; 16] {
-        unsafe { subblock_sums(source, edges) }
+    fn subblock_estimates(
+        self,
+        source: &BlockPixels,
+        edges: &SubblockEdges,
+        costs: &[u16; 16],
+        price: u16,
+    ) -> [u16; 16] {
+        unsafe { subblock_estimates(source, edges, costs, price) }
+    }
+
+    #[inline(always)]
+    fn least(self, estimates: &[u16; 16]) -> (usize, u16) {
+        unsafe { least(estimates) }
     }
 
     #[inline(always)]
@@ -266,7 +277,12 @@ fn predict(edges: &SubblockEdges, mode: SubblockMode) -> BlockPixels {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn subblock_sums(source: &BlockPixels, edges: &SubblockEdges) -> [u16; 16] {
+fn subblock_estimates(
+    source: &BlockPixels,
+    edges: &SubblockEdges,
+    costs: &[u16; 16],
+    price: u16,
+) -> [u16; 16] {
     let s = &slots(edges);
     let source = _mm256_cvtepu8_epi16(load_pixels(source));
     // The order of the modes' numbers.
@@ -302,10 +318,45 @@ fn subblock_sums(source: &BlockPixels, edges: &SubblockEdges) -> [u16; 16] {
     };
     // The last two modes, and two again.
     let [first, second, third] = [fours(0), fours(4), fours(6)];
-    store_sums(
+    let sums = [
         _mm_packus_epi32(first, second),
         _mm_packus_epi32(_mm_shuffle_epi32::<0b11_10_11_10>(third), third),
-    )
+    ];
+    // SAFETY: twice 8 values of 16 bits, at any alignment.
+    let costs = unsafe {
+        [
+            _mm_loadu_si128(costs.as_ptr().cast()),
+            _mm_loadu_si128(costs[8..].as_ptr().cast()),
+        ]
+    };
+    // The costs, which are under 2^15, are doubled, since the upper half of a product is one shifted by 16.
+    let price = _mm_set1_epi16(price as i16);
+    let added = costs.map(|costs| _mm_mulhi_epu16(_mm_slli_epi16::<1>(costs), price));
+    let none = _mm_setr_epi16(0, 0, -1, -1, -1, -1, -1, -1);
+    store_lanes([
+        _mm_add_epi16(sums[0], added[0]),
+        _mm_or_si128(_mm_add_epi16(sums[1], added[1]), none),
+    ])
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn least(estimates: &[u16; 16]) -> (usize, u16) {
+    // SAFETY: twice 8 values of 16 bits, at any alignment.
+    let halves = unsafe {
+        [
+            _mm_loadu_si128(estimates.as_ptr().cast()),
+            _mm_loadu_si128(estimates[8..].as_ptr().cast()),
+        ]
+    };
+    // The least value in the lowest 16 bits, its lane in the next.
+    let [lower, upper] = halves.map(|half| _mm_cvtsi128_si32(_mm_minpos_epu16(half)) as u32);
+    let (offset, found) = if upper as u16 >= lower as u16 {
+        (0, lower)
+    } else {
+        (8, upper)
+    };
+    (offset + (found >> 16) as usize, found as u16)
 }
 
 /// The absolute Hadamard coefficients of a 4x4 block: their sum, in eight parts.
@@ -325,12 +376,12 @@ fn residual_sums(residuals: __m256i) -> __m256i {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn store_sums(lower: __m128i, upper: __m128i) -> [u16; 16] {
+fn store_lanes(halves: [__m128i; 2]) -> [u16; 16] {
     let mut out = [0; 16];
     // SAFETY: twice 8 values of 16 bits, at any alignment.
     unsafe {
-        _mm_storeu_si128(out.as_mut_ptr().cast(), lower);
-        _mm_storeu_si128(out[8..].as_mut_ptr().cast(), upper);
+        _mm_storeu_si128(out.as_mut_ptr().cast(), halves[0]);
+        _mm_storeu_si128(out[8..].as_mut_ptr().cast(), halves[1]);
     }
     out
 }
@@ -552,8 +603,8 @@ fn nearest(coefficients: &Block, quantizer: &Quantizer, first: usize) -> Nearest
     let levels = in_zigzag(levels);
     let magnitudes = in_zigzag(halves);
     Nearest {
-        magnitudes: store_sums(magnitudes[0], magnitudes[1]),
-        levels: store_sums(levels[0], levels[1]),
+        magnitudes: store_lanes(magnitudes),
+        levels: store_lanes(levels),
         count: count(levels),
         energy: sum_of_lanes(energies),
     }

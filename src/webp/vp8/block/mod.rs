@@ -45,8 +45,17 @@ pub trait BlockKernels: Copy {
     fn predict(self, edges: &SubblockEdges, mode: SubblockMode) -> BlockPixels;
 
     /// By mode: the sum of the absolute Hadamard coefficients (four times orthonormal) of what the
-    /// prediction leaves. Entries past the tenth mean nothing.
-    fn subblock_sums(self, source: &BlockPixels, edges: &SubblockEdges) -> [u16; 16];
+    /// prediction leaves, and `costs[mode] * price / 2^15`, of which whole parts count. 65535 in entries past the tenth.
+    fn subblock_estimates(
+        self,
+        source: &BlockPixels,
+        edges: &SubblockEdges,
+        costs: &[u16; 16],
+        price: u16,
+    ) -> [u16; 16];
+
+    /// The first of the least entries, and its index.
+    fn least(self, estimates: &[u16; 16]) -> (usize, u16);
 
     /// The same for a block of `N` x `N` pixels (16 or 8), over all of its 4x4 blocks.
     fn block_sum<const N: usize>(self, source: &[u8], prediction: &[u8]) -> u32;
@@ -127,11 +136,19 @@ mod tests {
                     "{mode:?} from {edges:?}"
                 );
             }
-            let (ours, theirs) = (
-                kernels.subblock_sums(&other, &edges),
-                Scalar.subblock_sums(&other, &edges),
-            );
-            assert_eq!(ours[..10], theirs[..10], "sums of {other:?} with {edges:?}");
+            let costs = std::array::from_fn(|i| u16::from(other[15 - i]) * 16);
+            for price in [0, 1, 1000, u16::MAX] {
+                let ours = kernels.subblock_estimates(&other, &edges, &costs, price);
+                let theirs = Scalar.subblock_estimates(&other, &edges, &costs, price);
+                assert_eq!(
+                    ours, theirs,
+                    "estimates of {other:?} with {edges:?} at {price}"
+                );
+                assert_eq!(kernels.least(&ours), Scalar.least(&ours), "of {ours:?}");
+            }
+        }
+        for all in [0, 77, u16::MAX] {
+            assert_eq!(kernels.least(&[all; 16]), (0, all), "the first of equals");
         }
     }
 

@@ -16,8 +16,31 @@ impl BlockKernels for Scalar {
         SubblockPredictor::new(*edges).predict(mode)
     }
 
-    fn subblock_sums(self, source: &BlockPixels, edges: &SubblockEdges) -> [u16; 16] {
-        hadamard_sums(source, &SubblockPredictor::new(*edges).predict_all())
+    fn subblock_estimates(
+        self,
+        source: &BlockPixels,
+        edges: &SubblockEdges,
+        costs: &[u16; 16],
+        price: u16,
+    ) -> [u16; 16] {
+        let sums = hadamard_sums(source, &SubblockPredictor::new(*edges).predict_all());
+        std::array::from_fn(|mode| match mode {
+            0..10 => {
+                let cost = (u32::from(costs[mode]) * u32::from(price)) >> 15;
+                sums[mode] + cost as u16
+            }
+            _ => u16::MAX,
+        })
+    }
+
+    fn least(self, estimates: &[u16; 16]) -> (usize, u16) {
+        let mut least = 0;
+        for i in 1..16 {
+            if estimates[i] < estimates[least] {
+                least = i;
+            }
+        }
+        (least, estimates[least])
     }
 
     fn block_sum<const N: usize>(self, source: &[u8], prediction: &[u8]) -> u32 {

@@ -1,6 +1,8 @@
 //! Chroma: RFC 6386, sections 11.2 and 12.2.
 
-use super::{BlockSite, CHROMA_MODE_COSTS, NOTHING, Quantization, Situation, quantize, take_least};
+use super::{
+    BlockRanking, BlockSite, CHROMA_MODE_COSTS, NOTHING, Quantization, Situation, quantize,
+};
 use crate::webp::vp8::block::{BlockKernels, Quantized};
 use crate::webp::vp8::macroblock::{Coding, block_at, store_block};
 use crate::webp::vp8::predict::BlockMode;
@@ -28,7 +30,7 @@ pub(super) fn decide<K: BlockKernels>(
     let source = &situation.source.chroma;
     let quantizer = &situation.quantizers.chroma;
     let mut predictions = [[[0; 64]; 2]; 4];
-    let mut estimates = [u32::MAX; 4];
+    let mut ranking = BlockRanking::NONE;
     for mode in BlockMode::ALL {
         let cost = CHROMA_MODE_COSTS[mode as usize];
         if cost <= budget {
@@ -38,13 +40,13 @@ pub(super) fn decide<K: BlockKernels>(
                 situation.around.chroma[plane].predict(mode, prediction);
                 sum += kernels.block_sum::<8>(&source[plane], prediction);
             }
-            estimates[mode as usize] = situation.lambdas.estimate(sum, cost);
+            ranking.estimates[mode as usize] = situation.lambdas.estimate(sum, cost);
         }
     }
 
     let mut best: Option<Chroma> = None;
     for _ in 0..situation.effort.block_trials {
-        let Some(mode) = take_least(&mut estimates) else {
+        let Some(mode) = ranking.take() else {
             break;
         };
         let mut trial = Chroma {

@@ -1,8 +1,8 @@
 //! Luma as one block or by subblocks: RFC 6386, sections 11.2, 11.3 and 12.
 
 use super::{
-    BlockSite, LUMA_MODE_COSTS, NOTHING, Quantization, SUBBLOCK_MODE_COSTS, Situation, quantize,
-    take_least,
+    BlockRanking, BlockSite, LUMA_MODE_COSTS, NOTHING, Quantization, SUBBLOCK_MODE_COSTS,
+    Situation, quantize,
 };
 use crate::webp::vp8::block::{BlockKernels, BlockPixels, Quantized};
 use crate::webp::vp8::macroblock::{Coding, LumaCanvas, LumaMode, block_at, store_block};
@@ -85,19 +85,19 @@ fn try_whole_luma<K: BlockKernels>(
     source: &[BlockPixels; 16],
 ) -> WholeLuma {
     let mut predictions = [[0; 256]; 4];
-    let mut estimates = [u32::MAX; 4];
+    let mut ranking = BlockRanking::NONE;
     for mode in BlockMode::ALL {
         let cost = LUMA_MODE_COSTS[mode as usize];
         if cost <= budget {
             let prediction = &mut predictions[mode as usize];
             situation.around.luma.predict(mode, prediction);
             let sum = kernels.block_sum::<16>(&situation.source.luma, prediction);
-            estimates[mode as usize] = situation.lambdas.estimate(sum, cost);
+            ranking.estimates[mode as usize] = situation.lambdas.estimate(sum, cost);
         }
     }
     let mut best: Option<WholeLuma> = None;
     for _ in 0..situation.effort.block_trials {
-        let Some(mode) = take_least(&mut estimates) else {
+        let Some(mode) = ranking.take() else {
             break;
         };
         let trial = try_whole_mode(kernels, situation, source, mode, &predictions[mode]);
@@ -236,18 +236,18 @@ fn try_subblocks<K: BlockKernels>(
             &SUBBLOCK_MODE_COSTS[modes_above[column] as usize][modes_left[row] as usize];
         let edges = parts.canvas.edges(index);
 
-        let sums = kernels.subblock_sums(source, &edges);
-        let mut estimates = [0; 10];
-        for (mode, estimate) in estimates.iter_mut().enumerate() {
-            *estimate = lambdas.estimate(u32::from(sums[mode]), BitCost::from(mode_costs[mode]));
-        }
+        let mut estimates = kernels.subblock_estimates(source, &edges, mode_costs, lambdas.screen);
+        let mut limit = u16::MAX - 1;
         let mut best = u64::MAX;
         let (mut mode, mut block) = (SubblockMode::Dc, NOTHING);
         let (mut prediction, mut coefficients) = ([0; 16], [0; 16]);
         for _ in 0..effort.subblock_trials {
-            let Some(next) = take_least(&mut estimates) else {
+            let (next, estimate) = kernels.least(&estimates);
+            if estimate > limit {
                 break;
-            };
+            }
+            estimates[next] = u16::MAX;
+            limit = limit.min(estimate + lambdas.hopeless);
             let next_prediction = kernels.predict(&edges, SubblockMode::ALL[next]);
             let next_coefficients = kernels.transform(source, &next_prediction);
             let (trial, rate) = quantize(kernels, &next_coefficients, &site, Quantization::Plain);

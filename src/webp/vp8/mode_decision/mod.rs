@@ -49,9 +49,9 @@ const CHROMA_MODE_COSTS: [BitCost; 4] = {
     costs
 };
 
-/// Costs of the subblock modes, by the mode above and the mode to the left.
-static SUBBLOCK_MODE_COSTS: [[[u16; 10]; 10]; 10] = {
-    let mut costs = [[[0; 10]; 10]; 10];
+/// Costs of the subblock modes, by the mode above and the mode to the left. Lanes past the tenth hold none.
+static SUBBLOCK_MODE_COSTS: [[[u16; 16]; 10]; 10] = {
+    let mut costs = [[[0; 16]; 10]; 10];
     let mut above = 0;
     while above < 10 {
         let mut left = 0;
@@ -78,14 +78,18 @@ pub const LEAST_MODE_COST: BitCost = LUMA_MODE_COSTS[0] + CHROMA_MODE_COSTS[0];
 pub struct Lambdas {
     /// Squared pixel errors per bit, times 256.
     error: u64,
-    /// Hadamard sum per bit, times 256.
-    screen: u32,
+    /// Hadamard sum per bit, times 128.
+    screen: u16,
+    /// A subblock mode that ranks behind the first by a Hadamard sum of more than this is not worth a trial.
+    hopeless: u16,
 }
 
 /// Squared pixel errors per bit in squared steps, times 4096. Modes and the trellis do best at the same rate.
 const ERROR_FACTOR: u64 = 42;
 /// Hadamard sum per bit in steps, times 256.
 const SCREEN_FACTOR: u32 = 250;
+/// In steps. Without this bound more is tried, and nothing saved.
+const HOPELESS_STEPS: u64 = 4;
 
 impl Lambdas {
     /// Rates by the luma step: for fine uniform quantizers, an error's worth in bits goes with the square of
@@ -94,14 +98,15 @@ impl Lambdas {
         let step = quantizers.luma.steps[1] as u64;
         Lambdas {
             error: step * step * ERROR_FACTOR / 16,
-            screen: step as u32 * SCREEN_FACTOR,
+            screen: (step as u32 * SCREEN_FACTOR / 2) as u16,
+            hopeless: (step * HOPELESS_STEPS) as u16,
         }
     }
 
     /// What a mode will score, in Hadamard sums.
     #[inline]
     fn estimate(&self, sum: u32, rate: BitCost) -> u32 {
-        sum + ((self.screen * rate) >> 16)
+        sum + ((u32::from(self.screen) * rate) >> 15)
     }
 
     /// Error and rate as one number: squared pixel errors times 2^16.
@@ -120,6 +125,15 @@ pub struct Effort {
     pub block_trials: usize,
     /// Whether winners are quantized by the trellis.
     pub trellis: bool,
+}
+
+impl Effort {
+    /// One mode of each kind, quantized as it comes.
+    pub const LEAST: Effort = Effort {
+        subblock_trials: 1,
+        block_trials: 1,
+        trellis: false,
+    };
 }
 
 /// What the decision on a macroblock depends on.
@@ -186,17 +200,36 @@ const NOTHING: Quantized = Quantized {
     error: 0,
 };
 
-/// The index of the least estimate, which is taken out; `None` when all are.
-#[inline(always)]
-fn take_least(estimates: &mut [u32]) -> Option<usize> {
-    let mut least = 0;
-    for (i, &estimate) in estimates.iter().enumerate() {
-        if estimate < estimates[least] {
-            least = i;
+/// The estimates of the four whole-block modes, which are taken out in order.
+struct BlockRanking {
+    /// `u32::MAX` is no mode.
+    estimates: [u32; 4],
+    /// Modes with more are not worth a trial.
+    limit: u32,
+}
+
+impl BlockRanking {
+    const NONE: BlockRanking = BlockRanking {
+        estimates: [u32::MAX; 4],
+        limit: u32::MAX - 1,
+    };
+
+    /// Takes out the best of those left, unless the first of all was better by a quarter: trying such modes saves nothing.
+    #[inline(always)]
+    fn take(&mut self) -> Option<usize> {
+        let mut least = 0;
+        for mode in 1..4 {
+            if self.estimates[mode] < self.estimates[least] {
+                least = mode;
+            }
         }
+        let estimate = std::mem::replace(&mut self.estimates[least], u32::MAX);
+        if estimate > self.limit {
+            return None;
+        }
+        self.limit = self.limit.min(estimate + estimate / 4);
+        Some(least)
     }
-    let taken = std::mem::replace(&mut estimates[least], u32::MAX);
-    (taken < u32::MAX).then_some(least)
 }
 
 /// How a block is quantized.
