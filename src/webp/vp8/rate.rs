@@ -122,12 +122,29 @@ pub struct CoefficientCosts {
 
 /// Costs within one kind of block.
 pub struct KindCosts {
-    /// By band, context, level. Includes the sign, and "the block goes on" where it is sent: after
+    /// By position, context, level. Includes the sign, and "the block goes on" where it is sent: after
     /// a coefficient that was not zero, that is for contexts 1 and 2.
-    levels: [[[u16; TABLED_LEVELS]; 3]; 8],
-    /// "The block goes on" and "the block ends", by band and context.
-    goes_on: [[u16; 3]; 8],
-    ends: [[u16; 3]; 8],
+    levels: [[LevelCosts; 3]; 16],
+    /// "The block goes on" at the first position, by that (0 or 1), in context 0.
+    starts: [u16; 2],
+    /// "The block ends", by position and context; nothing after the last.
+    ends: [[u16; 3]; 17],
+}
+
+/// Costs of the levels at one position in one context.
+#[derive(Clone, Copy)]
+pub struct LevelCosts([u16; TABLED_LEVELS]);
+
+impl LevelCosts {
+    /// Cost of a level of magnitude `level` (0..=[`MAX_LEVEL`]).
+    #[inline(always)]
+    pub fn of(&self, level: usize) -> BitCost {
+        if level < TABLED_LEVELS {
+            return BitCost::from(self.0[level]);
+        }
+        let extra = EXTRA_COSTS[level - (TABLED_LEVELS - 1)];
+        (i32::from(self.0[TABLED_LEVELS - 1]) + i32::from(extra)) as BitCost
+    }
 }
 
 impl CoefficientCosts {
@@ -148,53 +165,44 @@ impl CoefficientCosts {
 
 impl KindCosts {
     fn new(probabilities: &[[[u8; 11]; 3]; 8]) -> KindCosts {
-        let mut costs = KindCosts {
-            levels: [[[0; TABLED_LEVELS]; 3]; 8],
-            goes_on: [[0; 3]; 8],
-            ends: [[0; 3]; 8],
+        let by_band = probabilities.map(|contexts| {
+            std::array::from_fn(|context| LevelCosts::new(&contexts[context], context))
+        });
+        let goes_on = |position: usize| bit_cost(true, probabilities[BANDS[position]][0][0]) as u16;
+        let ends = |position: usize, context: usize| match position {
+            16 => 0,
+            _ => bit_cost(false, probabilities[BANDS[position]][context][0]) as u16,
         };
-        for (band, contexts) in probabilities.iter().enumerate() {
-            for (context, p) in contexts.iter().enumerate() {
-                let goes_on = bit_cost(true, p[0]);
-                costs.goes_on[band][context] = goes_on as u16;
-                costs.ends[band][context] = bit_cost(false, p[0]) as u16;
-                let base = if context > 0 { goes_on } else { 0 };
-                for (level, cost) in costs.levels[band][context].iter_mut().enumerate() {
-                    let sign = if level > 0 { 256 } else { 0 };
-                    *cost = (base + level_cost(p, level) + sign) as u16;
-                }
-            }
+        KindCosts {
+            levels: std::array::from_fn(|position| by_band[BANDS[position]]),
+            starts: std::array::from_fn(goes_on),
+            ends: std::array::from_fn(|position| {
+                std::array::from_fn(|context| ends(position, context))
+            }),
         }
-        costs
     }
 
-    /// Cost of a level of magnitude `level` (0..=[`MAX_LEVEL`]) at zigzag position `position`, where the
-    /// level before it, or at the block's start its neighbours, gave `context`. At the start with
-    /// context 0, [`KindCosts::start`] comes on top.
+    /// Costs at zigzag position `position`, where the level before it, or at the block's start its neighbours, gave
+    /// `context`. At the start with context 0, [`KindCosts::start`] comes on top.
     #[inline(always)]
-    pub fn level(&self, position: usize, context: usize, level: usize) -> BitCost {
-        let row = &self.levels[BANDS[position]][context];
-        if level < TABLED_LEVELS {
-            return BitCost::from(row[level]);
-        }
-        let extra = EXTRA_COSTS[level - (TABLED_LEVELS - 1)];
-        (i32::from(row[TABLED_LEVELS - 1]) + i32::from(extra)) as BitCost
+    pub fn levels(&self, position: usize, context: usize) -> &LevelCosts {
+        &self.levels[position][context]
     }
 
-    /// What the first level costs beyond [`KindCosts::level`].
+    /// What the first level costs beyond [`KindCosts::levels`].
     #[inline(always)]
     pub fn start(&self, first: usize, context: usize) -> BitCost {
         if context == 0 {
-            BitCost::from(self.goes_on[BANDS[first]][0])
+            BitCost::from(self.starts[first])
         } else {
             0
         }
     }
 
-    /// Cost of ending the block before zigzag position `position` (0..=15).
+    /// Cost of ending the block before zigzag position `position` (0..=16).
     #[inline(always)]
     pub fn end(&self, position: usize, context: usize) -> BitCost {
-        BitCost::from(self.ends[BANDS[position]][context])
+        BitCost::from(self.ends[position][context])
     }
 
     /// Cost of a block's `levels` in zigzag order from `first`, of which `count` positions (from 0)
@@ -206,16 +214,27 @@ impl KindCosts {
         }
         let mut cost = self.start(first, context);
         let mut context = context;
-        for (position, &level) in levels.iter().enumerate().take(count).skip(first) {
+        let sent = self.levels.iter().zip(levels).take(count).skip(first);
+        for (costs, level) in sent {
             let magnitude = usize::from(level.unsigned_abs());
-            cost += self.level(position, context, magnitude);
+            cost += costs[context].of(magnitude);
             context = magnitude.min(2);
         }
-        if count < 16 {
-            cost + self.end(count, context)
+        cost + self.end(count, context)
+    }
+}
+
+impl LevelCosts {
+    fn new(probabilities: &[u8; 11], context: usize) -> LevelCosts {
+        let base = if context > 0 {
+            bit_cost(true, probabilities[0])
         } else {
-            cost
-        }
+            0
+        };
+        LevelCosts(std::array::from_fn(|level| {
+            let sign = if level > 0 { 256 } else { 0 };
+            (base + level_cost(probabilities, level) + sign) as u16
+        }))
     }
 }
 
@@ -249,7 +268,7 @@ mod tests {
                         written += bit_cost(value, probability);
                     });
                     assert_eq!(
-                        costs.of(kind).level(position, context, level),
+                        costs.of(kind).levels(position, context).of(level),
                         written,
                         "level {level}"
                     );

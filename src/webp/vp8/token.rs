@@ -356,16 +356,7 @@ impl Levels {
             };
             let count = usize::from(count);
             counts.count_block(kind, levels, count, context);
-            packed.push(count as u8);
-            for &level in levels.iter().take(count).skip(kind.first()) {
-                match i8::try_from(level) {
-                    Ok(small) if small != ESCAPE => packed.push(small as u8),
-                    _ => {
-                        packed.push(ESCAPE as u8);
-                        packed.extend(level.to_le_bytes());
-                    }
-                }
-            }
+            pack_block(levels, kind.first(), count, packed);
             count
         });
     }
@@ -373,6 +364,34 @@ impl Levels {
 
 /// Says that a level of two bytes follows.
 const ESCAPE: i8 = i8::MIN;
+
+fn pack_block(levels: &[i16; 16], first: usize, count: usize, packed: &mut Vec<u8>) {
+    let mut block = [0; 17];
+    block[0] = count as u8;
+    let mut is_small = true;
+    for (byte, &level) in block[1..].iter_mut().zip(levels) {
+        is_small &= (-127..=127).contains(&level);
+        *byte = level as u8;
+    }
+    if is_small {
+        // Whole blocks of a fixed length are quicker to copy. The count stands where a first level is not sent.
+        let length = packed.len() + 1 + count.saturating_sub(first);
+        block[first] = count as u8;
+        packed.extend_from_slice(&block[first..]);
+        packed.truncate(length);
+        return;
+    }
+    packed.push(count as u8);
+    for &level in levels.iter().take(count).skip(first) {
+        match i8::try_from(level) {
+            Ok(small) if small != ESCAPE => packed.push(small as u8),
+            _ => {
+                packed.push(ESCAPE as u8);
+                packed.extend(level.to_le_bytes());
+            }
+        }
+    }
+}
 
 /// Writes the blocks of a macroblock, which [`Levels::pack`] appended, from the front of `packed`, and moves the contexts on.
 pub fn write_packed(

@@ -16,20 +16,19 @@ const ERROR_SHIFT: u32 = 16 - WEIGHTED_ERROR_SHIFT;
 struct Way {
     /// Error and rate of the block up to here, against sending zeros.
     score: i64,
-    rate: BitCost,
     /// The context that the level makes.
     context: usize,
 }
 
-/// A level, and which of those at the position before the cheapest way to it comes from.
-#[derive(Clone, Copy)]
-struct Step {
-    level: u16,
-    from: u8,
-}
+/// Where there is but one way.
+const NO_WAY: Way = Way {
+    score: i64::MAX / 2,
+    context: 0,
+};
 
 /// Chooses the levels of `coefficients` (raster order) that minimise error plus `lambda` times rate, where each coefficient
-/// may take the nearest level or the one below. Gives the block and its rate.
+/// may take the nearest level or the one below. Gives the block and what was minimised, as
+/// [`Lambdas::score`](super::mode_decision::Lambdas::score) has it.
 ///
 /// `lambda` is in squared pixel errors per bit times 256; `context` as in [`KindCosts::block`].
 #[inline(always)]
@@ -41,42 +40,38 @@ pub fn quantize<K: BlockKernels>(
     first: usize,
     context: usize,
     lambda: i64,
-) -> (Quantized, BitCost) {
+) -> (Quantized, u64) {
     let nearest = kernels.nearest(coefficients, quantizer, first);
     let mut quantized = Quantized {
         levels: [0; 16],
         count: 0,
-        error: nearest.energy >> WEIGHTED_ERROR_SHIFT,
     };
-    let mut steps = [[Step { level: 0, from: 0 }; 2]; 16];
-    let Some(end) = search(
-        &nearest, quantizer, costs, first, context, lambda, &mut steps,
-    ) else {
-        return (quantized, costs.end(first, context));
+    let energy = i64::from(nearest.energy) << ERROR_SHIFT;
+    let Some(end) = search(&nearest, quantizer, costs, first, context, lambda) else {
+        let rate = i64::from(costs.end(first, context));
+        return (quantized, (energy + lambda * rate) as u64);
     };
-    let mut error = nearest.energy as i32;
     let mut choice = end.choice;
     for position in (first..=end.position).rev() {
-        let Step { level, from } = steps[position][choice];
-        error += saved(nearest.magnitudes[position], level, quantizer, position);
+        let magnitude = (nearest.levels[position] - choice) as i16;
         let is_negative = coefficients[ZIGZAG[position]] < 0;
-        quantized.levels[position] = if is_negative {
-            -(level as i16)
-        } else {
-            level as i16
-        };
-        choice = usize::from(from);
+        quantized.levels[position] = if is_negative { -magnitude } else { magnitude };
+        choice = end.origins[usize::from(choice)] >> position & 1;
     }
     quantized.count = end.position as u8 + 1;
-    quantized.error = error as u32 >> WEIGHTED_ERROR_SHIFT;
-    (quantized, end.rate)
+    (quantized, (energy + end.score) as u64)
 }
 
-/// Where the best block ends: its last level, and the rate of the whole.
+/// Where the best block ends.
 struct End {
+    /// Its last level.
     position: usize,
-    choice: usize,
-    rate: BitCost,
+    /// What that is under the nearest.
+    choice: u16,
+    /// Error and rate of the whole, against sending zeros.
+    score: i64,
+    /// By choice, one bit a position: the choice at the position before from which the cheapest way comes.
+    origins: [u16; 2],
 }
 
 /// Walks the cheapest ways to every level up to the last that is not zero: beyond, zeros are best. Gives where the best of
@@ -91,72 +86,62 @@ fn search(
     first: usize,
     context: usize,
     lambda: i64,
-    steps: &mut [[Step; 2]; 16],
 ) -> Option<End> {
     let price = |rate: BitCost| lambda * i64::from(rate);
-    let start = costs.start(first, context);
-    let mut best_score = price(costs.end(first, context) + start);
-    let mut best_end = None;
-    // The ways to the position before: one or two.
-    let mut before = [Way {
-        score: price(start),
-        rate: start,
-        context,
-    }; 2];
-    let mut before_count = 1;
-    let positions = steps
-        .iter_mut()
-        .enumerate()
-        .take(usize::from(nearest.count));
-    for (position, steps) in positions.skip(first) {
+    let start = price(costs.start(first, context));
+    let mut best = End {
+        position: 0,
+        choice: 0,
+        score: price(costs.end(first, context)) + start,
+        origins: [0; 2],
+    };
+    let mut is_empty = true;
+    let mut origins = [0u16; 2];
+    let mut ways = [
+        Way {
+            score: start,
+            context,
+        },
+        NO_WAY,
+    ];
+    for position in first..usize::from(nearest.count).min(16) {
+        let [straight, other] = ways;
+        let straight_costs = costs.levels(position, straight.context);
+        let other_costs = costs.levels(position, other.context);
+        let reach = |level: u16| {
+            let level = usize::from(level);
+            let scores = (
+                straight.score + price(straight_costs.of(level)),
+                other.score + price(other_costs.of(level)),
+            );
+            (scores.0.min(scores.1), u16::from(scores.1 < scores.0))
+        };
         let highest = nearest.levels[position];
-        let [first_before, second_before] = before;
-        let count = 1 + usize::from(highest > 0);
-        for (choice, step) in steps.iter_mut().enumerate().take(count) {
-            let level = highest - choice as u16;
-            let follow = |way: Way| {
-                let rate = costs.level(position, way.context, usize::from(level));
-                (way.score + price(rate), way.rate + rate)
-            };
-            let ((mut score, mut rate), mut from) = (follow(first_before), 0);
-            if before_count == 2 {
-                let other = follow(second_before);
-                if other.0 < score {
-                    ((score, rate), from) = (other, 1);
-                }
-            }
-            let context = usize::from(level).min(2);
-            if level > 0 {
-                score += i64::from(saved(
-                    nearest.magnitudes[position],
-                    level,
-                    quantizer,
-                    position,
-                )) << ERROR_SHIFT;
-                let end = if position < 15 {
-                    costs.end(position + 1, context)
-                } else {
-                    0
-                };
-                if score + price(end) < best_score {
-                    best_score = score + price(end);
-                    best_end = Some(End {
-                        position,
-                        choice,
-                        rate: rate + end,
-                    });
-                }
-            }
-            *step = Step { level, from };
-            before[choice] = Way {
-                score,
-                rate,
-                context,
-            };
+        if highest == 0 {
+            let (score, origin) = reach(0);
+            origins[0] |= origin << position;
+            ways = [Way { score, context: 0 }, NO_WAY];
+            continue;
         }
-        before_count = count;
+        let magnitude = nearest.magnitudes[position];
+        for (choice, way) in ways.iter_mut().enumerate() {
+            let level = highest - choice as u16;
+            let (mut score, origin) = reach(level);
+            origins[choice] |= origin << position;
+            score += i64::from(saved(magnitude, level, quantizer, position)) << ERROR_SHIFT;
+            let context = usize::from(level.min(2));
+            let ended = score + price(costs.end(position + 1, context));
+            if level > 0 && ended < best.score {
+                is_empty = false;
+                best.position = position;
+                best.choice = choice as u16;
+                best.score = ended;
+            }
+            *way = Way { score, context };
+        }
     }
-    best_end
+    best.origins = origins;
+    (!is_empty).then_some(best)
 }
 
 /// How a level changes the weighted squared error of a coefficient against sending zero: mostly less than nothing.
@@ -207,17 +192,16 @@ mod tests {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 coefficients[*place] = ((state >> 20) as i16 % 140) - 70;
             }
-            let (choice, choice_rate) =
+            let (choice, choice_score) =
                 quantize(Scalar, &coefficients, &quantizer, costs, 0, context, lambda);
             let levels = choice.levels;
             let (error, rate) = price(&coefficients, &levels, &quantizer, costs, context);
             assert_eq!(choice.count, count_of(&levels));
             assert_eq!(
-                i64::from(choice.error),
-                error >> WEIGHTED_ERROR_SHIFT,
-                "error of {levels:?}"
+                choice_score as i64,
+                (error << ERROR_SHIFT) + lambda * i64::from(rate),
+                "score of {levels:?}"
             );
-            assert_eq!(choice_rate, rate, "rate of {levels:?}");
             // What the search minimises: the empty block is charged as if it went on.
             let score = |error: i64, rate: BitCost, levels: &Block| {
                 let charge = if count_of(levels) == 0 {

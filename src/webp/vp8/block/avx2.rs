@@ -50,7 +50,12 @@ impl BlockKernels for Avx2 {
     }
 
     #[inline(always)]
-    fn quantize(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Quantized {
+    fn quantize(
+        self,
+        coefficients: &Block,
+        quantizer: &Quantizer,
+        first: usize,
+    ) -> (Quantized, u32) {
         unsafe { quantize(coefficients, quantizer, first) }
     }
 
@@ -522,7 +527,7 @@ fn by_position([dc, ac]: [u16; 2]) -> [__m128i; 2] {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn quantize(coefficients: &Block, quantizer: &Quantizer, first: usize) -> Quantized {
+fn quantize(coefficients: &Block, quantizer: &Quantizer, first: usize) -> (Quantized, u32) {
     let mut halves = load_block(coefficients);
     if first == 1 {
         halves[0] = _mm_insert_epi16::<0>(halves[0], 0);
@@ -540,11 +545,14 @@ fn quantize(coefficients: &Block, quantizer: &Quantizer, first: usize) -> Quanti
         errors = _mm_add_epi32(errors, _mm_madd_epi16(weighted, weighted));
     }
     let [start, end] = in_zigzag(levels);
-    Quantized {
+    let quantized = Quantized {
         levels: store_block([start, end]),
         count: count([start, end]),
-        error: sum_of_four(errors) >> (6 + COEFFICIENT_ERROR_SHIFT),
-    }
+    };
+    (
+        quantized,
+        sum_of_four(errors) >> (6 + COEFFICIENT_ERROR_SHIFT),
+    )
 }
 
 /// Values in raster order, in zigzag order.

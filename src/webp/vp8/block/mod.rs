@@ -22,8 +22,6 @@ pub struct Quantized {
     pub levels: Block,
     /// One past the last level that is not zero.
     pub count: u8,
-    /// Squared pixel errors, weighted ([`weighted_error`](super::distortion::weighted_error)).
-    pub error: u32,
 }
 
 /// What a block would be with every coefficient at its nearest level.
@@ -63,8 +61,14 @@ pub trait BlockKernels: Copy {
     /// The forward DCT of `source` less `prediction`.
     fn transform(self, source: &BlockPixels, prediction: &BlockPixels) -> Block;
 
-    /// Quantizes coefficients of luma or chroma (within ±2,400), in raster order, from position `first` (0 or 1).
-    fn quantize(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Quantized;
+    /// Quantizes coefficients of luma or chroma (within ±2,400), in raster order, from position `first` (0 or 1). Gives the
+    /// squared pixel errors beside, weighted ([`weighted_error`](super::distortion::weighted_error)).
+    fn quantize(
+        self,
+        coefficients: &Block,
+        quantizer: &Quantizer,
+        first: usize,
+    ) -> (Quantized, u32);
 
     /// The nearest levels of such coefficients.
     fn nearest(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Nearest;
@@ -197,12 +201,14 @@ mod tests {
                         "{coefficients:?} by {quantizer:?} from {first}"
                     );
                     let dc = (first == 1).then_some(coefficients[0]);
-                    let ours = kernels.reconstruct(&prediction, &quantized.levels, &quantizer, dc);
-                    let theirs = Scalar.reconstruct(&prediction, &quantized.levels, &quantizer, dc);
+                    let ours =
+                        kernels.reconstruct(&prediction, &quantized.0.levels, &quantizer, dc);
+                    let theirs =
+                        Scalar.reconstruct(&prediction, &quantized.0.levels, &quantizer, dc);
                     assert_eq!(
                         ours, theirs,
                         "{:?} by {quantizer:?} onto {prediction:?}",
-                        quantized.levels
+                        quantized.0.levels
                     );
                 }
             }

@@ -63,14 +63,16 @@ impl BlockKernels for Scalar {
         }))
     }
 
-    fn quantize(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Quantized {
+    fn quantize(
+        self,
+        coefficients: &Block,
+        quantizer: &Quantizer,
+        first: usize,
+    ) -> (Quantized, u32) {
         let (levels, count) = quantizer.quantize(coefficients, first);
         let restored = quantizer.dequantize(&levels);
-        Quantized {
-            levels,
-            count,
-            error: weighted_error(coefficients, &restored, first),
-        }
+        let error = weighted_error(coefficients, &restored, first);
+        (Quantized { levels, count }, error)
     }
 
     fn nearest(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Nearest {

@@ -94,8 +94,7 @@ fn quantize_chroma<K: BlockKernels>(
     quantization: Quantization,
 ) {
     let [mut above, mut left] = situation.non_zero;
-    let mut error = 0;
-    let mut rate = CHROMA_MODE_COSTS[chroma.mode];
+    chroma.score = situation.lambdas.score(0, CHROMA_MODE_COSTS[chroma.mode]);
     for plane in 0..2 {
         for index in 0..4 {
             let (row, column) = (index / 2, index % 2);
@@ -107,18 +106,16 @@ fn quantize_chroma<K: BlockKernels>(
                 context: usize::from(above.chroma[plane][column])
                     + usize::from(left.chroma[plane][row]),
             };
-            let (block, block_rate) = quantize(
+            let (block, score) = quantize(
                 kernels,
                 &chroma.coefficients[plane][index],
                 &site,
                 quantization,
             );
-            error += block.error;
-            rate += block_rate;
+            chroma.score += score;
             above.chroma[plane][column] = block.count > 0;
             left.chroma[plane][row] = block.count > 0;
             chroma.blocks[plane][index] = block;
         }
     }
-    chroma.score = situation.lambdas.score(error, rate);
 }

@@ -70,9 +70,9 @@ struct WholeLuma {
     prediction: [u8; 256],
     coefficients: [Block; 16],
     blocks: [Quantized; 16],
-    /// The block of the DCs, its rate, and the DCs as decoded.
+    /// The block of the DCs, its score, and the DCs as decoded.
     y2: Quantized,
-    y2_rate: BitCost,
+    y2_score: u64,
     dcs: Block,
 }
 
@@ -124,7 +124,7 @@ fn try_whole_mode<K: BlockKernels>(
         coefficients: [[0; 16]; 16],
         blocks: [NOTHING; 16],
         y2: NOTHING,
-        y2_rate: 0,
+        y2_score: 0,
         dcs: [0; 16],
     };
     let mut dcs = [0; 16];
@@ -134,25 +134,23 @@ fn try_whole_mode<K: BlockKernels>(
         dcs[index] = whole.coefficients[index][0];
     }
     let (levels, count) = quantizers.y2.quantize(&forward_wht(&dcs), 0);
-    whole.y2 = Quantized {
-        levels,
-        count,
-        error: 0,
-    };
+    whole.y2 = Quantized { levels, count };
     whole.dcs = inverse_wht(&quantizers.y2.dequantize(&levels));
     if whole.dcs == [0; 16] {
         // Levels too small to reach a pixel. Decoders also differ in whether they count them as coefficients
         // for the loop filter.
         whole.y2 = NOTHING;
     }
+    let mut error = 0;
     for (dc, restored) in dcs.iter().zip(&whole.dcs) {
-        whole.y2.error += (i32::from(*dc) - i32::from(*restored)).pow(2) as u32;
+        error += (i32::from(*dc) - i32::from(*restored)).pow(2) as u32;
     }
-    whole.y2.error >>= COEFFICIENT_ERROR_SHIFT;
+    error >>= COEFFICIENT_ERROR_SHIFT;
     let [above, left] = situation.non_zero;
     let context = usize::from(above.y2) + usize::from(left.y2);
     let y2_costs = situation.costs.of(BlockKind::Y2);
-    whole.y2_rate = y2_costs.block(&whole.y2.levels, 0, usize::from(whole.y2.count), context);
+    let rate = y2_costs.block(&whole.y2.levels, 0, usize::from(whole.y2.count), context);
+    whole.y2_score = situation.lambdas.score(error, rate);
 
     quantize_whole_luma(kernels, situation, &mut whole, Quantization::Plain);
     whole
@@ -167,8 +165,7 @@ fn quantize_whole_luma<K: BlockKernels>(
     quantization: Quantization,
 ) {
     let [mut above, mut left] = situation.non_zero;
-    let mut error = whole.y2.error;
-    let mut rate = LUMA_MODE_COSTS[whole.mode] + whole.y2_rate;
+    whole.score = whole.y2_score + situation.lambdas.score(0, LUMA_MODE_COSTS[whole.mode]);
     for index in 0..16 {
         let (row, column) = (index / 4, index % 4);
         let site = BlockSite {
@@ -178,15 +175,12 @@ fn quantize_whole_luma<K: BlockKernels>(
             first: 1,
             context: usize::from(above.luma[column]) + usize::from(left.luma[row]),
         };
-        let (block, block_rate) =
-            quantize(kernels, &whole.coefficients[index], &site, quantization);
-        error += block.error;
-        rate += block_rate;
+        let (block, score) = quantize(kernels, &whole.coefficients[index], &site, quantization);
+        whole.score += score;
         above.luma[column] = block.count > 1;
         left.luma[row] = block.count > 1;
         whole.blocks[index] = block;
     }
-    whole.score = situation.lambdas.score(error, rate);
 }
 
 /// The luma of a macroblock predicted by subblocks.
@@ -250,8 +244,8 @@ fn try_subblocks<K: BlockKernels>(
             limit = limit.min(estimate + lambdas.hopeless);
             let next_prediction = kernels.predict(&edges, SubblockMode::ALL[next]);
             let next_coefficients = kernels.transform(source, &next_prediction);
-            let (trial, rate) = quantize(kernels, &next_coefficients, &site, Quantization::Plain);
-            let score = lambdas.score(trial.error, rate + BitCost::from(mode_costs[next]));
+            let (trial, score) = quantize(kernels, &next_coefficients, &site, Quantization::Plain);
+            let score = score + lambdas.score(0, BitCost::from(mode_costs[next]));
             if score < best {
                 best = score;
                 (mode, block) = (SubblockMode::ALL[next], trial);
@@ -260,9 +254,8 @@ fn try_subblocks<K: BlockKernels>(
         }
         let mode_cost = BitCost::from(mode_costs[mode as usize]);
         if effort.trellis && block.count > 0 {
-            let rate;
-            (block, rate) = quantize(kernels, &coefficients, &site, Quantization::Trellis);
-            best = lambdas.score(block.error, rate + mode_cost);
+            (block, best) = quantize(kernels, &coefficients, &site, Quantization::Trellis);
+            best += lambdas.score(0, mode_cost);
         }
 
         parts.score += best;

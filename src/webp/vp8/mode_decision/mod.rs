@@ -111,7 +111,7 @@ impl Lambdas {
 
     /// Error and rate as one number: squared pixel errors times 2^16.
     #[inline]
-    fn score(&self, error: u32, rate: BitCost) -> u64 {
+    pub fn score(&self, error: u32, rate: BitCost) -> u64 {
         (u64::from(error) << 16) + self.error * u64::from(rate)
     }
 }
@@ -193,11 +193,10 @@ fn decide_with<K: BlockKernels>(
     (coding, pixels, mode_cost)
 }
 
-/// No coefficients and no error.
+/// No coefficients.
 const NOTHING: Quantized = Quantized {
     levels: [0; 16],
     count: 0,
-    error: 0,
 };
 
 /// The estimates of the four whole-block modes, which are taken out in order.
@@ -252,14 +251,14 @@ struct BlockSite<'a> {
     context: usize,
 }
 
-/// Quantizes a block, and prices it.
+/// Quantizes a block, and scores it.
 #[inline(always)]
 fn quantize<K: BlockKernels>(
     kernels: K,
     coefficients: &Block,
     site: &BlockSite<'_>,
     quantization: Quantization,
-) -> (Quantized, BitCost) {
+) -> (Quantized, u64) {
     let &BlockSite {
         quantizer,
         costs,
@@ -269,11 +268,9 @@ fn quantize<K: BlockKernels>(
     } = site;
     match quantization {
         Quantization::Plain => {
-            let block = kernels.quantize(coefficients, quantizer, first);
-            (
-                block,
-                costs.block(&block.levels, first, usize::from(block.count), context),
-            )
+            let (block, error) = kernels.quantize(coefficients, quantizer, first);
+            let rate = costs.block(&block.levels, first, usize::from(block.count), context);
+            (block, lambdas.score(error, rate))
         }
         Quantization::Trellis => trellis::quantize(
             kernels,
