@@ -15,7 +15,7 @@ pub struct Config {
     pub listen: SocketAddr,
     /// `--data`, `--secret-file`.
     pub store: store::Settings,
-    /// `--threads`, `--max-body`, `--public-url`, `--signup`.
+    /// `--threads`, `--max-body`, `--conversion-timeout`, `--public-url`, `--signup`.
     pub http: http::Settings,
     /// `--max-pixels`.
     pub limits: image::Limits,
@@ -45,6 +45,13 @@ impl Config {
         )?;
         // Each worker has a stack and works on a picture of its own.
         within("--threads", self.http.threads.get() as u64, 1, 1024)?;
+        // Longer than an hour nobody waits for an answer.
+        within(
+            "--conversion-timeout",
+            self.http.conversion_timeout.as_secs(),
+            1,
+            3600,
+        )?;
         // A worker waits for the watermark.
         within("--watermark-timeout", self.fetch.timeout.as_secs(), 1, 300)?;
         if let Some(file) = &self.fetch.ca_file
@@ -186,10 +193,13 @@ mod tests {
     #[test]
     fn nonsense_is_rejected_by_the_flag_s_name() {
         type Spoil = fn(&mut Config);
-        let cases: [(&str, Spoil); 6] = [
+        let cases: [(&str, Spoil); 7] = [
             ("--max-body", |c| c.http.max_body = 0),
             ("--max-body", |c| c.http.max_body = 1 << 40),
             ("--max-pixels", |c| c.limits.max_pixels = 0),
+            ("--conversion-timeout", |c| {
+                c.http.conversion_timeout = Duration::from_secs(3601);
+            }),
             ("--watermark-timeout", |c| c.fetch.timeout = Duration::ZERO),
             ("--ca-file", |c| {
                 c.fetch.ca_file = Some("no-such-file.pem".into());

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
-use towebp::conversion::{self, Job, Params};
+use towebp::conversion::{self, Job, Params, Patient};
 use towebp::image::{self, Format, Limits};
 
 const PHOTOGRAPHS: [&str; 4] = ["astronaut.jpg", "chelsea.jpg", "coffee.jpg", "rocket.jpg"];
@@ -136,6 +136,7 @@ impl Picture {
             watermark_picture: None,
             limits: &Limits::default(),
             threads: 2,
+            caller: &Patient,
         })
         .expect("a good picture")
         .webp;

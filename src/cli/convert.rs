@@ -2,7 +2,7 @@
 
 mod plan;
 
-use crate::conversion::{self, Conversion, Job, Params};
+use crate::conversion::{self, Conversion, Job, Params, Patient};
 use crate::fetch::{Fetcher, Settings};
 use crate::image::{Format, Limits};
 use argh::FromArgs;
@@ -234,6 +234,7 @@ fn convert(work: &Work, step: &Step) -> Result<String, String> {
         watermark_picture: work.watermark.as_deref(),
         limits: &work.limits,
         threads: work.threads_per_picture,
+        caller: &Patient,
     };
     let conversion = conversion::run(&job).map_err(|error| error.to_string())?;
     write(&step.target, &conversion.webp).map_err(|error| format!("{}: {error}", step.target))?;

@@ -53,6 +53,10 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "number")]
     max_pixels: Option<u64>,
 
+    /// longest that a conversion may take (default 50: proxies wait for 60)
+    #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
+    conversion_timeout: Option<Duration>,
+
     /// let watermark URLs reach private and local addresses
     #[argh(switch)]
     allow_private_watermark_hosts: bool,
@@ -138,6 +142,7 @@ impl ServeCommand {
             http: http::Settings {
                 threads: self.threads.unwrap_or(http.threads),
                 max_body: self.max_body.unwrap_or(http.max_body),
+                conversion_timeout: self.conversion_timeout.unwrap_or(http.conversion_timeout),
                 public_url: self.public_url,
                 signup_open: self.signup,
             },

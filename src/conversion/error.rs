@@ -13,6 +13,8 @@ pub enum ConversionError {
     WatermarkPicture(DecodeError),
     /// No font has these characters of the watermark's text.
     MissingCharacters(Vec<char>),
+    /// The caller waits no more.
+    Cancelled,
     /// A fault of ours: for the log, not for the caller.
     Internal(String),
 }
@@ -31,6 +33,7 @@ impl fmt::Display for ConversionError {
                     TextError::MissingCharacters(missing.clone())
                 )
             }
+            ConversionError::Cancelled => f.write_str("The conversion was stopped before its end."),
             ConversionError::Internal(cause) => write!(f, "The conversion failed: {cause}."),
         }
     }

@@ -4,6 +4,7 @@ mod error;
 mod params;
 
 pub use crate::watermark::{Color, Position, TextWatermark};
+pub use crate::webp::{Caller, Patient};
 pub use error::ConversionError;
 pub use params::{KNOWN_NAMES, ParamError, Params};
 
@@ -24,8 +25,11 @@ pub struct Job<'a> {
     pub watermark_picture: Option<&'a [u8]>,
     /// Bounds on the picture.
     pub limits: &'a Limits,
-    /// Threads to encode with, at least 1. The file is the same with any number.
+    /// Most threads to encode with, at least 1. The file is the same with any number.
     pub threads: usize,
+    /// Who is asked, between the stages and all through the last, whether the WebP is still wanted; and for the cores of
+    /// all threads but the first.
+    pub caller: &'a dyn Caller,
 }
 
 /// What came out.
@@ -58,9 +62,12 @@ pub struct Timing {
 /// See [`ConversionError`].
 pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
     let mut timing = Timing::default();
+    check(job)?;
     let mut image = timed(&mut timing.decode, || decode(job))?;
+    check(job)?;
     timed(&mut timing.watermark, || draw_picture(&mut image, job))?;
     timed(&mut timing.watermark, || draw_text(&mut image, job.params))?;
+    check(job)?;
     let webp = timed(&mut timing.encode, || encode(&image, job))?;
     Ok(Conversion {
         webp,
@@ -73,6 +80,14 @@ pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
 /// Most pixels of a watermark's picture: 4096 by 4096. It is drawn scaled down to the image, and its memory should not
 /// outweigh the image's own.
 const MAX_WATERMARK_PIXELS: u64 = 1 << 24;
+
+/// Whether to go on.
+fn check(job: &Job<'_>) -> Result<(), ConversionError> {
+    if job.caller.is_waiting() {
+        return Ok(());
+    }
+    Err(ConversionError::Cancelled)
+}
 
 fn timed<T>(spent: &mut Duration, stage: impl FnOnce() -> T) -> T {
     let start = Instant::now();
@@ -134,16 +149,19 @@ fn encode(image: &Image, job: &Job<'_>) -> Result<Vec<u8>, ConversionError> {
     };
     let options = webp::Options {
         threads: job.threads,
+        caller: job.caller,
         ..webp::Options::with_quality(job.params.quality)
     };
-    webp::encode(&picture, &options).map_err(|error| {
-        ConversionError::Internal(format!("the encoder refused the picture: {error}"))
+    webp::encode(&picture, &options).map_err(|error| match error {
+        webp::EncodeError::Cancelled => ConversionError::Cancelled,
+        error => ConversionError::Internal(format!("the encoder refused the picture: {error}")),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn png(width: u32, height: u32, color: ::png::ColorType, pixels: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -176,6 +194,7 @@ mod tests {
             watermark_picture,
             limits: LIMITS,
             threads: 2,
+            caller: &Patient,
         }
     }
 
@@ -253,6 +272,44 @@ mod tests {
             run(&job(&input, &params(&[("watermark", "a漢")]), None)).expect_err("no font has it");
         assert_eq!(error, ConversionError::MissingCharacters(vec!['漢']));
         assert!(error.to_string().contains("漢 (U+6F22)"), "{error}");
+    }
+
+    /// Waits until it has been asked so many times.
+    #[derive(Debug)]
+    struct Impatient(AtomicUsize);
+
+    impl Caller for Impatient {
+        fn is_waiting(&self) -> bool {
+            let less_one = |patience: usize| patience.checked_sub(1);
+            self.0
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less_one)
+                .is_ok()
+        }
+    }
+
+    #[test]
+    fn every_stage_ends_for_a_caller_who_waits_no_more() {
+        let input = png(160, 320, ::png::ColorType::Rgb, &[90; 160 * 320 * 3]);
+        let params = params(&[("watermark", "x")]);
+        let enough = (0..1000).find(|&patience| {
+            let caller = Impatient(AtomicUsize::new(patience));
+            let job = Job {
+                caller: &caller,
+                ..job(&input, &params, None)
+            };
+            match run(&job) {
+                Ok(_) => true,
+                Err(error) => {
+                    assert_eq!(error, ConversionError::Cancelled, "after {patience}");
+                    false
+                }
+            }
+        });
+        let stages_and_rows = 3 + 320 / 16;
+        assert!(
+            enough >= Some(stages_and_rows),
+            "{enough:?} questions in all"
+        );
     }
 
     #[test]

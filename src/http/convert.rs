@@ -4,7 +4,7 @@ use super::error::{Kind, Problem};
 use super::request::{Body, Request};
 use super::response::Response;
 use super::{Rooms, usage};
-use crate::conversion::{self, Conversion, Job, Params, Timing};
+use crate::conversion::{self, Caller, Conversion, Job, Params, Timing};
 use crate::image::Format;
 use crate::store::{UsageEntry, WatermarkKind};
 use std::fmt::Write;
@@ -52,11 +52,22 @@ pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<R
         limits: &rooms.limits,
         // Every worker may be busy with a picture of its own.
         threads: 1,
+        caller: &Deadline(Instant::now() + rooms.settings.conversion_timeout),
     })?;
 
     let entry = usage_entry(&params, format, bytes.len(), &converted, started.elapsed());
     rooms.store.record_usage(account.id, &entry)?;
     Ok(success(converted, download))
+}
+
+/// Waits until then.
+#[derive(Debug)]
+struct Deadline(Instant);
+
+impl Caller for Deadline {
+    fn is_waiting(&self) -> bool {
+        Instant::now() < self.0
+    }
 }
 
 /// What to tell those who send no usable `Content-Type` or body.

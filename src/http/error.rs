@@ -41,6 +41,7 @@ pub enum Kind {
     MethodNotAllowed,
     BodyTooLarge,
     InternalError,
+    ConversionTimeout,
 }
 
 /// One row of the table.
@@ -146,6 +147,7 @@ impl Kind {
             Kind::CrossSiteForm => (403, "cross_site_form", "The form came from another site"),
             Kind::NotFound => (404, "not_found", "There is nothing here"),
             Kind::BodyTooLarge => (413, "body_too_large", "The body is too large"),
+            Kind::ConversionTimeout => (503, "conversion_timeout", "The conversion took too long"),
         };
         Row {
             status,
@@ -163,6 +165,7 @@ impl Kind {
             404 => "Not Found",
             405 => "Method Not Allowed",
             413 => "Content Too Large",
+            503 => "Service Unavailable",
             _ => "Internal Server Error",
         }
     }
@@ -321,10 +324,21 @@ impl From<ConversionError> for Problem {
             ConversionError::MissingCharacters(_) => {
                 Problem::new(Kind::MissingCharacters, error.to_string())
             }
+            ConversionError::Cancelled => Problem {
+                retry_after: Some(RETRY_AFTER_TIMEOUT),
+                ..Problem::new(
+                    Kind::ConversionTimeout,
+                    "The conversion took longer than this server allows. Send a smaller picture, or the same when the \
+                     server is less busy.",
+                )
+            },
             ConversionError::Internal(cause) => Problem::internal(format!("conversion: {cause}")),
         }
     }
 }
+
+/// Seconds until a picture that took too long may be sent again: it held a core for as long as anything may, so not at once.
+const RETRY_AFTER_TIMEOUT: u64 = 60;
 
 fn picture(error: &DecodeError) -> Problem {
     let kind = match error {
@@ -365,7 +379,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    const ALL: [Kind; 29] = [
+    const ALL: [Kind; 30] = [
         Kind::InvalidParameter,
         Kind::RepeatedParameter,
         Kind::ContentTypeMissing,
@@ -395,6 +409,7 @@ mod tests {
         Kind::MethodNotAllowed,
         Kind::BodyTooLarge,
         Kind::InternalError,
+        Kind::ConversionTimeout,
     ];
 
     #[test]
@@ -418,13 +433,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_caller_sent_is_400_and_what_we_broke_is_500() {
+    fn what_the_caller_sent_is_400_and_what_we_broke_is_500_or_503() {
         let status = |error: ConversionError| Problem::from(error).kind.row().status;
         let invalid = || DecodeError::Invalid("cut short".to_owned());
         assert_eq!(status(ConversionError::Picture(invalid())), 400);
         assert_eq!(status(ConversionError::WatermarkPicture(invalid())), 400);
         assert_eq!(status(ConversionError::MissingCharacters(vec!['☃'])), 400);
         assert_eq!(status(ConversionError::Internal("a bug".to_owned())), 500);
+        assert_eq!(status(ConversionError::Cancelled), 503);
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::store::Store;
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 use std::{io, thread};
 
 /// The room's own settings.
@@ -30,6 +31,10 @@ pub struct Settings {
     pub threads: NonZeroUsize,
     /// Most bytes of a picture's file. 32 MiB is above what cameras write as JPEG and most PNG screenshots.
     pub max_body: u64,
+    /// Longest that a conversion may take, of a body that has arrived and a watermark that was fetched. 50 seconds: 100
+    /// megapixels take some 5 on one core, and the proxies that stand before servers wait for 60 by default, after
+    /// which nobody would see the answer.
+    pub conversion_timeout: Duration,
     /// Where people reach the service, such as `https://webp.example.org`, without a slash at the end. Without it,
     /// pages name the address that the browser used.
     pub public_url: Option<String>,
@@ -42,6 +47,7 @@ impl Default for Settings {
         Settings {
             threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             max_body: 32 << 20,
+            conversion_timeout: Duration::from_secs(50),
             public_url: None,
             signup_open: true,
         }

@@ -5,11 +5,15 @@
 
 mod alpha;
 mod cpu;
+mod crew;
 mod riff;
 mod vp8;
 mod yuv;
 
 pub use cpu::Simd;
+pub use crew::{Caller, Patient};
+
+use crew::Crew;
 
 /// How the samples of a [`Picture`] lie in memory, 8 bits each, interleaved, rows without padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,30 +52,33 @@ pub const MAX_SIDE: u32 = 16383;
 
 /// What the caller may choose.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct Options<'a> {
     /// Quality, 0 (smallest) to 100 (best); higher values count as 100.
     pub quality: u8,
     /// The number of token partitions as a power of two, 0 to 3; chosen by the amount of data if `None`.
     pub log2_partitions: Option<u8>,
     /// Vector instructions to use. The file is the same with all of them.
     pub simd: Simd,
-    /// Threads to work on the picture, at least 1. The file is the same with any number.
+    /// Most threads to work on the picture, at least 1. The file is the same with any number.
     pub threads: usize,
+    /// Who is asked whether the file is still wanted, and for the cores of all threads but the first.
+    pub caller: &'a dyn Caller,
 }
 
-impl Options {
-    /// Everything else left to the encoder.
-    pub fn with_quality(quality: u8) -> Options {
+impl Options<'_> {
+    /// Everything else left to the encoder, which works on one thread.
+    pub fn with_quality(quality: u8) -> Options<'static> {
         Options {
             quality,
             log2_partitions: None,
             simd: Simd::detect(),
             threads: 1,
+            caller: &Patient,
         }
     }
 }
 
-/// Why a picture cannot be encoded.
+/// Why a picture was not encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodeError {
     /// A side is 0 or above [`MAX_SIDE`].
@@ -82,6 +89,8 @@ pub enum EncodeError {
     PartitionCount,
     /// The encoded picture does not fit the format's size fields.
     TooLarge,
+    /// The caller waits no more ([`Caller::is_waiting`]).
+    Cancelled,
 }
 
 impl std::fmt::Display for EncodeError {
@@ -97,6 +106,7 @@ impl std::fmt::Display for EncodeError {
             EncodeError::TooLarge => {
                 f.write_str("the encoded picture is too large for a WebP file")
             }
+            EncodeError::Cancelled => f.write_str("the file is no longer wanted"),
         }
     }
 }
@@ -108,7 +118,7 @@ impl std::error::Error for EncodeError {}
 ///
 /// # Errors
 /// See [`EncodeError`].
-pub fn encode(picture: &Picture<'_>, options: &Options) -> Result<Vec<u8>, EncodeError> {
+pub fn encode(picture: &Picture<'_>, options: &Options<'_>) -> Result<Vec<u8>, EncodeError> {
     let (width, height) = (picture.width, picture.height);
     if !(1..=MAX_SIDE).contains(&width) || !(1..=MAX_SIDE).contains(&height) {
         return Err(EncodeError::Dimensions);
@@ -119,11 +129,12 @@ pub fn encode(picture: &Picture<'_>, options: &Options) -> Result<Vec<u8>, Encod
     if options.log2_partitions.is_some_and(|log2| log2 > 3) {
         return Err(EncodeError::PartitionCount);
     }
+    let crew = Crew::new(options.threads, options.caller);
     let settings = vp8::Settings {
         quality: options.quality,
         log2_partitions: options.log2_partitions,
         simd: options.simd,
-        threads: options.threads,
+        crew,
     };
     let frame = vp8::encode(
         &yuv::Planes::from_picture(picture),
@@ -131,6 +142,7 @@ pub fn encode(picture: &Picture<'_>, options: &Options) -> Result<Vec<u8>, Encod
         height,
         &settings,
     )?;
+    crew.check()?;
     match alpha_plane(picture) {
         Some(plane) => riff::with_alpha(
             width,
@@ -149,6 +161,68 @@ fn alpha_plane(picture: &Picture<'_>) -> Option<Vec<u8>> {
         Layout::Rgba => {
             let alpha = picture.pixels.chunks_exact(4).map(|pixel| pixel[3]);
             alpha.clone().any(|a| a != 255).then(|| alpha.collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Waits until it has been asked so many times.
+    #[derive(Debug)]
+    struct Impatient {
+        patience: usize,
+        asked: AtomicUsize,
+    }
+
+    impl Caller for Impatient {
+        fn is_waiting(&self) -> bool {
+            self.asked.fetch_add(1, Ordering::Relaxed) < self.patience
+        }
+    }
+
+    #[test]
+    fn a_caller_who_waits_no_more_ends_the_encoder_at_the_next_row() {
+        let (width, height) = (160, 320);
+        let pixels: Vec<u8> = (0..width * height * 4)
+            .map(|i: u32| (i.wrapping_mul(i) >> 7) as u8)
+            .collect();
+        let picture = Picture {
+            width,
+            height,
+            layout: Layout::Rgba,
+            pixels: &pixels,
+        };
+        let encode_for = |patience: usize, threads: usize| {
+            let caller = Impatient {
+                patience,
+                asked: AtomicUsize::new(0),
+            };
+            let options = Options {
+                threads,
+                caller: &caller,
+                ..Options::with_quality(75)
+            };
+            let outcome = encode(&picture, &options);
+            (outcome.map(|_| ()), caller.asked.into_inner())
+        };
+        let (outcome, questions) = encode_for(usize::MAX, 1);
+        assert_eq!(outcome, Ok(()));
+        let rows = height as usize / 16;
+        assert!(
+            questions >= rows,
+            "{questions} questions for {rows} rows of macroblocks"
+        );
+        for threads in [1, 2, 8] {
+            for patience in 0..questions {
+                let (outcome, asked) = encode_for(patience, threads);
+                let what = format!("{threads} threads, no patience after {patience} questions");
+                assert_eq!(outcome, Err(EncodeError::Cancelled), "{what}");
+                // Each thread may be about to ask when one is told.
+                assert!(asked <= patience + threads, "{what}: {asked} were asked");
+            }
         }
     }
 }

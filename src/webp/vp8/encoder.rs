@@ -14,19 +14,20 @@ use super::wavefront::{Row, Task};
 use super::{partition, probability, wavefront};
 use crate::webp::EncodeError;
 use crate::webp::cpu::Simd;
+use crate::webp::crew::Crew;
 use crate::webp::yuv::Planes;
 
 /// What the caller may choose.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct Settings<'a> {
     /// 0 to 100.
     pub quality: u8,
     /// The number of token partitions as a power of two, 0 to 3; by size if `None`.
     pub log2_partitions: Option<u8>,
     /// Vector instructions to use.
     pub simd: Simd,
-    /// Threads to use, at least 1.
-    pub threads: usize,
+    /// Who works on it.
+    pub crew: Crew<'a>,
 }
 
 /// What is kept of a macroblock between the decisions and the partitions, beside its coefficients.
@@ -45,16 +46,17 @@ pub struct MacroblockRecord {
 /// Encodes `source`, of which `width` x `height` pixels are the picture, as a key frame.
 ///
 /// # Errors
-/// [`EncodeError::TooLarge`] if a partition outgrows its size field.
+/// [`EncodeError::TooLarge`] if a partition outgrows its size field, [`EncodeError::Cancelled`] if the crew's caller waits
+/// no more.
 pub fn encode(
     source: &Planes,
     width: u32,
     height: u32,
-    settings: &Settings,
+    settings: &Settings<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
-    let segmentation = divide(source, quantizer_index(settings.quality));
+    let segmentation = divide(source, quantizer_index(settings.quality), settings.crew)?;
     let filter = filter_parameters(&segmentation);
-    let decisions = decide(source, &segmentation, settings, false);
+    let decisions = decide(source, &segmentation, settings, false)?;
     write(&decisions, &segmentation, filter, (width, height), settings)
 }
 
@@ -69,19 +71,19 @@ const EFFORT: Effort = Effort {
 fn decide(
     source: &Planes,
     segmentation: &Segmentation,
-    settings: &Settings,
+    settings: &Settings<'_>,
     keeps_pixels: bool,
-) -> Decisions {
+) -> Result<Decisions, EncodeError> {
     let (rows, counts) = wavefront::decide(&Task {
         source,
         segmentation,
         effort: EFFORT,
         mode_budget: mode_budget(source.mb_width, source.mb_height, segmentation.is_enabled()),
         simd: settings.simd,
-        threads: settings.threads,
+        crew: settings.crew,
         keeps_pixels,
-    });
-    Decisions { rows, counts }
+    })?;
+    Ok(Decisions { rows, counts })
 }
 
 /// The decisions on a whole picture.
@@ -98,7 +100,7 @@ fn write(
     segmentation: &Segmentation,
     filter: FilterParameters,
     (width, height): (u32, u32),
-    settings: &Settings,
+    settings: &Settings<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
     let rows = &decisions.rows;
     let probabilities = &probability::fit(&decisions.counts.nodes());
@@ -114,7 +116,7 @@ fn write(
         skip_probability: skip_probability(rows),
     };
     let first = partition::write_first(&header, rows);
-    let tokens = partition::write_tokens(rows, probabilities, log2_partitions, settings.threads);
+    let tokens = partition::write_tokens(rows, probabilities, log2_partitions, settings.crew)?;
     partition::assemble(width, height, &first, &tokens)
 }
 
@@ -137,14 +139,18 @@ fn quantizer_index(quality: u8) -> QuantizerIndex {
 }
 
 /// Segments, unless their map would leave too little of the first partition for the modes.
-fn divide(source: &Planes, index: QuantizerIndex) -> Segmentation {
+fn divide(
+    source: &Planes,
+    index: QuantizerIndex,
+    crew: Crew<'_>,
+) -> Result<Segmentation, EncodeError> {
     /// Bits a macroblock that segments are worth: two for the map, and modes enough to choose from.
     const WORTH: usize = 12;
     let macroblocks = source.mb_width * source.mb_height;
     if MAX_FIRST_PARTITION * 8 / macroblocks < WORTH {
-        return Segmentation::single(index);
+        return Ok(Segmentation::single(index));
     }
-    segment(source, index)
+    segment(source, index, crew)
 }
 
 /// What the modes of a macroblock may cost on average, so that the first partition stays within its size: all
@@ -227,7 +233,7 @@ mod tests {
     use crate::webp::vp8::bool_encoder::BoolEncoder;
     use crate::webp::vp8::loop_filter::decoder;
     use crate::webp::vp8::tables::DEFAULT_PROBABILITIES;
-    use crate::webp::{Layout, Picture};
+    use crate::webp::{Layout, Patient, Picture};
 
     /// A picture with something of everything: gradients, edges, noise and flat ground.
     fn picture(width: u32, height: u32) -> Vec<u8> {
@@ -255,11 +261,12 @@ mod tests {
         source: &Planes,
         width: u32,
         height: u32,
-        settings: &Settings,
+        settings: &Settings<'_>,
     ) -> (Vec<u8>, Planes) {
-        let segmentation = divide(source, quantizer_index(settings.quality));
+        let segmentation = divide(source, quantizer_index(settings.quality), settings.crew)
+            .expect("is waited for");
         let filter = filter_parameters(&segmentation);
-        let decisions = decide(source, &segmentation, settings, true);
+        let decisions = decide(source, &segmentation, settings, true).expect("is waited for");
         let frame =
             write(&decisions, &segmentation, filter, (width, height), settings).expect("encodes");
         assert!(
@@ -277,16 +284,16 @@ mod tests {
         (frame, planes)
     }
 
-    fn settings(quality: u8) -> Settings {
+    fn settings(quality: u8) -> Settings<'static> {
         Settings {
             quality,
             log2_partitions: None,
             simd: Simd::detect(),
-            threads: 2,
+            crew: Crew::new(2, &Patient),
         }
     }
 
-    fn assert_decoders_agree(width: u32, height: u32, pixels: &[u8], settings: &Settings) {
+    fn assert_decoders_agree(width: u32, height: u32, pixels: &[u8], settings: &Settings<'_>) {
         let source = Planes::from_picture(&Picture {
             width,
             height,
@@ -432,7 +439,7 @@ mod tests {
                 let encode_with = |simd, threads| {
                     let settings = Settings {
                         simd,
-                        threads,
+                        crew: Crew::new(threads, &Patient),
                         log2_partitions: Some(2),
                         ..settings(quality)
                     };
@@ -480,7 +487,9 @@ mod tests {
             pixels: &pixels,
         });
         let index = quantizer_index(40);
-        for segmentation in [Segmentation::single(index), segment(&source, index)] {
+        let crew = Crew::new(1, &Patient);
+        let segments = segment(&source, index, crew).expect("is waited for");
+        for segmentation in [Segmentation::single(index), segments] {
             for mode_budget in
                 [LEAST_MODE_COST, 5 * 256, 8 * 256, 12 * 256, 20 * 256].map(u64::from)
             {
@@ -490,9 +499,10 @@ mod tests {
                     effort: EFFORT,
                     mode_budget,
                     simd: Simd::detect(),
-                    threads: 1,
+                    crew,
                     keeps_pixels: false,
-                });
+                })
+                .expect("is waited for");
                 let header = FrameHeader {
                     segmentation: &segmentation,
                     segment_probabilities: segment_probabilities(&rows),

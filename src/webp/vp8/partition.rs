@@ -14,7 +14,7 @@ use super::tree::{
 };
 use super::wavefront::Row;
 use crate::webp::EncodeError;
-use std::thread;
+use crate::webp::crew::Crew;
 
 /// Decoders that read as data arrives take up to this many bytes ahead, and libwebp's refuses a frame of whose first
 /// partition nothing is left behind the header.
@@ -71,43 +71,20 @@ fn write_modes(
     CHROMA_MODE_PATHS[record.chroma as usize].write(encoder, &CHROMA_MODE_PROBABILITIES);
 }
 
-/// The coefficients, macroblock rows dealt out to 2 to the power of `log2_partitions` partitions in turn (section 9.5), written
-/// by up to `threads` threads.
+/// The coefficients, macroblock rows dealt out to 2 to the power of `log2_partitions` partitions in turn (section 9.5).
+///
+/// # Errors
+/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
 pub fn write_tokens(
     rows: &[Row],
     probabilities: &CoefficientProbabilities,
     log2_partitions: u8,
-    threads: usize,
-) -> Vec<Vec<u8>> {
+    crew: Crew<'_>,
+) -> Result<Vec<Vec<u8>>, EncodeError> {
     let count = 1 << log2_partitions;
-    let threads = threads.clamp(1, count);
-    let write_every = |thread: usize| -> Vec<_> {
-        (thread..count)
-            .step_by(threads)
-            .map(|partition| {
-                (
-                    partition,
-                    write_token_partition(rows, probabilities, partition, count),
-                )
-            })
-            .collect()
-    };
-    let mut partitions = thread::scope(|scope| {
-        let write_every = &write_every;
-        let others: Vec<_> = (1..threads)
-            .map(|thread| scope.spawn(move || write_every(thread)))
-            .collect();
-        let mut all = write_every(0);
-        for other in others {
-            match other.join() {
-                Ok(partitions) => all.extend(partitions),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        all
-    });
-    partitions.sort_unstable_by_key(|(partition, _)| *partition);
-    partitions.into_iter().map(|(_, bytes)| bytes).collect()
+    crew.run(count, |partition| {
+        write_token_partition(rows, probabilities, partition, count)
+    })
 }
 
 fn write_token_partition(

@@ -1,7 +1,7 @@
 //! The decisions on all macroblocks of a picture, several rows at a time (RFC 6386, section 5: a macroblock
 //! depends on those above and to the left).
 //!
-//! Row after row goes to the next free thread, and each follows the one above it at a distance of two
+//! Row after row goes to the next free thread of the crew, and each follows the one above it at a distance of two
 //! macroblocks. Nothing depends on how many threads there are: not even what coefficients are thought to cost, which is found
 //! on a sample of rows beforehand.
 //!
@@ -21,11 +21,11 @@ use super::rate::{BitCost, CoefficientCosts};
 use super::segment::Segmentation;
 use super::tables::DEFAULT_PROBABILITIES;
 use super::token::{NonZero, TokenCounts};
+use crate::webp::EncodeError;
 use crate::webp::cpu::Simd;
+use crate::webp::crew::Crew;
 use crate::webp::yuv::Planes;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::sync::{Mutex, OnceLock};
 
 /// What the decisions are made from.
 pub struct Task<'a> {
@@ -39,8 +39,8 @@ pub struct Task<'a> {
     pub mode_budget: u64,
     /// Vector instructions to use.
     pub simd: Simd,
-    /// Rows that are worked on at a time, at least 1.
-    pub threads: usize,
+    /// Who works on it.
+    pub crew: Crew<'a>,
     /// Whether the reconstruction is wanted.
     pub keeps_pixels: bool,
 }
@@ -58,8 +58,11 @@ pub struct Row {
 }
 
 /// Decides on all macroblocks. Gives the rows from top to bottom, and how often each token occurs.
-pub fn decide(task: &Task<'_>) -> (Vec<Row>, TokenCounts) {
-    let context = Context::new(task);
+///
+/// # Errors
+/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+pub fn decide(task: &Task<'_>) -> Result<(Vec<Row>, TokenCounts), EncodeError> {
+    let context = Context::new(task)?;
     let Planes {
         mb_width,
         mb_height,
@@ -68,41 +71,23 @@ pub fn decide(task: &Task<'_>) -> (Vec<Row>, TokenCounts) {
     let bottoms: Vec<Vec<OnceLock<Bottom>>> = (0..mb_height)
         .map(|_| (0..mb_width).map(|_| OnceLock::new()).collect())
         .collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut rows = Vec::new();
+    let all_counts = Mutex::new(TokenCounts::new());
+    // At a distance of two macroblocks, no more rows than that can be worked on at a time.
+    let crew = task.crew.at_most(mb_width.div_ceil(2));
+    let rows = crew.run(mb_height, |mb_y| {
+        let above = (mb_y > 0).then(|| bottoms[mb_y - 1].as_slice());
+        let done = Published(&bottoms[mb_y]);
         let mut counts = TokenCounts::new();
-        loop {
-            let mb_y = next.fetch_add(1, Ordering::Relaxed);
-            if mb_y >= mb_height {
-                return (rows, counts);
-            }
-            let above = (mb_y > 0).then(|| bottoms[mb_y - 1].as_slice());
-            let done = Published(&bottoms[mb_y]);
-            rows.push((
-                mb_y,
-                context.decide_row(task.effort, mb_y, above, &done, &mut counts),
-            ));
-        }
-    };
-    let threads = task.threads.clamp(1, mb_height);
-    let mut outcomes = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let mut outcomes = vec![work()];
-        outcomes.extend(others.into_iter().map(|other| match other.join() {
-            Ok(outcome) => outcome,
-            Err(panic) => std::panic::resume_unwind(panic),
-        }));
-        outcomes
-    });
+        let row = context.decide_row(task.effort, mb_y, above, &done, &mut counts);
+        add(&all_counts, &counts);
+        row
+    })?;
+    let counts = all_counts.into_inner().expect("adding does not panic");
+    Ok((rows, counts))
+}
 
-    let (mut rows, mut counts) = outcomes.pop().expect("at least one thread");
-    for (more, other) in outcomes {
-        rows.extend(more);
-        counts.add(&other);
-    }
-    rows.sort_unstable_by_key(|(mb_y, _)| *mb_y);
-    (rows.into_iter().map(|(_, row)| row).collect(), counts)
+fn add(all: &Mutex<TokenCounts>, counts: &TokenCounts) {
+    all.lock().expect("adding does not panic").add(counts);
 }
 
 /// The bottoms of a row's macroblocks, for the row below to wait for. One that is dropped before it is complete, because
@@ -126,7 +111,7 @@ struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    fn new(task: &'a Task<'a>) -> Context<'a> {
+    fn new(task: &'a Task<'a>) -> Result<Context<'a>, EncodeError> {
         let quantizers = task.segmentation.indices.map(Quantizers::new);
         let lambdas = quantizers.map(|q| Lambdas::new(&q));
         let costs = CoefficientCosts::new(&DEFAULT_PROBABILITIES);
@@ -136,13 +121,13 @@ impl<'a> Context<'a> {
             lambdas,
             costs,
         };
-        context.sample_costs();
-        context
+        context.sample_costs()?;
+        Ok(context)
     }
 
     /// Estimates what coefficients cost from a few rows over the height of the picture, which are decided on as if
     /// the source were the reconstruction above them.
-    fn sample_costs(&mut self) {
+    fn sample_costs(&mut self) -> Result<(), EncodeError> {
         /// One row in this many, and as many macroblocks as make a sample: twice as many save nothing.
         const SPARSITY: usize = 16;
         const SAMPLE: usize = 1000;
@@ -161,6 +146,7 @@ impl<'a> Context<'a> {
                 above.extend((0..mb_width).map(|mb_x| OnceLock::from(bottom(mb_x))));
             }
             let own: Vec<_> = (0..mb_width).map(|_| OnceLock::new()).collect();
+            self.task.crew.check()?;
             self.decide_row(
                 Effort::LEAST,
                 mb_y,
@@ -170,6 +156,7 @@ impl<'a> Context<'a> {
             );
             self.costs = CoefficientCosts::new(&probability::estimate(&counts.nodes()));
         }
+        Ok(())
     }
 
     /// Decides on the macroblocks of row `mb_y` with `effort`, each as soon as those of the row above that it needs are there.
