@@ -36,7 +36,8 @@
 //! 6. Only now the body is read, up to the limit (413).
 //! 7. [`fetch`] gets the logo, through a resolver that lets no hop reach a private address.
 //! 8. [`conversion::run`] does the work: [`mod@image`] sniffs and decodes the bytes, turns them upright and into sRGB;
-//!    [`watermark`] draws the logo, then the text; [`webp`] encodes. Its time is told by stages.
+//!    [`watermark`] draws the logo, then the text; [`webp`] encodes, on a core of its own and all those that are idle
+//!    ([`conversion::Cores`]), and stops at the deadline (503). Its time is told by stages.
 //! 9. [`store::Store::record_usage`] adds the entry to the history, and returns once it is on disk.
 //! 10. The WebP goes out with its headers (`response`), and one line to the log.
 //!

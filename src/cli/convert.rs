@@ -2,7 +2,8 @@
 
 mod plan;
 
-use crate::conversion::{self, Conversion, Job, Params, Patient};
+use super::cores;
+use crate::conversion::{self, Conversion, Cores, Job, Params};
 use crate::fetch::{Fetcher, Settings};
 use crate::image::{Format, Limits};
 use argh::FromArgs;
@@ -34,7 +35,7 @@ pub struct ConvertCommand {
     #[argh(option, arg_name = "number")]
     quality: Option<String>,
 
-    /// pictures converted at a time; by default as many as there are cores
+    /// cores to use, each for a picture or several for one; by default all of them
     #[argh(option, arg_name = "number")]
     threads: Option<NonZeroUsize>,
 
@@ -77,7 +78,7 @@ pub fn run(command: ConvertCommand) -> Result<(), String> {
     let steps = plan(&command.inputs, command.output.as_deref())?;
     let threads = command.threads.unwrap_or_else(cores);
     let work = Work {
-        threads_per_picture: (threads.get() / steps.len().max(1)).max(1),
+        cores: Cores::new(threads),
         watermark: params
             .picture_url
             .as_deref()
@@ -87,7 +88,7 @@ pub fn run(command: ConvertCommand) -> Result<(), String> {
         limits: command.limits(),
     };
     make_folders(&steps)?;
-    let failures = convert_all(&work, &steps, threads);
+    let failures = convert_all(&work, &steps);
     match failures.as_slice() {
         [] => Ok(()),
         [failure] if steps.len() == 1 => Err(failure.clone()),
@@ -143,12 +144,8 @@ struct Work {
     limits: Limits,
     /// The file of the watermark's picture.
     watermark: Option<Vec<u8>>,
-    /// What is left of the threads where there are fewer pictures.
-    threads_per_picture: usize,
-}
-
-fn cores() -> NonZeroUsize {
-    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+    /// What pictures share, and the last one has to itself.
+    cores: Cores,
 }
 
 fn load_watermark(place: &str) -> Result<Vec<u8>, String> {
@@ -176,8 +173,8 @@ fn make_folders(steps: &[Step]) -> Result<(), String> {
     Ok(())
 }
 
-/// Converts on as many threads as asked for; returns a line for each failure, in the order of the inputs.
-fn convert_all(work: &Work, steps: &[Step], threads: NonZeroUsize) -> Vec<String> {
+/// Converts as many at a time as there are cores; returns a line for each failure, in the order of the inputs.
+fn convert_all(work: &Work, steps: &[Step]) -> Vec<String> {
     let bar = if steps.len() > 1 && io::stderr().is_terminal() {
         ProgressBar::new(steps.len() as u64)
     } else {
@@ -203,7 +200,7 @@ fn convert_all(work: &Work, steps: &[Step], threads: NonZeroUsize) -> Vec<String
         }
     };
     thread::scope(|scope| {
-        for _ in 1..threads.get().min(steps.len()) {
+        for _ in 1..work.cores.total().min(steps.len()) {
             scope.spawn(convert_until_done);
         }
         convert_until_done();
@@ -233,10 +230,12 @@ fn convert(work: &Work, step: &Step) -> Result<String, String> {
         params: &work.params,
         watermark_picture: work.watermark.as_deref(),
         limits: &work.limits,
-        threads: work.threads_per_picture,
-        caller: &Patient,
+        threads: work.cores.total(),
+        caller: &work.cores,
     };
+    let own_core = work.cores.occupy();
     let conversion = conversion::run(&job).map_err(|error| error.to_string())?;
+    drop(own_core);
     write(&step.target, &conversion.webp).map_err(|error| format!("{}: {error}", step.target))?;
     Ok(describe(step, bytes.len(), &conversion))
 }

@@ -8,7 +8,9 @@ mod serve;
 
 use argh::FromArgs;
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::process::{self, ExitCode};
+use std::thread;
 
 /// Turns PNG, JPEG, GIF and BMP pictures into WebP: as an HTTP service, or right here.
 #[derive(FromArgs)]
@@ -70,6 +72,11 @@ fn read(mut arguments: Vec<String>) -> Towebp {
         );
         process::exit(1)
     })
+}
+
+/// How many cores this process may use.
+fn cores() -> NonZeroUsize {
+    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
 fn process_arguments() -> Vec<String> {

@@ -1,8 +1,9 @@
 //! `towebp serve`.
 
-use super::demo;
+use super::{cores, demo};
 use crate::admin;
 use crate::config::{self, Config};
+use crate::conversion::Cores;
 use crate::fetch::{self, Fetcher};
 use crate::front;
 use crate::http::{self, Rooms, Server};
@@ -41,7 +42,8 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "file")]
     secret_file: Option<PathBuf>,
 
-    /// conversions at the same time (default: one for each core, since a conversion keeps a core busy)
+    /// conversions at the same time, and at most as many cores for one of them while it is alone (default: one for each
+    /// core)
     #[argh(option, arg_name = "number", from_str_fn(config::threads))]
     threads: Option<NonZeroUsize>,
 
@@ -110,6 +112,8 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
         store: Arc::clone(&store),
         fetcher,
         limits: config.limits,
+        // More workers than cores wait for watermarks or share a core: they bring no more threads to one picture.
+        cores: Cores::new(config.http.threads.min(cores())),
         settings: config.http,
     };
     let server = Server::start(listener, rooms)?;

@@ -1,10 +1,12 @@
 //! The pure service: the specification's parameters, and one picture in, one WebP out. Opens no file and no socket.
 
+mod cores;
 mod error;
 mod params;
 
 pub use crate::watermark::{Color, Position, TextWatermark};
 pub use crate::webp::{Caller, Patient};
+pub use cores::{Cores, Occupied};
 pub use error::ConversionError;
 pub use params::{KNOWN_NAMES, ParamError, Params};
 

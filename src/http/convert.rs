@@ -4,7 +4,7 @@ use super::error::{Kind, Problem};
 use super::request::{Body, Request};
 use super::response::Response;
 use super::{Rooms, usage};
-use crate::conversion::{self, Caller, Conversion, Job, Params, Timing};
+use crate::conversion::{self, Caller, Conversion, Cores, Job, Params, Timing};
 use crate::image::Format;
 use crate::store::{UsageEntry, WatermarkKind};
 use std::fmt::Write;
@@ -44,29 +44,49 @@ pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<R
         .as_deref()
         .map(|url| rooms.fetcher.fetch(url))
         .transpose()?;
+    let deadline = Instant::now() + rooms.settings.conversion_timeout;
+    let own_core = rooms.cores.occupy();
     let converted = conversion::run(&Job {
         bytes: &bytes,
         format,
         params: &params,
         watermark_picture: watermark_picture.as_deref(),
         limits: &rooms.limits,
-        // Every worker may be busy with a picture of its own.
-        threads: 1,
-        caller: &Deadline(Instant::now() + rooms.settings.conversion_timeout),
+        threads: rooms.cores.total(),
+        caller: &Client {
+            deadline,
+            cores: &rooms.cores,
+        },
     })?;
+    drop(own_core);
 
     let entry = usage_entry(&params, format, bytes.len(), &converted, started.elapsed());
     rooms.store.record_usage(account.id, &entry)?;
     Ok(success(converted, download))
 }
 
-/// Waits until then.
+/// Whoever waits for the answer, as the encoder sees it.
 #[derive(Debug)]
-struct Deadline(Instant);
+struct Client<'a> {
+    deadline: Instant,
+    cores: &'a Cores,
+}
 
-impl Caller for Deadline {
+impl Caller for Client<'_> {
     fn is_waiting(&self) -> bool {
-        Instant::now() < self.0
+        Instant::now() < self.deadline
+    }
+
+    fn lend_core(&self) -> bool {
+        self.cores.lend_core()
+    }
+
+    fn reclaim_core(&self) -> bool {
+        self.cores.reclaim_core()
+    }
+
+    fn return_core(&self) {
+        self.cores.return_core();
     }
 }
 

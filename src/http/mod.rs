@@ -15,6 +15,7 @@ mod usage;
 
 pub use exchange::LONGEST_REST as LONGEST_BODY;
 
+use crate::conversion::Cores;
 use crate::fetch::Fetcher;
 use crate::image;
 use crate::store::Store;
@@ -27,7 +28,7 @@ use std::{io, thread};
 /// The room's own settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Workers, and so conversions at the same time. A conversion keeps one core busy: as many as there are cores.
+    /// Workers, and so conversions at the same time. Each keeps one core busy: as many as there are cores.
     pub threads: NonZeroUsize,
     /// Most bytes of a picture's file. 32 MiB is above what cameras write as JPEG and most PNG screenshots.
     pub max_body: u64,
@@ -62,6 +63,8 @@ pub struct Rooms {
     pub fetcher: Fetcher,
     /// Bounds on pictures.
     pub limits: image::Limits,
+    /// What conversions share.
+    pub cores: Cores,
     /// This room's settings.
     pub settings: Settings,
 }
