@@ -9,7 +9,7 @@ use super::predict::BlockMode;
 use super::quantize::QuantizerIndex;
 use super::segment::{Segmentation, segment};
 use super::tables::AC_STEPS;
-use super::token::TokenCounts;
+use super::token_counts::TokenCounts;
 use super::wavefront::{Row, Task};
 use super::{partition, probability, wavefront};
 use crate::webp::EncodeError;
@@ -115,8 +115,14 @@ fn write(
         probabilities,
         skip_probability: skip_probability(rows),
     };
-    let first = partition::write_first(&header, rows);
-    let tokens = partition::write_tokens(rows, probabilities, log2_partitions, settings.crew)?;
+    let first = partition::write_first(&header, rows, settings.simd);
+    let tokens = partition::write_tokens(
+        rows,
+        probabilities,
+        log2_partitions,
+        settings.simd,
+        settings.crew,
+    )?;
     partition::assemble(width, height, &first, &tokens)
 }
 
@@ -185,14 +191,14 @@ fn filter_parameters(segmentation: &Segmentation) -> FilterParameters {
     }
 }
 
-/// One partition up to a megabyte of coefficients, so that most files carry no extra sizes; then more, which decoders may read
-/// side by side.
+/// One partition for small pictures, since each takes three bytes for its size; then two, which are written side by side;
+/// then more, for threads and decoders.
 fn partitions_for(rows: &[Row]) -> u8 {
     let bytes: usize = rows.iter().map(|row| row.packed.len()).sum();
-    match bytes >> 20 {
-        0 => 0,
-        1 => 1,
-        2..4 => 2,
+    match bytes >> 14 {
+        0..2 => 0,
+        2..64 => 1,
+        64..256 => 2,
         _ => 3,
     }
 }
@@ -513,7 +519,8 @@ mod tests {
                 };
                 let mut alone = BoolEncoder::with_capacity(0);
                 header.write(&mut alone);
-                let bytes = (partition::write_first(&header, &rows).len() - alone.len()) as u64;
+                let bytes = (partition::write_first(&header, &rows, Simd::SCALAR).len()
+                    - alone.len()) as u64;
                 let bits = (mode_budget + flag_cost(segmentation.is_enabled()))
                     * records(&rows).count() as u64
                     / 256;

@@ -16,6 +16,8 @@ mod rate;
 mod segment;
 mod tables;
 mod token;
+mod token_counts;
+mod token_writer;
 mod transform;
 mod tree;
 mod trellis;

@@ -1,19 +1,21 @@
 //! The partitions of a frame: RFC 6386, sections 9.1, 9.5 and 19.3. The first holds the header and the modes of all
 //! macroblocks, the others their coefficients.
 
-use super::bool_encoder::BoolEncoder;
+use super::bool_encoder::{Bool, BoolEncoder, BoolRun};
 use super::encoder::MacroblockRecord;
 use super::frame_header::{self, FrameHeader, MAX_FIRST_PARTITION, MAX_TOKEN_PARTITION};
 use super::macroblock::LumaMode;
 use super::predict::SubblockMode;
 use super::tables::{CoefficientProbabilities, SUBBLOCK_MODE_PROBABILITIES};
-use super::token::{self, NonZero};
+use super::token::NonZero;
+use super::token_writer::TokenWriter;
 use super::tree::{
     CHROMA_MODE_PATHS, CHROMA_MODE_PROBABILITIES, LUMA_MODE_PATHS, LUMA_MODE_PROBABILITIES,
     SEGMENT_PATHS, SUBBLOCK_MODE_PATHS,
 };
 use super::wavefront::Row;
 use crate::webp::EncodeError;
+use crate::webp::cpu::Simd;
 use crate::webp::crew::Crew;
 
 /// Decoders that read as data arrives take up to this many bytes ahead, and libwebp's refuses a frame of whose first
@@ -21,54 +23,77 @@ use crate::webp::crew::Crew;
 const LOOK_AHEAD: usize = 8;
 
 /// The frame header and the modes of all macroblocks (sections 19.2 and 19.3).
-pub fn write_first(header: &FrameHeader<'_>, rows: &[Row]) -> Vec<u8> {
+pub fn write_first(header: &FrameHeader<'_>, rows: &[Row], simd: Simd) -> Vec<u8> {
     let mb_width = rows.first().map_or(0, |row| row.records.len());
     let mut encoder = BoolEncoder::with_capacity(rows.len() * mb_width * 4);
     header.write(&mut encoder);
     let header_length = encoder.len();
+    let mut bools = Vec::new();
 
     let mut modes_above = vec![[SubblockMode::Dc; 4]; mb_width];
     for row in rows {
         let mut modes_left = [SubblockMode::Dc; 4];
         for (record, modes_above) in row.records.iter().zip(&mut modes_above) {
-            write_modes(&mut encoder, header, record, *modes_above, modes_left);
+            append_modes(&mut bools, header, record, *modes_above, modes_left);
             (*modes_above, modes_left) = record.luma.contexts();
         }
+        encoder.write_all(&bools, simd);
+        bools.clear();
     }
     let mut partition = encoder.finish();
     partition.resize(partition.len().max(header_length + LOOK_AHEAD), 0);
     partition
 }
 
-/// The header of a macroblock (section 19.3).
-fn write_modes(
-    encoder: &mut BoolEncoder,
+/// Subblock modes as booleans, by the mode above and the mode to the left.
+static SUBBLOCK_MODE_RUNS: [[[BoolRun; 10]; 10]; 10] = {
+    let mut runs = [[[BoolRun::EMPTY; 10]; 10]; 10];
+    let mut i = 0;
+    while i < 1000 {
+        let (above, left, mode) = (i / 100, i / 10 % 10, i % 10);
+        runs[above][left][mode] =
+            SUBBLOCK_MODE_PATHS[mode].run(&SUBBLOCK_MODE_PROBABILITIES[above][left]);
+        i += 1;
+    }
+    runs
+};
+
+/// Appends the header of a macroblock (section 19.3).
+fn append_modes(
+    bools: &mut Vec<Bool>,
     header: &FrameHeader<'_>,
     record: &MacroblockRecord,
     mut above: [SubblockMode; 4],
     mut left: [SubblockMode; 4],
 ) {
     if header.segmentation.is_enabled() {
-        SEGMENT_PATHS[usize::from(record.segment)].write(encoder, &header.segment_probabilities);
+        SEGMENT_PATHS[usize::from(record.segment)]
+            .run(&header.segment_probabilities)
+            .append_to(bools);
     }
     if let Some(probability) = header.skip_probability {
-        encoder.write(record.skipped, probability);
+        bools.push(Bool::new(record.skipped, probability));
     }
     match record.luma {
         LumaMode::Block(mode) => {
-            LUMA_MODE_PATHS[mode as usize].write(encoder, &LUMA_MODE_PROBABILITIES);
+            LUMA_MODE_PATHS[mode as usize]
+                .run(&LUMA_MODE_PROBABILITIES)
+                .append_to(bools);
         }
         LumaMode::Subblocks(modes) => {
-            LUMA_MODE_PATHS[4].write(encoder, &LUMA_MODE_PROBABILITIES);
+            LUMA_MODE_PATHS[4]
+                .run(&LUMA_MODE_PROBABILITIES)
+                .append_to(bools);
             for (i, mode) in modes.into_iter().enumerate() {
                 let (above, left) = (&mut above[i % 4], &mut left[i / 4]);
-                let probabilities = &SUBBLOCK_MODE_PROBABILITIES[*above as usize][*left as usize];
-                SUBBLOCK_MODE_PATHS[mode as usize].write(encoder, probabilities);
+                SUBBLOCK_MODE_RUNS[*above as usize][*left as usize][mode as usize].append_to(bools);
                 (*above, *left) = (mode, mode);
             }
         }
     }
-    CHROMA_MODE_PATHS[record.chroma as usize].write(encoder, &CHROMA_MODE_PROBABILITIES);
+    CHROMA_MODE_PATHS[record.chroma as usize]
+        .run(&CHROMA_MODE_PROBABILITIES)
+        .append_to(bools);
 }
 
 /// The coefficients, macroblock rows dealt out to 2 to the power of `log2_partitions` partitions in turn (section 9.5).
@@ -79,53 +104,87 @@ pub fn write_tokens(
     rows: &[Row],
     probabilities: &CoefficientProbabilities,
     log2_partitions: u8,
+    simd: Simd,
     crew: Crew<'_>,
 ) -> Result<Vec<Vec<u8>>, EncodeError> {
-    let count = 1 << log2_partitions;
-    crew.run(count, |partition| {
-        write_token_partition(rows, probabilities, partition, count)
-    })
+    let writer = &TokenWriter::new(probabilities);
+    let partitions = 1 << log2_partitions;
+    if partitions == 1 {
+        let mut encoder = BoolEncoder::with_capacity(capacity(rows));
+        let mut bools = Vec::new();
+        for mb_y in 0..rows.len() {
+            append_row(&mut bools, rows, mb_y, writer);
+            encoder.write_all(&bools, simd);
+            bools.clear();
+        }
+        return Ok(vec![encoder.finish()]);
+    }
+    let pairs = crew.run(partitions / 2, |pair| {
+        write_pair(rows, writer, 2 * pair, partitions, simd)
+    })?;
+    Ok(pairs.into_iter().flatten().collect())
 }
 
-fn write_token_partition(
+/// The partitions `first` and `first + 1` of `partitions`, side by side.
+fn write_pair(
     rows: &[Row],
-    probabilities: &CoefficientProbabilities,
-    partition: usize,
-    count: usize,
-) -> Vec<u8> {
-    let packed: usize = rows
-        .iter()
-        .skip(partition)
-        .step_by(count)
-        .map(|row| row.packed.len())
-        .sum();
-    let mut encoder = BoolEncoder::with_capacity(packed / 2);
-    for mb_y in (partition..rows.len()).step_by(count) {
-        let row = &rows[mb_y];
-        let mut packed = row.packed.as_slice();
-        let mut left = NonZero::default();
-        for (mb_x, record) in row.records.iter().enumerate() {
-            let has_y2 = record.luma.has_y2();
-            if record.skipped {
-                left.clear(has_y2);
-                continue;
+    writer: &TokenWriter<'_>,
+    first: usize,
+    partitions: usize,
+    simd: Simd,
+) -> [Vec<u8>; 2] {
+    /// What one partition is ahead of the other is kept for the next row, up to this.
+    const LEAST_ALONE: usize = 4096;
+    let mut encoders = [(); 2].map(|()| BoolEncoder::with_capacity(capacity(rows) / partitions));
+    let mut waiting = [Vec::new(), Vec::new()];
+    for mb_y in (first..rows.len()).step_by(partitions) {
+        append_row(&mut waiting[0], rows, mb_y, writer);
+        if mb_y + 1 < rows.len() {
+            append_row(&mut waiting[1], rows, mb_y + 1, writer);
+        }
+        let both = waiting[0].len().min(waiting[1].len());
+        BoolEncoder::write_pairs(
+            encoders.each_mut(),
+            waiting.each_ref().map(|w| &w[..both]),
+            simd,
+        );
+        for (encoder, waiting) in encoders.iter_mut().zip(&mut waiting) {
+            waiting.drain(..both);
+            if waiting.len() >= LEAST_ALONE {
+                encoder.write_all(waiting, simd);
+                waiting.clear();
             }
-            let mut above = if mb_y > 0 {
-                rows[mb_y - 1].non_zero[mb_x]
-            } else {
-                NonZero::default()
-            };
-            token::write_packed(
-                &mut packed,
-                &mut encoder,
-                probabilities,
-                has_y2,
-                &mut above,
-                &mut left,
-            );
         }
     }
-    encoder.finish()
+    for (encoder, waiting) in encoders.iter_mut().zip(&waiting) {
+        encoder.write_all(waiting, simd);
+    }
+    encoders.map(BoolEncoder::finish)
+}
+
+/// About as many bytes as the tokens of `rows` take.
+fn capacity(rows: &[Row]) -> usize {
+    rows.iter().map(|row| row.packed.len()).sum::<usize>() / 2
+}
+
+/// Appends the tokens of row `mb_y`.
+fn append_row(bools: &mut Vec<Bool>, rows: &[Row], mb_y: usize, writer: &TokenWriter<'_>) {
+    let row = &rows[mb_y];
+    let mut packed = row.packed.as_slice();
+    let mut left = NonZero::default();
+    for (mb_x, record) in row.records.iter().enumerate() {
+        let has_y2 = record.luma.has_y2();
+        if record.skipped {
+            left.clear(has_y2);
+            continue;
+        }
+        let mut above = if mb_y > 0 {
+            rows[mb_y - 1].non_zero[mb_x]
+        } else {
+            NonZero::default()
+        };
+        writer.append_macroblock(bools, &mut packed, has_y2, &mut above, &mut left);
+    }
 }
 
 /// Puts the parts of the frame one after another (section 9.1 and 9.5).

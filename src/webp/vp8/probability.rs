@@ -3,7 +3,7 @@
 use super::bool_encoder::BoolEncoder;
 use super::rate::bit_cost;
 use super::tables::{CoefficientProbabilities, DEFAULT_PROBABILITIES, UPDATE_PROBABILITIES};
-use super::token::NodeCounts;
+use super::token_counts::NodeCounts;
 
 /// The probabilities that make `counts` cheapest, the cost of sending them included: each differs from its
 /// default only where that pays.

@@ -1,6 +1,6 @@
 //! Trees of booleans and the symbols at their leaves: RFC 6386, sections 8.1, 11.2 to 11.5 and 9.3.
 
-use super::bool_encoder::BoolEncoder;
+use super::bool_encoder::{Bool, BoolRun};
 use super::rate::{BitCost, bit_cost};
 
 /// The way from the root of a tree to one of its leaves.
@@ -43,14 +43,21 @@ pub const LUMA_MODE_PROBABILITIES: [u8; 4] = [145, 156, 163, 128];
 pub const CHROMA_MODE_PROBABILITIES: [u8; 3] = [142, 114, 183];
 
 impl Path {
-    /// Writes the symbol at the path's end.
-    pub fn write(&self, encoder: &mut BoolEncoder, probabilities: &[u8]) {
-        for i in 0..self.length as usize {
-            encoder.write(self.branches[i], probabilities[self.nodes[i] as usize]);
+    /// The booleans of the symbol at the path's end.
+    pub const fn run(&self, probabilities: &[u8]) -> BoolRun {
+        let mut run = BoolRun::EMPTY;
+        let mut i = 0;
+        while i < self.length as usize {
+            run.push(Bool::new(
+                self.branches[i],
+                probabilities[self.nodes[i] as usize],
+            ));
+            i += 1;
         }
+        run
     }
 
-    /// What [`Path::write`] costs.
+    /// What [`Path::run`] costs.
     pub const fn cost(&self, probabilities: &[u8]) -> BitCost {
         let mut cost = 0;
         let mut i = 0;

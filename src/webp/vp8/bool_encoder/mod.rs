@@ -1,9 +1,20 @@
 //! The boolean entropy encoder: RFC 6386, section 7.3.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod scalar;
+
+use crate::webp::cpu::{Instructions, Simd};
+
 /// Writes booleans, each with the probability that it is false, as an arithmetic code.
-///
-/// The code is the binary fraction `low`, of which the whole bytes that can only change by a carry
-/// are already in `out`. After `k` halvings of the range, the RFC's `bottom` is an integer of
+#[derive(Clone, Debug)]
+pub struct BoolEncoder {
+    out: Vec<u8>,
+    code: Code,
+}
+
+/// The end of an arithmetic code: the binary fraction `low`, of which the whole bytes that can only change by a
+/// carry have gone to the output. After `k` halvings of the range, the RFC's `bottom` is an integer of
 /// `8 + k` bits; `low` keeps its lowest `8 + bits` of them:
 ///
 /// ```text
@@ -12,9 +23,10 @@
 ///  |    0    |carry| settled bits  | moving |
 ///  +---------+-----+---------------+--------+
 /// ```
-#[derive(Clone, Debug)]
-pub struct BoolEncoder {
-    out: Vec<u8>,
+///
+/// It is passed by value, so that loops keep it in registers.
+#[derive(Clone, Copy, Debug)]
+struct Code {
     low: u64,
     /// 128..=255 between calls.
     range: u32,
@@ -26,22 +38,60 @@ pub struct BoolEncoder {
 /// one carry stay well under 64.
 const FLUSH_AT: u32 = 40;
 
-impl BoolEncoder {
-    /// An encoder that has written nothing, with room for `capacity` bytes.
-    pub fn with_capacity(capacity: usize) -> BoolEncoder {
-        BoolEncoder {
-            out: Vec::with_capacity(capacity),
-            low: 0,
-            range: 255,
-            bits: 0,
-        }
+/// A boolean and the probability that it is false.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bool(u16);
+
+impl Bool {
+    /// `value`, which is false with probability `probability / 256` (1..=255).
+    #[inline(always)]
+    pub const fn new(value: bool, probability: u8) -> Bool {
+        Bool((probability as u16) << 8 | value as u16)
+    }
+}
+
+/// Up to seven booleans that are often written together.
+#[derive(Clone, Copy, Debug)]
+pub struct BoolRun {
+    bools: [Bool; 7],
+    length: u16,
+}
+
+impl BoolRun {
+    /// None.
+    pub const EMPTY: BoolRun = BoolRun {
+        bools: [Bool(0); 7],
+        length: 0,
+    };
+
+    /// Appends a boolean; panics if there are seven.
+    pub const fn push(&mut self, bool: Bool) {
+        self.bools[self.length as usize] = bool;
+        self.length += 1;
     }
 
-    /// Writes `value`, which is false with probability `probability / 256` (1..=255).
-    #[inline]
-    pub fn write(&mut self, value: bool, probability: u8) {
-        let split = 1 + (((self.range - 1) * u32::from(probability)) >> 8);
-        let chosen = u32::from(value).wrapping_neg();
+    /// Appends the run to `bools`. All seven places are copied, which is quicker than to ask how many.
+    #[inline(always)]
+    pub fn append_to(&self, bools: &mut Vec<Bool>) {
+        let length = bools.len() + usize::from(self.length);
+        bools.extend_from_slice(&self.bools);
+        bools.truncate(length);
+    }
+}
+
+impl Code {
+    const START: Code = Code {
+        low: 0,
+        range: 255,
+        bits: 0,
+    };
+
+    /// Goes on by a boolean; what leaves is appended to `out`.
+    #[inline(always)]
+    fn push(mut self, Bool(bool): Bool, out: &mut Vec<u8>) -> Code {
+        let probability = u32::from(bool >> 8);
+        let split = 1 + (((self.range - 1) * probability) >> 8);
+        let chosen = u32::from(bool & 1).wrapping_neg();
         self.low += u64::from(split & chosen);
         self.range = (split & !chosen) | ((self.range - split) & chosen);
         let shift = self.range.leading_zeros() - 24;
@@ -49,7 +99,69 @@ impl BoolEncoder {
         self.low <<= shift;
         self.bits += shift;
         if self.bits >= FLUSH_AT {
-            self.flush_bytes();
+            self.low = flush_bytes(self.low, self.bits, out);
+            self.bits %= 8;
+        }
+        self
+    }
+}
+
+/// Moves the whole bytes of the `bits` settled bits in `low` to `out`, and gives what remains.
+#[inline(never)]
+fn flush_bytes(low: u64, bits: u32, out: &mut Vec<u8>) -> u64 {
+    let count = bits / 8;
+    let kept = 8 + bits % 8;
+    let settled = low >> kept;
+    if settled >> (8 * count) != 0 {
+        carry(out);
+    }
+    out.extend_from_slice(&settled.to_be_bytes()[8 - count as usize..]);
+    low & ((1 << kept) - 1)
+}
+
+/// Adds one to the last byte of `out`, and so on to the left through bytes of 0xFF.
+#[cold]
+fn carry(out: &mut [u8]) {
+    for byte in out.iter_mut().rev() {
+        *byte = byte.wrapping_add(1);
+        if *byte != 0 {
+            return;
+        }
+    }
+    unreachable!("the code is a fraction below one, so its first byte absorbs every carry");
+}
+
+impl BoolEncoder {
+    /// An encoder that has written nothing, with room for `capacity` bytes.
+    pub fn with_capacity(capacity: usize) -> BoolEncoder {
+        BoolEncoder {
+            out: Vec::with_capacity(capacity),
+            code: Code::START,
+        }
+    }
+
+    /// Writes `value`, which is false with probability `probability / 256` (1..=255).
+    #[inline]
+    pub fn write(&mut self, value: bool, probability: u8) {
+        self.code = self.code.push(Bool::new(value, probability), &mut self.out);
+    }
+
+    /// Writes `bools`.
+    pub fn write_all(&mut self, bools: &[Bool], simd: Simd) {
+        match simd.0 {
+            Instructions::Scalar => scalar::write_all(self, bools),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2(avx2) => avx2::write_all(avx2, self, bools),
+        }
+    }
+
+    /// Writes as many booleans with each of two encoders: since each boolean waits for the one before it, two
+    /// codes take hardly longer than one.
+    pub fn write_pairs(encoders: [&mut BoolEncoder; 2], bools: [&[Bool]; 2], simd: Simd) {
+        match simd.0 {
+            Instructions::Scalar => scalar::write_pairs(encoders, bools),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2(avx2) => avx2::write_pairs(avx2, encoders, bools),
         }
     }
 
@@ -62,7 +174,7 @@ impl BoolEncoder {
 
     /// Bytes that the code takes if it ends now.
     pub fn len(&self) -> usize {
-        self.out.len() + (self.bits as usize + 8).div_ceil(8)
+        self.out.len() + (self.code.bits as usize + 8).div_ceil(8)
     }
 
     /// Ends the code and returns it.
@@ -70,37 +182,10 @@ impl BoolEncoder {
     /// The bytes hold all bits of the RFC's `bottom`: a decoder that keeps one byte of look-ahead never
     /// reads past them.
     pub fn finish(mut self) -> Vec<u8> {
-        let pad = self.bits.next_multiple_of(8) - self.bits;
-        self.low <<= pad + 8;
-        self.bits += pad + 8;
-        self.flush_bytes();
+        let pad = self.code.bits.next_multiple_of(8) - self.code.bits;
+        let low = self.code.low << (pad + 8);
+        flush_bytes(low, self.code.bits + pad + 8, &mut self.out);
         self.out
-    }
-
-    /// Moves the whole settled bytes of `low` to `out`.
-    fn flush_bytes(&mut self) {
-        let count = self.bits / 8;
-        let kept = 8 + self.bits % 8;
-        let settled = self.low >> kept;
-        self.low &= (1 << kept) - 1;
-        self.bits %= 8;
-        if settled >> (8 * count) != 0 {
-            self.carry();
-        }
-        self.out
-            .extend_from_slice(&settled.to_be_bytes()[8 - count as usize..]);
-    }
-
-    /// Adds one to the last byte of `out`, and so on to the left through bytes of 0xFF.
-    #[cold]
-    fn carry(&mut self) {
-        for byte in self.out.iter_mut().rev() {
-            *byte = byte.wrapping_add(1);
-            if *byte != 0 {
-                return;
-            }
-        }
-        unreachable!("the code is a fraction below one, so its first byte absorbs every carry");
     }
 }
 
@@ -159,6 +244,26 @@ mod tests {
         let length = encoder.len();
         let bytes = encoder.finish();
         assert_eq!(bytes.len(), length, "len() foretells what finish() returns");
+        let all: Vec<Bool> = bools.iter().map(|&(v, p)| Bool::new(v, p)).collect();
+        for simd in Simd::supported() {
+            let mut encoder = BoolEncoder::with_capacity(0);
+            encoder.write_all(&all, simd);
+            assert_eq!(encoder.finish(), bytes, "all at once with {simd:?}");
+            let mut pair = [BoolEncoder::with_capacity(0), BoolEncoder::with_capacity(0)];
+            let [first, second] = &mut pair;
+            second.write(true, 9);
+            BoolEncoder::write_pairs([first, second], [&all, &all], simd);
+            let [first, second] = pair;
+            let mut other = BoolEncoder::with_capacity(0);
+            other.write(true, 9);
+            other.write_all(&all, simd);
+            assert_eq!(first.finish(), bytes, "the first of a pair with {simd:?}");
+            assert_eq!(
+                second.finish(),
+                other.finish(),
+                "the second of a pair with {simd:?}"
+            );
+        }
         bytes
     }
 

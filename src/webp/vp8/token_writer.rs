@@ -1,0 +1,101 @@
+//! Coefficients as booleans: RFC 6386, sections 13.2 and 13.3.
+
+use super::bool_encoder::{Bool, BoolRun};
+use super::tables::{BANDS, CoefficientProbabilities};
+use super::token::{BlockKind, NonZero, for_each_block, unpack_block, write_level};
+
+/// Writes tokens by one set of probabilities.
+pub struct TokenWriter<'a> {
+    probabilities: &'a CoefficientProbabilities,
+    /// By kind, band, context and level, from -4: all booleans of the token, with "the block goes on" where it is
+    /// sent (after a coefficient that was not zero, that is for contexts 1 and 2).
+    runs: Box<[[[[BoolRun; 9]; 3]; 8]; 4]>,
+}
+
+/// The largest magnitude with a run of its own.
+const LARGEST: i16 = 4;
+
+impl<'a> TokenWriter<'a> {
+    /// Tabulates the booleans of small levels.
+    pub fn new(probabilities: &'a CoefficientProbabilities) -> TokenWriter<'a> {
+        let mut runs = Box::new([[[[BoolRun::EMPTY; 9]; 3]; 8]; 4]);
+        for (bands, probabilities) in runs.iter_mut().zip(probabilities) {
+            for (contexts, probabilities) in bands.iter_mut().zip(probabilities) {
+                for (context, (runs, p)) in contexts.iter_mut().zip(probabilities).enumerate() {
+                    for (level, run) in (-LARGEST..=LARGEST).zip(runs) {
+                        if context > 0 {
+                            run.push(Bool::new(true, p[0]));
+                        }
+                        write_level(level, p, &mut |value, probability| {
+                            run.push(Bool::new(value, probability));
+                        });
+                    }
+                }
+            }
+        }
+        TokenWriter {
+            probabilities,
+            runs,
+        }
+    }
+
+    /// Appends the blocks of a macroblock to `bools`. Takes them from the front of `packed`, where
+    /// [`Levels::pack`](super::token::Levels::pack) put them, and moves the contexts on.
+    pub fn append_macroblock(
+        &self,
+        bools: &mut Vec<Bool>,
+        packed: &mut &[u8],
+        has_y2: bool,
+        above: &mut NonZero,
+        left: &mut NonZero,
+    ) {
+        for_each_block(has_y2, above, left, |kind, _, context| {
+            let (levels, count) = unpack_block(packed, kind.first());
+            self.append_block(bools, kind, &levels, count, context);
+            count
+        });
+    }
+
+    /// Appends a block to `bools`: `levels` in zigzag order, of which `count` positions (from 0) are sent and the rest
+    /// are zero. `context` is how many of the neighbours above and to the left have coefficients.
+    #[inline(always)]
+    pub fn append_block(
+        &self,
+        bools: &mut Vec<Bool>,
+        kind: BlockKind,
+        levels: &[i16; 16],
+        count: usize,
+        context: usize,
+    ) {
+        let probabilities = &self.probabilities[kind as usize];
+        let bands = &self.runs[kind as usize];
+        let first = kind.first();
+        let goes_on = probabilities[BANDS[first]][context][0];
+        if count <= first {
+            bools.push(Bool::new(false, goes_on));
+            return;
+        }
+        if context == 0 {
+            bools.push(Bool::new(true, goes_on));
+        }
+        let (mut band, mut context) = (BANDS[first], context);
+        let sent = levels.iter().zip(&BANDS[1..]).take(count).skip(first);
+        for (&level, &next_band) in sent {
+            if let Some(run) = bands[band][context].get((level + LARGEST) as usize) {
+                run.append_to(bools);
+            } else {
+                let p = &probabilities[band][context];
+                if context > 0 {
+                    bools.push(Bool::new(true, p[0]));
+                }
+                write_level(level, p, &mut |value, probability| {
+                    bools.push(Bool::new(value, probability));
+                });
+            }
+            (band, context) = (next_band, usize::from(level.unsigned_abs()).min(2));
+        }
+        if count < 16 {
+            bools.push(Bool::new(false, probabilities[band][context][0]));
+        }
+    }
+}
