@@ -44,6 +44,15 @@ pub struct Coding {
     pub levels: Levels,
 }
 
+impl Coding {
+    /// Predicted by DC, and nothing sent.
+    pub const EMPTY: Coding = Coding {
+        luma: LumaMode::Block(BlockMode::Dc),
+        chroma: BlockMode::Dc,
+        levels: Levels::ZERO,
+    };
+}
+
 /// The pixels of a macroblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pixels {

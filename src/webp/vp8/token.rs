@@ -202,19 +202,19 @@ impl Levels {
 /// Says that a level of two bytes follows.
 const ESCAPE: i8 = i8::MIN;
 
+#[inline(always)]
 fn pack_block(levels: &[i16; 16], first: usize, count: usize, packed: &mut Vec<u8>) {
     let mut block = [0; 17];
     block[0] = count as u8;
     let mut is_small = true;
-    for (byte, &level) in block[1..].iter_mut().zip(levels) {
+    for (byte, &level) in block[1..].iter_mut().zip(&levels[first..]) {
         is_small &= (-127..=127).contains(&level);
         *byte = level as u8;
     }
     if is_small {
-        // Whole blocks of a fixed length are quicker to copy. The count stands where a first level is not sent.
+        // A fixed length is quicker to copy.
         let length = packed.len() + 1 + count.saturating_sub(first);
-        block[first] = count as u8;
-        packed.extend_from_slice(&block[first..]);
+        packed.extend_from_slice(&block);
         packed.truncate(length);
         return;
     }

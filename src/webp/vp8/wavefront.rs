@@ -12,7 +12,7 @@
 //! ```
 
 use super::encoder::MacroblockRecord;
-use super::macroblock::{Bottom, Pixels, Surroundings};
+use super::macroblock::{Bottom, Coding, Pixels, Surroundings};
 use super::mode_decision::{self, Effort, LEAST_MODE_COST, Lambdas, Situation};
 use super::predict::SubblockMode;
 use super::probability;
@@ -187,6 +187,7 @@ impl<'a> Context<'a> {
         let mut non_zero_left = NonZero::default();
         let mut modes_left = [SubblockMode::Dc; 4];
         let mut pixels_left = None;
+        let mut coding = Coding::EMPTY;
         for mb_x in 0..mb_width {
             // The last of the three arrives last.
             let wait = |mb_x: usize| above.map(|row| row[mb_x].wait());
@@ -215,7 +216,8 @@ impl<'a> Context<'a> {
                 mode_budget: BitCost::try_from(budget - reserved).unwrap_or(BitCost::MAX),
                 effort,
             };
-            let (coding, pixels, mode_cost) = mode_decision::decide(simd, &situation);
+            let mut pixels = Pixels::ZERO;
+            let mode_cost = mode_decision::decide(simd, &situation, &mut coding, &mut pixels);
             budget -= u64::from(mode_cost);
 
             let has_y2 = coding.luma.has_y2();

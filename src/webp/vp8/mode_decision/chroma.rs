@@ -44,31 +44,17 @@ pub(super) fn decide<K: BlockKernels>(
         }
     }
 
-    let mut best: Option<Chroma> = None;
-    for _ in 0..situation.effort.block_trials {
+    let first = ranking.take().expect("DC fits every budget");
+    let mut best = try_mode(kernels, situation, first, &predictions[first]);
+    for _ in 1..situation.effort.block_trials {
         let Some(mode) = ranking.take() else {
             break;
         };
-        let mut trial = Chroma {
-            mode,
-            score: 0,
-            coefficients: [[[0; 16]; 4]; 2],
-            blocks: [[NOTHING; 4]; 2],
-        };
-        for plane in 0..2 {
-            for index in 0..4 {
-                let at = index / 2 * 32 + index % 2 * 4;
-                let prediction = block_at(&predictions[mode][plane], 8, at);
-                trial.coefficients[plane][index] =
-                    kernels.transform(&block_at(&source[plane], 8, at), &prediction);
-            }
-        }
-        quantize_chroma(kernels, situation, &mut trial, Quantization::Plain);
-        if best.as_ref().is_none_or(|best| trial.score < best.score) {
-            best = Some(trial);
+        let trial = try_mode(kernels, situation, mode, &predictions[mode]);
+        if trial.score < best.score {
+            best = trial;
         }
     }
-    let mut best = best.expect("DC fits every budget");
     if situation.effort.trellis {
         quantize_chroma(kernels, situation, &mut best, Quantization::Trellis);
     }
@@ -83,6 +69,31 @@ pub(super) fn decide<K: BlockKernels>(
             store_block(&block, &mut pixels[plane], 8, at);
         }
     }
+}
+
+#[inline(always)]
+fn try_mode<K: BlockKernels>(
+    kernels: K,
+    situation: &Situation<'_>,
+    mode: usize,
+    predictions: &[[u8; 64]; 2],
+) -> Chroma {
+    let mut trial = Chroma {
+        mode,
+        score: 0,
+        coefficients: [[[0; 16]; 4]; 2],
+        blocks: [[NOTHING; 4]; 2],
+    };
+    for (plane, prediction) in predictions.iter().enumerate() {
+        for index in 0..4 {
+            let at = index / 2 * 32 + index % 2 * 4;
+            let source = block_at(&situation.source.chroma[plane], 8, at);
+            trial.coefficients[plane][index] =
+                kernels.transform(&source, &block_at(prediction, 8, at));
+        }
+    }
+    quantize_chroma(kernels, situation, &mut trial, Quantization::Plain);
+    trial
 }
 
 /// Quantizes the eight blocks, and scores the mode.

@@ -95,17 +95,18 @@ fn try_whole_luma<K: BlockKernels>(
             ranking.estimates[mode as usize] = situation.lambdas.estimate(sum, cost);
         }
     }
-    let mut best: Option<WholeLuma> = None;
-    for _ in 0..situation.effort.block_trials {
+    let first = ranking.take().expect("DC fits every budget");
+    let mut best = try_whole_mode(kernels, situation, source, first, &predictions[first]);
+    for _ in 1..situation.effort.block_trials {
         let Some(mode) = ranking.take() else {
             break;
         };
         let trial = try_whole_mode(kernels, situation, source, mode, &predictions[mode]);
-        if best.as_ref().is_none_or(|best| trial.score < best.score) {
-            best = Some(trial);
+        if trial.score < best.score {
+            best = trial;
         }
     }
-    best.expect("DC fits every budget")
+    best
 }
 
 #[inline(always)]

@@ -13,12 +13,12 @@ mod luma;
 mod scalar;
 
 use super::block::{BlockKernels, Quantized};
-use super::macroblock::{Coding, LumaMode, Pixels, Surroundings};
-use super::predict::{BlockMode, SubblockMode};
+use super::macroblock::{Coding, Pixels, Surroundings};
+use super::predict::SubblockMode;
 use super::quantize::{Quantizer, Quantizers};
 use super::rate::{BitCost, CoefficientCosts, KindCosts};
 use super::tables::SUBBLOCK_MODE_PROBABILITIES;
-use super::token::{Levels, NonZero};
+use super::token::NonZero;
 use super::transform::Block;
 use super::tree::{
     CHROMA_MODE_PATHS, CHROMA_MODE_PROBABILITIES, LUMA_MODE_PATHS, LUMA_MODE_PROBABILITIES,
@@ -158,12 +158,17 @@ pub struct Situation<'a> {
     pub effort: Effort,
 }
 
-/// Decides on a macroblock, and reconstructs it. Gives the cost of its modes beside.
-pub fn decide(simd: Simd, situation: &Situation<'_>) -> (Coding, Pixels, BitCost) {
+/// Decides on a macroblock, and reconstructs it, into `coding` and `pixels`. Gives the cost of its modes.
+pub fn decide(
+    simd: Simd,
+    situation: &Situation<'_>,
+    coding: &mut Coding,
+    pixels: &mut Pixels,
+) -> BitCost {
     match simd.0 {
-        Instructions::Scalar => scalar::decide(situation),
+        Instructions::Scalar => scalar::decide(situation, coding, pixels),
         #[cfg(target_arch = "x86_64")]
-        Instructions::Avx2(avx2) => avx2::decide(avx2, situation),
+        Instructions::Avx2(avx2) => avx2::decide(avx2, situation, coding, pixels),
     }
 }
 
@@ -173,24 +178,19 @@ pub fn decide(simd: Simd, situation: &Situation<'_>) -> (Coding, Pixels, BitCost
 fn decide_with<K: BlockKernels>(
     kernels: K,
     situation: &Situation<'_>,
-) -> (Coding, Pixels, BitCost) {
+    coding: &mut Coding,
+    pixels: &mut Pixels,
+) -> BitCost {
     let budget = situation.mode_budget - CHROMA_MODE_COSTS[0];
-    let mut coding = Coding {
-        luma: LumaMode::Block(BlockMode::Dc),
-        chroma: BlockMode::Dc,
-        levels: Levels::ZERO,
-    };
-    let mut pixels = Pixels::ZERO;
-    let luma_cost = luma::decide(kernels, situation, budget, &mut coding, &mut pixels.luma);
+    let luma_cost = luma::decide(kernels, situation, budget, coding, &mut pixels.luma);
     chroma::decide(
         kernels,
         situation,
         situation.mode_budget - luma_cost,
-        &mut coding,
+        coding,
         &mut pixels.chroma,
     );
-    let mode_cost = luma_cost + CHROMA_MODE_COSTS[coding.chroma as usize];
-    (coding, pixels, mode_cost)
+    luma_cost + CHROMA_MODE_COSTS[coding.chroma as usize]
 }
 
 /// No coefficients.

@@ -6,6 +6,6 @@ use crate::webp::vp8::macroblock::{Coding, Pixels};
 use crate::webp::vp8::rate::BitCost;
 
 /// [`decide`](super::decide) by the kernels' definitions.
-pub fn decide(situation: &Situation<'_>) -> (Coding, Pixels, BitCost) {
-    decide_with(Scalar, situation)
+pub fn decide(situation: &Situation<'_>, coding: &mut Coding, pixels: &mut Pixels) -> BitCost {
+    decide_with(Scalar, situation, coding, pixels)
 }
