@@ -1,7 +1,17 @@
 //! RGB to the planes that VP8 codes: Y at full and U, V at half size, BT.601 in limited range
 //! (RFC 6386, section 9.2).
+//!
+//! Half of the chroma's resolution is lost, and what a decoder makes up for it is the smooth interpolation of libwebp
+//! (9, 3, 3 and 1 sixteenths of the four nearest samples), which browsers use. Where chroma changes abruptly, that smears: red text
+//! on black turns dull, and its outlines bright. Two steps counter it where it can be seen ([`chroma`], [`luminance`]), and
+//! leave most of a photograph as it is.
 
-use super::{Layout, Picture};
+mod chroma;
+mod convert;
+mod luminance;
+mod stripe;
+
+use super::Picture;
 
 /// Y, U and V planes, padded to whole macroblocks by repeating the last row and column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,14 +25,6 @@ pub struct Planes {
     /// U and V.
     pub chroma: [Vec<u8>; 2],
 }
-
-/// The weights of red, green and blue in Y, U and V, times 65536.
-const Y_WEIGHTS: [i32; 3] = [16_839, 33_059, 6_420];
-const U_WEIGHTS: [i32; 3] = [-9_719, -19_081, 28_800];
-const V_WEIGHTS: [i32; 3] = [28_800, -24_116, -4_684];
-/// Y of black, and U and V of grey.
-const Y_OFFSET: i32 = 16;
-const CHROMA_OFFSET: i32 = 128;
 
 impl Planes {
     /// Planes for a picture of `width` x `height` pixels, zeroed.
@@ -47,85 +49,45 @@ impl Planes {
         self.mb_width * 8
     }
 
-    /// Converts a picture. Alpha is left out. Chroma is the mean of 2x2 pixels.
+    /// Converts a picture. Alpha is left out.
     pub fn from_picture(picture: &Picture<'_>) -> Planes {
         let (width, height) = (picture.width as usize, picture.height as usize);
         let mut planes = Planes::new(width, height);
+        let [u, v] = &mut planes.chroma;
+        stripe::convert(
+            picture,
+            &mut stripe::Stripe {
+                first_pair: 0,
+                luma: &mut planes.luma,
+                chroma: [u, v],
+            },
+        );
         let (luma_stride, chroma_stride) = (planes.luma_stride(), planes.chroma_stride());
-        let channels = picture.layout.channels();
-        let row_of =
-            |y: usize| &picture.pixels[y.min(height - 1) * width * channels..][..width * channels];
-        let [u_plane, v_plane] = &mut planes.chroma;
-        let chroma_rows = u_plane
-            .chunks_exact_mut(chroma_stride)
-            .zip(v_plane.chunks_exact_mut(chroma_stride));
-        for (pair, (luma, (u, v))) in planes
-            .luma
-            .chunks_exact_mut(2 * luma_stride)
-            .zip(chroma_rows)
-            .enumerate()
-        {
-            let rows = [row_of(2 * pair), row_of(2 * pair + 1)];
-            for (row, luma) in rows.iter().zip(luma.chunks_exact_mut(luma_stride)) {
-                match picture.layout {
-                    Layout::Rgb => luma_row::<3>(row, luma),
-                    Layout::Rgba => luma_row::<4>(row, luma),
-                }
-            }
-            match picture.layout {
-                Layout::Rgb => chroma_row::<3>(rows, u, v),
-                Layout::Rgba => chroma_row::<4>(rows, u, v),
-            }
+        repeat_edges(&mut planes.luma, luma_stride, width, height);
+        for plane in &mut planes.chroma {
+            repeat_edges(plane, chroma_stride, width.div_ceil(2), height.div_ceil(2));
         }
         planes
     }
 }
 
-fn luma_row<const CHANNELS: usize>(rgb: &[u8], luma: &mut [u8]) {
-    let width = rgb.len() / CHANNELS;
-    for (y, pixel) in luma.iter_mut().zip(rgb.chunks_exact(CHANNELS)) {
-        let sum = Y_WEIGHTS[0] * i32::from(pixel[0])
-            + Y_WEIGHTS[1] * i32::from(pixel[1])
-            + Y_WEIGHTS[2] * i32::from(pixel[2]);
-        *y = ((sum + (1 << 15)) >> 16) as u8 + Y_OFFSET as u8;
+/// Fills `plane` beyond `width` x `height` samples with the last column and row.
+fn repeat_edges(plane: &mut [u8], stride: usize, width: usize, height: usize) {
+    for row in plane.chunks_exact_mut(stride).take(height) {
+        let last = row[width - 1];
+        row[width..].fill(last);
     }
-    let last = luma[width - 1];
-    luma[width..].fill(last);
-}
-
-fn chroma_row<const CHANNELS: usize>(rows: [&[u8]; 2], u: &mut [u8], v: &mut [u8]) {
-    let pixels = rows[0].len() / CHANNELS;
-    let width = pixels.div_ceil(2);
-    for x in 0..width {
-        let left = 2 * x * CHANNELS;
-        let right = (2 * x + 1).min(pixels - 1) * CHANNELS;
-        let sums: [i32; 3] = std::array::from_fn(|c| {
-            [
-                rows[0][left + c],
-                rows[0][right + c],
-                rows[1][left + c],
-                rows[1][right + c],
-            ]
-            .map(i32::from)
-            .iter()
-            .sum()
-        });
-        let weigh = |weights: [i32; 3]| {
-            let sum = weights[0] * sums[0] + weights[1] * sums[1] + weights[2] * sums[2];
-            (((sum + (1 << 17)) >> 18) + CHROMA_OFFSET).clamp(0, 255) as u8
-        };
-        u[x] = weigh(U_WEIGHTS);
-        v[x] = weigh(V_WEIGHTS);
-    }
-    for plane in [u, v] {
-        let last = plane[width - 1];
-        plane[width..].fill(last);
+    let (inside, below) = plane.split_at_mut(height * stride);
+    let last = &inside[(height - 1) * stride..];
+    for row in below.chunks_exact_mut(stride) {
+        row.copy_from_slice(last);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::webp::Layout;
 
     fn planes_of(width: u32, height: u32, pixel: impl Fn(u32, u32) -> [u8; 3]) -> Planes {
         let pixels: Vec<u8> = (0..height)
@@ -187,5 +149,28 @@ mod tests {
                 assert_eq!(row, &plane[y.min(8) * 16..][..16], "row {y}");
             }
         }
+    }
+
+    #[test]
+    fn text_keeps_the_chroma_of_its_ground_and_photographs_theirs() {
+        // Red strokes, two pixels wide, on black: the mean of their blocks would be 240 beside 128.
+        let strokes = planes_of(64, 16, |x, _| if x % 8 < 2 { [255, 0, 0] } else { [0; 3] });
+        let row = &strokes.chroma[1][..32];
+        assert!(
+            row[4] > 250 && row[5] < 120 && row[6] == 128,
+            "V goes beyond its means on both sides of an edge: {row:?}"
+        );
+        assert!(
+            strokes.luma[16] > 88 && strokes.luma[20] == 16,
+            "Y of red is lifted, and black stays: {:?}",
+            &strokes.luma[16..24]
+        );
+        let slope = planes_of(64, 16, |x, y| [100 + x as u8, 100 + y as u8, 90]);
+        let row = &slope.chroma[1][..32];
+        assert!(
+            row.windows(2)
+                .all(|pair| (0..=2).contains(&(i16::from(pair[1]) - i16::from(pair[0])))),
+            "a slope stays one: {row:?}"
+        );
     }
 }
