@@ -76,6 +76,15 @@ impl Options<'_> {
             caller: &Patient,
         }
     }
+
+    fn settings(&self) -> vp8::Settings<'_> {
+        vp8::Settings {
+            quality: self.quality,
+            log2_partitions: self.log2_partitions,
+            simd: self.simd,
+            crew: Crew::new(self.threads, self.caller),
+        }
+    }
 }
 
 /// Why a picture was not encoded.
@@ -129,20 +138,14 @@ pub fn encode(picture: &Picture<'_>, options: &Options<'_>) -> Result<Vec<u8>, E
     if options.log2_partitions.is_some_and(|log2| log2 > 3) {
         return Err(EncodeError::PartitionCount);
     }
-    let crew = Crew::new(options.threads, options.caller);
-    let settings = vp8::Settings {
-        quality: options.quality,
-        log2_partitions: options.log2_partitions,
-        simd: options.simd,
-        crew,
-    };
+    let settings = options.settings();
     let frame = vp8::encode(
         &yuv::Planes::from_picture(picture),
         width,
         height,
         &settings,
     )?;
-    crew.check()?;
+    settings.crew.check()?;
     match alpha_plane(picture) {
         Some(plane) => riff::with_alpha(
             width,
@@ -152,6 +155,15 @@ pub fn encode(picture: &Picture<'_>, options: &Options<'_>) -> Result<Vec<u8>, E
         ),
         None => riff::simple(&frame),
     }
+}
+
+/// For `fuzz/`: the frame of a good picture, which an independent decoder makes the same of as the encoder.
+///
+/// # Panics
+/// When it does not.
+#[cfg(fuzzing)]
+pub fn assert_decoders_agree(picture: &Picture<'_>, options: &Options<'_>) -> Vec<u8> {
+    vp8::assert_decoders_agree(picture, &options.settings())
 }
 
 /// The alpha of each pixel, unless all are opaque.

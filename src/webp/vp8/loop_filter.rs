@@ -2,7 +2,7 @@
 //!
 //! The filter lies outside of prediction: it runs over a finished picture, so the encoder itself need not run it.
 
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 pub mod decoder;
 
 /// How strongly edges are smoothed (section 9.3 and 15.2).

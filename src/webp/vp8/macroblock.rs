@@ -86,7 +86,7 @@ impl Pixels {
     }
 
     /// Puts the macroblock into column `mb_x` of row `mb_y`.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub fn store(&self, planes: &mut Planes, mb_x: usize, mb_y: usize) {
         let stride = planes.luma_stride();
         for (row, pixels) in self.luma.chunks_exact(16).enumerate() {

@@ -23,4 +23,6 @@ mod tree;
 mod trellis;
 mod wavefront;
 
+#[cfg(fuzzing)]
+pub use encoder::agreement::assert_decoders_agree;
 pub use encoder::{Settings, encode};
