@@ -35,14 +35,15 @@ pub fn bd_rate(reference: &[(f64, f64)], test: &[(f64, f64)]) -> Option<f64> {
 }
 
 /// Piecewise cubic Hermite interpolation of `ln(bytes)` with Fritsch and Carlson's slopes, as in `scipy`.
-struct Pchip {
+pub struct Pchip {
     x: Vec<f64>,
     y: Vec<f64>,
     slope: Vec<f64>,
 }
 
 impl Pchip {
-    fn new(points: &[(f64, f64)]) -> Option<Self> {
+    /// Through (metric, bytes), as [`bd_rate`] takes them. `None` if there are fewer than two distinct points.
+    pub fn new(points: &[(f64, f64)]) -> Option<Self> {
         let mut points: Vec<_> = points
             .iter()
             .filter(|(x, bytes)| x.is_finite() && *bytes > 0.0)
@@ -73,15 +74,18 @@ impl Pchip {
         Some(Self { x, y, slope })
     }
 
-    fn first(&self) -> f64 {
+    /// The least metric.
+    pub fn first(&self) -> f64 {
         self.x[0]
     }
 
-    fn last(&self) -> f64 {
+    /// The greatest metric.
+    pub fn last(&self) -> f64 {
         self.x[self.x.len() - 1]
     }
 
-    fn at(&self, x: f64) -> f64 {
+    /// `ln(bytes)` at a metric between the two.
+    pub fn at(&self, x: f64) -> f64 {
         let k = self
             .x
             .partition_point(|knot| *knot <= x)

@@ -8,6 +8,8 @@ mod memory;
 mod metric;
 mod peer;
 mod picture;
+mod plot;
+mod progress;
 mod report;
 
 use std::path::PathBuf;
@@ -30,7 +32,7 @@ struct Arguments {
     /// webP qualities, at least two (default 30,50,65,75,85,92)
     #[argh(option, from_str_fn(list))]
     quality: Option<List<u8>>,
-    /// encoders: towebp, m0 to m6 (libwebp's methods), m4s7 (method 4, sharpness 7) (default m2,m4,m6,towebp)
+    /// encoders: towebp, m0 to m6 (libwebp's methods), m4s7 (method 4, sharpness 7) (default m0,m1,m2,m4,m4s7,m6,m6s7,towebp; quick m2,m4,m6,towebp)
     #[argh(option, from_str_fn(list))]
     peers: Option<List<Peer>>,
     /// timing runs of which the median counts; 0 takes no times (default 3)
@@ -42,12 +44,19 @@ struct Arguments {
     /// write every point to this file
     #[argh(option)]
     tsv: Option<PathBuf>,
+    /// write rate-distortion.svg and frontier.svg into this folder
+    #[argh(option)]
+    plot: Option<PathBuf>,
     /// PNG and JPEG files, or folders of them; above 3 MP they are halved
     #[argh(positional)]
     pictures: Vec<PathBuf>,
 }
 
 struct List<T>(Vec<T>);
+
+/// Enough for both pictures of `--plot`.
+const PEERS: &str = "m0,m1,m2,m4,m4s7,m6,m6s7,towebp";
+const QUICK_PEERS: &str = "m2,m4,m6,towebp";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
@@ -70,12 +79,13 @@ fn run(arguments: Arguments) -> Result<(), String> {
     let jobs = arguments
         .jobs
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let tsv = arguments.tsv.clone();
+    let (tsv, folder) = (arguments.tsv.clone(), arguments.plot.clone());
     let plan = plan(arguments)?;
     let version = libwebp::version();
+    let origin = report::origin(&version);
     println!(
         "{}",
-        report::heading(&plan, &version, &libwebp::simd(), runs)
+        report::heading(&plan, &origin, &libwebp::simd(), runs)
     );
 
     let mut cache = Cache::open(&version);
@@ -91,12 +101,16 @@ fn run(arguments: Arguments) -> Result<(), String> {
         memory_by_peer(&plan)?
     };
     let results = Results {
+        origin,
         plan,
         points,
         times,
         memory,
     };
-    println!("{}\n{}", results.summary(), results.by_quality());
+    println!("{}{}", results.summary(), results.by_quality());
+    if let Some(folder) = folder {
+        plot::write(&results, &folder)?;
+    }
     if let Some(path) = tsv {
         std::fs::write(&path, results.tsv())
             .map_err(|error| format!("{}: {error}", path.display()))?;
@@ -114,11 +128,11 @@ fn plan(arguments: Arguments) -> Result<Plan, String> {
     if let Some(wrong) = qualities.iter().find(|quality| **quality > 100) {
         return Err(format!("--quality: {wrong} is above 100"));
     }
-    let libwebp = |name: &str| name.parse().expect("a name that `Peer` knows");
-    let mut peers = arguments.peers.map_or_else(
-        || vec![libwebp("m2"), REFERENCE, libwebp("m6"), Peer::Towebp],
-        |list| list.0,
-    );
+    let default_peers = if arguments.quick { QUICK_PEERS } else { PEERS };
+    let mut peers = match arguments.peers {
+        Some(peers) => peers.0,
+        None => list(default_peers)?.0,
+    };
     if !peers.contains(&REFERENCE) {
         peers.insert(0, REFERENCE);
     }

@@ -13,6 +13,7 @@ use crate::libwebp;
 use crate::metric::{Original, Scores};
 use crate::peer::Peer;
 use crate::picture::Picture;
+use crate::progress::Progress;
 
 /// What one encode gave.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +61,7 @@ pub fn points(plan: &Plan, jobs: usize, cache: &mut Cache) -> Result<Grid<Point>
     let fresh: Mutex<HashMap<String, Point>> = Mutex::default();
     let failure: Mutex<Option<String>> = Mutex::default();
     let known = &*cache;
+    let progress = Mutex::new(Progress::new("bytes and scores", plan.pictures.len()));
     thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, plan.pictures.len()) {
             scope.spawn(|| {
@@ -69,7 +71,10 @@ pub fn points(plan: &Plan, jobs: usize, cache: &mut Cache) -> Result<Grid<Point>
                         return;
                     }
                     match picture_points(plan, index, known, &fresh) {
-                        Ok(points) => done.lock().expect(NO_PANIC)[index] = Some(points),
+                        Ok(points) => {
+                            done.lock().expect(NO_PANIC)[index] = Some(points);
+                            progress.lock().expect(NO_PANIC).step();
+                        }
                         Err(error) => {
                             *failure.lock().expect(NO_PANIC) =
                                 Some(format!("{}: {error}", plan.pictures[index].0.display()));
@@ -104,6 +109,7 @@ pub fn points(plan: &Plan, jobs: usize, cache: &mut Cache) -> Result<Grid<Point>
 /// # Errors
 /// When an encoder refuses a picture.
 pub fn times(plan: &Plan, runs: usize) -> Result<Grid<f64>, String> {
+    let mut progress = Progress::new("times", plan.pictures.len());
     let mut values = Vec::new();
     for (path, picture) in &plan.pictures {
         let mut samples =
@@ -122,6 +128,7 @@ pub fn times(plan: &Plan, runs: usize) -> Result<Grid<f64>, String> {
             }
         }
         values.extend(samples.iter_mut().flatten().map(|samples| median(samples)));
+        progress.step();
     }
     Ok(Grid {
         values,

@@ -1,14 +1,17 @@
 //! The tables that people read, and the file with every point.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use crate::curve::bd_rate;
 use crate::measure::{Grid, Plan, Point, median};
 use crate::metric::Scores;
-use crate::peer::{Peer, REFERENCE};
+use crate::peer::REFERENCE;
 
 /// Everything that was measured.
 pub struct Results {
+    /// CPU, libwebp and date.
+    pub origin: String,
     /// What was to be measured.
     pub plan: Plan,
     /// Bytes and scores.
@@ -20,15 +23,35 @@ pub struct Results {
 }
 
 impl Results {
-    /// One line for each peer: BD-rate by metric, CPU ratio, memory.
+    /// [`Self::table`] for each folder, and for all pictures together.
     pub fn summary(&self) -> String {
+        let pictures = &self.plan.pictures;
+        let mut folders: Vec<&Path> = pictures.iter().filter_map(|(p, _)| p.parent()).collect();
+        folders.dedup();
+        let every: Vec<usize> = (0..pictures.len()).collect();
         let mut text = String::from(
-            "BD-rate against m4, mean / median over the pictures; negative: fewer bytes at equal quality\n\
-             peer       SSIMULACRA2             DSSIM            PSNR-Y      CPU of m4 (min - max)   ms/MP   memory B/px\n",
+            "BD-rate against m4, mean / median over the pictures; negative: fewer bytes at equal quality\n",
+        );
+        if folders.len() > 1 {
+            for folder in folders {
+                let inside = |index: &usize| pictures[*index].0.parent() == Some(folder);
+                let inside: Vec<usize> = every.iter().copied().filter(inside).collect();
+                let name = folder.file_name().unwrap_or_default().display();
+                text += &self.table(&format!("{name}, {} pictures", inside.len()), &inside);
+            }
+        }
+        text + &self.table(&format!("all {} pictures", every.len()), &every)
+    }
+
+    /// One line for each peer: BD-rate by metric, CPU ratio, memory.
+    fn table(&self, title: &str, pictures: &[usize]) -> String {
+        let mut text = format!(
+            "{title}\n\
+             peer               SSIMULACRA2             DSSIM            PSNR-Y      CPU of m4 (min - max)   ms/MP   memory B/px\n",
         );
         for (index, peer) in self.plan.peers.iter().enumerate() {
-            let bd = |metric: Metric| self.bd_text(index, metric);
-            let (mut ratios, mut per_megapixel) = self.cpu(index);
+            let bd = |metric: Metric| self.bd_text(index, metric, pictures);
+            let (mut ratios, mut per_megapixel) = self.cpu(index, pictures);
             let cpu = if ratios.is_empty() {
                 "-".to_owned()
             } else {
@@ -52,21 +75,21 @@ impl Results {
                 .map_or_else(|| "-".into(), |m| format!("{m:.2}"));
             writeln!(
                 text,
-                "{peer:<7}{:>15}{:>18}{:>18}{cpu:>25}{speed:>8}{memory:>14}",
+                "{peer:<15}{:>15}{:>18}{:>18}{cpu:>25}{speed:>8}{memory:>14}",
                 bd(ssimulacra2),
                 bd(dssim_db),
                 bd(psnr_y),
             )
             .expect(STRING);
         }
-        text
+        text + "\n"
     }
 
     /// For each quality: bytes, SSIMULACRA2 and CPU beside the reference at the same quality number.
     pub fn by_quality(&self) -> String {
         let mut text = String::from(
             "The same quality number, means over the pictures\n\
-             peer      q   bits/px   bytes/m4   SSIMULACRA2   minus m4   PSNR-Y minus m4   CPU/m4   ms/MP\n",
+             peer              q   bits/px   bytes/m4   SSIMULACRA2   minus m4   PSNR-Y minus m4   CPU/m4   ms/MP\n",
         );
         let reference = self.reference();
         let pictures = self.plan.pictures.len();
@@ -90,7 +113,7 @@ impl Results {
                     mean(&|p| point(p, index).scores.psnr_y - point(p, reference).scores.psnr_y);
                 write!(
                     text,
-                    "{peer:<7}{quality:>4}{bits:>10.3}{bytes:>11.3}{score:>14.2}{score_more:>+11.2}{psnr_more:>+18.2}",
+                    "{peer:<15}{quality:>4}{bits:>10.3}{bytes:>11.3}{score:>14.2}{score_more:>+11.2}{psnr_more:>+18.2}",
                 )
                 .expect(STRING);
                 if let Some(times) = &self.times {
@@ -148,39 +171,61 @@ impl Results {
             .expect("the plan always has the reference")
     }
 
-    fn bd_text(&self, peer: usize, metric: Metric) -> String {
-        if self.plan.peers[peer] == REFERENCE {
-            return "0".to_owned();
-        }
-        let mut rates: Vec<f64> = (0..self.plan.pictures.len())
-            .filter_map(|picture| {
+    /// The mean BD-rate of a peer by SSIMULACRA2; `None` where no curves overlap.
+    pub fn mean_bd_rate(&self, peer: usize) -> Option<f64> {
+        let every: Vec<usize> = (0..self.plan.pictures.len()).collect();
+        let rates = self.bd_rates(peer, ssimulacra2, &every);
+        (!rates.is_empty()).then(|| mean(&rates))
+    }
+
+    /// CPU time of a peer relative to the reference, the median over the pictures; `None` without times.
+    pub fn cpu_ratio(&self, peer: usize) -> Option<f64> {
+        let every: Vec<usize> = (0..self.plan.pictures.len()).collect();
+        let (mut ratios, _) = self.cpu(peer, &every);
+        (!ratios.is_empty()).then(|| median(&mut ratios))
+    }
+
+    fn bd_rates(&self, peer: usize, metric: Metric, pictures: &[usize]) -> Vec<f64> {
+        pictures
+            .iter()
+            .filter_map(|&picture| {
                 let reference = curve(self.points.row(picture, self.reference()), metric);
                 bd_rate(&reference, &curve(self.points.row(picture, peer), metric))
             })
-            .map(|rate| rate * 100.0)
-            .collect();
+            .collect()
+    }
+
+    fn bd_text(&self, peer: usize, metric: Metric, pictures: &[usize]) -> String {
+        if self.plan.peers[peer] == REFERENCE {
+            return "0".to_owned();
+        }
+        let mut rates = self.bd_rates(peer, metric, pictures);
         if rates.is_empty() {
             return "-".to_owned();
         }
-        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-        let missing = self.plan.pictures.len() - rates.len();
+        let missing = pictures.len() - rates.len();
         let note = if missing == 0 {
             String::new()
         } else {
             format!(" ({missing} without overlap)")
         };
-        format!("{mean:+.1} / {:+.1}{note}", median(&mut rates))
+        format!(
+            "{:+.1} / {:+.1}{note}",
+            mean(&rates) * 100.0,
+            median(&mut rates) * 100.0
+        )
     }
 
     /// By picture: CPU relative to the reference over all qualities together, and milliseconds per megapixel.
-    fn cpu(&self, peer: usize) -> (Vec<f64>, Vec<f64>) {
+    fn cpu(&self, peer: usize, pictures: &[usize]) -> (Vec<f64>, Vec<f64>) {
         let Some(times) = &self.times else {
             return (Vec::new(), Vec::new());
         };
         let sum = |picture, peer| times.row(picture, peer).iter().sum::<f64>();
         let qualities = self.plan.qualities.len() as f64;
-        (0..self.plan.pictures.len())
-            .map(|p| {
+        pictures
+            .iter()
+            .map(|&p| {
                 let mine = sum(p, peer);
                 (
                     mine / sum(p, self.reference()),
@@ -191,19 +236,25 @@ impl Results {
     }
 }
 
-/// What is compared, where, when and on what: the first lines of a run.
-pub fn heading(plan: &Plan, libwebp: &str, simd: &str, runs: usize) -> String {
-    let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
-    for (_, picture) in &plan.pictures {
-        least = least.min(picture.megapixels());
-        most = most.max(picture.megapixels());
-    }
+/// With which libwebp, where and when.
+pub fn origin(libwebp: &str) -> String {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let cpu = cpuinfo
         .lines()
         .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
         .map_or("", |(_, n)| n);
-    let date = humantime::format_rfc3339_seconds(std::time::SystemTime::now());
+    let now = humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string();
+    let date = now.split('T').next().unwrap_or_default();
+    format!("libwebp {libwebp}, {cpu}, {date}")
+}
+
+/// What is compared, and on what: the first lines of a run.
+pub fn heading(plan: &Plan, origin: &str, simd: &str, runs: usize) -> String {
+    let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+    for (_, picture) in &plan.pictures {
+        least = least.min(picture.megapixels());
+        most = most.max(picture.megapixels());
+    }
     let qualities = plan
         .qualities
         .iter()
@@ -211,9 +262,8 @@ pub fn heading(plan: &Plan, libwebp: &str, simd: &str, runs: usize) -> String {
         .collect::<Vec<_>>()
         .join(" ");
     format!(
-        "libwebp {libwebp} ({simd}) beside {}, {cpu}, {date}\n\
+        "towebp beside {origin}; libwebp with {simd}\n\
          {} pictures of {least:.2} to {most:.2} MP, qualities {qualities}, {runs} timing runs, one thread\n",
-        Peer::Towebp,
         plan.pictures.len(),
     )
 }
@@ -230,6 +280,10 @@ fn dssim_db(scores: &Scores) -> f64 {
     scores
         .dssim
         .map_or(f64::NAN, |dssim| -10.0 * dssim.max(1e-12).log10())
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 fn psnr_y(scores: &Scores) -> f64 {
