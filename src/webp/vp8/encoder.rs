@@ -7,8 +7,7 @@ use super::macroblock::LumaMode;
 use super::mode_decision::{Effort, LEAST_MODE_COST};
 use super::predict::BlockMode;
 use super::quantize::QuantizerIndex;
-use super::segment::{Segmentation, segment};
-use super::tables::AC_STEPS;
+use super::segment::{ORDINARY, Segmentation, segment};
 use super::token_counts::TokenCounts;
 use super::wavefront::{Row, Task};
 use super::{partition, probability, wavefront};
@@ -58,7 +57,7 @@ pub fn encode(
     settings: &Settings<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
     let segmentation = divide(source, quantizer_index(settings.quality), settings.crew)?;
-    let filter = filter_parameters(&segmentation);
+    let filter = FilterParameters::choose(&segmentation);
     let decisions = decide(source, &segmentation, settings, false)?;
     write(&decisions, &segmentation, filter, (width, height), settings)
 }
@@ -157,7 +156,7 @@ fn divide(
     const WORTH: usize = 12;
     let macroblocks = source.mb_width * source.mb_height;
     if MAX_FIRST_PARTITION * 8 / macroblocks < WORTH {
-        return Ok(Segmentation::single(index));
+        return Ok(Segmentation::single(index, ORDINARY));
     }
     segment(source, index, crew)
 }
@@ -177,21 +176,6 @@ fn mode_budget(mb_width: usize, mb_height: usize, has_segments: bool) -> u64 {
 fn flag_cost(has_segments: bool) -> u64 {
     let map = if has_segments { 2 * 256 } else { 0 };
     map + 256 + 26
-}
-
-/// The loop filter that goes with the quantizers: quantization leaves steps at edges in proportion.
-fn filter_parameters(segmentation: &Segmentation) -> FilterParameters {
-    /// Level per AC step, times 256. Twice that costs 0.5 % at equal SSIMULACRA2, none at all as much.
-    const STRENGTH: i32 = 25;
-    /// The sharpest: what quantization did not make is left alone. 0 costs 0.4 %.
-    const SHARPNESS: u8 = 7;
-    let levels = segmentation
-        .indices
-        .map(|index| (AC_STEPS[usize::from(index)] * STRENGTH / 256).min(63) as u8);
-    FilterParameters {
-        levels,
-        sharpness: SHARPNESS,
-    }
 }
 
 /// One partition for small pictures, since each takes three bytes for its size; then two, which are written side by side;
@@ -311,6 +295,34 @@ mod tests {
     }
 
     #[test]
+    fn every_loop_filter_decodes_to_the_same_samples() {
+        let pixels = picture(100, 131);
+        let picture = Picture {
+            width: 100,
+            height: 131,
+            layout: Layout::Rgb,
+            pixels: &pixels,
+        };
+        let levels = [
+            [0; 4],
+            [1; 4],
+            [63; 4],
+            [0, 63, 0, 1],
+            [14, 15, 39, 40],
+            [63, 0, 0, 0],
+        ];
+        for levels in levels {
+            for sharpness in 0..8 {
+                let filter = FilterParameters { levels, sharpness };
+                for quality in [10, 60] {
+                    let settings = settings(quality);
+                    agreement::assert_filtered_the_same(&picture, &settings, Some(filter));
+                }
+            }
+        }
+    }
+
+    #[test]
     fn every_number_of_partitions_decodes() {
         let pixels = picture(90, 200);
         for log2 in 0..4 {
@@ -416,7 +428,7 @@ mod tests {
         let index = quantizer_index(40);
         let crew = Crew::new(1, &Patient);
         let segments = segment(&source, index, crew).expect("is waited for");
-        for segmentation in [Segmentation::single(index), segments] {
+        for segmentation in [Segmentation::single(index, ORDINARY), segments] {
             for mode_budget in
                 [LEAST_MODE_COST, 5 * 256, 8 * 256, 12 * 256, 20 * 256].map(u64::from)
             {
@@ -433,7 +445,7 @@ mod tests {
                 let header = FrameHeader {
                     segmentation: &segmentation,
                     segment_probabilities: segment_probabilities(&rows),
-                    filter: filter_parameters(&segmentation),
+                    filter: FilterParameters::choose(&segmentation),
                     log2_partitions: 0,
                     probabilities: &DEFAULT_PROBABILITIES,
                     skip_probability: skip_probability(&rows),

@@ -7,20 +7,30 @@ use crate::webp::EncodeError;
 use crate::webp::crew::Crew;
 use crate::webp::yuv::Planes;
 
+/// How much a macroblock hides errors: the mean over its four 8x8 blocks of the logarithm (to base 2, times 256)
+/// of the variance of luma. 0 (flat) to 3583.
+pub type Activity = u16;
+
+/// That of an ordinary photograph, for where it is not measured.
+pub const ORDINARY: Activity = 6 * 256;
+
 /// How the macroblocks of a picture are divided.
 #[derive(Clone, Debug)]
 pub struct Segmentation {
     /// The quantizer of each segment.
     pub indices: [QuantizerIndex; 4],
+    /// How busy each segment is.
+    pub activities: [Activity; 4],
     /// The segment of each macroblock, in raster order; empty if there is but one.
     pub map: Vec<u8>,
 }
 
 impl Segmentation {
     /// One segment for all.
-    pub fn single(index: QuantizerIndex) -> Segmentation {
+    pub fn single(index: QuantizerIndex, activity: Activity) -> Segmentation {
         Segmentation {
             indices: [index; 4],
+            activities: [activity; 4],
             map: Vec::new(),
         }
     }
@@ -46,20 +56,24 @@ pub fn segment(
     crew: Crew<'_>,
 ) -> Result<Segmentation, EncodeError> {
     let activities = activities(planes, crew)?;
+    let mean = (activities.iter().map(|&a| u64::from(a)).sum::<u64>() / activities.len() as u64)
+        as Activity;
     let Some((centres, map)) = cluster(&activities) else {
-        return Ok(Segmentation::single(index));
+        return Ok(Segmentation::single(index, mean));
     };
-    let mean =
-        (activities.iter().map(|&a| u64::from(a)).sum::<u64>() / activities.len() as u64) as i32;
-    let indices = centres.map(|centre| shift_index(index, i32::from(centre) - mean));
+    let indices = centres.map(|centre| shift_index(index, i32::from(centre) - i32::from(mean)));
     if indices.iter().all(|&i| i == indices[0]) {
-        return Ok(Segmentation::single(indices[0]));
+        return Ok(Segmentation::single(indices[0], mean));
     }
-    Ok(Segmentation { indices, map })
+    Ok(Segmentation {
+        indices,
+        activities: centres,
+        map,
+    })
 }
 
 /// The activity of every macroblock, in raster order.
-fn activities(planes: &Planes, crew: Crew<'_>) -> Result<Vec<u16>, EncodeError> {
+fn activities(planes: &Planes, crew: Crew<'_>) -> Result<Vec<Activity>, EncodeError> {
     /// Macroblocks in a piece of work: a fifth of a millisecond, several times what it takes to start a thread.
     const PIECE: usize = 1024;
     let count = planes.mb_width * planes.mb_height;
@@ -67,14 +81,12 @@ fn activities(planes: &Planes, crew: Crew<'_>) -> Result<Vec<u16>, EncodeError> 
         let macroblocks = piece * PIECE..count.min((piece + 1) * PIECE);
         macroblocks
             .map(|i| activity(planes, i % planes.mb_width, i / planes.mb_width))
-            .collect::<Vec<u16>>()
+            .collect::<Vec<Activity>>()
     })?;
     Ok(pieces.concat())
 }
 
-/// How much a macroblock hides errors: the mean over its four 8x8 blocks of the logarithm (to base 2, times 256)
-/// of the variance of luma.
-fn activity(planes: &Planes, mb_x: usize, mb_y: usize) -> u16 {
+fn activity(planes: &Planes, mb_x: usize, mb_y: usize) -> Activity {
     let stride = planes.luma_stride();
     let mut total = 0;
     for block in 0..4 {
@@ -91,7 +103,7 @@ fn activity(planes: &Planes, mb_x: usize, mb_y: usize) -> u16 {
         let variance = squares - sum * sum / 64;
         total += log2_times_256(variance / 64 + 1);
     }
-    (total / 4) as u16
+    (total / 4) as Activity
 }
 
 /// `256 log2(n)` to within 1/16 of a bit: the mantissa taken as linear between powers of two.
@@ -102,7 +114,7 @@ fn log2_times_256(n: u32) -> u32 {
 }
 
 /// Groups `values` around four centres (k-means); `None` if they are all but the same.
-fn cluster(values: &[u16]) -> Option<([u16; 4], Vec<u8>)> {
+fn cluster(values: &[Activity]) -> Option<([Activity; 4], Vec<u8>)> {
     const BINS: usize = 4096;
     let mut histogram = vec![0u64; BINS];
     for &value in values {

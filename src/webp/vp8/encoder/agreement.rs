@@ -1,9 +1,9 @@
 //! Holds the encoder to an independent decoder: what it writes is decoded to what it reconstructed, sample by sample, behind
 //! the loop filter too (RFC 6386, sections 5 and 15). For tests and `fuzz/`; the product has none of it.
 
-use super::{Settings, decide, divide, filter_parameters, quantizer_index, records, write};
+use super::{Settings, decide, divide, quantizer_index, records, write};
 use crate::webp::Picture;
-use crate::webp::vp8::loop_filter::decoder;
+use crate::webp::vp8::loop_filter::{FilterParameters, decoder};
 use crate::webp::yuv::Planes;
 
 /// Encodes `picture`, and gives the frame.
@@ -11,9 +11,18 @@ use crate::webp::yuv::Planes;
 /// # Panics
 /// When it cannot be encoded or decoded, or a sample differs: with the first macroblock of which one does.
 pub fn assert_decoders_agree(picture: &Picture<'_>, settings: &Settings<'_>) -> Vec<u8> {
+    assert_filtered_the_same(picture, settings, None)
+}
+
+/// [`assert_decoders_agree`] with `filter`, or with the one that the encoder chooses.
+pub(super) fn assert_filtered_the_same(
+    picture: &Picture<'_>,
+    settings: &Settings<'_>,
+    filter: Option<FilterParameters>,
+) -> Vec<u8> {
     let (width, height) = (picture.width, picture.height);
     let source = Planes::from_picture(picture);
-    let (frame, expected) = encode_and_reconstruct(&source, width, height, settings);
+    let (frame, expected) = encode_and_reconstruct(&source, width, height, settings, filter);
     let decoded = image_webp::vp8::Vp8Decoder::decode_frame(frame.as_slice())
         .unwrap_or_else(|e| panic!("{width}x{height} {settings:?} does not decode: {e}"));
     assert_eq!(
@@ -50,16 +59,17 @@ pub fn assert_decoders_agree(picture: &Picture<'_>, settings: &Settings<'_>) -> 
     frame
 }
 
-/// As [`encode`](super::encode), with what a decoder makes of the frame.
+/// As [`encode`](super::encode) but for the loop filter, if one is given, with what a decoder makes of the frame.
 fn encode_and_reconstruct(
     source: &Planes,
     width: u32,
     height: u32,
     settings: &Settings<'_>,
+    filter: Option<FilterParameters>,
 ) -> (Vec<u8>, Planes) {
     let segmentation =
         divide(source, quantizer_index(settings.quality), settings.crew).expect("is waited for");
-    let filter = filter_parameters(&segmentation);
+    let filter = filter.unwrap_or_else(|| FilterParameters::choose(&segmentation));
     let decisions = decide(source, &segmentation, settings, true).expect("is waited for");
     let frame =
         write(&decisions, &segmentation, filter, (width, height), settings).expect("encodes");
