@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn every_stage_ends_for_a_caller_who_waits_no_more() {
-        let input = png(160, 320, ::png::ColorType::Rgb, &[90; 160 * 320 * 3]);
+        let input = png(160, 320, ::png::ColorType::Rgb, &vec![90; 160 * 320 * 3]);
         let params = params(&[("watermark", "x")]);
         let enough = (0..1000).find(|&patience| {
             let caller = Impatient(AtomicUsize::new(patience));

@@ -1,6 +1,9 @@
 //! The encoder as the list of its passes: segments, decisions, probabilities, partitions, header
 //! (RFC 6386, section 9 has the parts in the order of the file).
 
+#[cfg(test)]
+mod model;
+
 use super::frame_header::{FrameHeader, MAX_FIRST_PARTITION};
 use super::loop_filter::FilterParameters;
 use super::macroblock::LumaMode;
@@ -117,15 +120,8 @@ fn write(
         probabilities,
         skip_probability: skip_probability(rows),
     };
-    let first = partition::write_first(&header, rows, settings.simd);
-    let tokens = partition::write_tokens(
-        rows,
-        probabilities,
-        log2_partitions,
-        settings.simd,
-        settings.crew,
-    )?;
-    partition::assemble(width, height, &first, &tokens)
+    let partitions = partition::write_all(&header, rows, settings.simd, settings.crew)?;
+    partition::assemble(width, height, &partitions)
 }
 
 /// The quantizer index of a quality.
@@ -184,8 +180,8 @@ fn partitions_for(rows: &[Row]) -> u8 {
     let bytes: usize = rows.iter().map(|row| row.packed.len()).sum();
     match bytes >> 14 {
         0..2 => 0,
-        2..64 => 1,
-        64..256 => 2,
+        2..16 => 1,
+        16..64 => 2,
         _ => 3,
     }
 }

@@ -6,7 +6,7 @@ use super::encoder::MacroblockRecord;
 use super::frame_header::{self, FrameHeader, MAX_FIRST_PARTITION, MAX_TOKEN_PARTITION};
 use super::macroblock::LumaMode;
 use super::predict::SubblockMode;
-use super::tables::{CoefficientProbabilities, SUBBLOCK_MODE_PROBABILITIES};
+use super::tables::SUBBLOCK_MODE_PROBABILITIES;
 use super::token::NonZero;
 use super::token_writer::TokenWriter;
 use super::tree::{
@@ -21,6 +21,26 @@ use crate::webp::crew::Crew;
 /// Decoders that read as data arrives take up to this many bytes ahead, and libwebp's refuses a frame of whose first
 /// partition nothing is left behind the header.
 const LOOK_AHEAD: usize = 8;
+
+/// The partitions: the first, and then those of the coefficients, in which rows of macroblocks take turns (section 9.5).
+///
+/// # Errors
+/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+pub fn write_all(
+    header: &FrameHeader<'_>,
+    rows: &[Row],
+    simd: Simd,
+    crew: Crew<'_>,
+) -> Result<Vec<Vec<u8>>, EncodeError> {
+    let writer = &TokenWriter::new(header.probabilities);
+    let count = 1 << header.log2_partitions;
+    let partitions = crew.run(1 + usize::div_ceil(count, 2), |piece| match piece {
+        0 => vec![write_first(header, rows, simd)],
+        _ if count == 1 => vec![write_alone(rows, writer, simd)],
+        _ => write_pair(rows, writer, 2 * (piece - 1), count, simd).into(),
+    })?;
+    Ok(partitions.into_iter().flatten().collect())
+}
 
 /// The frame header and the modes of all macroblocks (sections 19.2 and 19.3).
 pub fn write_first(header: &FrameHeader<'_>, rows: &[Row], simd: Simd) -> Vec<u8> {
@@ -96,33 +116,16 @@ fn append_modes(
         .append_to(bools);
 }
 
-/// The coefficients, macroblock rows dealt out to 2 to the power of `log2_partitions` partitions in turn (section 9.5).
-///
-/// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
-pub fn write_tokens(
-    rows: &[Row],
-    probabilities: &CoefficientProbabilities,
-    log2_partitions: u8,
-    simd: Simd,
-    crew: Crew<'_>,
-) -> Result<Vec<Vec<u8>>, EncodeError> {
-    let writer = &TokenWriter::new(probabilities);
-    let partitions = 1 << log2_partitions;
-    if partitions == 1 {
-        let mut encoder = BoolEncoder::with_capacity(capacity(rows));
-        let mut bools = Vec::new();
-        for mb_y in 0..rows.len() {
-            append_row(&mut bools, rows, mb_y, writer);
-            encoder.write_all(&bools, simd);
-            bools.clear();
-        }
-        return Ok(vec![encoder.finish()]);
+/// The only partition of coefficients.
+fn write_alone(rows: &[Row], writer: &TokenWriter<'_>, simd: Simd) -> Vec<u8> {
+    let mut encoder = BoolEncoder::with_capacity(capacity(rows));
+    let mut bools = Vec::new();
+    for mb_y in 0..rows.len() {
+        append_row(&mut bools, rows, mb_y, writer);
+        encoder.write_all(&bools, simd);
+        bools.clear();
     }
-    let pairs = crew.run(partitions / 2, |pair| {
-        write_pair(rows, writer, 2 * pair, partitions, simd)
-    })?;
-    Ok(pairs.into_iter().flatten().collect())
+    encoder.finish()
 }
 
 /// The partitions `first` and `first + 1` of `partitions`, side by side.
@@ -191,12 +194,8 @@ fn append_row(bools: &mut Vec<Bool>, rows: &[Row], mb_y: usize, writer: &TokenWr
 ///
 /// # Errors
 /// [`EncodeError::TooLarge`] if a partition outgrows its size field.
-pub fn assemble(
-    width: u32,
-    height: u32,
-    first: &[u8],
-    tokens: &[Vec<u8>],
-) -> Result<Vec<u8>, EncodeError> {
+pub fn assemble(width: u32, height: u32, partitions: &[Vec<u8>]) -> Result<Vec<u8>, EncodeError> {
+    let (first, tokens) = partitions.split_first().expect("there is a first one");
     let (_, sized) = tokens
         .split_last()
         .expect("there is at least one token partition");
