@@ -50,11 +50,25 @@ pub struct Picture<'a> {
 /// Longest side of a picture: the frame header has 14 bits for it (RFC 6386, section 9.1).
 pub const MAX_SIDE: u32 = 16383;
 
+/// How much work goes into a file. The more, the fewer bytes at equal quality.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Effort {
+    /// The quickest.
+    Low,
+    /// What suits most uses.
+    #[default]
+    Medium,
+    /// Several times the work of [`Effort::Medium`], for files that are sent often.
+    High,
+}
+
 /// What the caller may choose.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// Quality, 0 (smallest) to 100 (best); higher values count as 100.
     pub quality: u8,
+    /// How much work goes into it.
+    pub effort: Effort,
     /// The number of token partitions as a power of two, 0 to 3; chosen by the amount of data if `None`.
     pub log2_partitions: Option<u8>,
     /// Vector instructions to use. The file is the same with all of them.
@@ -70,6 +84,7 @@ impl Options<'_> {
     pub fn with_quality(quality: u8) -> Options<'static> {
         Options {
             quality,
+            effort: Effort::default(),
             log2_partitions: None,
             simd: Simd::detect(),
             threads: 1,
@@ -80,6 +95,7 @@ impl Options<'_> {
     fn settings(&self) -> vp8::Settings<'_> {
         vp8::Settings {
             quality: self.quality,
+            effort: self.effort,
             log2_partitions: self.log2_partitions,
             simd: self.simd,
             crew: Crew::new(self.threads, self.caller),

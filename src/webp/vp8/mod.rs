@@ -13,6 +13,7 @@ mod predict;
 mod probability;
 mod quantize;
 mod rate;
+mod row;
 mod segment;
 mod tables;
 mod token;

@@ -6,6 +6,7 @@ use super::encoder::MacroblockRecord;
 use super::frame_header::{self, FrameHeader, MAX_FIRST_PARTITION, MAX_TOKEN_PARTITION};
 use super::macroblock::LumaMode;
 use super::predict::SubblockMode;
+use super::row::Row;
 use super::tables::SUBBLOCK_MODE_PROBABILITIES;
 use super::token::NonZero;
 use super::token_writer::TokenWriter;
@@ -13,7 +14,6 @@ use super::tree::{
     CHROMA_MODE_PATHS, CHROMA_MODE_PROBABILITIES, LUMA_MODE_PATHS, LUMA_MODE_PROBABILITIES,
     SEGMENT_PATHS, SUBBLOCK_MODE_PATHS,
 };
-use super::wavefront::Row;
 use crate::webp::EncodeError;
 use crate::webp::cpu::Simd;
 use crate::webp::crew::Crew;

@@ -2,9 +2,9 @@
 //! the loop filter too (RFC 6386, sections 5 and 15). For tests and `fuzz/`; the product has none of it.
 
 use super::{Settings, decide, divide, quantizer_index, records, write};
-use crate::webp::Picture;
 use crate::webp::vp8::loop_filter::{FilterParameters, decoder};
 use crate::webp::yuv::Planes;
+use crate::webp::{Effort, Picture};
 
 /// Encodes `picture`, and gives the frame.
 ///
@@ -144,6 +144,7 @@ mod tests {
     fn check(picture: &Picture<'_>, quality: u8, threads: &[usize]) -> usize {
         let settings = Settings {
             quality,
+            effort: Effort::Medium,
             log2_partitions: None,
             simd: Simd::detect(),
             crew: Crew::new(2, &Patient),

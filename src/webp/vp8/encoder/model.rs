@@ -7,8 +7,9 @@
 //! threads share, and clocks that sink when all cores are busy.
 
 use super::{
-    Settings, Simd, decide, divide, filter_parameters, mode_budget, quantizer_index, write,
+    FilterParameters, Search, Settings, Simd, decide, divide, mode_budget, quantizer_index, write,
 };
+use crate::webp::Effort;
 use crate::webp::crew::{Caller, Crew, Patient};
 use crate::webp::vp8::wavefront::{self, Task};
 use crate::webp::yuv::Planes;
@@ -73,6 +74,7 @@ impl Profile {
         let crew = Crew::new(1, &recorder);
         let settings = Settings {
             quality: QUALITY,
+            effort: Effort::Medium,
             log2_partitions: None,
             simd: Simd::detect(),
             crew,
@@ -84,14 +86,15 @@ impl Profile {
         let (decisions, decided) =
             recorder.time(|| decide(&source, &segmentation, &settings, false));
         let decisions = decisions.expect("is waited for");
-        let filter = filter_parameters(&segmentation);
+        let filter = FilterParameters::choose(&segmentation);
         let size = (picture.width, picture.height);
         let (_, written) =
             recorder.time(|| write(&decisions, &segmentation, filter, size, &settings));
         let rows = wavefront::macroblock_times(&Task {
             source: &source,
             segmentation: &segmentation,
-            effort: super::EFFORT,
+            search: Search::of(Effort::Medium),
+            expected: None,
             mode_budget: mode_budget(source.mb_width, source.mb_height, true),
             simd: settings.simd,
             crew: Crew::new(1, &Patient),

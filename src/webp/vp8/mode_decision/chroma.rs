@@ -1,7 +1,7 @@
 //! Chroma: RFC 6386, sections 11.2 and 12.2.
 
 use super::{
-    BlockRanking, BlockSite, CHROMA_MODE_COSTS, NOTHING, Quantization, Situation, quantize,
+    BlockRanking, BlockSite, CHROMA_MODE_COSTS, NOTHING, Quantization, Situation, Trellis, quantize,
 };
 use crate::webp::vp8::block::{BlockKernels, Quantized};
 use crate::webp::vp8::macroblock::{Coding, block_at, store_block};
@@ -30,7 +30,7 @@ pub(super) fn decide<K: BlockKernels>(
     let source = &situation.source.chroma;
     let quantizer = &situation.quantizers.chroma;
     let mut predictions = [[[0; 64]; 2]; 4];
-    let mut ranking = BlockRanking::NONE;
+    let mut ranking = BlockRanking::new(situation.search);
     for mode in BlockMode::ALL {
         let cost = CHROMA_MODE_COSTS[mode as usize];
         if cost <= budget {
@@ -46,7 +46,7 @@ pub(super) fn decide<K: BlockKernels>(
 
     let first = ranking.take().expect("DC fits every budget");
     let mut best = try_mode(kernels, situation, first, &predictions[first]);
-    for _ in 1..situation.effort.block_trials {
+    for _ in 1..situation.search.block_trials {
         let Some(mode) = ranking.take() else {
             break;
         };
@@ -55,7 +55,7 @@ pub(super) fn decide<K: BlockKernels>(
             best = trial;
         }
     }
-    if situation.effort.trellis {
+    if situation.search.trellis == Trellis::Subblocks {
         quantize_chroma(kernels, situation, &mut best, Quantization::Trellis);
     }
     coding.chroma = BlockMode::ALL[best.mode];
@@ -92,7 +92,8 @@ fn try_mode<K: BlockKernels>(
                 kernels.transform(&source, &block_at(prediction, 8, at));
         }
     }
-    quantize_chroma(kernels, situation, &mut trial, Quantization::Plain);
+    let quantization = Quantization::of_trials(situation.search);
+    quantize_chroma(kernels, situation, &mut trial, quantization);
     trial
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     BlockRanking, BlockSite, LUMA_MODE_COSTS, NOTHING, Quantization, SUBBLOCK_MODE_COSTS,
-    Situation, quantize,
+    Situation, Trellis, quantize,
 };
 use crate::webp::vp8::block::{BlockKernels, BlockPixels, Quantized};
 use crate::webp::vp8::macroblock::{Coding, LumaCanvas, LumaMode, block_at, store_block};
@@ -10,6 +10,9 @@ use crate::webp::vp8::predict::{BlockMode, SubblockMode};
 use crate::webp::vp8::rate::BitCost;
 use crate::webp::vp8::token::BlockKind;
 use crate::webp::vp8::transform::{Block, COEFFICIENT_ERROR_SHIFT, forward_wht, inverse_wht};
+
+/// Macroblocks that score under half a bit a pixel as one block are seldom better by subblocks: these are not tried.
+const CHEAP: BitCost = 128 * 256;
 
 /// Decides on luma as one block or by subblocks. Gives the cost of the modes.
 #[inline(always)]
@@ -25,13 +28,17 @@ pub(super) fn decide<K: BlockKernels>(
         *block = block_at(&situation.source.luma, 16, index / 4 * 64 + index % 4 * 4);
     }
     let mut whole = try_whole_luma(kernels, situation, budget, &source);
-    let parts = try_subblocks(kernels, situation, budget, whole.score, &source);
+    let parts = if whole.score < situation.lambdas.score(0, CHEAP) {
+        None
+    } else {
+        try_subblocks(kernels, situation, budget, whole.score, &source)
+    };
     // Parts went through the trellis already. Where they won by more than it could save the whole, there is
     // no need to ask.
     let is_close = parts
         .as_ref()
         .is_none_or(|parts| parts.score > whole.score - whole.score / 8);
-    if situation.effort.trellis && is_close {
+    if situation.search.trellis == Trellis::Subblocks && is_close {
         quantize_whole_luma(kernels, situation, &mut whole, Quantization::Trellis);
     }
     match parts {
@@ -85,7 +92,7 @@ fn try_whole_luma<K: BlockKernels>(
     source: &[BlockPixels; 16],
 ) -> WholeLuma {
     let mut predictions = [[0; 256]; 4];
-    let mut ranking = BlockRanking::NONE;
+    let mut ranking = BlockRanking::new(situation.search);
     for mode in BlockMode::ALL {
         let cost = LUMA_MODE_COSTS[mode as usize];
         if cost <= budget {
@@ -97,7 +104,7 @@ fn try_whole_luma<K: BlockKernels>(
     }
     let first = ranking.take().expect("DC fits every budget");
     let mut best = try_whole_mode(kernels, situation, source, first, &predictions[first]);
-    for _ in 1..situation.effort.block_trials {
+    for _ in 1..situation.search.block_trials {
         let Some(mode) = ranking.take() else {
             break;
         };
@@ -153,7 +160,8 @@ fn try_whole_mode<K: BlockKernels>(
     let rate = y2_costs.block(&whole.y2.levels, 0, usize::from(whole.y2.count), context);
     whole.y2_score = situation.lambdas.score(error, rate);
 
-    quantize_whole_luma(kernels, situation, &mut whole, Quantization::Plain);
+    let quantization = Quantization::of_trials(situation.search);
+    quantize_whole_luma(kernels, situation, &mut whole, quantization);
     whole
 }
 
@@ -205,9 +213,15 @@ fn try_subblocks<K: BlockKernels>(
     let Situation {
         quantizers,
         lambdas,
-        effort,
+        search,
         ..
     } = situation;
+    let quantization = match search.trellis {
+        Trellis::Never => Quantization::Plain,
+        Trellis::Subblocks | Trellis::Always => Quantization::Trellis,
+    };
+    let slack =
+        (u64::from(lambdas.step) * search.subblock_slack).min(u64::from(u16::MAX / 2)) as u16;
     let [mut above, mut left] = situation.non_zero;
     let [mut modes_above, mut modes_left] = situation.modes;
     let mut parts = Subblocks {
@@ -235,30 +249,25 @@ fn try_subblocks<K: BlockKernels>(
         let mut limit = u16::MAX - 1;
         let mut best = u64::MAX;
         let (mut mode, mut block) = (SubblockMode::Dc, NOTHING);
-        let (mut prediction, mut coefficients) = ([0; 16], [0; 16]);
-        for _ in 0..effort.subblock_trials {
+        let mut prediction = [0; 16];
+        for _ in 0..search.subblock_trials {
             let (next, estimate) = kernels.least(&estimates);
             if estimate > limit {
                 break;
             }
             estimates[next] = u16::MAX;
-            limit = limit.min(estimate + lambdas.hopeless);
+            limit = limit.min(estimate + slack);
             let next_prediction = kernels.predict(&edges, SubblockMode::ALL[next]);
             let next_coefficients = kernels.transform(source, &next_prediction);
-            let (trial, score) = quantize(kernels, &next_coefficients, &site, Quantization::Plain);
+            let (trial, score) = quantize(kernels, &next_coefficients, &site, quantization);
             let score = score + lambdas.score(0, BitCost::from(mode_costs[next]));
             if score < best {
                 best = score;
                 (mode, block) = (SubblockMode::ALL[next], trial);
-                (prediction, coefficients) = (next_prediction, next_coefficients);
+                prediction = next_prediction;
             }
         }
         let mode_cost = BitCost::from(mode_costs[mode as usize]);
-        if effort.trellis && block.count > 0 {
-            (block, best) = quantize(kernels, &coefficients, &site, Quantization::Trellis);
-            best += lambdas.score(0, mode_cost);
-        }
-
         parts.score += best;
         parts.mode_cost += mode_cost;
         if parts.score >= bound || parts.mode_cost > budget {
