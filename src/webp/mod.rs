@@ -155,12 +155,9 @@ pub fn encode(picture: &Picture<'_>, options: &Options<'_>) -> Result<Vec<u8>, E
         return Err(EncodeError::PartitionCount);
     }
     let settings = options.settings();
-    let frame = vp8::encode(
-        &yuv::Planes::from_picture(picture),
-        width,
-        height,
-        &settings,
-    )?;
+    let planes = yuv::Planes::from_picture(picture, settings.simd, settings.crew)?;
+    let frame = vp8::encode(&planes, width, height, &settings)?;
+    drop(planes);
     settings.crew.check()?;
     match alpha_plane(picture) {
         Some(plane) => riff::with_alpha(

@@ -259,6 +259,11 @@ mod tests {
         }
     }
 
+    fn planes_of(picture: &Picture<'_>) -> Planes {
+        Planes::from_picture(picture, Simd::detect(), Crew::new(1, &Patient))
+            .expect("is waited for")
+    }
+
     /// Also that keeping pixels changes nothing.
     fn assert_decoders_agree(width: u32, height: u32, pixels: &[u8], settings: &Settings<'_>) {
         let picture = Picture {
@@ -268,7 +273,7 @@ mod tests {
             pixels,
         };
         let frame = agreement::assert_decoders_agree(&picture, settings);
-        let source = Planes::from_picture(&picture);
+        let source = planes_of(&picture);
         let same = encode(&source, width, height, settings).expect("encodes");
         assert!(frame == same, "{width}x{height} {settings:?}: other bytes");
     }
@@ -375,7 +380,7 @@ mod tests {
                 layout: Layout::Rgb,
                 pixels: &pixels,
             };
-            let source = Planes::from_picture(&picture);
+            let source = planes_of(&picture);
             for quality in QUALITIES {
                 let encode_with = |simd, threads| {
                     let settings = Settings {
@@ -403,7 +408,7 @@ mod tests {
     #[test]
     fn the_first_partition_outlasts_its_header() {
         let pixels = picture(16, 16);
-        let source = Planes::from_picture(&Picture {
+        let source = planes_of(&Picture {
             width: 16,
             height: 16,
             layout: Layout::Rgb,
@@ -421,7 +426,7 @@ mod tests {
     fn modes_and_flags_stay_within_their_budget() {
         let (width, height) = (300, 240);
         let pixels = picture(width, height);
-        let source = Planes::from_picture(&Picture {
+        let source = planes_of(&Picture {
             width,
             height,
             layout: Layout::Rgb,

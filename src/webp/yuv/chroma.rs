@@ -11,6 +11,11 @@
 //! - the residual of each pixel after a decoder's clamping: no better than this filter of the means, and several times slower;
 //! - one and a half times the step, or two rounds: 0.5 dB more PSNR over RGB on drawn pictures, less SSIMULACRA2.
 
+#![allow(
+    clippy::needless_range_loop,
+    reason = "loops over several arrays at once, which become vector instructions"
+)]
+
 /// By how much, in 64ths, a block may miss its mean before its sample changes. What photographs miss is mostly less, and
 /// not worth the bits of sharper chroma.
 const TOLERANCE: i16 = 2 * 64;
@@ -20,19 +25,49 @@ const TOLERANCE: i16 = 2 * 64;
 #[inline(always)]
 pub fn sharpen(rows: [&[u8]; 3], sharp: &mut [u8]) {
     let [above, row, below] = rows;
-    let last = row.len() - 1;
-    let column = |x: usize| i16::from(above[x]) + 6 * i16::from(row[x]) + i16::from(below[x]);
-    let sample = |x: usize, left: usize, right: usize| {
-        let interpolated = column(left) + 6 * column(x) + column(right);
-        let missing = 64 * i16::from(row[x]) - interpolated;
-        let excess = missing - missing.clamp(-TOLERANCE, TOLERANCE);
-        (i16::from(row[x]) + ((excess + 32) >> 6)).clamp(0, 255) as u8
-    };
-    sharp[0] = sample(0, 0, 1);
-    for x in 1..last {
-        sharp[x] = sample(x, x - 1, x + 1);
+    let width = row.len();
+    let sharp = &mut sharp[..width];
+    let last = width - 1;
+    for x in [0, last] {
+        let (left, right) = (x.saturating_sub(1), (x + 1).min(last));
+        sharp[x] = sample(
+            [above[left], row[left], below[left]],
+            [above[x], row[x], below[x]],
+            [above[right], row[right], below[right]],
+        );
     }
-    sharp[last] = sample(last, last - 1, last);
+    // Slices of one length each, so that no access needs a check, and the loop becomes vector instructions.
+    let inner = width - 2;
+    let [a0, r0, b0] = [&above[..inner], &row[..inner], &below[..inner]];
+    let [a1, r1, b1] = [&above[1..=inner], &row[1..=inner], &below[1..=inner]];
+    let [a2, r2, b2] = [
+        &above[2..][..inner],
+        &row[2..][..inner],
+        &below[2..][..inner],
+    ];
+    let sharp = &mut sharp[1..=inner];
+    for x in 0..inner {
+        sharp[x] = sample(
+            [a0[x], r0[x], b0[x]],
+            [a1[x], r1[x], b1[x]],
+            [a2[x], r2[x], b2[x]],
+        );
+    }
+}
+
+/// The sharpened middle of three columns.
+#[inline(always)]
+fn sample(left: [u8; 3], own: [u8; 3], right: [u8; 3]) -> u8 {
+    let mean = i16::from(own[1]);
+    let interpolated = across(left) + 6 * across(own) + across(right);
+    let missing = 64 * mean - interpolated;
+    let excess = missing - missing.clamp(-TOLERANCE, TOLERANCE);
+    (mean + ((excess + 32) >> 6)).clamp(0, 255) as u8
+}
+
+#[inline(always)]
+fn across([above, own, below]: [u8; 3]) -> i16 {
+    i16::from(above) + 6 * i16::from(own) + i16::from(below)
 }
 
 #[cfg(test)]
@@ -89,7 +124,7 @@ mod tests {
             std::array::from_fn(|x| if (x + y) % 2 == 0 { 0 } else { 255 })
         });
         let mut sharp = [7; 16];
-        sharpen(rows.each_ref().map(|row| row.as_slice()), &mut sharp);
+        sharpen(rows.each_ref().map(<[u8; 16]>::as_slice), &mut sharp);
         assert_eq!(sharp, rows[1], "the furthest samples cannot go further");
     }
 }

@@ -6,8 +6,13 @@
 //!    pair p - 2  corrected luma, from the sharpened chroma of p - 3 to p - 1
 //! ```
 
+#![allow(
+    clippy::needless_range_loop,
+    reason = "loops over several arrays at once, which become vector instructions"
+)]
+
 use super::chroma::sharpen;
-use super::convert::{ChromaRow, chroma_row, luma_row};
+use super::convert::{ChromaRow, RowKernels};
 use super::luminance::{self, Colours, GROUP, Samples};
 use crate::webp::{Layout, Picture};
 
@@ -22,14 +27,20 @@ pub struct Stripe<'a> {
 }
 
 /// Converts the rows of `stripe` that are in the picture.
-pub fn convert(picture: &Picture<'_>, stripe: &mut Stripe<'_>) {
+#[inline(always)]
+pub fn convert_with(kernels: impl RowKernels, picture: &Picture<'_>, stripe: &mut Stripe<'_>) {
     match picture.layout {
-        Layout::Rgb => convert_layout::<3>(picture, stripe),
-        Layout::Rgba => convert_layout::<4>(picture, stripe),
+        Layout::Rgb => convert_layout::<3>(kernels, picture, stripe),
+        Layout::Rgba => convert_layout::<4>(kernels, picture, stripe),
     }
 }
 
-fn convert_layout<const CHANNELS: usize>(picture: &Picture<'_>, stripe: &mut Stripe<'_>) {
+#[inline(always)]
+fn convert_layout<const CHANNELS: usize>(
+    kernels: impl RowKernels,
+    picture: &Picture<'_>,
+    stripe: &mut Stripe<'_>,
+) {
     let source = Source::<CHANNELS> {
         pixels: picture.pixels,
         width: picture.width as usize,
@@ -42,18 +53,19 @@ fn convert_layout<const CHANNELS: usize>(picture: &Picture<'_>, stripe: &mut Str
     let mut means: [ChromaRow; RING] = std::array::from_fn(|_| ChromaRow::new(stride));
     let mut sharp: [[Vec<u8>; 2]; RING] =
         std::array::from_fn(|_| [vec![0; stride], vec![0; stride]]);
+    let mut unused = vec![0; 4 * stride];
     // The steps of pairs outside of the stripe are those that its own rows need.
     let (first_mean, first_sharp) = (first.saturating_sub(2), first.saturating_sub(1));
     for step in first_mean..end + 2 {
         if step < pairs {
-            let rows = source.pair(step);
-            chroma_row::<CHANNELS>(rows, &mut means[step % RING]);
-            if (first..end).contains(&step) {
-                let luma = &mut stripe.luma[(step - first) * 4 * stride..][..4 * stride];
-                for (row, luma) in rows.iter().zip(luma.chunks_exact_mut(2 * stride)) {
-                    luma_row::<CHANNELS>(row, luma);
-                }
-            }
+            let luma = if (first..end).contains(&step) {
+                &mut stripe.luma[(step - first) * 4 * stride..][..4 * stride]
+            } else {
+                &mut unused
+            };
+            let (top, bottom) = luma.split_at_mut(2 * stride);
+            let means = &mut means[step % RING];
+            kernels.convert::<CHANNELS>(source.pair(step), [top, bottom], means);
         }
         if let Some(pair) = step
             .checked_sub(1)
@@ -88,6 +100,7 @@ fn around(pair: usize, pairs: usize) -> [usize; 3] {
     [pair.saturating_sub(1), pair, (pair + 1).min(pairs - 1)].map(|pair| pair % RING)
 }
 
+#[inline(always)]
 fn correct_pair<const CHANNELS: usize>(
     source: &Source<'_, CHANNELS>,
     pair: usize,
@@ -97,7 +110,19 @@ fn correct_pair<const CHANNELS: usize>(
 ) {
     let stride = spread.len();
     for (group, spread) in spread.as_chunks().0.iter().enumerate() {
-        let [u, v] = std::array::from_fn(|plane| around.map(|row| samples(&row[plane], group)));
+        let [above, own, below] = around;
+        let [u, v] = [
+            [
+                samples(&above[0], group),
+                samples(&own[0], group),
+                samples(&below[0], group),
+            ],
+            [
+                samples(&above[1], group),
+                samples(&own[1], group),
+                samples(&below[1], group),
+            ],
+        ];
         if !luminance::is_abrupt(spread, &[u, v]) {
             continue;
         }
@@ -111,15 +136,17 @@ fn correct_pair<const CHANNELS: usize>(
 }
 
 /// The samples of a group, and those on both sides of it; beyond the ends, the last repeats.
+#[inline(always)]
 fn samples(row: &[u8], group: usize) -> Samples {
     let first = group * GROUP / 2;
-    if let Some(inner) = first
-        .checked_sub(1)
-        .and_then(|first| row[first..].first_chunk())
-    {
-        return *inner;
+    if let Some(inner) = row.get(first.wrapping_sub(1)..first.wrapping_add(15)) {
+        return inner.try_into().expect("it has 16 samples");
     }
-    std::array::from_fn(|i| row[(first + i).saturating_sub(1).min(row.len() - 1)])
+    let mut samples = [0; 16];
+    for i in 0..GROUP / 2 + 2 {
+        samples[i] = row[(first + i).saturating_sub(1).min(row.len() - 1)];
+    }
+    samples
 }
 
 /// The pixels of a picture.
@@ -141,11 +168,17 @@ impl<'a, const CHANNELS: usize> Source<'a, CHANNELS> {
     }
 
     /// The colours of a group of pixels of row `y`; beyond the end, the last repeats.
+    #[inline(always)]
     fn colours(&self, y: usize, group: usize) -> Colours {
         let row = &self.row(y)[group * GROUP * CHANNELS..];
         let count = GROUP.min(row.len() / CHANNELS);
-        std::array::from_fn(|c| {
-            std::array::from_fn(|i| f32::from(row[i.min(count - 1) * CHANNELS + c]))
-        })
+        let mut colours = [[0.0; GROUP]; 3];
+        for i in 0..GROUP {
+            let pixel = &row[i.min(count - 1) * CHANNELS..][..3];
+            for c in 0..3 {
+                colours[c][i] = f32::from(pixel[c]);
+            }
+        }
+        colours
     }
 }

@@ -21,7 +21,8 @@ pub(super) fn assert_filtered_the_same(
     filter: Option<FilterParameters>,
 ) -> Vec<u8> {
     let (width, height) = (picture.width, picture.height);
-    let source = Planes::from_picture(picture);
+    let source =
+        Planes::from_picture(picture, settings.simd, settings.crew).expect("is waited for");
     let (frame, expected) = encode_and_reconstruct(&source, width, height, settings, filter);
     let decoded = image_webp::vp8::Vp8Decoder::decode_frame(frame.as_slice())
         .unwrap_or_else(|e| panic!("{width}x{height} {settings:?} does not decode: {e}"));
@@ -151,7 +152,8 @@ mod tests {
         };
         let expected = assert_decoders_agree(picture, &settings);
         let mut encodes = 1;
-        let source = Planes::from_picture(picture);
+        let source =
+            Planes::from_picture(picture, settings.simd, settings.crew).expect("is waited for");
         for simd in Simd::supported() {
             for &threads in threads {
                 let settings = Settings {

@@ -79,7 +79,8 @@ impl Profile {
             simd: Simd::detect(),
             crew,
         };
-        let (source, planes) = recorder.time(|| Planes::from_picture(picture));
+        let (source, planes) = recorder.time(|| Planes::from_picture(picture, settings.simd, crew));
+        let source = source.expect("is waited for");
         let index = quantizer_index(QUALITY);
         let (segmentation, segments) = recorder.time(|| divide(&source, index, crew));
         let segmentation = segmentation.expect("is waited for");
@@ -114,7 +115,7 @@ impl Profile {
         Profile {
             start: start.fold(f64::MAX, f64::min),
             serial: vec![
-                ("planes", planes.before),
+                ("before planes", planes.before),
                 ("before segments", segments.before),
                 ("clusters", segments.after),
                 ("before the sample", decided.before),
@@ -123,6 +124,7 @@ impl Profile {
                 ("assembly", written.after),
             ],
             pieces: vec![
+                ("planes", planes.pieces.clone()),
                 ("activities", segments.pieces.clone()),
                 ("sample, first round", first.to_vec()),
                 ("sample, second round", second.to_vec()),

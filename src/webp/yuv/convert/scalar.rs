@@ -1,38 +1,49 @@
-//! From two rows of pixels to two rows of luma and one of chroma.
+//! What the conversion of two rows of pixels computes, written to be read.
 
-/// A row of chroma at half size, and how much it hides.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChromaRow {
-    /// U and V, padded to whole macroblocks.
-    pub planes: [Vec<u8>; 2],
-    /// How far apart in colour the four pixels of each sample are: the range of red less green or of blue less green, whichever
-    /// is wider, at most 255. 0 in the padding.
-    pub spread: Vec<u8>,
+use super::{CHROMA_OFFSET, ChromaRow, RowKernels, U_WEIGHTS, V_WEIGHTS, Y_OFFSET, Y_WEIGHTS};
+use crate::webp::Picture;
+use crate::webp::yuv::stripe::{self, Stripe};
+
+/// The definition of the kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Scalar;
+
+/// [`stripe::convert_with`] by the kernel's definition.
+pub fn convert(picture: &Picture<'_>, stripe: &mut Stripe<'_>) {
+    stripe::convert_with(Scalar, picture, stripe);
 }
 
-impl ChromaRow {
-    /// Zeroed, `stride` samples long.
-    pub fn new(stride: usize) -> ChromaRow {
-        ChromaRow {
-            planes: [vec![0; stride], vec![0; stride]],
-            spread: vec![0; stride],
-        }
+impl RowKernels for Scalar {
+    #[inline(always)]
+    fn convert<const CHANNELS: usize>(
+        self,
+        rows: [&[u8]; 2],
+        luma: [&mut [u8]; 2],
+        chroma: &mut ChromaRow,
+    ) {
+        convert_from::<CHANNELS>(0, rows, luma, chroma);
     }
 }
 
-/// The weights of red, green and blue in Y, U and V, times 65536.
-const Y_WEIGHTS: [i32; 3] = [16_839, 33_059, 6_420];
-const U_WEIGHTS: [i32; 3] = [-9_719, -19_081, 28_800];
-const V_WEIGHTS: [i32; 3] = [28_800, -24_116, -4_684];
-/// Y of black, and U and V of grey.
-const Y_OFFSET: i32 = 16;
-const CHROMA_OFFSET: i32 = 128;
-
-/// Converts a row of pixels to luma, the last of which fills what is left of `luma`.
+/// The conversion of the pixels from `first`, an even number, on.
 #[inline(always)]
-pub fn luma_row<const CHANNELS: usize>(pixels: &[u8], luma: &mut [u8]) {
+pub fn convert_from<const CHANNELS: usize>(
+    first: usize,
+    rows: [&[u8]; 2],
+    luma: [&mut [u8]; 2],
+    chroma: &mut ChromaRow,
+) {
+    for (pixels, luma) in rows.into_iter().zip(luma) {
+        luma_row::<CHANNELS>(first, pixels, luma);
+    }
+    chroma_row::<CHANNELS>(first / 2, rows, chroma);
+}
+
+#[inline(always)]
+fn luma_row<const CHANNELS: usize>(first: usize, pixels: &[u8], luma: &mut [u8]) {
     let width = pixels.len() / CHANNELS;
-    for (y, pixel) in luma.iter_mut().zip(pixels.chunks_exact(CHANNELS)) {
+    let rest = pixels.chunks_exact(CHANNELS).skip(first);
+    for (y, pixel) in luma[first..].iter_mut().zip(rest) {
         let sum = Y_WEIGHTS[0] * i32::from(pixel[0])
             + Y_WEIGHTS[1] * i32::from(pixel[1])
             + Y_WEIGHTS[2] * i32::from(pixel[2]);
@@ -42,16 +53,15 @@ pub fn luma_row<const CHANNELS: usize>(pixels: &[u8], luma: &mut [u8]) {
     luma[width..].fill(last);
 }
 
-/// Converts the means of 2x2 pixels to chroma, the last of which fills what is left of the row.
 #[inline(always)]
-pub fn chroma_row<const CHANNELS: usize>(rows: [&[u8]; 2], chroma: &mut ChromaRow) {
+fn chroma_row<const CHANNELS: usize>(first: usize, rows: [&[u8]; 2], chroma: &mut ChromaRow) {
     let pixels = rows[0].len() / CHANNELS;
     let width = pixels.div_ceil(2);
     let ChromaRow {
         planes: [u, v],
         spread,
     } = chroma;
-    for x in 0..width {
+    for x in first..width {
         let left = 2 * x * CHANNELS;
         let right = (2 * x + 1).min(pixels - 1) * CHANNELS;
         let four = |c: usize| {
@@ -71,7 +81,8 @@ pub fn chroma_row<const CHANNELS: usize>(rows: [&[u8]; 2], chroma: &mut ChromaRo
         };
         u[x] = weigh(U_WEIGHTS);
         v[x] = weigh(V_WEIGHTS);
-        spread[x] = range_less(red, green).max(range_less(blue, green)).min(255) as u8;
+        let widest = range_less(red, green).max(range_less(blue, green));
+        spread[x] = widest.min(255) as u8;
     }
     for plane in [u, v] {
         let last = plane[width - 1];
