@@ -10,7 +10,7 @@ use super::token_counts::NodeCounts;
 pub fn fit(counts: &NodeCounts) -> CoefficientProbabilities {
     let mut fitted = DEFAULT_PROBABILITIES;
     for_each_node(|kind, band, context, node| {
-        let [zeros, ones] = counts[kind][band][context][node];
+        let [zeros, ones] = counts[kind][band][context][node].map(u64::from);
         let p = &mut fitted[kind][band][context][node];
         let update = UPDATE_PROBABILITIES[kind][band][context][node];
         let own = likeliest(zeros, ones);
@@ -32,7 +32,7 @@ pub fn estimate(counts: &NodeCounts) -> CoefficientProbabilities {
     const WEIGHT: u64 = 24;
     let mut estimated = DEFAULT_PROBABILITIES;
     for_each_node(|kind, band, context, node| {
-        let [zeros, ones] = counts[kind][band][context][node];
+        let [zeros, ones] = counts[kind][band][context][node].map(u64::from);
         let p = &mut estimated[kind][band][context][node];
         let zeros = zeros * 256 + WEIGHT * u64::from(*p);
         let all = zeros + ones * 256 + WEIGHT * (256 - u64::from(*p));

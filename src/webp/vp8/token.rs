@@ -172,6 +172,7 @@ impl Levels {
     /// Counts the blocks' tokens, appends the blocks to `packed`, and moves the contexts on. In about a byte for each
     /// coefficient that is sent: each block as its count and its levels, each level as one byte or, beyond ±127, as
     /// [`ESCAPE`] and two.
+    #[inline(always)]
     pub fn pack(
         &self,
         has_y2: bool,
@@ -180,22 +181,28 @@ impl Levels {
         counts: &mut TokenCounts,
         packed: &mut Vec<u8>,
     ) {
-        for_each_block(has_y2, above, left, |kind, index, context| {
-            let (levels, count) = match kind {
-                BlockKind::Y2 => (&self.y2, self.y2_count),
-                BlockKind::Luma | BlockKind::LumaAfterY2 => {
-                    (&self.luma[index], self.luma_counts[index])
-                }
-                BlockKind::Chroma => (
-                    &self.chroma.as_flattened()[index],
-                    self.chroma_counts.as_flattened()[index],
-                ),
-            };
-            let count = usize::from(count);
-            counts.count_block(kind, levels, count, context);
-            pack_block(levels, kind.first(), count, packed);
-            count
-        });
+        for_each_block(
+            has_y2,
+            above,
+            left,
+            #[inline(always)]
+            |kind, index, context| {
+                let (levels, count) = match kind {
+                    BlockKind::Y2 => (&self.y2, self.y2_count),
+                    BlockKind::Luma | BlockKind::LumaAfterY2 => {
+                        (&self.luma[index], self.luma_counts[index])
+                    }
+                    BlockKind::Chroma => (
+                        &self.chroma.as_flattened()[index],
+                        self.chroma_counts.as_flattened()[index],
+                    ),
+                };
+                let count = usize::from(count);
+                counts.count_block(kind, levels, count, context);
+                pack_block(levels, kind.first(), count, packed);
+                count
+            },
+        );
     }
 }
 

@@ -14,7 +14,9 @@ pub struct TokenCounts {
 }
 
 /// How often each node of the token tree was taken to either side: by kind, band, context, node, side.
-pub type NodeCounts = [[[[[u64; 2]; 11]; 3]; 8]; 4];
+///
+/// A picture of the largest size has 400 million tokens.
+pub type NodeCounts = [[[[[u32; 2]; 11]; 3]; 8]; 4];
 
 /// The token of each level up to the first of the last category.
 const TOKENS: [u8; 68] = {
@@ -108,16 +110,15 @@ impl TokenCounts {
             BlockKind::Chroma,
             BlockKind::Luma,
         ] {
-            nodes[kind as usize][BANDS[kind.first()]][0][0][1] =
-                u64::from(self.starts[kind as usize]);
+            nodes[kind as usize][BANDS[kind.first()]][0][0][1] = self.starts[kind as usize];
         }
         nodes
     }
 }
 
 /// How often tokens take each node to either side, where a block may end before each of them.
-fn nodes_of(tokens: &[u32; 12]) -> [[u64; 2]; 11] {
-    let sum = |range: std::ops::Range<usize>| tokens[range].iter().copied().map(u64::from).sum();
+fn nodes_of(tokens: &[u32; 12]) -> [[u32; 2]; 11] {
+    let sum = |range: std::ops::Range<usize>| tokens[range].iter().sum();
     [
         [sum(END..12), sum(0..END)],
         [sum(0..1), sum(1..END)],
@@ -207,7 +208,7 @@ mod tests {
             for level in levels.into_iter().take(count) {
                 let mut extra = 0;
                 write_level(level, &[0; 11], &mut |_, probability| {
-                    extra += if probability == 0 { 0 } else { 1 };
+                    extra += i32::from(probability != 0);
                 });
                 fixed += extra;
             }
@@ -219,7 +220,7 @@ mod tests {
                 for node in 0..11 {
                     let p = f64::from(bands[band][context][node]) / 256.0;
                     let [zeros, ones] = nodes[BlockKind::Luma as usize][band][context][node];
-                    bits -= zeros as f64 * p.log2() + ones as f64 * (1.0 - p).log2();
+                    bits -= f64::from(zeros) * p.log2() + f64::from(ones) * (1.0 - p).log2();
                 }
             }
         }

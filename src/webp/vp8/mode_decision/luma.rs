@@ -11,9 +11,6 @@ use crate::webp::vp8::rate::BitCost;
 use crate::webp::vp8::token::BlockKind;
 use crate::webp::vp8::transform::{Block, COEFFICIENT_ERROR_SHIFT, forward_wht, inverse_wht};
 
-/// Macroblocks that score under half a bit a pixel as one block are seldom better by subblocks: these are not tried.
-const CHEAP: BitCost = 128 * 256;
-
 /// Decides on luma as one block or by subblocks. Gives the cost of the modes.
 #[inline(always)]
 pub(super) fn decide<K: BlockKernels>(
@@ -27,12 +24,24 @@ pub(super) fn decide<K: BlockKernels>(
     for (index, block) in source.iter_mut().enumerate() {
         *block = block_at(&situation.source.luma, 16, index / 4 * 64 + index % 4 * 4);
     }
-    let mut whole = try_whole_luma(kernels, situation, budget, &source);
-    let parts = if whole.score < situation.lambdas.score(0, CHEAP) {
+    let Situation {
+        lambdas, search, ..
+    } = situation;
+    let mut candidates = rank_whole_luma(kernels, situation, budget);
+    let estimate = candidates.ranking.least();
+    let parts = if estimate < u32::from(lambdas.step) * search.flat_steps {
         None
     } else {
-        try_subblocks(kernels, situation, budget, whole.score, &source)
+        try_subblocks(kernels, situation, budget, &source)
     };
+    if let Some(parts) = &parts {
+        let is_detailed =
+            u64::from(estimate) * 256 > u64::from(parts.estimate) * u64::from(search.detailed);
+        if is_detailed {
+            return take_subblocks(parts, coding, pixels);
+        }
+    }
+    let mut whole = try_whole_luma(kernels, situation, &source, &mut candidates);
     // Parts went through the trellis already. Where they won by more than it could save the whole, there is
     // no need to ask.
     let is_close = parts
@@ -42,15 +51,7 @@ pub(super) fn decide<K: BlockKernels>(
         quantize_whole_luma(kernels, situation, &mut whole, Quantization::Trellis);
     }
     match parts {
-        Some(parts) if parts.score < whole.score => {
-            coding.luma = LumaMode::Subblocks(parts.modes);
-            for (index, block) in parts.blocks.iter().enumerate() {
-                coding.levels.luma[index] = block.levels;
-                coding.levels.luma_counts[index] = block.count;
-            }
-            *pixels = parts.canvas.luma();
-            parts.mode_cost
-        }
+        Some(parts) if parts.score < whole.score => take_subblocks(&parts, coding, pixels),
         _ => {
             coding.luma = LumaMode::Block(BlockMode::ALL[whole.mode]);
             coding.levels.y2 = whole.y2.levels;
@@ -83,25 +84,46 @@ struct WholeLuma {
     dcs: Block,
 }
 
+/// The whole-block modes: what they predict, and how they rank.
+struct WholeLumaCandidates {
+    predictions: [[u8; 256]; 4],
+    ranking: BlockRanking,
+}
+
+#[inline(always)]
+fn rank_whole_luma<K: BlockKernels>(
+    kernels: K,
+    situation: &Situation<'_>,
+    budget: BitCost,
+) -> WholeLumaCandidates {
+    let mut candidates = WholeLumaCandidates {
+        predictions: [[0; 256]; 4],
+        ranking: BlockRanking::new(situation.search),
+    };
+    for mode in BlockMode::ALL {
+        let cost = LUMA_MODE_COSTS[mode as usize];
+        if cost <= budget {
+            let prediction = &mut candidates.predictions[mode as usize];
+            situation.around.luma.predict(mode, prediction);
+            let sum = kernels.block_sum::<16>(&situation.source.luma, prediction);
+            candidates.ranking.estimates[mode as usize] = situation.lambdas.estimate(sum, cost);
+        }
+    }
+    candidates
+}
+
 /// Tries the whole-block modes that rank first.
 #[inline(always)]
 fn try_whole_luma<K: BlockKernels>(
     kernels: K,
     situation: &Situation<'_>,
-    budget: BitCost,
     source: &[BlockPixels; 16],
+    candidates: &mut WholeLumaCandidates,
 ) -> WholeLuma {
-    let mut predictions = [[0; 256]; 4];
-    let mut ranking = BlockRanking::new(situation.search);
-    for mode in BlockMode::ALL {
-        let cost = LUMA_MODE_COSTS[mode as usize];
-        if cost <= budget {
-            let prediction = &mut predictions[mode as usize];
-            situation.around.luma.predict(mode, prediction);
-            let sum = kernels.block_sum::<16>(&situation.source.luma, prediction);
-            ranking.estimates[mode as usize] = situation.lambdas.estimate(sum, cost);
-        }
-    }
+    let WholeLumaCandidates {
+        predictions,
+        ranking,
+    } = candidates;
     let first = ranking.take().expect("DC fits every budget");
     let mut best = try_whole_mode(kernels, situation, source, first, &predictions[first]);
     for _ in 1..situation.search.block_trials {
@@ -195,19 +217,30 @@ fn quantize_whole_luma<K: BlockKernels>(
 /// The luma of a macroblock predicted by subblocks.
 struct Subblocks {
     score: u64,
+    /// Of the modes that ranked first, together.
+    estimate: u32,
     modes: [SubblockMode; 16],
     mode_cost: BitCost,
     blocks: [Quantized; 16],
     canvas: LumaCanvas,
 }
 
-/// Predicts by subblocks, if that scores under `bound` and its modes cost at most `budget`.
+fn take_subblocks(parts: &Subblocks, coding: &mut Coding, pixels: &mut [u8; 256]) -> BitCost {
+    coding.luma = LumaMode::Subblocks(parts.modes);
+    for (index, block) in parts.blocks.iter().enumerate() {
+        coding.levels.luma[index] = block.levels;
+        coding.levels.luma_counts[index] = block.count;
+    }
+    *pixels = parts.canvas.luma();
+    parts.mode_cost
+}
+
+/// Predicts by subblocks, if the modes cost at most `budget`.
 #[inline(always)]
 fn try_subblocks<K: BlockKernels>(
     kernels: K,
     situation: &Situation<'_>,
     budget: BitCost,
-    bound: u64,
     source: &[BlockPixels; 16],
 ) -> Option<Subblocks> {
     let Situation {
@@ -226,6 +259,7 @@ fn try_subblocks<K: BlockKernels>(
     let [mut modes_above, mut modes_left] = situation.modes;
     let mut parts = Subblocks {
         score: lambdas.score(0, LUMA_MODE_COSTS[4]),
+        estimate: 0,
         modes: [SubblockMode::Dc; 16],
         mode_cost: LUMA_MODE_COSTS[4],
         blocks: [NOTHING; 16],
@@ -246,6 +280,7 @@ fn try_subblocks<K: BlockKernels>(
         let edges = parts.canvas.edges(index);
 
         let mut estimates = kernels.subblock_estimates(source, &edges, mode_costs, lambdas.screen);
+        parts.estimate += u32::from(kernels.least(&estimates).1);
         let mut limit = u16::MAX - 1;
         let mut best = u64::MAX;
         let (mut mode, mut block) = (SubblockMode::Dc, NOTHING);
@@ -270,7 +305,7 @@ fn try_subblocks<K: BlockKernels>(
         let mode_cost = BitCost::from(mode_costs[mode as usize]);
         parts.score += best;
         parts.mode_cost += mode_cost;
-        if parts.score >= bound || parts.mode_cost > budget {
+        if parts.mode_cost > budget {
             return None;
         }
         parts.canvas.store(
