@@ -73,13 +73,15 @@ fn filter_level(index: QuantizerIndex, activity: Activity) -> u8 {
     const BUSY: Activity = 2200;
     /// Of the step, in 1/256 of a level.
     const INVISIBLE: i32 = 300;
+    /// At the coarsest steps, more would wipe out flat graphics.
+    const HIGHEST: i32 = 22;
     let strength = match activity {
         ..CALM => 42,
         CALM..BUSY => 25,
         BUSY.. => 31,
     };
     let step = AC_STEPS[usize::from(index)];
-    ((step * strength - INVISIBLE) / 256).clamp(0, 63) as u8
+    ((step * strength - INVISIBLE) / 256).clamp(0, HIGHEST) as u8
 }
 
 #[cfg(test)]
