@@ -4,12 +4,12 @@
 #[cfg(test)]
 mod model;
 
-use super::frame_header::{FrameHeader, MAX_FIRST_PARTITION};
+use super::frame_header::{FrameHeader, MAX_FIRST_PARTITION, MAX_TOKEN_PARTITION};
 use super::loop_filter::FilterParameters;
 use super::macroblock::LumaMode;
 use super::mode_decision::{LEAST_MODE_COST, Search};
 use super::predict::BlockMode;
-use super::quantize::QuantizerIndex;
+use super::quantize::{MAX_INDEX, QuantizerIndex};
 use super::row::Row;
 use super::segment::{ORDINARY, Segmentation, segment};
 use super::token_counts::TokenCounts;
@@ -54,18 +54,39 @@ pub struct MacroblockRecord {
 /// Encodes `source`, of which `width` x `height` pixels are the picture, as a key frame.
 ///
 /// # Errors
-/// [`EncodeError::TooLarge`] if a partition outgrows its size field, [`EncodeError::Cancelled`] if the crew's caller waits
-/// no more.
+/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
 pub fn encode(
     source: &Planes,
     width: u32,
     height: u32,
     settings: &Settings<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
-    let segmentation = divide(source, quantizer_index(settings.quality), settings.crew)?;
-    let filter = FilterParameters::choose(&segmentation);
-    let decisions = decide(source, &segmentation, settings, false)?;
-    write(&decisions, &segmentation, filter, (width, height), settings)
+    encode_within(MAX_TOKEN_PARTITION, source, (width, height), settings)
+}
+
+/// [`encode`] with token partitions of at most `most` bytes, but for the last, whose size is not sent. Where one would be
+/// larger, the picture is coded anew with coarser quantizers: noise of 130 MP and more, at the highest qualities.
+fn encode_within(
+    most: usize,
+    source: &Planes,
+    (width, height): (u32, u32),
+    settings: &Settings<'_>,
+) -> Result<Vec<u8>, EncodeError> {
+    /// Takes away about a tenth of the bytes.
+    const COARSER: QuantizerIndex = 6;
+    let mut index = quantizer_index(settings.quality);
+    loop {
+        let segmentation = divide(source, index, settings.crew)?;
+        let filter = FilterParameters::choose(&segmentation);
+        let decisions = decide(source, &segmentation, settings, false)?;
+        let partitions = write(&decisions, &segmentation, filter, settings)?;
+        match partition::assemble(width, height, &partitions, most) {
+            Err(EncodeError::TooLarge) if index < MAX_INDEX => {
+                index = MAX_INDEX.min(index + COARSER);
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Decides on all macroblocks: with high effort once more, by what coefficients cost in the first decisions (0.4 % better
@@ -104,14 +125,13 @@ struct Decisions {
     counts: TokenCounts,
 }
 
-/// Writes what was decided.
+/// Writes what was decided, as the partitions of the frame.
 fn write(
     decisions: &Decisions,
     segmentation: &Segmentation,
     filter: FilterParameters,
-    (width, height): (u32, u32),
     settings: &Settings<'_>,
-) -> Result<Vec<u8>, EncodeError> {
+) -> Result<Vec<Vec<u8>>, EncodeError> {
     let rows = &decisions.rows;
     let probabilities = &probability::fit(&decisions.counts.nodes());
     let log2_partitions = settings
@@ -125,8 +145,7 @@ fn write(
         probabilities,
         skip_probability: skip_probability(rows),
     };
-    let partitions = partition::write_all(&header, rows, settings.simd, settings.crew)?;
-    partition::assemble(width, height, &partitions)
+    partition::write_all(&header, rows, settings.simd, settings.crew)
 }
 
 /// The quantizer index of a quality.
@@ -471,6 +490,48 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn what_outgrows_its_partitions_is_coded_anew() {
+        let (width, height) = (300, 240);
+        let pixels = picture(width, height);
+        let picture = Picture {
+            width,
+            height,
+            layout: Layout::Rgb,
+            pixels: &pixels,
+        };
+        let source = planes_of(&picture);
+        let settings = Settings {
+            log2_partitions: Some(3),
+            ..settings(95)
+        };
+        let sizes = |frame: &[u8]| -> Vec<usize> {
+            let tag = u32::from_le_bytes([frame[0], frame[1], frame[2], 0]);
+            let sizes = &frame[10 + (tag >> 5) as usize..][..21];
+            let size = |s: &[u8]| u32::from_le_bytes([s[0], s[1], s[2], 0]) as usize;
+            sizes.chunks_exact(3).map(size).collect()
+        };
+        let size = (width, height);
+        let unbound = encode_within(usize::MAX, &source, size, &settings).expect("encodes");
+        let largest = sizes(&unbound).into_iter().max().expect("seven sizes");
+        let same = encode_within(largest, &source, size, &settings).expect("encodes");
+        assert!(same == unbound, "a partition may be as large as its bound");
+        for most in [largest - 1, largest / 2, largest / 8] {
+            let frame = encode_within(most, &source, size, &settings).expect("encodes");
+            assert!(
+                sizes(&frame).iter().all(|&size| size <= most),
+                "{:?} with at most {most}",
+                sizes(&frame)
+            );
+            image_webp::vp8::Vp8Decoder::decode_frame(frame.as_slice()).expect("decodes");
+        }
+        assert_eq!(
+            encode_within(1, &source, size, &settings),
+            Err(EncodeError::TooLarge),
+            "what cannot be done ends"
+        );
     }
 
     #[test]

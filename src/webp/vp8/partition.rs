@@ -3,7 +3,7 @@
 
 use super::bool_encoder::{Bool, BoolEncoder, BoolRun};
 use super::encoder::MacroblockRecord;
-use super::frame_header::{self, FrameHeader, MAX_FIRST_PARTITION, MAX_TOKEN_PARTITION};
+use super::frame_header::{self, FrameHeader, MAX_FIRST_PARTITION};
 use super::macroblock::LumaMode;
 use super::predict::SubblockMode;
 use super::row::Row;
@@ -190,16 +190,22 @@ fn append_row(bools: &mut Vec<Bool>, rows: &[Row], mb_y: usize, writer: &TokenWr
     }
 }
 
-/// Puts the parts of the frame one after another (section 9.1 and 9.5).
+/// Puts the parts of the frame one after another (section 9.1 and 9.5). Token partitions but the last may have up to
+/// `most` bytes.
 ///
 /// # Errors
-/// [`EncodeError::TooLarge`] if a partition outgrows its size field.
-pub fn assemble(width: u32, height: u32, partitions: &[Vec<u8>]) -> Result<Vec<u8>, EncodeError> {
+/// [`EncodeError::TooLarge`] if one is larger, or the first is larger than its size field can say.
+pub fn assemble(
+    width: u32,
+    height: u32,
+    partitions: &[Vec<u8>],
+    most: usize,
+) -> Result<Vec<u8>, EncodeError> {
     let (first, tokens) = partitions.split_first().expect("there is a first one");
     let (_, sized) = tokens
         .split_last()
         .expect("there is at least one token partition");
-    if first.len() > MAX_FIRST_PARTITION || sized.iter().any(|p| p.len() > MAX_TOKEN_PARTITION) {
+    if first.len() > MAX_FIRST_PARTITION || sized.iter().any(|p| p.len() > most) {
         return Err(EncodeError::TooLarge);
     }
     let all: usize = tokens.iter().map(Vec::len).sum();

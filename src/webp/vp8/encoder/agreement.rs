@@ -1,7 +1,9 @@
 //! Holds the encoder to an independent decoder: what it writes is decoded to what it reconstructed, sample by sample, behind
 //! the loop filter too (RFC 6386, sections 5 and 15). For tests and `fuzz/`; the product has none of it.
 
-use super::{Settings, decide, divide, quantizer_index, records, write};
+use super::{
+    MAX_TOKEN_PARTITION, Settings, decide, divide, partition, quantizer_index, records, write,
+};
 use crate::webp::vp8::loop_filter::{FilterParameters, decoder};
 use crate::webp::yuv::Planes;
 use crate::webp::{Effort, Picture};
@@ -72,8 +74,9 @@ fn encode_and_reconstruct(
         divide(source, quantizer_index(settings.quality), settings.crew).expect("is waited for");
     let filter = filter.unwrap_or_else(|| FilterParameters::choose(&segmentation));
     let decisions = decide(source, &segmentation, settings, true).expect("is waited for");
-    let frame =
-        write(&decisions, &segmentation, filter, (width, height), settings).expect("encodes");
+    let partitions = write(&decisions, &segmentation, filter, settings).expect("encodes");
+    let frame = partition::assemble(width, height, &partitions, MAX_TOKEN_PARTITION)
+        .expect("small partitions");
     let mut planes = Planes::new(width as usize, height as usize);
     for (mb_y, row) in decisions.rows.iter().enumerate() {
         for (mb_x, pixels) in row.pixels.iter().enumerate() {

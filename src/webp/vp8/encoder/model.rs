@@ -7,7 +7,8 @@
 //! threads share, and clocks that sink when all cores are busy.
 
 use super::{
-    FilterParameters, Search, Settings, Simd, decide, divide, mode_budget, quantizer_index, write,
+    FilterParameters, MAX_TOKEN_PARTITION, Search, Settings, Simd, decide, divide, mode_budget,
+    partition, quantizer_index, write,
 };
 use crate::webp::Effort;
 use crate::webp::crew::{Caller, Crew, Patient};
@@ -89,8 +90,10 @@ impl Profile {
         let decisions = decisions.expect("is waited for");
         let filter = FilterParameters::choose(&segmentation);
         let size = (picture.width, picture.height);
-        let (_, written) =
-            recorder.time(|| write(&decisions, &segmentation, filter, size, &settings));
+        let (_, written) = recorder.time(|| {
+            let partitions = write(&decisions, &segmentation, filter, &settings)?;
+            partition::assemble(size.0, size.1, &partitions, MAX_TOKEN_PARTITION)
+        });
         let rows = wavefront::macroblock_times(&Task {
             source: &source,
             segmentation: &segmentation,
