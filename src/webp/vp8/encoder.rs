@@ -72,8 +72,6 @@ fn encode_within(
     (width, height): (u32, u32),
     settings: &Settings<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
-    /// Takes away about a tenth of the bytes.
-    const COARSER: QuantizerIndex = 6;
     let mut index = quantizer_index(settings.quality);
     loop {
         let segmentation = divide(source, index, settings.crew)?;
@@ -82,11 +80,21 @@ fn encode_within(
         let partitions = write(&decisions, &segmentation, filter, settings)?;
         match partition::assemble(width, height, &partitions, most) {
             Err(EncodeError::TooLarge) if index < MAX_INDEX => {
-                index = MAX_INDEX.min(index + COARSER);
+                let sizes = partitions.iter().skip(1).map(Vec::len);
+                index = coarser(index, sizes.max().unwrap_or(0), most);
             }
             outcome => return outcome,
         }
     }
+}
+
+/// An index that makes `size` bytes of noise about `most`: to take half away takes steps that are some sixteen times as
+/// long, which is about 64 indices further.
+fn coarser(index: QuantizerIndex, size: usize, most: usize) -> QuantizerIndex {
+    const LEAST: usize = 4;
+    let excess = size.saturating_sub(most).saturating_mul(64) / most.max(1);
+    let further = excess.clamp(LEAST, usize::from(MAX_INDEX));
+    MAX_INDEX.min(index + further as u8)
 }
 
 /// Decides on all macroblocks: with high effort once more, by what coefficients cost in the first decisions (0.4 % better
