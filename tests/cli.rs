@@ -207,6 +207,8 @@ fn convert_gives_the_same_bytes_as_the_server() {
         "a.png",
         "--quality",
         "30",
+        "--effort",
+        "low",
         "--watermark",
         "Hallo",
         "--watermark-position",
@@ -215,6 +217,7 @@ fn convert_gives_the_same_bytes_as_the_server() {
     succeeded(&convert(&folder, &arguments, b""));
     let parameters = [
         ("quality", "30"),
+        ("effort", "low"),
         ("watermark", "Hallo"),
         ("watermark_position", "topLeft"),
     ];
@@ -248,6 +251,10 @@ fn convert_names_the_parameter_at_fault() {
     failed(
         &convert(&folder, &["a.png", "--quality", "high"], b""),
         &["quality"],
+    );
+    failed(
+        &convert(&folder, &["a.png", "--effort", "max"], b""),
+        &["effort", "max", "low, medium or high"],
     );
     failed(
         &convert(

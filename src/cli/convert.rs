@@ -35,6 +35,11 @@ pub struct ConvertCommand {
     #[argh(option, arg_name = "number")]
     quality: Option<String>,
 
+    /// low (quickest), medium (the default) or high (slowest): how much work goes into each file;
+    /// the more, the better it looks for its size
+    #[argh(option, arg_name = "name")]
+    effort: Option<String>,
+
     /// cores to use, each for a picture or several for one; by default all of them
     #[argh(option, arg_name = "number")]
     threads: Option<NonZeroUsize>,
@@ -116,6 +121,7 @@ impl ConvertCommand {
     fn params(&self) -> Result<Params, String> {
         let pairs = [
             ("quality", &self.quality),
+            ("effort", &self.effort),
             ("watermark", &self.watermark),
             ("watermark_size", &self.watermark_size),
             ("watermark_color", &self.watermark_color),

@@ -150,6 +150,7 @@ fn encode(image: &Image, job: &Job<'_>) -> Result<Vec<u8>, ConversionError> {
         pixels: &image.pixels,
     };
     let options = webp::Options {
+        effort: job.params.effort,
         threads: job.threads,
         caller: job.caller,
         ..webp::Options::with_quality(job.params.quality)

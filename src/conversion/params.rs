@@ -1,6 +1,7 @@
 //! The specification's parameter table as code.
 
 use crate::watermark::{Color, Position, TextWatermark};
+use crate::webp::Effort;
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -9,6 +10,8 @@ use std::ops::RangeInclusive;
 pub struct Params {
     /// 0 to 100, default 85.
     pub quality: u8,
+    /// How much work goes into the file, default medium. An addition to the specification.
+    pub effort: Effort,
     /// Text watermark (`watermark`, `watermark_size`, `watermark_color`), if any.
     pub text: Option<TextWatermark>,
     /// Where the picture watermark is to be had from (`watermark_image`), if any: not fetched here.
@@ -20,9 +23,10 @@ pub struct Params {
 }
 
 /// The names that may be given once each. `token` is among them, although it is read elsewhere.
-pub const KNOWN_NAMES: [&str; 8] = [
+pub const KNOWN_NAMES: [&str; 9] = [
     "token",
     "quality",
+    "effort",
     "watermark",
     "watermark_size",
     "watermark_color",
@@ -44,7 +48,8 @@ pub struct ParamError {
 
 impl Params {
     /// Reads the parameters from decoded name and value pairs. Unknown names are ignored; numbers out of
-    /// range are capped; a known name given twice, a number that is not whole, an unknown position or colour is an error.
+    /// range are capped; a known name given twice, a number that is not whole, an unknown effort, position or colour is an
+    /// error.
     ///
     /// A number is written in decimal digits, with a minus sign if it is negative. A plus sign is refused: in a query a bare
     /// one means a space, so that `+5` would work or not by how it was encoded.
@@ -55,6 +60,7 @@ impl Params {
         pairs: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> Result<Params, ParamError> {
         let mut quality = 85;
+        let mut effort = Effort::default();
         let mut text = "";
         let mut size = 24;
         let mut color = Color::WHITE;
@@ -73,6 +79,10 @@ impl Params {
             seen.push(name);
             match name {
                 "quality" => quality = capped(name, value, 0..=100)? as u8,
+                "effort" => {
+                    effort = Effort::parse(value)
+                        .ok_or_else(|| invalid(name, value, Effort::ALLOWED))?;
+                }
                 "watermark" => text = value,
                 "watermark_size" => size = capped(name, value, 8..=200)?,
                 "watermark_color" => {
@@ -90,6 +100,7 @@ impl Params {
         }
         Ok(Params {
             quality,
+            effort,
             text: (!text.is_empty()).then(|| TextWatermark {
                 text: text.to_owned(),
                 size,
@@ -171,6 +182,7 @@ mod tests {
     fn defaults_are_those_of_the_specification() {
         let expected = Params {
             quality: 85,
+            effort: Effort::Medium,
             text: None,
             picture_url: None,
             position: Position::BottomRight,
@@ -192,6 +204,7 @@ mod tests {
         let params = parsed(&[
             ("token", "secret"),
             ("quality", "70"),
+            ("effort", "high"),
             ("watermark", "© me"),
             ("watermark_size", "32"),
             ("watermark_color", "#0a0B0c"),
@@ -201,6 +214,7 @@ mod tests {
         ]);
         let expected = Params {
             quality: 70,
+            effort: Effort::High,
             text: Some(TextWatermark {
                 text: "© me".to_owned(),
                 size: 32,
@@ -268,7 +282,12 @@ mod tests {
     }
 
     #[test]
-    fn unknown_positions_and_colours_are_refused_with_what_is_allowed() {
+    fn unknown_efforts_positions_and_colours_are_refused_with_what_is_allowed() {
+        let error = parse(&[("effort", "6")]).expect_err("unknown");
+        assert_eq!(
+            error.detail,
+            "Parameter effort: \"6\" was given; allowed is low, medium or high."
+        );
         let error = parse(&[("watermark_position", "middle")]).expect_err("unknown");
         assert_eq!(
             error.detail,
@@ -280,8 +299,22 @@ mod tests {
             error.detail,
             "Parameter watermark_color: \"pink\" was given; allowed is white, black, red, blue, yellow, gray or #RRGGBB."
         );
+        for value in ["", "Low", " low"] {
+            assert!(parse(&[("effort", value)]).is_err(), "{value:?}");
+        }
         assert!(parse(&[("watermark_position", "")]).is_err());
         assert!(parse(&[("watermark_color", "")]).is_err());
+    }
+
+    #[test]
+    fn every_effort_has_its_name() {
+        for (value, effort) in [
+            ("low", Effort::Low),
+            ("medium", Effort::Medium),
+            ("high", Effort::High),
+        ] {
+            assert_eq!(parsed(&[("effort", value)]).effort, effort, "{value}");
+        }
     }
 
     #[test]
@@ -305,6 +338,7 @@ mod tests {
     fn a_known_parameter_given_twice_is_refused_and_unknown_ones_are_ignored() {
         for name in KNOWN_NAMES {
             let value = match name {
+                "effort" => "low",
                 "watermark_color" => "red",
                 "watermark_position" => "center",
                 _ => "9",

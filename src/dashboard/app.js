@@ -29,7 +29,7 @@ if (tryCard) {
   element("form").addEventListener("submit", async (event) => {
     event.preventDefault();
     const file = element("file").files[0];
-    const query = new URLSearchParams({ quality: element("quality").value || "85" });
+    const query = new URLSearchParams({ quality: element("quality").value || "85", effort: element("effort").value });
     if (element("watermark").value) query.set("watermark", element("watermark").value);
     element("result").textContent = "Converting …";
     element("link").hidden = true;

@@ -136,12 +136,17 @@ pub fn curl_line(base_url: &str, token: &str) -> String {
     )
 }
 
-/// The specification's parameter table, for people.
-const PARAMETERS: [(&str, &str, &str); 7] = [
+/// The specification's parameter table and what was added to it, for people.
+const PARAMETERS: [(&str, &str, &str); 8] = [
     (
         "quality",
         "0 to 100: higher looks better and is larger",
         "85",
+    ),
+    (
+        "effort",
+        "low, medium or high: more takes longer and looks better for the size",
+        "medium",
     ),
     ("watermark", "Text to write onto the picture", "none"),
     ("watermark_size", "Its font size, 8 to 200", "24"),

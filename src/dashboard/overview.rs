@@ -127,6 +127,14 @@ fn try_card() -> Markup {
                         input #try-quality type="number" min="0" max="100" value="85";
                     }
                     div {
+                        label for="try-effort" { "Effort" }
+                        select #try-effort {
+                            option value="low" { "low" }
+                            option value="medium" selected { "medium" }
+                            option value="high" { "high" }
+                        }
+                    }
+                    div {
                         label for="try-watermark" { "Watermark text (optional)" }
                         input #try-watermark type="text" maxlength="200";
                     }

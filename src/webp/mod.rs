@@ -62,6 +62,21 @@ pub enum Effort {
     High,
 }
 
+impl Effort {
+    /// What [`Effort::parse`] accepts, for messages.
+    pub const ALLOWED: &str = "low, medium or high";
+
+    /// Reads an effort's exact name.
+    pub fn parse(text: &str) -> Option<Effort> {
+        match text {
+            "low" => Some(Effort::Low),
+            "medium" => Some(Effort::Medium),
+            "high" => Some(Effort::High),
+            _ => None,
+        }
+    }
+}
+
 /// What the caller may choose.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {

@@ -132,6 +132,37 @@ fn unknown_positions_and_colors_are_400_naming_the_allowed_ones() {
 }
 
 #[test]
+fn effort_is_low_medium_or_high_and_medium_by_default() {
+    let server = Service::start();
+    let picture = Picture::waves(160, 120);
+    let png = picture.png();
+    let [low, medium, high] =
+        ["low", "medium", "high"].map(|effort| server.webp(&[("effort", effort)], &png));
+    assert_eq!(server.webp(&[], &png), medium, "the default is not medium");
+    assert_ne!(low, medium);
+    assert_ne!(medium, high);
+    let difference = |webp: &Webp| Picture::decode(webp).difference(&picture);
+    let usual = difference(&medium);
+    for (name, webp) in [("low", &low), ("high", &high)] {
+        let difference = difference(webp);
+        assert!(
+            (usual * 0.8..usual * 1.25).contains(&difference),
+            "{name} is another quality: mean difference {difference}, medium's is {usual}"
+        );
+    }
+    for value in ["", "High", "fast", "6"] {
+        let answer = server.convert(&[("effort", value)], "image/png", &png);
+        let detail = answer.problem(400, "invalid_parameter");
+        for word in ["effort", value, "low", "medium", "high"] {
+            assert!(
+                detail.contains(word),
+                "effort={value}: {word:?} is not named: {detail}"
+            );
+        }
+    }
+}
+
+#[test]
 fn names_of_colors_are_case_insensitive() {
     let server = Service::start();
     let with = |color| server.webp(&[("watermark", "a"), ("watermark_color", color)], &small());
@@ -184,6 +215,7 @@ fn the_same_parameter_twice_is_400() {
     let server = Service::start();
     let names = [
         "quality",
+        "effort",
         "watermark",
         "watermark_size",
         "watermark_opacity",
@@ -192,7 +224,7 @@ fn the_same_parameter_twice_is_400() {
     ];
     for (name, value) in names
         .into_iter()
-        .zip(["50", "a", "24", "50", "center", "red"])
+        .zip(["50", "low", "a", "24", "50", "center", "red"])
     {
         let answer = server.convert(&[(name, value), (name, value)], "image/png", &small());
         let detail = answer.problem(400, "repeated_parameter");
