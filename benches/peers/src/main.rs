@@ -6,6 +6,7 @@ mod libwebp;
 mod measure;
 mod memory;
 mod metric;
+mod output;
 mod peer;
 mod picture;
 mod plot;
@@ -32,7 +33,7 @@ struct Arguments {
     /// webP qualities, at least two (default 30,50,65,75,85,92)
     #[argh(option, from_str_fn(list))]
     quality: Option<List<u8>>,
-    /// encoders: towebp, m0 to m6 (libwebp's methods), m4s7 (method 4, sharpness 7) (default m0,m1,m2,m4,m4s7,m6,m6s7,towebp; quick m2,m4,m6,towebp)
+    /// encoders: towebp-low, towebp (medium effort), towebp-high, m0 to m6 (libwebp's methods), m4s7 (method 4, sharpness 7) (default m0,m1,m2,m4,m4s7,m6,m6s7 and ours; quick m2,m4,m6,towebp)
     #[argh(option, from_str_fn(list))]
     peers: Option<List<Peer>>,
     /// timing runs of which the median counts; 0 takes no times (default 3)
@@ -55,7 +56,7 @@ struct Arguments {
 struct List<T>(Vec<T>);
 
 /// Enough for both pictures of `--plot`.
-const PEERS: &str = "m0,m1,m2,m4,m4s7,m6,m6s7,towebp";
+const PEERS: &str = "m0,m1,m2,m4,m4s7,m6,m6s7,towebp-low,towebp,towebp-high";
 const QUICK_PEERS: &str = "m2,m4,m6,towebp";
 
 fn main() -> ExitCode {
@@ -67,7 +68,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("peers: {error}");
+            output::note(&format!("peers: {error}"));
             ExitCode::FAILURE
         }
     }
@@ -83,10 +84,7 @@ fn run(arguments: Arguments) -> Result<(), String> {
     let plan = plan(arguments)?;
     let version = libwebp::version();
     let origin = report::origin(&version);
-    println!(
-        "{}",
-        report::heading(&plan, &origin, &libwebp::simd(), runs)
-    );
+    output::print(&report::heading(&plan, &origin, &libwebp::simd(), runs))?;
 
     let mut cache = Cache::open(&version);
     let points = measure::points(&plan, jobs, &mut cache)?;
@@ -107,7 +105,7 @@ fn run(arguments: Arguments) -> Result<(), String> {
         times,
         memory,
     };
-    println!("{}{}", results.summary(), results.by_quality());
+    output::print(&format!("{}{}", results.summary(), results.by_quality()))?;
     if let Some(folder) = folder {
         plot::write(&results, &folder)?;
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::process::{Command, Stdio};
 
+use crate::output;
 use crate::peer::Peer;
 use crate::picture::Picture;
 
@@ -79,10 +80,11 @@ pub fn child(arguments: &[String]) -> Result<(), String> {
     let after = status_bytes("VmHWM:");
     std::hint::black_box(file);
     match (reset, before, after) {
-        (true, Some(before), Some(after)) => println!("{}", after.saturating_sub(before)),
-        _ => println!("unknown"),
+        (true, Some(before), Some(after)) => {
+            output::print(&after.saturating_sub(before).to_string())
+        }
+        _ => output::print("unknown"),
     }
-    Ok(())
 }
 
 /// A line of `/proc/self/status` such as `VmRSS:  2048 kB`.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use towebp::webp::Effort;
+
 use crate::libwebp::{self, Settings};
 use crate::picture::Picture;
 
@@ -10,7 +12,7 @@ use crate::picture::Picture;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// Ours.
-    Towebp,
+    Towebp(Effort),
     /// Theirs.
     Libwebp(Settings),
 }
@@ -29,14 +31,17 @@ impl Peer {
     pub fn encode(self, picture: &Picture, quality: u8) -> Result<Vec<u8>, String> {
         match self {
             Self::Libwebp(settings) => libwebp::encode(picture, quality, settings),
-            Self::Towebp => {
+            Self::Towebp(effort) => {
                 let input = towebp::webp::Picture {
                     width: picture.width,
                     height: picture.height,
                     layout: towebp::webp::Layout::Rgb,
                     pixels: &picture.pixels,
                 };
-                let options = towebp::webp::Options::with_quality(quality);
+                let options = towebp::webp::Options {
+                    effort,
+                    ..towebp::webp::Options::with_quality(quality)
+                };
                 towebp::webp::encode(&input, &options).map_err(|error| format!("towebp: {error:?}"))
             }
         }
@@ -46,7 +51,9 @@ impl Peer {
 impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self {
-            Self::Towebp => "towebp".to_owned(),
+            Self::Towebp(Effort::Low) => "towebp-low".to_owned(),
+            Self::Towebp(Effort::Medium) => "towebp".to_owned(),
+            Self::Towebp(Effort::High) => "towebp-high".to_owned(),
             Self::Libwebp(Settings {
                 method,
                 sharpness: 0,
@@ -61,8 +68,11 @@ impl FromStr for Peer {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        if name == "towebp" {
-            return Ok(Self::Towebp);
+        match name {
+            "towebp-low" => return Ok(Self::Towebp(Effort::Low)),
+            "towebp" => return Ok(Self::Towebp(Effort::Medium)),
+            "towebp-high" => return Ok(Self::Towebp(Effort::High)),
+            _ => {}
         }
         let digit = |text: &str, max: u8| {
             text.parse::<u8>()
@@ -77,7 +87,7 @@ impl FromStr for Peer {
             })
         });
         settings.map(Self::Libwebp).ok_or_else(|| {
-            format!("no peer is called {name:?}: towebp, m0 to m6 (libwebp's methods), or m0s1 to m6s7 (with -sharpness)")
+            format!("no peer is called {name:?}: towebp-low, towebp, towebp-high, m0 to m6 (libwebp's methods), or m0s1 to m6s7 (with -sharpness)")
         })
     }
 }
@@ -88,13 +98,13 @@ mod tests {
 
     #[test]
     fn names_read_as_they_are_written() {
-        for name in ["towebp", "m0", "m4", "m6s7"] {
+        for name in ["towebp-low", "towebp", "towebp-high", "m0", "m4", "m6s7"] {
             assert_eq!(
                 name.parse::<Peer>().map(|peer| peer.to_string()).as_deref(),
                 Ok(name)
             );
         }
-        for wrong in ["", "m", "m7", "m4s8", "m4s", "m+4", "webp"] {
+        for wrong in ["", "m", "m7", "m4s8", "m4s", "m+4", "webp", "towebp-medium"] {
             assert!(wrong.parse::<Peer>().is_err(), "{wrong:?} is no peer");
         }
     }

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::output::note;
+
 /// Short runs stay silent, and long ones do not fill a log.
 const EVERY: Duration = Duration::from_secs(10);
 
@@ -36,9 +38,9 @@ impl Progress {
         self.told = Instant::now();
         let elapsed = self.started.elapsed().as_secs_f64();
         let left = elapsed / self.done as f64 * (self.total - self.done) as f64;
-        eprintln!(
+        note(&format!(
             "{}: {} of {} pictures after {elapsed:.0} s, about {left:.0} s left",
             self.what, self.done, self.total
-        );
+        ));
     }
 }

@@ -75,7 +75,7 @@ enum Family {
 impl Family {
     fn of(peer: Peer) -> Self {
         match peer {
-            Peer::Towebp => Self::Ours,
+            Peer::Towebp(_) => Self::Ours,
             Peer::Libwebp(Settings { sharpness: 0, .. }) => Self::Theirs,
             Peer::Libwebp(_) => Self::TheirsSharper,
         }

@@ -7,6 +7,8 @@ mod svg;
 
 use std::path::Path;
 
+use towebp::webp::Effort;
+
 use crate::libwebp::Settings;
 use crate::measure::Point;
 use crate::peer::Peer;
@@ -43,7 +45,14 @@ fn look(peer: Peer) -> Look {
         dashed,
     };
     let (name, stroke) = match peer {
-        Peer::Towebp => ("towebp".to_owned(), stroke("#c2410c", 2.5, false)),
+        Peer::Towebp(effort) => {
+            let (name, color) = match effort {
+                Effort::Low => ("towebp, low", "#e08a3c"),
+                Effort::Medium => ("towebp", "#c2410c"),
+                Effort::High => ("towebp, high", "#7f1d1d"),
+            };
+            (name.to_owned(), stroke(color, 2.5, false))
+        }
         Peer::Libwebp(Settings { method, sharpness }) => {
             let color = match (method, sharpness) {
                 (5.., _) => "#1d6fd1",

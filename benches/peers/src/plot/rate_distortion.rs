@@ -58,7 +58,7 @@ fn is_shown(peer: Peer) -> bool {
         Peer::Libwebp(Settings { method, sharpness }) => {
             matches!((method, sharpness), (4, 0 | 7) | (6, 0))
         }
-        Peer::Towebp => true,
+        Peer::Towebp(_) => true,
     }
 }
 
