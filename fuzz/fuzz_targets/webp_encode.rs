@@ -7,13 +7,14 @@
 use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
-use towebp::webp::{self, Layout, Options, Picture, Simd};
+use towebp::webp::{self, Effort, Layout, Options, Picture, Simd};
 
 fuzz_target!(|input: Input| input.check());
 
 #[derive(Arbitrary, Debug)]
 struct Input {
     quality: Quality,
+    effort: AnyEffort,
     log2_partitions: Option<Partitions>,
     threads: Threads,
     sides: Sides,
@@ -37,6 +38,7 @@ impl Input {
             pixels: &pixels,
         };
         let scalar = Options {
+            effort: self.effort.0,
             log2_partitions: self.log2_partitions.as_ref().map(|log2| log2.0),
             simd: Simd::SCALAR,
             ..Options::with_quality(self.quality.0)
@@ -79,6 +81,17 @@ struct Quality(u8);
 impl<'a> Arbitrary<'a> for Quality {
     fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
         bytes.int_in_range(0..=100).map(Quality)
+    }
+}
+
+#[derive(Debug)]
+struct AnyEffort(Effort);
+
+impl<'a> Arbitrary<'a> for AnyEffort {
+    fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        bytes
+            .choose(&[Effort::Low, Effort::Medium, Effort::High])
+            .map(|effort| AnyEffort(*effort))
     }
 }
 

@@ -306,6 +306,7 @@ mod tests {
     }
 
     const QUALITIES: [u8; 7] = [0, 1, 25, 50, 75, 85, 100];
+    const EFFORTS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
 
     #[test]
     fn an_independent_decoder_reconstructs_the_same_samples() {
@@ -322,8 +323,14 @@ mod tests {
         ];
         for (width, height) in sizes {
             let pixels = picture(width, height);
-            for quality in QUALITIES {
-                assert_decoders_agree(width, height, &pixels, &settings(quality));
+            for effort in EFFORTS {
+                for quality in QUALITIES {
+                    let settings = Settings {
+                        effort,
+                        ..settings(quality)
+                    };
+                    assert_decoders_agree(width, height, &pixels, &settings);
+                }
             }
         }
     }
@@ -408,9 +415,11 @@ mod tests {
                 pixels: &pixels,
             };
             let source = planes_of(&picture);
-            for quality in QUALITIES {
+            let choices = EFFORTS.map(|effort| QUALITIES.map(|quality| (effort, quality)));
+            for (effort, quality) in choices.into_iter().flatten() {
                 let encode_with = |simd, threads| {
                     let settings = Settings {
+                        effort,
                         simd,
                         crew: Crew::new(threads, &Patient),
                         log2_partitions: Some(2),
@@ -424,7 +433,7 @@ mod tests {
                         let same = encode_with(simd, threads) == expected;
                         assert!(
                             same,
-                            "{width}x{height} at {quality} with {simd:?} and {threads} threads"
+                            "{width}x{height} at {quality}, {effort:?} effort, with {simd:?} and {threads} threads"
                         );
                     }
                 }

@@ -4,9 +4,9 @@
 use super::{
     MAX_TOKEN_PARTITION, Settings, decide, divide, partition, quantizer_index, records, write,
 };
+use crate::webp::Picture;
 use crate::webp::vp8::loop_filter::{FilterParameters, decoder};
 use crate::webp::yuv::Planes;
-use crate::webp::{Effort, Picture};
 
 /// Encodes `picture`, and gives the frame.
 ///
@@ -93,18 +93,29 @@ mod tests {
     use super::*;
     use crate::webp::crew::Crew;
     use crate::webp::vp8::encoder::encode;
-    use crate::webp::{Layout, Patient, Simd};
+    use crate::webp::{Effort, Layout, Patient, Simd};
     use std::path::{Path, PathBuf};
 
-    const QUALITIES: [u8; 7] = [0, 1, 25, 50, 75, 85, 100];
+    /// Every quality that is worth a test with the default, and every effort.
+    const CHOICES: [(u8, Effort); 9] = [
+        (0, Effort::Medium),
+        (1, Effort::Medium),
+        (25, Effort::Medium),
+        (50, Effort::Medium),
+        (75, Effort::Low),
+        (75, Effort::Medium),
+        (75, Effort::High),
+        (85, Effort::Medium),
+        (100, Effort::Medium),
+    ];
 
     #[test]
     fn shipped_pictures_are_reconstructed_the_same() {
         let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
         for name in ["astronaut.png", "graphic.png"] {
             let picture = OwnedPicture::read(&testdata.join(name)).expect("a good picture");
-            for quality in QUALITIES {
-                check(&picture.borrow(), quality, &[2]);
+            for (quality, effort) in CHOICES {
+                check(&picture.borrow(), quality, effort, &[2]);
             }
         }
     }
@@ -122,8 +133,8 @@ mod tests {
             let picture =
                 OwnedPicture::read(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
             let started = std::time::Instant::now();
-            for quality in QUALITIES {
-                encodes += check(&picture.borrow(), quality, &[1, 2, 8]);
+            for (quality, effort) in CHOICES {
+                encodes += check(&picture.borrow(), quality, effort, &[1, 2, 8]);
             }
             eprintln!(
                 "{:3} of {}: {} agrees, {} x {}, {:.0} s",
@@ -137,18 +148,18 @@ mod tests {
         }
         assert!(!files.is_empty(), "no PNG or JPEG file in {folders:?}");
         eprintln!(
-            "{} pictures at {} qualities, {encodes} encodes: all agree",
+            "{} pictures with {} choices of quality and effort, {encodes} encodes: all agree",
             files.len(),
-            QUALITIES.len()
+            CHOICES.len()
         );
     }
 
     /// Decoder agreement, and the same bytes with all instructions and each number of threads. Gives the number
     /// of encodes.
-    fn check(picture: &Picture<'_>, quality: u8, threads: &[usize]) -> usize {
+    fn check(picture: &Picture<'_>, quality: u8, effort: Effort, threads: &[usize]) -> usize {
         let settings = Settings {
             quality,
-            effort: Effort::Medium,
+            effort,
             log2_partitions: None,
             simd: Simd::detect(),
             crew: Crew::new(2, &Patient),
