@@ -44,40 +44,39 @@ const TOLERANCE: f32 = 1.0;
 /// Clamping makes the answer to a change of luma weaker than the change.
 const ROUNDS: usize = 2;
 
-/// Whether chroma changes so abruptly in a group that its luma must be looked at: `spread` of its samples, and U and V in three
-/// rows, of which the second is its own.
+/// Marks the samples of a row of chroma around which colour changes so abruptly that luma must be looked at: by their
+/// `spread`, and by U and V in three rows, of which the second is their own. `highest` and `lowest` are scratch, longer than the
+/// row by two.
 #[inline(always)]
-pub fn is_abrupt(spread: &[u8; GROUP / 2], chroma: &[[Samples; 3]; 2]) -> bool {
+pub fn mark_abrupt(
+    marks: &mut [bool],
+    spread: &[u8],
+    chroma: &[[&[u8]; 3]; 2],
+    [highest, lowest]: [&mut [u8]; 2],
+) {
     // Plain loops here and below: closures are compiled on their own, without the vector instructions of their caller.
-    let mut widest = 0;
-    for &spread in spread {
-        widest = widest.max(spread);
+    let count = marks.len();
+    let spread = &spread[..count];
+    let (highest, lowest) = (&mut highest[..count + 2], &mut lowest[..count + 2]);
+    for i in 0..count {
+        marks[i] = spread[i] > SPREAD;
     }
-    let [u, v] = [steps(&chroma[0]), steps(&chroma[1])];
-    let mut highest = 0;
-    for i in 0..GROUP / 2 {
-        highest = highest.max(u[i].max(v[i]));
+    for [above, own, below] in chroma {
+        let (above, own, below) = (&above[..count], &own[..count], &below[..count]);
+        for i in 0..count {
+            highest[i + 1] = above[i].max(own[i]).max(below[i]);
+            lowest[i + 1] = above[i].min(own[i]).min(below[i]);
+        }
+        for column in [&mut *highest, &mut *lowest] {
+            column[0] = column[1];
+            column[count + 1] = column[count];
+        }
+        for i in 0..count {
+            let high = highest[i].max(highest[i + 1]).max(highest[i + 2]);
+            let low = lowest[i].min(lowest[i + 1]).min(lowest[i + 2]);
+            marks[i] |= high - low > STEP;
+        }
     }
-    widest > SPREAD || highest > STEP
-}
-
-/// The ranges of 3x3 samples around each of a group.
-#[inline(always)]
-fn steps([above, row, below]: &[Samples; 3]) -> [u8; GROUP / 2] {
-    let (mut high, mut low) = ([0; 16], [0; 16]);
-    for i in 0..16 {
-        high[i] = above[i].max(row[i]).max(below[i]);
-        low[i] = above[i].min(row[i]).min(below[i]);
-    }
-    let mut steps = [0; GROUP / 2];
-    for i in 0..GROUP / 2 {
-        let (high, low) = (
-            high[i].max(high[i + 1]).max(high[i + 2]),
-            low[i].min(low[i + 1]).min(low[i + 2]),
-        );
-        steps[i] = high - low;
-    }
-    steps
 }
 
 /// Corrects `luma` of a row of pixels of these colours. Its U and V are between `near` (its own rows of chroma) and `far` (the next
@@ -192,19 +191,42 @@ mod tests {
         }
     }
 
+    /// The samples of a row that are marked.
+    fn marked(spread: &[u8], chroma: &[[Vec<u8>; 3]; 2]) -> Vec<usize> {
+        let mut marks = vec![true; spread.len()];
+        let rows = chroma
+            .each_ref()
+            .map(|rows| rows.each_ref().map(Vec::as_slice));
+        let mut scratch = [vec![9; spread.len() + 2], vec![9; spread.len() + 2]];
+        let [highest, lowest] = &mut scratch;
+        mark_abrupt(&mut marks, spread, &rows, [highest, lowest]);
+        (0..marks.len()).filter(|&i| marks[i]).collect()
+    }
+
     #[test]
-    fn only_abrupt_changes_are_looked_at() {
-        let flat = [[[128; 16]; 3]; 2];
-        assert!(!is_abrupt(&[0; GROUP / 2], &flat), "nothing changes");
-        assert!(!is_abrupt(&[SPREAD; GROUP / 2], &flat), "little changes");
-        for at in 0..GROUP / 2 {
-            let spread = std::array::from_fn(|i| if i == at { 255 } else { 0 });
-            assert!(is_abrupt(&spread, &flat), "inside sample {at}");
+    fn only_abrupt_changes_are_marked() {
+        const COUNT: usize = 40;
+        let flat: [[Vec<u8>; 3]; 2] =
+            std::array::from_fn(|_| std::array::from_fn(|_| vec![128; COUNT]));
+        assert!(marked(&[0; COUNT], &flat).is_empty(), "nothing changes");
+        assert!(marked(&[SPREAD; COUNT], &flat).is_empty(), "little changes");
+        for at in 0..COUNT {
+            let mut spread = [0; COUNT];
+            spread[at] = SPREAD + 1;
+            assert_eq!(marked(&spread, &flat), [at], "inside sample {at}");
         }
-        for (plane, row, at) in (0..60).map(|i| (i / 30, i / 10 % 3, i % 10)) {
-            let mut chroma = flat;
-            chroma[plane][row][at] = 128 + STEP + 1;
-            assert!(is_abrupt(&[0; GROUP / 2], &chroma), "{plane} {row} {at}");
+        for (plane, row, at) in (0..6 * COUNT).map(|i| (i / 3 / COUNT, i / COUNT % 3, i % COUNT)) {
+            for (change, around) in [(STEP, 0), (STEP + 1, 1)] {
+                let mut chroma = flat.clone();
+                chroma[plane][row][at] = 128 + change;
+                let expected: Vec<usize> = if around == 0 {
+                    Vec::new()
+                } else {
+                    (at.saturating_sub(1)..COUNT.min(at + 2)).collect()
+                };
+                let marks = marked(&[0; COUNT], &chroma);
+                assert_eq!(marks, expected, "{change} in {plane} {row} {at}");
+            }
         }
     }
 }

@@ -54,6 +54,10 @@ fn convert_layout<const CHANNELS: usize>(
     let mut sharp: [[Vec<u8>; 2]; RING] =
         std::array::from_fn(|_| [vec![0; stride], vec![0; stride]]);
     let mut unused = vec![0; 4 * stride];
+    let mut scratch = Scratch {
+        marks: vec![false; stride],
+        columns: [vec![0; stride + 2], vec![0; stride + 2]],
+    };
     // The steps of pairs outside of the stripe are those that its own rows need.
     let (first_mean, first_sharp) = (first.saturating_sub(2), first.saturating_sub(1));
     for step in first_mean..end + 2 {
@@ -87,9 +91,16 @@ fn convert_layout<const CHANNELS: usize>(
         {
             let luma = &mut stripe.luma[(pair - first) * 4 * stride..][..4 * stride];
             let around = around(pair, pairs).map(|pair| &sharp[pair]);
-            correct_pair(&source, pair, luma, &means[pair % RING].spread, around);
+            let spread = &means[pair % RING].spread;
+            correct_pair(&source, pair, luma, spread, around, &mut scratch);
         }
     }
+}
+
+/// What the search for abrupt colour works on.
+struct Scratch {
+    marks: Vec<bool>,
+    columns: [Vec<u8>; 2],
 }
 
 /// Rows that are kept of each kind: three around the current one, and a power of two.
@@ -107,25 +118,32 @@ fn correct_pair<const CHANNELS: usize>(
     luma: &mut [u8],
     spread: &[u8],
     around: [&[Vec<u8>; 2]; 3],
+    Scratch { marks, columns }: &mut Scratch,
 ) {
     let stride = spread.len();
-    for (group, spread) in spread.as_chunks().0.iter().enumerate() {
-        let [above, own, below] = around;
-        let [u, v] = [
-            [
-                samples(&above[0], group),
-                samples(&own[0], group),
-                samples(&below[0], group),
-            ],
-            [
-                samples(&above[1], group),
-                samples(&own[1], group),
-                samples(&below[1], group),
-            ],
-        ];
-        if !luminance::is_abrupt(spread, &[u, v]) {
+    let [above, own, below] = around;
+    let rows = [
+        [above[0].as_slice(), &own[0], &below[0]],
+        [above[1].as_slice(), &own[1], &below[1]],
+    ];
+    let [highest, lowest] = columns;
+    luminance::mark_abrupt(marks, spread, &rows, [highest, lowest]);
+    for (group, marks) in marks.as_chunks::<{ GROUP / 2 }>().0.iter().enumerate() {
+        if *marks == [false; GROUP / 2] {
             continue;
         }
+        let [u, v] = [
+            [
+                samples(rows[0][0], group),
+                samples(rows[0][1], group),
+                samples(rows[0][2], group),
+            ],
+            [
+                samples(rows[1][0], group),
+                samples(rows[1][1], group),
+                samples(rows[1][2], group),
+            ],
+        ];
         for (row, far) in [(0, 0), (1, 2)] {
             let colours = source.colours(2 * pair + row, group);
             let at = row * 2 * stride + group * GROUP;
