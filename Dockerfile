@@ -2,12 +2,10 @@
 #
 #   scripts/build-static
 #   docker build -t towebp .
-#   docker run --network host -v towebp-data:/data towebp
-#
-# The server accepts loopback addresses only, so the container shares the host's network.
+#   docker run -p 8080:8080 -v towebp-data:/data towebp
 FROM scratch
 COPY target/static/towebp /towebp
 COPY LICENSE-MIT LICENSE-APACHE /
 VOLUME /data
 ENTRYPOINT ["/towebp"]
-CMD ["serve", "--listen", "127.0.0.1:8080", "--data", "/data"]
+CMD ["serve", "--listen", "0.0.0.0:8080", "--data", "/data"]

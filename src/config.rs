@@ -3,7 +3,7 @@
 //! A value that is nonsense by itself is rejected by its reader below, which argh reports with the flag's name; what
 //! depends on more than one value, or on a bound, is rejected by [`Config::check`].
 
-use crate::{fetch, http, image, store};
+use crate::{fetch, front, http, image, store};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -12,7 +12,9 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Config {
     /// `--listen`: where the front door stands.
-    pub listen: SocketAddr,
+    pub listen: Vec<SocketAddr>,
+    /// `--max-connections`, `--max-head`, `--min-rate`, `--buffer`, `--trusted-proxy` and the others of the door.
+    pub front: front::Limits,
     /// `--data`, `--secret-file`.
     pub store: store::Settings,
     /// `--threads`, `--max-body`, `--conversion-timeout`, `--public-url`, `--signup`.
@@ -29,8 +31,7 @@ impl Config {
     /// # Errors
     /// A sentence for the operator that names the flag.
     pub fn check(self) -> Result<Config, String> {
-        // A file of no more bytes than a small PNG's header could only be refused; above, tiny_http's own handling of
-        // unread bodies ends.
+        // A file of no more bytes than a small PNG's header could only be refused.
         within(
             "--max-body",
             self.http.max_body,
@@ -54,6 +55,7 @@ impl Config {
         )?;
         // A worker waits for the watermark.
         within("--watermark-timeout", self.fetch.timeout.as_secs(), 1, 300)?;
+        self.check_door()?;
         if let Some(file) = &self.fetch.ca_file
             && !file.is_file()
         {
@@ -69,6 +71,32 @@ impl Config {
             ));
         }
         Ok(self)
+    }
+
+    fn check_door(&self) -> Result<(), String> {
+        let front = &self.front;
+        // Four descriptors each are more than systems give a process.
+        within("--max-connections", front.connections as u64, 1, 1 << 18)?;
+        let per_address = front.connections_per_address as u64;
+        within("--max-connections-per-address", per_address, 1, 1 << 18)?;
+        // Below, browsers are refused; above, heads hold memory that the budget cannot take back in time.
+        within("--max-head", front.head_bytes as u64, 1 << 10, 1 << 20)?;
+        within("--max-headers", front.headers as u64, 8, 1024)?;
+        let times = [
+            ("--head-timeout", front.head_time),
+            ("--body-timeout", front.body_time),
+            ("--answer-timeout", front.answer_time),
+            ("--idle-timeout", front.idle_time),
+            ("--queue-timeout", front.queue_time),
+            ("--linger-timeout", front.linger_time),
+        ];
+        for (flag, time) in times {
+            within(flag, time.as_secs(), 1, 24 * 60 * 60)?;
+        }
+        within("--min-rate", front.rate, 0, 1 << 30)?;
+        // Room for one body of the largest size, and for what is on its way beside it.
+        let least = self.http.max_body + (1 << 20);
+        within("--buffer", front.buffer as u64, least, 1 << 40)
     }
 }
 
@@ -174,7 +202,8 @@ mod tests {
 
     fn config() -> Config {
         Config {
-            listen: address("127.0.0.1:8080").unwrap(),
+            listen: vec![address("127.0.0.1:8080").unwrap()],
+            front: front::Limits::default(),
             store: store::Settings {
                 data: PathBuf::from("no-such-folder"),
                 secret_file: None,
@@ -193,7 +222,7 @@ mod tests {
     #[test]
     fn nonsense_is_rejected_by_the_flag_s_name() {
         type Spoil = fn(&mut Config);
-        let cases: [(&str, Spoil); 7] = [
+        let cases: [(&str, Spoil); 13] = [
             ("--max-body", |c| c.http.max_body = 0),
             ("--max-body", |c| c.http.max_body = 1 << 40),
             ("--max-pixels", |c| c.limits.max_pixels = 0),
@@ -205,6 +234,12 @@ mod tests {
                 c.fetch.ca_file = Some("no-such-file.pem".into());
             }),
             ("--threads", |c| c.http.threads = NonZeroUsize::MAX),
+            ("--max-connections", |c| c.front.connections = 0),
+            ("--max-head", |c| c.front.head_bytes = 1000),
+            ("--max-headers", |c| c.front.headers = 0),
+            ("--idle-timeout", |c| c.front.idle_time = Duration::ZERO),
+            ("--min-rate", |c| c.front.rate = u64::MAX),
+            ("--buffer", |c| c.front.buffer = 32 << 20),
         ];
         for (flag, spoil) in cases {
             let mut config = config();

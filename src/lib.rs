@@ -8,7 +8,7 @@
 //!   main -> cli -> config
 //!              |
 //!              v
-//!            front --(listener)--> http --(everything for people)--> dashboard
+//!            front --(whole requests)--> http --(everything for people)--> dashboard
 //!                                   |                                    |
 //!                     token, usage  |------------> store <---------------+---- admin <- cli
 //!                     watermark URL |------------> fetch
@@ -24,22 +24,23 @@
 //!
 //! `POST /convert?quality=80&watermark=hello&watermark_image=https://example.org/logo.png`, a JPEG as its body:
 //!
-//! 1. [`front`] owns the address and hands the listener on. The front door that bounds what a network may send
-//!    will stand here; until then it opens loopback addresses only.
-//! 2. A worker of [`http`] takes the request (`exchange`), inside a boundary that turns a panic into a 500, and reads
-//!    its head into plain data (`request`). The body waits.
-//! 3. `router` finds who answers: `convert`. Another method ends here with a 405.
-//! 4. `convert` asks [`store`] whose token it is: [`store::Store::authenticate`] checks its checksum and its HMAC, then
+//! 1. [`front`] owns the address. Its one thread reads the head, holds it to the limits, and refuses what is no strict
+//!    HTTP/1.1. Then it asks the `desk` of [`http`] whether the request is worth its body.
+//! 2. `router` finds who would answer: `convert`. Another method ends here with a 405.
+//! 3. `convert` asks [`store`] whose token it is: [`store::Store::authenticate`] checks its checksum and its HMAC, then
 //!    the account's present generation. A 401 ends here.
-//! 5. The query becomes [`conversion::Params`], capped and checked; `Content-Type` becomes an [`image::Format`]. A 400
+//! 4. The query becomes [`conversion::Params`], capped and checked; `Content-Type` becomes an [`image::Format`]. A 400
 //!    ends here.
-//! 6. Only now the body is read, up to the limit (413).
+//! 5. Only now the body is taken in, up to the limit (413), at no less than the least rate (408).
+//! 6. A worker of [`http`] takes the whole request from `tiny_http` (`exchange`), inside a boundary that turns a panic
+//!    into a 500. `router` and `convert` check the head once more, and read the body.
 //! 7. [`fetch`] gets the logo, through a resolver that lets no hop reach a private address.
 //! 8. [`conversion::run`] does the work: [`mod@image`] sniffs and decodes the bytes, turns them upright and into sRGB;
 //!    [`watermark`] draws the logo, then the text; [`webp`] encodes, on a core of its own and all those that are idle
 //!    ([`conversion::Cores`]), and stops at the deadline (503). Its time is told by stages.
 //! 9. [`store::Store::record_usage`] adds the entry to the history, and returns once it is on disk.
-//! 10. The WebP goes out with its headers (`response`), and one line to the log.
+//! 10. The WebP goes back to the door with its headers (`response`), and one line to the log. The door sends it on as
+//!     fast as the client reads.
 //!
 //! Whatever fails on the way is an error of its own room, which knows nothing of HTTP; the one table in `http/error.rs`
 //! gives it a status, a code and a sentence for the caller.

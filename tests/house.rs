@@ -26,7 +26,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("front", &[]),
     (
         "http",
-        &["conversion", "dashboard", "fetch", "image", "store"],
+        &[
+            "conversion",
+            "dashboard",
+            "fetch",
+            "front",
+            "image",
+            "store",
+        ],
     ),
     ("admin", &["store"]),
     ("dashboard", &["store"]),

@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread;
@@ -12,6 +12,7 @@ use support::service::{OWNER, Service, Webp, send};
 use support::{Folder, Response};
 use towebp::conversion::Cores;
 use towebp::fetch::{self, Fetcher};
+use towebp::front::{self, Door};
 use towebp::http::{self, Rooms, Server};
 use towebp::image::Limits;
 use towebp::store::{self, Store};
@@ -135,10 +136,11 @@ impl Hurried {
                 ..http::Settings::default()
             },
         };
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let server = Server::start(listener, rooms).expect("a server");
+        let local = SocketAddr::from(([127, 0, 0, 1], 0));
+        let door = Door::new(&[local], front::Limits::default()).expect("a free port");
+        let server = Server::start(door, rooms, &settings.data).expect("a server");
         Hurried {
-            address: server.address(),
+            address: server.addresses()[0],
             token: store.token(&account),
             store,
             _folder: folder,

@@ -72,7 +72,7 @@ fn large_pictures_leave_little_behind() {
 
 #[test]
 fn a_very_long_watermark_takes_little() {
-    let service = Service::start();
+    let service = Service::start_with(&["--max-head", "512KiB"]);
     let png = Picture::flat(300, 200, [40, 40, 40]).png();
     let before = memory(&service, "VmRSS");
     let text = "towebp ".repeat(30_000);

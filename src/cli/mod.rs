@@ -94,5 +94,7 @@ fn start_log() {
         // They log URLs with their queries, in which secrets may stand.
         .filter_module("ureq", log::LevelFilter::Warn)
         .filter_module("ureq_proto", log::LevelFilter::Warn)
+        // It calls it an error that the front door, once connected, has it accept nobody else.
+        .filter_module("tiny_http", log::LevelFilter::Off)
         .init();
 }

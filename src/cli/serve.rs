@@ -5,7 +5,7 @@ use crate::admin;
 use crate::config::{self, Config};
 use crate::conversion::Cores;
 use crate::fetch::{self, Fetcher};
-use crate::front;
+use crate::front::{self, Door};
 use crate::http::{self, Rooms, Server};
 use crate::image;
 use crate::store::{self, OpenError, Store};
@@ -21,14 +21,9 @@ use std::time::Duration;
 #[derive(FromArgs)]
 #[argh(subcommand, name = "serve", help_triggers("-h", "--help", "help"))]
 pub struct ServeCommand {
-    /// address and port; port 0 takes a free one; loopback only for now (default 127.0.0.1:8080)
-    #[argh(
-        option,
-        arg_name = "address",
-        default = "default_address()",
-        from_str_fn(config::address)
-    )]
-    listen: SocketAddr,
+    /// address and port, may be given more than once; port 0 takes a free one (default 127.0.0.1:8080: this machine)
+    #[argh(option, arg_name = "address", from_str_fn(config::address))]
+    listen: Vec<SocketAddr>,
 
     /// folder for accounts, usage and the secret (default towebp-data)
     #[argh(
@@ -89,6 +84,58 @@ pub struct ServeCommand {
     )]
     signup: bool,
 
+    /// address or network of a proxy whose X-Forwarded-For is believed, may be given more than once (default none)
+    #[argh(option, arg_name = "network")]
+    trusted_proxy: Vec<front::Network>,
+
+    /// connections at a time (default 4096: more clients than the cores can serve)
+    #[argh(option, arg_name = "number")]
+    max_connections: Option<usize>,
+
+    /// connections of one address, or of one IPv6 /64 (default 256: an office behind one address)
+    #[argh(option, arg_name = "number")]
+    max_connections_per_address: Option<usize>,
+
+    /// request line and headers together (default 16KiB: the watermark's text stands in the URL)
+    #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
+    max_head: Option<u64>,
+
+    /// headers of a request (default 64: browsers send about 20)
+    #[argh(option, arg_name = "number")]
+    max_headers: Option<usize>,
+
+    /// time for the headers (default 10: they are sent in one go)
+    #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
+    head_timeout: Option<Duration>,
+
+    /// time for a body (default 300: 32 MiB at 1 Mbit/s)
+    #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
+    body_timeout: Option<Duration>,
+
+    /// time for reading an answer (default 300, as for a body)
+    #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
+    answer_timeout: Option<Duration>,
+
+    /// time between two requests of a connection (default 75: clients drop theirs after 60)
+    #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
+    idle_timeout: Option<Duration>,
+
+    /// time that a request waits for a worker before it is refused (default 30: clients rarely wait longer)
+    #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
+    queue_timeout: Option<Duration>,
+
+    /// time for which a refused client is listened to, so that it sees the answer (default 5)
+    #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
+    linger_timeout: Option<Duration>,
+
+    /// bytes a second that a client must send or read, over every 10 seconds (default 4KiB: a bad mobile network)
+    #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
+    min_rate: Option<u64>,
+
+    /// memory for requests and answers on their way (default 256MiB: eight of the largest bodies)
+    #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
+    buffer: Option<u64>,
+
     /// make a demo account, convert a picture by HTTP, show the request, and go on serving
     #[argh(switch)]
     demo: bool,
@@ -103,7 +150,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     let config = command.into_config().check()?;
     let data = config.store.data.clone();
 
-    let listener = front::open(config.listen)?;
+    let door = Door::new(&config.listen, config.front)?;
     let store = Arc::new(Store::open(&config.store).map_err(refused)?);
     let _admin = admin::serve(Arc::clone(&store), &data)?;
     let fetcher = Fetcher::new(config.fetch)?;
@@ -116,13 +163,15 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
         cores: Cores::new(config.http.threads.min(cores())),
         settings: config.http,
     };
-    let server = Server::start(listener, rooms)?;
+    let server = Server::start(door, rooms, &data)?;
 
-    let address = server.address();
+    let address = server.addresses()[0];
     let base_url = public_url.unwrap_or_else(|| format!("http://{address}"));
     // Nobody reading standard output is no reason to end.
     let mut out = io::stdout();
-    writeln!(out, "towebp listens on http://{address}").ok();
+    for address in server.addresses() {
+        writeln!(out, "towebp listens on http://{address}").ok();
+    }
     writeln!(out, "Dashboard: {base_url}/dashboard").ok();
     writeln!(out, "Data folder: {}", data.display()).ok();
     if with_demo {
@@ -137,8 +186,30 @@ impl ServeCommand {
         let http = http::Settings::default();
         let limits = image::Limits::default();
         let fetch = fetch::Settings::default();
+        let front = front::Limits::default();
         Config {
-            listen: self.listen,
+            listen: if self.listen.is_empty() {
+                vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 8080))]
+            } else {
+                self.listen
+            },
+            front: front::Limits {
+                connections: self.max_connections.unwrap_or(front.connections),
+                connections_per_address: self
+                    .max_connections_per_address
+                    .unwrap_or(front.connections_per_address),
+                head_bytes: self.max_head.map_or(front.head_bytes, size),
+                headers: self.max_headers.unwrap_or(front.headers),
+                head_time: self.head_timeout.unwrap_or(front.head_time),
+                body_time: self.body_timeout.unwrap_or(front.body_time),
+                answer_time: self.answer_timeout.unwrap_or(front.answer_time),
+                idle_time: self.idle_timeout.unwrap_or(front.idle_time),
+                queue_time: self.queue_timeout.unwrap_or(front.queue_time),
+                linger_time: self.linger_timeout.unwrap_or(front.linger_time),
+                rate: self.min_rate.unwrap_or(front.rate),
+                buffer: self.buffer.map_or(front.buffer, size),
+                trusted_proxies: self.trusted_proxy,
+            },
             store: store::Settings {
                 data: self.data,
                 secret_file: self.secret_file,
@@ -164,8 +235,9 @@ impl ServeCommand {
     }
 }
 
-fn default_address() -> SocketAddr {
-    SocketAddr::from((Ipv4Addr::LOCALHOST, 8080))
+/// What no memory holds is refused as too large later.
+fn size(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 fn refused(error: OpenError) -> String {

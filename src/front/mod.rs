@@ -1,28 +1,122 @@
-//! The front door: the one place that owns the public address.
+//! The front door: the one room that the network touches.
 //!
-//! `tiny_http` has no bound on connections, headers, queues or waiting, so it must never face a network. Until this
-//! room checks and bounds what arrives, it opens loopback addresses only, and hands the listener straight to
-//! [`crate::http`]. This is the seam: the finished door keeps the public socket to itself, answers what is broken or
-//! over a limit, and passes only whole, checked requests on to `tiny_http` over a private socket.
+//! `tiny_http` has no bound on connections, headers, queues or waiting, and reads requests more leniently than is safe, so
+//! the public socket belongs to this room. One thread ([`watch`]) waits for all sockets at once; what it reads is held
+//! to [`Limits`]: heads by [`head`], bodies by [`chunked`] and [`pace`], memory by a budget. What is wrong is
+//! refused here ([`Refusal`]), in the words of the rooms behind ([`Behind`]), who also decide by the head alone whether a
+//! body is worth being sent. Only a whole request, written anew in one plain form, is passed on to
+//! `tiny_http`, over a private connection ([`backend`]); the answer comes back the same way.
+
+mod answer;
+mod backend;
+mod blocks;
+mod chunked;
+mod clients;
+mod connection;
+mod head;
+mod limits;
+mod pace;
+mod peer;
+mod refusal;
+mod slab;
+mod watch;
+
+pub use answer::Answer;
+pub use backend::Hatch;
+pub use chunked::Chunked;
+pub use clients::{Clients, Gone};
+pub use head::{Framing, Head, HeadLimits, read as read_head};
+pub use limits::Limits;
+pub use peer::Network;
+pub use refusal::Refusal;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
+use std::sync::{Arc, mpsc};
+use std::thread;
 
-/// Binds `address`; port 0 takes a free port.
-///
-/// # Errors
-/// A sentence for the operator: the address is not loopback, or cannot be bound.
-pub fn open(address: SocketAddr) -> Result<TcpListener, String> {
-    if !address.ip().to_canonical().is_loopback() {
-        return Err(format!(
-            "--listen {address}: only loopback addresses (127.0.0.1, [::1]) are served for now, because the server \
-             does not yet bound what a network may send it; put a reverse proxy on the public address"
-        ));
+/// What the door asks of the rooms behind it. Both are called on the door's only thread: every connection waits for them.
+pub trait Behind: Send + 'static {
+    /// Decides by the head alone whether this is worth going on with, and gives the most bytes that its body may have.
+    ///
+    /// # Errors
+    /// The answer that refuses it, or that needs no worker.
+    fn admit(&self, head: &Head, client: IpAddr) -> Result<u64, Answer>;
+
+    /// Puts a refusal into words. `head` is there if it could be read.
+    fn refuse(&self, refusal: Refusal, head: Option<&Head>, client: IpAddr) -> Answer;
+}
+
+/// A door that is closed still: its addresses are taken, and nobody is let in.
+pub struct Door {
+    listeners: Vec<TcpListener>,
+    addresses: Vec<SocketAddr>,
+    limits: Limits,
+    clients: Arc<Clients>,
+}
+
+impl Door {
+    /// Takes these addresses; port 0 takes a free port.
+    ///
+    /// # Errors
+    /// A sentence for the operator: an address cannot be had.
+    pub fn new(addresses: &[SocketAddr], limits: Limits) -> Result<Door, String> {
+        let listen = |address: &SocketAddr| {
+            let cannot = |error| format!("--listen {address}: cannot listen there: {error}");
+            let listener = TcpListener::bind(address)
+                .and_then(sending_at_once)
+                .and_then(with_long_queue)
+                .map_err(cannot)?;
+            let address = listener.local_addr().map_err(cannot)?;
+            Ok((listener, address))
+        };
+        let (listeners, addresses) = addresses
+            .iter()
+            .map(listen)
+            .collect::<Result<Vec<_>, String>>()?
+            .into_iter()
+            .unzip();
+        Ok(Door {
+            listeners,
+            addresses,
+            limits,
+            clients: Arc::default(),
+        })
     }
-    TcpListener::bind(address)
-        .and_then(sending_at_once)
-        .map_err(|error| format!("--listen {address}: cannot listen there: {error}"))
+
+    /// Where it stands, with the ports that it really got.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Who waits for an answer.
+    pub fn clients(&self) -> Arc<Clients> {
+        Arc::clone(&self.clients)
+    }
+
+    /// Connects to the server that accepts from the hatch by as many connections as it has workers to keep busy, and
+    /// begins to let requests through. If the door ever ends, which it should not, the receiver hears why.
+    ///
+    /// # Errors
+    /// A sentence for the operator.
+    pub fn open(
+        self,
+        hatch: Hatch,
+        workers: usize,
+        behind: impl Behind,
+    ) -> Result<mpsc::Receiver<String>, String> {
+        // While a worker is at one request, the next one is on its way to it.
+        let slots = hatch.connect(workers + workers.min(16))?;
+        let watch = watch::Watch::new(self, slots, behind)
+            .map_err(|error| format!("the front door cannot be opened: {error}"))?;
+        let (sender, ended) = mpsc::channel();
+        thread::Builder::new()
+            .name("front-door".to_owned())
+            .spawn(move || sender.send(watch.run()).ok())
+            .map_err(|error| format!("the front door's thread did not start: {error}"))?;
+        Ok(ended)
+    }
 }
 
 /// Has accepted connections send what is written to them at once.
@@ -36,34 +130,51 @@ fn sending_at_once(listener: TcpListener) -> io::Result<TcpListener> {
     Ok(TcpListener::from(OwnedFd::from(socket)))
 }
 
+/// Reads what the door says of a request to the rooms behind, from the request's headers: the slot that names it in
+/// [`Clients`], and the client's address. `None` for a request that is the door's own.
+pub fn internal<'h>(headers: impl Iterator<Item = (&'h str, &'h str)>) -> Option<(usize, IpAddr)> {
+    let (mut slot, mut client) = (None, None);
+    for (name, value) in headers {
+        match name.strip_prefix(head::INTERNAL) {
+            Some("slot") => slot = value.parse().ok(),
+            Some("client") => client = value.parse().ok(),
+            _ => {}
+        }
+    }
+    slot.zip(client)
+}
+
+/// Connections that the system holds until they are accepted.
+const QUEUE: i32 = 4096;
+
+/// Has the system hold more connections than the standard library's 128. What does not fit in a burst is dropped, and its
+/// client tries again after a second only.
+fn with_long_queue(listener: TcpListener) -> io::Result<TcpListener> {
+    rustix::net::listen(&listener, QUEUE)?;
+    Ok(listener)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn refuses_addresses_that_others_can_reach() {
-        for address in ["0.0.0.0:0", "192.0.2.1:8080", "[::]:0", "[2001:db8::1]:80"] {
-            let refused = open(address.parse().unwrap()).expect_err(address);
-            assert!(
-                refused.contains(address) && refused.contains("loopback"),
-                "{refused}"
-            );
-        }
-    }
-
-    #[test]
     fn connections_send_at_once() {
-        let listener = open("127.0.0.1:0".parse().unwrap()).expect("a free port on loopback");
-        let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (connection, _) = listener.accept().unwrap();
+        let door =
+            Door::new(&["127.0.0.1:0".parse().unwrap()], Limits::default()).expect("a free port");
+        let _client = TcpStream::connect(door.addresses()[0]).unwrap();
+        let (connection, _) = door.listeners[0].accept().unwrap();
         assert!(connection.nodelay().unwrap(), "the option is inherited");
     }
 
     #[test]
-    fn opens_loopback_and_says_when_the_port_is_taken() {
-        let first = open("127.0.0.1:0".parse().unwrap()).expect("a free port on loopback");
-        let taken = first.local_addr().unwrap();
-        let refused = open(taken).expect_err("the port is taken");
+    fn takes_its_addresses_and_says_when_a_port_is_taken() {
+        let two = ["127.0.0.1:0", "127.0.0.1:0"].map(|address| address.parse().unwrap());
+        let first = Door::new(&two, Limits::default()).expect("two free ports");
+        let taken = first.addresses()[1];
+        let refused = Door::new(&[taken], Limits::default())
+            .err()
+            .expect("the port is taken");
         assert!(refused.contains(&taken.to_string()), "{refused}");
     }
 }

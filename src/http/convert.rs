@@ -4,9 +4,10 @@ use super::error::{Kind, Problem};
 use super::request::{Body, Request};
 use super::response::Response;
 use super::{Rooms, usage};
-use crate::conversion::{self, Caller, Conversion, Cores, Job, Params, Timing};
+use crate::conversion::{self, Caller, Conversion, ConversionError, Cores, Job, Params, Timing};
+use crate::front::Gone;
 use crate::image::Format;
-use crate::store::{UsageEntry, WatermarkKind};
+use crate::store::{Account, UsageEntry, WatermarkKind};
 use std::fmt::Write;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -17,20 +18,15 @@ use std::time::{Duration, Instant, SystemTime};
 /// # Errors
 /// See the table in [`super::error`].
 pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Response, Problem> {
-    let token = request.token()?.ok_or_else(Problem::token_missing)?;
-    let account = rooms.store.authenticate(token)?;
-
-    // Nobody's fault but the caller's if the token came twice, even the same one.
-    request.parameter("token")?;
-    let params = Params::parse(
-        request
-            .query
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str())),
-    )?;
-    let download = request.parameter("download")?.map(content_disposition);
-    let format = content_type(request)?;
-
+    let Checked {
+        account,
+        params,
+        download,
+        format,
+    } = check(rooms, request)?;
+    if request.gone.is_set() {
+        return Err(Problem::client_gone());
+    }
     let started = Instant::now();
     let bytes = body.read(rooms.settings.max_body)?;
     if bytes.is_empty() {
@@ -55,9 +51,16 @@ pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<R
         threads: rooms.cores.total(),
         caller: &Client {
             deadline,
+            gone: &request.gone,
             cores: &rooms.cores,
         },
-    })?;
+    });
+    let converted = match converted {
+        Err(ConversionError::Cancelled) if request.gone.is_set() => {
+            return Err(Problem::client_gone());
+        }
+        converted => converted?,
+    };
     drop(own_core);
 
     let entry = usage_entry(&params, format, bytes.len(), &converted, started.elapsed());
@@ -65,16 +68,48 @@ pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<R
     Ok(success(converted, download))
 }
 
+/// What the head of a request says.
+pub struct Checked {
+    account: Account,
+    params: Params,
+    download: Option<String>,
+    format: Format,
+}
+
+/// Checks all that the head shows.
+///
+/// # Errors
+/// See the table in [`super::error`].
+pub fn check(rooms: &Rooms, request: &Request) -> Result<Checked, Problem> {
+    let token = request.token()?.ok_or_else(Problem::token_missing)?;
+    let account = rooms.store.authenticate(token)?;
+    // Nobody's fault but the caller's if the token came twice, even the same one.
+    request.parameter("token")?;
+    let params = Params::parse(
+        request
+            .query
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str())),
+    )?;
+    Ok(Checked {
+        account,
+        params,
+        download: request.parameter("download")?.map(content_disposition),
+        format: content_type(request)?,
+    })
+}
+
 /// Whoever waits for the answer, as the encoder sees it.
 #[derive(Debug)]
 struct Client<'a> {
     deadline: Instant,
+    gone: &'a Gone,
     cores: &'a Cores,
 }
 
 impl Caller for Client<'_> {
     fn is_waiting(&self) -> bool {
-        Instant::now() < self.deadline
+        !self.gone.is_set() && Instant::now() < self.deadline
     }
 
     fn lend_core(&self) -> bool {
@@ -208,6 +243,7 @@ fn content_disposition(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
 
     #[test]
     fn download_names_are_safe_in_a_header_and_in_a_folder() {
@@ -257,7 +293,12 @@ mod tests {
             &[],
             &[("Content-Type", "")],
         ] {
-            let request = Request::new("POST", "/convert", headers.iter().copied());
+            let request = Request::new(
+                "POST",
+                "/convert",
+                Ipv4Addr::LOCALHOST.into(),
+                headers.iter().copied(),
+            );
             let problem = content_type(&request).expect_err("no picture type");
             assert_eq!(problem.kind, Kind::ContentTypeMissing);
             let flag = "-H 'Content-Type: image/png' --data-binary @picture.png";

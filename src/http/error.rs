@@ -6,6 +6,7 @@
 use super::request::{BodyError, Repeated, TokensDiffer};
 use crate::conversion::{ConversionError, ParamError};
 use crate::fetch::FetchError;
+use crate::front::Refusal;
 use crate::image::{DecodeError, Format};
 use crate::store::{StoreError, TokenError};
 
@@ -40,8 +41,19 @@ pub enum Kind {
     NotFound,
     MethodNotAllowed,
     BodyTooLarge,
+    ClientGone,
+    MalformedRequest,
+    RequestTimeout,
+    LengthRequired,
+    TargetTooLong,
+    ExpectationFailed,
+    HeadTooLarge,
     InternalError,
     ConversionTimeout,
+    TransferEncodingUnsupported,
+    Busy,
+    TooManyConnections,
+    VersionUnsupported,
 }
 
 /// One row of the table.
@@ -57,6 +69,7 @@ pub struct Row {
 
 impl Kind {
     /// The table.
+    #[expect(clippy::too_many_lines, reason = "a table is read in one piece")]
     pub fn row(self) -> Row {
         let (status, code, title) = match self {
             // 400 Bad Request: unsupported image format, or invalid data
@@ -148,6 +161,31 @@ impl Kind {
             Kind::NotFound => (404, "not_found", "There is nothing here"),
             Kind::BodyTooLarge => (413, "body_too_large", "The body is too large"),
             Kind::ConversionTimeout => (503, "conversion_timeout", "The conversion took too long"),
+            // nginx's status for the log: nobody is there to read it
+            Kind::ClientGone => (499, "client_gone", "The client has gone"),
+            // the front door: how HTTP is spoken
+            Kind::MalformedRequest => (400, "malformed_request", "This is not HTTP/1.1"),
+            Kind::RequestTimeout => (408, "request_timeout", "The request took too long"),
+            Kind::LengthRequired => (411, "length_required", "Content-Length is missing"),
+            Kind::TargetTooLong => (414, "target_too_long", "The URL is too long"),
+            Kind::ExpectationFailed => (417, "expectation_failed", "The expectation cannot be met"),
+            Kind::HeadTooLarge => (431, "head_too_large", "The headers are too large"),
+            Kind::TransferEncodingUnsupported => (
+                501,
+                "transfer_encoding_unsupported",
+                "The transfer encoding is not supported",
+            ),
+            Kind::Busy => (503, "busy", "The server is busy"),
+            Kind::TooManyConnections => (
+                503,
+                "too_many_connections",
+                "There are too many connections",
+            ),
+            Kind::VersionUnsupported => (
+                505,
+                "http_version_unsupported",
+                "The HTTP version is not supported",
+            ),
         };
         Row {
             status,
@@ -164,8 +202,16 @@ impl Kind {
             403 => "Forbidden",
             404 => "Not Found",
             405 => "Method Not Allowed",
+            408 => "Request Timeout",
+            411 => "Length Required",
             413 => "Content Too Large",
+            414 => "URI Too Long",
+            417 => "Expectation Failed",
+            431 => "Request Header Fields Too Large",
+            499 => "Client Closed Request",
+            501 => "Not Implemented",
             503 => "Service Unavailable",
+            505 => "HTTP Version Not Supported",
             _ => "Internal Server Error",
         }
     }
@@ -222,6 +268,14 @@ impl Problem {
             allow: Some(allow),
             ..Problem::new(Kind::MethodNotAllowed, detail)
         }
+    }
+
+    /// For the log: the client closed the connection, or its sending side, before it was answered.
+    pub fn client_gone() -> Problem {
+        Problem::new(
+            Kind::ClientGone,
+            "The connection was closed, or its sending side, before the conversion was done.",
+        )
     }
 
     /// 401 without any token.
@@ -285,20 +339,99 @@ impl From<StoreError> for Problem {
 impl From<BodyError> for Problem {
     fn from(error: BodyError) -> Problem {
         match error {
-            BodyError::Length => Problem::new(
-                Kind::ContentLengthInvalid,
-                "Content-Length must be one whole number, without Transfer-Encoding beside it.",
-            ),
-            BodyError::TooLarge { limit } => Problem::new(
-                Kind::BodyTooLarge,
-                format!("The body may have up to {limit} bytes."),
-            ),
-            BodyError::CutShort { received } => Problem::new(
-                Kind::BodyCutShort,
-                format!("Only {received} bytes of the body arrived, fewer than were announced."),
-            ),
+            BodyError::TooLarge { limit } => body_too_large(limit),
+            BodyError::CutShort { received } => body_cut_short(received),
         }
     }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Problem {
+        let (kind, detail) = match refusal {
+            Refusal::Malformed(what) => (
+                Kind::MalformedRequest,
+                format!("The request cannot be read: {what}."),
+            ),
+            Refusal::Framing(what) => (
+                Kind::ContentLengthInvalid,
+                format!(
+                    "{what}; it must be one whole number, or Transfer-Encoding: chunked without it."
+                ),
+            ),
+            Refusal::CutShort { received } => return body_cut_short(received),
+            Refusal::SlowHead => (
+                Kind::RequestTimeout,
+                "The request's headers did not arrive in time.".to_owned(),
+            ),
+            Refusal::SlowBody => (
+                Kind::RequestTimeout,
+                "The request's body arrived too slowly.".to_owned(),
+            ),
+            Refusal::LengthRequired => (
+                Kind::LengthRequired,
+                "HTTP/1.0 needs a Content-Length with every POST.".to_owned(),
+            ),
+            Refusal::BodyTooLarge { limit } => return body_too_large(limit),
+            Refusal::TargetTooLong { limit } => (
+                Kind::TargetTooLong,
+                format!("The URL and the headers may have up to {limit} bytes together."),
+            ),
+            Refusal::Expectation => (
+                Kind::ExpectationFailed,
+                "Expect may be 100-continue and nothing else.".to_owned(),
+            ),
+            Refusal::HeadTooLarge { limit } => (
+                Kind::HeadTooLarge,
+                format!("The URL and the headers may have up to {limit} bytes together."),
+            ),
+            Refusal::TooManyHeaders { limit } => (
+                Kind::HeadTooLarge,
+                format!("A request may have up to {limit} headers."),
+            ),
+            Refusal::TransferEncoding => (
+                Kind::TransferEncodingUnsupported,
+                "Transfer-Encoding may be chunked and nothing else.".to_owned(),
+            ),
+            Refusal::Version => (
+                Kind::VersionUnsupported,
+                "HTTP/1.1 and HTTP/1.0 are spoken here.".to_owned(),
+            ),
+            Refusal::Busy { retry_after } => {
+                let detail =
+                    "More requests are being worked on than there is room for; try again later.";
+                return Problem {
+                    retry_after: Some(retry_after),
+                    ..Problem::new(Kind::Busy, detail)
+                };
+            }
+            Refusal::TooManyConnections => {
+                let detail = "Use the connections that are open already, or close some.";
+                return Problem {
+                    // As long as a forgotten connection may stay.
+                    retry_after: Some(10),
+                    ..Problem::new(Kind::TooManyConnections, detail)
+                };
+            }
+            Refusal::Broken => {
+                return Problem::internal("the request broke off behind the front door");
+            }
+        };
+        Problem::new(kind, detail)
+    }
+}
+
+fn body_too_large(limit: u64) -> Problem {
+    Problem::new(
+        Kind::BodyTooLarge,
+        format!("The body may have up to {limit} bytes."),
+    )
+}
+
+fn body_cut_short(received: u64) -> Problem {
+    Problem::new(
+        Kind::BodyCutShort,
+        format!("Only {received} bytes of the body arrived, fewer than were announced."),
+    )
 }
 
 impl From<FetchError> for Problem {
@@ -379,7 +512,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    const ALL: [Kind; 30] = [
+    const ALL: [Kind; 41] = [
         Kind::InvalidParameter,
         Kind::RepeatedParameter,
         Kind::ContentTypeMissing,
@@ -408,8 +541,19 @@ mod tests {
         Kind::NotFound,
         Kind::MethodNotAllowed,
         Kind::BodyTooLarge,
+        Kind::ClientGone,
+        Kind::MalformedRequest,
+        Kind::RequestTimeout,
+        Kind::LengthRequired,
+        Kind::TargetTooLong,
+        Kind::ExpectationFailed,
+        Kind::HeadTooLarge,
         Kind::InternalError,
         Kind::ConversionTimeout,
+        Kind::TransferEncodingUnsupported,
+        Kind::Busy,
+        Kind::TooManyConnections,
+        Kind::VersionUnsupported,
     ];
 
     #[test]

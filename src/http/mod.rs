@@ -1,10 +1,11 @@
 //! Requests in, answers out: the only room that knows `tiny_http` and status codes.
 //!
-//! [`Server::start`] takes a listener from the front door and runs a fixed number of workers over it. A worker takes
-//! a request ([`exchange`]), the [`router`] finds who answers it, and that one reads what it needs from the
-//! [`request`] and gives a [`response`] or a [`error::Problem`].
+//! [`Server::start`] opens the front door onto a fixed number of workers. The door asks the [`desk`] whether a request is
+//! worth its body, by its head alone. A worker takes a whole request ([`exchange`]), the [`router`] finds who answers
+//! it, and that one reads what it needs from the [`request`] and gives a [`response`] or a [`error::Problem`].
 
 mod convert;
+mod desk;
 mod error;
 mod exchange;
 mod pages;
@@ -13,17 +14,20 @@ mod response;
 mod router;
 mod usage;
 
-pub use exchange::LONGEST_REST as LONGEST_BODY;
-
 use crate::conversion::Cores;
 use crate::fetch::Fetcher;
+use crate::front::{Clients, Door, Hatch};
 use crate::image;
 use crate::store::Store;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
-use std::{io, thread};
+
+/// The bound on `--max-body`: a picture's file is held in memory whole.
+pub const LONGEST_BODY: u64 = 1 << 30;
 
 /// The room's own settings.
 #[derive(Clone, Debug)]
@@ -71,58 +75,57 @@ pub struct Rooms {
 
 /// A running server.
 pub struct Server {
-    address: SocketAddr,
-    failure: mpsc::Receiver<io::Error>,
+    addresses: Vec<SocketAddr>,
+    ended: mpsc::Receiver<String>,
 }
 
 impl Server {
-    /// Starts answering on `listener`.
+    /// Starts answering what comes through the door. In the folder `private`, a socket stands for a moment.
     ///
     /// # Errors
-    /// A sentence for the operator, if the listener or the threads cannot be had.
-    pub fn start(listener: TcpListener, rooms: Rooms) -> Result<Server, String> {
-        let address = listener
-            .local_addr()
-            .map_err(|error| format!("the listener has no address: {error}"))?;
-        let server = tiny_http::Server::from_listener(listener, None)
+    /// A sentence for the operator, if the sockets or the threads cannot be had.
+    pub fn start(door: Door, rooms: Rooms, private: &Path) -> Result<Server, String> {
+        let addresses = door.addresses().to_vec();
+        let hatch = Hatch::open(private)?;
+        let server = tiny_http::Server::from_listener(hatch.listener()?, None)
             .map_err(|error| format!("the HTTP server did not start: {error}"))?;
-        let (server, rooms) = (Arc::new(server), Arc::new(rooms));
-        let (sender, failure) = mpsc::channel();
-        for number in 1..=rooms.settings.threads.get() {
-            let (server, rooms, sender) = (Arc::clone(&server), Arc::clone(&rooms), sender.clone());
+        let (server, rooms, clients) = (Arc::new(server), Arc::new(rooms), door.clients());
+        let workers = rooms.settings.threads.get();
+        for number in 1..=workers {
+            let (server, rooms, clients) = (
+                Arc::clone(&server),
+                Arc::clone(&rooms),
+                Arc::clone(&clients),
+            );
             thread::Builder::new()
                 .name(format!("worker-{number}"))
-                .spawn(move || {
-                    // Nobody listens any more only when the process is about to end.
-                    sender.send(work(&server, &rooms)).ok();
-                })
+                .spawn(move || work(&server, &rooms, &clients))
                 .map_err(|error| format!("worker {number} did not start: {error}"))?;
         }
-        Ok(Server { address, failure })
+        let ended = door.open(hatch, workers, desk::Desk::new(rooms))?;
+        Ok(Server { addresses, ended })
     }
 
-    /// Where it listens, with the port it really got.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    /// Where it listens, with the ports that it really got.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
-    /// Waits until the server can no longer accept connections, which it should never come to, and says why.
+    /// Waits until the front door ends, which it should never come to, and says why.
     pub fn wait(self) -> String {
-        match self.failure.recv() {
-            Ok(error) => format!("connections can no longer be accepted: {error}"),
-            Err(_) => "all workers have ended".to_owned(),
-        }
+        let reason = self.ended.recv();
+        reason.unwrap_or_else(|_| "the front door's thread has ended".to_owned())
     }
 }
 
-/// Answers requests until the listener is gone.
-fn work(server: &tiny_http::Server, rooms: &Rooms) -> io::Error {
+/// Answers requests for ever.
+fn work(server: &tiny_http::Server, rooms: &Rooms, clients: &Clients) {
     loop {
-        match server.recv() {
-            Ok(incoming) => exchange::run(incoming, |request, body| {
+        // The one error comes at the start, when the door has all its connections and ends the accepting of more.
+        if let Ok(incoming) = server.recv() {
+            exchange::run(incoming, clients, |request, body| {
                 router::answer(rooms, request, body)
-            }),
-            Err(error) => return error,
+            });
         }
     }
 }

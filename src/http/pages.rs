@@ -10,6 +10,9 @@ use crate::dashboard::{self, Form, Outcome, Page, SessionChange, Verdict, Visit}
 /// Where the browser keeps its session.
 pub const SESSION_COOKIE: &str = "towebp_session";
 
+/// Where forms are sent.
+const FORMS: [&str; 4] = ["/signup", "/signin", "/signout", "/token/rotate"];
+
 /// Most bytes of a form. The longest field, a password, has up to 1024, three times that in percent encoding.
 const MAX_FORM: u64 = 16 << 10;
 
@@ -19,13 +22,27 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; scr
 
 /// Answers everything that is not part of the API. Errors are pages for browsers and JSON for everybody else.
 pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Response {
-    route(rooms, request, body).unwrap_or_else(|problem| {
-        if request.wants_html() {
-            problem_page(problem)
-        } else {
-            problem.into()
-        }
-    })
+    route(rooms, request, body).unwrap_or_else(|problem| refusal(request, problem))
+}
+
+/// Decides by the head alone. Whatever is no form has no use for a body; a small one does no harm.
+///
+/// # Errors
+/// The form is not one of our own.
+pub fn admit(rooms: &Rooms, request: &Request) -> Result<u64, Problem> {
+    if request.method == "POST" && FORMS.contains(&request.path.as_str()) {
+        check_form(rooms, request)?;
+    }
+    Ok(MAX_FORM)
+}
+
+/// A page for browsers, and JSON for everybody else.
+pub fn refusal(request: &Request, problem: Problem) -> Response {
+    if request.wants_html() {
+        problem_page(problem)
+    } else {
+        problem.into()
+    }
 }
 
 fn route(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Response, Problem> {
@@ -97,6 +114,15 @@ fn posted(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Optio
 /// http outside of localhost). A request with neither does not come from a browser of today, and so carries nobody's
 /// cookies against their will. Forms behind the sign-in also carry the session's secret, which `dashboard` checks.
 fn form(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Form, Problem> {
+    check_form(rooms, request)?;
+    let bytes = body.read(MAX_FORM)?;
+    Ok(Form::new(
+        form_urlencoded::parse(&bytes).into_owned().collect(),
+    ))
+}
+
+/// What the head of a form shows.
+fn check_form(rooms: &Rooms, request: &Request) -> Result<(), Problem> {
     if !is_same_site(&rooms.settings, request) {
         return Err(Problem::new(
             Kind::CrossSiteForm,
@@ -112,10 +138,7 @@ fn form(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Form, P
             "Send the form as application/x-www-form-urlencoded.",
         ));
     }
-    let bytes = body.read(MAX_FORM)?;
-    Ok(Form::new(
-        form_urlencoded::parse(&bytes).into_owned().collect(),
-    ))
+    Ok(())
 }
 
 fn is_same_site(settings: &Settings, request: &Request) -> bool {
@@ -210,6 +233,7 @@ fn redirect(settings: &Settings, to: &str, session: &SessionChange) -> Response 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
 
     fn same_site(public_url: Option<&str>, headers: &[(&str, &str)]) -> bool {
         let settings = Settings {
@@ -218,7 +242,12 @@ mod tests {
         };
         is_same_site(
             &settings,
-            &Request::new("POST", "/signin", headers.iter().copied()),
+            &Request::new(
+                "POST",
+                "/signin",
+                Ipv4Addr::LOCALHOST.into(),
+                headers.iter().copied(),
+            ),
         )
     }
 
@@ -286,7 +315,12 @@ mod tests {
         let base = |host| {
             base_url(
                 &Settings::default(),
-                &Request::new("GET", "/", [("Host", host)].into_iter()),
+                &Request::new(
+                    "GET",
+                    "/",
+                    Ipv4Addr::LOCALHOST.into(),
+                    [("Host", host)].into_iter(),
+                ),
             )
         };
         assert_eq!(base("127.0.0.1:8080"), "http://127.0.0.1:8080");

@@ -1,7 +1,9 @@
 //! A request as the handlers see it: plain data, and a body that is read only when somebody asks for it.
 
+use crate::front::Gone;
 use std::fmt;
 use std::io::Read;
+use std::net::IpAddr;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,6 +17,10 @@ pub struct Request {
     pub path: String,
     /// The query's decoded names and values, in order.
     pub query: Vec<(String, String)>,
+    /// Where it comes from: the peer's address, or what a trusted proxy says.
+    pub client: IpAddr,
+    /// Whether anybody still waits for the answer.
+    pub gone: Gone,
     /// Names in lower case.
     headers: Vec<(String, String)>,
 }
@@ -24,6 +30,7 @@ impl Request {
     pub fn new<'a>(
         method: &str,
         target: &str,
+        client: IpAddr,
         headers: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> Request {
         let target = origin_form(target);
@@ -35,6 +42,8 @@ impl Request {
             query: form_urlencoded::parse(query.as_bytes())
                 .into_owned()
                 .collect(),
+            client,
+            gone: Gone::default(),
             headers: headers
                 .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
                 .collect(),
@@ -161,50 +170,15 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// Where a body's bytes come from. Opening it may ask the client to send (`100 Continue`).
-pub trait Source {
-    /// Starts or goes on reading.
-    fn open(&mut self) -> &mut dyn Read;
-}
-
-/// What a head says of the body that follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Declared {
-    /// There is none.
-    Nothing,
-    /// This many bytes.
-    Length(u64),
-    /// Chunks, of unknown length.
-    Chunked,
-    /// `Content-Length` is not one whole number, or stands beside `Transfer-Encoding`.
-    Contradictory {
-        /// What the connection took the length for; `None` for chunks.
-        held: Option<u64>,
-    },
-}
-
-/// What of a body was left unread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unread {
-    /// Nothing: the next byte of the connection belongs to the next request.
-    Nothing,
-    /// This many bytes.
-    Length(u64),
-    /// Nobody knows.
-    Unknown,
-}
-
 /// Why a body was not read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum BodyError {
-    /// See [`Declared::Contradictory`].
-    Length,
-    /// Over the limit; a declared length over it is refused unread.
+    /// Over the limit; refused unread.
     TooLarge {
         /// In bytes.
         limit: u64,
     },
-    /// The client stopped before the end; a body cut short must not pass for a whole one.
+    /// It ended before its end; a body cut short must not pass for a whole one.
     CutShort {
         /// Bytes that came.
         received: u64,
@@ -213,20 +187,18 @@ pub enum BodyError {
 
 /// The body of a request, unread so far.
 pub struct Body<'r> {
-    source: &'r mut dyn Source,
-    declared: Declared,
+    source: &'r mut dyn Read,
+    declared: u64,
     received: u64,
-    ended: bool,
 }
 
 impl<'r> Body<'r> {
-    /// A body that nobody has read from.
-    pub fn new(source: &'r mut dyn Source, declared: Declared) -> Body<'r> {
+    /// A body of the declared length that nobody has read from.
+    pub fn new(source: &'r mut dyn Read, declared: u64) -> Body<'r> {
         Body {
             source,
             declared,
             received: 0,
-            ended: declared == Declared::Nothing,
         }
     }
 
@@ -235,28 +207,14 @@ impl<'r> Body<'r> {
     /// # Errors
     /// See [`BodyError`].
     pub fn read(&mut self, limit: u64) -> Result<Vec<u8>, BodyError> {
-        let expected = match self.declared {
-            Declared::Nothing => return Ok(Vec::new()),
-            Declared::Contradictory { .. } => return Err(BodyError::Length),
-            Declared::Length(length) if length > limit => {
-                return Err(BodyError::TooLarge { limit });
-            }
-            Declared::Length(length) => Some(length),
-            Declared::Chunked => None,
-        };
-        // One byte more shows that a chunked body is over the limit, and a declared one at its end.
-        let mut bytes = Vec::with_capacity(expected.map_or(0, |length| length as usize + 1));
-        let outcome = self
-            .source
-            .open()
-            .take(expected.unwrap_or(limit) + 1)
-            .read_to_end(&mut bytes);
-        self.received = bytes.len() as u64;
-        if self.received > limit {
+        if self.declared > limit {
             return Err(BodyError::TooLarge { limit });
         }
-        self.ended = true;
-        if outcome.is_err() || expected.is_some_and(|length| length != self.received) {
+        // With room for the read that finds the end.
+        let mut bytes = Vec::with_capacity(self.declared as usize + 1);
+        let outcome = self.source.take(self.declared).read_to_end(&mut bytes);
+        self.received = bytes.len() as u64;
+        if outcome.is_err() || self.received != self.declared {
             return Err(BodyError::CutShort {
                 received: self.received,
             });
@@ -267,22 +225,6 @@ impl<'r> Body<'r> {
     /// Bytes read so far.
     pub fn received(&self) -> u64 {
         self.received
-    }
-
-    /// What is left.
-    pub fn unread(&self) -> Unread {
-        if self.ended {
-            return Unread::Nothing;
-        }
-        match self.declared {
-            Declared::Nothing | Declared::Length(0) | Declared::Contradictory { held: Some(0) } => {
-                Unread::Nothing
-            }
-            Declared::Length(length) | Declared::Contradictory { held: Some(length) } => {
-                Unread::Length(length - self.received)
-            }
-            Declared::Chunked | Declared::Contradictory { held: None } => Unread::Unknown,
-        }
     }
 }
 
@@ -306,16 +248,11 @@ fn bearer(value: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Cursor;
 
-    impl Source for Cursor<Vec<u8>> {
-        fn open(&mut self) -> &mut dyn Read {
-            self
-        }
-    }
+    const LOCALHOST: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     fn request(target: &str, headers: &[(&str, &str)]) -> Request {
-        Request::new("POST", target, headers.iter().copied())
+        Request::new("POST", target, LOCALHOST, headers.iter().copied())
     }
 
     #[test]
@@ -387,56 +324,15 @@ mod tests {
 
     #[test]
     fn a_body_is_whole_or_an_error() {
-        let read = |bytes: &[u8], declared, limit| {
-            let mut source = Cursor::new(bytes.to_vec());
-            let mut body = Body::new(&mut source, declared);
-            let read = body.read(limit);
-            (read, body.unread())
+        let read = |mut bytes: &[u8], declared, limit| {
+            let mut body = Body::new(&mut bytes, declared);
+            (body.read(limit), body.received())
         };
-        assert_eq!(
-            read(b"abc", Declared::Length(3), 3),
-            (Ok(b"abc".to_vec()), Unread::Nothing)
-        );
-        assert_eq!(
-            read(b"abc", Declared::Chunked, 3),
-            (Ok(b"abc".to_vec()), Unread::Nothing)
-        );
-        assert_eq!(
-            read(b"", Declared::Nothing, 3),
-            (Ok(Vec::new()), Unread::Nothing)
-        );
+        assert_eq!(read(b"abcnext", 3, 3), (Ok(b"abc".to_vec()), 3));
+        assert_eq!(read(b"next", 0, 3), (Ok(Vec::new()), 0));
         let cut_short = BodyError::CutShort { received: 3 };
-        assert_eq!(
-            read(b"abc", Declared::Length(4), 9),
-            (Err(cut_short), Unread::Nothing)
-        );
-        let too_large = || Err(BodyError::TooLarge { limit: 3 });
-        assert_eq!(
-            read(b"abcd", Declared::Chunked, 3),
-            (too_large(), Unread::Unknown)
-        );
-        assert_eq!(
-            read(b"", Declared::Length(u64::MAX), 3),
-            (too_large(), Unread::Length(u64::MAX))
-        );
-        let twice = Declared::Contradictory { held: Some(5) };
-        assert_eq!(
-            read(b"", twice, 3),
-            (Err(BodyError::Length), Unread::Length(5))
-        );
-    }
-
-    #[test]
-    fn a_body_is_not_opened_before_it_is_read() {
-        struct Closed;
-        impl Source for Closed {
-            fn open(&mut self) -> &mut dyn Read {
-                panic!("a refused body must not be asked for")
-            }
-        }
-        let mut closed = Closed;
-        let mut body = Body::new(&mut closed, Declared::Length(100));
-        assert_eq!(body.unread(), Unread::Length(100));
-        assert_eq!(body.read(99), Err(BodyError::TooLarge { limit: 99 }));
+        assert_eq!(read(b"abc", 4, 9), (Err(cut_short), 3));
+        let too_large = BodyError::TooLarge { limit: 3 };
+        assert_eq!(read(b"abcd", 4, 3), (Err(too_large), 0), "nothing is read");
     }
 }

@@ -5,13 +5,39 @@ use super::request::{Body, Request};
 use super::response::Response;
 use super::{Rooms, convert, pages, usage};
 
+/// Decides by a request's head whether it is worth its body, and gives the most bytes that the body may have. All that a
+/// handler checks before it reads the body is checked here too, so that nobody sends one in vain.
+///
+/// # Errors
+/// The answer that refuses the request; or that says that the server is alive, however busy its workers are.
+pub fn admit(rooms: &Rooms, request: &Request) -> Result<u64, Response> {
+    let limit = match request.path.as_str() {
+        "/convert" => method(request, "POST")
+            .and_then(|()| convert::check(rooms, request))
+            .map(|_| rooms.settings.max_body),
+        "/healthz" => match method(request, READ) {
+            Ok(()) => return Err(healthy()),
+            Err(problem) => Err(problem),
+        },
+        _ => pages::admit(rooms, request),
+    };
+    limit.map_err(|problem| refusal(request, problem))
+}
+
+/// A problem as those who sent the request would like to see it.
+pub fn refusal(request: &Request, problem: Problem) -> Response {
+    match request.path.as_str() {
+        "/convert" | "/api/usage" | "/api/usage.csv" | "/healthz" => problem.into(),
+        _ => pages::refusal(request, problem),
+    }
+}
+
 /// Finds the handler by path and method, and turns its error into an answer.
 pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Response {
     let api = match request.path.as_str() {
         "/convert" => method(request, "POST").and_then(|()| convert::answer(rooms, request, body)),
         "/api/usage" => method(request, READ).and_then(|()| usage::json(rooms, request)),
         "/api/usage.csv" => method(request, READ).and_then(|()| usage::csv(rooms, request)),
-        "/healthz" => method(request, READ).map(|()| healthy()),
         _ => return pages::answer(rooms, request, body),
     };
     api.unwrap_or_else(Response::from)

@@ -192,6 +192,7 @@ fn number(request: &Request, name: &'static str) -> Result<Option<u64>, Problem>
 mod tests {
     use super::*;
     use crate::store::WatermarkKind;
+    use std::net::Ipv4Addr;
 
     fn entry() -> UsageEntry {
         UsageEntry {
@@ -219,7 +220,12 @@ mod tests {
 
     #[test]
     fn numbers_must_be_whole() {
-        let request = Request::new("GET", "/api/usage?limit=ten&before=3", std::iter::empty());
+        let request = Request::new(
+            "GET",
+            "/api/usage?limit=ten&before=3",
+            Ipv4Addr::LOCALHOST.into(),
+            std::iter::empty(),
+        );
         assert_eq!(number(&request, "before"), Ok(Some(3)));
         assert_eq!(
             number(&request, "limit").unwrap_err().kind,

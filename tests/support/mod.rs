@@ -70,15 +70,15 @@ impl Server {
 
     /// In a folder that may hold the data of a server before.
     pub fn start_in(folder: Folder, flags: &[&str]) -> Server {
+        let threads = if flags.contains(&"--threads") {
+            &[][..]
+        } else {
+            &["--threads", "2"]
+        };
         let mut process = Command::new(TOWEBP)
-            .args([
-                "serve",
-                "--listen",
-                "127.0.0.1:0",
-                "--threads",
-                "2",
-                "--data",
-            ])
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(threads)
+            .arg("--data")
             .arg(folder.path.join("data"))
             .args(flags)
             // One line per request would bury what a failed test has to say.
@@ -321,6 +321,11 @@ pub fn try_read_response(stream: &mut TcpStream, without_body: bool) -> io::Resu
     read_from(&mut BufReader::new(stream), without_body)
 }
 
+/// As [`try_read_response`], of a connection with further answers to come.
+pub fn read_next(reader: &mut impl BufRead) -> io::Result<Response> {
+    read_from(reader, false)
+}
+
 fn read_from(reader: &mut impl BufRead, without_body: bool) -> io::Result<Response> {
     let mut line = || {
         let mut line = String::new();
@@ -373,6 +378,19 @@ pub fn read_all(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).expect("the server closes");
     bytes
+}
+
+/// Waits until it is so.
+#[track_caller]
+pub fn until(mut it_is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !it_is_so() {
+        assert!(
+            Instant::now() < deadline,
+            "it did not become so within 10 s"
+        );
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// For a query or a form.

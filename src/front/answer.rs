@@ -1,0 +1,200 @@
+//! Answers: those that the rooms behind give for a refused request, and heads of those that come from a worker.
+
+use std::fmt::Write;
+use std::time::SystemTime;
+
+/// An answer to a request that is not passed on.
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// Its name.
+    pub reason: &'static str,
+    /// Names and values, without those that the door itself adds: `Connection`, `Content-Length`, `Date`.
+    pub headers: Vec<(&'static str, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// As it is sent; `connection` is a header line or nothing.
+    pub fn to_bytes(&self, connection: &str) -> Vec<u8> {
+        let mut head = format!(
+            "HTTP/1.1 {} {}\r\nDate: {}\r\nContent-Length: {}\r\n{connection}",
+            self.status,
+            self.reason,
+            httpdate::fmt_http_date(SystemTime::now()),
+            self.body.len()
+        );
+        for (name, value) in &self.headers {
+            write!(head, "{name}: {value}\r\n").expect("a String takes everything");
+        }
+        head.push_str("\r\n");
+        let mut bytes = head.into_bytes();
+        bytes.extend_from_slice(&self.body);
+        bytes
+    }
+}
+
+/// How many bytes of an answer are its head.
+pub fn without_body(answer: &[u8]) -> usize {
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
+    end.map_or(answer.len(), |end| end + 4)
+}
+
+/// Reads an answer as `tiny_http` writes it.
+#[derive(Debug, Default)]
+pub struct AnswerReader {
+    head: Vec<u8>,
+    left: Option<u64>,
+}
+
+/// A portion of an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Portion<'b> {
+    /// The head without its empty line, once it is there.
+    pub head: Option<Vec<u8>>,
+    /// Bytes of the body.
+    pub body: &'b [u8],
+    /// Whether that was all.
+    pub is_last: bool,
+}
+
+/// This is no answer that the rooms behind should give.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unreadable;
+
+impl AnswerReader {
+    /// Reads on. `is_head` says that the request was HEAD, so that no body follows.
+    ///
+    /// # Errors
+    /// [`Unreadable`].
+    pub fn read<'b>(&mut self, bytes: &'b [u8], is_head: bool) -> Result<Portion<'b>, Unreadable> {
+        let (head, bytes) = match self.left {
+            Some(_) => (None, bytes),
+            None => match self.read_head(bytes, is_head)? {
+                Some((head, used)) => (Some(head), &bytes[used..]),
+                None => (None, &[][..]),
+            },
+        };
+        let Some(left) = &mut self.left else {
+            return Ok(Portion {
+                head: None,
+                body: bytes,
+                is_last: false,
+            });
+        };
+        *left = left.checked_sub(bytes.len() as u64).ok_or(Unreadable)?;
+        Ok(Portion {
+            head,
+            body: bytes,
+            is_last: *left == 0,
+        })
+    }
+
+    /// The head without its empty line, and how many of the bytes belong to it and the line.
+    fn read_head(
+        &mut self,
+        bytes: &[u8],
+        is_head: bool,
+    ) -> Result<Option<(Vec<u8>, usize)>, Unreadable> {
+        let before = self.head.len();
+        self.head.extend_from_slice(bytes);
+        let end = without_body(&self.head);
+        if !self.head[..end].ends_with(b"\r\n\r\n") {
+            return Ok(None);
+        }
+        let mut head = std::mem::take(&mut self.head);
+        head.truncate(end);
+        self.left = Some(if is_head { 0 } else { content_length(&head)? });
+        head.truncate(end - 2);
+        Ok(Some((head, end - before)))
+    }
+}
+
+fn content_length(head: &[u8]) -> Result<u64, Unreadable> {
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut response = httparse::Response::new(&mut headers);
+    response.parse(head).map_err(|_| Unreadable)?;
+    let length = response
+        .headers
+        .iter()
+        .find(|header| header.name.eq_ignore_ascii_case("content-length"))
+        .and_then(|header| str::from_utf8(header.value).ok())
+        .and_then(|value| value.parse().ok());
+    match response.code {
+        Some(204 | 304) => Ok(0),
+        _ => length.ok_or(Unreadable),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+
+    #[test]
+    fn answers_are_read_in_any_portions() {
+        for size in 1..=ANSWER.len() {
+            let mut reader = AnswerReader::default();
+            let (mut head, mut body, mut last) = (None, Vec::new(), false);
+            for bytes in ANSWER.chunks(size) {
+                assert!(!last, "nothing comes after the last portion");
+                let portion = reader.read(bytes, false).expect("it is readable");
+                head = portion.head.or(head);
+                body.extend_from_slice(portion.body);
+                last = portion.is_last;
+            }
+            assert_eq!(head.as_deref(), Some(&ANSWER[..36]), "by {size}");
+            assert_eq!((body.as_slice(), last), (&b"hello"[..], true), "by {size}");
+        }
+    }
+
+    #[test]
+    fn heads_alone_and_nonsense_are_told_apart() {
+        let read = |text: &'static str, is_head| {
+            let mut reader = AnswerReader::default();
+            reader
+                .read(text.as_bytes(), is_head)
+                .map(|portion| portion.is_last)
+        };
+        assert_eq!(
+            read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", true),
+            Ok(true)
+        );
+        assert_eq!(read("HTTP/1.1 204 No Content\r\n\r\n", false), Ok(true));
+        assert_eq!(
+            read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", false),
+            Ok(false)
+        );
+        assert_eq!(read("HTTP/1.1 200 OK\r\n\r\n", false), Err(Unreadable));
+        assert_eq!(
+            read("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab", false),
+            Err(Unreadable)
+        );
+        assert_eq!(read("nonsense\r\n\r\n", false), Err(Unreadable));
+    }
+
+    #[test]
+    fn a_refusal_is_a_whole_answer() {
+        let answer = Answer {
+            status: 413,
+            reason: "Content Too Large",
+            headers: vec![("Content-Type", "text/plain".to_owned())],
+            body: b"no".to_vec(),
+        };
+        let bytes = answer.to_bytes("Connection: close\r\n");
+        let text = String::from_utf8(bytes.clone()).expect("it is text");
+        assert!(
+            text.starts_with("HTTP/1.1 413 Content Too Large\r\nDate: "),
+            "{text}"
+        );
+        assert!(
+            text.ends_with(
+                "Content-Length: 2\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\nno"
+            ),
+            "{text}"
+        );
+        assert_eq!(without_body(&bytes), bytes.len() - 2);
+    }
+}

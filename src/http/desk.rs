@@ -1,0 +1,69 @@
+//! What the front door asks: whether a request is worth its body, and how to word a refusal.
+
+use super::Rooms;
+use super::error::Problem;
+use super::exchange;
+use super::request::Request;
+use super::response::Response;
+use super::router;
+use crate::front::{Answer, Behind, Head, Refusal};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Stands between the door and the handlers.
+pub struct Desk {
+    rooms: Arc<Rooms>,
+}
+
+impl Desk {
+    /// With the rooms that the workers have.
+    pub fn new(rooms: Arc<Rooms>) -> Desk {
+        Desk { rooms }
+    }
+}
+
+impl Behind for Desk {
+    fn admit(&self, head: &Head, client: IpAddr) -> Result<u64, Answer> {
+        let started = Instant::now();
+        let request = request(head, client);
+        router::admit(&self.rooms, &request).map_err(|response| answer(&request, response, started))
+    }
+
+    fn refuse(&self, refusal: Refusal, head: Option<&Head>, client: IpAddr) -> Answer {
+        let started = Instant::now();
+        // What could not be read has no method and no path, in the log either.
+        let request = head.map_or_else(
+            || Request::new("-", "-", client, std::iter::empty()),
+            |head| request(head, client),
+        );
+        let response = router::refusal(&request, Problem::from(refusal));
+        answer(&request, response, started)
+    }
+}
+
+fn request(head: &Head, client: IpAddr) -> Request {
+    let headers = head.headers.iter();
+    Request::new(
+        &head.method,
+        &head.target,
+        client,
+        headers.map(|(name, value)| (name.as_str(), value.as_str())),
+    )
+}
+
+fn answer(request: &Request, response: Response, started: Instant) -> Answer {
+    exchange::log(request, &response, 0, started);
+    let response = response.header("X-Request-Id", request.id.as_str());
+    Answer {
+        status: response.status,
+        reason: reason(response.status),
+        headers: response.headers,
+        body: response.body,
+    }
+}
+
+/// RFC 9110 section 15.
+fn reason(status: u16) -> &'static str {
+    tiny_http::StatusCode(status).default_reason_phrase()
+}
