@@ -47,6 +47,17 @@ impl Picture {
         })
     }
 
+    /// Nothing that an encoder could save on.
+    pub fn noise(width: u32, height: u32) -> Picture {
+        Picture::of(width, height, |x, y| {
+            let mixed = (x ^ y.rotate_left(16)).wrapping_mul(2_654_435_761);
+            let [red, green, blue, _] = (mixed ^ mixed >> 15)
+                .wrapping_mul(2_246_822_519)
+                .to_le_bytes();
+            [red, green, blue, 255]
+        })
+    }
+
     pub fn at(&self, x: u32, y: u32) -> [u8; 4] {
         self.pixels[(y * self.width + x) as usize]
     }
