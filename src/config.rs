@@ -17,7 +17,8 @@ pub struct Config {
     pub front: front::Limits,
     /// `--data`, `--secret-file`.
     pub store: store::Settings,
-    /// `--threads`, `--max-body`, `--conversion-timeout`, `--public-url`, `--signup`.
+    /// `--threads`, `--max-body`, `--conversion-timeout`, `--public-url`, `--signup`, `--signin-limit`,
+    /// `--signup-limit`.
     pub http: http::Settings,
     /// `--max-pixels`.
     pub limits: image::Limits,

@@ -125,16 +125,18 @@ impl Hurried {
         };
         let store = Arc::new(Store::open(&settings).expect("a new store"));
         let account = store.create_account(OWNER, None).expect("a new account");
+        let http_settings = http::Settings {
+            threads: NonZeroUsize::MIN,
+            conversion_timeout,
+            ..http::Settings::default()
+        };
         let rooms = Rooms {
             store: Arc::clone(&store),
             fetcher: Fetcher::new(fetch::Settings::default()).expect("default settings"),
             limits: Limits::default(),
             cores: Cores::new(NonZeroUsize::MIN),
-            settings: http::Settings {
-                threads: NonZeroUsize::MIN,
-                conversion_timeout,
-                ..http::Settings::default()
-            },
+            limiters: http::Limiters::new(&http_settings),
+            settings: http_settings,
         };
         let local = SocketAddr::from(([127, 0, 0, 1], 0));
         let door = Door::new(&[local], front::Limits::default()).expect("a free port");

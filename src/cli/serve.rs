@@ -6,13 +6,13 @@ use crate::config::{self, Config};
 use crate::conversion::Cores;
 use crate::fetch::{self, Fetcher};
 use crate::front::{self, Door};
-use crate::http::{self, Rooms, Server};
+use crate::http::{self, Limiters, Rate, Rooms, Server};
 use crate::image;
 use crate::store::{self, OpenError, Store};
 use argh::FromArgs;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,6 +83,15 @@ pub struct ServeCommand {
         from_str_fn(config::signup)
     )]
     signup: bool,
+
+    /// failed attempts to sign in from one address in 10 minutes, 0 for no limit (default 30: an office behind one
+    /// address)
+    #[argh(option, arg_name = "number")]
+    signin_limit: Option<u32>,
+
+    /// attempts to sign up from one address in an hour, 0 for no limit (default 10: as for signing in)
+    #[argh(option, arg_name = "number")]
+    signup_limit: Option<u32>,
 
     /// address or network of a proxy whose X-Forwarded-For is believed, may be given more than once (default none)
     #[argh(option, arg_name = "network")]
@@ -161,6 +170,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
         limits: config.limits,
         // More workers than cores wait for watermarks or share a core: they bring no more threads to one picture.
         cores: Cores::new(config.http.threads.min(cores())),
+        limiters: Limiters::new(&config.http),
         settings: config.http,
     };
     let server = Server::start(door, rooms, &data)?;
@@ -220,6 +230,8 @@ impl ServeCommand {
                 conversion_timeout: self.conversion_timeout.unwrap_or(http.conversion_timeout),
                 public_url: self.public_url,
                 signup_open: self.signup,
+                signin_rate: rate(self.signin_limit, http::SIGNIN_WINDOW, http.signin_rate),
+                signup_rate: rate(self.signup_limit, http::SIGNUP_WINDOW, http.signup_rate),
             },
             limits: image::Limits {
                 max_pixels: self.max_pixels.unwrap_or(limits.max_pixels),
@@ -233,6 +245,14 @@ impl ServeCommand {
             },
         }
     }
+}
+
+/// As given, where 0 is no limit; else the default.
+fn rate(given: Option<u32>, window: Duration, default: Option<Rate>) -> Option<Rate> {
+    let Some(times) = given else {
+        return default;
+    };
+    NonZeroU32::new(times).map(|times| Rate { times, window })
 }
 
 /// What no memory holds is refused as too large later.

@@ -27,7 +27,7 @@ pub use chunked::Chunked;
 pub use clients::{Clients, Gone};
 pub use head::{Framing, Head, HeadLimits, read as read_head};
 pub use limits::Limits;
-pub use peer::Network;
+pub use peer::{Network, group};
 pub use refusal::Refusal;
 
 use std::io;

@@ -105,7 +105,8 @@ impl Counts {
     }
 }
 
-fn group(address: IpAddr) -> IpAddr {
+/// Who is counted as one: an IPv4 address, or an IPv6 /64.
+pub fn group(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)))

@@ -47,6 +47,7 @@ pub enum Kind {
     LengthRequired,
     TargetTooLong,
     ExpectationFailed,
+    TooManyAttempts,
     HeadTooLarge,
     InternalError,
     ConversionTimeout,
@@ -159,6 +160,7 @@ impl Kind {
             // beyond the specification
             Kind::CrossSiteForm => (403, "cross_site_form", "The form came from another site"),
             Kind::NotFound => (404, "not_found", "There is nothing here"),
+            Kind::TooManyAttempts => (429, "too_many_attempts", "There were too many attempts"),
             Kind::BodyTooLarge => (413, "body_too_large", "The body is too large"),
             Kind::ConversionTimeout => (503, "conversion_timeout", "The conversion took too long"),
             // nginx's status for the log: nobody is there to read it
@@ -207,6 +209,7 @@ impl Kind {
             413 => "Content Too Large",
             414 => "URI Too Long",
             417 => "Expectation Failed",
+            429 => "Too Many Requests",
             431 => "Request Header Fields Too Large",
             499 => "Client Closed Request",
             501 => "Not Implemented",
@@ -276,6 +279,17 @@ impl Problem {
             Kind::ClientGone,
             "The connection was closed, or its sending side, before the conversion was done.",
         )
+    }
+
+    /// 429 for forms that were sent too often from one address.
+    pub fn too_many_attempts(retry_after: u64) -> Problem {
+        let detail = format!(
+            "Too many attempts came from your address. Try again in {retry_after} seconds."
+        );
+        Problem {
+            retry_after: Some(retry_after),
+            ..Problem::new(Kind::TooManyAttempts, detail)
+        }
     }
 
     /// 401 without any token.
@@ -512,7 +526,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    const ALL: [Kind; 41] = [
+    const ALL: [Kind; 42] = [
         Kind::InvalidParameter,
         Kind::RepeatedParameter,
         Kind::ContentTypeMissing,
@@ -547,6 +561,7 @@ mod tests {
         Kind::LengthRequired,
         Kind::TargetTooLong,
         Kind::ExpectationFailed,
+        Kind::TooManyAttempts,
         Kind::HeadTooLarge,
         Kind::InternalError,
         Kind::ConversionTimeout,

@@ -8,19 +8,23 @@ mod convert;
 mod desk;
 mod error;
 mod exchange;
+mod limiter;
 mod pages;
 mod request;
 mod response;
 mod router;
 mod usage;
 
+pub use limiter::Rate;
+
 use crate::conversion::Cores;
 use crate::fetch::Fetcher;
 use crate::front::{Clients, Door, Hatch};
 use crate::image;
 use crate::store::Store;
-use std::net::SocketAddr;
-use std::num::NonZeroUsize;
+use limiter::Limiter;
+use std::net::{IpAddr, SocketAddr};
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -45,7 +49,20 @@ pub struct Settings {
     pub public_url: Option<String>,
     /// Whether anybody may create an account on the sign-up page.
     pub signup_open: bool,
+    /// Failed attempts to sign in by one client address (IPv6: of one /64); `None` for no limit. 30 in 10 minutes: an
+    /// office behind one address mistypes its passwords less often, and somebody who tries one common password with
+    /// many accounts, which no wait of an account stops, gets 4,320 a day.
+    pub signin_rate: Option<Rate>,
+    /// Attempts to sign up by one client address; `None` for no limit. 10 in an hour: a class or an office comes in one
+    /// after the other, and a script neither fills the disk nor finds out who has an account.
+    pub signup_rate: Option<Rate>,
 }
+
+/// The window of [`Settings::signin_rate`].
+pub const SIGNIN_WINDOW: Duration = Duration::from_mins(10);
+
+/// The window of [`Settings::signup_rate`].
+pub const SIGNUP_WINDOW: Duration = Duration::from_hours(1);
 
 impl Default for Settings {
     fn default() -> Settings {
@@ -55,6 +72,14 @@ impl Default for Settings {
             conversion_timeout: Duration::from_secs(50),
             public_url: None,
             signup_open: true,
+            signin_rate: NonZeroU32::new(30).map(|times| Rate {
+                times,
+                window: SIGNIN_WINDOW,
+            }),
+            signup_rate: NonZeroU32::new(10).map(|times| Rate {
+                times,
+                window: SIGNUP_WINDOW,
+            }),
         }
     }
 }
@@ -69,8 +94,26 @@ pub struct Rooms {
     pub limits: image::Limits,
     /// What conversions share.
     pub cores: Cores,
+    /// Who has done how much of what is limited.
+    pub limiters: Limiters,
     /// This room's settings.
     pub settings: Settings,
+}
+
+/// What is held to the rates of the settings.
+pub struct Limiters {
+    signin: Option<Limiter<IpAddr>>,
+    signup: Option<Limiter<IpAddr>>,
+}
+
+impl Limiters {
+    /// With nothing counted yet.
+    pub fn new(settings: &Settings) -> Limiters {
+        Limiters {
+            signin: settings.signin_rate.map(Limiter::new),
+            signup: settings.signup_rate.map(Limiter::new),
+        }
+    }
 }
 
 /// A running server.

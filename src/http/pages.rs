@@ -1,11 +1,16 @@
 //! The pages for people: from requests to [`dashboard`] actions, and from their outcomes to answers.
 
 use super::error::{Kind, Problem};
+use super::limiter::{Limiter, seconds};
 use super::request::{Body, Request};
 use super::response::{Response, with_problem_headers};
 use super::router::{READ, method, not_found};
 use super::{Rooms, Settings};
 use crate::dashboard::{self, Form, Outcome, Page, SessionChange, Verdict, Visit};
+use crate::front::group;
+use crate::store::StoreError;
+use std::net::IpAddr;
+use std::time::Instant;
 
 /// Where the browser keeps its session.
 pub const SESSION_COOKIE: &str = "towebp_session";
@@ -57,11 +62,22 @@ fn route(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Respon
         "/" => method(request, READ).map(|()| dashboard::landing(&visit))?,
         "/signup" => match posted(rooms, request, body)? {
             None => dashboard::sign_up_form(&visit),
-            Some(form) => dashboard::sign_up(&visit, &form),
+            Some(form) => {
+                take(rooms.limiters.signup.as_ref(), request)?;
+                dashboard::sign_up(&visit, &form)
+            }
         },
         "/signin" => match posted(rooms, request, body)? {
             None => dashboard::sign_in_form(&visit),
-            Some(form) => dashboard::sign_in(&visit, &form),
+            Some(form) => {
+                take(rooms.limiters.signin.as_ref(), request)?;
+                let outcome = dashboard::sign_in(&visit, &form);
+                if is_signed_in(&outcome) {
+                    // An office that signs in every morning is no attack.
+                    give_back(rooms.limiters.signin.as_ref(), request);
+                }
+                outcome
+            }
         },
         "/signout" => {
             method(request, "POST")?;
@@ -105,6 +121,34 @@ fn posted(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Optio
     } else {
         Ok(None)
     }
+}
+
+/// Counts an attempt of the client's address, before it costs anything: two passwords are computed at a time, and
+/// everybody else waits.
+fn take(limiter: Option<&Limiter<IpAddr>>, request: &Request) -> Result<(), Problem> {
+    let Some(limiter) = limiter else {
+        return Ok(());
+    };
+    match limiter.take(group(request.client), Instant::now()) {
+        Ok(_) => Ok(()),
+        Err(wait) => Err(Problem::too_many_attempts(seconds(wait.next_after))),
+    }
+}
+
+fn give_back(limiter: Option<&Limiter<IpAddr>>, request: &Request) {
+    if let Some(limiter) = limiter {
+        limiter.give_back(group(request.client));
+    }
+}
+
+fn is_signed_in(outcome: &Result<Outcome, StoreError>) -> bool {
+    matches!(
+        outcome,
+        Ok(Outcome::Redirect {
+            session: SessionChange::Start(_),
+            ..
+        })
+    )
 }
 
 /// Reads a form that one of our own pages sent.

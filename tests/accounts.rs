@@ -1,0 +1,71 @@
+//! Accounts under attack, over a real socket: guessing, filling up, and taking more than one's share.
+
+mod support;
+
+use support::{Response, Server};
+
+const PASSWORD: &str = "correct horse battery";
+
+#[test]
+fn an_address_has_so_many_wrong_passwords_and_others_have_theirs() {
+    let server = Server::start_with(&["--trusted-proxy", "127.0.0.1", "--signin-limit", "3"]);
+    assert_eq!(sign_up(&server, "owner@example.org").status, 303);
+    let sign_in = |client: &str, email: &str, password: &str| {
+        server
+            .request("POST", "/signin")
+            .header("X-Forwarded-For", client)
+            .form(&[("email", email), ("password", password)])
+            .send()
+    };
+    for i in 0..6 {
+        let right = sign_in("192.0.2.1", "owner@example.org", PASSWORD);
+        assert_eq!(right.status, 303, "the right password, time {i}");
+    }
+    for i in 0..3 {
+        let wrong = sign_in("192.0.2.1", &format!("{i}@example.org"), "wrong horse");
+        assert_eq!(wrong.status, 400, "attempt {i}: {}", wrong.text());
+    }
+    for password in ["wrong horse", PASSWORD] {
+        let refused = sign_in("192.0.2.1", "owner@example.org", password);
+        assert_eq!(
+            (refused.status, refused.json()["code"].as_str()),
+            (429, Some("too_many_attempts")),
+            "{password}"
+        );
+        let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+        assert!((100..=200).contains(&wait), "a third of 10 minutes: {wait}");
+    }
+    let other = sign_in("192.0.2.2", "owner@example.org", PASSWORD);
+    assert_eq!(other.status, 303, "another address waits for nobody");
+}
+
+#[test]
+fn an_address_has_so_many_sign_ups() {
+    let server = Server::start_with(&["--trusted-proxy", "127.0.0.1", "--signup-limit", "2"]);
+    let sign_up = |client: &str, email: &str| {
+        server
+            .request("POST", "/signup")
+            .header("X-Forwarded-For", client)
+            .header("Accept", "text/html")
+            .form(&[("email", email), ("password", PASSWORD)])
+            .send()
+    };
+    assert_eq!(sign_up("2001:db8::1", "a@example.org").status, 303);
+    assert_eq!(sign_up("2001:db8::2", "b@example.org").status, 303);
+    let refused = sign_up("2001:db8::3", "c@example.org");
+    assert_eq!(refused.status, 429, "the same /64: {}", refused.text());
+    assert!(refused.header("retry-after").is_some());
+    assert!(
+        refused.text().contains("Try again in"),
+        "a page for browsers: {}",
+        refused.text()
+    );
+    assert_eq!(sign_up("2001:db8:0:1::1", "c@example.org").status, 303);
+}
+
+fn sign_up(server: &Server, email: &str) -> Response {
+    server
+        .request("POST", "/signup")
+        .form(&[("email", email), ("password", PASSWORD)])
+        .send()
+}
