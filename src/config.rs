@@ -177,15 +177,16 @@ pub fn public_url(text: &str) -> Result<String, String> {
     }
 }
 
-/// Reads `open` or `closed`: whether anybody may create an account.
+/// Reads `open`, `closed` or `invite`: who may create an account.
 ///
 /// # Errors
 /// A sentence that says what is allowed.
-pub fn signup(text: &str) -> Result<bool, String> {
+pub fn signup(text: &str) -> Result<http::Signup, String> {
     match text {
-        "open" => Ok(true),
-        "closed" => Ok(false),
-        _ => Err("expected open or closed".to_owned()),
+        "open" => Ok(http::Signup::Open),
+        "closed" => Ok(http::Signup::Closed),
+        "invite" => Ok(http::Signup::Invite),
+        _ => Err("expected open, closed or invite".to_owned()),
     }
 }
 

@@ -63,6 +63,47 @@ fn an_address_has_so_many_sign_ups() {
     assert_eq!(sign_up("2001:db8:0:1::1", "c@example.org").status, 303);
 }
 
+#[test]
+fn sign_up_can_be_by_invitation() {
+    let server = Server::start_with(&["--signup", "invite"]);
+    let output = std::process::Command::new(support::TOWEBP)
+        .args(["account", "invite", "--data"])
+        .arg(server.data())
+        .output()
+        .expect("it starts");
+    let code = String::from_utf8(output.stdout).expect("a code in ASCII");
+    let code = code.trim();
+    let page = server
+        .request("GET", &format!("/signup?invite={code}"))
+        .send();
+    assert!(
+        page.text().contains(&format!("value=\"{code}\"")),
+        "{}",
+        page.text()
+    );
+    server.create_account("owner@example.org");
+    let sign_up = |email: &str, code: &str| {
+        server
+            .request("POST", "/signup")
+            .form(&[("email", email), ("password", PASSWORD), ("invite", code)])
+            .send()
+    };
+    let [known, unknown] =
+        ["owner@example.org", "nobody@example.org"].map(|email| sign_up(email, "guess"));
+    assert_eq!((known.status, unknown.status), (400, 400));
+    assert_eq!(
+        known.text().replace("owner@", "nobody@"),
+        unknown.text(),
+        "without an invitation the page tells who has an account"
+    );
+    assert_eq!(sign_up("guest@example.org", code).status, 303);
+    assert_eq!(
+        sign_up("second@example.org", code).status,
+        400,
+        "used twice"
+    );
+}
+
 fn sign_up(server: &Server, email: &str) -> Response {
     server
         .request("POST", "/signup")

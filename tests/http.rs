@@ -571,6 +571,12 @@ fn sign_up_can_be_closed() {
             .contains("Sign-up is closed")
     );
     assert!(!server.request("GET", "/").send().text().contains("/signup"));
+    let sign_in = server.request("GET", "/signin").send();
+    assert!(
+        sign_in.text().contains("Sign-up is closed"),
+        "{}",
+        sign_in.text()
+    );
 }
 
 #[test]

@@ -81,6 +81,17 @@ impl Session {
         }
     }
 
+    /// Makes an invitation for one account and returns its code.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn invite(&self) -> Result<String, String> {
+        match self.ask(Request::Invite)? {
+            Answer::Invite(code) => Ok(code),
+            other => Err(unexpected(other)),
+        }
+    }
+
     /// The account's present token.
     ///
     /// # Errors

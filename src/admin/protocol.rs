@@ -6,6 +6,7 @@
 //! {"token":{"email":"owner@example.org"}}                    {"token":"twp_..."}
 //! {"rotate":{"email":"owner@example.org"}}                   {"token":"twp_..."}
 //! {"delete":{"email":"owner@example.org"}}                   "deleted"
+//! "invite"                                                   {"invite":"a code"}
 //! anything                                                   {"refused":"a sentence"}
 //! ```
 
@@ -28,6 +29,8 @@ pub enum Request {
     },
     /// Name all accounts.
     List,
+    /// Make an invitation.
+    Invite,
     /// Show the account's token.
     Token {
         /// Its address.
@@ -53,6 +56,8 @@ pub enum Answer {
     Token(String),
     /// All accounts, oldest first.
     Accounts(Vec<AccountLine>),
+    /// The code of a new invitation.
+    Invite(String),
     /// It is gone.
     Deleted,
     /// A sentence that says why not.
@@ -107,6 +112,7 @@ fn carry_out(store: &Store, request: Request) -> Result<Answer, String> {
                 .collect::<Result<_, _>>();
             Ok(Answer::Accounts(lines.map_err(sentence)?))
         }
+        Request::Invite => Ok(Answer::Invite(store.invite().map_err(sentence)?)),
         Request::Token { email } => Ok(Answer::Token(store.token(&find(store, &email)?))),
         Request::Rotate { email } => {
             let account = find(store, &email)?;

@@ -34,6 +34,7 @@ pub fn run(command: AccountCommand) -> Result<(), String> {
 enum Action {
     Create(Create),
     List(List),
+    Invite(Invite),
     Token(Token),
     Rotate(Rotate),
     Delete(Delete),
@@ -61,6 +62,18 @@ struct Create {
 #[derive(Debug, FromArgs)]
 #[argh(subcommand, name = "list")]
 struct List {
+    /// the data folder (default: towebp-data)
+    #[argh(option, default = "default_data()")]
+    data: PathBuf,
+    /// the server's secret, if it is not the data folder's own
+    #[argh(option)]
+    secret_file: Option<PathBuf>,
+}
+
+/// Make an invitation and print its code: for one account on the sign-up page, within 14 days.
+#[derive(Debug, FromArgs)]
+#[argh(subcommand, name = "invite")]
+struct Invite {
     /// the data folder (default: towebp-data)
     #[argh(option, default = "default_data()")]
     data: PathBuf,
@@ -160,6 +173,9 @@ fn run_with(
                     ),
                 )
             }),
+        Action::Invite(Invite { data, secret_file }) => {
+            print(output, &open_existing(data, secret_file, notes)?.invite()?)
+        }
         Action::Token(Token {
             email,
             data,
@@ -313,6 +329,12 @@ mod tests {
         assert!(
             listed.starts_with("machine@example.org\t2") && listed.ends_with("\t0\tno dashboard\n"),
             "{listed}"
+        );
+
+        let invites = [(); 2].map(|()| account(folder, &["invite"], "").unwrap().output);
+        assert!(
+            invites[0].len() == 44 && invites[0] != invites[1],
+            "{invites:?}"
         );
 
         let error = account(folder, &["create", "machine@example.org"], "").unwrap_err();

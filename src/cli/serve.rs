@@ -75,14 +75,14 @@ pub struct ServeCommand {
     )]
     public_url: Option<String>,
 
-    /// whether anybody may create an account: open or closed (default open)
+    /// who may create an account: open, closed, or invite for those with a code of towebp account invite (default open)
     #[argh(
         option,
-        arg_name = "open|closed",
-        default = "true",
+        arg_name = "open|closed|invite",
+        default = "http::Signup::Open",
         from_str_fn(config::signup)
     )]
-    signup: bool,
+    signup: http::Signup,
 
     /// failed attempts to sign in from one address in 10 minutes, 0 for no limit (default 30: an office behind one
     /// address)
@@ -229,7 +229,7 @@ impl ServeCommand {
                 max_body: self.max_body.unwrap_or(http.max_body),
                 conversion_timeout: self.conversion_timeout.unwrap_or(http.conversion_timeout),
                 public_url: self.public_url,
-                signup_open: self.signup,
+                signup: self.signup,
                 signin_rate: rate(self.signin_limit, http::SIGNIN_WINDOW, http.signin_rate),
                 signup_rate: rate(self.signup_limit, http::SIGNUP_WINDOW, http.signup_rate),
             },

@@ -2,22 +2,22 @@
 
 use super::layout::{Viewer, document};
 use super::overview::{is_from_session, stale_form};
-use super::{Form, Outcome, Page, SessionChange, Verdict, Visit, go, page};
+use super::{Form, Outcome, Page, SessionChange, Signup, Verdict, Visit, go, page};
 use crate::store::{AccountId, CreateAccountError, SignInError, StoreError};
 use maud::{Markup, html};
 
-/// The sign-up page.
+/// The sign-up page, with an invitation's code filled in if a link brought one.
 ///
 /// # Errors
 /// When the store fails.
-pub fn sign_up_form(visit: &Visit<'_>) -> Result<Outcome, StoreError> {
+pub fn sign_up_form(visit: &Visit<'_>, invite: &str) -> Result<Outcome, StoreError> {
     if visit.session()?.is_some() {
         return Ok(go("/dashboard"));
     }
-    if !visit.signup_open {
+    if visit.signup == Signup::Closed {
         return Ok(closed(Verdict::Fine));
     }
-    Ok(page(sign_up_page("", None)))
+    Ok(page(sign_up_page(visit, "", invite, None)))
 }
 
 /// Makes the account and signs in.
@@ -25,14 +25,17 @@ pub fn sign_up_form(visit: &Visit<'_>) -> Result<Outcome, StoreError> {
 /// # Errors
 /// When the store fails.
 pub fn sign_up(visit: &Visit<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    if !visit.signup_open {
-        return Ok(closed(Verdict::Forbidden));
-    }
-    let email = form.field("email");
-    let reason = match visit
-        .store
-        .create_account(email, Some(form.field("password")))
-    {
+    let (email, password, invite) = (
+        form.field("email"),
+        form.field("password"),
+        form.field("invite"),
+    );
+    let made = match visit.signup {
+        Signup::Closed => return Ok(closed(Verdict::Forbidden)),
+        Signup::Open => visit.store.create_account(email, Some(password)),
+        Signup::Invite => visit.store.create_invited_account(email, password, invite),
+    };
+    let reason = match made {
         Ok(account) => return start_session(visit, account.id),
         Err(CreateAccountError::Email(reason) | CreateAccountError::Password(reason)) => {
             as_sentence(&reason)
@@ -40,10 +43,14 @@ pub fn sign_up(visit: &Visit<'_>, form: &Form) -> Result<Outcome, StoreError> {
         Err(CreateAccountError::Exists) => {
             "There is an account with this address already. Sign in instead.".to_owned()
         }
+        Err(CreateAccountError::Invite) => {
+            "The invitation is mistyped, used or expired. Ask the server's operator for another."
+                .to_owned()
+        }
         Err(CreateAccountError::Store(error)) => return Err(error),
     };
     Ok(Outcome::Page(Page {
-        markup: sign_up_page(email, Some(&reason)),
+        markup: sign_up_page(visit, email, invite, Some(&reason)),
         verdict: Verdict::Rejected,
     }))
 }
@@ -122,12 +129,20 @@ fn as_sentence(reason: &str) -> String {
     first.chain(rest).chain(['.']).collect()
 }
 
-fn sign_up_page(email: &str, error: Option<&str>) -> Markup {
+fn sign_up_page(visit: &Visit<'_>, email: &str, invite: &str, error: Option<&str>) -> Markup {
     let content = html! {
         section.card.narrow {
             h1 { "Create an account" }
             (alert(error))
+            @if visit.signup == Signup::Invite {
+                p { "Sign-up on this server is by invitation: its operator gives out codes, each good for one account." }
+            }
             form method="post" action="/signup" {
+                @if visit.signup == Signup::Invite {
+                    label for="invite" { "Invitation code" }
+                    input #invite type="text" name="invite" value=(invite) required maxlength="100"
+                        spellcheck="false" autocomplete="off";
+                }
                 (email_field(email))
                 label for="password" { "Password" }
                 input #password type="password" name="password" required minlength="8" maxlength="1024"
@@ -152,8 +167,10 @@ fn sign_in_page(visit: &Visit<'_>, email: &str, error: Option<&str>) -> Markup {
                 input #password type="password" name="password" required autocomplete="current-password";
                 button type="submit" { "Sign in" }
             }
-            @if visit.signup_open {
-                p.hint { "No account yet? " a href="/signup" { "Create one" } "." }
+            @match visit.signup {
+                Signup::Open => p.hint { "No account yet? " a href="/signup" { "Create one" } "." },
+                Signup::Invite => p.hint { "Invited? " a href="/signup" { "Create an account" } "." },
+                Signup::Closed => p.hint { "Sign-up is closed: accounts on this server are made by its operator." },
             }
         }
     };

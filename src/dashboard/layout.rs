@@ -1,6 +1,6 @@
 //! The frame around every page, the start page, and pages that only say something.
 
-use super::{Outcome, Visit, page};
+use super::{Outcome, Signup, Visit, page};
 use crate::store::StoreError;
 use maud::{DOCTYPE, Markup, html};
 
@@ -87,7 +87,7 @@ pub fn landing(visit: &Visit<'_>) -> Result<Outcome, StoreError> {
                 @if session.is_some() {
                     a.button href="/dashboard" { "Open the dashboard" }
                 } @else {
-                    @if visit.signup_open { a.button href="/signup" { "Create an account" } }
+                    @if visit.signup != Signup::Closed { a.button href="/signup" { "Create an account" } }
                     a.button.secondary href="/signin" { "Sign in" }
                 }
             }

@@ -31,8 +31,19 @@ pub struct Visit<'a> {
     pub session_cookie: Option<&'a str>,
     /// What the service's URLs begin with, without a slash at the end.
     pub base_url: &'a str,
-    /// Whether anybody may create an account.
-    pub signup_open: bool,
+    /// Who may create an account.
+    pub signup: Signup,
+}
+
+/// Who may create an account on the sign-up page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signup {
+    /// Anybody.
+    Open,
+    /// Nobody: accounts come from the command line.
+    Closed,
+    /// Whoever has an invitation, made on the command line.
+    Invite,
 }
 
 impl Visit<'_> {

@@ -15,6 +15,7 @@ mod response;
 mod router;
 mod usage;
 
+pub use crate::dashboard::Signup;
 pub use limiter::Rate;
 
 use crate::conversion::Cores;
@@ -47,8 +48,8 @@ pub struct Settings {
     /// Where people reach the service, such as `https://webp.example.org`, without a slash at the end. Without it,
     /// pages name the address that the browser used.
     pub public_url: Option<String>,
-    /// Whether anybody may create an account on the sign-up page.
-    pub signup_open: bool,
+    /// Who may create an account on the sign-up page.
+    pub signup: Signup,
     /// Failed attempts to sign in by one client address (IPv6: of one /64); `None` for no limit. 30 in 10 minutes: an
     /// office behind one address mistypes its passwords less often, and somebody who tries one common password with
     /// many accounts, which no wait of an account stops, gets 4,320 a day.
@@ -71,7 +72,7 @@ impl Default for Settings {
             max_body: 32 << 20,
             conversion_timeout: Duration::from_secs(50),
             public_url: None,
-            signup_open: true,
+            signup: Signup::Open,
             signin_rate: NonZeroU32::new(30).map(|times| Rate {
                 times,
                 window: SIGNIN_WINDOW,

@@ -56,12 +56,15 @@ fn route(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Respon
         store: &rooms.store,
         session_cookie: request.cookie(SESSION_COOKIE),
         base_url: &base_url,
-        signup_open: rooms.settings.signup_open,
+        signup: rooms.settings.signup,
     };
     let outcome = match request.path.as_str() {
         "/" => method(request, READ).map(|()| dashboard::landing(&visit))?,
         "/signup" => match posted(rooms, request, body)? {
-            None => dashboard::sign_up_form(&visit),
+            None => {
+                let invite = request.parameter("invite")?.unwrap_or_default();
+                dashboard::sign_up_form(&visit, invite)
+            }
             Some(form) => {
                 take(rooms.limiters.signup.as_ref(), request)?;
                 dashboard::sign_up(&visit, &form)

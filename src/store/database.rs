@@ -15,7 +15,7 @@ use redb::{DatabaseError, ReadTransaction, ReadableDatabase, TableDefinition, Wr
 
 use super::error::{OpenError, StoreError};
 use super::secret::Secret;
-use super::{accounts, folder, sessions, usage};
+use super::{accounts, folder, invites, sessions, usage};
 
 /// Numbers about the whole store.
 pub const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
@@ -238,6 +238,7 @@ fn create_tables(write: &WriteTransaction) -> Result<(), redb::Error> {
     accounts::Tables::open(write)?;
     sessions::Tables::open(write)?;
     usage::Tables::open(write)?;
+    invites::Tables::open(write)?;
     Ok(())
 }
 

@@ -25,6 +25,8 @@ pub enum CreateAccountError {
     Password(String),
     /// There is such an account already.
     Exists,
+    /// The invitation is unknown, used or expired.
+    Invite,
     /// The store failed.
     Store(StoreError),
 }
@@ -75,6 +77,9 @@ impl fmt::Display for CreateAccountError {
             }
             CreateAccountError::Exists => {
                 f.write_str("there is an account with this e-mail address already")
+            }
+            CreateAccountError::Invite => {
+                f.write_str("the invitation is mistyped, used or expired")
             }
             CreateAccountError::Store(error) => error.fmt(f),
         }

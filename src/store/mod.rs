@@ -9,6 +9,7 @@
 //! | `meta` | name | number | [`database`] |
 //! | `accounts` | account | e-mail, creation, generation, password hash | [`accounts`] |
 //! | `emails` | e-mail | account | [`accounts`] |
+//! | `invites` | hash of the code | end | [`invites`] |
 //! | `sessions` | hash of the cookie | account, end | [`sessions`] |
 //! | `session_ends` | end, hash of the cookie | nothing | [`sessions`] |
 //! | `usage` | account, sequence | one conversion | [`usage`] |
@@ -22,6 +23,7 @@ mod database;
 mod email;
 mod error;
 mod folder;
+mod invites;
 mod password;
 mod secret;
 mod sessions;
@@ -41,6 +43,7 @@ pub use usage::{UsageEntry, UsagePage, UsageTotals, WatermarkKind};
 use attempts::Attempts;
 use database::Database;
 use email::Email;
+use invites::Code;
 use password::{Password, Passwords};
 use secret::Secret;
 use sessions::Cookie;
@@ -112,11 +115,57 @@ impl Store {
         email: &str,
         password: Option<&str>,
     ) -> Result<Account, CreateAccountError> {
+        self.make_account(email, password, None)
+    }
+
+    /// Makes an account for somebody who was invited, and uses the invitation up. Without a good one nothing is told
+    /// of who has an account.
+    ///
+    /// # Errors
+    /// As [`Store::create_account`], or the invitation is not good; it stays good if it is anything else.
+    pub fn create_invited_account(
+        &self,
+        email: &str,
+        password: &str,
+        invite: &str,
+    ) -> Result<Account, CreateAccountError> {
+        let invite = Code::parse(invite).ok_or(CreateAccountError::Invite)?;
+        self.make_account(email, Some(password), Some(invite.hash()))
+    }
+
+    /// Makes an invitation for one account, good for 14 days, and returns its code: 43 letters and digits.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn invite(&self) -> Result<String, StoreError> {
+        let code = Code::random()?;
+        let now = clock::to_milliseconds(SystemTime::now());
+        self.writer.write(Command::Invite {
+            code: code.hash(),
+            now,
+        })?;
+        Ok(code.into_text())
+    }
+
+    fn make_account(
+        &self,
+        email: &str,
+        password: Option<&str>,
+        invite: Option<[u8; 32]>,
+    ) -> Result<Account, CreateAccountError> {
         let email = Email::parse(email).map_err(CreateAccountError::Email)?;
         let password = password
             .map(Password::parse)
             .transpose()
             .map_err(CreateAccountError::Password)?;
+        let created = clock::to_milliseconds(SystemTime::now());
+        if let Some(code) = invite
+            && !self
+                .database
+                .read(|read| invites::is_good(read, &code, created))?
+        {
+            return Err(CreateAccountError::Invite);
+        }
         if self
             .database
             .read(|read| accounts::by_email(read, &email))?
@@ -127,12 +176,12 @@ impl Store {
         let password_hash = password
             .map(|password| self.passwords.hash(&password))
             .transpose()?;
-        let created = clock::to_milliseconds(SystemTime::now());
         self.writer
             .write(Command::CreateAccount {
                 email,
                 password_hash,
                 created,
+                invite,
             })?
             .account()
             .ok_or(CreateAccountError::Exists)

@@ -426,6 +426,78 @@ fn an_account_is_made_once() {
 }
 
 #[test]
+fn an_invitation_makes_one_account() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let code = store.invite().unwrap();
+    let join = |email: &str, code: &str| store.create_invited_account(email, "correct horse", code);
+
+    store.create_account("owner@example.org", None).unwrap();
+    let taken = join("owner@example.org", &code);
+    assert!(
+        matches!(taken, Err(CreateAccountError::Exists)),
+        "{taken:?}"
+    );
+    let guest =
+        join("guest@example.org", &format!(" {code}\n")).expect("a failure uses nothing up");
+    assert!(guest.has_password);
+    let other = Code::random().unwrap().into_text();
+    for code in [code.as_str(), &other, "", "guess"] {
+        for email in ["second@example.org", "owner@example.org"] {
+            let refused = join(email, code);
+            assert!(
+                matches!(refused, Err(CreateAccountError::Invite)),
+                "{email} by {code:?}: {refused:?}"
+            );
+        }
+    }
+    let stored = fs::read(database_path(&folder.settings().data)).unwrap();
+    assert!(
+        !stored.windows(43).any(|bytes| bytes == code.as_bytes()),
+        "the code lies in the database"
+    );
+}
+
+#[test]
+fn of_two_who_use_an_invitation_at_once_one_gets_in() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let code = store.invite().unwrap();
+    let made = std::thread::scope(|scope| {
+        let joining = ["a@example.org", "b@example.org", "c@example.org"].map(|email| {
+            let (store, code) = (&store, &code);
+            scope.spawn(move || {
+                store
+                    .create_invited_account(email, "correct horse", code)
+                    .is_ok()
+            })
+        });
+        joining.map(|thread| thread.join().unwrap())
+    });
+    assert_eq!(made.iter().filter(|made| **made).count(), 1, "{made:?}");
+    assert_eq!(store.accounts().unwrap().len(), 1);
+}
+
+#[test]
+fn invitations_expire_after_fourteen_days() {
+    const DAY: u64 = 24 * 60 * 60 * 1000;
+    let folder = Folder::new();
+    let store = folder.store();
+    let now = clock::to_milliseconds(SystemTime::now());
+    for (days, good) in [(15, false), (13, true)] {
+        let code = Code::random().unwrap();
+        let command = Command::Invite {
+            code: code.hash(),
+            now: now - days * DAY,
+        };
+        assert!(store.writer.write(command).unwrap().changed());
+        let email = format!("{days}@example.org");
+        let joined = store.create_invited_account(&email, "correct horse", &code.into_text());
+        assert_eq!(joined.is_ok(), good, "after {days} days: {joined:?}");
+    }
+}
+
+#[test]
 fn a_reopened_store_has_all() {
     let folder = Folder::new();
     let store = folder.store();

@@ -15,6 +15,7 @@ use super::accounts::{self, Account, AccountId};
 use super::database::Database;
 use super::email::Email;
 use super::error::StoreError;
+use super::invites;
 use super::sessions;
 use super::usage::{self, UsageEntry};
 
@@ -26,7 +27,8 @@ const QUEUE: usize = 1024;
 
 /// One change.
 pub enum Command {
-    /// Answered by the account, or by nothing if the e-mail is taken.
+    /// Answered by the account, or by nothing if the e-mail is taken or the invitation is not good. An invitation is
+    /// used up only by an account.
     CreateAccount {
         /// Its address.
         email: Email,
@@ -34,6 +36,15 @@ pub enum Command {
         password_hash: Option<String>,
         /// Milliseconds since the epoch.
         created: u64,
+        /// SHA-256 of the invitation's code, if one is needed.
+        invite: Option<[u8; 32]>,
+    },
+    /// Makes an invitation.
+    Invite {
+        /// SHA-256 of its code.
+        code: [u8; 32],
+        /// Milliseconds since the epoch.
+        now: u64,
     },
     /// With its sessions and history. Whether there was one.
     DeleteAccount(AccountId),
@@ -185,6 +196,7 @@ struct Tables<'t> {
     accounts: accounts::Tables<'t>,
     sessions: sessions::Tables<'t>,
     usage: usage::Tables<'t>,
+    invites: invites::Tables<'t>,
 }
 
 impl<'t> Tables<'t> {
@@ -193,6 +205,7 @@ impl<'t> Tables<'t> {
             accounts: accounts::Tables::open(write)?,
             sessions: sessions::Tables::open(write)?,
             usage: usage::Tables::open(write)?,
+            invites: invites::Tables::open(write)?,
         })
     }
 
@@ -202,11 +215,24 @@ impl<'t> Tables<'t> {
                 email,
                 password_hash,
                 created,
+                invite,
             } => {
+                if let Some(code) = invite
+                    && !self.invites.is_good(code, *created)?
+                {
+                    return Ok(Outcome::Unchanged);
+                }
                 let account = self
                     .accounts
                     .create(email, password_hash.as_deref(), *created)?;
+                if let (Some(code), Some(_)) = (invite, &account) {
+                    self.invites.remove(code)?;
+                }
                 Ok(account.map_or(Outcome::Unchanged, Outcome::Account))
+            }
+            Command::Invite { code, now } => {
+                self.invites.add(code, *now)?;
+                Ok(Outcome::Changed)
             }
             Command::DeleteAccount(account) => {
                 let existed = self.accounts.delete(*account)?;
@@ -373,6 +399,7 @@ mod tests {
             email: Email::parse(email).unwrap(),
             password_hash: None,
             created: 0,
+            invite: None,
         }
     }
 
