@@ -18,7 +18,7 @@ pub struct Config {
     /// `--data`, `--secret-file`.
     pub store: store::Settings,
     /// `--threads`, `--max-body`, `--conversion-timeout`, `--public-url`, `--signup`, `--signin-limit`,
-    /// `--signup-limit`.
+    /// `--signup-limit`, `--rate-limit`, `--monthly-quota`.
     pub http: http::Settings,
     /// `--max-pixels`.
     pub limits: image::Limits,

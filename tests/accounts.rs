@@ -2,7 +2,8 @@
 
 mod support;
 
-use support::{Response, Server};
+use support::picture::Picture;
+use support::{Response, Server, read_response};
 
 const PASSWORD: &str = "correct horse battery";
 
@@ -104,9 +105,107 @@ fn sign_up_can_be_by_invitation() {
     );
 }
 
+#[test]
+fn a_rate_limit_is_told_and_holds_each_account_by_itself() {
+    let server = Server::start_with(&["--rate-limit", "2"]);
+    let [token, other] =
+        ["owner@example.org", "other@example.org"].map(|email| server.create_account(email));
+    let first = convert(&server, &token);
+    assert_eq!(first.header("ratelimit-policy"), Some("\"rate\";q=2;w=60"));
+    assert_eq!(first.header("ratelimit"), Some("\"rate\";r=1;t=30"));
+    convert(&server, &token);
+    // Its body never comes: the head is refused.
+    let head = format!(
+        "POST /convert?token={token} HTTP/1.1\r\nContent-Type: image/png\r\nContent-Length: 5000\r\n\r\n"
+    );
+    let refused = read_response(&mut server.send_raw(head), false);
+    assert_eq!(
+        (refused.status, refused.json()["code"].as_str()),
+        (429, Some("rate_limited"))
+    );
+    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=30).contains(&wait), "half of a minute: {wait}");
+    let left = refused.header("ratelimit").expect("what is left");
+    assert!(left.starts_with("\"rate\";r=0;t="), "{left}");
+    convert(&server, &other);
+}
+
+#[test]
+fn a_monthly_quota_counts_successes_and_the_dashboard_shows_it() {
+    let server = Server::start_with(&["--monthly-quota", "2"]);
+    let cookie = sign_up(&server, "owner@example.org").session_cookie();
+    let page = dashboard(&server, &cookie);
+    let (_, rest) = page.split_once("convert?token=").expect("the curl line");
+    let token = &rest[..53];
+    let send = |body: &[u8]| {
+        server
+            .request("POST", &format!("/convert?token={token}"))
+            .header("Content-Type", "image/png")
+            .body(body)
+            .send()
+    };
+    assert_eq!(send(b"no picture").status, 400);
+    for left in [1, 0] {
+        let answer = send(&Picture::waves(6, 4).png());
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let said = answer.header("ratelimit").expect("what is left");
+        assert!(
+            said.starts_with(&format!("\"month\";r={left};t=")),
+            "{said}"
+        );
+    }
+    let page = dashboard(&server, &cookie);
+    assert!(page.contains("2 of 2 conversions"), "{page}");
+    let refused = send(&Picture::waves(6, 4).png());
+    assert_eq!(
+        (refused.status, refused.json()["code"].as_str()),
+        (429, Some("quota_exceeded"))
+    );
+    assert!(refused.header("retry-after").is_some());
+    let usage = server
+        .request("GET", &format!("/api/usage?token={token}"))
+        .send();
+    assert_eq!(usage.json()["totals"]["conversions"], 2);
+}
+
+#[test]
+fn limits_that_are_not_set_are_not_mentioned() {
+    let server = Server::start();
+    let token = server.create_account("owner@example.org");
+    let answer = convert(&server, &token);
+    assert_eq!(answer.header("ratelimit"), None);
+    assert_eq!(answer.header("ratelimit-policy"), None);
+    let page = dashboard(
+        &server,
+        &sign_up(&server, "second@example.org").session_cookie(),
+    );
+    assert!(!page.contains("This month"), "{page}");
+}
+
 fn sign_up(server: &Server, email: &str) -> Response {
     server
         .request("POST", "/signup")
         .form(&[("email", email), ("password", PASSWORD)])
         .send()
+}
+
+/// Has to succeed.
+#[track_caller]
+fn convert(server: &Server, token: &str) -> Response {
+    let answer = server
+        .request("POST", &format!("/convert?token={token}"))
+        .header("Content-Type", "image/png")
+        .body(Picture::waves(6, 4).png())
+        .send();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer
+}
+
+fn dashboard(server: &Server, cookie: &str) -> String {
+    let page = server
+        .request("GET", "/dashboard")
+        .header("Cookie", cookie)
+        .send();
+    assert_eq!(page.status, 200);
+    page.text().to_owned()
 }

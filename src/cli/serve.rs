@@ -12,7 +12,7 @@ use crate::store::{self, OpenError, Store};
 use argh::FromArgs;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,6 +92,14 @@ pub struct ServeCommand {
     /// attempts to sign up from one address in an hour, 0 for no limit (default 10: as for signing in)
     #[argh(option, arg_name = "number")]
     signup_limit: Option<u32>,
+
+    /// conversions of one account a minute, 0 for no limit (default 0: on one's own server the cores are the limit)
+    #[argh(option, arg_name = "number", default = "0")]
+    rate_limit: u32,
+
+    /// conversions of one account in a calendar month (UTC), 0 for no limit (default 0)
+    #[argh(option, arg_name = "number", default = "0")]
+    monthly_quota: u64,
 
     /// address or network of a proxy whose X-Forwarded-For is believed, may be given more than once (default none)
     #[argh(option, arg_name = "network")]
@@ -230,6 +238,8 @@ impl ServeCommand {
                 conversion_timeout: self.conversion_timeout.unwrap_or(http.conversion_timeout),
                 public_url: self.public_url,
                 signup: self.signup,
+                rate_limit: NonZeroU32::new(self.rate_limit),
+                monthly_quota: NonZeroU64::new(self.monthly_quota),
                 signin_rate: rate(self.signin_limit, http::SIGNIN_WINDOW, http.signin_rate),
                 signup_rate: rate(self.signup_limit, http::SIGNUP_WINDOW, http.signup_rate),
             },

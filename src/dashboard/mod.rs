@@ -9,6 +9,7 @@ mod overview;
 
 use crate::store::{Session, Store, StoreError};
 use maud::Markup;
+use std::num::NonZeroU64;
 
 pub use account::{sign_in, sign_in_form, sign_out, sign_up, sign_up_form};
 pub use layout::{landing, message};
@@ -33,6 +34,8 @@ pub struct Visit<'a> {
     pub base_url: &'a str,
     /// Who may create an account.
     pub signup: Signup,
+    /// Conversions of an account in a month; `None` for no limit.
+    pub monthly_quota: Option<NonZeroU64>,
 }
 
 /// Who may create an account on the sign-up page.

@@ -2,7 +2,9 @@
 
 use super::layout::{Viewer, command, curl_line, document};
 use super::{Form, Outcome, Page, Verdict, Visit, go, page};
-use crate::store::{Session, StoreError, UsageEntry, UsagePage, UsageTotals, WatermarkKind};
+use crate::store::{
+    AccountId, Session, StoreError, UsageEntry, UsagePage, UsageTotals, WatermarkKind,
+};
 use maud::{Markup, html};
 use std::time::SystemTime;
 
@@ -23,6 +25,7 @@ pub fn overview(visit: &Visit<'_>, before: Option<u64>) -> Result<Outcome, Store
     let content = html! {
         h1 { "Dashboard" }
         (totals_row(&totals))
+        (quota_line(visit, session.account.id)?)
         (token_card(visit, &token, &session.csrf))
         (try_card())
         (history_card(&history, before.is_some()))
@@ -83,6 +86,23 @@ fn totals_row(totals: &UsageTotals) -> Markup {
             div { dt { "Saved" } dd { (saved) } }
         }
     }
+}
+
+/// Where there is a quota: how much of it is used, and when it begins anew.
+fn quota_line(visit: &Visit<'_>, account: AccountId) -> Result<Markup, StoreError> {
+    let Some(quota) = visit.monthly_quota else {
+        return Ok(html! {});
+    };
+    let month = visit.store.usage_in_month(account, SystemTime::now())?;
+    let next = minute(month.end);
+    let day = next.split_once(' ').map_or(next.as_str(), |(day, _)| day);
+    Ok(html! {
+        p #quota {
+            "This month: " (month.conversions) " of " (quota) " conversions. "
+            "The next month begins on " (day) " (UTC)."
+            @if month.conversions >= quota.get() { " Until then, conversions are refused." }
+        }
+    })
 }
 
 fn token_card(visit: &Visit<'_>, token: &str, csrf: &str) -> Markup {
@@ -234,7 +254,7 @@ fn saved_percent(input: u64, output: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Account, AccountId};
+    use crate::store::Account;
 
     #[test]
     fn sizes_are_short() {

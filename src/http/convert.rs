@@ -11,22 +11,47 @@ use crate::store::{Account, UsageEntry, WatermarkKind};
 use std::fmt::Write;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Converts the body. The method has been checked (405); then come the token (401), the parameters, the
-/// `Content-Type` and the body (400, 413), and only a token known to be good has the body read at all. The usage entry
+/// Converts the body. The method has been checked (405); then come the token (401), the parameters and
+/// the `Content-Type` (400), the account's allowance (429) and the body (400, 413), and only a token known to be good has the body read at all. The usage entry
 /// is on disk before anything is delivered.
 ///
 /// # Errors
 /// See the table in [`super::error`].
 pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Response, Problem> {
+    let checked = check(rooms, request)?;
+    if request.gone.is_set() {
+        return Err(Problem::client_gone());
+    }
+    let taken = rooms
+        .limiters
+        .allowance
+        .take(&rooms.store, checked.account.id)?;
+    let mut response = convert(rooms, request, body, checked).unwrap_or_else(Response::from);
+    response.headers.extend_from_slice(taken.headers());
+    Ok(response)
+}
+
+/// Decides by the head whether the body is worth being sent.
+///
+/// # Errors
+/// See the table in [`super::error`].
+pub fn admit(rooms: &Rooms, request: &Request) -> Result<(), Problem> {
+    let Checked { account, .. } = check(rooms, request)?;
+    rooms.limiters.allowance.look(&rooms.store, account.id)
+}
+
+fn convert(
+    rooms: &Rooms,
+    request: &Request,
+    body: &mut Body<'_>,
+    checked: Checked,
+) -> Result<Response, Problem> {
     let Checked {
         account,
         params,
         download,
         format,
-    } = check(rooms, request)?;
-    if request.gone.is_set() {
-        return Err(Problem::client_gone());
-    }
+    } = checked;
     let started = Instant::now();
     let bytes = body.read(rooms.settings.max_body)?;
     if bytes.is_empty() {
@@ -69,7 +94,7 @@ pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<R
 }
 
 /// What the head of a request says.
-pub struct Checked {
+struct Checked {
     account: Account,
     params: Params,
     download: Option<String>,
@@ -80,7 +105,7 @@ pub struct Checked {
 ///
 /// # Errors
 /// See the table in [`super::error`].
-pub fn check(rooms: &Rooms, request: &Request) -> Result<Checked, Problem> {
+fn check(rooms: &Rooms, request: &Request) -> Result<Checked, Problem> {
     let token = request.token()?.ok_or_else(Problem::token_missing)?;
     let account = rooms.store.authenticate(token)?;
     // Nobody's fault but the caller's if the token came twice, even the same one.

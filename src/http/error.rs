@@ -48,6 +48,8 @@ pub enum Kind {
     TargetTooLong,
     ExpectationFailed,
     TooManyAttempts,
+    RateLimited,
+    QuotaExceeded,
     HeadTooLarge,
     InternalError,
     ConversionTimeout,
@@ -161,6 +163,8 @@ impl Kind {
             Kind::CrossSiteForm => (403, "cross_site_form", "The form came from another site"),
             Kind::NotFound => (404, "not_found", "There is nothing here"),
             Kind::TooManyAttempts => (429, "too_many_attempts", "There were too many attempts"),
+            Kind::RateLimited => (429, "rate_limited", "There were too many conversions"),
+            Kind::QuotaExceeded => (429, "quota_exceeded", "The month's conversions are used up"),
             Kind::BodyTooLarge => (413, "body_too_large", "The body is too large"),
             Kind::ConversionTimeout => (503, "conversion_timeout", "The conversion took too long"),
             // nginx's status for the log: nobody is there to read it
@@ -231,6 +235,8 @@ pub struct Problem {
     pub allow: Option<&'static str>,
     /// For `Retry-After`, in seconds.
     pub retry_after: Option<u64>,
+    /// Further headers.
+    pub headers: Vec<(&'static str, String)>,
     /// What happened inside, for the log.
     pub cause: Option<String>,
 }
@@ -243,6 +249,7 @@ impl Problem {
             detail: detail.into(),
             allow: None,
             retry_after: None,
+            headers: Vec::new(),
             cause: None,
         }
     }
@@ -526,7 +533,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    const ALL: [Kind; 42] = [
+    const ALL: [Kind; 44] = [
         Kind::InvalidParameter,
         Kind::RepeatedParameter,
         Kind::ContentTypeMissing,
@@ -562,6 +569,8 @@ mod tests {
         Kind::TargetTooLong,
         Kind::ExpectationFailed,
         Kind::TooManyAttempts,
+        Kind::RateLimited,
+        Kind::QuotaExceeded,
         Kind::HeadTooLarge,
         Kind::InternalError,
         Kind::ConversionTimeout,

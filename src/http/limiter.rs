@@ -55,6 +55,11 @@ impl<K: Copy + Eq + Hash> Limiter<K> {
         }
     }
 
+    /// The rate that every key is held to.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
     /// Takes one of the key's allowance.
     ///
     /// # Errors
@@ -67,6 +72,15 @@ impl<K: Copy + Eq + Hash> Limiter<K> {
         }
         all.insert(key, whole_at);
         Ok(self.left(whole_at, now))
+    }
+
+    /// What [`Limiter::take`] would say, without taking.
+    ///
+    /// # Errors
+    /// There is none left.
+    pub fn look(&self, key: K, now: Instant) -> Result<(), Wait> {
+        let whole_at = self.lock().get(&key).copied();
+        self.after_one_more(whole_at, now).map(|_| ())
     }
 
     /// Gives back one that was taken.
@@ -158,7 +172,9 @@ mod tests {
             "a third of the window gives one back"
         );
         assert_eq!(limiter.take(1, now), Err(wait), "asking lengthens no wait");
+        assert_eq!(limiter.look(1, now), Err(wait));
         now += MINUTE / 3;
+        assert_eq!(limiter.look(1, now), Ok(()));
         assert_eq!(limiter.take(1, now).unwrap().times, 0);
         assert!(limiter.take(1, now).is_err(), "only one came back");
         now += MINUTE;

@@ -4,6 +4,7 @@
 //! worth its body, by its head alone. A worker takes a whole request ([`exchange`]), the [`router`] finds who answers
 //! it, and that one reads what it needs from the [`request`] and gives a [`response`] or a [`error::Problem`].
 
+mod allowance;
 mod convert;
 mod desk;
 mod error;
@@ -23,9 +24,10 @@ use crate::fetch::Fetcher;
 use crate::front::{Clients, Door, Hatch};
 use crate::image;
 use crate::store::Store;
+use allowance::Allowance;
 use limiter::Limiter;
 use std::net::{IpAddr, SocketAddr};
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -57,6 +59,11 @@ pub struct Settings {
     /// Attempts to sign up by one client address; `None` for no limit. 10 in an hour: a class or an office comes in one
     /// after the other, and a script neither fills the disk nor finds out who has an account.
     pub signup_rate: Option<Rate>,
+    /// Conversions of one account a minute; `None`, the default, for no limit: on one's own server the cores are the
+    /// limit.
+    pub rate_limit: Option<NonZeroU32>,
+    /// Conversions of one account in a calendar month (UTC); `None`, the default, for no limit.
+    pub monthly_quota: Option<NonZeroU64>,
 }
 
 /// The window of [`Settings::signin_rate`].
@@ -81,6 +88,8 @@ impl Default for Settings {
                 times,
                 window: SIGNUP_WINDOW,
             }),
+            rate_limit: None,
+            monthly_quota: None,
         }
     }
 }
@@ -105,6 +114,7 @@ pub struct Rooms {
 pub struct Limiters {
     signin: Option<Limiter<IpAddr>>,
     signup: Option<Limiter<IpAddr>>,
+    allowance: Allowance,
 }
 
 impl Limiters {
@@ -113,6 +123,7 @@ impl Limiters {
         Limiters {
             signin: settings.signin_rate.map(Limiter::new),
             signup: settings.signup_rate.map(Limiter::new),
+            allowance: Allowance::new(settings.rate_limit, settings.monthly_quota),
         }
     }
 }

@@ -57,6 +57,7 @@ fn route(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Respon
         session_cookie: request.cookie(SESSION_COOKIE),
         base_url: &base_url,
         signup: rooms.settings.signup,
+        monthly_quota: rooms.settings.monthly_quota,
     };
     let outcome = match request.path.as_str() {
         "/" => method(request, READ).map(|()| dashboard::landing(&visit))?,

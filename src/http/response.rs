@@ -103,6 +103,7 @@ pub fn with_problem_headers(mut response: Response, problem: Problem) -> Respons
     if let Some(seconds) = problem.retry_after {
         response = response.header("Retry-After", &seconds.to_string());
     }
+    response.headers.extend(problem.headers);
     response.cause = problem.cause;
     response
 }

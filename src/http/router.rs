@@ -13,8 +13,8 @@ use super::{Rooms, convert, pages, usage};
 pub fn admit(rooms: &Rooms, request: &Request) -> Result<u64, Response> {
     let limit = match request.path.as_str() {
         "/convert" => method(request, "POST")
-            .and_then(|()| convert::check(rooms, request))
-            .map(|_| rooms.settings.max_body),
+            .and_then(|()| convert::admit(rooms, request))
+            .map(|()| rooms.settings.max_body),
         "/healthz" => match method(request, READ) {
             Ok(()) => return Err(healthy()),
             Err(problem) => Err(problem),

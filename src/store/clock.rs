@@ -15,6 +15,39 @@ pub fn from_milliseconds(milliseconds: u64) -> SystemTime {
         .unwrap_or(UNIX_EPOCH)
 }
 
+/// The month (UTC) in which a time lies: its first millisecond and the next month's.
+pub fn month(milliseconds: u64) -> (u64, u64) {
+    const DAY: u64 = 24 * 60 * 60 * 1000;
+    let days = milliseconds / DAY;
+    let (mut year, mut first) = (1970, 0);
+    // The Gregorian calendar repeats every 400 years of 146,097 days.
+    year += days / 146_097 * 400;
+    first += days / 146_097 * 146_097;
+    let mut month = 0;
+    loop {
+        let next = first + days_of(year, month);
+        if days < next {
+            return (first * DAY, next.saturating_mul(DAY));
+        }
+        first = next;
+        month += 1;
+        if month == 12 {
+            (year, month) = (year + 1, 0);
+        }
+    }
+}
+
+/// `month` counts from 0.
+fn days_of(year: u64, month: u64) -> u64 {
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        1 if is_leap => 29,
+        1 => 28,
+        3 | 5 | 8 | 10 => 30,
+        _ => 31,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -27,6 +60,24 @@ mod tests {
             to_milliseconds(from_milliseconds(1_795_000_000_123)),
             1_795_000_000_123
         );
+    }
+
+    #[test]
+    fn months_begin_and_end_at_midnight() {
+        for (time, start, end) in [
+            ("1970-01-01T00:00:00Z", "1970-01-01", "1970-02-01"),
+            ("2024-02-29T23:59:59Z", "2024-02-01", "2024-03-01"),
+            ("2026-11-21T08:00:00Z", "2026-11-01", "2026-12-01"),
+            ("2026-12-31T23:59:59Z", "2026-12-01", "2027-01-01"),
+            ("2100-02-28T12:00:00Z", "2100-02-01", "2100-03-01"),
+            ("2400-02-29T12:00:00Z", "2400-02-01", "2400-03-01"),
+        ] {
+            let milliseconds =
+                |text: &str| to_milliseconds(humantime::parse_rfc3339(text).unwrap());
+            let [start, end] = [start, end].map(|day| milliseconds(&format!("{day}T00:00:00Z")));
+            assert_eq!(month(milliseconds(time)), (start, end), "{time}");
+        }
+        let _must_not_panic = month(u64::MAX);
     }
 
     #[test]

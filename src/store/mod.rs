@@ -362,6 +362,19 @@ impl Store {
             .read(|read| usage::page(read, id, before, limit))
     }
 
+    /// The account's conversions in the month in which `now` lies.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn usage_in_month(&self, id: AccountId, now: SystemTime) -> Result<Month, StoreError> {
+        let (start, end) = clock::month(clock::to_milliseconds(now));
+        Ok(Month {
+            conversions: self.database.read(|read| usage::since(read, id, start))?,
+            start: clock::from_milliseconds(start),
+            end: clock::from_milliseconds(end),
+        })
+    }
+
     /// The sums over the account's whole history; zeros if there is no such account.
     ///
     /// # Errors
@@ -369,6 +382,17 @@ impl Store {
     pub fn usage_totals(&self, id: AccountId) -> Result<UsageTotals, StoreError> {
         self.database.read(|read| usage::totals(read, id))
     }
+}
+
+/// An account's conversions in a calendar month (UTC).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Month {
+    /// How many.
+    pub conversions: u64,
+    /// Its first moment.
+    pub start: SystemTime,
+    /// The first moment of the next month.
+    pub end: SystemTime,
 }
 
 /// Where the data folder's database lies.

@@ -567,6 +567,38 @@ fn a_secret_file_may_lie_elsewhere() {
     assert!(Store::open(&settings).unwrap().authenticate(&token).is_ok());
 }
 
+#[test]
+fn a_month_counts_its_own_conversions() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let account = store.create_account("owner@example.org", None).unwrap();
+    let other = store.create_account("other@example.org", None).unwrap();
+    let time = |text: &str| humantime::parse_rfc3339(text).unwrap();
+    let times = [
+        "2026-10-31T23:59:59.999Z",
+        "2026-11-01T00:00:00Z",
+        "2026-11-21T08:00:00Z",
+    ];
+    for text in times {
+        let entry = UsageEntry {
+            time: time(text),
+            ..entry(1)
+        };
+        store.record_usage(account.id, &entry).unwrap();
+    }
+    let count = |id, now: &str| store.usage_in_month(id, time(now)).unwrap().conversions;
+    assert_eq!(count(account.id, "2026-11-30T23:59:59Z"), 2);
+    assert_eq!(count(account.id, "2026-12-01T00:00:00Z"), 0);
+    assert_eq!(count(other.id, "2026-11-30T23:59:59Z"), 0);
+    let month = store
+        .usage_in_month(account.id, time("2026-11-21T08:00:00Z"))
+        .unwrap();
+    assert_eq!(
+        (month.start, month.end),
+        (time("2026-11-01T00:00:00Z"), time("2026-12-01T00:00:00Z"))
+    );
+}
+
 fn entry(i: u64) -> UsageEntry {
     UsageEntry {
         time: UNIX_EPOCH + Duration::from_millis(1_795_000_000_000 + i),

@@ -165,6 +165,31 @@ pub fn totals(read: &ReadTransaction, account: AccountId) -> Result<UsageTotals,
     Ok(totals.map_or_else(UsageTotals::default, sums))
 }
 
+/// How many conversions the account has had since then, in milliseconds since the epoch.
+///
+/// Times grow with sequence numbers, which have no gaps: so a few entries are read, however long the history is. If the
+/// clock was set back, those of the time between count on one side or the other.
+///
+/// # Errors
+/// Those of redb.
+pub fn since(read: &ReadTransaction, account: AccountId, time: u64) -> Result<u64, redb::Error> {
+    let usage = read.open_table(USAGE)?;
+    let last = totals(read, account)?.conversions;
+    let (mut before, mut end) = (0, last + 1);
+    while end - before > 1 {
+        let middle = before + (end - before) / 2;
+        let is_before = usage
+            .get((account.0, middle))?
+            .is_some_and(|value| value.value().0 < time);
+        if is_before {
+            before = middle;
+        } else {
+            end = middle;
+        }
+    }
+    Ok(last - before)
+}
+
 /// The tables, open to write.
 pub struct Tables<'t> {
     usage: Table<'t, (u64, u64), Value>,
