@@ -57,6 +57,12 @@ impl Config {
         // A worker waits for the watermark.
         within("--watermark-timeout", self.fetch.timeout.as_secs(), 1, 300)?;
         self.check_door()?;
+        if !self.front.trusted_proxies.is_empty() && self.http.public_url.is_none() {
+            log::warn!(
+                "--trusted-proxy without --public-url: if the proxy speaks TLS, the cookies of the dashboard are not \
+                 held to it; say --public-url https://..."
+            );
+        }
         if let Some(file) = &self.fetch.ca_file
             && !file.is_file()
         {

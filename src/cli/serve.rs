@@ -84,7 +84,7 @@ pub struct ServeCommand {
     )]
     signup: http::Signup,
 
-    /// failed attempts to sign in from one address in 10 minutes, 0 for no limit (default 30: an office behind one
+    /// attempts to sign in from one address in 10 minutes, 0 for no limit (default 30: an office behind one
     /// address)
     #[argh(option, arg_name = "number")]
     signin_limit: Option<u32>,

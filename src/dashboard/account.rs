@@ -111,6 +111,24 @@ pub fn sign_out(visit: &Visit<'_>, form: &Form) -> Result<Outcome, StoreError> {
     })
 }
 
+/// Ends all sessions of the account, this one too: for whoever left a browser signed in somewhere.
+///
+/// # Errors
+/// When the store fails.
+pub fn sign_out_everywhere(visit: &Visit<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let Some(session) = visit.session()? else {
+        return Ok(go("/signin"));
+    };
+    if !is_from_session(form, &session) {
+        return Ok(stale_form(&session));
+    }
+    visit.store.end_all_sessions(session.account.id)?;
+    Ok(Outcome::Redirect {
+        to: "/",
+        session: SessionChange::End,
+    })
+}
+
 fn start_session(visit: &Visit<'_>, id: AccountId) -> Result<Outcome, StoreError> {
     if let Some(old) = visit.session_cookie {
         visit.store.end_session(old)?;

@@ -11,7 +11,7 @@ use crate::store::{Session, Store, StoreError};
 use maud::Markup;
 use std::num::NonZeroU64;
 
-pub use account::{sign_in, sign_in_form, sign_out, sign_up, sign_up_form};
+pub use account::{sign_in, sign_in_form, sign_out, sign_out_everywhere, sign_up, sign_up_form};
 pub use layout::{landing, message};
 pub use overview::{overview, rotate_token};
 

@@ -29,6 +29,7 @@ pub fn overview(visit: &Visit<'_>, before: Option<u64>) -> Result<Outcome, Store
         (token_card(visit, &token, &session.csrf))
         (try_card())
         (history_card(&history, before.is_some()))
+        (sessions_card(&session.csrf))
     };
     let viewer = Viewer::Account {
         email: &session.account.email,
@@ -195,6 +196,19 @@ fn history_card(history: &UsagePage, is_later_page: bool) -> Markup {
                 @if let Some(before) = history.next_before {
                     a href={ "/dashboard?before=" (before) "#history" } { "Older" }
                 }
+            }
+        }
+    }
+}
+
+fn sessions_card(csrf: &str) -> Markup {
+    html! {
+        section.card {
+            h2 { "Sessions" }
+            p { "A browser stays signed in for up to 30 days. This ends it for all browsers, with this one." }
+            form method="post" action="/signout/everywhere" {
+                input type="hidden" name="csrf" value=(csrf);
+                button.secondary type="submit" { "Sign out everywhere" }
             }
         }
     }

@@ -83,15 +83,6 @@ impl<K: Copy + Eq + Hash> Limiter<K> {
         self.after_one_more(whole_at, now).map(|_| ())
     }
 
-    /// Gives back one that was taken.
-    pub fn give_back(&self, key: K) {
-        let share = self.share();
-        if let Some(whole_at) = self.lock().get_mut(&key) {
-            // A moment before the clock's start has passed in any case.
-            *whole_at = whole_at.checked_sub(share).unwrap_or(*whole_at);
-        }
-    }
-
     fn after_one_more(&self, whole_at: Option<Instant>, now: Instant) -> Result<Instant, Wait> {
         let after = whole_at.map_or(now, |at| at.max(now)) + self.share();
         let ahead = after - now;
@@ -189,17 +180,6 @@ mod tests {
             limiter.take(1, now).unwrap();
         }
         assert_eq!(limiter.take(2, now).unwrap().times, 2);
-    }
-
-    #[test]
-    fn what_is_given_back_may_be_taken_again() {
-        let limiter = three_a_minute();
-        let now = Instant::now();
-        for _ in 0..20 {
-            limiter.take(1, now).unwrap();
-            limiter.give_back(1);
-        }
-        assert_eq!(limiter.take(1, now).unwrap().times, 2);
     }
 
     #[test]

@@ -52,8 +52,8 @@ pub struct Settings {
     pub public_url: Option<String>,
     /// Who may create an account on the sign-up page.
     pub signup: Signup,
-    /// Failed attempts to sign in by one client address (IPv6: of one /64); `None` for no limit. 30 in 10 minutes: an
-    /// office behind one address mistypes its passwords less often, and somebody who tries one common password with
+    /// Attempts to sign in by one client address (IPv6: of one /64); `None` for no limit. Successful ones count too, since
+    /// each leaves a session in the database. 30 in 10 minutes: an office behind one address signs in less often, and somebody who tries one common password with
     /// many accounts, which no wait of an account stops, gets 4,320 a day.
     pub signin_rate: Option<Rate>,
     /// Attempts to sign up by one client address; `None` for no limit. 10 in an hour: a class or an office comes in one

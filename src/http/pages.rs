@@ -8,22 +8,34 @@ use super::router::{READ, method, not_found};
 use super::{Rooms, Settings};
 use crate::dashboard::{self, Form, Outcome, Page, SessionChange, Verdict, Visit};
 use crate::front::group;
-use crate::store::StoreError;
 use std::net::IpAddr;
 use std::time::Instant;
 
-/// Where the browser keeps its session.
-pub const SESSION_COOKIE: &str = "towebp_session";
+/// Where the browser keeps its session. Behind TLS the name has a prefix by which browsers take the cookie from this very
+/// host and by TLS alone, so that no neighbour under the same domain can set it (RFC 6265bis, section 4.1.3.2).
+pub fn session_cookie(settings: &Settings) -> &'static str {
+    if is_behind_tls(settings) {
+        "__Host-towebp_session"
+    } else {
+        "towebp_session"
+    }
+}
 
 /// Where forms are sent.
-const FORMS: [&str; 4] = ["/signup", "/signin", "/signout", "/token/rotate"];
+const FORMS: [&str; 5] = [
+    "/signup",
+    "/signin",
+    "/signout",
+    "/signout/everywhere",
+    "/token/rotate",
+];
 
 /// Most bytes of a form. The longest field, a password, has up to 1024, three times that in percent encoding.
 const MAX_FORM: u64 = 16 << 10;
 
 /// Only what this server itself serves; nothing inline. `blob:` is the converted picture of the try-it form.
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data: \
-     blob:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' blob:; \
+      connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 /// Answers everything that is not part of the API. Errors are pages for browsers and JSON for everybody else.
 pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Response {
@@ -54,7 +66,7 @@ fn route(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Respon
     let base_url = base_url(&rooms.settings, request);
     let visit = Visit {
         store: &rooms.store,
-        session_cookie: request.cookie(SESSION_COOKIE),
+        session_cookie: request.cookie(session_cookie(&rooms.settings)),
         base_url: &base_url,
         signup: rooms.settings.signup,
         monthly_quota: rooms.settings.monthly_quota,
@@ -75,17 +87,16 @@ fn route(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Respon
             None => dashboard::sign_in_form(&visit),
             Some(form) => {
                 take(rooms.limiters.signin.as_ref(), request)?;
-                let outcome = dashboard::sign_in(&visit, &form);
-                if is_signed_in(&outcome) {
-                    // An office that signs in every morning is no attack.
-                    give_back(rooms.limiters.signin.as_ref(), request);
-                }
-                outcome
+                dashboard::sign_in(&visit, &form)
             }
         },
         "/signout" => {
             method(request, "POST")?;
             dashboard::sign_out(&visit, &form(rooms, request, body)?)
+        }
+        "/signout/everywhere" => {
+            method(request, "POST")?;
+            dashboard::sign_out_everywhere(&visit, &form(rooms, request, body)?)
         }
         "/token/rotate" => {
             method(request, "POST")?;
@@ -137,22 +148,6 @@ fn take(limiter: Option<&Limiter<IpAddr>>, request: &Request) -> Result<(), Prob
         Ok(_) => Ok(()),
         Err(wait) => Err(Problem::too_many_attempts(seconds(wait.next_after))),
     }
-}
-
-fn give_back(limiter: Option<&Limiter<IpAddr>>, request: &Request) {
-    if let Some(limiter) = limiter {
-        limiter.give_back(group(request.client));
-    }
-}
-
-fn is_signed_in(outcome: &Result<Outcome, StoreError>) -> bool {
-    matches!(
-        outcome,
-        Ok(Outcome::Redirect {
-            session: SessionChange::Start(_),
-            ..
-        })
-    )
 }
 
 /// Reads a form that one of our own pages sent.
@@ -242,10 +237,16 @@ fn problem_page(problem: Problem) -> Response {
 }
 
 fn html(status: u16, text: String) -> Response {
-    Response::new(status, "text/html; charset=utf-8", text)
-        .header("Content-Security-Policy", CONTENT_SECURITY_POLICY)
-        // Not no-referrer: that makes browsers send `Origin: null` with our own forms.
-        .header("Referrer-Policy", "same-origin")
+    Response::with_policy(
+        status,
+        "text/html; charset=utf-8",
+        text,
+        CONTENT_SECURITY_POLICY,
+    )
+    // Nobody who opened the page in a window of theirs keeps a hold on it.
+    .header("Cross-Origin-Opener-Policy", "same-origin")
+    // Not no-referrer: that makes browsers send `Origin: null` with our own forms.
+    .header("Referrer-Policy", "same-origin")
 }
 
 fn asset(media_type: &str, text: &'static str) -> Response {
@@ -255,27 +256,27 @@ fn asset(media_type: &str, text: &'static str) -> Response {
 
 fn redirect(settings: &Settings, to: &str, session: &SessionChange) -> Response {
     let response = Response::see_other(to).header("Cache-Control", "no-store");
-    let secure = if settings
-        .public_url
-        .as_deref()
-        .is_some_and(|url| url.starts_with("https://"))
-    {
+    let secure = if is_behind_tls(settings) {
         "; Secure"
     } else {
         ""
     };
     let attributes = format!("Path=/; HttpOnly; SameSite=Lax{secure}");
+    let name = session_cookie(settings);
     match session {
         SessionChange::Keep => response,
-        SessionChange::Start(value) => response.header(
-            "Set-Cookie",
-            &format!("{SESSION_COOKIE}={value}; {attributes}"),
-        ),
-        SessionChange::End => response.header(
-            "Set-Cookie",
-            &format!("{SESSION_COOKIE}=; {attributes}; Max-Age=0"),
-        ),
+        SessionChange::Start(value) => {
+            response.header("Set-Cookie", &format!("{name}={value}; {attributes}"))
+        }
+        SessionChange::End => {
+            response.header("Set-Cookie", &format!("{name}=; {attributes}; Max-Age=0"))
+        }
     }
+}
+
+fn is_behind_tls(settings: &Settings) -> bool {
+    let url = settings.public_url.as_deref();
+    url.is_some_and(|url| url.starts_with("https://"))
 }
 
 #[cfg(test)]
@@ -354,7 +355,7 @@ mod tests {
         );
         assert_eq!(
             cookie(Some("https://example.org")),
-            "towebp_session=abc; Path=/; HttpOnly; SameSite=Lax; Secure"
+            "__Host-towebp_session=abc; Path=/; HttpOnly; SameSite=Lax; Secure"
         );
     }
 

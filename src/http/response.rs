@@ -16,8 +16,23 @@ pub struct Response {
 }
 
 impl Response {
-    /// An answer with a body of this media type.
+    /// An answer with a body of this media type, which, shown by itself, may load and run nothing.
     pub fn new(status: u16, media_type: &str, body: impl Into<Vec<u8>>) -> Response {
+        Response::with_policy(
+            status,
+            media_type,
+            body,
+            "default-src 'none'; frame-ancestors 'none'",
+        )
+    }
+
+    /// An answer with a body of this media type under this `Content-Security-Policy`.
+    pub fn with_policy(
+        status: u16,
+        media_type: &str,
+        body: impl Into<Vec<u8>>,
+        policy: &str,
+    ) -> Response {
         Response {
             status,
             headers: Vec::new(),
@@ -25,6 +40,7 @@ impl Response {
             cause: None,
         }
         .header("Content-Type", media_type)
+        .header("Content-Security-Policy", policy)
         .header("X-Content-Type-Options", "nosniff")
         .header("Server", "towebp")
     }

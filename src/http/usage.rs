@@ -166,7 +166,7 @@ fn account(rooms: &Rooms, request: &Request) -> Result<Account, Problem> {
         return Ok(rooms.store.authenticate(token)?);
     }
     let cookie = request
-        .cookie(pages::SESSION_COOKIE)
+        .cookie(pages::session_cookie(&rooms.settings))
         .ok_or_else(Problem::token_missing)?;
     let session = rooms
         .store

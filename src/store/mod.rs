@@ -330,6 +330,15 @@ impl Store {
         Ok(())
     }
 
+    /// Ends all sessions of the account, in whatever browser.
+    ///
+    /// # Errors
+    /// The store failed; the sessions go on then.
+    pub fn end_all_sessions(&self, id: AccountId) -> Result<(), StoreError> {
+        self.writer.write(Command::EndSessionsOf(id))?;
+        Ok(())
+    }
+
     /// Adds to the account's history. Returns once the entry is on disk.
     ///
     /// # Errors

@@ -148,7 +148,7 @@ impl<'t> Tables<'t> {
         Ok(true)
     }
 
-    /// Ends all sessions of an account. Reads all sessions: deleting an account is rare.
+    /// Ends all sessions of an account. Reads all sessions: it is rare.
     ///
     /// # Errors
     /// Those of redb.

@@ -64,6 +64,8 @@ pub enum Command {
         /// SHA-256 of the cookie.
         cookie: [u8; 32],
     },
+    /// Ends all sessions of an account.
+    EndSessionsOf(AccountId),
     /// Removes expired sessions; whether there were any.
     SweepSessions {
         /// Milliseconds since the epoch.
@@ -259,6 +261,10 @@ impl<'t> Tables<'t> {
                 Ok(outcome(exists))
             }
             Command::EndSession { cookie } => Ok(outcome(self.sessions.end(cookie)?)),
+            Command::EndSessionsOf(account) => {
+                self.sessions.end_all_of(*account)?;
+                Ok(Outcome::Changed)
+            }
             Command::SweepSessions { now } => Ok(outcome(self.sessions.sweep(*now)?)),
             Command::RecordUsage { account, entry } => {
                 let exists = self.accounts.contains(*account)?;
