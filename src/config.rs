@@ -96,6 +96,7 @@ impl Config {
             ("--idle-timeout", front.idle_time),
             ("--queue-timeout", front.queue_time),
             ("--linger-timeout", front.linger_time),
+            ("--stop-timeout", front.stop_time),
         ];
         for (flag, time) in times {
             within(flag, time.as_secs(), 1, 24 * 60 * 60)?;

@@ -5,6 +5,7 @@ mod convert;
 mod demo;
 mod malloc;
 mod serve;
+mod signals;
 
 use argh::FromArgs;
 use std::ffi::OsString;

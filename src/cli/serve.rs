@@ -1,6 +1,6 @@
 //! `towebp serve`.
 
-use super::{cores, demo};
+use super::{cores, demo, signals};
 use crate::admin;
 use crate::config::{self, Config};
 use crate::conversion::Cores;
@@ -145,6 +145,10 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
     linger_timeout: Option<Duration>,
 
+    /// time that requests under way may take after SIGTERM or SIGINT (default 60: the longest conversion)
+    #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
+    stop_timeout: Option<Duration>,
+
     /// bytes a second that a client must send or read, over every 10 seconds (default 4KiB: a bad mobile network)
     #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
     min_rate: Option<u64>,
@@ -158,7 +162,7 @@ pub struct ServeCommand {
     demo: bool,
 }
 
-/// Serves until the process is ended.
+/// Serves until a signal asks for the end.
 ///
 /// # Errors
 /// A sentence for the operator.
@@ -167,6 +171,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     let config = command.into_config().check()?;
     let data = config.store.data.clone();
 
+    let signals = signals::catch()?;
     let door = Door::new(&config.listen, config.front)?;
     let store = Arc::new(Store::open(&config.store).map_err(refused)?);
     let _admin = admin::serve(Arc::clone(&store), &data)?;
@@ -182,6 +187,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
         settings: config.http,
     };
     let server = Server::start(door, rooms, &data)?;
+    signals.close(server.stop())?;
 
     let address = server.addresses()[0];
     let base_url = public_url.unwrap_or_else(|| format!("http://{address}"));
@@ -196,7 +202,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
         demo::run(&store, address, &data)?;
     }
     out.flush().ok();
-    Err(server.wait())
+    server.wait()
 }
 
 impl ServeCommand {
@@ -224,6 +230,7 @@ impl ServeCommand {
                 idle_time: self.idle_timeout.unwrap_or(front.idle_time),
                 queue_time: self.queue_timeout.unwrap_or(front.queue_time),
                 linger_time: self.linger_timeout.unwrap_or(front.linger_time),
+                stop_time: self.stop_timeout.unwrap_or(front.stop_time),
                 rate: self.min_rate.unwrap_or(front.rate),
                 buffer: self.buffer.map_or(front.buffer, size),
                 trusted_proxies: self.trusted_proxy,

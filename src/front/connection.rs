@@ -31,6 +31,8 @@ pub struct Connection {
     pub stage: Stage,
     /// Whether the client has closed its sending side.
     pub input_closed: bool,
+    /// Whether the connection ends with the present request, whatever the client wishes.
+    pub is_last: bool,
     /// When it is called late, as the timers know it.
     pub deadline: Option<Instant>,
     /// Its memory, as the budget knows it.
@@ -157,6 +159,7 @@ impl Connection {
             is_in,
             stage: Connection::idle(now),
             input_closed: false,
+            is_last: false,
             deadline: None,
             counted: 0,
             inbox: Vec::new(),
@@ -299,11 +302,13 @@ impl Connection {
         now: Instant,
     ) -> Step {
         let then = match head {
-            Some(head) if head.keep_alive && !head.expects_continue => match head.framing {
-                Framing::Length(0) => Then::Next,
-                Framing::Length(length) if length <= LONGEST_DISCARD => Then::Discard(length),
-                _ => Then::Close,
-            },
+            Some(head) if head.keep_alive && !head.expects_continue && !self.is_last => {
+                match head.framing {
+                    Framing::Length(0) => Then::Next,
+                    Framing::Length(length) if length <= LONGEST_DISCARD => Then::Discard(length),
+                    _ => Then::Close,
+                }
+            }
             _ => Then::Close,
         };
         let wish = Wish {
@@ -342,6 +347,7 @@ impl Connection {
         limits: &Limits,
         now: Instant,
     ) -> io::Result<()> {
+        self.wish.keep_alive &= !self.is_last;
         head.extend_from_slice(self.wish.connection_line().as_bytes());
         head.extend_from_slice(b"\r\n");
         self.send(&head, limits, now)
@@ -374,7 +380,7 @@ impl Connection {
 
     /// The worker's answer is complete.
     pub fn answered(&mut self) {
-        self.stage = Stage::Answering(if self.wish.keep_alive {
+        self.stage = Stage::Answering(if self.wish.keep_alive && !self.is_last {
             Then::Next
         } else {
             Then::Close
@@ -497,6 +503,7 @@ impl Connection {
         }
         self.answering = None;
         match then {
+            Then::Next | Then::Discard(_) if self.is_last => return Step::Close,
             Then::Next => {
                 // An idle connection keeps no memory.
                 self.inbox.shrink_to_fit();
@@ -529,6 +536,7 @@ impl Connection {
             portion
         };
         self.stage = match left - count as u64 {
+            0 if self.is_last => return Step::Close,
             0 => Connection::idle(now),
             left => Stage::Discarding { left, since },
         };

@@ -38,6 +38,9 @@ pub struct Limits {
     /// How long a refused connection is read on, so that its client sees the answer rather than a reset. nginx
     /// gives the same 5 s.
     pub linger_time: Duration,
+    /// How long requests that are under way when the door is asked to close may take to their ends. 60 s hold the
+    /// longest conversion, and are less than the 90 after which systemd kills.
+    pub stop_time: Duration,
     /// Bytes of all requests and answers on their way. 256 MiB hold eight bodies of the largest size.
     pub buffer: usize,
     /// Proxies whose `X-Forwarded-For` is believed, and who are not held to `connections_per_address`.
@@ -58,6 +61,7 @@ impl Default for Limits {
             answer_time: Duration::from_mins(5),
             queue_time: Duration::from_secs(30),
             linger_time: Duration::from_secs(5),
+            stop_time: Duration::from_mins(1),
             buffer: 256 << 20,
             trusted_proxies: Vec::new(),
         }

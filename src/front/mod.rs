@@ -19,6 +19,7 @@ mod pace;
 mod peer;
 mod refusal;
 mod slab;
+mod stop;
 mod watch;
 
 pub use answer::Answer;
@@ -29,6 +30,7 @@ pub use head::{Framing, Head, HeadLimits, read as read_head};
 pub use limits::Limits;
 pub use peer::{Network, group};
 pub use refusal::Refusal;
+pub use stop::Stop;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -96,7 +98,7 @@ impl Door {
     }
 
     /// Connects to the server that accepts from the hatch by as many connections as it has workers to keep busy, and
-    /// begins to let requests through. If the door ever ends, which it should not, the receiver hears why.
+    /// begins to let requests through.
     ///
     /// # Errors
     /// A sentence for the operator.
@@ -105,18 +107,27 @@ impl Door {
         hatch: Hatch,
         workers: usize,
         behind: impl Behind,
-    ) -> Result<mpsc::Receiver<String>, String> {
+    ) -> Result<OpenDoor, String> {
         // While a worker is at one request, the next one is on its way to it.
         let slots = hatch.connect(workers + workers.min(16))?;
         let watch = watch::Watch::new(self, slots, behind)
             .map_err(|error| format!("the front door cannot be opened: {error}"))?;
+        let stop = watch.stop();
         let (sender, ended) = mpsc::channel();
         thread::Builder::new()
             .name("front-door".to_owned())
             .spawn(move || sender.send(watch.run()).ok())
             .map_err(|error| format!("the front door's thread did not start: {error}"))?;
-        Ok(ended)
+        Ok(OpenDoor { stop, ended })
     }
+}
+
+/// A door that lets requests through.
+pub struct OpenDoor {
+    /// Closes it.
+    pub stop: Stop,
+    /// Hears when it has ended: because it was closed, or why it had to, which it should never come to.
+    pub ended: mpsc::Receiver<Result<(), String>>,
 }
 
 /// Has accepted connections send what is written to them at once.

@@ -6,6 +6,9 @@ use mio::Token;
 // A token holds both numbers of a key.
 const _: () = assert!(usize::BITS == 64, "the front door needs 64-bit tokens");
 
+/// Kinds of sources that are no connections and stay to the end.
+const KINDS: u32 = 3;
+
 /// Names one connection for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
@@ -14,7 +17,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// For a source that is no connection and stays to the end. `kind` is 0 or 1.
+    /// For a source that is no connection and stays to the end. `kind` is below [`KINDS`].
     pub fn fixed(kind: u32, index: usize) -> Key {
         Key {
             index: index as u32,
@@ -25,7 +28,7 @@ impl Key {
     /// The kind and index of such a source.
     pub fn as_fixed(self) -> Option<(u32, usize)> {
         let kind = u32::MAX - self.generation;
-        (kind < 2).then_some((kind, self.index as usize))
+        (kind < KINDS).then_some((kind, self.index as usize))
     }
 
     /// For the readiness of its socket.
@@ -99,8 +102,8 @@ impl<T> Slab<T> {
             .is_some()
             .then(|| self.entries[key.index as usize].1.take())?;
         let generation = &mut self.entries[key.index as usize].0;
-        // The two highest are for what is fixed.
-        *generation = (*generation + 1) % (u32::MAX - 1);
+        // The highest are for what is fixed.
+        *generation = (*generation + 1) % (u32::MAX - KINDS + 1);
         self.free.push(key.index);
         value
     }

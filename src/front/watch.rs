@@ -1,6 +1,7 @@
 //! The door's thread: waits for every socket at once, asks connections to go on, and deals with what concerns more than
-//! one of them: who may come in ([`entry`]), the queue for workers ([`work`]), memory and timers.
+//! one of them: who may come in ([`entry`]), the queue for workers ([`work`]), the end ([`closing`]), memory and timers.
 
+mod closing;
 mod entry;
 mod work;
 
@@ -13,9 +14,10 @@ use super::limits::Limits;
 use super::peer::{Counts, client};
 use super::refusal::Refusal;
 use super::slab::{Key, Slab};
+use super::stop::Stop;
 use super::{Behind, Door, Framing};
 use mio::net::TcpListener;
-use mio::{Events, Interest, Poll};
+use mio::{Events, Interest, Poll, Waker};
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
@@ -26,6 +28,7 @@ use std::time::{Duration, Instant};
 /// Kinds of sources that stay.
 const LISTENER: u32 = 0;
 const SLOT: u32 = 1;
+const STOP: u32 = 2;
 
 /// Read from a socket at once.
 const SCRATCH: usize = 64 << 10;
@@ -59,6 +62,9 @@ pub struct Watch<B> {
     is_starved: bool,
     /// Mean time that a request spends in a slot.
     service_time: Duration,
+    stop: Stop,
+    /// Once it was asked to close: when the last requests must have ended.
+    closes_at: Option<Instant>,
     scratch: Box<[u8]>,
     now: Instant,
 }
@@ -76,8 +82,10 @@ impl<B: Behind> Watch<B> {
             ..
         } = door;
         limits.connections = entry::within_descriptors(limits.connections, slots.len());
+        let poll = Poll::new()?;
+        let waker = Waker::new(poll.registry(), Key::fixed(STOP, 0).token())?;
         let mut watch = Watch {
-            poll: Poll::new()?,
+            poll,
             listeners: Vec::new(),
             limits,
             behind,
@@ -94,6 +102,8 @@ impl<B: Behind> Watch<B> {
             accept_at: None,
             is_starved: false,
             service_time: Duration::from_millis(100),
+            stop: Stop::new(waker),
+            closes_at: None,
             scratch: vec![0; SCRATCH].into_boxed_slice(),
             now: Instant::now(),
         };
@@ -118,13 +128,21 @@ impl<B: Behind> Watch<B> {
         Ok(watch)
     }
 
-    /// Works for ever, or says why that is impossible.
-    pub fn run(mut self) -> String {
+    /// Ends what [`Watch::run`] does.
+    pub fn stop(&self) -> Stop {
+        self.stop.clone()
+    }
+
+    /// Works until it is asked to stop.
+    ///
+    /// # Errors
+    /// Why it cannot go on.
+    pub fn run(mut self) -> Result<(), String> {
         let mut events = Events::with_capacity(256);
         loop {
             match self.poll.poll(&mut events, self.time_to_wait()) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => {
-                    return format!("sockets cannot be waited for: {error}");
+                    return Err(format!("sockets cannot be waited for: {error}"));
                 }
                 _ => self.now = Instant::now(),
             }
@@ -132,6 +150,7 @@ impl<B: Behind> Watch<B> {
                 let key = Key::from(event.token());
                 match key.as_fixed() {
                     Some((LISTENER, _)) => self.accept_at = Some(self.now),
+                    Some((STOP, _)) => {}
                     Some((_, slot)) => self.drive_slot(slot),
                     None => {
                         if event.is_read_closed() {
@@ -154,7 +173,12 @@ impl<B: Behind> Watch<B> {
             }
             self.expire();
             if self.lost == self.slots.len() {
-                return "every connection to the HTTP server behind the door is lost".to_owned();
+                return Err(
+                    "every connection to the HTTP server behind the door is lost".to_owned(),
+                );
+            }
+            if self.stop.is_asked() && self.is_closed() {
+                return Ok(());
             }
         }
     }
@@ -164,7 +188,8 @@ impl<B: Behind> Watch<B> {
             return Some(Duration::ZERO);
         }
         let timer = self.timers.first().map(|(at, _)| *at);
-        let next = timer.into_iter().chain(self.accept_at).min()?;
+        let others = self.accept_at.into_iter().chain(self.closes_at);
+        let next = timer.into_iter().chain(others).min()?;
         Some(next.saturating_duration_since(Instant::now()))
     }
 

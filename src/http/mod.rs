@@ -21,7 +21,7 @@ pub use limiter::Rate;
 
 use crate::conversion::Cores;
 use crate::fetch::Fetcher;
-use crate::front::{Clients, Door, Hatch};
+use crate::front::{Clients, Door, Hatch, OpenDoor, Stop};
 use crate::image;
 use crate::store::Store;
 use allowance::Allowance;
@@ -29,8 +29,9 @@ use limiter::Limiter;
 use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::Path;
-use std::sync::{Arc, mpsc};
-use std::thread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// The bound on `--max-body`: a picture's file is held in memory whole.
@@ -131,7 +132,10 @@ impl Limiters {
 /// A running server.
 pub struct Server {
     addresses: Vec<SocketAddr>,
-    ended: mpsc::Receiver<String>,
+    door: OpenDoor,
+    behind: Arc<tiny_http::Server>,
+    workers: Vec<JoinHandle<()>>,
+    is_over: Arc<AtomicBool>,
 }
 
 impl Server {
@@ -145,20 +149,30 @@ impl Server {
         let server = tiny_http::Server::from_listener(hatch.listener()?, None)
             .map_err(|error| format!("the HTTP server did not start: {error}"))?;
         let (server, rooms, clients) = (Arc::new(server), Arc::new(rooms), door.clients());
-        let workers = rooms.settings.threads.get();
-        for number in 1..=workers {
-            let (server, rooms, clients) = (
+        let is_over = Arc::new(AtomicBool::new(false));
+        let start = |number| {
+            let (server, rooms, clients, is_over) = (
                 Arc::clone(&server),
                 Arc::clone(&rooms),
                 Arc::clone(&clients),
+                Arc::clone(&is_over),
             );
             thread::Builder::new()
                 .name(format!("worker-{number}"))
-                .spawn(move || work(&server, &rooms, &clients))
-                .map_err(|error| format!("worker {number} did not start: {error}"))?;
-        }
-        let ended = door.open(hatch, workers, desk::Desk::new(rooms))?;
-        Ok(Server { addresses, ended })
+                .spawn(move || work(&server, &rooms, &clients, &is_over))
+                .map_err(|error| format!("worker {number} did not start: {error}"))
+        };
+        let workers = (1..=rooms.settings.threads.get())
+            .map(start)
+            .collect::<Result<Vec<_>, String>>()?;
+        let door = door.open(hatch, workers.len(), desk::Desk::new(rooms))?;
+        Ok(Server {
+            addresses,
+            door,
+            behind: server,
+            workers,
+            is_over,
+        })
     }
 
     /// Where it listens, with the ports that it really got.
@@ -166,17 +180,35 @@ impl Server {
         &self.addresses
     }
 
-    /// Waits until the front door ends, which it should never come to, and says why.
-    pub fn wait(self) -> String {
-        let reason = self.ended.recv();
-        reason.unwrap_or_else(|_| "the front door's thread has ended".to_owned())
+    /// Ends it gracefully: the front door closes, what is under way is finished, and [`Server::wait`] returns.
+    pub fn stop(&self) -> Stop {
+        self.door.stop.clone()
+    }
+
+    /// Waits until the server was stopped, and all its workers have ended.
+    ///
+    /// # Errors
+    /// A sentence for the operator: why the front door ended by itself, which it should never come to.
+    pub fn wait(self) -> Result<(), String> {
+        let ended = self.door.ended.recv();
+        ended.unwrap_or_else(|_| Err("the front door's thread has ended".to_owned()))?;
+        self.is_over.store(true, Ordering::SeqCst);
+        for _ in &self.workers {
+            self.behind.unblock();
+        }
+        for worker in self.workers {
+            worker
+                .join()
+                .map_err(|_| "a worker has panicked".to_owned())?;
+        }
+        Ok(())
     }
 }
 
-/// Answers requests for ever.
-fn work(server: &tiny_http::Server, rooms: &Rooms, clients: &Clients) {
-    loop {
-        // The one error comes at the start, when the door has all its connections and ends the accepting of more.
+/// Answers requests until it is over.
+fn work(server: &tiny_http::Server, rooms: &Rooms, clients: &Clients, is_over: &AtomicBool) {
+    while !is_over.load(Ordering::SeqCst) {
+        // Errors come at the start, when the door has all its connections and ends the accepting of more, and at the end.
         if let Ok(incoming) = server.recv() {
             exchange::run(incoming, clients, |request, body| {
                 router::answer(rooms, request, body)

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -173,6 +173,26 @@ impl Server {
             .try_wait()
             .expect("the process can be asked")
             .is_none()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let number = i32::try_from(self.process.id()).expect("Linux has no more processes");
+        let process = rustix::process::Pid::from_raw(number).expect("it is not 0");
+        rustix::process::kill_process(process, signal).expect("the process is there still");
+    }
+
+    /// How it ended; it has this long to do so.
+    #[track_caller]
+    pub fn ended_within(&mut self, time: Duration) -> ExitStatus {
+        let deadline = Instant::now() + time;
+        loop {
+            if let Some(status) = self.process.try_wait().expect("the process can be asked") {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "it did not end within {time:?}");
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// Ends it without warning, as kill -9 does, and keeps the folder.

@@ -1,0 +1,50 @@
+//! What `towebp serve` does when it is asked to end.
+
+use crate::front::Stop;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level;
+use std::thread;
+
+/// Signals that ask the process to end, caught from now on.
+pub struct Caught(Signals);
+
+/// Catches SIGTERM (service managers, `docker stop`) and SIGINT (Ctrl+C). A process that is number 1 of a container
+/// would not even notice them otherwise.
+///
+/// # Errors
+/// A sentence for the operator.
+pub fn catch() -> Result<Caught, String> {
+    Signals::new([SIGTERM, SIGINT])
+        .map(Caught)
+        .map_err(|error| format!("signals cannot be caught: {error}"))
+}
+
+impl Caught {
+    /// From now on the first signal, one that came before too, closes the door, and the second ends the process at once.
+    ///
+    /// # Errors
+    /// A sentence for the operator.
+    pub fn close(self, stop: Stop) -> Result<(), String> {
+        thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || wait(self.0, &stop))
+            .map(drop)
+            .map_err(|error| format!("the thread for signals did not start: {error}"))
+    }
+}
+
+fn wait(mut signals: Signals, stop: &Stop) {
+    let mut is_stopping = false;
+    for signal in signals.forever() {
+        if is_stopping || stop.ask().is_err() {
+            // As if it had never been caught: the process ends by the signal.
+            low_level::emulate_default_handler(signal).ok();
+        }
+        log::info!(
+            "{}: requests under way are finished; a second signal ends the process at once",
+            low_level::signal_name(signal).unwrap_or("a signal")
+        );
+        is_stopping = true;
+    }
+}

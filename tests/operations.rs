@@ -1,0 +1,129 @@
+//! What those who run the service rely on, over real sockets and with a real process.
+
+mod support;
+
+use rustix::process::Signal;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
+use support::picture::Picture;
+use support::service::Service;
+use support::{Server, read_response, until};
+
+/// An end for which nothing has to be waited; the machine may be busy.
+const SOON: Duration = Duration::from_secs(20);
+
+#[test]
+fn sigterm_finishes_what_is_under_way_and_refuses_what_is_new() {
+    let mut service = Service::start();
+    let mut idle = service
+        .server
+        .send_raw("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(read_response(&mut idle, false).status, 200);
+    let (mut client, mut held) = begin_conversion(&service);
+
+    service.server.signal(Signal::TERM);
+    until(|| is_refused(service.address()));
+    assert_eq!(
+        idle.read(&mut [0]).expect("a clean end"),
+        0,
+        "an idle connection is closed"
+    );
+    assert!(service.server.is_alive(), "a conversion is under way");
+
+    answer(&mut held);
+    let converted = read_response(&mut client, false);
+    assert_eq!(converted.status, 200, "{}", converted.text());
+    assert_eq!(converted.header("connection"), Some("close"));
+    assert!(converted.body.starts_with(b"RIFF"), "a WebP file");
+    drop(client);
+    let status = service.server.ended_within(SOON);
+    assert_eq!(status.code(), Some(0), "{status}");
+}
+
+#[test]
+fn a_body_on_its_way_is_waited_for() {
+    let mut service = Service::start();
+    let png = Picture::waves(16, 16).png();
+    let (first, rest) = png.split_at(20);
+    let mut client = service.server.send_raw(format!(
+        "POST {} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
+        service.target(&[]),
+        png.len()
+    ));
+    let mut interim = [0; 25];
+    client.read_exact(&mut interim).expect("100 Continue");
+    client.write_all(first).expect("the server reads");
+    service.server.signal(Signal::INT);
+    until(|| is_refused(service.address()));
+    client.write_all(rest).expect("the server reads on");
+    assert_eq!(read_response(&mut client, false).status, 200);
+    drop(client);
+    let status = service.server.ended_within(SOON);
+    assert_eq!(status.code(), Some(0), "{status}");
+    let folder = service.server.kill();
+    let resumed = Service::resume(folder, service.token);
+    assert_eq!(resumed.conversions(), 1, "the conversion was recorded");
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    let mut service = Service::start();
+    let (_client, _held) = begin_conversion(&service);
+    service.server.signal(Signal::TERM);
+    until(|| is_refused(service.address()));
+    service.server.signal(Signal::TERM);
+    let status = service.server.ended_within(SOON);
+    assert_eq!(status.signal(), Some(Signal::TERM.as_raw()), "{status}");
+}
+
+#[test]
+fn requests_that_do_not_end_are_cut_off_after_the_stop_timeout() {
+    let mut server = Server::start_with(&["--stop-timeout", "1"]);
+    let mut slow = server.send_raw("GET /healthz HTTP/1.1\r\n");
+    until_connected(&server);
+    server.signal(Signal::INT);
+    let status = server.ended_within(SOON);
+    assert_eq!(status.code(), Some(0), "{status}");
+    assert_eq!(slow.read(&mut [0]).unwrap_or(0), 0, "no answer");
+}
+
+/// Has a conversion wait in a worker for its watermark; gives the client's connection and that of the picture's host.
+fn begin_conversion(service: &Service) -> (TcpStream, TcpStream) {
+    let host = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}/logo.png", host.local_addr().expect("bound"));
+    let png = Picture::waves(16, 16).png();
+    let target = service.target(&[("watermark_image", &url)]);
+    let mut client = service.server.send_raw(format!(
+        "POST {target} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nContent-Length: {}\r\n\r\n",
+        png.len()
+    ));
+    client.write_all(&png).expect("the server reads");
+    let (held, _) = host.accept().expect("the server asks for the watermark");
+    (client, held)
+}
+
+/// Answers the request for the watermark.
+fn answer(held: &mut TcpStream) {
+    let logo = Picture::flat(4, 4, [255, 0, 0]).png();
+    write!(
+        held,
+        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        logo.len()
+    )
+    .and_then(|()| held.write_all(&logo))
+    .expect("the server waits for the watermark");
+}
+
+fn is_refused(address: SocketAddr) -> bool {
+    match TcpStream::connect(address) {
+        Ok(_) => false,
+        Err(error) => error.kind() == ErrorKind::ConnectionRefused,
+    }
+}
+
+/// Everything that was sent before has been read: the door reads connections in the order in which they came.
+fn until_connected(server: &Server) {
+    assert_eq!(server.request("GET", "/healthz").send().status, 200);
+}
