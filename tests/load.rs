@@ -136,6 +136,7 @@ impl Hurried {
             limits: Limits::default(),
             cores: Cores::new(NonZeroUsize::MIN),
             limiters: http::Limiters::new(&http_settings),
+            readiness: http::Readiness::default(),
             settings: http_settings,
         };
         let local = SocketAddr::from(([127, 0, 0, 1], 0));

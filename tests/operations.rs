@@ -89,6 +89,39 @@ fn requests_that_do_not_end_are_cut_off_after_the_stop_timeout() {
     assert_eq!(slow.read(&mut [0]).unwrap_or(0), 0, "no answer");
 }
 
+#[test]
+fn readyz_converts_by_a_worker_and_writes() {
+    let service = Service::start_with(&["--threads", "1", "--max-pixels", "1"]);
+    let ready = service.get("/readyz", &[]);
+    assert_eq!((ready.status, ready.text()), (200, "ready"));
+    assert_eq!(ready.header("cache-control"), Some("no-store"));
+    let post = service.request("POST", "/readyz", &[], b"");
+    assert_eq!(
+        (post.status, post.header("allow")),
+        (405, Some("GET, HEAD"))
+    );
+}
+
+#[test]
+fn readyz_waits_for_a_worker_while_healthz_does_not() {
+    let service = Service::start_with(&["--threads", "1", "--allow-private-watermark-hosts"]);
+    let (mut client, mut held) = begin_conversion(&service);
+    let mut probe = service
+        .server
+        .send_raw("GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(service.get("/healthz", &[]).status, 200);
+    probe
+        .set_read_timeout(Some(Duration::from_millis(300)))
+        .expect("a positive time");
+    probe
+        .read(&mut [0])
+        .expect_err("the one worker is at the conversion");
+    answer(&mut held);
+    assert_eq!(read_response(&mut client, false).status, 200);
+    probe.set_read_timeout(Some(SOON)).expect("a positive time");
+    assert_eq!(read_response(&mut probe, false).status, 200);
+}
+
 /// Has a conversion wait in a worker for its watermark; gives the client's connection and that of the picture's host.
 fn begin_conversion(service: &Service) -> (TcpStream, TcpStream) {
     let host = TcpListener::bind("127.0.0.1:0").expect("a free port");

@@ -6,7 +6,7 @@ use crate::config::{self, Config};
 use crate::conversion::Cores;
 use crate::fetch::{self, Fetcher};
 use crate::front::{self, Door};
-use crate::http::{self, Limiters, Rate, Rooms, Server};
+use crate::http::{self, Limiters, Rate, Readiness, Rooms, Server};
 use crate::image;
 use crate::store::{self, OpenError, Store};
 use argh::FromArgs;
@@ -184,6 +184,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
         // More workers than cores wait for watermarks or share a core: they bring no more threads to one picture.
         cores: Cores::new(config.http.threads.min(cores())),
         limiters: Limiters::new(&config.http),
+        readiness: Readiness::default(),
         settings: config.http,
     };
     let server = Server::start(door, rooms, &data)?;

@@ -53,6 +53,7 @@ pub enum Kind {
     HeadTooLarge,
     InternalError,
     ConversionTimeout,
+    NotReady,
     TransferEncodingUnsupported,
     Busy,
     TooManyConnections,
@@ -181,6 +182,7 @@ impl Kind {
                 "transfer_encoding_unsupported",
                 "The transfer encoding is not supported",
             ),
+            Kind::NotReady => (503, "not_ready", "The server is not ready"),
             Kind::Busy => (503, "busy", "The server is busy"),
             Kind::TooManyConnections => (
                 503,

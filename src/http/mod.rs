@@ -11,6 +11,7 @@ mod error;
 mod exchange;
 mod limiter;
 mod pages;
+mod ready;
 mod request;
 mod response;
 mod router;
@@ -18,6 +19,7 @@ mod usage;
 
 pub use crate::dashboard::Signup;
 pub use limiter::Rate;
+pub use ready::Readiness;
 
 use crate::conversion::Cores;
 use crate::fetch::Fetcher;
@@ -107,6 +109,8 @@ pub struct Rooms {
     pub cores: Cores,
     /// Who has done how much of what is limited.
     pub limiters: Limiters,
+    /// Whether all this works.
+    pub readiness: Readiness,
     /// This room's settings.
     pub settings: Settings,
 }

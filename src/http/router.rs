@@ -3,7 +3,7 @@
 use super::error::{Kind, Problem};
 use super::request::{Body, Request};
 use super::response::Response;
-use super::{Rooms, convert, pages, usage};
+use super::{Rooms, convert, pages, ready, usage};
 
 /// Decides by a request's head whether it is worth its body, and gives the most bytes that the body may have. All that a
 /// handler checks before it reads the body is checked here too, so that nobody sends one in vain.
@@ -27,7 +27,7 @@ pub fn admit(rooms: &Rooms, request: &Request) -> Result<u64, Response> {
 /// A problem as those who sent the request would like to see it.
 pub fn refusal(request: &Request, problem: Problem) -> Response {
     match request.path.as_str() {
-        "/convert" | "/api/usage" | "/api/usage.csv" | "/healthz" => problem.into(),
+        "/convert" | "/api/usage" | "/api/usage.csv" | "/healthz" | "/readyz" => problem.into(),
         _ => pages::refusal(request, problem),
     }
 }
@@ -36,6 +36,9 @@ pub fn refusal(request: &Request, problem: Problem) -> Response {
 pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Response {
     let api = match request.path.as_str() {
         "/convert" => method(request, "POST").and_then(|()| convert::answer(rooms, request, body)),
+        "/readyz" => {
+            method(request, READ).and_then(|()| ready::answer(&rooms.readiness, &rooms.store))
+        }
         "/api/usage" => method(request, READ).and_then(|()| usage::json(rooms, request)),
         "/api/usage.csv" => method(request, READ).and_then(|()| usage::csv(rooms, request)),
         _ => return pages::answer(rooms, request, body),

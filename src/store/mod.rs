@@ -339,6 +339,15 @@ impl Store {
         Ok(())
     }
 
+    /// Commits a change that keeps everything but expired sessions: whether the disk takes writes.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn check_writable(&self) -> Result<(), StoreError> {
+        let now = clock::to_milliseconds(SystemTime::now());
+        self.writer.write(Command::SweepSessions { now }).map(drop)
+    }
+
     /// Adds to the account's history. Returns once the entry is on disk.
     ///
     /// # Errors

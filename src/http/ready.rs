@@ -1,0 +1,154 @@
+//! `GET /readyz`: whether the service can do its work. A worker answers it, so it waits as a conversion would; then it
+//! converts a tiny picture and has the store commit.
+
+use super::error::{Kind, Problem};
+use super::response::Response;
+use crate::conversion::{self, ConversionError, Job, Params, Patient};
+use crate::image::{Format, Limits};
+use crate::store::{Store, StoreError};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long an outcome holds. Anybody may ask, and a commit costs the disk some milliseconds; those who watch a service
+/// ask every few seconds.
+const HOLDS: Duration = Duration::from_secs(1);
+
+/// What the last check has found.
+#[derive(Debug, Default)]
+pub struct Readiness(Mutex<Option<(Instant, Result<(), NotReady>)>>);
+
+/// Why the service cannot do its work.
+#[derive(Clone, Debug)]
+struct NotReady {
+    /// For anybody.
+    reason: &'static str,
+    /// For the log alone.
+    cause: String,
+}
+
+/// 200 with `ready`.
+///
+/// # Errors
+/// 503 with the reason.
+pub fn answer(readiness: &Readiness, store: &Store) -> Result<Response, Problem> {
+    let outcome = readiness.outcome(Instant::now(), || {
+        check(convert(), || store.check_writable())
+    });
+    match outcome {
+        Ok(()) => Ok(Response::new(200, "text/plain; charset=utf-8", "ready")
+            .header("Cache-Control", "no-store")),
+        Err(NotReady { reason, cause }) => {
+            Err(Problem::new(Kind::NotReady, reason).with_cause(cause))
+        }
+    }
+}
+
+impl Readiness {
+    /// That of the last second, or a new one. Those who ask meanwhile wait for it.
+    fn outcome(
+        &self,
+        now: Instant,
+        check: impl FnOnce() -> Result<(), NotReady>,
+    ) -> Result<(), NotReady> {
+        // An outcome is whole at all times, whoever panicked.
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, outcome)) = &*last
+            && now.saturating_duration_since(*at) < HOLDS
+        {
+            return outcome.clone();
+        }
+        let outcome = check();
+        *last = Some((Instant::now(), outcome.clone()));
+        outcome
+    }
+}
+
+fn check(
+    converted: Result<Vec<u8>, ConversionError>,
+    write: impl FnOnce() -> Result<(), StoreError>,
+) -> Result<(), NotReady> {
+    match converted {
+        Ok(webp) if webp.starts_with(b"RIFF") => {}
+        Ok(_) => return Err(not_converted("the outcome is no WebP file".to_owned())),
+        Err(error) => return Err(not_converted(error.to_string())),
+    }
+    write().map_err(|StoreError(cause)| NotReady {
+        reason: "The store cannot be written, so conversions cannot be recorded.",
+        cause,
+    })
+}
+
+fn not_converted(cause: String) -> NotReady {
+    NotReady {
+        reason: "A tiny picture could not be converted.",
+        cause,
+    }
+}
+
+/// A BMP of 2 by 2 pixels: the file's header, the picture's header, and two rows of two pixels and two bytes of padding.
+const PICTURE: &[u8] = b"BM\x46\0\0\0\0\0\0\0\x36\0\0\0\
+    \x28\0\0\0\x02\0\0\0\x02\0\0\0\x01\0\x18\0\0\0\0\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+    \xff\x00\x00\x00\xff\x00\0\0\x00\x00\xff\xff\xff\xff\0\0";
+
+fn convert() -> Result<Vec<u8>, ConversionError> {
+    let params = Params::parse(std::iter::empty()).expect("no parameter is needed");
+    conversion::run(&Job {
+        bytes: PICTURE,
+        format: Format::Bmp,
+        params: &params,
+        watermark_picture: None,
+        // Whatever the operator allows.
+        limits: &Limits::default(),
+        threads: 1,
+        caller: &Patient,
+    })
+    .map(|converted| converted.webp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_picture_is_converted() {
+        check(convert(), || Ok(())).expect("the picture is valid");
+    }
+
+    #[test]
+    fn what_fails_is_a_503_that_names_the_part_and_not_the_inside() {
+        let full = || Err(StoreError("/srv/data: disk full".to_owned()));
+        let broken = Err(ConversionError::Internal("a fault".to_owned()));
+        let cases = [
+            (check(convert(), full), "store", "disk full"),
+            (
+                check(Ok(b"GIF".to_vec()), || Ok(())),
+                "converted",
+                "no WebP",
+            ),
+            (check(broken, || Ok(())), "converted", "a fault"),
+        ];
+        for (outcome, part, cause) in cases {
+            let NotReady {
+                reason,
+                cause: told,
+            } = outcome.expect_err(part);
+            assert!(reason.contains(part) && !reason.contains(cause), "{reason}");
+            assert!(told.contains(cause), "{told}");
+            assert_eq!(Kind::NotReady.row().status, 503);
+        }
+    }
+
+    #[test]
+    fn an_outcome_holds_for_a_second() {
+        let readiness = Readiness::default();
+        let start = Instant::now();
+        let failed = || Err(not_converted(String::new()));
+        readiness.outcome(start, failed).expect_err("it fails");
+        readiness
+            .outcome(start, || Ok(()))
+            .expect_err("nothing is checked again");
+        readiness
+            .outcome(start + HOLDS * 2, || Ok(()))
+            .expect("it is checked again");
+    }
+}
