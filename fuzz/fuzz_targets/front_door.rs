@@ -23,8 +23,15 @@ fuzz_target!(|bytes: &[u8]| {
     };
     assert!(head.target.bytes().all(|byte| byte.is_ascii_graphic()));
     for (name, value) in &head.headers {
-        assert!(name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':'));
-        assert!(value.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte)));
+        assert!(
+            name.bytes()
+                .all(|byte| byte.is_ascii_graphic() && byte != b':')
+        );
+        assert!(
+            value
+                .bytes()
+                .all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte))
+        );
     }
     if head.framing == Framing::Chunked {
         let body = &bytes[length..];
