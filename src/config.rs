@@ -26,6 +26,15 @@ pub struct Config {
     pub fetch: fetch::Settings,
 }
 
+/// `--log-format`: what a line of the log is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people: a sentence, then `name=value` for each field.
+    Text,
+    /// For programs: an object.
+    Json,
+}
+
 impl Config {
     /// Checks what no single value shows.
     ///
@@ -194,6 +203,18 @@ pub fn signup(text: &str) -> Result<http::Signup, String> {
         "closed" => Ok(http::Signup::Closed),
         "invite" => Ok(http::Signup::Invite),
         _ => Err("expected open, closed or invite".to_owned()),
+    }
+}
+
+/// Reads `text` or `json`.
+///
+/// # Errors
+/// A sentence that says what is allowed.
+pub fn log_format(text: &str) -> Result<LogFormat, String> {
+    match text {
+        "text" => Ok(LogFormat::Text),
+        "json" => Ok(LogFormat::Json),
+        _ => Err("expected text or json".to_owned()),
     }
 }
 

@@ -628,43 +628,6 @@ fn pages_forbid_what_they_do_not_need() {
 }
 
 #[test]
-fn the_log_has_no_token_and_no_query() {
-    use std::process::{Command, Stdio};
-    let folder = support::Folder::new();
-    let mut process = Command::new(support::TOWEBP)
-        .args(["serve", "--listen", "127.0.0.1:0", "--data"])
-        .arg(folder.path.join("data"))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the server starts");
-    let mut first = String::new();
-    let mut out = std::io::BufReader::new(process.stdout.take().unwrap());
-    std::io::BufRead::read_line(&mut out, &mut first).unwrap();
-    let address = first
-        .trim()
-        .strip_prefix("towebp listens on http://")
-        .expect("its address")
-        .to_owned();
-    for target in [
-        "/convert?token=SECRET&watermark=PRIVATE",
-        "/convert&token=SECRET",
-    ] {
-        let mut stream = std::net::TcpStream::connect(&address).unwrap();
-        write!(
-            stream,
-            "POST {target} HTTP/1.1\r\nAuthorization: Bearer SECRET\r\nConnection: close\r\n\r\n"
-        )
-        .unwrap();
-        read_response(&mut stream, false);
-    }
-    process.kill().unwrap();
-    let log = String::from_utf8(process.wait_with_output().unwrap().stderr).unwrap();
-    assert!(log.contains("POST /convert 401"), "{log}");
-    assert!(!log.contains("SECRET") && !log.contains("PRIVATE"), "{log}");
-}
-
-#[test]
 fn the_demo_shows_a_conversion_and_a_request_that_works() {
     let server = Server::start_with(&["--demo"]);
     let output = server.output_with("Password: ");

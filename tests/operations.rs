@@ -9,7 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 use support::picture::Picture;
 use support::service::Service;
-use support::{Server, read_response, until};
+use support::{Response, Server, encode, read_response, until};
 
 /// An end for which nothing has to be waited; the machine may be busy.
 const SOON: Duration = Duration::from_secs(20);
@@ -120,6 +120,103 @@ fn readyz_waits_for_a_worker_while_healthz_does_not() {
     assert_eq!(read_response(&mut client, false).status, 200);
     probe.set_read_timeout(Some(SOON)).expect("a positive time");
     assert_eq!(read_response(&mut probe, false).status, 200);
+}
+
+#[test]
+fn each_request_is_one_line_of_json() {
+    let server = Server::start_logging(&["--log-format", "json"]);
+    let token = server.create_account("owner@example.org");
+    let png = Picture::waves(16, 16).png();
+    let converted = server
+        .request("POST", &format!("/convert?token={token}"))
+        .header("Content-Type", "image/png")
+        .body(png.clone())
+        .send();
+    let refused = server.request("HEAD", "/nothing").send();
+    let lines: Vec<serde_json::Value> = server
+        .log()
+        .lines()
+        .map(|line| {
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line:?}"))
+        })
+        .collect();
+    let line_of = |answer: &Response| {
+        let id = answer.header("x-request-id").expect("an id");
+        let mut lines = lines.iter().filter(|line| line["id"] == id);
+        let line = lines
+            .next()
+            .unwrap_or_else(|| panic!("no {id} in {lines:?}"));
+        assert!(lines.next().is_none(), "one line a request");
+        line.clone()
+    };
+    let line = line_of(&converted);
+    assert_eq!(line["method"], "POST");
+    assert_eq!(line["path"], "/convert");
+    assert_eq!(line["status"], 200);
+    assert_eq!(line["bytes_in"], png.len());
+    assert_eq!(line["bytes_out"], converted.body.len());
+    assert_eq!(line["client"], "127.0.0.1");
+    assert!(line["milliseconds"].as_f64() > Some(0.0), "{line}");
+    assert!(
+        line["time"]
+            .as_str()
+            .is_some_and(|time| time.ends_with('Z')),
+        "{line}"
+    );
+    let line = line_of(&refused);
+    assert_eq!(
+        (&line["status"], &line["bytes_out"]),
+        (&404.into(), &0.into())
+    );
+}
+
+#[test]
+fn the_log_has_no_secrets() {
+    for format in ["text", "json"] {
+        let flags = ["--log-format", format, "--allow-private-watermark-hosts"];
+        let server = Server::start_logging(&flags);
+        let token = server.create_account("owner@example.org");
+        let private = "PRIVATE-words";
+        let png = Picture::waves(16, 16).png();
+        let closed = format!("http://{private}:{private}@127.0.0.1:1/{private}?{private}");
+        let targets = [
+            format!("/convert?token={token}&watermark={private}"),
+            format!("/convert?token={token}&watermark_image={}", encode(&closed)),
+            format!("/convert?token={token}x&quality={private}"),
+            format!("/convert?token={token}&quality={private}"),
+            format!("/convert&token={token}"),
+            format!("/convert/{token}"),
+            format!("/{token}?{private}"),
+            format!("http://{private}:{token}@example.org/api/usage?token={token}"),
+        ];
+        for target in &targets {
+            server
+                .request("POST", target)
+                .header("Content-Type", "image/png")
+                .header("Authorization", &format!("Bearer {token}"))
+                .header("Cookie", &format!("towebp_session={private}"))
+                .header("Referer", &format!("http://example.org/{private}"))
+                .header("User-Agent", private)
+                .header("X-Request-Id", private)
+                .body(png.clone())
+                .send();
+        }
+        server.request(private, "/convert").send();
+        for path in ["/signup", "/signin", "/signin"] {
+            let fields = [("email", "other@example.org"), ("password", private)];
+            server.request("POST", path).form(&fields).send();
+        }
+        // No HTTP at all, with secrets in it.
+        let mut broken = server.send_raw(format!("POST /?{token} HTTP/3\r\n{private}\r\n\r\n"));
+        assert!(read_response(&mut broken, false).status >= 400);
+        let log = server.log();
+        assert!(log.contains("/convert"), "{log}");
+        // The token's beginning says what it is; its digits are the secret.
+        let digits = &token["twp_".len()..];
+        for secret in [digits, &digits[..12], private, "other@example.org"] {
+            assert!(!log.contains(secret), "{secret} stands in the log:\n{log}");
+        }
+    }
 }
 
 /// Has a conversion wait in a worker for its watermark; gives the client's connection and that of the picture's host.

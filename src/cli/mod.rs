@@ -3,10 +3,12 @@
 mod account;
 mod convert;
 mod demo;
+mod logging;
 mod malloc;
 mod serve;
 mod signals;
 
+use crate::config::LogFormat;
 use argh::FromArgs;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -35,7 +37,11 @@ enum Command {
 /// Runs the program with the process's arguments. Errors go to standard error as one line, with exit code 1.
 pub fn run() -> ExitCode {
     let towebp = read(process_arguments());
-    start_log();
+    let log_format = match &towebp.command {
+        Some(Command::Serve(command)) => command.log_format,
+        _ => LogFormat::Text,
+    };
+    logging::start(log_format);
     let outcome = match towebp.command {
         _ if towebp.version => {
             println!("towebp {}", env!("CARGO_PKG_VERSION"));
@@ -87,15 +93,4 @@ fn process_arguments() -> Vec<String> {
         eprintln!("towebp: not UTF-8: {}", argument.display());
         process::exit(1)
     })
-}
-
-/// To standard error; `RUST_LOG` changes what is logged.
-fn start_log() {
-    env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("warn,towebp=info"))
-        // They log URLs with their queries, in which secrets may stand.
-        .filter_module("ureq", log::LevelFilter::Warn)
-        .filter_module("ureq_proto", log::LevelFilter::Warn)
-        // It calls it an error that the front door, once connected, has it accept nobody else.
-        .filter_module("tiny_http", log::LevelFilter::Off)
-        .init();
 }

@@ -2,7 +2,7 @@
 
 use super::{cores, demo, signals};
 use crate::admin;
-use crate::config::{self, Config};
+use crate::config::{self, Config, LogFormat};
 use crate::conversion::Cores;
 use crate::fetch::{self, Fetcher};
 use crate::front::{self, Door};
@@ -156,6 +156,15 @@ pub struct ServeCommand {
     /// memory for requests and answers on their way (default 256MiB: eight of the largest bodies)
     #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
     buffer: Option<u64>,
+
+    /// what the log on standard error looks like: text or json, one line a record (default text)
+    #[argh(
+        option,
+        arg_name = "text|json",
+        default = "LogFormat::Text",
+        from_str_fn(config::log_format)
+    )]
+    pub log_format: LogFormat,
 
     /// make a demo account, convert a picture by HTTP, show the request, and go on serving
     #[argh(switch)]

@@ -39,8 +39,8 @@ pub fn run(
     let sent = catch_unwind(AssertUnwindSafe(|| send(incoming, &response)));
     if let Err(panic) = sent {
         log::error!(
-            "{} the answer was not sent: panic: {}",
-            request.id,
+            id = request.id.as_str();
+            "the answer was not sent: panic: {}",
             panic_message(&*panic)
         );
     }
@@ -49,21 +49,23 @@ pub fn run(
 /// Writes the line of a request that is answered so.
 pub fn log(request: &Request, response: &Response, received: u64, started: Instant) {
     if let Some(cause) = &response.cause {
-        log::error!("{} {cause}", request.id);
+        log::error!(id = request.id.as_str(); "{cause}");
     }
+    let tenths = (started.elapsed().as_secs_f64() * 10_000.0).round();
+    let sent = match request.method.as_str() {
+        "HEAD" => 0,
+        _ => response.body.len(),
+    };
     log::info!(
-        "{} {} {} {:.1} ms, {received} bytes in, {} bytes out, {} from {}",
-        request.method,
-        request.loggable_path(),
-        response.status,
-        started.elapsed().as_secs_f64() * 1000.0,
-        if request.method == "HEAD" {
-            0
-        } else {
-            response.body.len()
-        },
-        request.id,
-        request.client,
+        id = request.id.as_str(),
+        method = request.loggable_method(),
+        path = request.loggable_path(),
+        status = response.status,
+        bytes_in = received,
+        bytes_out = sent,
+        milliseconds = tenths / 10.0,
+        client:% = request.client;
+        "request"
     );
 }
 

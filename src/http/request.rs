@@ -125,12 +125,23 @@ impl Request {
             .any(|types| types.contains("text/html"))
     }
 
-    /// The path as far as it is plain: `/convert&token=...`, mistyped for `?token=...`, must not bring the token into
-    /// the log, and control characters must not bring new lines.
+    /// The method, if it is one that is known: others may be anything.
+    pub fn loggable_method(&self) -> &str {
+        const KNOWN: [&str; 9] = [
+            "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE",
+        ];
+        let known = KNOWN.iter().find(|known| **known == self.method);
+        known.copied().unwrap_or("-")
+    }
+
+    /// The path as far as it is plain: `/convert&token=...` and `/convert/twp_...`, mistyped for `?token=...`, must not
+    /// bring the token into the log, and control characters must not bring new lines.
     pub fn loggable_path(&self) -> &str {
         let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
         let length = self.path.bytes().take(100).take_while(plain).count();
-        &self.path[..length]
+        let path = &self.path[..length];
+        // What every token begins with.
+        path.split_once("twp_").map_or(path, |(before, _)| before)
     }
 }
 
@@ -313,6 +324,10 @@ mod tests {
         assert_eq!(
             request("/convert&token=abc", &[]).loggable_path(),
             "/convert"
+        );
+        assert_eq!(
+            request("/convert/twp_abc", &[]).loggable_path(),
+            "/convert/"
         );
         assert_eq!(request("/a\u{1b}[2J\nb", &[]).loggable_path(), "/a");
     }

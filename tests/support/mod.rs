@@ -70,6 +70,24 @@ impl Server {
 
     /// In a folder that may hold the data of a server before.
     pub fn start_in(folder: Folder, flags: &[&str]) -> Server {
+        // One line per request would bury what a failed test has to say.
+        let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| "warn".to_owned());
+        Server::spawn(folder, flags, &filter, Stdio::inherit())
+    }
+
+    /// With the log that a user has by default, in a file of the folder: [`Server::log`].
+    pub fn start_logging(flags: &[&str]) -> Server {
+        let folder = Folder::new();
+        let log = std::fs::File::create(folder.path.join("log")).expect("a new file");
+        Server::spawn(folder, flags, "", log.into())
+    }
+
+    /// The log so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path.join("log")).expect("the log is UTF-8")
+    }
+
+    fn spawn(folder: Folder, flags: &[&str], log_filter: &str, log: Stdio) -> Server {
         let threads = if flags.contains(&"--threads") {
             &[][..]
         } else {
@@ -81,11 +99,8 @@ impl Server {
             .arg("--data")
             .arg(folder.path.join("data"))
             .args(flags)
-            // One line per request would bury what a failed test has to say.
-            .env(
-                "RUST_LOG",
-                std::env::var("RUST_LOG").unwrap_or_else(|_| "warn".to_owned()),
-            )
+            .stderr(log)
+            .envs((!log_filter.is_empty()).then_some(("RUST_LOG", log_filter)))
             .stdout(Stdio::piped())
             .spawn()
             .expect("the server starts");
