@@ -15,6 +15,8 @@ pub struct Config {
     pub listen: Vec<SocketAddr>,
     /// `--max-connections`, `--max-head`, `--min-rate`, `--buffer`, `--trusted-proxy` and the others of the door.
     pub front: front::Limits,
+    /// `--metrics`.
+    pub metrics: Option<SocketAddr>,
     /// `--data`, `--secret-file`.
     pub store: store::Settings,
     /// `--threads`, `--max-body`, `--conversion-timeout`, `--public-url`, `--signup`, `--signin-limit`,
@@ -233,6 +235,7 @@ mod tests {
     fn config() -> Config {
         Config {
             listen: vec![address("127.0.0.1:8080").unwrap()],
+            metrics: None,
             front: front::Limits::default(),
             store: store::Settings {
                 data: PathBuf::from("no-such-folder"),

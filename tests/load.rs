@@ -137,6 +137,7 @@ impl Hurried {
             cores: Cores::new(NonZeroUsize::MIN),
             limiters: http::Limiters::new(&http_settings),
             readiness: http::Readiness::default(),
+            metrics: http::Metrics::default(),
             settings: http_settings,
         };
         let local = SocketAddr::from(([127, 0, 0, 1], 0));

@@ -219,6 +219,45 @@ fn the_log_has_no_secrets() {
     }
 }
 
+#[test]
+fn metrics_count_on_an_address_of_their_own() {
+    let service = Service::start_with(&["--metrics", "127.0.0.1:0"]);
+    let output = service.server.output_with("/metrics");
+    let address = output.split("Metrics: http://").nth(1).expect("an address");
+    let address = address.split('/').next().expect("split gives one");
+    let png = Picture::waves(16, 16).png();
+    let webp = service.webp(&[], &png);
+    service.get("/nothing", &[]);
+    assert_eq!(service.get("/metrics", &[]).status, 404, "not in public");
+    let ask = |target: &str| {
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        write!(stream, "GET {target} HTTP/1.1\r\nHost: a\r\n\r\n").expect("it reads");
+        read_response(&mut stream, false)
+    };
+    let answer = ask("/metrics");
+    let text = answer.text();
+    for line in [
+        "towebp_requests_total{status=\"200\"} 1".to_owned(),
+        "towebp_requests_total{status=\"404\"} 2".to_owned(),
+        format!("towebp_request_bytes_total {}", png.len()),
+        "towebp_conversions_total{format=\"png\"} 1".to_owned(),
+        "towebp_stage_seconds_count{stage=\"encode\"} 1".to_owned(),
+    ] {
+        assert!(
+            text.lines().any(|given| given == line),
+            "no {line} in\n{text}"
+        );
+    }
+    let value = |name: &str| -> usize {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|value| value.trim().parse().ok())
+            .unwrap_or_else(|| panic!("no {name} in {text}"))
+    };
+    assert!(value("towebp_response_bytes_total") > webp.0.len());
+    assert!(value("process_resident_memory_bytes") > 1 << 20);
+    assert_eq!(ask("/").status, 404);
+}
+
 /// Has a conversion wait in a worker for its watermark; gives the client's connection and that of the picture's host.
 fn begin_conversion(service: &Service) -> (TcpStream, TcpStream) {
     let host = TcpListener::bind("127.0.0.1:0").expect("a free port");

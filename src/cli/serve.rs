@@ -6,7 +6,7 @@ use crate::config::{self, Config, LogFormat};
 use crate::conversion::Cores;
 use crate::fetch::{self, Fetcher};
 use crate::front::{self, Door};
-use crate::http::{self, Limiters, Rate, Readiness, Rooms, Server};
+use crate::http::{self, Limiters, Metrics, Rate, Readiness, Rooms, Server};
 use crate::image;
 use crate::store::{self, OpenError, Store};
 use argh::FromArgs;
@@ -157,6 +157,10 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
     buffer: Option<u64>,
 
+    /// address and port for GET /metrics, as Prometheus reads them (default: none)
+    #[argh(option, arg_name = "address", from_str_fn(config::address))]
+    metrics: Option<SocketAddr>,
+
     /// what the log on standard error looks like: text or json, one line a record (default text)
     #[argh(
         option,
@@ -186,6 +190,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     let _admin = admin::serve(Arc::clone(&store), &data)?;
     let fetcher = Fetcher::new(config.fetch)?;
     let public_url = config.http.public_url.clone();
+    let metrics = Metrics::default();
     let rooms = Rooms {
         store: Arc::clone(&store),
         fetcher,
@@ -194,9 +199,14 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
         cores: Cores::new(config.http.threads.min(cores())),
         limiters: Limiters::new(&config.http),
         readiness: Readiness::default(),
+        metrics: metrics.clone(),
         settings: config.http,
     };
     let server = Server::start(door, rooms, &data)?;
+    let metrics = config
+        .metrics
+        .map(|address| metrics.serve(address))
+        .transpose()?;
     signals.close(server.stop())?;
 
     let address = server.addresses()[0];
@@ -207,6 +217,9 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
         writeln!(out, "towebp listens on http://{address}").ok();
     }
     writeln!(out, "Dashboard: {base_url}/dashboard").ok();
+    if let Some(address) = metrics {
+        writeln!(out, "Metrics: http://{address}/metrics").ok();
+    }
     writeln!(out, "Data folder: {}", data.display()).ok();
     if with_demo {
         demo::run(&store, address, &data)?;
@@ -227,6 +240,7 @@ impl ServeCommand {
             } else {
                 self.listen
             },
+            metrics: self.metrics,
             front: front::Limits {
                 connections: self.max_connections.unwrap_or(front.connections),
                 connections_per_address: self

@@ -90,6 +90,7 @@ fn convert(
 
     let entry = usage_entry(&params, format, bytes.len(), &converted, started.elapsed());
     rooms.store.record_usage(account.id, &entry)?;
+    rooms.metrics.converted(format.name(), converted.timing);
     Ok(success(converted, download))
 }
 

@@ -27,7 +27,8 @@ impl Behind for Desk {
     fn admit(&self, head: &Head, client: IpAddr) -> Result<u64, Answer> {
         let started = Instant::now();
         let request = request(head, client);
-        router::admit(&self.rooms, &request).map_err(|response| answer(&request, response, started))
+        router::admit(&self.rooms, &request)
+            .map_err(|response| self.answer(&request, response, started))
     }
 
     fn refuse(&self, refusal: Refusal, head: Option<&Head>, client: IpAddr) -> Answer {
@@ -38,7 +39,20 @@ impl Behind for Desk {
             |head| request(head, client),
         );
         let response = router::refusal(&request, Problem::from(refusal));
-        answer(&request, response, started)
+        self.answer(&request, response, started)
+    }
+}
+
+impl Desk {
+    fn answer(&self, request: &Request, response: Response, started: Instant) -> Answer {
+        exchange::log(request, &response, 0, started, &self.rooms.metrics);
+        let response = response.header("X-Request-Id", request.id.as_str());
+        Answer {
+            status: response.status,
+            reason: reason(response.status),
+            headers: response.headers,
+            body: response.body,
+        }
     }
 }
 
@@ -50,17 +64,6 @@ fn request(head: &Head, client: IpAddr) -> Request {
         client,
         headers.map(|(name, value)| (name.as_str(), value.as_str())),
     )
-}
-
-fn answer(request: &Request, response: Response, started: Instant) -> Answer {
-    exchange::log(request, &response, 0, started);
-    let response = response.header("X-Request-Id", request.id.as_str());
-    Answer {
-        status: response.status,
-        reason: reason(response.status),
-        headers: response.headers,
-        body: response.body,
-    }
 }
 
 /// RFC 9110 section 15.

@@ -2,6 +2,7 @@
 //! `tiny_http`'s weaknesses with unread, endless or ambiguous bodies is within reach.
 
 use super::error::{Kind, Problem};
+use super::metrics::Metrics;
 use super::request::{Body, Request};
 use super::response::Response;
 use crate::front::{self, Clients};
@@ -15,6 +16,7 @@ use std::time::Instant;
 pub fn run(
     mut incoming: tiny_http::Request,
     clients: &Clients,
+    metrics: &Metrics,
     answer: impl FnOnce(&Request, &mut Body<'_>) -> Response,
 ) {
     let started = Instant::now();
@@ -34,7 +36,7 @@ pub fn run(
                 .with_cause(cause),
         )
     });
-    log(&request, &response, body.received(), started);
+    log(&request, &response, body.received(), started, metrics);
     let response = response.header("X-Request-Id", request.id.as_str());
     let sent = catch_unwind(AssertUnwindSafe(|| send(incoming, &response)));
     if let Err(panic) = sent {
@@ -46,8 +48,14 @@ pub fn run(
     }
 }
 
-/// Writes the line of a request that is answered so.
-pub fn log(request: &Request, response: &Response, received: u64, started: Instant) {
+/// Writes the line of a request that is answered so, and counts it.
+pub fn log(
+    request: &Request,
+    response: &Response,
+    received: u64,
+    started: Instant,
+    metrics: &Metrics,
+) {
     if let Some(cause) = &response.cause {
         log::error!(id = request.id.as_str(); "{cause}");
     }
@@ -56,6 +64,7 @@ pub fn log(request: &Request, response: &Response, received: u64, started: Insta
         "HEAD" => 0,
         _ => response.body.len(),
     };
+    metrics.answered(response.status, received, sent as u64);
     log::info!(
         id = request.id.as_str(),
         method = request.loggable_method(),
@@ -125,6 +134,7 @@ mod tests {
                 run(
                     server.recv().expect("a request"),
                     &Clients::default(),
+                    &Metrics::default(),
                     &handler,
                 );
             }
@@ -174,6 +184,7 @@ mod tests {
         run(
             server.recv().expect("a request"),
             &Clients::default(),
+            &Metrics::default(),
             |_, _| panic!("it has no client"),
         );
         let mut answer = String::new();

@@ -10,6 +10,7 @@ mod desk;
 mod error;
 mod exchange;
 mod limiter;
+mod metrics;
 mod pages;
 mod ready;
 mod request;
@@ -19,6 +20,7 @@ mod usage;
 
 pub use crate::dashboard::Signup;
 pub use limiter::Rate;
+pub use metrics::Metrics;
 pub use ready::Readiness;
 
 use crate::conversion::Cores;
@@ -111,6 +113,8 @@ pub struct Rooms {
     pub limiters: Limiters,
     /// Whether all this works.
     pub readiness: Readiness,
+    /// What has been done.
+    pub metrics: Metrics,
     /// This room's settings.
     pub settings: Settings,
 }
@@ -214,7 +218,7 @@ fn work(server: &tiny_http::Server, rooms: &Rooms, clients: &Clients, is_over: &
     while !is_over.load(Ordering::SeqCst) {
         // Errors come at the start, when the door has all its connections and ends the accepting of more, and at the end.
         if let Ok(incoming) = server.recv() {
-            exchange::run(incoming, clients, |request, body| {
+            exchange::run(incoming, clients, &rooms.metrics, |request, body| {
                 router::answer(rooms, request, body)
             });
         }

@@ -1,0 +1,245 @@
+//! What the service has done, in Prometheus's text format (version 0.0.4), on an address of its own: one thread, one
+//! connection at a time, each with a time limit.
+//!
+//! | name | kind | unit and labels |
+//! |---|---|---|
+//! | `towebp_requests_total` | counter | answers, by `status` |
+//! | `towebp_request_bytes_total` | counter | bytes of bodies received |
+//! | `towebp_response_bytes_total` | counter | bytes of bodies sent |
+//! | `towebp_conversions_total` | counter | pictures converted, by input `format` |
+//! | `towebp_stage_seconds` | histogram | seconds of a conversion's stages, by `stage`: decode, watermark, encode |
+//! | `process_resident_memory_bytes` | gauge | bytes of memory, as Linux counts them |
+
+use crate::conversion::Timing;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Upper ends of the histogram's buckets, in seconds: from a thumbnail's decoding to the default time limit.
+const BUCKETS: [f64; 10] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 50.0];
+
+/// A scrape is sent in one go, and from near by; who takes longer keeps others waiting.
+const TIME_TO_ASK: Duration = Duration::from_secs(2);
+
+/// No scraper sends more headers.
+const LONGEST_HEAD: usize = 16 << 10;
+
+/// Counts of what has been done since the start. A clone counts on together.
+#[derive(Clone, Debug, Default)]
+pub struct Metrics(Arc<Mutex<Counts>>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    requests: BTreeMap<u16, u64>,
+    bytes_in: u64,
+    bytes_out: u64,
+    conversions: BTreeMap<&'static str, u64>,
+    stages: [Histogram; 3],
+}
+
+#[derive(Debug, Default)]
+struct Histogram {
+    /// Those within the bucket of this number and no earlier one; the last holds those above all ends.
+    counts: [u64; BUCKETS.len() + 1],
+    sum: f64,
+}
+
+impl Metrics {
+    /// A request was answered.
+    pub fn answered(&self, status: u16, bytes_in: u64, bytes_out: u64) {
+        self.count(|counts| {
+            *counts.requests.entry(status).or_default() += 1;
+            counts.bytes_in += bytes_in;
+            counts.bytes_out += bytes_out;
+        });
+    }
+
+    /// A picture of this format was converted.
+    pub fn converted(&self, format: &'static str, timing: Timing) {
+        let stages = [timing.decode, timing.watermark, timing.encode];
+        self.count(|counts| {
+            *counts.conversions.entry(format).or_default() += 1;
+            for (histogram, time) in counts.stages.iter_mut().zip(stages) {
+                histogram.add(time.as_secs_f64());
+            }
+        });
+    }
+
+    /// Begins to answer `GET /metrics` at this address, and gives the one that it really got.
+    ///
+    /// # Errors
+    /// A sentence for the operator: the address cannot be had.
+    pub fn serve(&self, address: SocketAddr) -> Result<SocketAddr, String> {
+        let cannot = |error| format!("--metrics {address}: cannot listen there: {error}");
+        let listener = TcpListener::bind(address).map_err(cannot)?;
+        let bound = listener.local_addr().map_err(cannot)?;
+        let metrics = self.clone();
+        thread::Builder::new()
+            .name("metrics".to_owned())
+            .spawn(move || {
+                loop {
+                    let answered = listener
+                        .accept()
+                        .and_then(|(stream, _)| metrics.answer(stream));
+                    if answered.is_err() {
+                        // When descriptors run out, accept fails at once, again and again.
+                        thread::sleep(Duration::from_millis(50));
+                    }
+                }
+            })
+            .map_err(cannot)?;
+        Ok(bound)
+    }
+
+    fn answer(&self, mut stream: TcpStream) -> io::Result<()> {
+        let target = read_target(&mut stream)?;
+        let (status, text) = match target.as_str() {
+            "GET /metrics" => ("200 OK", self.to_text()),
+            _ => ("404 Not Found", "Metrics are at GET /metrics.\n".to_owned()),
+        };
+        let length = text.len();
+        stream.set_write_timeout(Some(TIME_TO_ASK))?;
+        write!(
+            stream,
+            "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
+             Content-Length: {length}\r\nConnection: close\r\n\r\n{text}"
+        )
+    }
+
+    fn to_text(&self) -> String {
+        let mut text = String::new();
+        self.count(|counts| counts.write(&mut text))
+            .and_then(|()| match resident_bytes() {
+                Some(bytes) => writeln!(
+                    text,
+                    "# TYPE process_resident_memory_bytes gauge\nprocess_resident_memory_bytes {bytes}"
+                ),
+                None => Ok(()),
+            })
+            .expect("a String takes everything");
+        text
+    }
+
+    fn count<T>(&self, change: impl FnOnce(&mut Counts) -> T) -> T {
+        // Counts are numbers: at most one is missing, whoever panicked.
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Counts {
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        writeln!(text, "# TYPE towebp_requests_total counter")?;
+        for (status, count) in &self.requests {
+            writeln!(text, "towebp_requests_total{{status=\"{status}\"}} {count}")?;
+        }
+        let sums = [
+            ("towebp_request_bytes_total", self.bytes_in),
+            ("towebp_response_bytes_total", self.bytes_out),
+        ];
+        for (name, sum) in sums {
+            writeln!(text, "# TYPE {name} counter\n{name} {sum}")?;
+        }
+        writeln!(text, "# TYPE towebp_conversions_total counter")?;
+        for (format, count) in &self.conversions {
+            writeln!(
+                text,
+                "towebp_conversions_total{{format=\"{format}\"}} {count}"
+            )?;
+        }
+        writeln!(text, "# TYPE towebp_stage_seconds histogram")?;
+        for (stage, histogram) in ["decode", "watermark", "encode"].iter().zip(&self.stages) {
+            histogram.write(text, stage)?;
+        }
+        Ok(())
+    }
+}
+
+impl Histogram {
+    fn add(&mut self, seconds: f64) {
+        self.counts[BUCKETS.partition_point(|end| *end < seconds)] += 1;
+        self.sum += seconds;
+    }
+
+    fn write(&self, text: &mut String, stage: &str) -> std::fmt::Result {
+        let mut total = 0;
+        let ends = BUCKETS.iter().map(f64::to_string);
+        for (end, count) in ends.chain(["+Inf".to_owned()]).zip(self.counts) {
+            total += count;
+            writeln!(
+                text,
+                "towebp_stage_seconds_bucket{{stage=\"{stage}\",le=\"{end}\"}} {total}"
+            )?;
+        }
+        writeln!(
+            text,
+            "towebp_stage_seconds_sum{{stage=\"{stage}\"}} {}\ntowebp_stage_seconds_count{{stage=\"{stage}\"}} {total}",
+            self.sum
+        )
+    }
+}
+
+/// Method and path of the request.
+fn read_target(stream: &mut TcpStream) -> io::Result<String> {
+    let deadline = Instant::now() + TIME_TO_ASK;
+    let (mut head, mut bytes) = (Vec::new(), [0; 1024]);
+    while !head.windows(4).any(|four| four == b"\r\n\r\n") {
+        let left = deadline.saturating_duration_since(Instant::now());
+        // A time of zero would be none.
+        stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+        let count = stream.read(&mut bytes)?;
+        if count == 0 || left.is_zero() || head.len() > LONGEST_HEAD {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        head.extend_from_slice(&bytes[..count]);
+    }
+    let line = String::from_utf8_lossy(&head);
+    let mut words = line.split([' ', '?', '\r']);
+    let (method, path) = (
+        words.next().unwrap_or_default(),
+        words.next().unwrap_or_default(),
+    );
+    Ok(format!("{method} {path}"))
+}
+
+/// `VmRSS` of `/proc/self/status` (proc(5)), which is in KiB.
+fn resident_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_hold_all_that_is_below_their_end() {
+        let metrics = Metrics::default();
+        let timing = |milliseconds| Timing {
+            decode: Duration::from_millis(milliseconds),
+            ..Timing::default()
+        };
+        for milliseconds in [1, 2, 100_000] {
+            metrics.converted("png", timing(milliseconds));
+        }
+        let text = metrics.to_text();
+        for line in [
+            "towebp_stage_seconds_bucket{stage=\"decode\",le=\"0.001\"} 1",
+            "towebp_stage_seconds_bucket{stage=\"decode\",le=\"0.003\"} 2",
+            "towebp_stage_seconds_bucket{stage=\"decode\",le=\"50\"} 2",
+            "towebp_stage_seconds_bucket{stage=\"decode\",le=\"+Inf\"} 3",
+            "towebp_stage_seconds_count{stage=\"decode\"} 3",
+            "towebp_conversions_total{format=\"png\"} 3",
+        ] {
+            assert!(
+                text.lines().any(|given| given == line),
+                "no {line} in\n{text}"
+            );
+        }
+    }
+}
