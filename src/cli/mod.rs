@@ -28,6 +28,10 @@ struct Towebp {
 
 #[derive(FromArgs)]
 #[argh(subcommand)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one, for as long as the program runs"
+)]
 enum Command {
     Serve(serve::ServeCommand),
     Convert(convert::ConvertCommand),
