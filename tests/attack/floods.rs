@@ -369,7 +369,7 @@ fn nobody_else_names_a_client() {
     let log = String::from_utf8(server.wait_with_output().expect("its log").stderr).expect("text");
     let clients: Vec<&str> = log
         .lines()
-        .filter_map(|line| line.rsplit_once(" from "))
+        .filter_map(|line| line.rsplit_once(" client="))
         .map(|(_, client)| client)
         .collect();
     assert_eq!(clients, ["127.0.0.1", "203.0.113.3"], "{log}");
