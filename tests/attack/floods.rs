@@ -11,7 +11,7 @@ use super::{
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::num::NonZero;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -240,16 +240,7 @@ fn running_out_of_descriptors_is_survived() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("it starts");
-    let mut first = String::new();
-    BufReader::new(server.stdout.take().expect("piped"))
-        .read_line(&mut first)
-        .expect("its address");
-    let address: SocketAddr = first
-        .trim()
-        .rsplit('/')
-        .next()
-        .and_then(|text| text.parse().ok())
-        .expect(&first);
+    let address = address_of(&mut server);
 
     let get = |connection: &mut TcpStream| {
         connection
@@ -342,16 +333,7 @@ fn nobody_else_names_a_client() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("it starts");
-    let mut first = String::new();
-    BufReader::new(server.stdout.take().expect("piped"))
-        .read_line(&mut first)
-        .expect("its address");
-    let address: SocketAddr = first
-        .trim()
-        .rsplit('/')
-        .next()
-        .and_then(|text| text.parse().ok())
-        .expect(&first);
+    let address = address_of(&mut server);
     let lines = [
         "X-Towebp-Client: 203.0.113.1\r\nX-Towebp-Slot: 7\r\n",
         "x-towebp-client: 203.0.113.2\r\nX-Forwarded-For: 198.51.100.1, 203.0.113.3\r\n",
@@ -373,4 +355,18 @@ fn nobody_else_names_a_client() {
         .map(|(_, client)| client)
         .collect();
     assert_eq!(clients, ["127.0.0.1", "203.0.113.3"], "{log}");
+}
+
+/// Where a server that was just started says that it listens.
+fn address_of(server: &mut Child) -> SocketAddr {
+    let mut first = String::new();
+    BufReader::new(server.stdout.take().expect("piped"))
+        .read_line(&mut first)
+        .expect("its address");
+    first
+        .trim()
+        .rsplit('/')
+        .next()
+        .and_then(|text| text.parse().ok())
+        .expect(&first)
 }
