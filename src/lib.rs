@@ -30,7 +30,7 @@
 //! 3. `convert` asks [`store`] whose token it is: [`store::Store::authenticate`] checks its checksum and its HMAC, then
 //!    the account's present generation. A 401 ends here.
 //! 4. The query becomes [`conversion::Params`], capped and checked; `Content-Type` becomes an [`image::Format`]. A 400
-//!    ends here.
+//!    ends here; so does a 503 while the disk takes no writes, since nothing is converted that cannot be recorded.
 //! 5. Only now the body is taken in, up to the limit (413), at no less than the least rate (408).
 //! 6. A worker of [`http`] takes the whole request from `tiny_http` (`exchange`), inside a boundary that turns a panic
 //!    into a 500. `router` and `convert` check the head once more, and read the body.
@@ -45,8 +45,8 @@
 //! Whatever fails on the way is an error of its own room, which knows nothing of HTTP; the one table in `http/error.rs`
 //! gives it a status, a code and a sentence for the caller.
 //!
-//! `towebp convert` enters at step 8 with the same parameters. `towebp account` reaches the store through [`admin`],
-//! beside a running server too.
+//! `towebp convert` enters at step 8 with the same parameters. `towebp account`, `backup` and `check` reach the store
+//! through [`admin`], beside a running server too.
 
 // The program: commands and their settings.
 pub mod cli;

@@ -157,5 +157,5 @@ fn unknown(email: &str) -> String {
 }
 
 fn sentence(error: StoreError) -> String {
-    error.0
+    error.to_string()
 }

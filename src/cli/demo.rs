@@ -56,7 +56,7 @@ pub fn run(store: &Store, address: SocketAddr, data: &Path) -> Result<(), String
 
 /// The account, and its password if it was made just now.
 fn account(store: &Store) -> Result<(Account, Option<String>), String> {
-    let failed = |StoreError(cause): StoreError| format!("--demo: the store failed: {cause}");
+    let failed = |error: StoreError| format!("--demo: the store failed: {error}");
     if let Some(account) = store.account_by_email(EMAIL).map_err(failed)? {
         return Ok((account, None));
     }

@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Converts the body. The method has been checked (405); then come the token (401), the parameters and
-/// the `Content-Type` (400), the account's allowance (429) and the body (400, 413), and only a token known to be good has the body read at all. The usage entry
+/// the `Content-Type` (400), whether it could be recorded (503), the account's allowance (429) and the body (400, 413), and only a token known to be good has the body read at all. The usage entry
 /// is on disk before anything is delivered.
 ///
 /// # Errors
@@ -22,6 +22,7 @@ pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<R
     if request.gone.is_set() {
         return Err(Problem::client_gone());
     }
+    rooms.store.check_available()?;
     let taken = rooms
         .limiters
         .allowance
@@ -37,6 +38,7 @@ pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<R
 /// See the table in [`super::error`].
 pub fn admit(rooms: &Rooms, request: &Request) -> Result<(), Problem> {
     let Checked { account, .. } = check(rooms, request)?;
+    rooms.store.check_available()?;
     rooms.limiters.allowance.look(&rooms.store, account.id)
 }
 

@@ -53,6 +53,7 @@ pub enum Kind {
     HeadTooLarge,
     InternalError,
     ConversionTimeout,
+    StorageUnavailable,
     NotReady,
     TransferEncodingUnsupported,
     Busy,
@@ -168,6 +169,11 @@ impl Kind {
             Kind::QuotaExceeded => (429, "quota_exceeded", "The month's conversions are used up"),
             Kind::BodyTooLarge => (413, "body_too_large", "The body is too large"),
             Kind::ConversionTimeout => (503, "conversion_timeout", "The conversion took too long"),
+            Kind::StorageUnavailable => (
+                503,
+                "storage_unavailable",
+                "The server cannot record anything",
+            ),
             // nginx's status for the log: nobody is there to read it
             Kind::ClientGone => (499, "client_gone", "The client has gone"),
             // the front door: how HTTP is spoken
@@ -354,8 +360,18 @@ impl From<TokenError> for Problem {
 }
 
 impl From<StoreError> for Problem {
-    fn from(StoreError(cause): StoreError) -> Problem {
-        Problem::internal(format!("store: {cause}"))
+    fn from(error: StoreError) -> Problem {
+        match error {
+            // The log has the cause already, once for all who meet it.
+            StoreError::Unavailable(_) => Problem {
+                retry_after: Some(RETRY_AFTER_STORAGE),
+                ..Problem::new(
+                    Kind::StorageUnavailable,
+                    "Nothing can be recorded at the moment, and so nothing is done; try again later.",
+                )
+            },
+            StoreError::Failed(cause) => Problem::internal(format!("store: {cause}")),
+        }
     }
 }
 
@@ -496,6 +512,10 @@ impl From<ConversionError> for Problem {
 /// Seconds until a picture that took too long may be sent again: it held a core for as long as anything may, so not at once.
 const RETRY_AFTER_TIMEOUT: u64 = 60;
 
+/// Seconds until it is worth asking again whether there is room on the disk: somebody has to make it, and then it is found
+/// within a second.
+const RETRY_AFTER_STORAGE: u64 = 10;
+
 fn picture(error: &DecodeError) -> Problem {
     let kind = match error {
         DecodeError::WrongFormat { declared, found } => {
@@ -535,7 +555,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    const ALL: [Kind; 44] = [
+    const ALL: [Kind; 45] = [
         Kind::InvalidParameter,
         Kind::RepeatedParameter,
         Kind::ContentTypeMissing,
@@ -576,6 +596,7 @@ mod tests {
         Kind::HeadTooLarge,
         Kind::InternalError,
         Kind::ConversionTimeout,
+        Kind::StorageUnavailable,
         Kind::TransferEncodingUnsupported,
         Kind::Busy,
         Kind::TooManyConnections,
@@ -615,12 +636,23 @@ mod tests {
 
     #[test]
     fn details_of_500_say_nothing_of_the_inside() {
-        let problem = Problem::from(StoreError("/srv/data/towebp.redb: disk full".to_owned()));
+        let cause = "/srv/data/towebp.redb: damaged".to_owned();
+        let problem = Problem::from(StoreError::Failed(cause));
         assert!(!problem.detail.contains("redb"), "{}", problem.detail);
         assert_eq!(
             problem.cause.as_deref(),
-            Some("store: /srv/data/towebp.redb: disk full")
+            Some("store: /srv/data/towebp.redb: damaged")
         );
+    }
+
+    #[test]
+    fn a_full_disk_is_a_503_that_the_log_is_not_told_again() {
+        let full = StoreError::Unavailable("/srv/data/towebp.redb: disk full".to_owned());
+        let problem = Problem::from(full);
+        assert_eq!(problem.kind.row().status, 503);
+        assert!(problem.retry_after.is_some());
+        assert!(!problem.detail.contains("redb"), "{}", problem.detail);
+        assert_eq!(problem.cause, None);
     }
 
     #[test]

@@ -29,11 +29,13 @@ use super::clock;
 use super::database::META;
 use super::email::Email;
 
-const ACCOUNTS: TableDefinition<u64, Value> = TableDefinition::new("accounts");
-const EMAILS: TableDefinition<&str, u64> = TableDefinition::new("emails");
+/// Accounts by their number.
+pub const ACCOUNTS: TableDefinition<u64, Value> = TableDefinition::new("accounts");
+/// Account numbers by e-mail.
+pub const EMAILS: TableDefinition<&str, u64> = TableDefinition::new("emails");
 
 /// Created, rotations, e-mail, password hash.
-type Value = (u64, u32, &'static str, Option<&'static str>);
+pub type Value = (u64, u32, &'static str, Option<&'static str>);
 type ValueAt<'a> = (u64, u32, &'a str, Option<&'a str>);
 
 /// Names an account for good; never used again after the account is deleted.

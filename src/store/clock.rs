@@ -2,6 +2,21 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// Tells the store what time it is. It may be set back and forward while the store is open.
+pub struct Clock(Box<dyn Fn() -> SystemTime + Send + Sync>);
+
+impl Clock {
+    /// One that tells what `time` does.
+    pub fn new(time: impl Fn() -> SystemTime + Send + Sync + 'static) -> Clock {
+        Clock(Box::new(time))
+    }
+
+    /// Milliseconds since the epoch.
+    pub fn now(&self) -> u64 {
+        to_milliseconds((self.0)())
+    }
+}
+
 /// Milliseconds since the epoch; 0 for anything before it.
 pub fn to_milliseconds(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);

@@ -1,26 +1,33 @@
-//! The database file: opened privately, checked for its format, and opened anew after a failed disk.
+//! The database file: opened privately, brought to the present format, and opened anew after a failed disk.
 //!
 //! Table `meta`, key a name, value a number (`u64`, least significant byte first):
 //!
 //! | key | value |
 //! |---|---|
-//! | `format` | 1: the layout of all tables as drawn in their modules |
+//! | `format` | 2: the layout of all tables as drawn in their modules ([`migration`]) |
 //! | `last_account` | the last account number given; absent before the first |
 //! | `secret` | [`Secret::mark`] of the secret last used; absent before the first |
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
+use std::time::SystemTime;
 
-use redb::{DatabaseError, ReadTransaction, ReadableDatabase, TableDefinition, WriteTransaction};
+use redb::{
+    DatabaseError, ReadTransaction, ReadableDatabase, StorageError, TableDefinition,
+    WriteTransaction,
+};
 
+use super::availability::Availability;
 use super::error::{OpenError, StoreError};
 use super::secret::Secret;
-use super::{accounts, folder, invites, sessions, usage};
+use super::{accounts, clock, folder, invites, migration, sessions, usage};
 
 /// Numbers about the whole store.
 pub const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 
-const FORMAT: u64 = 1;
+/// The layout that this towebp reads and writes.
+pub const FORMAT: u64 = 2;
 
 /// Pages kept in memory: accounts and the newest history fit; redb's own default is 1 GiB.
 const CACHE_BYTES: usize = 32 << 20;
@@ -32,6 +39,8 @@ const CACHE_BYTES: usize = 32 << 20;
 pub struct Database {
     slot: RwLock<Slot>,
     opener: Box<Opener>,
+    /// Set by the writer.
+    pub availability: Availability,
 }
 
 type Opener = dyn Fn() -> Result<redb::Database, DatabaseError> + Send + Sync;
@@ -53,6 +62,13 @@ impl Database {
         let opener = move || open_redb(&file);
         let database = Database::open_by(Box::new(opener)).map_err(|error| match error {
             DatabaseError::DatabaseAlreadyOpen => OpenError::InUse(path.to_owned()),
+            DatabaseError::Storage(StorageError::Io(error)) if refuses_writes(&error) => {
+                OpenError::Failed(format!(
+                    "the data folder {} cannot be written: {}: {error}",
+                    folder::of(path).display(),
+                    path.display()
+                ))
+            }
             error => OpenError::Failed(format!(
                 "the database {} cannot be opened: {error}",
                 path.display()
@@ -83,23 +99,40 @@ impl Database {
                 opened: 1,
             }),
             opener,
+            availability: Availability::default(),
         })
     }
 
-    /// Makes the tables of a new database; refuses one of another format.
+    /// Makes the tables of a new database, and brings an older format to the present one; refuses what it does not
+    /// know.
     ///
     /// # Errors
     /// Why it cannot be used, as the end of a sentence.
     pub fn ensure_format(&self) -> Result<(), String> {
-        match self.read(format).map_err(|error| error.0)? {
+        let sentence = |error: StoreError| error.to_string();
+        match self.read(format).map_err(sentence)? {
             Some(FORMAT) => Ok(()),
             Some(newer) if newer > FORMAT => Err(format!(
                 "it was written by a newer towebp (format {newer}; this one knows formats up to {FORMAT})"
             )),
-            Some(older) => Err(format!(
-                "its format is {older}; this towebp knows format {FORMAT}"
+            Some(1) => {
+                log::info!("the database is brought from format 1 to format {FORMAT}");
+                let now = clock::to_milliseconds(SystemTime::now());
+                self.write(|write| {
+                    migration::from_1_to_2(write, now)?;
+                    set_format(write)
+                })
+                .map_err(sentence)?;
+                log::info!("the database has format {FORMAT} now");
+                Ok(())
+            }
+            Some(unknown) => Err(format!(
+                "its format is {unknown}; this towebp knows formats 1 to {FORMAT}"
             )),
-            None => self.write(create_tables).map_err(|error| error.0),
+            None if self.read(is_empty).map_err(sentence)? => {
+                self.write(create_tables).map_err(sentence)
+            }
+            None => Err("it belongs to another program".to_owned()),
         }
     }
 
@@ -130,6 +163,34 @@ impl Database {
         work: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
     ) -> Result<T, StoreError> {
         self.attempt(|redb| work(&redb.begin_read()?))
+            .map_err(|error| match (error, self.availability.check()) {
+                // The log has nothing of it yet.
+                (StoreError::Unavailable(cause), Ok(())) => StoreError::Failed(cause),
+                (error, _) => error,
+            })
+    }
+
+    /// One state of the whole store, for as long as it takes to read all of it: unlike [`Database::read`] it never keeps a
+    /// failed database from being opened anew, and fails itself then.
+    ///
+    /// # Errors
+    /// As [`Database::read`].
+    pub fn begin_read(&self) -> Result<ReadTransaction, StoreError> {
+        self.attempt(|redb| Ok(redb.begin_read()?))
+    }
+
+    /// Compares all pages of the file with their checksums, and mends what can be; whether there was nothing to mend. Nothing
+    /// else may be under way.
+    ///
+    /// # Errors
+    /// It is damaged beyond that, or cannot be read.
+    pub fn check_pages(&mut self) -> Result<bool, StoreError> {
+        let slot = self.slot.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Some(redb) = &mut slot.redb else {
+            return Err(closed());
+        };
+        redb.check_integrity()
+            .map_err(|error| StoreError::Failed(error.to_string()))
     }
 
     /// Writes in one transaction, on disk when this returns. One caller at a time: others wait.
@@ -157,7 +218,7 @@ impl Database {
         self.reopen_if_closed()?;
         let slot = self.slot.read().unwrap_or_else(PoisonError::into_inner);
         let Some(redb) = &slot.redb else {
-            return Err(StoreError("the database is closed after a failure".into()));
+            return Err(closed());
         };
         let error = match work(redb) {
             Ok(answer) => return Ok(answer),
@@ -165,10 +226,12 @@ impl Database {
         };
         let opened = slot.opened;
         drop(slot);
-        if is_final(&error) {
-            self.reopen(opened);
+        let cause = format!("the database failed: {error}");
+        if !is_final(&error) {
+            return Err(StoreError::Failed(cause));
         }
-        Err(StoreError(format!("the database failed: {error}")))
+        self.reopen(opened);
+        Err(StoreError::Unavailable(cause))
     }
 
     fn reopen_if_closed(&self) -> Result<(), StoreError> {
@@ -181,7 +244,7 @@ impl Database {
         }
         match opened.and_then(|opened| self.reopen(opened)) {
             None => Ok(()),
-            Some(error) => Err(StoreError(format!(
+            Some(error) => Err(StoreError::Unavailable(format!(
                 "the database cannot be opened anew: {error}"
             ))),
         }
@@ -199,7 +262,7 @@ impl Database {
             Ok(redb) => {
                 slot.redb = Some(redb);
                 slot.opened += 1;
-                log::warn!("the database was opened anew after a failure");
+                log::debug!("the database was opened anew after a failure");
                 None
             }
             Err(error) => Some(error),
@@ -214,8 +277,24 @@ fn open_redb(path: &Path) -> Result<redb::Database, DatabaseError> {
         .create_file(file)
 }
 
+fn closed() -> StoreError {
+    StoreError::Unavailable("the database is closed after a failure".into())
+}
+
+/// Whether the folder or its disk is the cause rather than what the file holds.
+fn refuses_writes(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::StorageFull
+            | io::ErrorKind::FileTooLarge
+            | io::ErrorKind::QuotaExceeded
+    )
+}
+
 /// Whether redb refuses all further work after this error.
-fn is_final(error: &redb::Error) -> bool {
+pub fn is_final(error: &redb::Error) -> bool {
     matches!(
         error,
         redb::Error::Io(_)
@@ -233,8 +312,17 @@ fn format(read: &ReadTransaction) -> Result<Option<u64>, redb::Error> {
     }
 }
 
-fn create_tables(write: &WriteTransaction) -> Result<(), redb::Error> {
+fn is_empty(read: &ReadTransaction) -> Result<bool, redb::Error> {
+    Ok(read.list_tables()?.next().is_none())
+}
+
+fn set_format(write: &WriteTransaction) -> Result<(), redb::Error> {
     write.open_table(META)?.insert("format", FORMAT)?;
+    Ok(())
+}
+
+fn create_tables(write: &WriteTransaction) -> Result<(), redb::Error> {
+    set_format(write)?;
     accounts::Tables::open(write)?;
     sessions::Tables::open(write)?;
     usage::Tables::open(write)?;
@@ -247,21 +335,6 @@ mod tests {
     use super::*;
     use crate::store::tests::Folder;
     use std::os::unix::fs::PermissionsExt;
-
-    #[test]
-    fn refuses_the_format_of_a_newer_towebp() {
-        let folder = Folder::new();
-        let path = folder.path().join("towebp.redb");
-        let database = Database::open(&path).unwrap();
-        database
-            .write(|write| Ok(write.open_table(META)?.insert("format", 2).map(|_| ())?))
-            .unwrap();
-        drop(database);
-        let Err(OpenError::Failed(sentence)) = Database::open(&path) else {
-            panic!("format 2 was accepted")
-        };
-        assert!(sentence.contains("newer towebp (format 2"), "{sentence}");
-    }
 
     #[test]
     fn is_readable_by_its_owner_only() {

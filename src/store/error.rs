@@ -12,9 +12,14 @@ pub enum OpenError {
     Failed(String),
 }
 
-/// A read or write failed: disk full, damaged file. For the log, not for callers.
+/// A read or write failed. The texts are for the log, not for callers.
 #[derive(Clone, Debug)]
-pub struct StoreError(pub String);
+pub enum StoreError {
+    /// The disk takes no writes: it is full, read-only or broken. The store has told the log, and tries again by itself.
+    Unavailable(String),
+    /// Anything else: a damaged file, say.
+    Failed(String),
+}
 
 /// An account was not made.
 #[derive(Debug)]
@@ -65,7 +70,9 @@ impl fmt::Display for OpenError {
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            StoreError::Unavailable(cause) | StoreError::Failed(cause) => f.write_str(cause),
+        }
     }
 }
 
@@ -115,7 +122,7 @@ impl std::error::Error for TokenError {}
 
 impl From<StoreError> for OpenError {
     fn from(error: StoreError) -> Self {
-        OpenError::Failed(error.0)
+        OpenError::Failed(error.to_string())
     }
 }
 

@@ -8,14 +8,15 @@
 //! A code is 256 random bits as 43 base-62 digits. Only its hash is stored: the database gives no way to an account.
 //! The code goes when its account is made, in the same commit.
 
-use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, TableError, WriteTransaction};
+use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
 use sha2::{Digest, Sha256};
 
 use super::base62;
 use super::error::StoreError;
 use super::secret::random_bytes;
 
-const INVITES: TableDefinition<&[u8; 32], u64> = TableDefinition::new("invites");
+/// Hash of the code, end.
+pub const INVITES: TableDefinition<&[u8; 32], u64> = TableDefinition::new("invites");
 
 /// How long an invitation is good, in milliseconds: 14 days, so that one forgotten in a mailbox opens nothing.
 const LIFETIME: u64 = 14 * 24 * 60 * 60 * 1000;
@@ -29,7 +30,7 @@ impl Code {
     /// # Errors
     /// The system gives no random bytes.
     pub fn random() -> Result<Code, StoreError> {
-        let bytes = random_bytes().map_err(|error| StoreError(error.to_string()))?;
+        let bytes = random_bytes().map_err(|error| StoreError::Failed(error.to_string()))?;
         Ok(Code(base62::encode_256(&bytes)))
     }
 
@@ -55,12 +56,7 @@ impl Code {
 /// # Errors
 /// Those of redb.
 pub fn is_good(read: &ReadTransaction, code: &[u8; 32], now: u64) -> Result<bool, redb::Error> {
-    let invites = match read.open_table(INVITES) {
-        Ok(invites) => invites,
-        // A database of before there were invitations has none until it is written to.
-        Err(TableError::TableDoesNotExist(_)) => return Ok(false),
-        Err(error) => return Err(error.into()),
-    };
+    let invites = read.open_table(INVITES)?;
     Ok(invites.get(code)?.is_some_and(|end| end.value() > now))
 }
 

@@ -10,20 +10,25 @@
 //! | `accounts` | account | e-mail, creation, generation, password hash | [`accounts`] |
 //! | `emails` | e-mail | account | [`accounts`] |
 //! | `invites` | hash of the code | end | [`invites`] |
-//! | `sessions` | hash of the cookie | account, end | [`sessions`] |
+//! | `sessions` | hash of the cookie | account, end, latest end | [`sessions`] |
 //! | `session_ends` | end, hash of the cookie | nothing | [`sessions`] |
 //! | `usage` | account, sequence | one conversion | [`usage`] |
 //! | `usage_totals` | account | sums | [`usage`] |
+//! | `usage_months` | account, month | conversions | [`usage`] |
 
 mod accounts;
 mod attempts;
+mod availability;
+mod backup;
 mod base62;
+mod check;
 mod clock;
 mod database;
 mod email;
 mod error;
 mod folder;
 mod invites;
+mod migration;
 mod password;
 mod secret;
 mod sessions;
@@ -36,11 +41,14 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 pub use accounts::{Account, AccountId};
+pub use backup::{Backup, Snapshot};
+pub use check::{Findings, check_file};
 pub use error::{CreateAccountError, OpenError, SignInError, StoreError, TokenError};
 pub use sessions::Session;
 pub use usage::{UsageEntry, UsagePage, UsageTotals, WatermarkKind};
 
 use attempts::Attempts;
+use clock::Clock;
 use database::Database;
 use email::Email;
 use invites::Code;
@@ -67,16 +75,22 @@ pub struct Store {
     secret: Secret,
     passwords: Passwords,
     attempts: Attempts,
+    clock: Clock,
 }
 
 impl Store {
-    /// Opens the store, making folder, database and secret on first use, and forgets expired sessions.
+    /// Opens the store, making folder, database and secret on first use, and forgets expired sessions. On a full disk
+    /// one that exists can be opened, and can be read.
     ///
     /// # Errors
     /// [`OpenError::InUse`] while another process (or another `Store`) has the database open; otherwise a
     /// sentence that names the file: it cannot be read or written, was made by a newer towebp, or the secret
     /// is missing although there are accounts.
     pub fn open(settings: &Settings) -> Result<Store, OpenError> {
+        Store::open_with(settings, Clock::new(SystemTime::now))
+    }
+
+    fn open_with(settings: &Settings, clock: Clock) -> Result<Store, OpenError> {
         folder::create_private(&settings.data).map_err(OpenError::Failed)?;
         let database = Arc::new(Database::open(&database_path(&settings.data))?);
         let has_accounts = database.read(accounts::any).map_err(OpenError::from)?;
@@ -92,17 +106,18 @@ impl Store {
             );
         }
         let writer = Writer::start(Arc::clone(&database)).map_err(OpenError::Failed)?;
-        writer
-            .write(Command::SweepSessions {
-                now: clock::to_milliseconds(SystemTime::now()),
-            })
-            .map_err(OpenError::from)?;
+        match writer.write(Command::SweepSessions { now: clock.now() }) {
+            // The log has it: what can only be read is of use too, and there may be room again.
+            Ok(_) | Err(StoreError::Unavailable(_)) => {}
+            Err(error) => return Err(OpenError::from(error)),
+        }
         Ok(Store {
             writer,
             database,
             secret,
             passwords: Passwords::new(),
             attempts: Attempts::new(),
+            clock,
         })
     }
 
@@ -139,10 +154,9 @@ impl Store {
     /// The store failed.
     pub fn invite(&self) -> Result<String, StoreError> {
         let code = Code::random()?;
-        let now = clock::to_milliseconds(SystemTime::now());
         self.writer.write(Command::Invite {
             code: code.hash(),
-            now,
+            now: self.clock.now(),
         })?;
         Ok(code.into_text())
     }
@@ -158,7 +172,7 @@ impl Store {
             .map(Password::parse)
             .transpose()
             .map_err(CreateAccountError::Password)?;
-        let created = clock::to_milliseconds(SystemTime::now());
+        let created = self.clock.now();
         if let Some(code) = invite
             && !self
                 .database
@@ -277,28 +291,28 @@ impl Store {
             .ok_or(SignInError::Wrong)
     }
 
-    /// Starts a session of 30 days and returns the cookie's value: 43 letters and digits.
+    /// Starts a session and returns the cookie's value: 43 letters and digits. It ends after 7 days without use, and after 30
+    /// days at the latest.
     ///
     /// # Errors
     /// There is no such account (any more), or the store failed.
     pub fn start_session(&self, id: AccountId) -> Result<String, StoreError> {
         let cookie = Cookie::random()?;
-        let now = clock::to_milliseconds(SystemTime::now());
         let started = self.writer.write(Command::StartSession {
             cookie: cookie.hash(),
             account: id,
-            now,
+            now: self.clock.now(),
         })?;
         if !started.changed() {
-            return Err(StoreError(format!(
+            return Err(StoreError::Failed(format!(
                 "no session started: account {} does not exist",
                 id.0
             )));
         }
-        Ok(cookie.into_text())
+        Ok(cookie.text().to_owned())
     }
 
-    /// The session of this cookie; `None` if it is unknown, ended or expired.
+    /// The session of this cookie, which is used by that; `None` if it is unknown, ended or expired.
     ///
     /// # Errors
     /// The store failed.
@@ -306,11 +320,24 @@ impl Store {
         let Some(cookie) = Cookie::parse(cookie) else {
             return Ok(None);
         };
-        let now = clock::to_milliseconds(SystemTime::now());
-        let account = self
+        let (hash, now) = (cookie.hash(), self.clock.now());
+        let found = self
             .database
-            .read(|read| sessions::account(read, &cookie.hash(), now))?;
-        Ok(account.map(|account| Session {
+            .read(|read| sessions::find(read, &hash, now))?;
+        let Some((account, is_worth_writing)) = found else {
+            return Ok(None);
+        };
+        if is_worth_writing {
+            let renewed = self
+                .writer
+                .write(Command::RenewSession { cookie: hash, now });
+            match renewed {
+                // A session does not end because the disk is full.
+                Ok(_) | Err(StoreError::Unavailable(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some(Session {
             account,
             csrf: cookie.csrf(&self.secret),
         }))
@@ -339,13 +366,30 @@ impl Store {
         Ok(())
     }
 
+    /// Whether the disk takes writes, as far as the store knows without asking it.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`], from a write that failed until there is room again.
+    pub fn check_available(&self) -> Result<(), StoreError> {
+        self.database.availability.check()
+    }
+
     /// Commits a change that keeps everything but expired sessions: whether the disk takes writes.
     ///
     /// # Errors
     /// It does not.
     pub fn check_writable(&self) -> Result<(), StoreError> {
-        let now = clock::to_milliseconds(SystemTime::now());
+        self.check_available()?;
+        let now = self.clock.now();
         self.writer.write(Command::SweepSessions { now }).map(drop)
+    }
+
+    /// All that is stored, at one moment.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        Snapshot::of(&self.database)
     }
 
     /// Adds to the account's history. Returns once the entry is on disk.
@@ -358,7 +402,7 @@ impl Store {
             entry: entry.clone(),
         })?;
         if !recorded.changed() {
-            return Err(StoreError(format!(
+            return Err(StoreError::Failed(format!(
                 "no usage recorded: account {} does not exist",
                 id.0
             )));
@@ -387,7 +431,9 @@ impl Store {
     pub fn usage_in_month(&self, id: AccountId, now: SystemTime) -> Result<Month, StoreError> {
         let (start, end) = clock::month(clock::to_milliseconds(now));
         Ok(Month {
-            conversions: self.database.read(|read| usage::since(read, id, start))?,
+            conversions: self
+                .database
+                .read(|read| usage::in_month(read, id, start))?,
             start: clock::from_milliseconds(start),
             end: clock::from_milliseconds(end),
         })

@@ -70,7 +70,7 @@ impl Passwords {
     /// # Errors
     /// The system gives no random salt.
     pub fn hash(&self, password: &Password) -> Result<String, StoreError> {
-        let salt = random_bytes::<16>().map_err(|error| StoreError(error.to_string()))?;
+        let salt = random_bytes::<16>().map_err(|error| StoreError::Failed(error.to_string()))?;
         let salt =
             SaltString::encode_b64(&salt).expect("16 bytes are a salt of the recommended length");
         let _turn = self.wait_for_turn();
@@ -129,7 +129,7 @@ impl Drop for Turn<'_> {
 }
 
 fn failed(error: &argon2::password_hash::Error) -> StoreError {
-    StoreError(format!("argon2 failed: {error}"))
+    StoreError::Failed(format!("argon2 failed: {error}"))
 }
 
 #[cfg(test)]

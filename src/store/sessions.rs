@@ -3,15 +3,20 @@
 //! ```text
 //! sessions      key    0   32  SHA-256 of the cookie's value
 //!               value  0    8  account, u64
-//!                      8    8  end, u64, milliseconds since the epoch
+//!                      8    8  end unless it is used again, u64, milliseconds since the epoch
+//!                     16    8  end at the latest, u64
 //!
-//! session_ends  key    0    8  end, u64
+//! session_ends  key    0    8  end unless it is used again, u64
 //!                      8   32  SHA-256 of the cookie's value
 //!               value          nothing
 //! ```
 //!
 //! Numbers have their least significant byte first. The second table orders the sessions by their end, so that
 //! expired ones are found without reading all.
+//!
+//! Using a session moves its end to 7 days from now, but not past 30 days from its start. That is written when it makes a
+//! difference of an hour. The same hour moves ends back to where they belong that a clock which was ahead has put into
+//! the far future.
 //!
 //! The cookie's value is 256 random bits as 43 base-62 digits. Only its hash is stored: the database gives no way
 //! into a session.
@@ -25,11 +30,23 @@ use super::base62;
 use super::error::StoreError;
 use super::secret::{Secret, random_bytes};
 
-const SESSIONS: TableDefinition<&[u8; 32], (u64, u64)> = TableDefinition::new("sessions");
-const SESSION_ENDS: TableDefinition<(u64, &[u8; 32]), ()> = TableDefinition::new("session_ends");
+/// Account, end unless it is used again, end at the latest.
+pub const SESSIONS: TableDefinition<&[u8; 32], (u64, u64, u64)> = TableDefinition::new("sessions");
+/// The sessions by their end.
+pub const SESSION_ENDS: TableDefinition<(u64, &[u8; 32]), ()> =
+    TableDefinition::new("session_ends");
 
-/// How long a session lasts, in milliseconds: 30 days.
-const LIFETIME: u64 = 30 * 24 * 60 * 60 * 1000;
+const HOUR: u64 = 60 * 60 * 1000;
+
+/// How long a session lasts at most, in milliseconds: 30 days.
+const LIFETIME: u64 = 30 * 24 * HOUR;
+
+/// How long a session lasts that is not used, in milliseconds: 7 days, so that who comes every week stays signed in, and a
+/// browser that was left somewhere does not for long.
+const IDLE: u64 = 7 * 24 * HOUR;
+
+/// A use is written when it moves the end by so much: at most one commit an hour for each session.
+const WORTH_WRITING: u64 = HOUR;
 
 /// Expired sessions removed at a time: no sign-in waits long for a big sweep.
 const SWEPT_AT_ONCE: usize = 1000;
@@ -59,7 +76,7 @@ impl Cookie {
     /// # Errors
     /// The system gives no random bytes.
     pub fn random() -> Result<Cookie, StoreError> {
-        let bytes = random_bytes().map_err(|error| StoreError(error.to_string()))?;
+        let bytes = random_bytes().map_err(|error| StoreError::Failed(error.to_string()))?;
         Ok(Cookie(base62::encode_256(&bytes)))
     }
 
@@ -79,32 +96,42 @@ impl Cookie {
     }
 
     /// Its text.
-    pub fn into_text(self) -> String {
-        self.0
+    pub fn text(&self) -> &str {
+        &self.0
     }
 }
 
-/// Whose the session is; `None` if it is unknown, expired, or its account is deleted.
+/// Whose the session is, and whether this use of it is worth writing; `None` if it is unknown, expired, or its account is
+/// deleted.
 ///
 /// # Errors
 /// Those of redb.
-pub fn account(
+pub fn find(
     read: &ReadTransaction,
     cookie: &[u8; 32],
     now: u64,
-) -> Result<Option<Account>, redb::Error> {
+) -> Result<Option<(Account, bool)>, redb::Error> {
     let sessions = read.open_table(SESSIONS)?;
     match sessions.get(cookie)?.map(|value| value.value()) {
-        Some((id, end)) if end > now => {
-            Ok(accounts::by_id(read, AccountId(id))?.map(|record| record.account))
+        Some((id, end, latest)) if end > now => {
+            let (used, _) = ends(now, latest);
+            let is_worth_writing = used.abs_diff(end) >= WORTH_WRITING;
+            let record = accounts::by_id(read, AccountId(id))?;
+            Ok(record.map(|record| (record.account, is_worth_writing)))
         }
         _ => Ok(None),
     }
 }
 
+/// The end of a session that is used now, and its end at the latest. No session lasts longer than one that begins now.
+fn ends(now: u64, latest: u64) -> (u64, u64) {
+    let latest = latest.min(now.saturating_add(LIFETIME));
+    (latest.min(now.saturating_add(IDLE)), latest)
+}
+
 /// The tables, open to write.
 pub struct Tables<'t> {
-    sessions: Table<'t, &'static [u8; 32], (u64, u64)>,
+    sessions: Table<'t, &'static [u8; 32], (u64, u64, u64)>,
     ends: Table<'t, (u64, &'static [u8; 32]), ()>,
 }
 
@@ -120,7 +147,7 @@ impl<'t> Tables<'t> {
         })
     }
 
-    /// Starts a session of 30 days.
+    /// Starts a session.
     ///
     /// # Errors
     /// Those of redb.
@@ -130,8 +157,47 @@ impl<'t> Tables<'t> {
         account: AccountId,
         now: u64,
     ) -> Result<(), redb::Error> {
-        let end = now.saturating_add(LIFETIME);
-        self.sessions.insert(cookie, (account.0, end))?;
+        self.put(cookie, account, ends(now, u64::MAX))
+    }
+
+    /// Moves the end of a session that is used now; nothing happens if there is none.
+    ///
+    /// # Errors
+    /// Those of redb.
+    pub fn renew(&mut self, cookie: &[u8; 32], now: u64) -> Result<(), redb::Error> {
+        let Some((account, end, latest)) = self.sessions.get(cookie)?.map(|value| value.value())
+        else {
+            return Ok(());
+        };
+        self.ends.remove((end, cookie))?;
+        self.put(cookie, AccountId(account), ends(now, latest))
+    }
+
+    /// Puts sessions, each with its account and its end at the latest, in the place of all that there are. They count as
+    /// used now.
+    ///
+    /// # Errors
+    /// Those of redb.
+    pub fn refill(
+        &mut self,
+        sessions: &[([u8; 32], (u64, u64))],
+        now: u64,
+    ) -> Result<(), redb::Error> {
+        self.sessions.retain(|_, _| false)?;
+        self.ends.retain(|_, ()| false)?;
+        for (cookie, (account, latest)) in sessions {
+            self.put(cookie, AccountId(*account), ends(now, *latest))?;
+        }
+        Ok(())
+    }
+
+    fn put(
+        &mut self,
+        cookie: &[u8; 32],
+        account: AccountId,
+        (end, latest): (u64, u64),
+    ) -> Result<(), redb::Error> {
+        self.sessions.insert(cookie, (account.0, end, latest))?;
         self.ends.insert((end, cookie), ())?;
         Ok(())
     }
@@ -141,7 +207,7 @@ impl<'t> Tables<'t> {
     /// # Errors
     /// Those of redb.
     pub fn end(&mut self, cookie: &[u8; 32]) -> Result<bool, redb::Error> {
-        let Some((_, end)) = self.sessions.remove(cookie)?.map(|value| value.value()) else {
+        let Some((_, end, _)) = self.sessions.remove(cookie)?.map(|value| value.value()) else {
             return Ok(false);
         };
         self.ends.remove((end, cookie))?;
@@ -200,18 +266,21 @@ mod tests {
             [&[2, 1, 0, 0, 0, 0, 0, 0][..], &cookie].concat()
         );
         assert_eq!(
-            <(u64, u64) as redb::Value>::as_bytes(&(7, end)),
-            [7, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0]
+            <(u64, u64, u64) as redb::Value>::as_bytes(&(7, end, 3)),
+            [
+                7, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0
+            ]
         );
     }
 
     #[test]
     fn cookies_are_told_from_anything_else() {
-        let cookie = Cookie::random().unwrap().into_text();
+        let cookie = Cookie::random().unwrap();
+        let cookie = cookie.text();
         assert_eq!(cookie.len(), 43);
-        assert!(Cookie::parse(&cookie).is_some());
+        assert!(Cookie::parse(cookie).is_some());
         assert!(Cookie::parse(&cookie[1..]).is_none());
         assert!(Cookie::parse("").is_none());
-        assert_ne!(cookie, Cookie::random().unwrap().into_text());
+        assert_ne!(cookie, Cookie::random().unwrap().text());
     }
 }

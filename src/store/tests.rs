@@ -1,5 +1,8 @@
 //! What users of the store rely on, through its public face.
 
+pub(crate) mod disk;
+mod time;
+
 use super::*;
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -310,41 +313,6 @@ fn a_session_lasts_until_it_is_ended() {
 }
 
 #[test]
-fn sessions_expire_after_thirty_days_and_are_swept() {
-    const DAY: u64 = 24 * 60 * 60 * 1000;
-    let folder = Folder::new();
-    let store = folder.store();
-    let account = store.create_account("owner@example.org", None).unwrap();
-    let now = clock::to_milliseconds(SystemTime::now());
-    let [old, fresh] = [31, 29].map(|days| {
-        let cookie = Cookie::random().unwrap();
-        let started = now - days * DAY;
-        let command = Command::StartSession {
-            cookie: cookie.hash(),
-            account: account.id,
-            now: started,
-        };
-        assert!(store.writer.write(command).unwrap().changed());
-        cookie.into_text()
-    });
-    assert!(store.session(&old).unwrap().is_none(), "31 days old");
-    assert!(store.session(&fresh).unwrap().is_some(), "29 days old");
-    drop(store);
-    let store = folder.store();
-    assert!(store.session(&fresh).unwrap().is_some());
-    let swept_before = store
-        .writer
-        .write(Command::EndSession {
-            cookie: Cookie::parse(&old).unwrap().hash(),
-        })
-        .unwrap();
-    assert!(
-        !swept_before.changed(),
-        "the expired session was still stored"
-    );
-}
-
-#[test]
 fn sign_in_tells_right_from_wrong_and_nothing_else() {
     let folder = Folder::new();
     let store = folder.store();
@@ -599,7 +567,7 @@ fn a_month_counts_its_own_conversions() {
     );
 }
 
-fn entry(i: u64) -> UsageEntry {
+pub(crate) fn entry(i: u64) -> UsageEntry {
     UsageEntry {
         time: UNIX_EPOCH + Duration::from_millis(1_795_000_000_000 + i),
         format: "jpeg".into(),

@@ -1,4 +1,4 @@
-//! Tables `usage` and `usage_totals`.
+//! Tables `usage`, `usage_totals` and `usage_months`.
 //!
 //! ```text
 //! usage         key    0   8  account, u64
@@ -17,7 +17,14 @@
 //!               value  0   8  conversions, u64: also the last sequence number given
 //!                      8   8  bytes in, u64
 //!                     16   8  bytes out, u64
+//!
+//! usage_months  key    0   8  account, u64
+//!                      8   8  first millisecond of a month (UTC), u64
+//!               value  0   8  conversions with a time in that month, u64
 //! ```
+//!
+//! The history is ordered by its sequence numbers. Its times follow the clock, which may be set back: so the conversions of a
+//! month are counted, and not looked for between two times.
 //!
 //! Numbers have their least significant byte first; redb orders them by value.
 
@@ -28,11 +35,17 @@ use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransact
 use super::accounts::AccountId;
 use super::clock;
 
-const USAGE: TableDefinition<(u64, u64), Value> = TableDefinition::new("usage");
-const USAGE_TOTALS: TableDefinition<u64, (u64, u64, u64)> = TableDefinition::new("usage_totals");
+/// Conversions by account and sequence.
+pub const USAGE: TableDefinition<(u64, u64), Value> = TableDefinition::new("usage");
+/// Conversions, bytes in and bytes out by account.
+pub const USAGE_TOTALS: TableDefinition<u64, (u64, u64, u64)> =
+    TableDefinition::new("usage_totals");
+/// Conversions by account and month.
+pub const USAGE_MONTHS: TableDefinition<(u64, u64), u64> = TableDefinition::new("usage_months");
 
-type Value = (u64, u64, u64, u32, u32, u32, u8, u8, &'static str);
-type ValueAt<'a> = (u64, u64, u64, u32, u32, u32, u8, u8, &'a str);
+/// Time, bytes in, bytes out, width, height, milliseconds, quality, watermark, format.
+pub type Value = (u64, u64, u64, u32, u32, u32, u8, u8, &'static str);
+pub type ValueAt<'a> = (u64, u64, u64, u32, u32, u32, u8, u8, &'a str);
 
 /// What is remembered of one successful conversion.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,35 +178,26 @@ pub fn totals(read: &ReadTransaction, account: AccountId) -> Result<UsageTotals,
     Ok(totals.map_or_else(UsageTotals::default, sums))
 }
 
-/// How many conversions the account has had since then, in milliseconds since the epoch.
-///
-/// Times grow with sequence numbers, which have no gaps: so a few entries are read, however long the history is. If the
-/// clock was set back, those of the time between count on one side or the other.
+/// The account's conversions in the month with this first millisecond.
 ///
 /// # Errors
 /// Those of redb.
-pub fn since(read: &ReadTransaction, account: AccountId, time: u64) -> Result<u64, redb::Error> {
-    let usage = read.open_table(USAGE)?;
-    let last = totals(read, account)?.conversions;
-    let (mut before, mut end) = (0, last + 1);
-    while end - before > 1 {
-        let middle = before + (end - before) / 2;
-        let is_before = usage
-            .get((account.0, middle))?
-            .is_some_and(|value| value.value().0 < time);
-        if is_before {
-            before = middle;
-        } else {
-            end = middle;
-        }
-    }
-    Ok(last - before)
+pub fn in_month(
+    read: &ReadTransaction,
+    account: AccountId,
+    month: u64,
+) -> Result<u64, redb::Error> {
+    let months = read.open_table(USAGE_MONTHS)?;
+    Ok(months
+        .get((account.0, month))?
+        .map_or(0, |count| count.value()))
 }
 
 /// The tables, open to write.
 pub struct Tables<'t> {
     usage: Table<'t, (u64, u64), Value>,
     totals: Table<'t, u64, (u64, u64, u64)>,
+    months: Table<'t, (u64, u64), u64>,
 }
 
 impl<'t> Tables<'t> {
@@ -205,6 +209,7 @@ impl<'t> Tables<'t> {
         Ok(Tables {
             usage: write.open_table(USAGE)?,
             totals: write.open_table(USAGE_TOTALS)?,
+            months: write.open_table(USAGE_MONTHS)?,
         })
     }
 
@@ -223,7 +228,26 @@ impl<'t> Tables<'t> {
         self.usage.insert((account.0, sequence), value(entry))?;
         self.totals
             .insert(account.0, (sequence, input_bytes, output_bytes))?;
-        Ok(())
+        let (month, _) = clock::month(clock::to_milliseconds(entry.time));
+        count(&mut self.months, (account.0, month), 1)
+    }
+
+    /// Counts the whole history by months, of which nothing may have been counted yet.
+    ///
+    /// # Errors
+    /// Those of redb.
+    pub fn count_months(&mut self) -> Result<(), redb::Error> {
+        let (mut last, mut times) = ((0, 0), 0);
+        for row in self.usage.iter()? {
+            let (key, value) = row?;
+            let month = (key.value().0, clock::month(value.value().0).0);
+            if month != last {
+                count(&mut self.months, last, times)?;
+                (last, times) = (month, 0);
+            }
+            times += 1;
+        }
+        count(&mut self.months, last, times)
     }
 
     /// Removes all of an account.
@@ -234,8 +258,22 @@ impl<'t> Tables<'t> {
         self.usage
             .retain_in((account.0, 0)..=(account.0, u64::MAX), |_, _| false)?;
         self.totals.remove(account.0)?;
+        self.months
+            .retain_in((account.0, 0)..=(account.0, u64::MAX), |_, _| false)?;
         Ok(())
     }
+}
+
+fn count(
+    months: &mut Table<'_, (u64, u64), u64>,
+    month: (u64, u64),
+    more: u64,
+) -> Result<(), redb::Error> {
+    if more > 0 {
+        let before = months.get(month)?.map_or(0, |count| count.value());
+        months.insert(month, before.saturating_add(more))?;
+    }
+    Ok(())
 }
 
 fn sums((conversions, input_bytes, output_bytes): (u64, u64, u64)) -> UsageTotals {
@@ -260,7 +298,7 @@ fn value(entry: &UsageEntry) -> ValueAt<'_> {
     )
 }
 
-fn entry(value: ValueAt) -> Result<UsageEntry, redb::Error> {
+pub fn entry(value: ValueAt) -> Result<UsageEntry, redb::Error> {
     let (time, input_bytes, output_bytes, width, height, milliseconds, quality, watermark, format) =
         value;
     let watermark = WatermarkKind::from_number(watermark)

@@ -3,13 +3,16 @@
 //! One commit takes a few milliseconds, whatever is in it. So callers queue up their commands and wait; the thread
 //! takes all that have queued up meanwhile, commits once, and then answers each. Nobody is answered before the
 //! disk has it.
+//!
+//! After a commit that the disk did not take, the thread looks for room every second, until there is some.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
-use redb::WriteTransaction;
+use redb::{TableDefinition, WriteTransaction};
 
 use super::accounts::{self, Account, AccountId};
 use super::database::Database;
@@ -24,6 +27,15 @@ const BATCH: usize = 256;
 
 /// Commands that may wait; further callers block until there is room.
 const QUEUE: usize = 1024;
+
+/// Between two looks for room.
+const PROBE_PAUSE: Duration = Duration::from_secs(1);
+
+/// What is written to find out whether there is room, for a moment: some commits' worth, so that not the very next of them finds
+/// the disk full again. With what stands around it, 256 KiB; the file keeps them.
+const ROOM_BYTES: usize = 252 << 10;
+
+const ROOM: TableDefinition<(), &[u8]> = TableDefinition::new("room");
 
 /// One change.
 pub enum Command {
@@ -56,6 +68,13 @@ pub enum Command {
         cookie: [u8; 32],
         /// Whose.
         account: AccountId,
+        /// Milliseconds since the epoch.
+        now: u64,
+    },
+    /// Moves its end, if there is one.
+    RenewSession {
+        /// SHA-256 of the cookie.
+        cookie: [u8; 32],
         /// Milliseconds since the epoch.
         now: u64,
     },
@@ -140,7 +159,7 @@ impl Writer {
     /// The commit failed; nothing of the command is kept, as far as the disk tells.
     pub fn write(&self, command: Command) -> Result<Outcome, StoreError> {
         let (answer, outcome) = sync_channel(1);
-        let ended = || StoreError("the store's writer has ended".into());
+        let ended = || StoreError::Failed("the store's writer has ended".into());
         self.queue
             .as_ref()
             .ok_or_else(ended)?
@@ -161,10 +180,43 @@ impl Drop for Writer {
 }
 
 fn run(database: &Database, requests: &Receiver<Request>) {
-    while let Ok(first) = requests.recv() {
-        let mut batch = vec![first];
-        batch.extend(requests.try_iter().take(BATCH - 1));
-        commit(database, &batch);
+    let mut probed = Instant::now();
+    loop {
+        let is_out = database.availability.check().is_err();
+        let first = if is_out {
+            requests.recv_timeout(PROBE_PAUSE)
+        } else {
+            requests.recv().map_err(RecvTimeoutError::from)
+        };
+        match first {
+            Ok(first) => {
+                let mut batch = vec![first];
+                batch.extend(requests.try_iter().take(BATCH - 1));
+                commit(database, &batch);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        if is_out && probed.elapsed() >= PROBE_PAUSE {
+            probe(database);
+            probed = Instant::now();
+        }
+    }
+}
+
+/// Small commits may still find room in the file while the disk is full: a large one proves more.
+fn probe(database: &Database) {
+    // Random, since some file systems have room for any number of zeros.
+    let mut bytes = vec![0; ROOM_BYTES];
+    if getrandom::fill(&mut bytes).is_err() {
+        return;
+    }
+    let probed = catch_unwind(AssertUnwindSafe(|| {
+        database.write(|write| Ok(write.open_table(ROOM)?.insert((), &*bytes).map(drop)?))?;
+        database.write(|write| Ok(write.delete_table(ROOM).map(drop)?))
+    }));
+    if let Ok(Ok(())) = probed {
+        database.availability.succeeded();
     }
 }
 
@@ -178,7 +230,8 @@ fn commit(database: &Database, batch: &[Request]) {
                 .collect::<Result<Vec<_>, _>>()
         })
     }));
-    let written = written.unwrap_or_else(|_| Err(StoreError("the store's writer panicked".into())));
+    let written =
+        written.unwrap_or_else(|_| Err(StoreError::Failed("the store's writer panicked".into())));
     // A caller that has gone away does not hear its answer; the others do.
     match written {
         Ok(outcomes) => {
@@ -187,6 +240,9 @@ fn commit(database: &Database, batch: &[Request]) {
             }
         }
         Err(error) => {
+            if let StoreError::Unavailable(cause) = &error {
+                database.availability.failed(cause);
+            }
             for request in batch {
                 let _ = request.answer.send(Err(error.clone()));
             }
@@ -260,6 +316,10 @@ impl<'t> Tables<'t> {
                 }
                 Ok(outcome(exists))
             }
+            Command::RenewSession { cookie, now } => {
+                self.sessions.renew(cookie, *now)?;
+                Ok(Outcome::Changed)
+            }
             Command::EndSession { cookie } => Ok(outcome(self.sessions.end(cookie)?)),
             Command::EndSessionsOf(account) => {
                 self.sessions.end_all_of(*account)?;
@@ -288,9 +348,7 @@ fn outcome(changed: bool) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io;
-    use std::sync::Mutex;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use crate::store::tests::disk::Disk;
 
     #[test]
     fn a_failed_commit_answers_every_waiter_and_a_mended_disk_is_used_again() {
@@ -333,6 +391,46 @@ mod tests {
             emails(&database),
             ["first@example.org", "second@example.org"]
         );
+    }
+
+    #[test]
+    fn a_full_disk_is_known_until_there_is_room_for_more_than_one_commit() {
+        let disk = Disk::default();
+        let database = Arc::new(disk.open());
+        database.ensure_format().unwrap();
+        let writer = Writer::start(Arc::clone(&database)).unwrap();
+        writer.write(create("first@example.org")).unwrap();
+        database.availability.check().unwrap();
+
+        disk.fill_up();
+        let large = |i: u32| Command::CreateAccount {
+            email: Email::parse(&format!("{i}@example.org")).unwrap(),
+            password_hash: Some("x".repeat(ROOM_BYTES)),
+            created: 0,
+            invite: None,
+        };
+        let refused = (0..).find_map(|i| writer.write(large(i)).err());
+        assert!(
+            matches!(refused, Some(StoreError::Unavailable(_))),
+            "{refused:?}"
+        );
+        assert!(database.availability.check().is_err());
+        // There is room for a commit of one short row, but not for many: nobody should be told to go on.
+        thread::sleep(PROBE_PAUSE * 3);
+        writer.write(create("second@example.org")).unwrap();
+        assert!(database.availability.check().is_err());
+
+        disk.make_room();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while database.availability.check().is_err() {
+            assert!(Instant::now() < deadline, "nobody has looked for room");
+            thread::sleep(Duration::from_millis(20));
+        }
+        writer.write(create("third@example.org")).unwrap();
+        let tables = database
+            .read(|read| Ok(read.list_tables()?.count()))
+            .unwrap();
+        assert_eq!(tables, 9, "what was written to find out is gone");
     }
 
     #[test]
@@ -380,18 +478,18 @@ mod tests {
         writer.write(create("first@example.org")).unwrap();
         let one = disk.syncs_of(|| drop(writer.write(create("second@example.org")).unwrap()));
 
-        let pause = disk.0.pause.lock().unwrap();
+        let pause = disk.hold_up();
         let all = thread::scope(|scope| {
             for i in 0..CALLERS {
                 let writer = &writer;
                 scope.spawn(move || writer.write(create(&format!("{i}@example.org"))).unwrap());
             }
-            let before = disk.0.syncs.load(Ordering::SeqCst);
+            let before = disk.syncs();
             thread::sleep(std::time::Duration::from_millis(200));
             drop(pause);
             before
         });
-        let all = disk.0.syncs.load(Ordering::SeqCst) - all;
+        let all = disk.syncs() - all;
         assert_eq!(emails(&database).len(), CALLERS + 2);
         // The first may go alone, the rest queue up behind it, and a thread or two may come late.
         assert!(
@@ -416,90 +514,5 @@ mod tests {
             .into_iter()
             .map(|account| account.email)
             .collect()
-    }
-
-    /// A disk in memory that can break and can be held up.
-    #[derive(Clone, Debug, Default)]
-    struct Disk(Arc<DiskState>);
-
-    #[derive(Debug, Default)]
-    struct DiskState {
-        bytes: Mutex<Vec<u8>>,
-        /// Operations until it breaks; none if it does not.
-        left: Mutex<Option<usize>>,
-        pause: Mutex<()>,
-        syncs: AtomicUsize,
-    }
-
-    impl Disk {
-        fn open(&self) -> Database {
-            let disk = self.clone();
-            Database::open_by(Box::new(move || {
-                redb::Database::builder().create_with_backend(disk.clone())
-            }))
-            .unwrap()
-        }
-
-        fn syncs_of(&self, work: impl FnOnce()) -> usize {
-            let before = self.0.syncs.load(Ordering::SeqCst);
-            work();
-            self.0.syncs.load(Ordering::SeqCst) - before
-        }
-
-        fn break_after(&self, operations: usize) {
-            *self.0.left.lock().unwrap() = Some(operations);
-        }
-
-        fn mend(&self) {
-            *self.0.left.lock().unwrap() = None;
-        }
-
-        fn check(&self) -> io::Result<()> {
-            match &mut *self.0.left.lock().unwrap() {
-                None => Ok(()),
-                Some(0) => Err(io::Error::new(
-                    io::ErrorKind::StorageFull,
-                    "the disk is full",
-                )),
-                Some(left) => {
-                    *left -= 1;
-                    Ok(())
-                }
-            }
-        }
-    }
-
-    impl redb::StorageBackend for Disk {
-        fn len(&self) -> io::Result<u64> {
-            self.check()?;
-            Ok(self.0.bytes.lock().unwrap().len() as u64)
-        }
-
-        fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-            self.check()?;
-            let start = offset as usize;
-            out.copy_from_slice(&self.0.bytes.lock().unwrap()[start..start + out.len()]);
-            Ok(())
-        }
-
-        fn set_len(&self, len: u64) -> io::Result<()> {
-            self.check()?;
-            self.0.bytes.lock().unwrap().resize(len as usize, 0);
-            Ok(())
-        }
-
-        fn sync_data(&self) -> io::Result<()> {
-            self.check()?;
-            drop(self.0.pause.lock().unwrap());
-            self.0.syncs.fetch_add(1, Ordering::SeqCst);
-            Ok(())
-        }
-
-        fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-            self.check()?;
-            let start = offset as usize;
-            self.0.bytes.lock().unwrap()[start..start + data.len()].copy_from_slice(data);
-            Ok(())
-        }
     }
 }

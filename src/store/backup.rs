@@ -1,0 +1,491 @@
+//! Backups: one state of the whole store as a stream of rows, and such a stream as a new database file.
+//!
+//! A copy of the bytes of a file that is written to meanwhile cannot be opened: so rows are copied, in one read
+//! transaction. They go as a stream since those who write the file are not those who have the database open: a server sends
+//! them to the command line, which writes where, and as whom, it was called. A server that wrote files itself would
+//! need paths of its own name space (a container, a unit with a private /tmp) and would write them as another user.
+//!
+//! ```text
+//! 0  8  format, u64
+//! 8  8  number of rows, u64
+//!       each row:  0  1  table: its place in `visit`, from 1
+//!                  1  4  length of the key, u32
+//!                  5  4  length of the value, u32
+//!                  9  .  key and value, as the table's module draws them
+//!    1  0: the end
+//! ```
+//!
+//! Numbers have their least significant byte first.
+
+use std::fs::{self, File, Permissions, TryLockError};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use redb::{
+    Key, ReadTransaction, ReadableTable, ReadableTableMetadata, TableDefinition, Value,
+    WriteTransaction,
+};
+
+use super::database::{Database, FORMAT, META};
+use super::error::{OpenError, StoreError};
+use super::{accounts, folder, invites, sessions, usage};
+
+/// Bytes of rows in one commit of the new file, and so in memory.
+const BATCH: usize = 4 << 20;
+
+/// No key and no value is longer: e-mail addresses and password hashes have some hundred bytes.
+const LONGEST: u32 = 64 << 10;
+
+/// Pages of the new file kept in memory.
+const CACHE_BYTES: usize = 16 << 20;
+
+/// All that is stored, at one moment. While it lives the database keeps what is deleted.
+pub struct Snapshot {
+    /// Reads that state.
+    pub(super) read: ReadTransaction,
+    /// Kept open by nobody else.
+    _database: Option<Database>,
+}
+
+impl Snapshot {
+    /// The present state.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub(super) fn of(database: &Database) -> Result<Snapshot, StoreError> {
+        database.begin_read().map(|read| Snapshot {
+            read,
+            _database: None,
+        })
+    }
+
+    /// The state of a database file that no process has open. One of an older format is brought to the present one first.
+    ///
+    /// # Errors
+    /// It cannot be opened: in use, unreadable, of another format.
+    pub fn open(path: &Path) -> Result<Snapshot, OpenError> {
+        let database = Database::open(path)?;
+        Ok(Snapshot {
+            read: database.begin_read()?,
+            _database: Some(database),
+        })
+    }
+
+    /// Writes all rows.
+    ///
+    /// # Errors
+    /// The other side takes no more, or the database failed.
+    pub fn export(&self, out: impl Write) -> io::Result<()> {
+        let mut out = BufWriter::with_capacity(64 << 10, out);
+        let mut count = Count {
+            read: &self.read,
+            rows: 0,
+        };
+        visit(&mut count)?;
+        out.write_all(&FORMAT.to_le_bytes())?;
+        out.write_all(&count.rows.to_le_bytes())?;
+        visit(&mut Export {
+            read: &self.read,
+            out: &mut out,
+        })?;
+        out.write_all(&[0])?;
+        out.flush()
+    }
+}
+
+/// A backup that is being written: as `FILE.partial`, which goes if it does not become `FILE`.
+pub struct Backup {
+    target: PathBuf,
+    partial: PathBuf,
+    /// None once it is whole.
+    file: Option<File>,
+}
+
+impl Backup {
+    /// Begins one, readable by its owner only. A file of the target's name is replaced in the end if `replace`.
+    ///
+    /// # Errors
+    /// A sentence: there is such a file, it is being written by another, or it cannot be made.
+    pub fn create(target: &Path, replace: bool) -> Result<Backup, String> {
+        if !replace && target.try_exists().unwrap_or(true) {
+            return Err(format!(
+                "{} is there already; --force replaces it",
+                target.display()
+            ));
+        }
+        let mut partial = target.as_os_str().to_owned();
+        partial.push(".partial");
+        let partial = PathBuf::from(partial);
+        let cannot = |error: io::Error| format!("{} cannot be written: {error}", partial.display());
+        let file = folder::open_private(&partial).map_err(cannot)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(format!(
+                    "{} is being written by another towebp backup",
+                    partial.display()
+                ));
+            }
+            Err(TryLockError::Error(error)) => return Err(cannot(error)),
+        }
+        // One that was ended in the middle may have left it.
+        file.set_len(0)
+            .and_then(|()| fs::set_permissions(&partial, Permissions::from_mode(0o600)))
+            .map_err(cannot)?;
+        Ok(Backup {
+            target: target.to_owned(),
+            partial,
+            file: Some(file),
+        })
+    }
+
+    /// Fills it from what [`Snapshot::export`] writes, and gives the number of its rows. `progress` is told how many of how
+    /// many rows are there.
+    ///
+    /// # Errors
+    /// A sentence: the rows end too early, or the file cannot be written. There is no new file then.
+    pub fn fill(
+        mut self,
+        rows: impl Read,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<u64, String> {
+        let file = self.file.take().expect("it is taken here alone");
+        let filled = import(rows, file, progress).and_then(|rows| {
+            File::open(&self.partial)?.sync_all()?;
+            fs::rename(&self.partial, &self.target)?;
+            folder::sync(folder::of(&self.target))?;
+            Ok(rows)
+        });
+        filled.map_err(|error| {
+            fs::remove_file(&self.partial).ok();
+            let cause = match error.kind() {
+                io::ErrorKind::UnexpectedEof => "the rows ended too early".to_owned(),
+                _ => error.to_string(),
+            };
+            format!("the backup {} was not made: {cause}", self.target.display())
+        })
+    }
+}
+
+impl Drop for Backup {
+    fn drop(&mut self) {
+        if self.file.is_some() {
+            fs::remove_file(&self.partial).ok();
+        }
+    }
+}
+
+fn import(rows: impl Read, file: File, progress: &mut dyn FnMut(u64, u64)) -> io::Result<u64> {
+    let mut input = BufReader::with_capacity(64 << 10, rows);
+    let format = u64::from_le_bytes(read(&mut input)?);
+    if format != FORMAT {
+        return Err(io::Error::other(format!(
+            "the server's database has format {format}, and this towebp writes format {FORMAT}: use the server's own version"
+        )));
+    }
+    let expected = u64::from_le_bytes(read(&mut input)?);
+    let redb = redb::Database::builder()
+        .set_cache_size(CACHE_BYTES)
+        .create_file(file)
+        .map_err(io::Error::other)?;
+    let (mut batch, mut done) = (Batch::default(), 0);
+    progress(0, expected);
+    loop {
+        let [table] = read(&mut input)?;
+        if table != batch.table || batch.bytes >= BATCH {
+            done += batch.commit(&redb)?;
+            progress(done, expected);
+            batch.table = table;
+        }
+        if table == 0 {
+            break;
+        }
+        batch.push(&mut input)?;
+    }
+    if done != expected {
+        return Err(io::Error::other(format!("{done} rows came of {expected}")));
+    }
+    Ok(done)
+}
+
+/// Rows of one table.
+#[derive(Default)]
+struct Batch {
+    table: u8,
+    rows: Vec<(Vec<u8>, Vec<u8>)>,
+    bytes: usize,
+}
+
+impl Batch {
+    fn push(&mut self, input: &mut impl Read) -> io::Result<()> {
+        let lengths = [read(input)?, read(input)?].map(u32::from_le_bytes);
+        if lengths.iter().any(|length| *length > LONGEST) {
+            return Err(io::Error::other("a row is too long"));
+        }
+        let [key, value] = lengths.map(|length| vec![0; length as usize]);
+        let mut row = (key, value);
+        input.read_exact(&mut row.0)?;
+        input.read_exact(&mut row.1)?;
+        self.bytes += row.0.len() + row.1.len() + size_of_val(&row);
+        self.rows.push(row);
+        Ok(())
+    }
+
+    /// Empties it; how many rows it had.
+    fn commit(&mut self, redb: &redb::Database) -> io::Result<u64> {
+        let rows = std::mem::take(&mut self.rows);
+        self.bytes = 0;
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let write = redb.begin_write().map_err(io::Error::other)?;
+        let mut insert = Insert {
+            write: &write,
+            table: self.table,
+            rows: &rows,
+            is_known: false,
+        };
+        visit(&mut insert)?;
+        if !insert.is_known {
+            return Err(io::Error::other(format!(
+                "there is no table {}",
+                self.table
+            )));
+        }
+        write.commit().map_err(io::Error::other)?;
+        Ok(rows.len() as u64)
+    }
+}
+
+trait Visitor {
+    fn visit<K: Key + 'static, V: Value + 'static>(
+        &mut self,
+        number: u8,
+        table: TableDefinition<'static, K, V>,
+    ) -> io::Result<()>;
+}
+
+/// Every table. `meta` comes last: without the format in it, no towebp takes a file for whole.
+fn visit(visitor: &mut impl Visitor) -> io::Result<()> {
+    visitor.visit(1, accounts::ACCOUNTS)?;
+    visitor.visit(2, accounts::EMAILS)?;
+    visitor.visit(3, invites::INVITES)?;
+    visitor.visit(4, sessions::SESSIONS)?;
+    visitor.visit(5, sessions::SESSION_ENDS)?;
+    visitor.visit(6, usage::USAGE)?;
+    visitor.visit(7, usage::USAGE_TOTALS)?;
+    visitor.visit(8, usage::USAGE_MONTHS)?;
+    visitor.visit(9, META)
+}
+
+struct Count<'a> {
+    read: &'a ReadTransaction,
+    rows: u64,
+}
+
+impl Visitor for Count<'_> {
+    fn visit<K: Key + 'static, V: Value + 'static>(
+        &mut self,
+        _: u8,
+        table: TableDefinition<'static, K, V>,
+    ) -> io::Result<()> {
+        let table = self.read.open_table(table).map_err(io::Error::other)?;
+        self.rows += table.len().map_err(io::Error::other)?;
+        Ok(())
+    }
+}
+
+struct Export<'a, W> {
+    read: &'a ReadTransaction,
+    out: &'a mut W,
+}
+
+impl<W: Write> Visitor for Export<'_, W> {
+    fn visit<K: Key + 'static, V: Value + 'static>(
+        &mut self,
+        number: u8,
+        table: TableDefinition<'static, K, V>,
+    ) -> io::Result<()> {
+        let table = self.read.open_table(table).map_err(io::Error::other)?;
+        for row in table.iter().map_err(io::Error::other)? {
+            let (key, value) = row.map_err(io::Error::other)?;
+            let (key, value) = (key.value(), value.value());
+            let (key, value) = (K::as_bytes(&key), V::as_bytes(&value));
+            let (key, value) = (key.as_ref(), value.as_ref());
+            self.out.write_all(&[number])?;
+            for length in [key.len(), value.len()] {
+                let length = u32::try_from(length).map_err(io::Error::other)?;
+                self.out.write_all(&length.to_le_bytes())?;
+            }
+            self.out.write_all(key)?;
+            self.out.write_all(value)?;
+        }
+        Ok(())
+    }
+}
+
+struct Insert<'a> {
+    write: &'a WriteTransaction,
+    table: u8,
+    rows: &'a [(Vec<u8>, Vec<u8>)],
+    is_known: bool,
+}
+
+impl Visitor for Insert<'_> {
+    fn visit<K: Key + 'static, V: Value + 'static>(
+        &mut self,
+        number: u8,
+        table: TableDefinition<'static, K, V>,
+    ) -> io::Result<()> {
+        // Each table is there, be it empty.
+        let mut table = self.write.open_table(table).map_err(io::Error::other)?;
+        if number == self.table {
+            self.is_known = true;
+            for (key, value) in self.rows {
+                table
+                    .insert(K::from_bytes(key), V::from_bytes(value))
+                    .map_err(io::Error::other)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    input.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tests::{Folder, entry};
+    use crate::store::{Settings, Store, database_path};
+
+    /// A store with two accounts, the second deleted again, an invitation, a session and `entries` conversions.
+    fn filled(folder: &Folder, entries: u64) -> (Store, String, String) {
+        let store = folder.store();
+        let owner = store.create_account("owner@example.org", None).unwrap();
+        let owner = store.rotate_token(owner.id).unwrap().unwrap();
+        let other = store.create_account("other@example.org", None).unwrap();
+        store.delete_account(other.id).unwrap();
+        let cookie = store.start_session(owner.id).unwrap();
+        for i in 0..entries {
+            store.record_usage(owner.id, &entry(i)).unwrap();
+        }
+        let token = store.token(&owner);
+        (store, token, cookie)
+    }
+
+    fn export(store: &Store) -> Vec<u8> {
+        let mut rows = Vec::new();
+        store.snapshot().unwrap().export(&mut rows).unwrap();
+        rows
+    }
+
+    #[test]
+    fn a_backup_put_in_place_is_the_store_as_it_was() {
+        let folder = Folder::new();
+        let (store, token, cookie) = filled(&folder, 3);
+        let code = store.invite().unwrap();
+        let rows = export(&store);
+        let later = store.authenticate(&token).unwrap();
+        store.record_usage(later.id, &entry(9)).unwrap();
+
+        let restored = Settings {
+            data: folder.path().join("restored"),
+            secret_file: Some(folder.settings().data.join("secret")),
+        };
+        fs::create_dir(&restored.data).unwrap();
+        let file = database_path(&restored.data);
+        let mut told = Vec::new();
+        Backup::create(&file, false)
+            .unwrap()
+            .fill(&rows[..], &mut |done, all| told.push((done, all)))
+            .unwrap();
+        let (_, all) = told[0];
+        assert_eq!((told[0], told.last()), ((0, all), Some(&(all, all))));
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(&restored.data).unwrap().count(), 1);
+
+        let copy = Store::open(&restored).unwrap();
+        let owner = copy.authenticate(&token).unwrap();
+        assert_eq!(copy.usage_totals(owner.id).unwrap().conversions, 3);
+        assert_eq!(copy.session(&cookie).unwrap().unwrap().account, owner);
+        copy.create_invited_account("guest@example.org", "correct horse", &code)
+            .unwrap();
+        let findings = copy.snapshot().unwrap().check().unwrap();
+        assert_eq!(findings.problems, [""; 0]);
+        // Numbers that were given are not given again.
+        let next = copy.create_account("next@example.org", None).unwrap();
+        assert!(next.id > owner.id);
+    }
+
+    #[test]
+    fn rows_that_end_early_make_no_file() {
+        let folder = Folder::new();
+        let (store, ..) = filled(&folder, 2);
+        let rows = export(&store);
+        let file = folder.path().join("backup");
+        for length in 0..rows.len() {
+            let made = Backup::create(&file, false)
+                .unwrap()
+                .fill(&rows[..length], &mut |_, _| {});
+            let sentence = made.expect_err("it was taken for whole");
+            assert!(sentence.contains("was not made"), "{sentence}");
+            assert_eq!(
+                fs::read_dir(folder.path()).unwrap().count(),
+                1,
+                "after {length} of {} bytes something was left beside the data",
+                rows.len()
+            );
+        }
+    }
+
+    #[test]
+    fn nonsense_makes_no_file() {
+        let folder = Folder::new();
+        let file = folder.path().join("backup");
+        let head = [2_u64, 1].map(u64::to_le_bytes).concat();
+        let long = [&head[..], &[1], &[255; 8]].concat();
+        let unknown = [&head[..], &[10, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
+        let other = [3_u64, 0].map(u64::to_le_bytes).concat();
+        let fewer = [&head[..], &[0]].concat();
+        for (rows, expected) in [
+            (long, "too long"),
+            (unknown, "no table 10"),
+            (other, "format 3"),
+            (fewer, "0 rows came of 1"),
+        ] {
+            let made = Backup::create(&file, false)
+                .unwrap()
+                .fill(&rows[..], &mut |_, _| {});
+            let sentence = made.expect_err("it was taken for a backup");
+            assert!(sentence.contains(expected), "{sentence}");
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        }
+    }
+
+    #[test]
+    fn what_is_there_is_replaced_only_if_that_is_asked_for() {
+        let folder = Folder::new();
+        let (store, ..) = filled(&folder, 1);
+        let file = folder.path().join("backup");
+        let partial = folder.path().join("backup.partial");
+        fs::write(&file, "precious").unwrap();
+        let refused = Backup::create(&file, false).err().unwrap();
+        assert!(refused.contains("--force"), "{refused}");
+        fs::write(&partial, vec![9; 1 << 20]).unwrap();
+        let first = Backup::create(&file, true).unwrap();
+        let refused = Backup::create(&file, true).err().unwrap();
+        assert!(refused.contains("another towebp backup"), "{refused}");
+        assert_eq!(fs::read(&file).unwrap(), b"precious", "until it is whole");
+        first.fill(&export(&store)[..], &mut |_, _| {}).unwrap();
+        assert!(!partial.exists());
+        let findings = crate::store::check_file(&file).unwrap();
+        assert_eq!((findings.entries, &findings.problems[..]), (1, &[][..]));
+    }
+}

@@ -1,0 +1,565 @@
+//! Whether what the tables hold fits together: all that the modules which draw them promise.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata};
+
+use super::accounts::{ACCOUNTS, EMAILS};
+use super::backup::Snapshot;
+use super::clock;
+use super::database::{Database, FORMAT, META, is_final};
+use super::email::Email;
+use super::error::{OpenError, StoreError};
+use super::sessions::{SESSION_ENDS, SESSIONS};
+use super::usage::{self, USAGE, USAGE_MONTHS, USAGE_TOTALS, UsageTotals};
+
+/// Rows that are named of each kind of problem; the others are counted.
+const NAMED: usize = 5;
+
+/// What a check has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Accounts there are.
+    pub accounts: u64,
+    /// Sessions, expired ones too.
+    pub sessions: u64,
+    /// Conversions in all histories.
+    pub entries: u64,
+    /// One sentence for each kind of problem, with a count and the first names.
+    pub problems: Vec<String>,
+}
+
+/// Checks a database file that no process has open: its pages against their checksums, which are mended where that can
+/// be, and then its rows. One of an older format is brought to the present one first.
+///
+/// # Errors
+/// It cannot be opened: in use, unreadable, of another format.
+pub fn check_file(path: &Path) -> Result<Findings, OpenError> {
+    let mut database = Database::open(path)?;
+    let pages = catch_unwind(AssertUnwindSafe(|| database.check_pages()))
+        .unwrap_or_else(|_| Err(StoreError::Failed("they cannot be read".into())));
+    let problem = match pages {
+        Ok(true) => None,
+        Ok(false) => Some("pages did not match their checksums, and were mended".to_owned()),
+        Err(error) => Some(format!("pages are damaged: {error}")),
+    };
+    let mut findings = Snapshot::of(&database)?.check()?;
+    findings.problems.splice(0..0, problem);
+    Ok(findings)
+}
+
+impl Snapshot {
+    /// Reads all rows and holds them against each other. The memory that it takes does not grow with the history.
+    ///
+    /// # Errors
+    /// The disk failed meanwhile. A damaged file is no error but a finding.
+    pub fn check(&self) -> Result<Findings, StoreError> {
+        let mut check = Check {
+            read: &self.read,
+            findings: Findings::default(),
+            faults: BTreeMap::new(),
+        };
+        // Rows whose bytes are no row of their table make redb's readers panic.
+        let outcome = catch_unwind(AssertUnwindSafe(|| check.all()));
+        let unreadable = match outcome {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) if is_final(&error) => {
+                return Err(StoreError::Failed(format!("the database failed: {error}")));
+            }
+            Ok(Err(error)) => Some(format!("the tables cannot be read to the end: {error}")),
+            Err(_) => Some("the tables cannot be read to the end: a row is damaged".to_owned()),
+        };
+        let mut findings = check.findings;
+        findings.problems = check.faults.iter().map(sentence).collect();
+        findings.problems.extend(unreadable);
+        Ok(findings)
+    }
+}
+
+struct Check<'a> {
+    read: &'a ReadTransaction,
+    findings: Findings,
+    faults: BTreeMap<&'static str, Fault>,
+}
+
+#[derive(Default)]
+struct Fault {
+    count: u64,
+    names: Vec<String>,
+}
+
+fn sentence((what, fault): (&&'static str, &Fault)) -> String {
+    let more = fault.count - fault.names.len() as u64;
+    let more = match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{what}: {} ({}{more})", fault.count, fault.names.join(", "))
+}
+
+/// What the history of one account adds up to.
+#[derive(Default)]
+struct History {
+    account: u64,
+    last: u64,
+    sums: UsageTotals,
+    months: BTreeMap<u64, u64>,
+}
+
+impl Check<'_> {
+    fn all(&mut self) -> Result<(), redb::Error> {
+        self.format()?;
+        self.accounts()?;
+        self.emails()?;
+        self.sessions()?;
+        self.session_ends()?;
+        self.history()?;
+        self.sums_without_history()
+    }
+
+    fn fault(&mut self, what: &'static str, name: impl Into<String>) {
+        let fault = self.faults.entry(what).or_default();
+        fault.count += 1;
+        if fault.names.len() < NAMED {
+            fault.names.push(name.into());
+        }
+    }
+
+    fn format(&mut self) -> Result<(), redb::Error> {
+        let meta = self.read.open_table(META)?;
+        let format = meta.get("format")?.map(|format| format.value());
+        if format != Some(FORMAT) {
+            self.fault(
+                "formats that are not the present one",
+                format!("{format:?}"),
+            );
+        }
+        Ok(())
+    }
+
+    fn accounts(&mut self) -> Result<(), redb::Error> {
+        let meta = self.read.open_table(META)?;
+        let last = meta.get("last_account")?.map_or(0, |last| last.value());
+        let emails = self.read.open_table(EMAILS)?;
+        for row in self.read.open_table(ACCOUNTS)?.iter()? {
+            let (id, value) = row?;
+            let (id, (_, _, email, _)) = (id.value(), value.value());
+            self.findings.accounts += 1;
+            if id > last {
+                self.fault("accounts above the last number given", name(id, email));
+            }
+            if Email::parse(email).ok().as_ref().map(Email::as_str) != Some(email) {
+                self.fault("accounts whose e-mail address is none", name(id, email));
+            }
+            if emails.get(email)?.map(|owner| owner.value()) != Some(id) {
+                self.fault(
+                    "accounts that their e-mail address does not lead to",
+                    name(id, email),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn emails(&mut self) -> Result<(), redb::Error> {
+        let accounts = self.read.open_table(ACCOUNTS)?;
+        for row in self.read.open_table(EMAILS)?.iter()? {
+            let (email, id) = row?;
+            let (email, id) = (email.value(), id.value());
+            if accounts
+                .get(id)?
+                .is_none_or(|value| value.value().2 != email)
+            {
+                self.fault(
+                    "e-mail addresses that lead to no account of theirs",
+                    name(id, email),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn sessions(&mut self) -> Result<(), redb::Error> {
+        let accounts = self.read.open_table(ACCOUNTS)?;
+        let ends = self.read.open_table(SESSION_ENDS)?;
+        for row in self.read.open_table(SESSIONS)?.iter()? {
+            let (cookie, value) = row?;
+            let (cookie, (account, end, latest)) = (cookie.value(), value.value());
+            self.findings.sessions += 1;
+            if accounts.get(account)?.is_none() {
+                self.fault("sessions without an account", account.to_string());
+            }
+            if end > latest {
+                self.fault("sessions that end after their end", account.to_string());
+            }
+            if ends.get((end, cookie))?.is_none() {
+                self.fault("sessions that are never swept", account.to_string());
+            }
+        }
+        Ok(())
+    }
+
+    fn session_ends(&mut self) -> Result<(), redb::Error> {
+        let sessions = self.read.open_table(SESSIONS)?;
+        for row in self.read.open_table(SESSION_ENDS)?.iter()? {
+            let (key, _) = row?;
+            let (end, cookie) = key.value();
+            if sessions
+                .get(cookie)?
+                .is_none_or(|value| value.value().1 != end)
+            {
+                self.fault("ends of sessions that there are not", end.to_string());
+            }
+        }
+        Ok(())
+    }
+
+    fn history(&mut self) -> Result<(), redb::Error> {
+        let usage = self.read.open_table(USAGE)?;
+        self.findings.entries = usage.len()?;
+        let mut history = History::default();
+        for row in usage.iter()? {
+            let (key, value) = row?;
+            let ((account, sequence), value) = (key.value(), value.value());
+            if account != history.account {
+                let next = History {
+                    account,
+                    ..History::default()
+                };
+                self.end_of(&std::mem::replace(&mut history, next))?;
+            }
+            if sequence != history.last + 1 {
+                let gap = format!("account {account}: {sequence} after {}", history.last);
+                self.fault("gaps in a history", gap);
+            }
+            history.last = sequence;
+            let (time, input_bytes, output_bytes) = (value.0, value.1, value.2);
+            *history.months.entry(clock::month(time).0).or_default() += 1;
+            let sums = &mut history.sums;
+            sums.conversions += 1;
+            sums.input_bytes = sums.input_bytes.saturating_add(input_bytes);
+            sums.output_bytes = sums.output_bytes.saturating_add(output_bytes);
+            if usage::entry(value).is_err() {
+                let entry = format!("account {account}: {sequence}");
+                self.fault("history entries that cannot be read", entry);
+            }
+        }
+        self.end_of(&history)
+    }
+
+    /// Holds an account's history, if it has any, against what is said of it elsewhere.
+    fn end_of(&mut self, history: &History) -> Result<(), redb::Error> {
+        let id = history.account;
+        if history.last == 0 {
+            return Ok(());
+        }
+        if self.read.open_table(ACCOUNTS)?.get(id)?.is_none() {
+            self.fault("histories without an account", id.to_string());
+        }
+        let totals = usage::totals(self.read, super::AccountId(id))?;
+        if totals != history.sums {
+            let differ = format!("account {id}: {totals:?} for {:?}", history.sums);
+            self.fault("totals that are not those of the history", differ);
+        }
+        let mut months = BTreeMap::new();
+        for row in self
+            .read
+            .open_table(USAGE_MONTHS)?
+            .range((id, 0)..=(id, u64::MAX))?
+        {
+            let (key, count) = row?;
+            months.insert(key.value().1, count.value());
+        }
+        if months != history.months {
+            let differ = format!("account {id}: {months:?} for {:?}", history.months);
+            self.fault("counts of months that are not those of the history", differ);
+        }
+        Ok(())
+    }
+
+    fn sums_without_history(&mut self) -> Result<(), redb::Error> {
+        let usage = self.read.open_table(USAGE)?;
+        for row in self.read.open_table(USAGE_TOTALS)?.iter()? {
+            let (id, _) = row?;
+            let id = id.value();
+            if usage.range((id, 0)..=(id, u64::MAX))?.next().is_none() {
+                self.fault("totals without a history", id.to_string());
+            }
+        }
+        for row in self.read.open_table(USAGE_MONTHS)?.iter()? {
+            let (key, _) = row?;
+            let (id, month) = key.value();
+            if usage.range((id, 0)..=(id, u64::MAX))?.next().is_none() {
+                self.fault(
+                    "counts of months without a history",
+                    format!("account {id}: {month}"),
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+fn name(id: u64, email: &str) -> String {
+    format!("{id} {email}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tests::{Folder, entry};
+    use crate::store::{Store, database_path};
+    use redb::WriteTransaction;
+    use std::os::unix::fs::FileExt;
+
+    /// Two accounts with a session and three conversions each.
+    fn filled(folder: &Folder) -> Store {
+        let store = folder.store();
+        for email in ["a@example.org", "b@example.org"] {
+            let account = store.create_account(email, None).unwrap();
+            store.start_session(account.id).unwrap();
+            for i in 1..=3 {
+                store.record_usage(account.id, &entry(i)).unwrap();
+            }
+        }
+        store
+    }
+
+    #[test]
+    fn a_sound_store_has_no_problem() {
+        let folder = Folder::new();
+        let store = filled(&folder);
+        let expected = Findings {
+            accounts: 2,
+            sessions: 2,
+            entries: 6,
+            problems: Vec::new(),
+        };
+        assert_eq!(store.snapshot().unwrap().check().unwrap(), expected);
+        drop(store);
+        let path = database_path(&folder.settings().data);
+        assert_eq!(check_file(&path).unwrap(), expected);
+    }
+
+    /// What the check says of a store whose tables were changed; the accounts' numbers are told.
+    fn problems(
+        change: impl FnOnce(&WriteTransaction, u64, u64) -> Result<(), redb::Error>,
+    ) -> Vec<String> {
+        let folder = Folder::new();
+        let store = filled(&folder);
+        let [a, b] = store.accounts().unwrap().try_into().unwrap();
+        let changed = store.database.write(|write| change(write, a.id.0, b.id.0));
+        changed.unwrap();
+        store.snapshot().unwrap().check().unwrap().problems
+    }
+
+    type Change = fn(&WriteTransaction, u64, u64) -> Result<(), redb::Error>;
+
+    #[test]
+    #[expect(clippy::too_many_lines, reason = "a table is read in one piece")]
+    fn each_kind_of_damage_is_found_and_named() {
+        let cases: &[(&[&str], Change)] = &[
+            (
+                &["formats that are not the present one: 1 (Some(1))"],
+                |write, _, _| Ok(write.open_table(META)?.insert("format", 1).map(drop)?),
+            ),
+            (
+                &["accounts above the last number given: 1 ("],
+                |write, a, _| {
+                    Ok(write
+                        .open_table(META)?
+                        .insert("last_account", a)
+                        .map(drop)?)
+                },
+            ),
+            (
+                &[
+                    "accounts that their e-mail address does not lead to: 1 (",
+                    "accounts whose e-mail address is none: 1 (",
+                    "e-mail addresses that lead to no account of theirs: 1 (",
+                ],
+                |write, a, _| {
+                    let value = (a, 0, "nowhere", None);
+                    Ok(write.open_table(ACCOUNTS)?.insert(a, value).map(drop)?)
+                },
+            ),
+            (
+                &["accounts that their e-mail address does not lead to: 1 ("],
+                |write, _, _| {
+                    Ok(write
+                        .open_table(EMAILS)?
+                        .remove("a@example.org")
+                        .map(drop)?)
+                },
+            ),
+            (
+                &[
+                    "e-mail addresses that lead to no account of theirs: 1 (",
+                    "histories without an account: 1 (",
+                    "sessions without an account: 1 (",
+                ],
+                |write, a, _| Ok(write.open_table(ACCOUNTS)?.remove(a).map(drop)?),
+            ),
+            (&["sessions that are never swept: 2 ("], |write, _, _| {
+                Ok(write.open_table(SESSION_ENDS)?.retain(|_, ()| false)?)
+            }),
+            (
+                &["ends of sessions that there are not: 2 ("],
+                |write, _, _| Ok(write.open_table(SESSIONS)?.retain(|_, _| false)?),
+            ),
+            (
+                &[
+                    "ends of sessions that there are not: 1 (",
+                    "sessions that are never swept: 1 (",
+                    "sessions that end after their end: 1 (",
+                ],
+                |write, a, _| {
+                    let mut sessions = write.open_table(SESSIONS)?;
+                    let cookie = *sessions.first()?.expect("there are two").0.value();
+                    Ok(sessions.insert(&cookie, (a, 9, 8)).map(drop)?)
+                },
+            ),
+            (
+                &[
+                    "counts of months that are not those of the history: 1 (account ",
+                    "gaps in a history: 1 (account ",
+                    "totals that are not those of the history: 1 (account ",
+                ],
+                |write, a, _| Ok(write.open_table(USAGE)?.remove((a, 2)).map(drop)?),
+            ),
+            (
+                &["history entries that cannot be read: 1 (account "],
+                |write, a, _| {
+                    let mut usage = write.open_table(USAGE)?;
+                    let row = usage.remove((a, 3))?.expect("there are three");
+                    let sums = row.value();
+                    let value = (sums.0, sums.1, sums.2, 1, 1, 1, 85, 9, "png");
+                    drop(row);
+                    Ok(usage.insert((a, 3), value).map(drop)?)
+                },
+            ),
+            (
+                &["totals that are not those of the history: 1 (account "],
+                |write, a, _| {
+                    Ok(write
+                        .open_table(USAGE_TOTALS)?
+                        .insert(a, (3, 1, 1))
+                        .map(drop)?)
+                },
+            ),
+            (
+                &["counts of months that are not those of the history: 1 (account "],
+                |write, a, _| {
+                    Ok(write
+                        .open_table(USAGE_MONTHS)?
+                        .insert((a, 0), 1)
+                        .map(drop)?)
+                },
+            ),
+            (
+                &[
+                    "counts of months without a history: 1 (account ",
+                    "totals without a history: 1 (",
+                ],
+                |write, a, _| {
+                    let mut usage = write.open_table(USAGE)?;
+                    Ok(usage.retain_in((a, 0)..=(a, u64::MAX), |_, _| false)?)
+                },
+            ),
+        ];
+        for (expected, change) in cases {
+            let problems = problems(change);
+            assert_eq!(problems.len(), expected.len(), "{problems:#?}");
+            for (problem, expected) in problems.iter().zip(*expected) {
+                assert!(problem.starts_with(expected), "{problem} for {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn many_rows_are_counted_and_some_named() {
+        let problems = problems(|write, _, _| {
+            let mut emails = write.open_table(EMAILS)?;
+            for i in 0..8 {
+                emails.insert(&*format!("{i}@example.org"), 7)?;
+            }
+            Ok(())
+        });
+        let named =
+            "7 0@example.org, 7 1@example.org, 7 2@example.org, 7 3@example.org, 7 4@example.org";
+        let expected =
+            format!("e-mail addresses that lead to no account of theirs: 8 ({named} and 3 more)");
+        assert_eq!(problems, [expected]);
+    }
+
+    #[test]
+    fn rows_that_are_none_are_found() {
+        // As a file that was damaged on the disk would have them: of the right type by name, and too short.
+        #[derive(Debug)]
+        struct Short;
+        impl redb::Value for Short {
+            type SelfType<'a> = ();
+            type AsBytes<'a> = [u8; 3];
+            fn fixed_width() -> Option<usize> {
+                <super::super::accounts::Value as redb::Value>::fixed_width()
+            }
+            fn from_bytes<'a>(_: &'a [u8])
+            where
+                Self: 'a,
+            {
+            }
+            fn as_bytes<'a, 'b: 'a>((): &'a ()) -> [u8; 3]
+            where
+                Self: 'b,
+            {
+                [9; 3]
+            }
+            fn type_name() -> redb::TypeName {
+                <super::super::accounts::Value as redb::Value>::type_name()
+            }
+        }
+        let problems = problems(|write, _, _| {
+            let table = redb::TableDefinition::<u64, Short>::new("accounts");
+            Ok(write.open_table(table)?.insert(5, ()).map(drop)?)
+        });
+        assert_eq!(
+            problems,
+            ["the tables cannot be read to the end: a row is damaged"]
+        );
+    }
+
+    #[test]
+    fn pages_that_changed_on_the_disk_are_found() {
+        let folder = Folder::new();
+        let store = filled(&folder);
+        let owner = store.accounts().unwrap()[0].id;
+        for i in 0..500 {
+            store.record_usage(owner, &entry(i)).unwrap();
+        }
+        drop(store);
+        let path = database_path(&folder.settings().data);
+        let bytes = std::fs::read(&path).unwrap();
+        // The format in a row of the history.
+        let at = bytes
+            .windows(4)
+            .rposition(|window| window == b"jpeg")
+            .unwrap();
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.write_all_at(b"jqeg", at as u64).unwrap();
+        match check_file(&path) {
+            Ok(findings) => assert!(
+                findings
+                    .problems
+                    .iter()
+                    .any(|problem| problem.starts_with("pages ")),
+                "{findings:?}"
+            ),
+            Err(OpenError::Failed(sentence)) => {
+                assert!(sentence.contains("towebp.redb"), "{sentence}");
+            }
+            Err(OpenError::InUse(_)) => panic!("nobody uses it"),
+        }
+    }
+}

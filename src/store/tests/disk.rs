@@ -1,0 +1,114 @@
+//! A disk in memory that can break, fill up, and be held up.
+
+use crate::store::database::Database;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// The disk; a clone is the same one.
+#[derive(Clone, Debug, Default)]
+pub struct Disk(Arc<DiskState>);
+
+#[derive(Debug, Default)]
+struct DiskState {
+    bytes: Mutex<Vec<u8>>,
+    /// Operations until it breaks; none if it does not.
+    left: Mutex<Option<usize>>,
+    is_full: AtomicBool,
+    pause: Mutex<()>,
+    syncs: AtomicUsize,
+}
+
+impl Disk {
+    pub fn open(&self) -> Database {
+        let disk = self.clone();
+        Database::open_by(Box::new(move || {
+            redb::Database::builder().create_with_backend(disk.clone())
+        }))
+        .unwrap()
+    }
+
+    pub fn syncs_of(&self, work: impl FnOnce()) -> usize {
+        let before = self.syncs();
+        work();
+        self.syncs() - before
+    }
+
+    pub fn syncs(&self) -> usize {
+        self.0.syncs.load(Ordering::SeqCst)
+    }
+
+    /// Syncs wait until the guard is dropped.
+    pub fn hold_up(&self) -> MutexGuard<'_, ()> {
+        self.0.pause.lock().unwrap()
+    }
+
+    /// From now on the file cannot grow.
+    pub fn fill_up(&self) {
+        self.0.is_full.store(true, Ordering::SeqCst);
+    }
+
+    pub fn make_room(&self) {
+        self.0.is_full.store(false, Ordering::SeqCst);
+    }
+
+    pub fn break_after(&self, operations: usize) {
+        *self.0.left.lock().unwrap() = Some(operations);
+    }
+
+    pub fn mend(&self) {
+        *self.0.left.lock().unwrap() = None;
+    }
+
+    fn check(&self) -> io::Result<()> {
+        match &mut *self.0.left.lock().unwrap() {
+            None => Ok(()),
+            Some(0) => Err(io::Error::new(
+                io::ErrorKind::StorageFull,
+                "the disk is full",
+            )),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl redb::StorageBackend for Disk {
+    fn len(&self) -> io::Result<u64> {
+        self.check()?;
+        Ok(self.0.bytes.lock().unwrap().len() as u64)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.check()?;
+        let start = offset as usize;
+        out.copy_from_slice(&self.0.bytes.lock().unwrap()[start..start + out.len()]);
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.check()?;
+        let mut bytes = self.0.bytes.lock().unwrap();
+        if len > bytes.len() as u64 && self.0.is_full.load(Ordering::SeqCst) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        bytes.resize(len as usize, 0);
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.check()?;
+        drop(self.0.pause.lock().unwrap());
+        self.0.syncs.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.check()?;
+        let start = offset as usize;
+        self.0.bytes.lock().unwrap()[start..start + data.len()].copy_from_slice(data);
+        Ok(())
+    }
+}
