@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::address::{Address, socket_path};
-use super::protocol::{AccountLine, Answer, Request, answer};
-use crate::store::{OpenError, Settings, Store};
+use super::protocol::{AccountLine, Answer, Checked, Request, answer};
+use crate::store::{self, Backup, OpenError, Settings, Snapshot, Store};
 
 /// How long to wait for another command, or a server that is starting or ending, to leave the data folder or to listen.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -17,14 +17,17 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How long the server may take to answer: others may be before us, each with seconds to ask.
 const TIME_TO_ANSWER: Duration = Duration::from_mins(1);
 
-/// A way to the accounts of one data folder.
-pub struct Session(Way);
+/// How long the server may take to read its whole store: some hundred thousand rows a second.
+const TIME_TO_CHECK: Duration = Duration::from_mins(10);
 
-enum Way {
+/// A way to the accounts of one data folder.
+pub struct Session(Way<Box<Store>>);
+
+enum Way<T> {
     /// Through the server that runs there.
     Server(PathBuf),
-    /// No server runs: the store is ours meanwhile.
-    Store(Box<Store>),
+    /// No server runs: it is ours meanwhile.
+    Here(T),
 }
 
 impl Session {
@@ -34,24 +37,7 @@ impl Session {
     /// # Errors
     /// A sentence: the store cannot be opened, or is in use by a process that does not answer.
     pub fn open(settings: &Settings) -> Result<Session, String> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if connect(&settings.data).is_ok() {
-                return Ok(Session(Way::Server(settings.data.clone())));
-            }
-            match Store::open(settings) {
-                Ok(store) => return Ok(Session(Way::Store(Box::new(store)))),
-                Err(OpenError::InUse(_)) if Instant::now() < deadline => thread::sleep(PAUSE),
-                Err(OpenError::InUse(path)) => {
-                    return Err(format!(
-                        "{} is in use by another process, which does not answer at {}",
-                        path.display(),
-                        socket_path(&settings.data).display()
-                    ));
-                }
-                Err(OpenError::Failed(sentence)) => return Err(sentence),
-            }
-        }
+        reach(&settings.data, || Store::open(settings).map(Box::new)).map(Session)
     }
 
     /// Whether a server runs and is asked.
@@ -134,27 +120,111 @@ impl Session {
 
     fn ask(&self, request: Request) -> Result<Answer, String> {
         match &self.0 {
-            Way::Store(store) => Ok(answer(store, request)),
-            Way::Server(data) => exchange(data, &request).map_err(|error| {
-                format!(
-                    "the server at {} gave no answer: {error}",
-                    socket_path(data).display()
-                )
-            }),
+            Way::Here(store) => Ok(answer(store, request)),
+            Way::Server(data) => Ok(exchange(data, &request, TIME_TO_ANSWER)?.0),
         }
     }
 }
 
-fn exchange(data: &Path, request: &Request) -> io::Result<Answer> {
+/// Writes all that is stored in the data folder into a new database file, and gives the number of rows. `progress` is told
+/// how many of how many are there.
+///
+/// # Errors
+/// A sentence: the store cannot be read, or the file is there already (unless it is to be replaced) or cannot be written.
+pub fn backup(
+    data: &Path,
+    target: &Path,
+    replace: bool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<u64, String> {
+    let backup = Backup::create(target, replace)?;
+    match reach(data, || Snapshot::open(&store::database_path(data)))? {
+        Way::Server(data) => match exchange(&data, &Request::Backup, TIME_TO_ANSWER)? {
+            (Answer::Backup, rows) => backup.fill(rows, progress),
+            (other, _) => Err(unexpected(other)),
+        },
+        Way::Here(snapshot) => {
+            let (ours, theirs) = UnixStream::pair().map_err(|error| error.to_string())?;
+            thread::scope(|scope| {
+                let export = scope.spawn(move || snapshot.export(theirs));
+                let filled = backup.fill(ours, progress);
+                match export.join() {
+                    Ok(Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
+                        Err(format!("the store cannot be read to its end: {error}"))
+                    }
+                    _ => filled,
+                }
+            })
+        }
+    }
+}
+
+/// Holds all that is stored in the data folder against itself; and whether a server did it, which cannot compare the pages
+/// of the file with their checksums meanwhile.
+///
+/// # Errors
+/// A sentence: the store cannot be opened.
+pub fn check(data: &Path) -> Result<(Checked, bool), String> {
+    let path = store::database_path(data);
+    match reach(data, || store::check_file(&path))? {
+        Way::Here(findings) => Ok((findings.into(), false)),
+        Way::Server(data) => match exchange(&data, &Request::Check, TIME_TO_CHECK)? {
+            (Answer::Checked(checked), _) => Ok((checked, true)),
+            (other, _) => Err(unexpected(other)),
+        },
+    }
+}
+
+/// Finds the server of the data folder, or else opens what is there itself.
+fn reach<T>(data: &Path, open: impl Fn() -> Result<T, OpenError>) -> Result<Way<T>, String> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if connect(data).is_ok() {
+            return Ok(Way::Server(data.to_owned()));
+        }
+        match open() {
+            Ok(opened) => return Ok(Way::Here(opened)),
+            Err(OpenError::InUse(_)) if Instant::now() < deadline => thread::sleep(PAUSE),
+            Err(OpenError::InUse(path)) => {
+                return Err(format!(
+                    "{} is in use by another process, which does not answer at {}",
+                    path.display(),
+                    socket_path(data).display()
+                ));
+            }
+            Err(OpenError::Failed(sentence)) => return Err(sentence),
+        }
+    }
+}
+
+/// The answer, and what follows it.
+fn exchange(
+    data: &Path,
+    request: &Request,
+    patience: Duration,
+) -> Result<(Answer, BufReader<UnixStream>), String> {
+    try_exchange(data, request, patience).map_err(|error| {
+        format!(
+            "the server at {} gave no answer: {error}",
+            socket_path(data).display()
+        )
+    })
+}
+
+fn try_exchange(
+    data: &Path,
+    request: &Request,
+    patience: Duration,
+) -> io::Result<(Answer, BufReader<UnixStream>)> {
     let mut stream = connect(data)?;
-    stream.set_read_timeout(Some(TIME_TO_ANSWER))?;
+    stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(TIME_TO_ANSWER))?;
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
     stream.write_all(&line)?;
-    let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer)?;
-    Ok(serde_json::from_str(&answer)?)
+    let (mut answer, mut rest) = (String::new(), BufReader::new(stream));
+    rest.read_line(&mut answer)?;
+    Ok((serde_json::from_str(&answer)?, rest))
 }
 
 fn connect(data: &Path) -> io::Result<UnixStream> {

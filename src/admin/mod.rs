@@ -1,4 +1,4 @@
-//! Looking after accounts from the command line, beside a running server too.
+//! Looking after the store from the command line, beside a running server too.
 //!
 //! The database opens in one process only. So a running server listens on a socket in its data folder
 //! ([`serve`]), and the command line asks there, or opens the store itself if nobody listens ([`Session`]).
@@ -9,8 +9,8 @@ mod client;
 mod protocol;
 mod server;
 
-pub use client::Session;
-pub use protocol::AccountLine;
+pub use client::{Session, backup, check};
+pub use protocol::{AccountLine, Checked};
 pub use server::{AdminSocket, serve};
 
 #[cfg(test)]

@@ -7,6 +7,8 @@
 //! {"rotate":{"email":"owner@example.org"}}                   {"token":"twp_..."}
 //! {"delete":{"email":"owner@example.org"}}                   "deleted"
 //! "invite"                                                   {"invite":"a code"}
+//! "check"                                                    {"checked":{"accounts":1, ..., "problems":[]}}
+//! "backup"                                                   "backup", and all rows, as `store::Snapshot` writes them
 //! anything                                                   {"refused":"a sentence"}
 //! ```
 
@@ -14,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::{Account, CreateAccountError, Store, StoreError};
+use crate::store::{Account, CreateAccountError, Findings, Store, StoreError};
 
 /// What is asked. No `Debug`: a password must not reach a log.
 #[derive(Deserialize, Serialize)]
@@ -31,6 +33,10 @@ pub enum Request {
     List,
     /// Make an invitation.
     Invite,
+    /// Hold all rows against each other.
+    Check,
+    /// Send all rows.
+    Backup,
     /// Show the account's token.
     Token {
         /// Its address.
@@ -60,6 +66,10 @@ pub enum Answer {
     Invite(String),
     /// It is gone.
     Deleted,
+    /// What is in the store, and what is wrong with it.
+    Checked(Checked),
+    /// The rows follow.
+    Backup,
     /// A sentence that says why not.
     Refused(String),
 }
@@ -75,6 +85,37 @@ pub struct AccountLine {
     pub has_password: bool,
     /// Conversions in its history.
     pub conversions: u64,
+}
+
+/// What a check has found.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// Accounts there are.
+    pub accounts: u64,
+    /// Sessions, expired ones too.
+    pub sessions: u64,
+    /// Conversions in all histories.
+    pub entries: u64,
+    /// A sentence for each kind of problem.
+    pub problems: Vec<String>,
+}
+
+impl From<Findings> for Checked {
+    fn from(findings: Findings) -> Checked {
+        Checked {
+            accounts: findings.accounts,
+            sessions: findings.sessions,
+            entries: findings.entries,
+            problems: findings.problems,
+        }
+    }
+}
+
+impl Request {
+    /// Whether it reads the whole store, and others should not wait for it.
+    pub fn takes_long(&self) -> bool {
+        matches!(self, Request::Check | Request::Backup)
+    }
 }
 
 impl AccountLine {
@@ -105,26 +146,38 @@ fn carry_out(store: &Store, request: Request) -> Result<Answer, String> {
             Ok(Answer::Token(store.token(&account)))
         }
         Request::List => {
-            let accounts = store.accounts().map_err(sentence)?;
+            let accounts = store.accounts().map_err(|error| error.to_string())?;
             let lines = accounts
                 .iter()
                 .map(|account| line(store, account))
                 .collect::<Result<_, _>>();
-            Ok(Answer::Accounts(lines.map_err(sentence)?))
+            Ok(Answer::Accounts(lines.map_err(|error| error.to_string())?))
         }
-        Request::Invite => Ok(Answer::Invite(store.invite().map_err(sentence)?)),
+        Request::Check => {
+            let findings = store.snapshot().and_then(|snapshot| snapshot.check());
+            Ok(Answer::Checked(
+                findings.map_err(|error| error.to_string())?.into(),
+            ))
+        }
+        Request::Backup => Ok(Answer::Backup),
+        Request::Invite => Ok(Answer::Invite(
+            store.invite().map_err(|error| error.to_string())?,
+        )),
         Request::Token { email } => Ok(Answer::Token(store.token(&find(store, &email)?))),
         Request::Rotate { email } => {
             let account = find(store, &email)?;
             let rotated = store
                 .rotate_token(account.id)
-                .map_err(sentence)?
+                .map_err(|error| error.to_string())?
                 .ok_or_else(|| unknown(&email))?;
             Ok(Answer::Token(store.token(&rotated)))
         }
         Request::Delete { email } => {
             let account = find(store, &email)?;
-            if !store.delete_account(account.id).map_err(sentence)? {
+            if !store
+                .delete_account(account.id)
+                .map_err(|error| error.to_string())?
+            {
                 return Err(unknown(&email));
             }
             Ok(Answer::Deleted)
@@ -135,7 +188,7 @@ fn carry_out(store: &Store, request: Request) -> Result<Answer, String> {
 fn find(store: &Store, email: &str) -> Result<Account, String> {
     store
         .account_by_email(email)
-        .map_err(sentence)?
+        .map_err(|error| error.to_string())?
         .ok_or_else(|| unknown(email))
 }
 
@@ -154,8 +207,4 @@ fn line(store: &Store, account: &Account) -> Result<AccountLine, StoreError> {
 
 fn unknown(email: &str) -> String {
     format!("there is no account {}", email.trim())
-}
-
-fn sentence(error: StoreError) -> String {
-    error.to_string()
 }

@@ -1,4 +1,5 @@
-//! The server's side of the socket: one thread, one connection at a time, each with a time limit and a line limit.
+//! The server's side of the socket: one thread, one connection at a time, each with a time limit and a line limit. What
+//! takes long has a thread of its own, one at a time.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Read, Write};
@@ -17,6 +18,12 @@ use crate::store::Store;
 
 /// A request is sent in one go by the command line; who takes longer would keep others waiting.
 const TIME_TO_ASK: Duration = Duration::from_secs(2);
+
+/// Those who write a backup wait for their disk now and then. For as long the store keeps what was deleted meanwhile.
+const TIME_TO_TAKE: Duration = Duration::from_secs(30);
+
+/// How long the end of the server waits for a backup whose reader waits.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// A password of 1024 bytes, each escaped as `\u00XX`, and an address, with room to spare.
 const LONGEST_LINE: usize = 16 * 1024;
@@ -89,35 +96,116 @@ fn listen(data: &Path) -> io::Result<UnixListener> {
 }
 
 fn run(store: &Store, listener: &UnixListener, ending: &AtomicBool) {
-    loop {
-        let connection = listener.accept();
-        if ending.load(Ordering::SeqCst) {
-            return;
+    let is_busy = AtomicBool::new(false);
+    thread::scope(|scope| {
+        loop {
+            let connection = listener.accept();
+            if ending.load(Ordering::SeqCst) {
+                return;
+            }
+            let talked = caught(|| {
+                let (mut stream, _) = connection?;
+                match read_request(&mut stream)? {
+                    None => Ok(()),
+                    Some(request) if !request.takes_long() => {
+                        send(&mut stream, &answer(store, request))
+                    }
+                    Some(_) if is_busy.swap(true, Ordering::SeqCst) => {
+                        send(&mut stream, &Answer::Refused(BUSY.into()))
+                    }
+                    Some(request) => {
+                        let is_busy = &is_busy;
+                        thread::Builder::new()
+                            .name("admin-long".into())
+                            .spawn_scoped(scope, move || {
+                                caught(|| answer_at_length(store, stream, request, ending));
+                                is_busy.store(false, Ordering::SeqCst);
+                            })
+                            .map(drop)
+                            .inspect_err(|_| is_busy.store(false, Ordering::SeqCst))
+                    }
+                }
+            });
+            if !talked {
+                // When descriptors run out, accept fails at once, again and again.
+                thread::sleep(Duration::from_millis(50));
+            }
         }
-        // A panic, in a damaged database say, ends the one request and not the thread.
-        let talked = catch_unwind(AssertUnwindSafe(|| {
-            connection.and_then(|(mut stream, _)| talk(store, &mut stream))
-        }));
-        let Ok(Err(error)) = talked else { continue };
-        log::warn!("administration socket: {error}");
-        // When descriptors run out, accept fails at once, again and again.
-        thread::sleep(Duration::from_millis(50));
-    }
+    });
 }
 
-fn talk(store: &Store, stream: &mut UnixStream) -> io::Result<()> {
+const BUSY: &str = "another backup or check is under way: try again when it has ended";
+
+/// Whether it went well. A panic, in a damaged database say, ends the one request and not the thread.
+fn caught(talk: impl FnOnce() -> io::Result<()>) -> bool {
+    let Ok(Err(error)) = catch_unwind(AssertUnwindSafe(talk)) else {
+        return true;
+    };
+    log::warn!("administration socket: {error}");
+    false
+}
+
+/// `None` if the other side says nothing, or was told that it was not understood.
+fn read_request(stream: &mut UnixStream) -> io::Result<Option<Request>> {
     let Some(line) = read_line(stream)? else {
-        return Ok(());
+        return Ok(None);
     };
-    let answer = match serde_json::from_slice::<Request>(&line) {
-        Ok(request) => answer(store, request),
-        // serde's own message could quote a password.
-        Err(_) => Answer::Refused("the request was not understood".into()),
-    };
-    let mut line = serde_json::to_vec(&answer)?;
+    if let Ok(request) = serde_json::from_slice(&line) {
+        return Ok(Some(request));
+    }
+    // serde's own message could quote a password.
+    let refused = Answer::Refused("the request was not understood".into());
+    send(stream, &refused).map(|()| None)
+}
+
+fn send(stream: &mut UnixStream, answer: &Answer) -> io::Result<()> {
+    let mut line = serde_json::to_vec(answer)?;
     line.push(b'\n');
     stream.set_write_timeout(Some(TIME_TO_ASK))?;
     stream.write_all(&line)
+}
+
+fn answer_at_length(
+    store: &Store,
+    mut stream: UnixStream,
+    request: Request,
+    ending: &AtomicBool,
+) -> io::Result<()> {
+    let answer = answer(store, request);
+    send(&mut stream, &answer)?;
+    let Answer::Backup = answer else {
+        return Ok(());
+    };
+    stream.set_write_timeout(Some(PAUSE))?;
+    let rows = store.snapshot().map_err(io::Error::other)?;
+    rows.export(UntilTheEnd { stream, ending })
+}
+
+/// Takes no more once the server ends.
+struct UntilTheEnd<'a> {
+    stream: UnixStream,
+    ending: &'a AtomicBool,
+}
+
+impl Write for UntilTheEnd<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let deadline = Instant::now() + TIME_TO_TAKE;
+        loop {
+            if self.ending.load(Ordering::SeqCst) {
+                let ends = "a backup broke off, since the server ends";
+                return Err(io::Error::other(ends));
+            }
+            match self.stream.write(bytes) {
+                Err(error)
+                    if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < deadline => {}
+                written => return written,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
 }
 
 /// The line without its end; `None` if the other side says nothing, as one does that only looks whether a server runs.

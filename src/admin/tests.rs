@@ -1,7 +1,7 @@
 //! The same account's life through a server and without one, and what may go wrong at the socket.
 
 use super::*;
-use crate::store::tests::Folder;
+use crate::store::tests::{Folder, entry};
 use crate::store::{Settings, TokenError};
 use std::fs;
 use std::io::{Read, Write};
@@ -139,6 +139,50 @@ fn nonsense_is_refused_without_an_echo_and_the_next_is_served() {
         assert!(sent < 8 << 20, "a line without an end was read on and on");
     }
     live(&Session::open(&folder.settings()).unwrap());
+}
+
+#[test]
+fn a_backup_that_is_not_read_on_holds_up_no_command_and_no_end() {
+    let folder = Folder::new();
+    let data = folder.settings().data;
+    let store = Arc::new(folder.store());
+    let id = store.create_account("owner@example.org", None).unwrap().id;
+    // More rows than the socket takes.
+    std::thread::scope(|scope| {
+        for _ in 0..32 {
+            scope.spawn(|| (0..400).for_each(|i| store.record_usage(id, &entry(i)).unwrap()));
+        }
+    });
+    let socket = serve(Arc::clone(&store), &data).unwrap();
+    let mut slow = UnixStream::connect(data.join("admin.sock")).unwrap();
+    slow.write_all(b"\"backup\"\n").unwrap();
+    let mut line = [0; 9];
+    slow.read_exact(&mut line).unwrap();
+    assert_eq!(&line, b"\"backup\"\n");
+
+    let file = folder.path().join("backup");
+    let refused = backup(&data, &file, false, &mut |_, _| {}).unwrap_err();
+    assert!(refused.contains("another backup"), "{refused}");
+    assert!(check(&data).unwrap_err().contains("another backup"));
+    let session = Session::open(&folder.settings()).unwrap();
+    assert_eq!(session.list().unwrap()[0].conversions, 32 * 400);
+
+    let start = Instant::now();
+    drop(socket);
+    assert!(
+        start.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        start.elapsed()
+    );
+    drop(store);
+    let mut told = 0;
+    let rows = backup(&data, &file, false, &mut |done, all| {
+        assert!(done <= all);
+        told += 1;
+    });
+    assert!(rows.unwrap() > 32 * 400 && told > 2);
+    let (checked, by_server) = check(&data).unwrap();
+    assert_eq!((checked.entries, by_server), (32 * 400, false));
 }
 
 #[test]

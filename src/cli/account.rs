@@ -51,7 +51,7 @@ struct Create {
     #[argh(switch)]
     password_stdin: bool,
     /// the data folder (default: towebp-data)
-    #[argh(option, default = "default_data()")]
+    #[argh(option, default = "super::default_data()")]
     data: PathBuf,
     /// the server's secret, if it is not the data folder's own
     #[argh(option)]
@@ -63,7 +63,7 @@ struct Create {
 #[argh(subcommand, name = "list")]
 struct List {
     /// the data folder (default: towebp-data)
-    #[argh(option, default = "default_data()")]
+    #[argh(option, default = "super::default_data()")]
     data: PathBuf,
     /// the server's secret, if it is not the data folder's own
     #[argh(option)]
@@ -75,7 +75,7 @@ struct List {
 #[argh(subcommand, name = "invite")]
 struct Invite {
     /// the data folder (default: towebp-data)
-    #[argh(option, default = "default_data()")]
+    #[argh(option, default = "super::default_data()")]
     data: PathBuf,
     /// the server's secret, if it is not the data folder's own
     #[argh(option)]
@@ -90,7 +90,7 @@ struct Token {
     #[argh(positional)]
     email: String,
     /// the data folder (default: towebp-data)
-    #[argh(option, default = "default_data()")]
+    #[argh(option, default = "super::default_data()")]
     data: PathBuf,
     /// the server's secret, if it is not the data folder's own
     #[argh(option)]
@@ -105,7 +105,7 @@ struct Rotate {
     #[argh(positional)]
     email: String,
     /// the data folder (default: towebp-data)
-    #[argh(option, default = "default_data()")]
+    #[argh(option, default = "super::default_data()")]
     data: PathBuf,
     /// the server's secret, if it is not the data folder's own
     #[argh(option)]
@@ -123,15 +123,11 @@ struct Delete {
     #[argh(switch)]
     yes: bool,
     /// the data folder (default: towebp-data)
-    #[argh(option, default = "default_data()")]
+    #[argh(option, default = "super::default_data()")]
     data: PathBuf,
     /// the server's secret, if it is not the data folder's own
     #[argh(option)]
     secret_file: Option<PathBuf>,
-}
-
-fn default_data() -> PathBuf {
-    PathBuf::from("towebp-data")
 }
 
 fn run_with(
@@ -232,12 +228,7 @@ fn open_existing(
     secret_file: Option<PathBuf>,
     notes: &mut dyn Write,
 ) -> Result<Session, String> {
-    if !store::database_path(&data).exists() {
-        return Err(format!(
-            "there are no accounts in {} (--data)",
-            data.display()
-        ));
-    }
+    super::must_exist(&store::database_path(&data), &data)?;
     open(data, secret_file, notes)
 }
 

@@ -1,6 +1,8 @@
 //! The command line.
 
 mod account;
+mod backup;
+mod check;
 mod convert;
 mod demo;
 mod logging;
@@ -12,6 +14,7 @@ use crate::config::LogFormat;
 use argh::FromArgs;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
 use std::thread;
 
@@ -36,6 +39,8 @@ enum Command {
     Serve(serve::ServeCommand),
     Convert(convert::ConvertCommand),
     Account(account::AccountCommand),
+    Backup(backup::BackupCommand),
+    Check(check::CheckCommand),
 }
 
 /// Runs the program with the process's arguments. Errors go to standard error as one line, with exit code 1.
@@ -51,13 +56,15 @@ pub fn run() -> ExitCode {
             println!("towebp {}", env!("CARGO_PKG_VERSION"));
             Ok(())
         }
-        None => Err("nothing to do: towebp serve, towebp convert or towebp account; towebp --help tells more".to_owned()),
+        None => Err("nothing to do: towebp serve, convert, account, backup or check; towebp --help tells more".to_owned()),
         Some(Command::Serve(command)) => {
             malloc::return_large_blocks();
             serve::run(command)
         }
         Some(Command::Convert(command)) => convert::run(command),
         Some(Command::Account(command)) => account::run(command),
+        Some(Command::Backup(command)) => backup::run(&command),
+        Some(Command::Check(command)) => check::run(&command),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -88,6 +95,22 @@ fn read(mut arguments: Vec<String>) -> Towebp {
 /// How many cores this process may use.
 fn cores() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+fn default_data() -> PathBuf {
+    PathBuf::from("towebp-data")
+}
+
+/// A mistyped folder or file is not made anew: nothing could be found in it.
+fn must_exist(database: &Path, named: &Path) -> Result<(), String> {
+    if database.exists() {
+        return Ok(());
+    }
+    let flag = if database == named { "" } else { " (--data)" };
+    Err(format!(
+        "there are no accounts in {}{flag}",
+        named.display()
+    ))
 }
 
 fn process_arguments() -> Vec<String> {
