@@ -1,114 +1,133 @@
-//! `kill -9` in the middle of the work: every answered conversion is in the history, none twice.
+//! `kill -9` in the middle of the work, again and again on the same data: every answered conversion is in the history, none
+//! twice, and the database is sound.
+//!
+//! `TOWEBP_KILL_ROUNDS` is how often (3 unless set), `TOWEBP_KILL_SEED` chooses the moments:
+//! `TOWEBP_KILL_ROUNDS=100 cargo test --release --test kill -- --nocapture` tells what came of it.
 
 mod support;
 
 use std::collections::HashMap;
+use std::str::FromStr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
-use support::picture::Picture;
-use support::service::{Service, send};
+use std::time::{Duration, Instant, SystemTime};
+use support::command::{run, towebp};
+use support::service::{Service, Size, send};
 
 const CLIENTS: usize = 4;
-const CONVERSIONS: usize = 200;
 
-/// A request's picture is told from all others by its width and height.
-type Size = (u64, u64);
+/// From the first request of a round to the kill, at most.
+const LONGEST: Duration = Duration::from_millis(800);
 
 #[test]
 fn answered_conversions_survive_kill_9_exactly_once() {
-    for answers_before in [10, 100] {
-        let service = Service::start();
-        let requests = requests(&service);
-        let (answered, service) = kill_in_the_middle(service, &requests, answers_before);
-        assert!(
-            answered.len() < CONVERSIONS,
-            "the kill came too late to be a test"
-        );
-
-        let times = times_in_history(&service);
-        for size in &answered {
-            let times = times.get(size).copied().unwrap_or(0);
-            assert_eq!(times, 1, "{size:?} was answered and is there {times} times");
-        }
-        assert!(
-            times.values().all(|&times| times == 1),
-            "entries are there twice: {times:?}"
-        );
-        // One of each client may have been recorded when the kill cut off its answer.
-        assert!(
-            times.len() <= answered.len() + CLIENTS,
-            "{} entries for {} answers to {CLIENTS} clients",
-            times.len(),
-            answered.len()
-        );
-    }
-}
-
-fn requests(service: &Service) -> Vec<(Size, Vec<u8>)> {
-    let request = |number: u32| {
-        // Large enough that the kill comes long before the last of them.
-        let (width, height) = (100 + number % 20, 100 + number / 20);
-        let png = Picture::waves(width, height).png();
-        let head = format!(
-            "POST {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: image/png\r\n\
-             Content-Length: {}\r\n\r\n",
-            service.target(&[]),
-            service.address(),
-            png.len()
-        );
-        let size = (u64::from(width), u64::from(height));
-        (size, [head.as_bytes(), &png].concat())
-    };
-    (0..CONVERSIONS as u32).map(request).collect()
-}
-
-/// Sends the requests from several clients, kills the server after some answers, and starts it again on its data.
-/// Gives what was answered.
-fn kill_in_the_middle(
-    service: Service,
-    requests: &[(Size, Vec<u8>)],
-    answers_before: usize,
-) -> (Vec<Size>, Service) {
-    let next = AtomicUsize::new(0);
-    let answered = Mutex::new(Vec::new());
-    let address = service.address();
-    let client = || {
-        while let Some((size, message)) = requests.get(next.fetch_add(1, Ordering::SeqCst)) {
-            // After the kill nothing is answered any more.
-            let Ok(answer) = send(address, message) else {
-                break;
-            };
-            assert_eq!(answer.status, 200, "{}", answer.text());
-            answered.lock().expect("no client panicked").push(*size);
-        }
-    };
-    let Service { server, token } = service;
-    let folder = thread::scope(|scope| {
-        for _ in 0..CLIENTS {
-            scope.spawn(client);
-        }
-        let started = Instant::now();
-        while answered.lock().expect("no client panicked").len() < answers_before {
-            assert!(
-                started.elapsed() < Duration::from_secs(30),
-                "the conversions take too long"
-            );
-            thread::sleep(Duration::from_millis(1));
-        }
-        server.kill()
+    let rounds: usize = from_environment("TOWEBP_KILL_ROUNDS").unwrap_or(3);
+    let seed = from_environment("TOWEBP_KILL_SEED").unwrap_or_else(|| {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        now.expect("it is after 1970").as_micros() as u64
     });
-    let answered = answered.into_inner().expect("no client panicked");
-    (answered, Service::resume(folder, token))
+    println!("TOWEBP_KILL_SEED={seed}");
+    let mut moments = Moments(seed);
+    let (next, mut answered) = (AtomicU32::new(0), Vec::new());
+    let mut longest_reopening = Duration::ZERO;
+    let mut service = Service::start();
+    for round in 1..=rounds {
+        let Service { server, token } = &service;
+        let of_this_round = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for _ in 0..CLIENTS {
+                scope.spawn(|| convert_until_killed(&service, &next, &of_this_round));
+            }
+            // In the first rounds too there is something to lose.
+            until_some(&of_this_round);
+            thread::sleep(moments.next());
+            server.signal(rustix::process::Signal::KILL);
+        });
+        let token = token.clone();
+        let folder = service.server.kill();
+        answered.extend(of_this_round.into_inner().expect("no client panicked"));
+        let reopening = Instant::now();
+        service = Service::resume(folder, token);
+        longest_reopening = longest_reopening.max(reopening.elapsed());
+        check(&service, &answered, round);
+    }
+    let recorded = service.sizes().len();
+    println!(
+        "{rounds} rounds, {} answered, {recorded} recorded, longest reopening {longest_reopening:?}",
+        answered.len()
+    );
+    let data = service.data();
+    let _folder = service.server.kill();
+    let checked = run(towebp().arg("check").arg("--data").arg(data), b"");
+    let said = String::from_utf8_lossy(&checked.stdout);
+    assert!(checked.status.success(), "without a server: {said}");
 }
 
-fn times_in_history(service: &Service) -> HashMap<Size, usize> {
-    let usage = service.usage();
-    let mut times = HashMap::new();
-    for entry in usage["entries"].as_array().expect("a list") {
-        let side = |name: &str| entry[name].as_u64().expect("a number of pixels");
-        *times.entry((side("width"), side("height"))).or_default() += 1;
+fn convert_until_killed(service: &Service, next: &AtomicU32, answered: &Mutex<Vec<Size>>) {
+    loop {
+        let number = next.fetch_add(1, Ordering::SeqCst);
+        let size = (32 + number % 256, 32 + number / 256);
+        // After the kill nothing is answered any more.
+        let Ok(answer) = send(service.address(), &service.message(size)) else {
+            return;
+        };
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answered.lock().expect("no client panicked").push(size);
     }
-    times
+}
+
+fn until_some(answered: &Mutex<Vec<Size>>) {
+    let started = Instant::now();
+    while answered.lock().expect("no client panicked").is_empty() {
+        assert!(
+            started.elapsed() < Duration::from_secs(30),
+            "the conversions take too long"
+        );
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn check(service: &Service, answered: &[Size], round: usize) {
+    let sizes: HashMap<Size, usize> = service.sizes();
+    for size in answered {
+        let times = sizes.get(size).copied().unwrap_or(0);
+        assert_eq!(
+            times, 1,
+            "round {round}: {size:?} was answered and is there {times} times"
+        );
+    }
+    assert!(
+        sizes.values().all(|times| *times == 1),
+        "round {round}: entries are there twice"
+    );
+    // One of each client may have been recorded when a kill cut off its answer.
+    assert!(
+        sizes.len() <= answered.len() + CLIENTS * round,
+        "round {round}: {} entries for {} answers",
+        sizes.len(),
+        answered.len()
+    );
+    let checked = run(towebp().arg("check").arg("--data").arg(service.data()), b"");
+    let said = String::from_utf8_lossy(&checked.stdout);
+    assert!(checked.status.success(), "round {round}: {said}");
+}
+
+/// When to kill: splitmix64.
+struct Moments(u64);
+
+impl Moments {
+    fn next(&mut self) -> Duration {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        Duration::from_micros((z ^ z >> 31) % LONGEST.as_micros() as u64)
+    }
+}
+
+fn from_environment<T: FromStr>(name: &str) -> Option<T> {
+    let text = std::env::var(name).ok()?;
+    let number = text.parse().ok();
+    Some(number.unwrap_or_else(|| panic!("{name} is {text:?}, and should be a number")))
 }

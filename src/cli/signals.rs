@@ -1,9 +1,10 @@
 //! What `towebp serve` does when it is asked to end.
 
 use crate::front::Stop;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
-use signal_hook::low_level;
+use signal_hook::{flag, low_level};
+use std::sync::Arc;
 use std::thread;
 
 /// Signals that ask the process to end, caught from now on.
@@ -15,7 +16,9 @@ pub struct Caught(Signals);
 /// # Errors
 /// A sentence for the operator.
 pub fn catch() -> Result<Caught, String> {
-    Signals::new([SIGTERM, SIGINT])
+    // A limit on the size of files (`ulimit -f`) would end the process: caught, it makes writes fail, as a full disk does.
+    flag::register(SIGXFSZ, Arc::default())
+        .and_then(|_| Signals::new([SIGTERM, SIGINT]))
         .map(Caught)
         .map_err(|error| format!("signals cannot be caught: {error}"))
 }

@@ -41,6 +41,11 @@ impl Folder {
         std::fs::create_dir(&path).expect("a new folder in the temporary folder");
         Folder { path }
     }
+
+    fn log(&self) -> Stdio {
+        let file = std::fs::File::create(self.path.join("log")).expect("a new file");
+        file.into()
+    }
 }
 
 impl Drop for Folder {
@@ -78,8 +83,15 @@ impl Server {
     /// With the log that a user has by default, in a file of the folder: [`Server::log`].
     pub fn start_logging(flags: &[&str]) -> Server {
         let folder = Folder::new();
-        let log = std::fs::File::create(folder.path.join("log")).expect("a new file");
-        Server::spawn(folder, flags, "", log.into())
+        let log = folder.log();
+        Server::spawn(folder, flags, "", log)
+    }
+
+    /// With warnings and errors alone in the log: [`Server::log`]. `launcher` is a command that takes the server's as its
+    /// last arguments; none if it is empty.
+    pub fn start_warning(folder: Folder, launcher: &[&str]) -> Server {
+        let log = folder.log();
+        Server::launch(folder, launcher, &[], "warn", log)
     }
 
     /// The log so far.
@@ -88,12 +100,24 @@ impl Server {
     }
 
     fn spawn(folder: Folder, flags: &[&str], log_filter: &str, log: Stdio) -> Server {
+        Server::launch(folder, &[], flags, log_filter, log)
+    }
+
+    fn launch(
+        folder: Folder,
+        launcher: &[&str],
+        flags: &[&str],
+        log_filter: &str,
+        log: Stdio,
+    ) -> Server {
         let threads = if flags.contains(&"--threads") {
             &[][..]
         } else {
             &["--threads", "2"]
         };
-        let mut process = Command::new(TOWEBP)
+        let words = [launcher, &[TOWEBP]].concat();
+        let mut process = Command::new(words[0])
+            .args(&words[1..])
             .args(["serve", "--listen", "127.0.0.1:0"])
             .args(threads)
             .arg("--data")

@@ -1,6 +1,8 @@
 //! A running server with one account, as a user of the service meets it.
 
+use super::picture::Picture;
 use super::{Folder, PATIENCE, Response, Server, try_read_response};
+use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -14,6 +16,9 @@ pub struct Service {
     pub server: Server,
     pub token: String,
 }
+
+/// Width and height of a picture, by which a request is told from all others.
+pub type Size = (u32, u32);
 
 /// A WebP file; two of them are compared byte for byte, and shown by size alone.
 #[derive(Clone, PartialEq, Eq)]
@@ -117,6 +122,35 @@ impl Service {
         let answer = self.get("/api/usage?limit=1000", &[("Authorization", &bearer)]);
         assert_eq!(answer.status, 200, "{}", answer.text());
         answer.json()
+    }
+
+    /// How often each size of a picture stands in the history, however long that is.
+    #[track_caller]
+    pub fn sizes(&self) -> HashMap<Size, usize> {
+        let bearer = format!("Bearer {}", self.token);
+        let answer = self.get("/api/usage.csv", &[("Authorization", &bearer)]);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let mut sizes = HashMap::new();
+        for row in answer.text().lines().skip(1) {
+            let fields: Vec<u32> = row.split(',').flat_map(str::parse).collect();
+            // The numbers of a row: id, bytes in, bytes out, width, height, quality, milliseconds.
+            assert_eq!(fields.len(), 7, "{row}");
+            *sizes.entry((fields[3], fields[4])).or_default() += 1;
+        }
+        sizes
+    }
+
+    /// A whole request for the conversion of a picture of this size.
+    pub fn message(&self, (width, height): Size) -> Vec<u8> {
+        let png = Picture::waves(width, height).png();
+        let head = format!(
+            "POST {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: image/png\r\n\
+             Content-Length: {}\r\n\r\n",
+            self.target(&[]),
+            self.address(),
+            png.len()
+        );
+        [head.as_bytes(), &png].concat()
     }
 
     /// How many conversions the history holds.

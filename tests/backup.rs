@@ -1,0 +1,164 @@
+//! `towebp backup` and `towebp check`, beside a server at work and without one.
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Output;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+use support::command::{account, run, towebp};
+use support::service::{OWNER, Service, Size, send};
+use support::{Folder, Server, create_account};
+
+#[test]
+fn a_backup_of_a_server_at_work_has_all_that_was_answered_before() {
+    let service = Service::start();
+    let files = Folder::new();
+    let file = files.path.join("backup.redb");
+    let (next, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
+    let answered: Mutex<Vec<Size>> = Mutex::default();
+    let (before, backup) = thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::SeqCst) {
+                    let size = (8, 8 + next.fetch_add(1, Ordering::SeqCst));
+                    let answer = send(service.address(), &service.message(size));
+                    let status = answer.expect("it is answered").status;
+                    assert_eq!(status, 200);
+                    answered.lock().expect("nobody panicked").push(size);
+                }
+            });
+        }
+        support::until(|| answered.lock().expect("nobody panicked").len() > 100);
+        let before = answered.lock().expect("nobody panicked").clone();
+        let backup = backup(&service.data(), &file, &[]);
+        thread::sleep(Duration::from_millis(200));
+        is_over.store(true, Ordering::SeqCst);
+        (before, backup)
+    });
+    let said = String::from_utf8_lossy(&backup.stdout);
+    assert!(
+        backup.status.success() && said.contains(" rows"),
+        "{backup:?}"
+    );
+    assert!(
+        String::from_utf8_lossy(&backup.stderr).contains("secret"),
+        "{backup:?}"
+    );
+    let mode = fs::metadata(&file)
+        .expect("it is there")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(fs::read_dir(&files.path).expect("a folder").count(), 1);
+    let checked = run(towebp().arg("check").arg(&file), b"");
+    assert!(checked.status.success(), "{checked:?}");
+    let conversions = service.sizes().len();
+
+    // As README has it: the file and the secret into a new folder.
+    let folder = Folder::new();
+    let data = folder.path.join("data");
+    fs::create_dir(&data).expect("a new folder");
+    fs::rename(&file, data.join("towebp.redb")).expect("the same disk");
+    fs::copy(service.data().join("secret"), data.join("secret")).expect("it is there");
+    let restored = Service::resume(folder, service.token.clone());
+    let sizes = restored.sizes();
+    for size in &before {
+        assert_eq!(
+            sizes.get(size),
+            Some(&1),
+            "{size:?} is not in the backup once"
+        );
+    }
+    assert!(sizes.len() < conversions, "the server went on meanwhile");
+    restored.webp(&[], &support::picture::Picture::flat(2, 2, [1, 2, 3]).png());
+    assert_eq!(restored.sizes().len(), sizes.len() + 1);
+    assert!(check(&restored.data()).status.success());
+}
+
+#[test]
+fn a_backup_without_a_server_replaces_a_file_only_if_told_to() {
+    let folder = Folder::new();
+    let data = folder.path.join("data");
+    let token = create_account(&data, OWNER);
+    let file = folder.path.join("backup");
+    fs::write(&file, "precious").expect("there is room");
+    let refused = backup(&data, &file, &[]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said.contains("--force"), "{said}");
+    assert_eq!(fs::read(&file).expect("it is there"), b"precious");
+    assert!(backup(&data, &file, &["--force"]).status.success());
+
+    fs::rename(&file, data.join("towebp.redb")).expect("the same disk");
+    assert_eq!(account(&["token", OWNER], &data), token);
+    let elsewhere = folder.path.join("missing/backup");
+    let refused = backup(&data, &elsewhere, &[]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        said.contains("missing/backup.partial cannot be written"),
+        "{said}"
+    );
+    let refused = backup(&folder.path.join("none"), &file, &[]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("there are no accounts in"), "{said}");
+    assert!(!file.exists() && !folder.path.join("none").exists());
+}
+
+#[test]
+fn a_check_counts_what_is_there_and_fails_on_damage() {
+    let server = Server::start();
+    server.create_account(OWNER);
+    let checked = check(&server.data());
+    assert_eq!(
+        String::from_utf8_lossy(&checked.stdout),
+        "1 accounts, 0 sessions, 0 conversions\n"
+    );
+    assert!(String::from_utf8_lossy(&checked.stderr).contains("A server runs here"));
+    let folder = server.kill();
+    let data = folder.path.join("data");
+    let checked = check(&data);
+    assert!(
+        checked.status.success() && checked.stderr.is_empty(),
+        "{checked:?}"
+    );
+
+    let file = data.join("towebp.redb");
+    let mut bytes = fs::read(&file).expect("it is there");
+    let text = OWNER.as_bytes();
+    for at in 0..bytes.len() - text.len() {
+        if bytes[at..].starts_with(text) {
+            bytes[at] = b'X';
+        }
+    }
+    fs::write(&file, bytes).expect("there is room");
+    let checked = check(&data);
+    assert_eq!(checked.status.code(), Some(1), "{checked:?}");
+    let said = [checked.stdout, checked.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(
+        said.contains("pages") || said.contains("towebp.redb"),
+        "{said}"
+    );
+}
+
+fn backup(data: &Path, file: &Path, flags: &[&str]) -> Output {
+    let mut command = towebp();
+    run(
+        command
+            .arg("backup")
+            .arg(file)
+            .args(flags)
+            .arg("--data")
+            .arg(data),
+        b"",
+    )
+}
+
+fn check(data: &Path) -> Output {
+    run(towebp().arg("check").arg("--data").arg(data), b"")
+}
