@@ -24,7 +24,7 @@ pub struct Config {
     pub http: http::Settings,
     /// `--max-pixels`.
     pub limits: image::Limits,
-    /// `--allow-private-watermark-hosts`, `--ca-file`, `--watermark-timeout`.
+    /// `--allow-private-watermark-hosts`, `--ca-file`, `--watermark-timeout`, `--watermark-cache`.
     pub fetch: fetch::Settings,
 }
 
@@ -67,6 +67,13 @@ impl Config {
         )?;
         // A worker waits for the watermark.
         within("--watermark-timeout", self.fetch.timeout.as_secs(), 1, 300)?;
+        // Above, it would be a file server.
+        within(
+            "--watermark-cache",
+            self.fetch.cache_bytes as u64,
+            0,
+            1 << 30,
+        )?;
         self.check_door()?;
         if !self.front.trusted_proxies.is_empty() && self.http.public_url.is_none() {
             log::warn!(
@@ -255,7 +262,7 @@ mod tests {
     #[test]
     fn nonsense_is_rejected_by_the_flag_s_name() {
         type Spoil = fn(&mut Config);
-        let cases: [(&str, Spoil); 13] = [
+        let cases: [(&str, Spoil); 14] = [
             ("--max-body", |c| c.http.max_body = 0),
             ("--max-body", |c| c.http.max_body = 1 << 40),
             ("--max-pixels", |c| c.limits.max_pixels = 0),
@@ -263,6 +270,9 @@ mod tests {
                 c.http.conversion_timeout = Duration::from_secs(3601);
             }),
             ("--watermark-timeout", |c| c.fetch.timeout = Duration::ZERO),
+            ("--watermark-cache", |c| {
+                c.fetch.cache_bytes = (1 << 30) + 1;
+            }),
             ("--ca-file", |c| {
                 c.fetch.ca_file = Some("no-such-file.pem".into());
             }),

@@ -132,7 +132,7 @@ impl Hurried {
         };
         let rooms = Rooms {
             store: Arc::clone(&store),
-            fetcher: Fetcher::new(fetch::Settings::default()).expect("default settings"),
+            fetcher: Fetcher::new(&fetch::Settings::default()).expect("default settings"),
             limits: Limits::default(),
             cores: Cores::new(NonZeroUsize::MIN),
             limiters: http::Limiters::new(&http_settings),

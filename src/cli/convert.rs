@@ -13,8 +13,8 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::{fs, process, thread};
 
 /// Convert pictures (PNG, JPEG, GIF, BMP) to WebP. An existing WebP file of the same name is
@@ -149,22 +149,25 @@ struct Work {
     params: Params,
     limits: Limits,
     /// The file of the watermark's picture.
-    watermark: Option<Vec<u8>>,
+    watermark: Option<Arc<[u8]>>,
     /// What pictures share, and the last one has to itself.
     cores: Cores,
 }
 
-fn load_watermark(place: &str) -> Result<Vec<u8>, String> {
+fn load_watermark(place: &str) -> Result<Arc<[u8]>, String> {
     if !place.starts_with("http://") && !place.starts_with("https://") {
-        return fs::read(place).map_err(|error| format!("watermark picture {place}: {error}"));
+        return fs::read(place)
+            .map(Arc::from)
+            .map_err(|error| format!("watermark picture {place}: {error}"));
     }
     // Whoever types the command may reach whatever this machine reaches.
     let settings = Settings {
         allow_private: true,
         ..Settings::default()
     };
-    Fetcher::new(settings)?
-        .fetch(place)
+    Fetcher::new(&settings)?
+        .fetch(place, &|| true)
+        .map(|fetched| fetched.bytes)
         .map_err(|error| format!("watermark picture {place}: {error}"))
 }
 

@@ -66,6 +66,10 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
     watermark_timeout: Option<Duration>,
 
+    /// memory for watermark pictures that were fetched lately, 0 for none (default 16MiB: some hundred logos)
+    #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
+    watermark_cache: Option<u64>,
+
     #[argh(
         option,
         arg_name = "url",
@@ -188,7 +192,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     let door = Door::new(&config.listen, config.front)?;
     let store = Arc::new(Store::open(&config.store).map_err(refused)?);
     let _admin = admin::serve(Arc::clone(&store), &data)?;
-    let fetcher = Fetcher::new(config.fetch)?;
+    let fetcher = Fetcher::new(&config.fetch)?;
     let public_url = config.http.public_url.clone();
     let metrics = Metrics::default();
     let rooms = Rooms {
@@ -282,6 +286,7 @@ impl ServeCommand {
                 allow_private: self.allow_private_watermark_hosts,
                 ca_file: self.ca_file,
                 timeout: self.watermark_timeout.unwrap_or(fetch.timeout),
+                cache_bytes: self.watermark_cache.map_or(fetch.cache_bytes, size),
                 ..fetch
             },
         }

@@ -1,19 +1,25 @@
 //! Fetches a watermark's picture from a URL without letting the URL reach what it must not.
 //!
 //! Every hop, redirects included, goes through [`resolver`]: the URL is held to the rules of [`url`], the addresses
-//! of its host to those of [`address`], and ureq connects to the addresses that were checked and to no others.
+//! of its host to those of [`address`], and ureq connects to the addresses that were checked and to no others. [`flights`] sees that
+//! many who want the same picture at the same time fetch it once, [`cache`] that those who come a little later need not.
 
 mod address;
+mod cache;
+mod client;
+mod flights;
+mod freshness;
 mod resolver;
 mod tls;
 mod url;
 
-use resolver::GuardedResolver;
+use client::{Client, Network};
+use flights::Flights;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
-use ureq::unversioned::transport::{Connector, RustlsConnector, TcpConnector};
-use ureq::{Agent, config::Config};
+use ureq::unversioned::transport::{Connector, TcpConnector};
 use url::Policy;
 
 /// What may be fetched, and how much of it.
@@ -24,16 +30,19 @@ pub struct Settings {
     pub allow_private: bool,
     /// Most bytes of a body.
     pub max_bytes: u64,
-    /// For the whole fetch, redirects included.
+    /// For the whole fetch, redirects and waiting for other fetches included.
     pub timeout: Duration,
     /// Most redirects that are followed.
     pub max_redirects: u32,
     /// More root certificates, PEM.
     pub ca_file: Option<PathBuf>,
+    /// Most bytes of pictures that are kept for those who ask again; 0 keeps none.
+    pub cache_bytes: usize,
 }
 
 impl Default for Settings {
-    /// 8 MiB hold any logo, even a photograph; 10 s and 3 redirects are what a picture host needs on a bad day.
+    /// 8 MiB hold any logo, even a photograph; 10 s and 3 redirects are what a picture host needs on a bad day. 16 MiB hold
+    /// some hundred logos, and two of the largest pictures.
     fn default() -> Settings {
         Settings {
             allow_private: false,
@@ -41,6 +50,7 @@ impl Default for Settings {
             timeout: Duration::from_secs(10),
             max_redirects: 3,
             ca_file: None,
+            cache_bytes: 16 << 20,
         }
     }
 }
@@ -65,6 +75,12 @@ pub enum FetchError {
     Timeout,
     /// https is not to be had on this machine's CPU.
     TlsUnavailable,
+    /// Other fetches were under way all of the time, here or at this host.
+    Busy,
+    /// Whoever asked waits no more.
+    Abandoned,
+    /// A fault of this room.
+    Failed,
 }
 
 impl fmt::Display for FetchError {
@@ -89,20 +105,41 @@ impl fmt::Display for FetchError {
             FetchError::TlsUnavailable => {
                 f.write_str("This server's CPU cannot do TLS: give a URL that starts with http://.")
             }
+            FetchError::Busy => f.write_str(
+                "Too many pictures are being fetched, from this host or in all: try again in a few seconds.",
+            ),
+            FetchError::Abandoned => f.write_str("Nobody waits for the picture any more."),
+            FetchError::Failed => f.write_str("The picture could not be fetched."),
         }
     }
 }
 
 impl std::error::Error for FetchError {}
 
-/// Fetches by one set of settings; cheap to share between threads.
+/// A picture's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// The whole file.
+    pub bytes: Arc<[u8]>,
+    /// Where it came from.
+    pub source: Source,
+}
+
+/// What a fetch took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// It was fetched for this caller first.
+    Host,
+    /// It was on its way for somebody else already.
+    Shared,
+    /// It had been fetched lately.
+    Cache,
+}
+
+/// Fetches by one set of settings; made to be shared between threads.
 pub struct Fetcher {
-    max_bytes: u64,
     policy: Policy,
-    /// For URLs that start with http.
-    any_scheme: Agent,
-    /// For URLs that start with https, which no redirect may take back to http.
-    https_only: Agent,
+    flights: Arc<Flights>,
 }
 
 impl Fetcher {
@@ -110,151 +147,41 @@ impl Fetcher {
     ///
     /// # Errors
     /// A sentence for the operator, if the certificates' file cannot be used.
-    pub fn new(settings: Settings) -> Result<Fetcher, String> {
-        Fetcher::with_tls(settings, tls::available())
+    pub fn new(settings: &Settings) -> Result<Fetcher, String> {
+        let network = Network {
+            lookup: Arc::new(resolver::system),
+            connector: TcpConnector::default,
+        };
+        Fetcher::on(&network, settings, tls::available())
     }
 
-    fn with_tls(settings: Settings, tls: bool) -> Result<Fetcher, String> {
-        let Settings {
-            allow_private,
-            max_bytes,
-            timeout,
-            max_redirects,
-            ca_file,
-        } = settings;
-        let policy = Policy { allow_private, tls };
-        let tls_config = if tls {
-            tls::config(ca_file.as_deref())?
-        } else {
-            log::warn!(
-                "this CPU lacks instructions that TLS needs here: watermark pictures come by http only"
-            );
-            ureq::tls::TlsConfig::default()
+    fn on<C: Connector>(
+        network: &Network<impl Fn() -> C>,
+        settings: &Settings,
+        tls: bool,
+    ) -> Result<Fetcher, String> {
+        let policy = Policy {
+            allow_private: settings.allow_private,
+            tls,
         };
-        let agent = |https_only: bool| {
-            let config = Config::builder()
-                .https_only(https_only)
-                .tls_config(tls_config.clone())
-                .http_status_as_error(false)
-                .max_redirects(max_redirects)
-                .timeout_global(Some(timeout))
-                // Bounds what a server can make us hold before the body's own limit counts.
-                .max_response_header_size(16 << 10)
-                // The default takes a proxy from the environment, which would look up hosts itself, unchecked.
-                .proxy(None)
-                // A pooled connection would skip the resolver.
-                .max_idle_connections(0)
-                .user_agent(concat!("towebp/", env!("CARGO_PKG_VERSION")))
-                .accept("image/png, image/jpeg")
-                .build();
-            let connector = ().chain(TcpConnector::default()).chain(RustlsConnector::default());
-            Agent::with_parts(config, connector, GuardedResolver::new(policy))
-        };
-        Ok(Fetcher {
-            max_bytes,
-            policy,
-            any_scheme: agent(false),
-            https_only: agent(true),
-        })
+        let client = Client::new(network, settings, policy)?;
+        let flights = Flights::new(
+            settings.timeout,
+            settings.cache_bytes,
+            Box::new(move |uri, is_wanted| client.get(uri, is_wanted)),
+        );
+        Ok(Fetcher { policy, flights })
     }
 
-    /// GETs `url` and returns the body.
+    /// GETs `url` and returns the body, for as long as `is_waiting` says that somebody waits for it: it is asked several
+    /// times a second.
     ///
     /// # Errors
     /// See [`FetchError`].
-    pub fn fetch(&self, url: &str) -> Result<Vec<u8>, FetchError> {
+    pub fn fetch(&self, url: &str, is_waiting: &dyn Fn() -> bool) -> Result<Fetched, FetchError> {
         let uri = url::parse(url)?;
         url::check(&uri, self.policy)?;
-        let host = uri.host().unwrap_or_default().to_string();
-        let agent = if uri.scheme_str() == Some("https") {
-            &self.https_only
-        } else {
-            &self.any_scheme
-        };
-        let mut response = agent
-            .get(uri)
-            .call()
-            .map_err(|error| self.explain(error, &host))?;
-        if response.status() != 200 {
-            return Err(FetchError::Status(response.status().as_u16()));
-        }
-        if response
-            .body()
-            .content_length()
-            .is_some_and(|length| length > self.max_bytes)
-        {
-            return Err(FetchError::TooLarge {
-                max_bytes: self.max_bytes,
-            });
-        }
-        // ureq's limit is the first length that is too large: it refuses to look for the end once it is used up.
-        let limit = self.max_bytes.saturating_add(1);
-        response
-            .body_mut()
-            .with_config()
-            .limit(limit)
-            .read_to_vec()
-            .map_err(|error| self.explain(error, &host))
-    }
-
-    /// ureq's errors in this room's words. Its own texts may show addresses; some show URLs, which no log may hold.
-    fn explain(&self, error: ureq::Error, host: &str) -> FetchError {
-        use ureq::Error;
-        if let Error::Io(_) | Error::Rustls(_) = &error {
-            log::debug!("fetching from {host}: {error}");
-        }
-        let reason = match error {
-            Error::Other(cause) => match cause.downcast::<FetchError>() {
-                Ok(refused) => return *refused,
-                Err(_) => "the connection failed",
-            },
-            Error::Timeout(_) => return FetchError::Timeout,
-            Error::BodyExceedsLimit(_) => {
-                return FetchError::TooLarge {
-                    max_bytes: self.max_bytes,
-                };
-            }
-            Error::RequireHttpsOnly(_) => {
-                return FetchError::Url(format!(
-                    "{host} redirects from https to http, which is not followed."
-                ));
-            }
-            Error::BadUri(_) | Error::RedirectFailed => {
-                "it redirects to something that is not an http or https URL"
-            }
-            Error::TooManyRedirects => "it redirects too often",
-            Error::HostNotFound => "the name has no address",
-            Error::LargeResponseHeader(..) => "the header of its answer is too long",
-            Error::Rustls(_) | Error::Tls(_) | Error::TlsRequired => {
-                "TLS fails, or its certificate is not trusted"
-            }
-            Error::Protocol(_) | Error::Http(_) => "its answer is not proper HTTP",
-            Error::Io(cause) => explain_io(&cause),
-            _ => "the connection failed",
-        };
-        FetchError::Unreachable(format!("Nothing could be fetched from {host}: {reason}."))
-    }
-}
-
-fn explain_io(error: &std::io::Error) -> &'static str {
-    use std::io::ErrorKind;
-    let cause = error
-        .get_ref()
-        .and_then(|cause| cause.downcast_ref::<rustls::Error>());
-    if cause.is_some() {
-        return "TLS fails, or its certificate is not trusted";
-    }
-    match error.kind() {
-        ErrorKind::ConnectionRefused => "the connection was refused",
-        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => {
-            "the connection ended too early"
-        }
-        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
-            "there is no way to its network"
-        }
-        // What std makes of getaddrinfo's failures.
-        _ if error.to_string().contains("lookup address") => "the name has no address",
-        _ => "the connection failed",
+        self.flights.fetch(uri, is_waiting)
     }
 }
 

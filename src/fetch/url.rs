@@ -49,11 +49,12 @@ pub(super) fn parse(text: &str) -> Result<Uri, FetchError> {
     })
 }
 
-/// Checks one hop's URL; the addresses of its host are checked once they are known.
+/// Checks one hop's URL, and gives its host, an IPv6 address without brackets, and its port. The host's addresses are
+/// checked once they are known.
 ///
 /// # Errors
 /// [`FetchError::Url`], or [`FetchError::TlsUnavailable`].
-pub(super) fn check(uri: &Uri, policy: Policy) -> Result<(), FetchError> {
+pub(super) fn check(uri: &Uri, policy: Policy) -> Result<(&str, u16), FetchError> {
     let refuse = |detail: String| Err(FetchError::Url(detail));
     let tls = match uri.scheme_str() {
         Some("http") => false,
@@ -85,6 +86,8 @@ pub(super) fn check(uri: &Uri, policy: Policy) -> Result<(), FetchError> {
     let port = match &authority.as_str()[host.len()..] {
         "" if tls => 443,
         "" => 80,
+        // A number's parser would take a sign.
+        rest if rest.contains('+') => 0,
         rest => rest[1..].parse().unwrap_or(0),
     };
     if port == 0 {
@@ -98,7 +101,7 @@ pub(super) fn check(uri: &Uri, policy: Policy) -> Result<(), FetchError> {
     if tls && !policy.tls {
         return Err(FetchError::TlsUnavailable);
     }
-    Ok(())
+    Ok((host.trim_matches(['[', ']']), port))
 }
 
 /// A DNS name, a dotted IPv4 address or a bracketed IPv6 address. A name that ends in a number is refused, since
@@ -122,7 +125,7 @@ fn is_host(host: &str) -> bool {
         .strip_prefix("0x")
         .is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
     let number = hexadecimal || last.bytes().all(|b| b.is_ascii_digit());
-    !number || name.parse::<Ipv4Addr>().is_ok()
+    !number || host.parse::<Ipv4Addr>().is_ok()
 }
 
 #[cfg(test)]
@@ -135,7 +138,7 @@ mod tests {
     };
 
     fn judge(text: &str, policy: Policy) -> Result<(), FetchError> {
-        check(&parse(text)?, policy)
+        check(&parse(text)?, policy).map(drop)
     }
 
     #[test]
@@ -183,6 +186,7 @@ mod tests {
             "http://example.org:65536/",
             "http://example.org:http/",
             "http://example.org:-80/",
+            "http://example.org:+80/",
             "http://2130706433/",
             "http://017700000001/",
             "http://0x7f000001/",
@@ -196,6 +200,7 @@ mod tests {
             "http://0177.0.0.1/",
             "http://127.0.0.01/",
             "http://127.1./",
+            "http://8.8.8.8./",
             "http://256.1.1.1/",
             "http://example.123/",
             "http://[::1/",

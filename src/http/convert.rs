@@ -9,6 +9,7 @@ use crate::front::Gone;
 use crate::image::Format;
 use crate::store::{Account, UsageEntry, WatermarkKind};
 use std::fmt::Write;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Converts the body. The method has been checked (405); then come the token (401), the parameters and
@@ -62,11 +63,7 @@ fn convert(
             format!("Send the picture's bytes as the body: {FLAGS}."),
         ));
     }
-    let watermark_picture = params
-        .picture_url
-        .as_deref()
-        .map(|url| rooms.fetcher.fetch(url))
-        .transpose()?;
+    let watermark_picture = watermark_picture(rooms, request, &params)?;
     let deadline = Instant::now() + rooms.settings.conversion_timeout;
     let own_core = rooms.cores.occupy();
     let converted = conversion::run(&Job {
@@ -94,6 +91,23 @@ fn convert(
     rooms.store.record_usage(account.id, &entry)?;
     rooms.metrics.converted(format.name(), converted.timing);
     Ok(success(converted, download))
+}
+
+/// The file behind `watermark_image`, if that is given.
+///
+/// # Errors
+/// See the table in [`super::error`].
+fn watermark_picture(
+    rooms: &Rooms,
+    request: &Request,
+    params: &Params,
+) -> Result<Option<Arc<[u8]>>, Problem> {
+    let Some(url) = &params.picture_url else {
+        return Ok(None);
+    };
+    let outcome = rooms.fetcher.fetch(url, &|| !request.gone.is_set());
+    rooms.metrics.fetched(&outcome);
+    Ok(Some(outcome?.bytes))
 }
 
 /// What the head of a request says.

@@ -483,6 +483,14 @@ impl From<FetchError> for Problem {
             FetchError::TooLarge { .. } => Kind::WatermarkTooLarge,
             FetchError::Timeout => Kind::WatermarkTimeout,
             FetchError::TlsUnavailable => Kind::WatermarkTlsUnavailable,
+            FetchError::Busy => {
+                return Problem {
+                    retry_after: Some(RETRY_AFTER_FETCHES),
+                    ..Problem::new(Kind::Busy, format!("watermark_image: {error}"))
+                };
+            }
+            FetchError::Abandoned => return Problem::client_gone(),
+            FetchError::Failed => return Problem::internal("the fetching has panicked"),
         };
         Problem::new(kind, format!("watermark_image: {error}"))
     }
@@ -515,6 +523,9 @@ const RETRY_AFTER_TIMEOUT: u64 = 60;
 /// Seconds until it is worth asking again whether there is room on the disk: somebody has to make it, and then it is found
 /// within a second.
 const RETRY_AFTER_STORAGE: u64 = 10;
+
+/// Most fetches take less.
+const RETRY_AFTER_FETCHES: u64 = 5;
 
 fn picture(error: &DecodeError) -> Problem {
     let kind = match error {
@@ -663,6 +674,18 @@ mod tests {
             "{}",
             problem.detail
         );
+    }
+
+    #[test]
+    fn a_watermark_that_failed_for_no_fault_of_the_caller_is_no_400() {
+        let busy = Problem::from(FetchError::Busy);
+        assert_eq!(
+            (busy.kind.row().status, busy.kind.row().code),
+            (503, "busy")
+        );
+        assert_eq!(busy.retry_after, Some(RETRY_AFTER_FETCHES));
+        assert_eq!(Problem::from(FetchError::Abandoned), Problem::client_gone());
+        assert_eq!(Problem::from(FetchError::Failed).kind.row().status, 500);
     }
 
     #[test]

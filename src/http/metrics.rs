@@ -7,10 +7,12 @@
 //! | `towebp_request_bytes_total` | counter | bytes of bodies received |
 //! | `towebp_response_bytes_total` | counter | bytes of bodies sent |
 //! | `towebp_conversions_total` | counter | pictures converted, by input `format` |
+//! | `towebp_watermark_fetches_total` | counter | watermark pictures asked for, by `source`: host, shared (with another conversion), cache, none (it failed) |
 //! | `towebp_stage_seconds` | histogram | seconds of a conversion's stages, by `stage`: decode, watermark, encode |
 //! | `process_resident_memory_bytes` | gauge | bytes of memory, as Linux counts them |
 
 use crate::conversion::Timing;
+use crate::fetch::{FetchError, Fetched, Source};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
@@ -38,6 +40,7 @@ struct Counts {
     bytes_in: u64,
     bytes_out: u64,
     conversions: BTreeMap<&'static str, u64>,
+    fetches: BTreeMap<&'static str, u64>,
     stages: [Histogram; 3],
 }
 
@@ -67,6 +70,17 @@ impl Metrics {
                 histogram.add(time.as_secs_f64());
             }
         });
+    }
+
+    /// A watermark's picture was asked for.
+    pub fn fetched(&self, outcome: &Result<Fetched, FetchError>) {
+        let source = match outcome.as_ref().map(|fetched| fetched.source) {
+            Ok(Source::Host) => "host",
+            Ok(Source::Shared) => "shared",
+            Ok(Source::Cache) => "cache",
+            Err(_) => "none",
+        };
+        self.count(|counts| *counts.fetches.entry(source).or_default() += 1);
     }
 
     /// Begins to answer `GET /metrics` at this address, and gives the one that it really got.
@@ -148,6 +162,13 @@ impl Counts {
             writeln!(
                 text,
                 "towebp_conversions_total{{format=\"{format}\"}} {count}"
+            )?;
+        }
+        writeln!(text, "# TYPE towebp_watermark_fetches_total counter")?;
+        for (source, count) in &self.fetches {
+            writeln!(
+                text,
+                "towebp_watermark_fetches_total{{source=\"{source}\"}} {count}"
             )?;
         }
         writeln!(text, "# TYPE towebp_stage_seconds histogram")?;

@@ -1,0 +1,190 @@
+//! One GET, with ureq.
+
+use super::resolver::{GuardedResolver, Lookup};
+use super::url::Policy;
+use super::{FetchError, Settings, freshness, tls};
+use std::io::Read;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::transport::{Connector, RustlsConnector};
+use ureq::{Agent, ResponseExt};
+
+/// What is asked for addresses, and what connects to them.
+pub(super) struct Network<F> {
+    pub(super) lookup: Arc<Lookup>,
+    /// Makes one for each agent.
+    pub(super) connector: F,
+}
+
+/// What a host has sent.
+#[derive(Debug)]
+pub(super) struct Download {
+    pub(super) bytes: Arc<[u8]>,
+    /// How long it may be given again; see [`freshness`].
+    pub(super) lifetime: Duration,
+}
+
+/// The HTTP client.
+pub(super) struct Client {
+    max_bytes: u64,
+    /// For URLs that start with http.
+    any_scheme: Agent,
+    /// For URLs that start with https, which no redirect may take back to http.
+    https_only: Agent,
+}
+
+impl Client {
+    /// # Errors
+    /// A sentence for the operator, if the certificates' file cannot be used.
+    pub(super) fn new<C: Connector>(
+        network: &Network<impl Fn() -> C>,
+        settings: &Settings,
+        policy: Policy,
+    ) -> Result<Client, String> {
+        let tls_config = if policy.tls {
+            tls::config(settings.ca_file.as_deref())?
+        } else {
+            log::warn!(
+                "this CPU lacks instructions that TLS needs here: watermark pictures come by http only"
+            );
+            ureq::tls::TlsConfig::default()
+        };
+        let agent = |https_only: bool| {
+            let config = Config::builder()
+                .https_only(https_only)
+                .tls_config(tls_config.clone())
+                .http_status_as_error(false)
+                .max_redirects(settings.max_redirects)
+                .timeout_global(Some(settings.timeout))
+                // Bounds what a server can make us hold before the body's own limit counts.
+                .max_response_header_size(16 << 10)
+                // The default takes a proxy from the environment, which would look up hosts itself, unchecked.
+                .proxy(None)
+                // A pooled connection would skip the resolver.
+                .max_idle_connections(0)
+                .user_agent(concat!("towebp/", env!("CARGO_PKG_VERSION")))
+                .accept("image/png, image/jpeg")
+                .build();
+            let connector = (network.connector)().chain(RustlsConnector::default());
+            let resolver = GuardedResolver::new(policy, Arc::clone(&network.lookup));
+            Agent::with_parts(config, connector, resolver)
+        };
+        Ok(Client {
+            max_bytes: settings.max_bytes,
+            any_scheme: agent(false),
+            https_only: agent(true),
+        })
+    }
+
+    /// GETs a URL that was checked. Whether it `is_wanted` still is asked with every piece of the body.
+    pub(super) fn get(
+        &self,
+        uri: &Uri,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<Download, FetchError> {
+        let host = uri.host().unwrap_or_default();
+        let agent = if uri.scheme_str() == Some("https") {
+            &self.https_only
+        } else {
+            &self.any_scheme
+        };
+        let mut response = agent
+            .get(uri)
+            .call()
+            .map_err(|error| explain(error, host))?;
+        if response.status() != 200 {
+            return Err(FetchError::Status(response.status().as_u16()));
+        }
+        let declared = response.body().content_length();
+        if declared.is_some_and(|length| length > self.max_bytes) {
+            return Err(self.too_large());
+        }
+        let mut lifetime = freshness::lifetime(response.headers(), SystemTime::now());
+        if response.get_uri() != uri {
+            // What the redirects said of themselves is not known here.
+            lifetime = lifetime.min(freshness::DEFAULT);
+        }
+        let mut body = Vec::new();
+        let mut reader = response.body_mut().as_reader();
+        let mut piece = [0; 16 << 10];
+        loop {
+            let count = reader
+                .read(&mut piece)
+                .map_err(|error| explain(error.into(), host))?;
+            if count == 0 {
+                let bytes = body.into();
+                return Ok(Download { bytes, lifetime });
+            }
+            body.extend_from_slice(&piece[..count]);
+            if body.len() as u64 > self.max_bytes {
+                return Err(self.too_large());
+            }
+            if !is_wanted() {
+                return Err(FetchError::Abandoned);
+            }
+        }
+    }
+
+    fn too_large(&self) -> FetchError {
+        FetchError::TooLarge {
+            max_bytes: self.max_bytes,
+        }
+    }
+}
+
+/// ureq's errors in this room's words. Its own texts may show addresses; some show URLs, which no log may hold.
+fn explain(error: ureq::Error, host: &str) -> FetchError {
+    use ureq::Error;
+    if let Error::Io(_) | Error::Rustls(_) = &error {
+        log::debug!("fetching from {host}: {error}");
+    }
+    let reason = match error {
+        Error::Other(cause) => match cause.downcast::<FetchError>() {
+            Ok(refused) => return *refused,
+            Err(_) => "the connection failed",
+        },
+        Error::Timeout(_) => return FetchError::Timeout,
+        Error::RequireHttpsOnly(_) => {
+            return FetchError::Url(format!(
+                "{host} redirects from https to http, which is not followed."
+            ));
+        }
+        Error::BadUri(_) | Error::RedirectFailed => {
+            "it redirects to something that is not an http or https URL"
+        }
+        Error::TooManyRedirects => "it redirects too often",
+        Error::HostNotFound => "the name has no address",
+        Error::LargeResponseHeader(..) => "the header of its answer is too long",
+        Error::Rustls(_) | Error::Tls(_) | Error::TlsRequired => {
+            "TLS fails, or its certificate is not trusted"
+        }
+        Error::Protocol(_) | Error::Http(_) => "its answer is not proper HTTP",
+        Error::Io(cause) => explain_io(&cause),
+        _ => "the connection failed",
+    };
+    FetchError::Unreachable(format!("Nothing could be fetched from {host}: {reason}."))
+}
+
+fn explain_io(error: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind;
+    let cause = error
+        .get_ref()
+        .and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    if cause.is_some() {
+        return "TLS fails, or its certificate is not trusted";
+    }
+    match error.kind() {
+        ErrorKind::ConnectionRefused => "the connection was refused",
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => {
+            "the connection ended too early"
+        }
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
+            "there is no way to its network"
+        }
+        // What std makes of getaddrinfo's failures.
+        _ if error.to_string().contains("lookup address") => "the name has no address",
+        _ => "the connection failed",
+    }
+}
