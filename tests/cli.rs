@@ -3,7 +3,7 @@
 mod support;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::net::{SocketAddr, TcpListener};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
@@ -236,12 +236,18 @@ fn convert_fetches_watermarks_without_the_environments_proxy() {
     let host = Host::of(&Picture::flat(10, 10, [250, 250, 0]).png());
     let mut command = towebp();
     command.args(["convert", "a.png", "--watermark-image", &host.url()]);
-    for variable in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
-        // Nobody listens there: whoever asks this proxy gets nothing.
-        command.env(variable, "http://127.0.0.1:1");
+    let proxy = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    proxy.set_nonblocking(true).expect("a socket can");
+    let address = format!("http://{}", proxy.local_addr().expect("bound"));
+    for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+        command.env(name, &address);
+        command.env(name.to_ascii_lowercase(), &address);
     }
+    command.env_remove("NO_PROXY").env_remove("no_proxy");
     succeeded(&run(command.current_dir(&folder.path), b""));
     assert_webp(&folder.path.join("a.webp"), 60, 40);
+    let asked = proxy.accept().expect_err("nobody asks the proxy");
+    assert_eq!(asked.kind(), ErrorKind::WouldBlock);
 }
 
 #[test]
