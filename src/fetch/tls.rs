@@ -34,7 +34,7 @@ pub(super) fn available() -> bool {
 pub(super) fn config(ca_file: Option<&Path>) -> Result<TlsConfig, String> {
     let mut roots: Vec<Certificate<'static>> = webpki_root_certs::TLS_SERVER_ROOT_CERTS
         .iter()
-        .map(|der| Certificate::from_der(der).to_owned())
+        .map(|der| Certificate::from_der(der))
         .collect();
     if let Some(path) = ca_file {
         roots.extend(read_roots(path)?);
