@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Config {
     /// `--listen`: where the front door stands.
-    pub listen: Vec<SocketAddr>,
+    pub listen: Vec<Listen>,
     /// `--max-connections`, `--max-head`, `--min-rate`, `--buffer`, `--trusted-proxy` and the others of the door.
     pub front: front::Limits,
     /// `--metrics`.
@@ -26,6 +26,15 @@ pub struct Config {
     pub limits: image::Limits,
     /// `--allow-private-watermark-hosts`, `--ca-file`, `--watermark-timeout`, `--watermark-cache`.
     pub fetch: fetch::Settings,
+}
+
+/// One `--listen`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// A socket of our own, at this address.
+    At(SocketAddr),
+    /// The socket that the process was given as standard input.
+    StandardInput,
 }
 
 /// `--log-format`: what a line of the log is.
@@ -123,6 +132,17 @@ impl Config {
         // Room for one body of the largest size, and for what is on its way beside it.
         let least = self.http.max_body + (1 << 20);
         within("--buffer", front.buffer as u64, least, 1 << 40)
+    }
+}
+
+/// Reads `stdin`, or an [`address`].
+///
+/// # Errors
+/// A sentence that says what is allowed.
+pub fn listen(text: &str) -> Result<Listen, String> {
+    match text {
+        "stdin" => Ok(Listen::StandardInput),
+        _ => address(text).map(Listen::At),
     }
 }
 
@@ -241,7 +261,7 @@ mod tests {
 
     fn config() -> Config {
         Config {
-            listen: vec![address("127.0.0.1:8080").unwrap()],
+            listen: vec![listen("127.0.0.1:8080").unwrap()],
             metrics: None,
             front: front::Limits::default(),
             store: store::Settings {
@@ -323,6 +343,13 @@ mod tests {
         ] {
             public_url(wrong).expect_err(wrong);
         }
+    }
+
+    #[test]
+    fn standard_input_is_a_place_to_listen() {
+        assert_eq!(listen("stdin"), Ok(Listen::StandardInput));
+        assert_eq!(listen("[::1]:80"), address("[::1]:80").map(Listen::At));
+        listen("stdout").expect_err("no place");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod logging;
 mod malloc;
 mod serve;
 mod signals;
+mod systemd;
 
 use crate::config::LogFormat;
 use argh::FromArgs;

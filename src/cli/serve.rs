@@ -1,8 +1,9 @@
 //! `towebp serve`.
 
+use super::systemd::{self, Manager};
 use super::{cores, demo, signals};
 use crate::admin;
-use crate::config::{self, Config, LogFormat};
+use crate::config::{self, Config, Listen, LogFormat};
 use crate::conversion::Cores;
 use crate::fetch::{self, Fetcher};
 use crate::front::{self, Door};
@@ -21,9 +22,10 @@ use std::time::Duration;
 #[derive(FromArgs)]
 #[argh(subcommand, name = "serve", help_triggers("-h", "--help", "help"))]
 pub struct ServeCommand {
-    /// address and port, may be given more than once; port 0 takes a free one (default 127.0.0.1:8080: this machine)
-    #[argh(option, arg_name = "address", from_str_fn(config::address))]
-    listen: Vec<SocketAddr>,
+    /// address and port, may be given more than once; port 0 takes a free one (default 127.0.0.1:8080: this machine);
+    /// stdin is the listening socket that systemd gives
+    #[argh(option, arg_name = "address", from_str_fn(config::listen))]
+    listen: Vec<Listen>,
 
     /// folder for accounts, usage and the secret (default towebp-data)
     #[argh(
@@ -189,7 +191,8 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     let data = config.store.data.clone();
 
     let signals = signals::catch()?;
-    let door = Door::new(&config.listen, config.front)?;
+    let manager = Manager::from_environment()?;
+    let door = door(&config.listen, config.front)?;
     let store = Arc::new(Store::open(&config.store).map_err(refused)?);
     let _admin = admin::serve(Arc::clone(&store), &data)?;
     let fetcher = Fetcher::new(&config.fetch)?;
@@ -211,7 +214,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
         .metrics
         .map(|address| metrics.serve(address))
         .transpose()?;
-    signals.close(server.stop())?;
+    signals.close(server.stop(), manager.clone())?;
 
     let address = server.addresses()[0];
     let base_url = public_url.unwrap_or_else(|| format!("http://{address}"));
@@ -229,7 +232,25 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
         demo::run(&store, address, &data)?;
     }
     out.flush().ok();
+    let pulse = server.pulse();
+    manager.watch(move |within| pulse.is_felt(within))?;
+    manager.ready();
     server.wait()
+}
+
+fn door(listen: &[Listen], limits: front::Limits) -> Result<Door, String> {
+    let own: Vec<SocketAddr> = listen
+        .iter()
+        .filter_map(|listen| match listen {
+            Listen::At(address) => Some(*address),
+            Listen::StandardInput => None,
+        })
+        .collect();
+    let mut door = Door::new(&own, limits)?;
+    if listen.contains(&Listen::StandardInput) {
+        door.add(systemd::standard_input()?)?;
+    }
+    Ok(door)
 }
 
 impl ServeCommand {
@@ -240,7 +261,7 @@ impl ServeCommand {
         let front = front::Limits::default();
         Config {
             listen: if self.listen.is_empty() {
-                vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 8080))]
+                vec![Listen::At((Ipv4Addr::LOCALHOST, 8080).into())]
             } else {
                 self.listen
             },

@@ -1,5 +1,6 @@
 //! What `towebp serve` does when it is asked to end.
 
+use super::systemd::Manager;
 use crate::front::Stop;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
@@ -24,26 +25,28 @@ pub fn catch() -> Result<Caught, String> {
 }
 
 impl Caught {
-    /// From now on the first signal, one that came before too, closes the door, and the second ends the process at once.
+    /// From now on the first signal, one that came before too, closes the door, which
+    /// the manager is told, and the second ends the process at once.
     ///
     /// # Errors
     /// A sentence for the operator.
-    pub fn close(self, stop: Stop) -> Result<(), String> {
+    pub fn close(self, stop: Stop, manager: Manager) -> Result<(), String> {
         thread::Builder::new()
             .name("signals".to_owned())
-            .spawn(move || wait(self.0, &stop))
+            .spawn(move || wait(self.0, &stop, &manager))
             .map(drop)
             .map_err(|error| format!("the thread for signals did not start: {error}"))
     }
 }
 
-fn wait(mut signals: Signals, stop: &Stop) {
+fn wait(mut signals: Signals, stop: &Stop, manager: &Manager) {
     let mut is_stopping = false;
     for signal in signals.forever() {
         if is_stopping || stop.ask().is_err() {
             // As if it had never been caught: the process ends by the signal.
             low_level::emulate_default_handler(signal).ok();
         }
+        manager.stopping();
         log::info!(
             "{}: requests under way are finished; a second signal ends the process at once",
             low_level::signal_name(signal).unwrap_or("a signal")

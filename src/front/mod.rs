@@ -17,6 +17,7 @@ mod head;
 mod limits;
 mod pace;
 mod peer;
+mod pulse;
 mod refusal;
 mod slab;
 mod stop;
@@ -29,6 +30,7 @@ pub use clients::{Clients, Gone};
 pub use head::{Framing, Head, HeadLimits, read as read_head};
 pub use limits::Limits;
 pub use peer::{Network, group};
+pub use pulse::Pulse;
 pub use refusal::Refusal;
 pub use stop::Stop;
 
@@ -87,6 +89,20 @@ impl Door {
         })
     }
 
+    /// Takes a listening socket that somebody else has made.
+    ///
+    /// # Errors
+    /// A sentence for the operator: it cannot be used.
+    pub fn add(&mut self, listener: TcpListener) -> Result<(), String> {
+        let cannot = |error| format!("the listening socket cannot be used: {error}");
+        let listener = sending_at_once(listener)
+            .and_then(with_long_queue)
+            .map_err(cannot)?;
+        self.addresses.push(listener.local_addr().map_err(cannot)?);
+        self.listeners.push(listener);
+        Ok(())
+    }
+
     /// Where it stands, with the ports that it really got.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
@@ -112,13 +128,13 @@ impl Door {
         let slots = hatch.connect(workers + workers.min(16))?;
         let watch = watch::Watch::new(self, slots, behind)
             .map_err(|error| format!("the front door cannot be opened: {error}"))?;
-        let stop = watch.stop();
+        let (stop, pulse) = (watch.stop(), watch.pulse());
         let (sender, ended) = mpsc::channel();
         thread::Builder::new()
             .name("front-door".to_owned())
             .spawn(move || sender.send(watch.run()).ok())
             .map_err(|error| format!("the front door's thread did not start: {error}"))?;
-        Ok(OpenDoor { stop, ended })
+        Ok(OpenDoor { stop, pulse, ended })
     }
 }
 
@@ -126,6 +142,8 @@ impl Door {
 pub struct OpenDoor {
     /// Closes it.
     pub stop: Stop,
+    /// Tells whether its thread goes round still.
+    pub pulse: Pulse,
     /// Hears when it has ended: because it was closed, or why it had to, which it should never come to.
     pub ended: mpsc::Receiver<Result<(), String>>,
 }

@@ -14,10 +14,10 @@ pub struct Stop {
 
 impl Stop {
     /// By waking the door's thread.
-    pub(super) fn new(waker: Waker) -> Stop {
+    pub(super) fn new(waker: Arc<Waker>) -> Stop {
         Stop {
             asked: Arc::default(),
-            waker: Arc::new(waker),
+            waker,
         }
     }
 

@@ -12,6 +12,7 @@ use super::connection::{Connection, Stage, Step};
 use super::head::Head;
 use super::limits::Limits;
 use super::peer::{Counts, client};
+use super::pulse::Pulse;
 use super::refusal::Refusal;
 use super::slab::{Key, Slab};
 use super::stop::Stop;
@@ -63,6 +64,7 @@ pub struct Watch<B> {
     /// Mean time that a request spends in a slot.
     service_time: Duration,
     stop: Stop,
+    pulse: Pulse,
     /// Once it was asked to close: when the last requests must have ended.
     closes_at: Option<Instant>,
     scratch: Box<[u8]>,
@@ -83,7 +85,7 @@ impl<B: Behind> Watch<B> {
         } = door;
         limits.connections = entry::within_descriptors(limits.connections, slots.len());
         let poll = Poll::new()?;
-        let waker = Waker::new(poll.registry(), Key::fixed(STOP, 0).token())?;
+        let waker = Arc::new(Waker::new(poll.registry(), Key::fixed(STOP, 0).token())?);
         let mut watch = Watch {
             poll,
             listeners: Vec::new(),
@@ -102,7 +104,8 @@ impl<B: Behind> Watch<B> {
             accept_at: None,
             is_starved: false,
             service_time: Duration::from_millis(100),
-            stop: Stop::new(waker),
+            stop: Stop::new(Arc::clone(&waker)),
+            pulse: Pulse::new(waker),
             closes_at: None,
             scratch: vec![0; SCRATCH].into_boxed_slice(),
             now: Instant::now(),
@@ -133,6 +136,11 @@ impl<B: Behind> Watch<B> {
         self.stop.clone()
     }
 
+    /// Beats as [`Watch::run`] goes round.
+    pub fn pulse(&self) -> Pulse {
+        self.pulse.clone()
+    }
+
     /// Works until it is asked to stop.
     ///
     /// # Errors
@@ -146,6 +154,7 @@ impl<B: Behind> Watch<B> {
                 }
                 _ => self.now = Instant::now(),
             }
+            self.pulse.beat();
             for event in &events {
                 let key = Key::from(event.token());
                 match key.as_fixed() {

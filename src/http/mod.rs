@@ -25,7 +25,7 @@ pub use ready::Readiness;
 
 use crate::conversion::Cores;
 use crate::fetch::Fetcher;
-use crate::front::{Clients, Door, Hatch, OpenDoor, Stop};
+use crate::front::{Clients, Door, Hatch, OpenDoor, Pulse, Stop};
 use crate::image;
 use crate::store::Store;
 use allowance::Allowance;
@@ -191,6 +191,11 @@ impl Server {
     /// Ends it gracefully: the front door closes, what is under way is finished, and [`Server::wait`] returns.
     pub fn stop(&self) -> Stop {
         self.door.stop.clone()
+    }
+
+    /// Tells whether the front door goes round still.
+    pub fn pulse(&self) -> Pulse {
+        self.door.pulse.clone()
     }
 
     /// Waits until the server was stopped, and all its workers have ended.
