@@ -79,6 +79,18 @@ impl<'a> Crew<'a> {
         count: usize,
         work: impl Fn(usize) -> T + Sync,
     ) -> Result<Vec<T>, EncodeError> {
+        self.run_checked(count, |index| Ok(work(index)))
+    }
+
+    /// The same for work that takes so long that it asks by itself ([`Crew::check`]), and for which no other waits.
+    ///
+    /// # Errors
+    /// [`EncodeError::Cancelled`] if the caller waits no more.
+    pub fn run_checked<T: Send>(
+        self,
+        count: usize,
+        work: impl Fn(usize) -> Result<T, EncodeError> + Sync,
+    ) -> Result<Vec<T>, EncodeError> {
         let next = AtomicUsize::new(0);
         let is_stopped = AtomicBool::new(false);
         let has_more = |than: usize| {
@@ -94,7 +106,14 @@ impl<'a> Crew<'a> {
                 return None;
             }
             let index = next.fetch_add(1, Ordering::Relaxed);
-            (index < count).then(|| (index, work(index)))
+            if index >= count {
+                return None;
+            }
+            let Ok(item) = work(index) else {
+                is_stopped.store(true, Ordering::Relaxed);
+                return None;
+            };
+            Some((index, item))
         };
         let help = &|mut core: Core<'a>| {
             let mut done = Vec::new();

@@ -496,8 +496,10 @@ mod tests {
                 };
                 let mut alone = BoolEncoder::with_capacity(0);
                 header.write(&mut alone);
-                let bytes = (partition::write_first(&header, &rows, Simd::SCALAR).len()
-                    - alone.len()) as u64;
+                let crew = Crew::new(1, &Patient);
+                let first = partition::write_first(&header, &rows, Simd::SCALAR, crew)
+                    .expect("is waited for");
+                let bytes = (first.len() - alone.len()) as u64;
                 let bits = (mode_budget + flag_cost(segmentation.is_enabled()))
                     * records(&rows).count() as u64
                     / 256;

@@ -17,6 +17,7 @@ use super::tree::{
 use crate::webp::EncodeError;
 use crate::webp::cpu::Simd;
 use crate::webp::crew::Crew;
+use std::ops::Range;
 
 /// Decoders that read as data arrives take up to this many bytes ahead, and libwebp's refuses a frame of whose first
 /// partition nothing is left behind the header.
@@ -34,16 +35,23 @@ pub fn write_all(
 ) -> Result<Vec<Vec<u8>>, EncodeError> {
     let writer = &TokenWriter::new(header.probabilities);
     let count = 1 << header.log2_partitions;
-    let partitions = crew.run(1 + usize::div_ceil(count, 2), |piece| match piece {
-        0 => vec![write_first(header, rows, simd)],
-        _ if count == 1 => vec![write_alone(rows, writer, simd)],
-        _ => write_pair(rows, writer, 2 * (piece - 1), count, simd).into(),
+    let partitions = crew.run_checked(1 + usize::div_ceil(count, 2), |piece| {
+        Ok(match piece {
+            0 => vec![write_first(header, rows, simd, crew)?],
+            _ if count == 1 => vec![write_alone(rows, writer, simd, crew)?],
+            _ => write_pair(rows, writer, 2 * (piece - 1)..count, simd, crew)?.into(),
+        })
     })?;
     Ok(partitions.into_iter().flatten().collect())
 }
 
 /// The frame header and the modes of all macroblocks (sections 19.2 and 19.3).
-pub fn write_first(header: &FrameHeader<'_>, rows: &[Row], simd: Simd) -> Vec<u8> {
+pub fn write_first(
+    header: &FrameHeader<'_>,
+    rows: &[Row],
+    simd: Simd,
+    crew: Crew<'_>,
+) -> Result<Vec<u8>, EncodeError> {
     let mb_width = rows.first().map_or(0, |row| row.records.len());
     let mut encoder = BoolEncoder::with_capacity(rows.len() * mb_width * 4);
     header.write(&mut encoder);
@@ -52,6 +60,7 @@ pub fn write_first(header: &FrameHeader<'_>, rows: &[Row], simd: Simd) -> Vec<u8
 
     let mut modes_above = vec![[SubblockMode::Dc; 4]; mb_width];
     for row in rows {
+        crew.check()?;
         let mut modes_left = [SubblockMode::Dc; 4];
         for (record, modes_above) in row.records.iter().zip(&mut modes_above) {
             append_modes(&mut bools, header, record, *modes_above, modes_left);
@@ -62,7 +71,7 @@ pub fn write_first(header: &FrameHeader<'_>, rows: &[Row], simd: Simd) -> Vec<u8
     }
     let mut partition = encoder.finish();
     partition.resize(partition.len().max(header_length + LOOK_AHEAD), 0);
-    partition
+    Ok(partition)
 }
 
 /// Subblock modes as booleans, by the mode above and the mode to the left.
@@ -117,30 +126,38 @@ fn append_modes(
 }
 
 /// The only partition of coefficients.
-fn write_alone(rows: &[Row], writer: &TokenWriter<'_>, simd: Simd) -> Vec<u8> {
+fn write_alone(
+    rows: &[Row],
+    writer: &TokenWriter<'_>,
+    simd: Simd,
+    crew: Crew<'_>,
+) -> Result<Vec<u8>, EncodeError> {
     let mut encoder = BoolEncoder::with_capacity(capacity(rows));
     let mut bools = Vec::new();
     for mb_y in 0..rows.len() {
+        crew.check()?;
         append_row(&mut bools, rows, mb_y, writer);
         encoder.write_all(&bools, simd);
         bools.clear();
     }
-    encoder.finish()
+    Ok(encoder.finish())
 }
 
-/// The partitions `first` and `first + 1` of `partitions`, side by side.
+/// Two partitions side by side: the first two of `numbers`, which ends with the number of all.
 fn write_pair(
     rows: &[Row],
     writer: &TokenWriter<'_>,
-    first: usize,
-    partitions: usize,
+    numbers: Range<usize>,
     simd: Simd,
-) -> [Vec<u8>; 2] {
+    crew: Crew<'_>,
+) -> Result<[Vec<u8>; 2], EncodeError> {
     /// What one partition is ahead of the other is kept for the next row, up to this.
     const LEAST_ALONE: usize = 4096;
+    let (first, partitions) = (numbers.start, numbers.end);
     let mut encoders = [(); 2].map(|()| BoolEncoder::with_capacity(capacity(rows) / partitions));
     let mut waiting = [Vec::new(), Vec::new()];
     for mb_y in (first..rows.len()).step_by(partitions) {
+        crew.check()?;
         append_row(&mut waiting[0], rows, mb_y, writer);
         if mb_y + 1 < rows.len() {
             append_row(&mut waiting[1], rows, mb_y + 1, writer);
@@ -162,7 +179,7 @@ fn write_pair(
     for (encoder, waiting) in encoders.iter_mut().zip(&waiting) {
         encoder.write_all(waiting, simd);
     }
-    encoders.map(BoolEncoder::finish)
+    Ok(encoders.map(BoolEncoder::finish))
 }
 
 /// About as many bytes as the tokens of `rows` take.
