@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use towebp::image::{self, Format, Image, Limits};
+use towebp::image::{self, Format, Image, Limits, Patience};
 use towebp::webp::{self, Options, Picture};
 
 const PICTURES: [&str; 3] = ["astronaut.jpg", "coffee.jpg", "rocket.jpg"];
@@ -39,7 +39,8 @@ fn main() {
 }
 
 fn decode(file: &[u8]) -> Image {
-    image::decode(file, Format::Jpeg, &Limits::default()).expect("the photographs are good JPEGs")
+    image::decode(file, Format::Jpeg, &Limits::default(), &Patience::endless())
+        .expect("the photographs are good JPEGs")
 }
 
 fn encode(image: &Image, quality: u8) -> Vec<u8> {

@@ -9,7 +9,7 @@ use std::fmt;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use towebp::conversion::{self, Job, Params, Patient};
-use towebp::image::{self, Format, Limits};
+use towebp::image::{self, Format, Limits, Patience};
 
 const PHOTOGRAPHS: [&str; 4] = ["astronaut.jpg", "chelsea.jpg", "coffee.jpg", "rocket.jpg"];
 const MADE_UP: [&str; 5] = [
@@ -113,7 +113,8 @@ impl Picture {
     fn shipped(name: &str) -> Picture {
         let file = std::fs::read(testdata(name)).expect("the picture is shipped");
         let format = Format::sniff(&file).expect("a picture");
-        let image = image::decode(&file, format, &Limits::default()).expect("a good picture");
+        let image = image::decode(&file, format, &Limits::default(), &Patience::endless())
+            .expect("a good picture");
         let rgb = over_grey(&image.pixels, image.layout.channels());
         let reference = Ssimulacra2Reference::new(&slice(&rgb, image.width, image.height))
             .expect("pictures are large enough");

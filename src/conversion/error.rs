@@ -1,6 +1,6 @@
 //! Why a conversion failed, in sentences for the caller.
 
-use crate::image::DecodeError;
+use crate::image::{Cancelled, DecodeError};
 use crate::watermark::TextError;
 use std::fmt;
 
@@ -17,6 +17,21 @@ pub enum ConversionError {
     Cancelled,
     /// A fault of ours: for the log, not for the caller.
     Internal(String),
+}
+
+impl From<Cancelled> for ConversionError {
+    fn from(Cancelled: Cancelled) -> ConversionError {
+        ConversionError::Cancelled
+    }
+}
+
+impl From<TextError> for ConversionError {
+    fn from(error: TextError) -> ConversionError {
+        match error {
+            TextError::MissingCharacters(missing) => ConversionError::MissingCharacters(missing),
+            TextError::Cancelled => ConversionError::Cancelled,
+        }
+    }
 }
 
 impl fmt::Display for ConversionError {

@@ -10,7 +10,7 @@ pub use cores::{Cores, Occupied};
 pub use error::ConversionError;
 pub use params::{KNOWN_NAMES, ParamError, Params};
 
-use crate::image::{self, DecodeError, Format, Image, Layout, Limits};
+use crate::image::{self, DecodeError, Format, Image, Layout, Limits, Patience};
 use crate::{watermark, webp};
 use std::time::{Duration, Instant};
 
@@ -29,8 +29,7 @@ pub struct Job<'a> {
     pub limits: &'a Limits,
     /// Most threads to encode with, at least 1. The file is the same with any number.
     pub threads: usize,
-    /// Who is asked, between the stages and all through the last, whether the WebP is still wanted; and for the cores of
-    /// all threads but the first.
+    /// Who is asked, every few milliseconds, whether the WebP is still wanted; and for the cores of all threads but the first.
     pub caller: &'a dyn Caller,
 }
 
@@ -64,12 +63,15 @@ pub struct Timing {
 /// See [`ConversionError`].
 pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
     let mut timing = Timing::default();
-    check(job)?;
-    let mut image = timed(&mut timing.decode, || decode(job))?;
-    check(job)?;
-    timed(&mut timing.watermark, || draw_picture(&mut image, job))?;
-    timed(&mut timing.watermark, || draw_text(&mut image, job.params))?;
-    check(job)?;
+    let is_waiting = || job.caller.is_waiting();
+    let patience = &Patience::new(&is_waiting);
+    let mut image = timed(&mut timing.decode, || decode(job, patience))?;
+    timed(&mut timing.watermark, || {
+        draw_picture(&mut image, job, patience)
+    })?;
+    timed(&mut timing.watermark, || {
+        draw_text(&mut image, job.params, patience)
+    })?;
     let webp = timed(&mut timing.encode, || encode(&image, job))?;
     Ok(Conversion {
         webp,
@@ -83,14 +85,6 @@ pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
 /// outweigh the image's own.
 const MAX_WATERMARK_PIXELS: u64 = 1 << 24;
 
-/// Whether to go on.
-fn check(job: &Job<'_>) -> Result<(), ConversionError> {
-    if job.caller.is_waiting() {
-        return Ok(());
-    }
-    Err(ConversionError::Cancelled)
-}
-
 fn timed<T>(spent: &mut Duration, stage: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let result = stage();
@@ -98,26 +92,43 @@ fn timed<T>(spent: &mut Duration, stage: impl FnOnce() -> T) -> T {
     result
 }
 
-fn decode(job: &Job<'_>) -> Result<Image, ConversionError> {
-    image::decode(job.bytes, job.format, job.limits).map_err(ConversionError::Picture)
+fn decode(job: &Job<'_>, patience: &Patience<'_>) -> Result<Image, ConversionError> {
+    image::decode(job.bytes, job.format, job.limits, patience).map_err(|error| match error {
+        DecodeError::Cancelled => ConversionError::Cancelled,
+        error => ConversionError::Picture(error),
+    })
 }
 
-fn draw_picture(image: &mut Image, job: &Job<'_>) -> Result<(), ConversionError> {
+fn draw_picture(
+    image: &mut Image,
+    job: &Job<'_>,
+    patience: &Patience<'_>,
+) -> Result<(), ConversionError> {
     let Some(bytes) = job.watermark_picture else {
         return Ok(());
     };
-    let picture = decode_watermark(bytes, job.limits).map_err(ConversionError::WatermarkPicture)?;
-    watermark::draw_picture(image, &picture, job.params.position, job.params.opacity);
+    let picture = decode_watermark(bytes, job.limits, patience).map_err(|error| match error {
+        DecodeError::Cancelled => ConversionError::Cancelled,
+        error => ConversionError::WatermarkPicture(error),
+    })?;
+    let (position, opacity) = (job.params.position, job.params.opacity);
+    watermark::draw_picture(image, &picture, position, opacity, patience)?;
     Ok(())
 }
 
-fn decode_watermark(bytes: &[u8], limits: &Limits) -> Result<Image, DecodeError> {
+fn decode_watermark(
+    bytes: &[u8],
+    limits: &Limits,
+    patience: &Patience<'_>,
+) -> Result<Image, DecodeError> {
     let limits = Limits {
         max_pixels: limits.max_pixels.min(MAX_WATERMARK_PIXELS),
         ..*limits
     };
     match Format::sniff(bytes) {
-        Some(format @ (Format::Png | Format::Jpeg)) => image::decode(bytes, format, &limits),
+        Some(format @ (Format::Png | Format::Jpeg)) => {
+            image::decode(bytes, format, &limits, patience)
+        }
         Some(other) => Err(DecodeError::Invalid(format!(
             "it looks like {other}, and only PNG and JPEG are accepted"
         ))),
@@ -127,15 +138,16 @@ fn decode_watermark(bytes: &[u8], limits: &Limits) -> Result<Image, DecodeError>
     }
 }
 
-fn draw_text(image: &mut Image, params: &Params) -> Result<(), ConversionError> {
+fn draw_text(
+    image: &mut Image,
+    params: &Params,
+    patience: &Patience<'_>,
+) -> Result<(), ConversionError> {
     let Some(text) = &params.text else {
         return Ok(());
     };
-    watermark::draw_text(image, text, params.position, params.opacity).map_err(
-        |watermark::TextError::MissingCharacters(missing)| {
-            ConversionError::MissingCharacters(missing)
-        },
-    )
+    watermark::draw_text(image, text, params.position, params.opacity, patience)?;
+    Ok(())
 }
 
 fn encode(image: &Image, job: &Job<'_>) -> Result<Vec<u8>, ConversionError> {
@@ -231,8 +243,13 @@ mod tests {
         let input = png(64, 64, ::png::ColorType::Rgb, &image.pixels);
         let conversion = run(&job(&input, &params, Some(&mark))).expect("valid pictures");
 
-        draw_picture(&mut image, &job(&input, &params, Some(&mark))).expect("a valid picture");
-        draw_text(&mut image, &params).expect("a full block exists");
+        draw_picture(
+            &mut image,
+            &job(&input, &params, Some(&mark)),
+            &Patience::endless(),
+        )
+        .expect("a valid picture");
+        draw_text(&mut image, &params, &Patience::endless()).expect("a full block exists");
         let centre = (32 * 64 + 32) * 3;
         assert_eq!(
             image.pixels[centre..centre + 3],
@@ -328,7 +345,7 @@ mod tests {
             &vec![0; 4097 * 4096],
         );
         assert_eq!(
-            decode_watermark(&large, &limits),
+            decode_watermark(&large, &limits, &Patience::endless()),
             Err(DecodeError::TooManyPixels {
                 width: 4097,
                 height: 4096,

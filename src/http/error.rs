@@ -504,14 +504,7 @@ impl From<ConversionError> for Problem {
             ConversionError::MissingCharacters(_) => {
                 Problem::new(Kind::MissingCharacters, error.to_string())
             }
-            ConversionError::Cancelled => Problem {
-                retry_after: Some(RETRY_AFTER_TIMEOUT),
-                ..Problem::new(
-                    Kind::ConversionTimeout,
-                    "The conversion took longer than this server allows. Send a smaller picture, or the same when the \
-                     server is less busy.",
-                )
-            },
+            ConversionError::Cancelled => conversion_timeout(),
             ConversionError::Internal(cause) => Problem::internal(format!("conversion: {cause}")),
         }
     }
@@ -527,6 +520,17 @@ const RETRY_AFTER_STORAGE: u64 = 10;
 /// Most fetches take less.
 const RETRY_AFTER_FETCHES: u64 = 5;
 
+fn conversion_timeout() -> Problem {
+    Problem {
+        retry_after: Some(RETRY_AFTER_TIMEOUT),
+        ..Problem::new(
+            Kind::ConversionTimeout,
+            "The conversion took longer than this server allows. Send a smaller picture, or the same when the \
+             server is less busy.",
+        )
+    }
+}
+
 fn picture(error: &DecodeError) -> Problem {
     let kind = match error {
         DecodeError::WrongFormat { declared, found } => {
@@ -535,6 +539,7 @@ fn picture(error: &DecodeError) -> Problem {
         DecodeError::Invalid(_) => Kind::InvalidImage,
         DecodeError::TooWide { .. } => Kind::ImageTooWide,
         DecodeError::TooManyPixels { .. } => Kind::TooManyPixels,
+        DecodeError::Cancelled => return conversion_timeout(),
     };
     Problem::new(kind, error.to_string())
 }
@@ -557,6 +562,7 @@ fn watermark_picture(error: &DecodeError) -> Problem {
     let kind = match error {
         DecodeError::WrongFormat { .. } | DecodeError::Invalid(_) => Kind::WatermarkNotPngOrJpeg,
         DecodeError::TooWide { .. } | DecodeError::TooManyPixels { .. } => Kind::WatermarkTooLarge,
+        DecodeError::Cancelled => return conversion_timeout(),
     };
     Problem::new(kind, format!("watermark_image: {error}"))
 }

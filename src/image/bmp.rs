@@ -1,13 +1,22 @@
 //! BMP, by the crate `image`.
 
-use super::{DecodeError, Image, Layout, Limits, Raw};
+use super::patience::{PORTION_PIXELS, Source};
+use super::{Cancelled, DecodeError, Image, Layout, Limits, Patience, Raw};
 use ::image::codecs::bmp::BmpDecoder;
 use ::image::{ColorType, ImageDecoder, ImageError};
-use std::io::Cursor;
+use std::hint::black_box;
+
+/// Bytes of the file between two questions: at most 8 million pixels, as run lengths.
+const PORTION: usize = 64 << 10;
 
 /// Reads a bitmap.
-pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Raw, DecodeError> {
-    let decoder = BmpDecoder::new(Cursor::new(bytes)).map_err(|error| invalid(&error))?;
+pub(super) fn read(
+    bytes: &[u8],
+    limits: &Limits,
+    patience: &Patience<'_>,
+) -> Result<Raw, DecodeError> {
+    let decoder =
+        BmpDecoder::new(Source::new(bytes, PORTION, patience)).map_err(|error| invalid(&error))?;
     let (width, height) = decoder.dimensions();
     let count = limits.check(width, height)?;
     let layout = if decoder.color_type() == ColorType::Rgba8 {
@@ -16,11 +25,14 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Raw, DecodeError> {
         Layout::Rgb
     };
     let mut pixels = vec![0; count * layout.channels()];
+    if has_run_lengths(bytes) {
+        touch(&mut pixels, patience)?;
+    }
     decoder
         .read_image(&mut pixels)
         .map_err(|error| invalid(&error))?;
     if layout == Layout::Rgba {
-        reveal_if_all_transparent(&mut pixels);
+        reveal_if_all_transparent(&mut pixels, patience)?;
     }
     Ok(Raw {
         image: Image {
@@ -35,14 +47,44 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Raw, DecodeError> {
     })
 }
 
+/// Whether rows are coded as run lengths: biCompression is `BI_RLE8` or `BI_RLE4`, which an OS/2 1.x header does not have.
+fn has_run_lengths(bytes: &[u8]) -> bool {
+    let field = |at: usize| {
+        bytes
+            .get(at..)?
+            .first_chunk()
+            .copied()
+            .map(u32::from_le_bytes)
+    };
+    field(14).is_some_and(|header| header >= 40) && matches!(field(30), Some(1 | 2))
+}
+
+/// Has the system provide the memory of `pixels`. Two bytes of run lengths may leave out all of them, and the decoder then
+/// fills them without a question: 100 million took 127 ms, most of it for memory that was not there yet.
+fn touch(pixels: &mut [u8], patience: &Patience<'_>) -> Result<(), Cancelled> {
+    for portion in pixels.chunks_mut(PORTION_PIXELS * 4) {
+        patience.check()?;
+        black_box(portion).fill(0);
+    }
+    Ok(())
+}
+
 /// Many writers declare an alpha channel and leave it 0: viewers then show the picture as opaque.
-fn reveal_if_all_transparent(pixels: &mut [u8]) {
+fn reveal_if_all_transparent(pixels: &mut [u8], patience: &Patience<'_>) -> Result<(), Cancelled> {
     let pixels = pixels.as_chunks_mut::<4>().0;
-    if pixels.iter().all(|pixel| pixel[3] == 0) {
-        for pixel in pixels {
+    for portion in pixels.chunks(PORTION_PIXELS) {
+        patience.check()?;
+        if portion.iter().any(|pixel| pixel[3] != 0) {
+            return Ok(());
+        }
+    }
+    for portion in pixels.chunks_mut(PORTION_PIXELS) {
+        patience.check()?;
+        for pixel in portion {
             pixel[3] = 255;
         }
     }
+    Ok(())
 }
 
 fn invalid(error: &ImageError) -> DecodeError {
@@ -98,7 +140,9 @@ mod tests {
     }
 
     fn image(file: &[u8]) -> Image {
-        read(file, &LIMITS).expect("a valid picture").image
+        read(file, &LIMITS, &Patience::endless())
+            .expect("a valid picture")
+            .image
     }
 
     /// Two rows of one pixel and 1 byte of padding, blue first; the bottom row comes first.
@@ -151,7 +195,7 @@ mod tests {
         image(&file);
         for length in 2..file.len() {
             assert!(
-                read(&file[..length], &LIMITS).is_err(),
+                read(&file[..length], &LIMITS, &Patience::endless()).is_err(),
                 "{length} of {} bytes were enough",
                 file.len()
             );
@@ -160,7 +204,14 @@ mod tests {
 
     #[test]
     fn the_header_is_held_to_the_limits_before_the_pixels_are_needed() {
-        let error = |width, height| read(&bmp(width, height, 24, 0, &[], &[]), &LIMITS).err();
+        let error = |width, height| {
+            read(
+                &bmp(width, height, 24, 0, &[], &[]),
+                &LIMITS,
+                &Patience::endless(),
+            )
+            .err()
+        };
         assert_eq!(
             error(1001, 1),
             Some(DecodeError::TooWide {

@@ -1,6 +1,7 @@
 //! ICC profiles: the samples converted to sRGB, which is what WebP means without a profile.
 
-use super::{Image, Layout};
+use super::patience::PORTION_PIXELS;
+use super::{Cancelled, Image, Layout, Patience};
 use moxcms::{CmsError, ColorProfile, DataColorSpace, TransformOptions};
 
 /// Larger profiles are ignored: real ones have a few KiB, those with tables up to about 2 MiB.
@@ -11,25 +12,62 @@ const CHUNK_PIXELS: usize = 4096;
 
 /// Converts the samples from the profile's space to sRGB. A profile that is too large, damaged, of a kind that does
 /// not fit the picture (`grey`: its samples were grey in the file), or sRGB itself changes nothing.
-pub(super) fn convert_to_srgb(image: &mut Image, profile: &[u8], grey: bool) {
+pub(super) fn convert_to_srgb(
+    image: &mut Image,
+    profile: &[u8],
+    grey: bool,
+    patience: &Patience<'_>,
+) -> Result<(), Cancelled> {
     if profile.len() > MAX_PROFILE_BYTES {
-        return;
+        return Ok(());
     }
-    if let Err(error) = try_convert(image, profile, grey) {
-        log::debug!("an ICC profile is ignored: {error}");
+    match try_convert(image, profile, grey, patience) {
+        Err(Stop::Cancelled) => Err(Cancelled),
+        Err(Stop::Profile(error)) => {
+            log::debug!("an ICC profile is ignored: {error}");
+            Ok(())
+        }
+        Ok(()) => Ok(()),
     }
 }
 
-fn try_convert(image: &mut Image, profile: &[u8], grey: bool) -> Result<(), CmsError> {
+/// Why a picture is not converted.
+enum Stop {
+    Profile(CmsError),
+    Cancelled,
+}
+
+impl From<CmsError> for Stop {
+    fn from(error: CmsError) -> Stop {
+        Stop::Profile(error)
+    }
+}
+
+impl From<Cancelled> for Stop {
+    fn from(Cancelled: Cancelled) -> Stop {
+        Stop::Cancelled
+    }
+}
+
+fn try_convert(
+    image: &mut Image,
+    profile: &[u8],
+    grey: bool,
+    patience: &Patience<'_>,
+) -> Result<(), Stop> {
     let profile = ColorProfile::new_from_slice(profile)?;
     match profile.color_space {
-        DataColorSpace::Rgb => convert_rgb(image, &profile),
-        DataColorSpace::Gray if grey => convert_grey(image, &profile),
+        DataColorSpace::Rgb => convert_rgb(image, &profile, patience),
+        DataColorSpace::Gray if grey => convert_grey(image, &profile, patience),
         _ => Ok(()),
     }
 }
 
-fn convert_rgb(image: &mut Image, profile: &ColorProfile) -> Result<(), CmsError> {
+fn convert_rgb(
+    image: &mut Image,
+    profile: &ColorProfile,
+    patience: &Patience<'_>,
+) -> Result<(), Stop> {
     let (layout, channels) = match image.layout {
         Layout::Rgb => (moxcms::Layout::Rgb, 3),
         Layout::Rgba => (moxcms::Layout::Rgba, 4),
@@ -42,6 +80,7 @@ fn convert_rgb(image: &mut Image, profile: &ColorProfile) -> Result<(), CmsError
     let transform = profile.create_transform_8bit(layout, &srgb, layout, options)?;
     let mut source = vec![0; CHUNK_PIXELS * channels];
     for chunk in image.pixels.chunks_mut(CHUNK_PIXELS * channels) {
+        patience.check()?;
         let source = &mut source[..chunk.len()];
         source.copy_from_slice(chunk);
         transform.transform(source, chunk)?;
@@ -81,7 +120,11 @@ fn is_nearly_identity(profile: &ColorProfile, srgb: &ColorProfile) -> Result<boo
 }
 
 /// Grey has 256 values: their sRGB greys are looked up.
-fn convert_grey(image: &mut Image, profile: &ColorProfile) -> Result<(), CmsError> {
+fn convert_grey(
+    image: &mut Image,
+    profile: &ColorProfile,
+    patience: &Patience<'_>,
+) -> Result<(), Stop> {
     let levels: Vec<u8> = (0..=255).collect();
     let mut table = vec![0; levels.len() * 3];
     profile
@@ -92,9 +135,13 @@ fn convert_grey(image: &mut Image, profile: &ColorProfile) -> Result<(), CmsErro
             TransformOptions::default(),
         )?
         .transform(&levels, &mut table)?;
-    for pixel in image.pixels.chunks_exact_mut(image.layout.channels()) {
-        let level = usize::from(pixel[0]);
-        pixel[..3].copy_from_slice(&table[level * 3..][..3]);
+    let channels = image.layout.channels();
+    for portion in image.pixels.chunks_mut(PORTION_PIXELS * channels) {
+        patience.check()?;
+        for pixel in portion.chunks_exact_mut(channels) {
+            let level = usize::from(pixel[0]);
+            pixel[..3].copy_from_slice(&table[level * 3..][..3]);
+        }
     }
     Ok(())
 }
@@ -111,7 +158,7 @@ mod tests {
             layout,
             pixels: pixels.to_vec(),
         };
-        convert_to_srgb(&mut image, profile, grey);
+        convert_to_srgb(&mut image, profile, grey, &Patience::endless()).expect("nobody leaves");
         image.pixels
     }
 

@@ -1,6 +1,6 @@
 //! Why bytes did not become a picture, in sentences for the caller.
 
-use super::Format;
+use super::{Cancelled, Format};
 use std::fmt;
 
 /// Why bytes did not become a picture. Texts are for the caller.
@@ -33,6 +33,14 @@ pub enum DecodeError {
         /// The bound, in pixels.
         max_pixels: u64,
     },
+    /// Nobody waits for the picture any more.
+    Cancelled,
+}
+
+impl From<Cancelled> for DecodeError {
+    fn from(Cancelled: Cancelled) -> DecodeError {
+        DecodeError::Cancelled
+    }
 }
 
 impl fmt::Display for DecodeError {
@@ -76,6 +84,9 @@ impl fmt::Display for DecodeError {
                 "The picture is {width} x {height} pixels, {} in all; at most {max_pixels} are allowed.",
                 u64::from(*width) * u64::from(*height)
             ),
+            DecodeError::Cancelled => {
+                f.write_str("Reading the picture was stopped before its end.")
+            }
         }
     }
 }

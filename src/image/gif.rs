@@ -1,18 +1,28 @@
 //! GIF, by the crate `gif`: the first frame on its logical screen, transparent where the frame does not reach.
 //! What follows the first frame is not read.
 
-use super::{DecodeError, Image, Layout, Limits, Raw};
+use super::patience::Source;
+use super::{DecodeError, Image, Layout, Limits, Patience, Raw};
 use ::gif::{ColorOutput, DecodeOptions, DecodingError, Frame, MemoryLimit};
 use std::num::NonZeroU64;
 
+/// Bytes of the file between two questions: LZW makes up to 2.7 million pixels of them.
+const PORTION: usize = 1 << 10;
+
 /// Reads the first frame of a GIF.
-pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Raw, DecodeError> {
+pub(super) fn read(
+    bytes: &[u8],
+    limits: &Limits,
+    patience: &Patience<'_>,
+) -> Result<Raw, DecodeError> {
     let mut options = DecodeOptions::new();
     options.set_color_output(ColorOutput::Indexed);
     options.set_memory_limit(MemoryLimit::Bytes(
         NonZeroU64::new(limits.max_pixels).unwrap_or(NonZeroU64::MIN),
     ));
-    let mut decoder = options.read_info(bytes).map_err(|error| invalid(&error))?;
+    let mut decoder = options
+        .read_info(Source::new(bytes, PORTION, patience))
+        .map_err(|error| invalid(&error))?;
     let screen = (u32::from(decoder.width()), u32::from(decoder.height()));
     if screen.0 != 0 && screen.1 != 0 {
         limits.check(screen.0, screen.1)?;
@@ -44,6 +54,7 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Raw, DecodeError> {
     let mut pixels = vec![0; limits.check(width, height)? * 4];
     let screen_rows = pixels.chunks_exact_mut(width as usize * 4).skip(top);
     for (row, indices) in screen_rows.zip(indices.chunks_exact(usize::from(frame.width))) {
+        patience.check()?;
         for (pixel, &index) in row
             .as_chunks_mut::<4>()
             .0
@@ -125,7 +136,8 @@ mod tests {
     }
 
     fn pixels(file: &[u8]) -> Vec<[u8; 4]> {
-        let raw = read(file, &LIMITS).unwrap_or_else(|error| panic!("{error}"));
+        let raw =
+            read(file, &LIMITS, &Patience::endless()).unwrap_or_else(|error| panic!("{error}"));
         raw.image.pixels.as_chunks().0.to_vec()
     }
 
@@ -204,12 +216,15 @@ mod tests {
         // The last bytes are the end of the data's blocks and the trailer.
         for length in 6..file.len() - 4 {
             assert!(
-                read(&file[..length], &LIMITS).is_err(),
+                read(&file[..length], &LIMITS, &Patience::endless()).is_err(),
                 "{length} of {} bytes were enough",
                 file.len()
             );
         }
-        assert!(read(&gif(4, 4, &[]), &LIMITS).is_err(), "no frame at all");
+        assert!(
+            read(&gif(4, 4, &[]), &LIMITS, &Patience::endless()).is_err(),
+            "no frame at all"
+        );
     }
 
     #[test]
@@ -224,7 +239,7 @@ mod tests {
                 + 5;
             file[descriptor..descriptor + 2].copy_from_slice(&u16::to_le_bytes(frame_width));
             file[descriptor + 2..descriptor + 4].copy_from_slice(&u16::to_le_bytes(frame_height));
-            read(&file, &LIMITS).err()
+            read(&file, &LIMITS, &Patience::endless()).err()
         };
         assert_eq!(
             error(1001, 1, 1, 1),

@@ -3,22 +3,30 @@
 //! A baseline file in one scan decodes in little more than its output. A progressive one, or one with a scan for each
 //! component, is held as 16-bit coefficients until its end: 3 to 6 bytes a pixel more, 8 for four components.
 
-use super::{DecodeError, Image, Layout, Limits, Raw};
-use std::io::Cursor;
+use super::patience::Source;
+use super::{Cancelled, DecodeError, Image, Layout, Limits, Patience, Raw};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
+/// Bytes of the file between two questions. They are so few because eight blocks of a picture may take one bit, and 32767
+/// of a progressive scan four.
+const PORTION: usize = 1 << 10;
+
 /// Reads a JPEG.
-pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Raw, DecodeError> {
+pub(super) fn read(
+    bytes: &[u8],
+    limits: &Limits,
+    patience: &Patience<'_>,
+) -> Result<Raw, DecodeError> {
     // The decoder's own bounds are opened as far as the format goes: ours give the clearer message.
     let options = DecoderOptions::default()
         .set_strict_mode(true)
         .set_max_width(usize::from(u16::MAX))
         .set_max_height(usize::from(u16::MAX))
         .jpeg_set_out_colorspace(ColorSpace::RGB);
-    let mut decoder = JpegDecoder::new_with_options(Cursor::new(bytes), options);
+    let mut decoder = JpegDecoder::new_with_options(Source::new(bytes, PORTION, patience), options);
     decoder.decode_headers().map_err(|error| invalid(&error))?;
     let header = decoder.info().expect("decode_headers filled it in");
     let (width, height) = (u32::from(header.width), u32::from(header.height));
@@ -27,7 +35,7 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Raw, DecodeError> {
     let stored = decoder
         .input_colorspace()
         .expect("decode_headers filled it in");
-    let outline = Outline::of(bytes);
+    let outline = Outline::of(bytes, patience)?;
     if stored == ColorSpace::CMYK && !outline.adobe {
         // Adobe's programs store ink inverted and say so; the decoder takes all files to be of that kind.
         return Err(DecodeError::Invalid(
@@ -54,6 +62,9 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Raw, DecodeError> {
     })
 }
 
+/// Bytes that are looked through for their outline between two questions.
+const OUTLINE_PORTION: usize = 1 << 20;
+
 /// What the decoder does not tell.
 struct Outline {
     /// Adobe's APP14 (Adobe Technical Note 5116) is among the segments before the first scan.
@@ -63,7 +74,7 @@ struct Outline {
 }
 
 impl Outline {
-    fn of(bytes: &[u8]) -> Outline {
+    fn of(bytes: &[u8], patience: &Patience<'_>) -> Result<Outline, Cancelled> {
         let mut adobe = false;
         let mut rest = bytes.get(2..).unwrap_or_default(); // after the start of image
         while let &[0xff, marker, high, low, ref segment @ ..] = rest {
@@ -79,10 +90,16 @@ impl Outline {
             rest = rest.get(2 + length..).unwrap_or_default();
         }
         // Among entropy-coded bytes FF is always followed by 00 or a restart marker (T.81, B.1.1.5).
-        Outline {
-            adobe,
-            ends: rest.windows(2).rev().any(|pair| pair == [0xff, 0xd9]),
+        let mut ends = false;
+        for start in (0..rest.len()).step_by(OUTLINE_PORTION).rev() {
+            patience.check()?;
+            let portion = &rest[start..rest.len().min(start + OUTLINE_PORTION + 1)];
+            ends = portion.windows(2).any(|pair| pair == [0xff, 0xd9]);
+            if ends {
+                break;
+            }
         }
+        Ok(Outline { adobe, ends })
     }
 }
 
@@ -195,7 +212,10 @@ pub(super) mod tests {
     }
 
     fn pixels(bytes: &[u8]) -> Vec<u8> {
-        read(bytes, &LIMITS).expect("a valid picture").image.pixels
+        read(bytes, &LIMITS, &Patience::endless())
+            .expect("a valid picture")
+            .image
+            .pixels
     }
 
     /// The Adobe segment; 0: no colour transform, 1: YCbCr, 2: YCCK.
@@ -212,7 +232,7 @@ pub(super) mod tests {
             &[&[255, 128, 128], &[76, 85, 255], &[0, 128, 128]],
             &[],
         );
-        let raw = read(&file, &LIMITS).expect("a valid picture");
+        let raw = read(&file, &LIMITS, &Patience::endless()).expect("a valid picture");
         assert_eq!(
             (raw.image.width, raw.image.height, raw.image.layout),
             (20, 7, Layout::Rgb)
@@ -229,7 +249,12 @@ pub(super) mod tests {
 
     #[test]
     fn grey_becomes_rgb() {
-        let raw = read(&jpeg(9, 8, &[&[200], &[3]], &[]), &LIMITS).expect("a valid picture");
+        let raw = read(
+            &jpeg(9, 8, &[&[200], &[3]], &[]),
+            &LIMITS,
+            &Patience::endless(),
+        )
+        .expect("a valid picture");
         assert!(raw.grey);
         assert_eq!(
             raw.image.pixels[..27],
@@ -268,7 +293,12 @@ pub(super) mod tests {
 
     #[test]
     fn cmyk_of_unknown_kind_is_refused_by_name() {
-        let error = read(&jpeg(8, 8, &[&[255, 0, 200, 128]], &[]), &LIMITS).err();
+        let error = read(
+            &jpeg(8, 8, &[&[255, 0, 200, 128]], &[]),
+            &LIMITS,
+            &Patience::endless(),
+        )
+        .err();
         assert!(
             matches!(&error, Some(DecodeError::Invalid(reason)) if reason.contains("CMYK")),
             "{error:?}"
@@ -282,10 +312,10 @@ pub(super) mod tests {
             .collect();
         let blocks: Vec<&[u8]> = samples.iter().map(<[u8; 3]>::as_slice).collect();
         let file = jpeg(80, 48, &blocks, &[]);
-        read(&file, &LIMITS).expect("the whole file is valid");
+        read(&file, &LIMITS, &Patience::endless()).expect("the whole file is valid");
         for length in 3..file.len() {
             assert!(
-                read(&file[..length], &LIMITS).is_err(),
+                read(&file[..length], &LIMITS, &Patience::endless()).is_err(),
                 "{length} of {} bytes were enough",
                 file.len()
             );
@@ -296,7 +326,7 @@ pub(super) mod tests {
     fn the_header_is_held_to_the_limits_before_the_pixels_are_needed() {
         let file = |width, height| jpeg(width, height, &[&[128]], &[]);
         assert_eq!(
-            read(&file(1001, 1), &LIMITS).err(),
+            read(&file(1001, 1), &LIMITS, &Patience::endless()).err(),
             Some(DecodeError::TooWide {
                 width: 1001,
                 height: 1,
@@ -304,7 +334,7 @@ pub(super) mod tests {
             })
         );
         assert_eq!(
-            read(&file(1, 65535), &LIMITS).err(),
+            read(&file(1, 65535), &LIMITS, &Patience::endless()).err(),
             Some(DecodeError::TooWide {
                 width: 1,
                 height: 65535,
@@ -312,7 +342,7 @@ pub(super) mod tests {
             })
         );
         assert_eq!(
-            read(&file(101, 100), &LIMITS).err(),
+            read(&file(101, 100), &LIMITS, &Patience::endless()).err(),
             Some(DecodeError::TooManyPixels {
                 width: 101,
                 height: 100,
@@ -320,11 +350,11 @@ pub(super) mod tests {
             })
         );
         assert!(matches!(
-            read(&file(0, 5), &LIMITS),
+            read(&file(0, 5), &LIMITS, &Patience::endless()),
             Err(DecodeError::Invalid(_))
         ));
         assert!(matches!(
-            read(&file(5, 0), &LIMITS),
+            read(&file(5, 0), &LIMITS, &Patience::endless()),
             Err(DecodeError::Invalid(_))
         ));
     }
@@ -334,7 +364,7 @@ pub(super) mod tests {
         let profile = segment(0xe2, b"ICC_PROFILE\0\x01\x01profile");
         let exif = segment(0xe1, b"Exif\0\0MM\0*");
         let file = jpeg(8, 8, &[&[128]], &[profile, exif].concat());
-        let raw = read(&file, &LIMITS).expect("a valid picture");
+        let raw = read(&file, &LIMITS, &Patience::endless()).expect("a valid picture");
         assert_eq!(raw.profile.as_deref(), Some(&b"profile"[..]));
         assert_eq!(raw.exif.as_deref(), Some(&b"MM\0*"[..]));
     }

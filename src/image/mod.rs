@@ -1,7 +1,8 @@
 //! Pixels in memory, and one reader per input format.
 //!
 //! Each reader holds the header to the [`Limits`] before anything is allocated, decodes into one buffer, and hands
-//! over what the file says about colour and orientation; [`decode`] then applies both.
+//! over what the file says about colour and orientation; [`decode`] then applies both. All the while somebody's
+//! [`Patience`] may end it.
 
 mod bmp;
 mod colour;
@@ -10,12 +11,15 @@ mod format;
 mod gif;
 mod jpeg;
 mod orientation;
+mod patience;
 mod png;
 
 pub use error::DecodeError;
 pub use format::Format;
+pub use patience::{Cancelled, Patience};
 
-use std::panic::catch_unwind;
+use patience::PORTION_PIXELS;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How samples lie: 8 bits each, interleaved, rows without padding, sRGB, alpha not premultiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,24 +55,27 @@ pub struct Image {
 
 impl Image {
     /// Gives up an alpha channel in which every pixel is opaque, in place.
-    fn drop_opaque_alpha(&mut self) {
-        if self.layout == Layout::Rgb
-            || self
-                .pixels
-                .iter()
-                .skip(3)
-                .step_by(4)
-                .any(|&alpha| alpha != 255)
-        {
-            return;
+    fn drop_opaque_alpha(&mut self, patience: &Patience<'_>) -> Result<(), Cancelled> {
+        if self.layout == Layout::Rgb {
+            return Ok(());
+        }
+        for portion in self.pixels.chunks(PORTION_PIXELS * 4) {
+            patience.check()?;
+            if portion.iter().skip(3).step_by(4).any(|&alpha| alpha != 255) {
+                return Ok(());
+            }
         }
         let count = self.pixels.len() / 4;
-        for pixel in 0..count {
-            self.pixels.copy_within(pixel * 4..pixel * 4 + 3, pixel * 3);
+        for start in (0..count).step_by(PORTION_PIXELS) {
+            patience.check()?;
+            for pixel in start..count.min(start + PORTION_PIXELS) {
+                self.pixels.copy_within(pixel * 4..pixel * 4 + 3, pixel * 3);
+            }
         }
         self.pixels.truncate(count * 3);
         self.pixels.shrink_to_fit();
         self.layout = Layout::Rgb;
+        Ok(())
     }
 }
 
@@ -130,7 +137,12 @@ impl Limits {
 ///
 /// # Errors
 /// See [`DecodeError`]. A decoder that panics gives [`DecodeError::Invalid`].
-pub fn decode(bytes: &[u8], format: Format, limits: &Limits) -> Result<Image, DecodeError> {
+pub fn decode(
+    bytes: &[u8],
+    format: Format,
+    limits: &Limits,
+    patience: &Patience<'_>,
+) -> Result<Image, DecodeError> {
     let found = Format::sniff(bytes);
     if found != Some(format) {
         return Err(DecodeError::WrongFormat {
@@ -144,17 +156,43 @@ pub fn decode(bytes: &[u8], format: Format, limits: &Limits) -> Result<Image, De
         Format::Gif => gif::read,
         Format::Bmp => bmp::read,
     };
-    let raw = catch_unwind(|| read(bytes, limits))
-        .unwrap_or_else(|_| Err(DecodeError::Invalid("the decoder failed on it".to_owned())))?;
-    let mut image = raw.image;
-    image.drop_opaque_alpha();
-    if let Some(profile) = &raw.profile {
-        colour::convert_to_srgb(&mut image, profile, raw.grey);
+    let decode = || {
+        let raw = read(bytes, limits, patience)?;
+        let mut image = raw.image;
+        image.drop_opaque_alpha(patience)?;
+        if let Some(profile) = &raw.profile {
+            colour::convert_to_srgb(&mut image, profile, raw.grey, patience)?;
+        }
+        match raw.exif.as_deref().and_then(orientation::read) {
+            Some(orientation) => Ok(orientation::apply(image, orientation, patience)?),
+            None => Ok(image),
+        }
+    };
+    // Nothing outlives a panic but the answer that `patience` keeps, which is whole at all times.
+    let decoded = catch_unwind(AssertUnwindSafe(decode))
+        .unwrap_or_else(|_| Err(DecodeError::Invalid("the decoder failed on it".to_owned())));
+    if patience.is_lost() {
+        // Whatever a decoder made of a file that broke off.
+        return Err(DecodeError::Cancelled);
     }
-    Ok(match raw.exif.as_deref().and_then(orientation::read) {
-        Some(orientation) => orientation::apply(image, orientation),
+    decoded
+}
+
+/// For `fuzz/`: turns a picture as Exif data says.
+#[cfg(fuzzing)]
+pub fn turn_upright(image: Image, exif: &[u8]) -> Image {
+    match orientation::read(exif) {
+        Some(orientation) => {
+            orientation::apply(image, orientation, &Patience::endless()).expect("nobody leaves")
+        }
         None => image,
-    })
+    }
+}
+
+/// For `fuzz/`: converts a picture from a profile's space to sRGB; `grey` says that its samples were grey in the file.
+#[cfg(fuzzing)]
+pub fn convert_to_srgb(image: &mut Image, profile: &[u8], grey: bool) {
+    colour::convert_to_srgb(image, profile, grey, &Patience::endless()).expect("nobody leaves");
 }
 
 /// What a reader hands over: pixels as stored, and what the file says about them.
@@ -180,7 +218,9 @@ mod tests {
             layout: Layout::Rgba,
             pixels: vec![1, 2, 3, 255, 4, 5, 6, 255],
         };
-        image.drop_opaque_alpha();
+        image
+            .drop_opaque_alpha(&Patience::endless())
+            .expect("nobody leaves");
         assert_eq!(
             (image.layout, image.pixels),
             (Layout::Rgb, vec![1, 2, 3, 4, 5, 6])
@@ -196,7 +236,9 @@ mod tests {
             pixels: vec![1, 2, 3, 255, 4, 5, 6, 254],
         };
         let mut image = before.clone();
-        image.drop_opaque_alpha();
+        image
+            .drop_opaque_alpha(&Patience::endless())
+            .expect("nobody leaves");
         assert_eq!(image, before);
     }
 
@@ -247,14 +289,14 @@ mod tests {
     fn bytes_of_another_format_are_named() {
         let gif = b"GIF89a\x01\x00\x01\x00\x00\x00\x00";
         assert_eq!(
-            decode(gif, Format::Png, &Limits::default()),
+            decode(gif, Format::Png, &Limits::default(), &Patience::endless()),
             Err(DecodeError::WrongFormat {
                 declared: Format::Png,
                 found: Some(Format::Gif)
             })
         );
         assert_eq!(
-            decode(b"", Format::Bmp, &Limits::default()),
+            decode(b"", Format::Bmp, &Limits::default(), &Patience::endless()),
             Err(DecodeError::WrongFormat {
                 declared: Format::Bmp,
                 found: None
@@ -287,14 +329,21 @@ mod tests {
         info.icc_profile = Some(profile.into());
         let png = png::tests::png(info, &[55, 255, 255, 255]);
 
-        let image = decode(&jpeg, Format::Jpeg, &Limits::default()).expect("a valid picture");
+        let image = decode(
+            &jpeg,
+            Format::Jpeg,
+            &Limits::default(),
+            &Patience::endless(),
+        )
+        .expect("a valid picture");
         assert_eq!((image.width, image.height), (8, 16));
         assert_eq!(
             (&image.pixels[..3], &image.pixels[15 * 24..][..3]),
             (&[0; 3][..], &[255; 3][..])
         );
 
-        let image = decode(&png, Format::Png, &Limits::default()).expect("a valid picture");
+        let image = decode(&png, Format::Png, &Limits::default(), &Patience::endless())
+            .expect("a valid picture");
         // Linear 55 is sRGB 127.95. The opaque alpha channel is gone.
         let expected = Image {
             width: 1,

@@ -1,6 +1,6 @@
 //! The Exif orientation (Exif 2.32, tag 0x0112): read from the metadata, applied to the pixels.
 
-use super::{Image, Layout};
+use super::{Cancelled, Image, Layout, Patience};
 pub(super) use ::image::metadata::Orientation;
 
 /// The orientation that Exif data asks for. Data that makes no sense asks for none.
@@ -10,48 +10,77 @@ pub(super) fn read(exif: &[u8]) -> Option<Orientation> {
 }
 
 /// Turns and mirrors the picture so that it is upright without the tag.
-pub(super) fn apply(image: Image, orientation: Orientation) -> Image {
+pub(super) fn apply(
+    image: Image,
+    orientation: Orientation,
+    patience: &Patience<'_>,
+) -> Result<Image, Cancelled> {
     match image.layout {
-        Layout::Rgb => apply_to::<3>(image, orientation),
-        Layout::Rgba => apply_to::<4>(image, orientation),
+        Layout::Rgb => apply_to::<3>(image, orientation, patience),
+        Layout::Rgba => apply_to::<4>(image, orientation, patience),
     }
 }
 
-fn apply_to<const N: usize>(mut image: Image, orientation: Orientation) -> Image {
+fn apply_to<const N: usize>(
+    mut image: Image,
+    orientation: Orientation,
+    patience: &Patience<'_>,
+) -> Result<Image, Cancelled> {
     let width = image.width as usize;
     let pixels = image.pixels.as_chunks_mut::<N>().0;
-    match orientation {
-        Orientation::NoTransforms => image,
+    // In four of these the stored rows become columns: first to last or mirrored, each from its top or its bottom.
+    let (rows_reversed, columns_reversed) = match orientation {
+        Orientation::NoTransforms => return Ok(image),
         Orientation::Rotate180 => {
-            pixels.reverse();
-            image
+            mirror_rows(pixels, width, patience)?;
+            flip_rows(pixels, width, patience)?;
+            return Ok(image);
         }
         Orientation::FlipHorizontal => {
-            pixels.chunks_exact_mut(width).for_each(<[_]>::reverse);
-            image
+            mirror_rows(pixels, width, patience)?;
+            return Ok(image);
         }
         Orientation::FlipVertical => {
-            flip_rows(&mut image.pixels, width * N);
-            image
+            flip_rows(pixels, width, patience)?;
+            return Ok(image);
         }
-        // In each of these the stored rows become columns: first to last or mirrored, each from its top or its bottom.
-        Orientation::Rotate90FlipH => transpose::<N>(&image, false, false),
-        Orientation::Rotate90 => transpose::<N>(&image, true, false),
-        Orientation::Rotate270FlipH => transpose::<N>(&image, true, true),
-        Orientation::Rotate270 => transpose::<N>(&image, false, true),
-    }
+        Orientation::Rotate90FlipH => (false, false),
+        Orientation::Rotate90 => (true, false),
+        Orientation::Rotate270FlipH => (true, true),
+        Orientation::Rotate270 => (false, true),
+    };
+    transpose::<N>(&image, rows_reversed, columns_reversed, patience)
 }
 
-fn flip_rows(pixels: &mut [u8], stride: usize) {
-    let mut rows = pixels.chunks_exact_mut(stride);
+fn mirror_rows<T>(
+    pixels: &mut [T],
+    width: usize,
+    patience: &Patience<'_>,
+) -> Result<(), Cancelled> {
+    for row in pixels.chunks_exact_mut(width) {
+        patience.check()?;
+        row.reverse();
+    }
+    Ok(())
+}
+
+fn flip_rows<T>(pixels: &mut [T], width: usize, patience: &Patience<'_>) -> Result<(), Cancelled> {
+    let mut rows = pixels.chunks_exact_mut(width);
     while let (Some(top), Some(bottom)) = (rows.next(), rows.next_back()) {
+        patience.check()?;
         top.swap_with_slice(bottom);
     }
+    Ok(())
 }
 
 /// Makes columns of the rows: the last row becomes the first column if `rows_reversed`, and the last column the first
 /// row if `columns_reversed`.
-fn transpose<const N: usize>(image: &Image, rows_reversed: bool, columns_reversed: bool) -> Image {
+fn transpose<const N: usize>(
+    image: &Image,
+    rows_reversed: bool,
+    columns_reversed: bool,
+    patience: &Patience<'_>,
+) -> Result<Image, Cancelled> {
     /// A square of this side is turned at a time, so that reads and writes both stay within the cache.
     const TILE: usize = 32;
     let (width, height) = (image.width as usize, image.height as usize);
@@ -59,6 +88,7 @@ fn transpose<const N: usize>(image: &Image, rows_reversed: bool, columns_reverse
     let mut pixels = vec![0; image.pixels.len()];
     let target = pixels.as_chunks_mut::<N>().0;
     for tile_y in (0..height).step_by(TILE) {
+        patience.check()?;
         for tile_x in (0..width).step_by(TILE) {
             for x in tile_x..width.min(tile_x + TILE) {
                 let row = if columns_reversed { width - 1 - x } else { x };
@@ -69,12 +99,12 @@ fn transpose<const N: usize>(image: &Image, rows_reversed: bool, columns_reverse
             }
         }
     }
-    Image {
+    Ok(Image {
         width: image.height,
         height: image.width,
         layout: image.layout,
         pixels,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -106,7 +136,9 @@ mod tests {
                 pixels,
             },
             orientation,
-        );
+            &Patience::endless(),
+        )
+        .expect("nobody leaves");
         assert_eq!(image.layout, layout);
         (
             image.width,
@@ -148,7 +180,9 @@ mod tests {
                 pixels,
             },
             Orientation::Rotate90,
-        );
+            &Patience::endless(),
+        )
+        .expect("nobody leaves");
         assert_eq!((image.width, image.height), (height, width));
         for (index, pixel) in image.pixels.as_chunks::<3>().0.iter().enumerate() {
             let (x, y) = (index as u32 % height, index as u32 / height);

@@ -1,17 +1,24 @@
 //! PNG, by the crate `png`: every colour type and depth becomes 8-bit RGB or RGBA, row by row into the final buffer.
 
-use super::{DecodeError, Image, Layout, Limits, Raw};
+use super::patience::Source;
+use super::{DecodeError, Image, Layout, Limits, Patience, Raw};
 use ::png::{BitDepth, ColorType, Decoder, DecodingError, InterlaceInfo, Reader, Transformations};
-use std::io::Cursor;
 
 /// What the decoder may allocate for itself: a few rows of at most 128 KiB, and a profile that we take up to 4 MiB of.
 /// The pixels are ours.
 const DECODER_BYTES: usize = 8 << 20;
 
+/// Bytes of the file between two questions, beside one for each row: chunks that are passed over, and data without rows.
+const PORTION: usize = 64 << 10;
+
 /// Reads the (first) picture of a PNG.
-pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Raw, DecodeError> {
+pub(super) fn read(
+    bytes: &[u8],
+    limits: &Limits,
+    patience: &Patience<'_>,
+) -> Result<Raw, DecodeError> {
     let mut decoder = Decoder::new_with_limits(
-        Cursor::new(bytes),
+        Source::new(bytes, PORTION, patience),
         ::png::Limits {
             bytes: DECODER_BYTES,
         },
@@ -25,19 +32,14 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Raw, DecodeError> {
     let count = limits.check(width, height)?;
 
     let mut reader = decoder.read_info().map_err(|error| invalid(&error))?;
-    let (color, depth) = reader.output_color_type();
+    let (color, _) = reader.output_color_type();
     let layout = match color {
         ColorType::Grayscale | ColorType::Rgb | ColorType::Indexed => Layout::Rgb,
         ColorType::GrayscaleAlpha | ColorType::Rgba => Layout::Rgba,
     };
     let mut pixels = vec![0; count * layout.channels()];
-    read_rows(
-        &mut reader,
-        &mut pixels,
-        width as usize * layout.channels(),
-        color,
-        depth,
-    )?;
+    let stride = width as usize * layout.channels();
+    read_rows(&mut reader, &mut pixels, stride, patience)?;
     // Checks that the file is whole, and finds an eXIf chunk behind the pixels.
     reader.finish().map_err(|error| invalid(&error))?;
 
@@ -57,17 +59,18 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Raw, DecodeError> {
 
 /// Decodes all rows into `pixels`, whose rows are `stride` bytes.
 fn read_rows(
-    reader: &mut Reader<Cursor<&[u8]>>,
+    reader: &mut Reader<Source<'_>>,
     pixels: &mut [u8],
     stride: usize,
-    color: ColorType,
-    depth: BitDepth,
+    patience: &Patience<'_>,
 ) -> Result<(), DecodeError> {
+    let (color, depth) = reader.output_color_type();
     if !reader.info().interlaced
         && depth == BitDepth::Eight
         && matches!(color, ColorType::Rgb | ColorType::Rgba)
     {
         for row in pixels.chunks_exact_mut(stride) {
+            patience.check()?;
             reader.read_row(row).map_err(|error| invalid(&error))?;
         }
         return Ok(());
@@ -83,6 +86,7 @@ fn read_rows(
         .next_interlaced_row()
         .map_err(|error| invalid(&error))?
     {
+        patience.check()?;
         let length = expand_row(row.data(), color, depth, &mut expanded);
         match row.interlace() {
             InterlaceInfo::Null(_) => {
@@ -201,7 +205,9 @@ pub(super) mod tests {
     }
 
     fn image(file: &[u8]) -> Image {
-        read(file, &LIMITS).expect("a valid picture").image
+        read(file, &LIMITS, &Patience::endless())
+            .expect("a valid picture")
+            .image
     }
 
     fn expect(file: &[u8], layout: Layout, pixels: &[u8]) {
@@ -364,7 +370,7 @@ pub(super) mod tests {
         image(&file);
         for length in 8..file.len() {
             assert!(
-                read(&file[..length], &LIMITS).is_err(),
+                read(&file[..length], &LIMITS, &Patience::endless()).is_err(),
                 "{length} of {} bytes were enough",
                 file.len()
             );
@@ -379,7 +385,10 @@ pub(super) mod tests {
         );
         let middle = file.len() - 30;
         file[middle] ^= 1;
-        assert!(matches!(read(&file, &LIMITS), Err(DecodeError::Invalid(_))));
+        assert!(matches!(
+            read(&file, &LIMITS, &Patience::endless()),
+            Err(DecodeError::Invalid(_))
+        ));
     }
 
     #[test]
@@ -394,7 +403,7 @@ pub(super) mod tests {
             [&b"\x89PNG\r\n\x1a\n"[..], &chunk(*b"IHDR", &header)].concat()
         };
         assert_eq!(
-            read(&header(1001, 1), &LIMITS).err(),
+            read(&header(1001, 1), &LIMITS, &Patience::endless()).err(),
             Some(DecodeError::TooWide {
                 width: 1001,
                 height: 1,
@@ -402,7 +411,7 @@ pub(super) mod tests {
             })
         );
         assert_eq!(
-            read(&header(101, 100), &LIMITS).err(),
+            read(&header(101, 100), &LIMITS, &Patience::endless()).err(),
             Some(DecodeError::TooManyPixels {
                 width: 101,
                 height: 100,
@@ -410,7 +419,12 @@ pub(super) mod tests {
             })
         );
         assert_eq!(
-            read(&header(0x7fff_ffff, 0x7fff_ffff), &LIMITS).err(),
+            read(
+                &header(0x7fff_ffff, 0x7fff_ffff),
+                &LIMITS,
+                &Patience::endless()
+            )
+            .err(),
             Some(DecodeError::TooWide {
                 width: 0x7fff_ffff,
                 height: 0x7fff_ffff,
@@ -419,7 +433,7 @@ pub(super) mod tests {
         );
         // Within the limits, what is missing is the data.
         assert!(matches!(
-            read(&header(1000, 10), &LIMITS),
+            read(&header(1000, 10), &LIMITS, &Patience::endless()),
             Err(DecodeError::Invalid(_))
         ));
         image(&png(
@@ -433,7 +447,8 @@ pub(super) mod tests {
         let mut with_metadata = info(1, 1, ColorType::Grayscale, BitDepth::Eight);
         with_metadata.icc_profile = Some(Cow::Borrowed(b"profile"));
         with_metadata.exif_metadata = Some(Cow::Borrowed(b"MM\0*"));
-        let raw = read(&png(with_metadata, &[5]), &LIMITS).expect("a valid picture");
+        let raw = read(&png(with_metadata, &[5]), &LIMITS, &Patience::endless())
+            .expect("a valid picture");
         assert_eq!(raw.profile.as_deref(), Some(&b"profile"[..]));
         assert_eq!(raw.exif.as_deref(), Some(&b"MM\0*"[..]));
         assert!(raw.grey);

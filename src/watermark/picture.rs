@@ -4,16 +4,26 @@ use super::blend::{blend_row, weight};
 use super::color::Color;
 use super::position::Position;
 use super::scale::{fit, scale_down};
-use crate::image::Image;
+use crate::image::{Cancelled, Image, Patience};
 
 /// Draws `picture`, scaled down to fit if it must be, at an opacity of 0 to 100.
-pub fn draw_picture(image: &mut Image, picture: &Image, position: Position, opacity: u8) {
+///
+/// # Errors
+/// [`Cancelled`]; the image may then have a part of it.
+pub fn draw_picture(
+    image: &mut Image,
+    picture: &Image,
+    position: Position,
+    opacity: u8,
+    patience: &Patience<'_>,
+) -> Result<(), Cancelled> {
     let image_size = (image.width, image.height);
     let size = fit((picture.width, picture.height), position.room(image_size));
     let (left, top) = position.place(image_size, size);
-    let mark = scale_down(picture, size);
+    let mark = scale_down(picture, size, patience)?;
     let channels = mark.layout.channels();
     for (y, row) in (top..).zip(mark.pixels.chunks_exact(mark.width as usize * channels)) {
+        patience.check()?;
         blend_row(image, left, y, mark.width, |x| {
             let pixel = &row[x * channels..][..channels];
             let alpha = pixel.get(3).copied().unwrap_or(255);
@@ -23,12 +33,18 @@ pub fn draw_picture(image: &mut Image, picture: &Image, position: Position, opac
             )
         });
     }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::image::Layout;
+
+    fn draw(image: &mut Image, picture: &Image, position: Position, opacity: u8) {
+        draw_picture(image, picture, position, opacity, &Patience::endless())
+            .expect("nobody leaves");
+    }
 
     fn plain(width: u32, height: u32, pixel: &[u8]) -> Image {
         let layout = if pixel.len() == 3 {
@@ -52,7 +68,7 @@ mod tests {
     #[test]
     fn it_covers_its_place_and_nothing_else() {
         let mut image = plain(64, 64, &[10, 20, 30]);
-        draw_picture(
+        draw(
             &mut image,
             &plain(4, 3, &[200, 100, 50]),
             Position::BottomRight,
@@ -75,14 +91,14 @@ mod tests {
     #[test]
     fn its_own_transparency_counts() {
         let mut image = plain(9, 9, &[0, 0, 0]);
-        draw_picture(
+        draw(
             &mut image,
             &plain(1, 1, &[255, 255, 255, 0]),
             Position::Center,
             100,
         );
         assert_eq!(pixel(&image, 4, 4), [0, 0, 0]);
-        draw_picture(
+        draw(
             &mut image,
             &plain(1, 1, &[255, 255, 255, 128]),
             Position::Center,
@@ -95,7 +111,7 @@ mod tests {
     fn opacity_0_changes_nothing_even_under_alpha() {
         let before = plain(33, 21, &[9, 8, 7, 6]);
         let mut image = before.clone();
-        draw_picture(
+        draw(
             &mut image,
             &plain(100, 100, &[255, 0, 0]),
             Position::Center,
@@ -107,7 +123,7 @@ mod tests {
     #[test]
     fn a_larger_picture_is_scaled_into_the_margins() {
         let mut image = plain(100, 64, &[0, 0, 0]);
-        draw_picture(
+        draw(
             &mut image,
             &plain(500, 500, &[255, 255, 255]),
             Position::TopLeft,
@@ -131,7 +147,7 @@ mod tests {
     fn an_image_of_one_pixel_takes_any_picture() {
         for position in [Position::TopLeft, Position::BottomRight, Position::Center] {
             let mut image = plain(1, 1, &[0, 0, 0]);
-            draw_picture(&mut image, &plain(30, 20, &[255, 255, 255]), position, 100);
+            draw(&mut image, &plain(30, 20, &[255, 255, 255]), position, 100);
             assert_eq!(image.pixels, [255, 255, 255], "{position:?}");
         }
     }

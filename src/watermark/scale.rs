@@ -2,7 +2,7 @@
 //! transparent pixels do not bleed their colour. Whole numbers throughout, so a plain area keeps its exact colour.
 
 use super::position::Size;
-use crate::image::{Image, Layout};
+use crate::image::{Cancelled, Image, Layout, Patience};
 use std::borrow::Cow;
 
 /// The largest size of the same proportions within `room`, never larger than `size` and at least 1 by 1.
@@ -21,17 +21,25 @@ pub(super) fn fit(size: Size, room: Size) -> Size {
 }
 
 /// The picture at `size`, which is no larger than the picture.
-pub(super) fn scale_down(picture: &Image, size: Size) -> Cow<'_, Image> {
+pub(super) fn scale_down<'p>(
+    picture: &'p Image,
+    size: Size,
+    patience: &Patience<'_>,
+) -> Result<Cow<'p, Image>, Cancelled> {
     if (picture.width, picture.height) == size {
-        return Cow::Borrowed(picture);
+        return Ok(Cow::Borrowed(picture));
     }
-    Cow::Owned(match picture.layout {
-        Layout::Rgb => average::<3>(picture, size),
-        Layout::Rgba => average::<4>(picture, size),
-    })
+    Ok(Cow::Owned(match picture.layout {
+        Layout::Rgb => average::<3>(picture, size, patience)?,
+        Layout::Rgba => average::<4>(picture, size, patience)?,
+    }))
 }
 
-fn average<const N: usize>(picture: &Image, (width, height): Size) -> Image {
+fn average<const N: usize>(
+    picture: &Image,
+    (width, height): Size,
+    patience: &Patience<'_>,
+) -> Result<Image, Cancelled> {
     let source = picture.pixels.as_chunks::<N>().0;
     let stride = picture.width as usize;
     let columns: Vec<Span> = (0..width)
@@ -39,23 +47,26 @@ fn average<const N: usize>(picture: &Image, (width, height): Size) -> Image {
         .collect();
     let mut pixels = Vec::with_capacity(width as usize * height as usize * N);
     for y in 0..height {
-        let rows = Span::new(y, height, picture.height);
-        for span in &columns {
-            let mut sum = Sum::default();
-            for (row, row_weight) in rows.weights() {
+        let mut sums = vec![Sum::default(); columns.len()];
+        for (row, row_weight) in Span::new(y, height, picture.height).weights() {
+            patience.check()?;
+            let row = &source[row * stride..][..stride];
+            for (sum, span) in sums.iter_mut().zip(&columns) {
                 for (column, column_weight) in span.weights() {
-                    sum.add(&source[row * stride + column], row_weight * column_weight);
+                    sum.add(&row[column], row_weight * column_weight);
                 }
             }
+        }
+        for sum in sums {
             pixels.extend_from_slice(&sum.mean()[..N]);
         }
     }
-    Image {
+    Ok(Image {
         width,
         height,
         layout: picture.layout,
         pixels,
-    }
+    })
 }
 
 /// The stretch of source pixels that a new pixel covers, in units of 1/`new` of a source pixel.
@@ -87,7 +98,7 @@ impl Span {
 }
 
 /// Sums of samples. 255 * 255 times an area of 16383 * 16383 needs 44 bits.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Sum {
     colors: [u64; 3],
     alpha: u64,
@@ -124,6 +135,10 @@ impl Sum {
 mod tests {
     use super::*;
 
+    fn scaled(picture: &Image, size: Size) -> Cow<'_, Image> {
+        scale_down(picture, size, &Patience::endless()).expect("nobody leaves")
+    }
+
     #[test]
     fn fitting_keeps_proportions_and_never_enlarges() {
         assert_eq!(fit((50, 20), (100, 100)), (50, 20));
@@ -155,7 +170,7 @@ mod tests {
             layout: Layout::Rgb,
             pixels: vec![0, 10, 255, 0, 20, 255, 100, 30, 255, 100, 40, 255],
         };
-        assert_eq!(scale_down(&picture, (1, 1)).pixels, [50, 25, 255]);
+        assert_eq!(scaled(&picture, (1, 1)).pixels, [50, 25, 255]);
     }
 
     #[test]
@@ -167,10 +182,7 @@ mod tests {
             pixels: vec![0, 0, 0, 90, 90, 90, 255, 255, 255],
         };
         // (2 * 0 + 1 * 90) / 3 and (1 * 90 + 2 * 255) / 3
-        assert_eq!(
-            scale_down(&picture, (2, 1)).pixels,
-            [30, 30, 30, 200, 200, 200]
-        );
+        assert_eq!(scaled(&picture, (2, 1)).pixels, [30, 30, 30, 200, 200, 200]);
     }
 
     #[test]
@@ -181,7 +193,7 @@ mod tests {
             layout: Layout::Rgba,
             pixels: vec![200, 100, 50, 255, 0, 255, 0, 0],
         };
-        assert_eq!(scale_down(&picture, (1, 1)).pixels, [200, 100, 50, 128]);
+        assert_eq!(scaled(&picture, (1, 1)).pixels, [200, 100, 50, 128]);
     }
 
     #[test]
@@ -195,7 +207,7 @@ mod tests {
         };
         for width in 1..=23 {
             for height in [1, 2, 5, 16, 17] {
-                let scaled = scale_down(&picture, (width, height));
+                let scaled = scaled(&picture, (width, height));
                 assert_eq!(
                     scaled.pixels,
                     [7, 77, 177, 99].repeat((width * height) as usize),

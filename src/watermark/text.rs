@@ -3,7 +3,7 @@
 use super::blend::{blend_row, weight};
 use super::color::Color;
 use super::position::{Position, Size};
-use crate::image::Image;
+use crate::image::{Cancelled, Image, Patience};
 use ab_glyph::{Font, FontRef, Glyph, GlyphId, PxScale, Rect, ScaleFont, point};
 use std::fmt;
 use std::sync::LazyLock;
@@ -24,11 +24,21 @@ pub struct TextWatermark {
 pub enum TextError {
     /// No font has these characters, or they are control characters: each once, in the order of the text.
     MissingCharacters(Vec<char>),
+    /// Nobody waits for the image any more.
+    Cancelled,
+}
+
+impl From<Cancelled> for TextError {
+    fn from(Cancelled: Cancelled) -> TextError {
+        TextError::Cancelled
+    }
 }
 
 impl fmt::Display for TextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TextError::MissingCharacters(missing) = self;
+        let TextError::MissingCharacters(missing) = self else {
+            return f.write_str("Drawing the text was stopped before its end.");
+        };
         write!(f, "The text has characters that cannot be drawn:")?;
         for (index, character) in missing.iter().enumerate() {
             let separator = if index == 0 { "" } else { "," };
@@ -52,24 +62,27 @@ impl std::error::Error for TextError {}
 /// does not fit even then is cut off at its end.
 ///
 /// # Errors
-/// [`TextError`]; the image is then unchanged.
+/// [`TextError`]; the image is then unchanged, or has a part of the text if it is no longer waited for.
 pub fn draw_text(
     image: &mut Image,
     watermark: &TextWatermark,
     position: Position,
     opacity: u8,
+    patience: &Patience<'_>,
 ) -> Result<(), TextError> {
     let missing = missing_characters(&watermark.text);
     if !missing.is_empty() {
         return Err(TextError::MissingCharacters(missing));
     }
     let image_size = (image.width, image.height);
-    let Some(lines) = fitting_layout(watermark, position, position.room(image_size)) else {
+    let Some(lines) = fitting_layout(watermark, position, position.room(image_size), patience)?
+    else {
         return Ok(()); // nothing but spaces
     };
     let (left, top) = position.place(image_size, lines.size);
-    let mask = draw_mask(&lines, (image.width - left, image.height - top));
+    let mask = draw_mask(&lines, (image.width - left, image.height - top), patience)?;
     for (y, row) in (top..).zip(mask.coverage.chunks_exact(mask.width as usize)) {
+        patience.check()?;
         blend_row(image, left, y, mask.width, |x| {
             (watermark.color, weight(row[x], opacity))
         });
@@ -122,20 +135,32 @@ struct Lines {
 }
 
 /// The text at the size that was asked for, or the largest smaller one that fits. None if there is no ink.
-fn fitting_layout(watermark: &TextWatermark, position: Position, room: Size) -> Option<Lines> {
+fn fitting_layout(
+    watermark: &TextWatermark,
+    position: Position,
+    room: Size,
+    patience: &Patience<'_>,
+) -> Result<Option<Lines>, Cancelled> {
     let mut em = f32::from(watermark.size);
     loop {
-        let lines = lay_out(&watermark.text, em, position)?;
+        let Some(lines) = lay_out(&watermark.text, em, position, patience)? else {
+            return Ok(None);
+        };
         let ratio = (room.0 as f32 / lines.size.0 as f32).min(room.1 as f32 / lines.size.1 as f32);
         if ratio >= 1.0 || em <= MIN_EM {
-            return Some(lines);
+            return Ok(Some(lines));
         }
         // Edges lie on whole pixels, so the size follows the em in steps: go on a little if one step was not enough.
         em = (em * ratio.min(0.99)).max(MIN_EM);
     }
 }
 
-fn lay_out(text: &str, em: f32, position: Position) -> Option<Lines> {
+fn lay_out(
+    text: &str,
+    em: f32,
+    position: Position,
+    patience: &Patience<'_>,
+) -> Result<Option<Lines>, Cancelled> {
     let units_per_em = FONT
         .units_per_em()
         .expect("the embedded font has a head table");
@@ -153,6 +178,9 @@ fn lay_out(text: &str, em: f32, position: Position) -> Option<Lines> {
             Position::Center => (widest - width) / 2.0,
         };
         walk(&font, line, |id, x| {
+            if patience.check().is_err() {
+                return; // it is asked again below
+            }
             let glyph = id.with_scale_and_position(font.scale(), point(start + x, baseline));
             if let Some(outlined) = font.outline_glyph(glyph.clone()) {
                 let bounds = outlined.px_bounds();
@@ -160,15 +188,18 @@ fn lay_out(text: &str, em: f32, position: Position) -> Option<Lines> {
                 glyphs.push(glyph);
             }
         });
+        patience.check()?;
         baseline += font.height() + font.line_gap();
     }
-    let ink = ink?;
+    let Some(ink) = ink else {
+        return Ok(None);
+    };
     let size = (ink.width().max(1.0) as u32, ink.height().max(1.0) as u32);
-    Some(Lines {
+    Ok(Some(Lines {
         glyphs,
         origin: (ink.min.x, ink.min.y),
         size,
-    })
+    }))
 }
 
 fn union(a: Rect, b: Rect) -> Rect {
@@ -214,7 +245,7 @@ struct Mask {
 }
 
 /// Draws the part of the ink that lies within `visible` from its origin.
-fn draw_mask(lines: &Lines, visible: Size) -> Mask {
+fn draw_mask(lines: &Lines, visible: Size, patience: &Patience<'_>) -> Result<Mask, Cancelled> {
     let (width, height) = (lines.size.0.min(visible.0), lines.size.1.min(visible.1));
     let mut coverage = vec![0; width as usize * height as usize];
     let outlined = lines
@@ -222,6 +253,7 @@ fn draw_mask(lines: &Lines, visible: Size) -> Mask {
         .iter()
         .filter_map(|glyph| FONT.outline_glyph(glyph.clone()));
     for glyph in outlined {
+        patience.check()?;
         let bounds = glyph.px_bounds();
         let (left, top) = (
             (bounds.min.x - lines.origin.0) as u32,
@@ -239,7 +271,7 @@ fn draw_mask(lines: &Lines, visible: Size) -> Mask {
             }
         });
     }
-    Mask { width, coverage }
+    Ok(Mask { width, coverage })
 }
 
 #[cfg(test)]
@@ -253,6 +285,15 @@ mod tests {
             size,
             color: Color::new(255, 0, 0),
         }
+    }
+
+    fn draw(
+        image: &mut Image,
+        watermark: &TextWatermark,
+        position: Position,
+        opacity: u8,
+    ) -> Result<(), TextError> {
+        draw_text(image, watermark, position, opacity, &Patience::endless())
     }
 
     fn black(width: u32, height: u32) -> Image {
@@ -277,7 +318,9 @@ mod tests {
 
     #[test]
     fn the_size_is_the_height_of_the_em() {
-        let lines = lay_out("H", 100.0, Position::TopLeft).expect("H has ink");
+        let lines = lay_out("H", 100.0, Position::TopLeft, &Patience::endless())
+            .expect("nobody leaves")
+            .expect("H has ink");
         // Capitals of DejaVu Sans are 1493 of 2048 units high.
         assert_eq!(lines.size.1, 73);
     }
@@ -299,7 +342,7 @@ mod tests {
             (Position::BottomRight, (false, false)),
         ] {
             let mut image = black(300, 200);
-            draw_text(&mut image, &watermark("Hgj\nlonger", 24), position, 100)
+            draw(&mut image, &watermark("Hgj\nlonger", 24), position, 100)
                 .expect("these letters exist");
             let (left, top, right, bottom) = ink(&image).expect("something was drawn");
             let (x, y) = corner;
@@ -316,7 +359,7 @@ mod tests {
     #[test]
     fn the_centre_is_central() {
         let mut image = black(301, 201);
-        draw_text(&mut image, &watermark("HOH", 40), Position::Center, 100)
+        draw(&mut image, &watermark("HOH", 40), Position::Center, 100)
             .expect("these letters exist");
         let (left, top, right, bottom) = ink(&image).expect("something was drawn");
         assert!(
@@ -329,10 +372,9 @@ mod tests {
     fn full_opacity_gives_exactly_the_colour_and_none_leaves_the_image() {
         let mut image = black(200, 100);
         let before = image.clone();
-        draw_text(&mut image, &watermark("███", 40), Position::Center, 0)
-            .expect("a full block exists");
+        draw(&mut image, &watermark("███", 40), Position::Center, 0).expect("a full block exists");
         assert_eq!(image, before);
-        draw_text(&mut image, &watermark("███", 40), Position::Center, 100)
+        draw(&mut image, &watermark("███", 40), Position::Center, 100)
             .expect("a full block exists");
         let (_, _, right, bottom) = ink(&image).expect("something was drawn");
         let inside = ((bottom - 10) * 200 + right - 10) as usize * 3;
@@ -342,7 +384,7 @@ mod tests {
     #[test]
     fn edges_are_smooth() {
         let mut image = black(200, 100);
-        draw_text(&mut image, &watermark("Ol/", 60), Position::Center, 100)
+        draw(&mut image, &watermark("Ol/", 60), Position::Center, 100)
             .expect("these letters exist");
         let partial = image
             .pixels
@@ -360,7 +402,7 @@ mod tests {
     fn a_text_that_is_too_wide_is_drawn_smaller() {
         let mut image = black(200, 100);
         let long = "The quick brown fox jumps over the lazy dog";
-        draw_text(&mut image, &watermark(long, 200), Position::BottomLeft, 100)
+        draw(&mut image, &watermark(long, 200), Position::BottomLeft, 100)
             .expect("these letters exist");
         let (left, top, right, bottom) = ink(&image).expect("something was drawn");
         assert!(
@@ -381,7 +423,7 @@ mod tests {
             for position in [Position::TopLeft, Position::BottomRight, Position::Center] {
                 for text in ["x", "two\nlines", &endless] {
                     let mut image = black(width, height);
-                    draw_text(&mut image, &watermark(text, 200), position, 100)
+                    draw(&mut image, &watermark(text, 200), position, 100)
                         .expect("these letters exist");
                 }
             }
@@ -392,7 +434,7 @@ mod tests {
     fn characters_that_cannot_be_drawn_are_named_once_in_order() {
         let mut image = black(50, 50);
         let before = image.clone();
-        let error = draw_text(
+        let error = draw(
             &mut image,
             &watermark("a漢b字漢\u{7}", 24),
             Position::Center,
@@ -420,7 +462,7 @@ mod tests {
     fn spaces_tabs_and_line_ends_are_no_characters_to_miss() {
         let mut image = black(50, 50);
         let before = image.clone();
-        draw_text(
+        draw(
             &mut image,
             &watermark(" \t\r\n\u{a0}\u{2009}\n", 24),
             Position::Center,
