@@ -7,6 +7,7 @@ mod support;
 mod floods;
 mod framing;
 mod limits;
+mod pictures;
 mod slow;
 
 use std::io::{self, Read, Write};

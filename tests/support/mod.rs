@@ -5,6 +5,7 @@
 
 pub mod command;
 pub mod host;
+pub mod hostile;
 pub mod picture;
 pub mod service;
 

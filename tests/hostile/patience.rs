@@ -1,0 +1,69 @@
+//! A client who leaves ends the conversion at the next question, at whatever stage that is.
+
+use super::support::picture::Picture;
+use super::{Client, convert, files};
+use towebp::conversion::ConversionError;
+use towebp::image::Limits;
+
+/// Loses patience after every number of questions; gives how many there are.
+#[track_caller]
+fn leave_at_every_question(name: &str, file: &[u8], watermark: Option<&[u8]>) -> usize {
+    let client = Client::patient();
+    convert(file, &Limits::default(), watermark, &client)
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    let questions = client.asked();
+    for patience in 0..questions {
+        let client = Client::patient_for(patience);
+        let outcome = convert(file, &Limits::default(), watermark, &client);
+        assert_eq!(
+            outcome.map(|_| ()),
+            Err(ConversionError::Cancelled),
+            "{name}, no patience after {patience} of {questions} questions"
+        );
+        assert_eq!(client.asked(), patience + 1, "{name}: asked after a no");
+    }
+    questions
+}
+
+#[test]
+fn every_format_is_asked_about_row_by_row_or_portion_by_portion() {
+    let (width, height) = (64, 120);
+    for (name, file) in files(width, height) {
+        let questions = leave_at_every_question(name, &file, None);
+        let portion = match name {
+            "JPEG" | "progressive JPEG" => file.len() / 1024,
+            "GIF" => file.len() / 1024 + height as usize,
+            "BMP" | "BMP with run lengths" => file.len() / (64 << 10),
+            _ => height as usize, // PNG
+        };
+        // The text asks for each glyph, the encoder for each row of macroblocks.
+        assert!(questions > portion + 8, "{name}: {questions} questions");
+    }
+}
+
+#[test]
+fn large_bitmaps_are_asked_about_as_they_are_read() {
+    let picture = Picture::flat(400, 300, [9, 90, 200]).bmp();
+    let small = Picture::flat(40, 300, [9, 90, 200]).bmp();
+    let [more, fewer] = [&picture, &small].map(|file| leave_at_every_question("BMP", file, None));
+    assert!(
+        more >= fewer + 4,
+        "{more} questions for 360 KB, {fewer} for 36 KB"
+    );
+}
+
+#[test]
+fn a_watermark_that_is_scaled_down_is_asked_about_row_by_row() {
+    let png = Picture::flat(40, 30, [0, 0, 0]).png();
+    let alone = leave_at_every_question("a PNG", &png, None);
+    for (name, watermark) in files(50, 200) {
+        if name.contains("PNG") {
+            let both = leave_at_every_question(name, &png, Some(&watermark));
+            // Read, and scaled from: upright, one is 200 by 50 pixels.
+            assert!(
+                both >= alone + 250,
+                "{name}: {both} questions, {alone} without"
+            );
+        }
+    }
+}
