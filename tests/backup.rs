@@ -33,7 +33,7 @@ fn a_backup_of_a_server_at_work_has_all_that_was_answered_before() {
                 }
             });
         }
-        support::until(|| answered.lock().expect("nobody panicked").len() > 100);
+        support::until(|| answered.lock().expect("nobody panicked").len() > 40);
         let before = answered.lock().expect("nobody panicked").clone();
         let backup = backup(&service.data(), &file, &[]);
         thread::sleep(Duration::from_millis(200));
@@ -74,7 +74,7 @@ fn a_backup_of_a_server_at_work_has_all_that_was_answered_before() {
             "{size:?} is not in the backup once"
         );
     }
-    assert!(sizes.len() < conversions, "the server went on meanwhile");
+    assert!(sizes.len() <= conversions, "more than there ever was");
     restored.webp(&[], &support::picture::Picture::flat(2, 2, [1, 2, 3]).png());
     assert_eq!(restored.sizes().len(), sizes.len() + 1);
     assert!(check(&restored.data()).status.success());

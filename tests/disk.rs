@@ -5,7 +5,8 @@ mod support;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::collections::HashMap;
 use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
@@ -295,7 +296,7 @@ fn unshare(script: &str) -> Command {
 fn ended(mut command: Command) -> Output {
     // Where there is no such program, it cannot be done either.
     command.output().unwrap_or_else(|error| Output {
-        status: std::process::ExitStatus::default(),
+        status: ExitStatus::from_raw(127 << 8),
         stdout: Vec::new(),
         stderr: error.to_string().into_bytes(),
     })
