@@ -42,7 +42,7 @@ pub(super) fn read(
             pixels,
         },
         grey: false,
-        profile: None,
+        space: None,
         exif: None,
     })
 }

@@ -1,30 +1,124 @@
-//! ICC profiles: the samples converted to sRGB, which is what WebP means without a profile.
+//! Colour spaces: the samples converted to sRGB, which is what WebP means without a profile.
 
 use super::patience::PORTION_PIXELS;
 use super::{Cancelled, Image, Layout, Patience};
-use moxcms::{CmsError, ColorProfile, DataColorSpace, TransformOptions};
+use moxcms::{
+    Chromaticity, CicpColorPrimaries, CicpProfile, CmsError, ColorPrimaries, ColorProfile,
+    DataColorSpace, MatrixCoefficients, ToneReprCurve, TransferCharacteristics, TransformOptions,
+};
 
 /// Larger profiles are ignored: real ones have a few KiB, those with tables up to about 2 MiB.
-const MAX_PROFILE_BYTES: usize = 4 << 20;
+pub(super) const MAX_PROFILE_BYTES: usize = 4 << 20;
 
 /// Pixels that are converted at a time, from a copy: small enough for the cache.
 const CHUNK_PIXELS: usize = 4096;
 
-/// Converts the samples from the profile's space to sRGB. A profile that is too large, damaged, of a kind that does
-/// not fit the picture (`grey`: its samples were grey in the file), or sRGB itself changes nothing.
+/// What a file says of its colours.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Space {
+    /// An ICC profile.
+    Icc(Vec<u8>),
+    /// Code points of ITU-T H.273 for RGB of full range.
+    Cicp {
+        /// `ColourPrimaries`.
+        primaries: u8,
+        /// `TransferCharacteristics`.
+        transfer: u8,
+    },
+    /// Numbers of its own.
+    Calibrated(Calibrated),
+}
+
+/// A space by its numbers; what is missing is as in sRGB.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Calibrated {
+    /// Of red, green and blue: light is the sample, 0 to 1, to this power.
+    exponents: Option<[f64; 3]>,
+    /// x and y (CIE 1931) of white, red, green and blue.
+    chromaticities: Option<[[f64; 2]; 4]>,
+}
+
+impl Calibrated {
+    /// A space of these exponents and chromaticities; `None` if that is sRGB, or nothing that a display could be, as
+    /// where writers had nothing to say.
+    pub(super) fn new(
+        exponents: Option<[f64; 3]>,
+        chromaticities: Option<[[f64; 2]; 4]>,
+    ) -> Option<Space> {
+        let calibrated = Calibrated {
+            exponents: exponents.filter(|exponents| !exponents.iter().all(is_srgbs)),
+            chromaticities: chromaticities.filter(|points| !are_srgbs(points)),
+        };
+        let says_something = calibrated.exponents.is_some() || calibrated.chromaticities.is_some();
+        (says_something && calibrated.is_sound()).then_some(Space::Calibrated(calibrated))
+    }
+
+    fn is_sound(&self) -> bool {
+        let exponents = self.exponents.unwrap_or([2.2; 3]);
+        let points = self.chromaticities.unwrap_or(SRGB_CHROMATICITIES);
+        let [white, red, green, blue] = points;
+        let area =
+            (green[0] - red[0]) * (blue[1] - red[1]) - (blue[0] - red[0]) * (green[1] - red[1]);
+        exponents
+            .iter()
+            .all(|exponent| (0.1..=10.0).contains(exponent))
+            && points
+                .as_flattened()
+                .iter()
+                .all(|value| (-1.0..=2.0).contains(value))
+            && white[1] > 0.01
+            && area.abs() > 0.001
+    }
+
+    fn profile(&self) -> ColorProfile {
+        let mut profile = ColorProfile::new_srgb();
+        if let Some(points) = self.chromaticities {
+            let [white, red, green, blue] =
+                points.map(|[x, y]| Chromaticity::new(x as f32, y as f32));
+            profile.update_rgb_colorimetry(white.to_xyyb(), ColorPrimaries { red, green, blue });
+        }
+        if let Some(exponents) = self.exponents {
+            profile.cicp = None;
+            let [red, green, blue] =
+                exponents.map(|exponent| Some(ToneReprCurve::Parametric(vec![exponent as f32])));
+            (profile.red_trc, profile.green_trc, profile.blue_trc) = (red, green, blue);
+        }
+        profile
+    }
+}
+
+/// Whether it is the exponent 2.2 that PNG (third edition, 11.3.2.5) tells writers of sRGB to give for readers that know no
+/// more: nearly all files that say 2.2 mean sRGB's curve.
+fn is_srgbs(exponent: &f64) -> bool {
+    (exponent * 0.45455 - 1.0).abs() < 0.001
+}
+
+fn are_srgbs(points: &[[f64; 2]; 4]) -> bool {
+    let values = points
+        .as_flattened()
+        .iter()
+        .zip(SRGB_CHROMATICITIES.as_flattened());
+    values
+        .into_iter()
+        .all(|(value, srgbs)| (value - srgbs).abs() < 0.0005)
+}
+
+/// White (D65), red, green, blue: IEC 61966-2-1.
+pub(super) const SRGB_CHROMATICITIES: [[f64; 2]; 4] =
+    [[0.3127, 0.329], [0.64, 0.33], [0.3, 0.6], [0.15, 0.06]];
+
+/// Converts the samples from `space` to sRGB. A profile that is too large, damaged, of a kind that does not fit the
+/// picture (`grey`: its samples were grey in the file), or sRGB itself changes nothing.
 pub(super) fn convert_to_srgb(
     image: &mut Image,
-    profile: &[u8],
+    space: &Space,
     grey: bool,
     patience: &Patience<'_>,
 ) -> Result<(), Cancelled> {
-    if profile.len() > MAX_PROFILE_BYTES {
-        return Ok(());
-    }
-    match try_convert(image, profile, grey, patience) {
+    match try_convert(image, space, grey, patience) {
         Err(Stop::Cancelled) => Err(Cancelled),
-        Err(Stop::Profile(error)) => {
-            log::debug!("an ICC profile is ignored: {error}");
+        Err(Stop::Space(error)) => {
+            log::debug!("a colour space is ignored: {error}");
             Ok(())
         }
         Ok(()) => Ok(()),
@@ -33,13 +127,13 @@ pub(super) fn convert_to_srgb(
 
 /// Why a picture is not converted.
 enum Stop {
-    Profile(CmsError),
+    Space(CmsError),
     Cancelled,
 }
 
 impl From<CmsError> for Stop {
     fn from(error: CmsError) -> Stop {
-        Stop::Profile(error)
+        Stop::Space(error)
     }
 }
 
@@ -51,11 +145,24 @@ impl From<Cancelled> for Stop {
 
 fn try_convert(
     image: &mut Image,
-    profile: &[u8],
+    space: &Space,
     grey: bool,
     patience: &Patience<'_>,
 ) -> Result<(), Stop> {
-    let profile = ColorProfile::new_from_slice(profile)?;
+    let profile = match space {
+        Space::Icc(bytes) if bytes.len() > MAX_PROFILE_BYTES => return Ok(()),
+        Space::Icc(bytes) => ColorProfile::new_from_slice(bytes)?,
+        Space::Cicp {
+            primaries,
+            transfer,
+        } => ColorProfile::new_from_cicp(CicpProfile {
+            color_primaries: CicpColorPrimaries::try_from(*primaries)?,
+            transfer_characteristics: TransferCharacteristics::try_from(*transfer)?,
+            matrix_coefficients: MatrixCoefficients::Identity,
+            full_range: true,
+        }),
+        Space::Calibrated(calibrated) => calibrated.profile(),
+    };
     match profile.color_space {
         DataColorSpace::Rgb => convert_rgb(image, &profile, patience),
         DataColorSpace::Gray if grey => convert_grey(image, &profile, patience),
@@ -158,7 +265,8 @@ mod tests {
             layout,
             pixels: pixels.to_vec(),
         };
-        convert_to_srgb(&mut image, profile, grey, &Patience::endless()).expect("nobody leaves");
+        let space = Space::Icc(profile.to_vec());
+        convert_to_srgb(&mut image, &space, grey, &Patience::endless()).expect("nobody leaves");
         image.pixels
     }
 

@@ -73,7 +73,7 @@ pub(super) fn read(
             pixels,
         },
         grey: false,
-        profile: None,
+        space: None,
         exif: None,
     })
 }

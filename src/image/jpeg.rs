@@ -3,8 +3,10 @@
 //! A baseline file in one scan decodes in little more than its output. A progressive one, or one with a scan for each
 //! component, is held as 16-bit coefficients until its end: 3 to 6 bytes a pixel more, 8 for four components.
 
+use super::colour::Space;
+use super::ink::{self, Inks};
 use super::patience::Source;
-use super::{Cancelled, DecodeError, Image, Layout, Limits, Patience, Raw};
+use super::{DecodeError, Image, Layout, Limits, Patience, Raw};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
@@ -20,6 +22,8 @@ pub(super) fn read(
     limits: &Limits,
     patience: &Patience<'_>,
 ) -> Result<Raw, DecodeError> {
+    let outline = Outline::of(bytes);
+    outline.check_kind()?;
     // The decoder's own bounds are opened as far as the format goes: ours give the clearer message.
     let options = DecoderOptions::default()
         .set_strict_mode(true)
@@ -35,20 +39,17 @@ pub(super) fn read(
     let stored = decoder
         .input_colorspace()
         .expect("decode_headers filled it in");
-    let outline = Outline::of(bytes, patience)?;
-    if stored == ColorSpace::CMYK && !outline.adobe {
-        // Adobe's programs store ink inverted and say so; the decoder takes all files to be of that kind.
-        return Err(DecodeError::Invalid(
-            "CMYK without an Adobe marker is not supported".to_owned(),
-        ));
-    }
-    if !outline.ends {
-        return Err(ends_too_early());
-    }
-    let mut pixels = vec![0; count * 3];
-    decoder
-        .decode_into(&mut pixels)
-        .map_err(|error| invalid(&error))?;
+    outline.check_end(patience)?;
+    let mut profile = decoder.icc_profile();
+    let pixels = match inks(stored) {
+        Some(inks) => {
+            decoder.set_options(options.jpeg_set_out_colorspace(stored));
+            let mut samples = decode(&mut decoder, count * 4)?;
+            ink::to_srgb(&mut samples, inks, profile.take().as_deref(), patience)?;
+            samples
+        }
+        None => decode(&mut decoder, count * 3)?,
+    };
     Ok(Raw {
         image: Image {
             width,
@@ -57,49 +58,88 @@ pub(super) fn read(
             pixels,
         },
         grey: stored == ColorSpace::Luma,
-        profile: decoder.icc_profile(),
+        space: profile.map(Space::Icc),
         exif: decoder.exif().cloned(),
     })
 }
 
-/// Bytes that are looked through for their outline between two questions.
-const OUTLINE_PORTION: usize = 1 << 20;
-
-/// What the decoder does not tell.
-struct Outline {
-    /// Adobe's APP14 (Adobe Technical Note 5116) is among the segments before the first scan.
-    adobe: bool,
-    /// An end of image follows the start of the first scan: the decoder makes up the last few bytes if they are missing.
-    ends: bool,
+fn inks(stored: ColorSpace) -> Option<Inks> {
+    match stored {
+        ColorSpace::CMYK => Some(Inks::Cmyk),
+        ColorSpace::YCCK => Some(Inks::Ycck),
+        _ => None,
+    }
 }
 
-impl Outline {
-    fn of(bytes: &[u8], patience: &Patience<'_>) -> Result<Outline, Cancelled> {
-        let mut adobe = false;
+fn decode(decoder: &mut JpegDecoder<Source<'_>>, length: usize) -> Result<Vec<u8>, DecodeError> {
+    let mut pixels = vec![0; length];
+    decoder
+        .decode_into(&mut pixels)
+        .map_err(|error| invalid(&error))?;
+    Ok(pixels)
+}
+
+/// Bytes that are looked through for their end between two questions.
+const END_PORTION: usize = 1 << 20;
+
+/// What the decoder does not tell, or not by name.
+struct Outline<'a> {
+    /// Marker and precision of the first frame header.
+    frame: Option<(u8, u8)>,
+    /// From the first scan on.
+    scans: &'a [u8],
+}
+
+impl Outline<'_> {
+    fn of(bytes: &[u8]) -> Outline<'_> {
+        let mut frame = None;
         let mut rest = bytes.get(2..).unwrap_or_default(); // after the start of image
-        while let &[0xff, marker, high, low, ref segment @ ..] = rest {
-            if marker == 0xff {
-                rest = &rest[1..]; // a fill byte
-                continue;
-            }
-            if marker == 0xda {
-                break; // start of scan
-            }
-            adobe |= marker == 0xee && segment.starts_with(b"Adobe");
-            let length = usize::from(u16::from_be_bytes([high, low]));
-            rest = rest.get(2 + length..).unwrap_or_default();
+        while let &[0xff, marker, ref segment @ ..] = rest {
+            let length = match (marker, segment) {
+                (0xff, _) => 1,     // a fill byte
+                (0xda, _) => break, // start of scan
+                (_, &[high, low, first, ..]) => {
+                    // Among these, C4, C8 and CC are tables and a reserved marker.
+                    if matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc) {
+                        frame = frame.or(Some((marker, first)));
+                    }
+                    2 + usize::from(u16::from_be_bytes([high, low]))
+                }
+                _ => break,
+            };
+            rest = rest.get(length..).unwrap_or_default();
         }
-        // Among entropy-coded bytes FF is always followed by 00 or a restart marker (T.81, B.1.1.5).
-        let mut ends = false;
-        for start in (0..rest.len()).step_by(OUTLINE_PORTION).rev() {
+        Outline { frame, scans: rest }
+    }
+
+    /// Refuses by name what T.81, table B.1, has and hardly any program reads.
+    fn check_kind(&self) -> Result<(), DecodeError> {
+        let kind = match self.frame {
+            Some((0xc3, _)) => "it is coded without loss",
+            Some((0xc5..=0xc7, _)) => "it is coded in a hierarchy",
+            Some((0xc9..=0xcf, _)) => "its entropy coding is arithmetic",
+            Some((_, precision)) if precision != 8 => "its samples do not have 8 bits",
+            _ => return Ok(()),
+        };
+        Err(DecodeError::Invalid(format!(
+            "the JPEG is of a rare kind: {kind}"
+        )))
+    }
+
+    /// Refuses a file without an end of image: the decoder makes up the last few bytes if they are missing.
+    fn check_end(&self, patience: &Patience<'_>) -> Result<(), DecodeError> {
+        for start in (0..self.scans.len()).step_by(END_PORTION).rev() {
             patience.check()?;
-            let portion = &rest[start..rest.len().min(start + OUTLINE_PORTION + 1)];
-            ends = portion.windows(2).any(|pair| pair == [0xff, 0xd9]);
-            if ends {
-                break;
+            let end = self.scans.len().min(start + END_PORTION + 1);
+            // Among entropy-coded bytes FF is always followed by 00 or a restart marker (T.81, B.1.1.5).
+            if self.scans[start..end]
+                .windows(2)
+                .any(|pair| pair == [0xff, 0xd9])
+            {
+                return Ok(());
             }
         }
-        Ok(Outline { adobe, ends })
+        Err(ends_too_early())
     }
 }
 
@@ -292,17 +332,9 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn cmyk_of_unknown_kind_is_refused_by_name() {
-        let error = read(
-            &jpeg(8, 8, &[&[255, 0, 200, 128]], &[]),
-            &LIMITS,
-            &Patience::endless(),
-        )
-        .err();
-        assert!(
-            matches!(&error, Some(DecodeError::Invalid(reason)) if reason.contains("CMYK")),
-            "{error:?}"
-        );
+    fn without_adobes_marker_inks_are_taken_to_be_inverted_too() {
+        let file = jpeg(8, 8, &[&[255, 0, 200, 128]], &[]);
+        assert_eq!(pixels(&file)[..3], [128, 0, 100]);
     }
 
     #[test]
@@ -365,7 +397,7 @@ pub(super) mod tests {
         let exif = segment(0xe1, b"Exif\0\0MM\0*");
         let file = jpeg(8, 8, &[&[128]], &[profile, exif].concat());
         let raw = read(&file, &LIMITS, &Patience::endless()).expect("a valid picture");
-        assert_eq!(raw.profile.as_deref(), Some(&b"profile"[..]));
+        assert_eq!(raw.space, Some(Space::Icc(b"profile".to_vec())));
         assert_eq!(raw.exif.as_deref(), Some(&b"MM\0*"[..]));
     }
 }

@@ -9,6 +9,7 @@ mod colour;
 mod error;
 mod format;
 mod gif;
+mod ink;
 mod jpeg;
 mod orientation;
 mod patience;
@@ -160,8 +161,8 @@ pub fn decode(
         let raw = read(bytes, limits, patience)?;
         let mut image = raw.image;
         image.drop_opaque_alpha(patience)?;
-        if let Some(profile) = &raw.profile {
-            colour::convert_to_srgb(&mut image, profile, raw.grey, patience)?;
+        if let Some(space) = &raw.space {
+            colour::convert_to_srgb(&mut image, space, raw.grey, patience)?;
         }
         match raw.exif.as_deref().and_then(orientation::read) {
             Some(orientation) => Ok(orientation::apply(image, orientation, patience)?),
@@ -192,7 +193,8 @@ pub fn turn_upright(image: Image, exif: &[u8]) -> Image {
 /// For `fuzz/`: converts a picture from a profile's space to sRGB; `grey` says that its samples were grey in the file.
 #[cfg(fuzzing)]
 pub fn convert_to_srgb(image: &mut Image, profile: &[u8], grey: bool) {
-    colour::convert_to_srgb(image, profile, grey, &Patience::endless()).expect("nobody leaves");
+    let space = colour::Space::Icc(profile.to_vec());
+    colour::convert_to_srgb(image, &space, grey, &Patience::endless()).expect("nobody leaves");
 }
 
 /// What a reader hands over: pixels as stored, and what the file says about them.
@@ -200,8 +202,8 @@ struct Raw {
     image: Image,
     /// The samples were grey in the file, so every pixel has red = green = blue.
     grey: bool,
-    /// An ICC profile.
-    profile: Option<Vec<u8>>,
+    /// What its colours are, where it says so.
+    space: Option<colour::Space>,
     /// Exif from its TIFF header on.
     exif: Option<Vec<u8>>,
 }

@@ -1,8 +1,12 @@
 //! PNG, by the crate `png`: every colour type and depth becomes 8-bit RGB or RGBA, row by row into the final buffer.
 
+use super::colour::{Calibrated, Space};
 use super::patience::Source;
 use super::{DecodeError, Image, Layout, Limits, Patience, Raw};
-use ::png::{BitDepth, ColorType, Decoder, DecodingError, InterlaceInfo, Reader, Transformations};
+use ::png::{
+    BitDepth, ColorType, Decoder, DecodingError, Info, InterlaceInfo, Reader, ScaledFloat,
+    Transformations,
+};
 
 /// What the decoder may allocate for itself: a few rows of at most 128 KiB, and a profile that we take up to 4 MiB of.
 /// The pixels are ours.
@@ -52,9 +56,35 @@ pub(super) fn read(
             pixels,
         },
         grey: matches!(color, ColorType::Grayscale | ColorType::GrayscaleAlpha),
-        profile: info.icc_profile.as_deref().map(<[u8]>::to_vec),
+        space: space(info),
         exif: info.exif_metadata.as_deref().map(<[u8]>::to_vec),
     })
+}
+
+/// What the file says of its colours, in the order of PNG (third edition), 4.3: `cICP`, `iCCP`, `sRGB`, then `gAMA` and
+/// `cHRM`.
+fn space(info: &Info<'_>) -> Option<Space> {
+    if let Some(points) = info.coding_independent_code_points
+        && points.is_video_full_range_image
+    {
+        return Some(Space::Cicp {
+            primaries: points.color_primaries,
+            transfer: points.transfer_function,
+        });
+    }
+    if let Some(profile) = info.icc_profile.as_deref() {
+        return Some(Space::Icc(profile.to_vec()));
+    }
+    if info.srgb.is_some() {
+        return None;
+    }
+    let number = |scaled: ScaledFloat| f64::from(scaled.into_scaled()) / 100_000.0;
+    let pair = |(x, y)| [number(x), number(y)];
+    Calibrated::new(
+        info.gama_chunk.map(|gamma| [1.0 / number(gamma); 3]),
+        info.chrm_chunk
+            .map(|points| [points.white, points.red, points.green, points.blue].map(pair)),
+    )
 }
 
 /// Decodes all rows into `pixels`, whose rows are `stride` bytes.
@@ -174,7 +204,7 @@ fn invalid(error: &DecodingError) -> DecodeError {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use ::png::{Encoder, Info};
+    use ::png::Encoder;
     use std::borrow::Cow;
 
     const LIMITS: Limits = Limits {
@@ -449,7 +479,7 @@ pub(super) mod tests {
         with_metadata.exif_metadata = Some(Cow::Borrowed(b"MM\0*"));
         let raw = read(&png(with_metadata, &[5]), &LIMITS, &Patience::endless())
             .expect("a valid picture");
-        assert_eq!(raw.profile.as_deref(), Some(&b"profile"[..]));
+        assert_eq!(raw.space, Some(Space::Icc(b"profile".to_vec())));
         assert_eq!(raw.exif.as_deref(), Some(&b"MM\0*"[..]));
         assert!(raw.grey);
     }
