@@ -1,13 +1,13 @@
-//! BMP, by the crate `image`.
+//! BMP, by a reader of our own: that of the crate `image` knows neither OS/2's second version nor which pixels runs
+//! leave out, and says nothing of colour spaces.
 
-use super::patience::{PORTION_PIXELS, Source};
+mod header;
+mod runs;
+
+use super::patience::PORTION_PIXELS;
 use super::{Cancelled, DecodeError, Image, Layout, Limits, Patience, Raw};
-use ::image::codecs::bmp::BmpDecoder;
-use ::image::{ColorType, ImageDecoder, ImageError};
-use std::hint::black_box;
-
-/// Bytes of the file between two questions: at most 8 million pixels, as run lengths.
-const PORTION: usize = 64 << 10;
+use header::{Coding, Fields, Header};
+use runs::Unit;
 
 /// Reads a bitmap.
 pub(super) fn read(
@@ -15,58 +15,210 @@ pub(super) fn read(
     limits: &Limits,
     patience: &Patience<'_>,
 ) -> Result<Raw, DecodeError> {
-    let decoder =
-        BmpDecoder::new(Source::new(bytes, PORTION, patience)).map_err(|error| invalid(&error))?;
-    let (width, height) = decoder.dimensions();
-    let count = limits.check(width, height)?;
-    let layout = if decoder.color_type() == ColorType::Rgba8 {
-        Layout::Rgba
-    } else {
-        Layout::Rgb
+    let header = Header::read(bytes)?;
+    let count = limits.check(header.width, header.height)?;
+    let stored = bytes.get(header.pixels_at..).unwrap_or_default();
+    let layout = match header.coding {
+        // Pixels that no run reaches are transparent, as browsers show them.
+        Coding::Runs(_) | Coding::Fields(_, Fields { alpha: Some(_), .. }) => Layout::Rgba,
+        _ => Layout::Rgb,
     };
-    let mut pixels = vec![0; count * layout.channels()];
-    if has_run_lengths(bytes) {
-        touch(&mut pixels, patience)?;
-    }
-    decoder
-        .read_image(&mut pixels)
-        .map_err(|error| invalid(&error))?;
-    if layout == Layout::Rgba {
-        reveal_if_all_transparent(&mut pixels, patience)?;
-    }
+    let allocate = || vec![0; count * layout.channels()];
+    let pixels = match header.coding {
+        Coding::Runs(bits) => {
+            let mut pixels = allocate();
+            draw_runs(&header, Unit::of(bits), stored, &mut pixels, patience)?;
+            pixels
+        }
+        Coding::Indices(bits) => {
+            let rows = Rows::of(&header, bits as usize, stored, patience)?;
+            let palette = &header.palette;
+            rows.convert::<3>(allocate(), |row, pixels| {
+                look_up(row, bits, palette, pixels)
+            })?
+        }
+        Coding::Bytes => {
+            let rows = Rows::of(&header, 24, stored, patience)?;
+            rows.convert::<3>(allocate(), |row, pixels| {
+                for (pixel, stored) in pixels.iter_mut().zip(row.as_chunks::<3>().0) {
+                    *pixel = [stored[2], stored[1], stored[0]];
+                }
+            })?
+        }
+        Coding::Fields(bytes, fields) => {
+            let rows = Rows::of(&header, bytes * 8, stored, patience)?;
+            read_fields(&rows, bytes, &fields, allocate())?
+        }
+    };
     Ok(Raw {
         image: Image {
-            width,
-            height,
+            width: header.width,
+            height: header.height,
             layout,
             pixels,
         },
         grey: false,
-        space: None,
+        space: header.space,
         exif: None,
     })
 }
 
-/// Whether rows are coded as run lengths: biCompression is `BI_RLE8` or `BI_RLE4`, which an OS/2 1.x header does not have.
-fn has_run_lengths(bytes: &[u8]) -> bool {
-    let field = |at: usize| {
-        bytes
-            .get(at..)?
-            .first_chunk()
-            .copied()
-            .map(u32::from_le_bytes)
-    };
-    field(14).is_some_and(|header| header >= 40) && matches!(field(30), Some(1 | 2))
+/// Rows as stored: each filled up to a multiple of 4 bytes, the bottom one first unless the header says otherwise.
+struct Rows<'a> {
+    bytes: &'a [u8],
+    stride: usize,
+    width: usize,
+    height: usize,
+    is_top_down: bool,
+    patience: &'a Patience<'a>,
 }
 
-/// Has the system provide the memory of `pixels`. Two bytes of run lengths may leave out all of them, and the decoder then
-/// fills them without a question: 100 million took 127 ms, most of it for memory that was not there yet.
-fn touch(pixels: &mut [u8], patience: &Patience<'_>) -> Result<(), Cancelled> {
-    for portion in pixels.chunks_mut(PORTION_PIXELS * 4) {
-        patience.check()?;
-        black_box(portion).fill(0);
+impl<'a> Rows<'a> {
+    /// The rows of a picture of so many bits a pixel.
+    fn of(
+        header: &Header,
+        bits: usize,
+        stored: &'a [u8],
+        patience: &'a Patience<'a>,
+    ) -> Result<Rows<'a>, DecodeError> {
+        let (width, height) = (header.width as usize, header.height as usize);
+        let stride = (width * bits).div_ceil(32) * 4;
+        // Behind the last row there may be nothing.
+        if stored.len() < stride * (height - 1) + (width * bits).div_ceil(8) {
+            return Err(ends_too_early());
+        }
+        Ok(Rows {
+            bytes: stored,
+            stride,
+            width,
+            height,
+            is_top_down: header.is_top_down,
+            patience,
+        })
     }
-    Ok(())
+
+    /// Has each row converted to its place in `pixels`, of `N` bytes each.
+    fn convert<const N: usize>(
+        &self,
+        mut pixels: Vec<u8>,
+        convert: impl Fn(&[u8], &mut [[u8; N]]),
+    ) -> Result<Vec<u8>, Cancelled> {
+        let mut targets = pixels.as_chunks_mut().0.chunks_exact_mut(self.width);
+        for row in self.bytes.chunks(self.stride).take(self.height) {
+            self.patience.check()?;
+            let target = if self.is_top_down {
+                targets.next()
+            } else {
+                targets.next_back()
+            };
+            convert(row, target.expect("there are as many rows in the picture"));
+        }
+        Ok(pixels)
+    }
+}
+
+fn look_up(row: &[u8], bits: u32, palette: &[[u8; 3]; 256], pixels: &mut [[u8; 3]]) {
+    let indices_a_byte = (8 / bits) as usize;
+    let mask = 0xff >> (8 - bits);
+    for (pixels, byte) in pixels.chunks_mut(indices_a_byte).zip(row) {
+        for (pixel, number) in pixels.iter_mut().zip(1..) {
+            let index = byte.unbounded_shr(8 - bits * number) & mask;
+            *pixel = palette[usize::from(index)];
+        }
+    }
+}
+
+fn read_fields(
+    rows: &Rows<'_>,
+    bytes: usize,
+    fields: &Fields,
+    pixels: Vec<u8>,
+) -> Result<Vec<u8>, Cancelled> {
+    let [red, green, blue] = fields.colours.map(Field::new);
+    let colour = |number| [&red, &green, &blue].map(|field| field.sample(number));
+    let Some(alpha) = fields.alpha.map(Field::new) else {
+        return rows.convert::<3>(pixels, |row, pixels| {
+            for (pixel, number) in pixels.iter_mut().zip(numbers(row, bytes)) {
+                *pixel = colour(number);
+            }
+        });
+    };
+    let mut pixels = rows.convert::<4>(pixels, |row, pixels| {
+        for (pixel, number) in pixels.iter_mut().zip(numbers(row, bytes)) {
+            let [red, green, blue] = colour(number);
+            *pixel = [red, green, blue, alpha.sample(number)];
+        }
+    })?;
+    reveal_if_all_transparent(&mut pixels, rows.patience)?;
+    Ok(pixels)
+}
+
+/// The numbers of `bytes` bytes each in a row, the least significant byte first.
+fn numbers(row: &[u8], bytes: usize) -> impl Iterator<Item = u32> {
+    let number = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rfold(0, |value, byte| value << 8 | u32::from(*byte))
+    };
+    row.chunks_exact(bytes).map(number)
+}
+
+/// A sample's place in a pixel's number.
+struct Field {
+    mask: u32,
+    shift: u32,
+    /// What the sample's values, up to 8 bits, mean of 255.
+    levels: Option<Box<[u8; 256]>>,
+}
+
+impl Field {
+    fn new(mask: u32) -> Field {
+        let shift = mask.trailing_zeros().min(31);
+        let most = u64::from(mask >> shift);
+        let level = |value: usize| scale(value as u64, most.max(1));
+        Field {
+            mask,
+            shift,
+            levels: (most < 256).then(|| Box::new(std::array::from_fn(level))),
+        }
+    }
+
+    /// The sample of a pixel, 0 to 255.
+    fn sample(&self, number: u32) -> u8 {
+        let value = (number & self.mask) >> self.shift;
+        match &self.levels {
+            Some(levels) => levels[value as usize & 255],
+            None => scale(u64::from(value), u64::from(self.mask >> self.shift)),
+        }
+    }
+}
+
+/// The nearest of 256 levels to `value` of `most`.
+fn scale(value: u64, most: u64) -> u8 {
+    ((value.min(most) * 255 + most / 2) / most) as u8
+}
+
+fn draw_runs(
+    header: &Header,
+    unit: Unit,
+    stored: &[u8],
+    pixels: &mut [u8],
+    patience: &Patience<'_>,
+) -> Result<(), DecodeError> {
+    let (width, height) = (header.width as usize, header.height as usize);
+    let targets = pixels.as_chunks_mut::<4>().0;
+    runs::read(stored, unit, (width, height), patience, |x, y, pixel| {
+        let [red, green, blue] = match unit {
+            Unit::Colour => [pixel[2], pixel[1], pixel[0]],
+            Unit::Half | Unit::Byte => header.palette[usize::from(pixel[0])],
+        };
+        let y = if header.is_top_down {
+            y
+        } else {
+            height - 1 - y
+        };
+        targets[y * width + x] = [red, green, blue, 255];
+    })
 }
 
 /// Many writers declare an alpha channel and leave it 0: viewers then show the picture as opaque.
@@ -87,19 +239,20 @@ fn reveal_if_all_transparent(pixels: &mut [u8], patience: &Patience<'_>) -> Resu
     Ok(())
 }
 
-fn invalid(error: &ImageError) -> DecodeError {
-    DecodeError::Invalid(match error {
-        ImageError::IoError(_) => "the BMP data ends too early".to_owned(),
-        other => format!(
-            "the BMP data is damaged or of a rare kind ({})",
-            other.to_string().trim_end_matches('.')
-        ),
-    })
+fn ends_too_early() -> DecodeError {
+    DecodeError::Invalid("the BMP data ends too early".to_owned())
+}
+
+fn damaged(reason: &str) -> DecodeError {
+    DecodeError::Invalid(format!(
+        "the BMP data is damaged or of a rare kind ({reason})"
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::image::colour::Space;
 
     const LIMITS: Limits = Limits {
         max_side: 1000,
@@ -190,6 +343,230 @@ mod tests {
     }
 
     #[test]
+    fn fields_of_any_width_are_scaled_to_the_whole_range() {
+        let masks = |masks: [u32; 4]| masks.map(u32::to_le_bytes).concat();
+        // 5, 6 and 5 bits, and no alpha.
+        let file = bmp(
+            2,
+            1,
+            16,
+            3,
+            &masks([0xf800, 0x07e0, 0x1f, 0]),
+            &[0xff, 0xff, 0x10, 0x42],
+        );
+        assert_eq!(image(&file).pixels, [255, 255, 255, 66, 65, 132]);
+        // 4 bits each.
+        let file = bmp(
+            1,
+            1,
+            16,
+            3,
+            &masks([0xf00, 0xf0, 0xf, 0xf000]),
+            &[0x21, 0x43, 0, 0],
+        );
+        assert_eq!(image(&file).pixels, [3 * 17, 2 * 17, 17, 4 * 17]);
+        // 11, 11 and 10 bits: 1024 of 2047 is 127.56 of 255, 512 of 1023 is 127.62.
+        let pixel = (1024u32 << 21 | 2047 << 10 | 512).to_le_bytes();
+        let file = bmp(
+            1,
+            1,
+            32,
+            3,
+            &masks([0x7ff << 21, 0x7ff << 10, 0x3ff, 0]),
+            &pixel,
+        );
+        assert_eq!(image(&file).pixels, [128, 255, 128]);
+        // No bit at all: that sample is 0.
+        let file = bmp(
+            1,
+            1,
+            16,
+            3,
+            &masks([0, 0x07e0, 0x1f, 0]),
+            &[0xff, 0xff, 0, 0],
+        );
+        assert_eq!(image(&file).pixels, [0, 255, 255]);
+    }
+
+    #[test]
+    fn fields_that_make_no_sense_are_refused() {
+        for masks in [
+            [0xff00, 0xff00, 0xff, 0],
+            [0xf0f, 0xf0, 0xf000, 0],
+            [0x1_0000, 0xff, 0xff00, 0],
+        ] {
+            let file = bmp(1, 1, 16, 3, &masks.map(u32::to_le_bytes).concat(), &[0; 4]);
+            let error = read(&file, &LIMITS, &Patience::endless()).err();
+            assert!(
+                matches!(error, Some(DecodeError::Invalid(_))),
+                "{masks:x?}: {error:?}"
+            );
+        }
+    }
+
+    /// Black, then 10 for index 1 and so on; blue, green, red.
+    fn greys() -> Vec<u8> {
+        (0..16)
+            .flat_map(|grey| [grey * 10, grey * 10, grey * 10, 0])
+            .collect()
+    }
+
+    /// One letter a pixel, rows from the top: the index of a grey of [`greys`], `.` where nothing was drawn.
+    fn drawn(file: &[u8]) -> String {
+        let image = image(file);
+        let rows = image.pixels.chunks_exact(image.width as usize * 4);
+        let letter = |pixel: &[u8; 4]| match pixel[3] {
+            0 => '.',
+            _ => char::from_digit(u32::from(pixel[0]) / 10, 16).expect("one of the greys"),
+        };
+        let row = |row: &[u8]| row.as_chunks::<4>().0.iter().map(letter).collect();
+        rows.map(row).collect::<Vec<String>>().join(" ")
+    }
+
+    #[test]
+    fn runs_of_every_unit_are_drawn_from_the_bottom() {
+        let bytes = [3, 1, 0, 0, 0, 3, 2, 3, 4, 0, 0, 1]; // a run, the row's end, three pixels, the end
+        assert_eq!(drawn(&bmp(4, 2, 8, 1, &greys(), &bytes)), "234. 111.");
+        let halves = [3, 0x12, 0, 0, 0, 4, 0x34, 0x56, 0, 1];
+        assert_eq!(drawn(&bmp(4, 2, 4, 2, &greys(), &halves)), "3456 121.");
+    }
+
+    #[test]
+    fn pixels_that_are_stepped_over_are_transparent() {
+        let bytes = [1, 7, 0, 2, 1, 1, 1, 8, 0, 1]; // one to the right, one up
+        assert_eq!(drawn(&bmp(4, 3, 8, 1, &greys(), &bytes)), ".... ..8. 7...");
+    }
+
+    #[test]
+    fn runs_beyond_the_picture_are_cut_and_the_last_end_may_be_missing() {
+        let bytes = [9, 1, 0, 0, 2, 2, 0, 2, 200, 0, 5, 3, 0, 0, 9, 4];
+        assert_eq!(drawn(&bmp(3, 2, 8, 1, &greys(), &bytes)), "22. 111");
+        assert_eq!(drawn(&bmp(3, 1, 8, 1, &greys(), &[3, 5])), "555");
+        let short = read(
+            &bmp(3, 1, 8, 1, &greys(), &[2, 5]),
+            &LIMITS,
+            &Patience::endless(),
+        )
+        .err();
+        assert!(matches!(short, Some(DecodeError::Invalid(_))), "{short:?}");
+    }
+
+    /// A bitmap of OS/2 with this header.
+    fn os2(header: &[u8], rest: &[u8]) -> Vec<u8> {
+        let size = header.len() as u32 + 4;
+        let offset = 14 + size + 6; // two entries of 3 bytes
+        let file = [
+            &b"BM\0\0\0\0\0\0\0\0"[..],
+            &offset.to_le_bytes(),
+            &size.to_le_bytes(),
+        ];
+        [&file.concat(), header, rest].concat()
+    }
+
+    #[test]
+    fn os2_headers_are_read() {
+        let first = os2(
+            &[3, 0, 1, 0, 1, 0, 1, 0],
+            &[3, 2, 1, 6, 5, 4, 0b0100_0000, 0, 0, 0],
+        );
+        assert_eq!(image(&first).pixels, [1, 2, 3, 4, 5, 6, 1, 2, 3]);
+        // The second version may end behind the bits of a pixel.
+        let second = os2(
+            &[3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 24, 0],
+            &[0, 0, 0, 0, 0, 0, 3, 2, 1, 6, 5, 4, 9, 8, 7],
+        );
+        assert_eq!(image(&second).pixels, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        // Its coding 4 is runs of colours.
+        let mut header = vec![2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 24, 0, 4, 0, 0, 0];
+        header.resize(60, 0);
+        let runs = os2(&header, &[0, 0, 0, 0, 0, 0, 2, 3, 2, 1, 0, 1]);
+        assert_eq!(image(&runs).pixels, [1, 2, 3, 255, 1, 2, 3, 255]);
+    }
+
+    #[test]
+    fn what_a_bitmap_only_wraps_is_named() {
+        for (compression, name) in [(4, "JPEG"), (5, "PNG")] {
+            let error = read(
+                &bmp(1, 1, 0, compression, &[], &[0; 9]),
+                &LIMITS,
+                &Patience::endless(),
+            )
+            .err();
+            assert!(
+                matches!(&error, Some(DecodeError::Invalid(reason)) if reason.contains(name)),
+                "{error:?}"
+            );
+        }
+    }
+
+    /// A bitmap of one pixel with a header of 124 bytes whose colour space is given by these bytes, from byte 56 on.
+    fn with_space(space: &[u8]) -> Vec<u8> {
+        let mut header = vec![124, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 24, 0];
+        header.resize(56, 0);
+        header.extend_from_slice(space);
+        header.resize(124, 0);
+        let mut file = b"BM\0\0\0\0\0\0\0\0".to_vec();
+        file.extend((14 + 124u32).to_le_bytes());
+        [file, header, vec![3, 2, 1, 0], b"profile".to_vec()].concat()
+    }
+
+    fn space(file: &[u8]) -> Option<Space> {
+        read(file, &LIMITS, &Patience::endless())
+            .expect("a valid picture")
+            .space
+    }
+
+    #[test]
+    fn an_embedded_profile_is_handed_over() {
+        let place = |begin: u32, length: u32| {
+            let mut space = b"DEBM".to_vec();
+            space.resize(56, 0);
+            space.extend([begin.to_le_bytes(), length.to_le_bytes()].concat());
+            with_space(&space)
+        };
+        assert_eq!(space(&place(128, 7)), Some(Space::Icc(b"profile".to_vec())));
+        assert_eq!(
+            space(&place(128, 8)),
+            None,
+            "it would reach beyond the file"
+        );
+        assert_eq!(space(&place(u32::MAX, u32::MAX)), None);
+    }
+
+    #[test]
+    fn primaries_and_gamma_are_handed_over_if_they_are_not_srgbs() {
+        let calibrated = |gamma: f64, green_x: f64| {
+            let xyz = [
+                0.64,
+                0.33,
+                0.03,
+                green_x,
+                0.6,
+                0.4 - green_x,
+                0.15,
+                0.06,
+                0.79,
+            ];
+            let mut space = vec![0; 4];
+            space.extend(
+                xyz.map(|value| ((value * f64::from(1 << 30)) as u32).to_le_bytes())
+                    .concat(),
+            );
+            space.extend([((gamma * 65536.0) as u32).to_le_bytes(); 3].concat());
+            space_of(&space)
+        };
+        fn space_of(bytes: &[u8]) -> Option<Space> {
+            space(&with_space(bytes))
+        }
+        assert_eq!(calibrated(2.2, 0.3), None);
+        assert_eq!(calibrated(1.0 / 2.2, 0.3), None, "the other way round");
+        assert!(matches!(calibrated(1.8, 0.3), Some(Space::Calibrated(_))));
+        assert!(matches!(calibrated(2.2, 0.2), Some(Space::Calibrated(_))));
+        assert_eq!(space_of(&[0; 60]), None, "nothing is said");
+        assert_eq!(space_of(b"BGRs"), None);
+    }
+
+    #[test]
     fn a_file_that_is_cut_short_anywhere_is_refused() {
         let file = bmp(20, 10, 24, 0, &[], &[7; 600]);
         image(&file);
@@ -236,7 +613,14 @@ mod tests {
                 max_pixels: 10_000
             })
         );
-        for (width, height) in [(0, 5), (5, 0), (-5, 5), (i32::MAX, i32::MAX), (1, i32::MIN)] {
+        for (width, height) in [(i32::MAX, i32::MAX), (1, i32::MIN)] {
+            let error = error(width, height);
+            assert!(
+                matches!(error, Some(DecodeError::TooWide { .. })),
+                "{width} x {height}: {error:?}"
+            );
+        }
+        for (width, height) in [(0, 5), (5, 0), (-5, 5), (i32::MIN, 1)] {
             assert!(
                 matches!(error(width, height), Some(DecodeError::Invalid(_))),
                 "{width} x {height}"

@@ -1,0 +1,294 @@
+//! The headers of a BMP: `BITMAPFILEHEADER`, then one of the information headers, told apart by their size.
+//!
+//! | bytes | header | what it has beyond the one above |
+//! |---|---|---|
+//! | 12 | OS/2 version 1, `BITMAPCOREHEADER` | sides of 16 bits, palette entries of 3 bytes |
+//! | 16 to 64 | OS/2 version 2, which may end anywhere | sides of 32 bits, entries of 4 bytes, runs of 24 bits |
+//! | 40 | `BITMAPINFOHEADER` | bit fields, whose masks stand behind it |
+//! | 52, 56 | its extensions by Adobe | the masks; that of alpha |
+//! | 108 | `BITMAPV4HEADER` | primaries and gamma |
+//! | 124 | `BITMAPV5HEADER` | an ICC profile |
+//!
+//! Numbers stand with their least significant byte first. What a header is too short for is 0.
+
+use super::{damaged, ends_too_early};
+use crate::image::DecodeError;
+use crate::image::colour::{Calibrated, SRGB_CHROMATICITIES, Space};
+
+/// Of `BITMAPFILEHEADER`; the information header follows.
+const FILE_HEADER: usize = 14;
+
+/// What stands before the pixels.
+pub struct Header {
+    /// Width in pixels; any number.
+    pub width: u32,
+    /// Height in pixels; any number.
+    pub height: u32,
+    /// Whether the first row stored is the top one.
+    pub is_top_down: bool,
+    /// How pixels are stored.
+    pub coding: Coding,
+    /// Red, green, blue, for codings by index; black where the file has no such entry.
+    pub palette: [[u8; 3]; 256],
+    /// Where the pixels begin, from the start of the file.
+    pub pixels_at: usize,
+    /// What the colours are, where it is said.
+    pub space: Option<Space>,
+}
+
+/// How pixels are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// Palette indices of so many bits: 1, 2, 4 or 8.
+    Indices(u32),
+    /// Blue, green, red.
+    Bytes,
+    /// Fields of a number of so many bytes, 2 or 4.
+    Fields(usize, Fields),
+    /// Runs of palette indices of 4 or 8 bits, or of 24-bit colours.
+    Runs(u32),
+}
+
+/// Where the samples lie in a pixel's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fields {
+    /// Masks of red, green and blue.
+    pub colours: [u32; 3],
+    /// That of alpha, if there is alpha.
+    pub alpha: Option<u32>,
+}
+
+impl Header {
+    /// Reads all that stands before the pixels.
+    ///
+    /// # Errors
+    /// The file ends too early, contradicts itself, or is of a kind that is not supported; by name.
+    pub fn read(file: &[u8]) -> Result<Header, DecodeError> {
+        let info = Info::of(file)?;
+        let (width, height) = info.sides()?;
+        let coding = info.coding()?;
+        let pixels_at = long(file, 10) as usize;
+        Ok(Header {
+            width,
+            height: height.unsigned_abs(),
+            is_top_down: height < 0,
+            coding,
+            palette: info.palette(coding, pixels_at),
+            pixels_at,
+            space: info.space(),
+        })
+    }
+}
+
+/// Kinds of coding, as the field of that name has them.
+mod compression {
+    pub const NONE: u32 = 0;
+    pub const RUNS_OF_8: u32 = 1;
+    pub const RUNS_OF_4: u32 = 2;
+    /// In OS/2: a facsimile code.
+    pub const FIELDS: u32 = 3;
+    /// In OS/2: runs of 24 bits.
+    pub const JPEG: u32 = 4;
+    pub const PNG: u32 = 5;
+    pub const FIELDS_WITH_ALPHA: u32 = 6;
+}
+
+/// An information header and what follows it.
+struct Info<'a> {
+    /// From the start of the header to the end of the file.
+    bytes: &'a [u8],
+    /// Bytes of the header.
+    size: usize,
+}
+
+impl<'a> Info<'a> {
+    fn of(file: &'a [u8]) -> Result<Info<'a>, DecodeError> {
+        let bytes = file.get(FILE_HEADER..).unwrap_or_default();
+        if bytes.len() < 4 {
+            return Err(ends_too_early());
+        }
+        let size = long(bytes, 0) as usize;
+        if !matches!(size, 12 | 16..=64 | 108 | 124) {
+            return Err(damaged(&format!("there is no header of {size} bytes")));
+        }
+        if bytes.len() < size {
+            return Err(ends_too_early());
+        }
+        Ok(Info { bytes, size })
+    }
+
+    /// The 32-bit field at this place of the header.
+    fn field(&self, at: usize) -> u32 {
+        long(&self.bytes[..self.size], at)
+    }
+
+    fn is_os2(&self) -> bool {
+        !matches!(self.size, 40 | 52 | 56 | 108 | 124)
+    }
+
+    fn is_first_version(&self) -> bool {
+        self.size == 12
+    }
+
+    /// Width, and height: negative where rows run downwards.
+    fn sides(&self) -> Result<(u32, i32), DecodeError> {
+        if self.is_first_version() {
+            let sides = self.field(4);
+            return Ok((sides & 0xffff, (sides >> 16) as i32));
+        }
+        let width = u32::try_from(self.field(4) as i32);
+        let width = width.map_err(|_| damaged("its width is negative"))?;
+        Ok((width, self.field(8) as i32))
+    }
+
+    /// Of a pixel.
+    fn bits(&self) -> u32 {
+        self.field(if self.is_first_version() { 8 } else { 12 }) >> 16
+    }
+
+    fn compression(&self) -> u32 {
+        self.field(16)
+    }
+
+    fn coding(&self) -> Result<Coding, DecodeError> {
+        use compression::{FIELDS, FIELDS_WITH_ALPHA, JPEG, NONE, PNG, RUNS_OF_4, RUNS_OF_8};
+        let opaque = |colours| Fields {
+            colours,
+            alpha: None,
+        };
+        Ok(match (self.compression(), self.bits()) {
+            (NONE, bits @ (1 | 2 | 4 | 8)) => Coding::Indices(bits),
+            (NONE, 16) => Coding::Fields(2, opaque([0x7c00, 0x03e0, 0x001f])),
+            (NONE, 24) => Coding::Bytes,
+            // The fourth byte is said to be unused, and is.
+            (NONE, 32) => Coding::Fields(4, opaque([0x00ff_0000, 0xff00, 0xff])),
+            (RUNS_OF_8, 8) => Coding::Runs(8),
+            (RUNS_OF_4, 4) => Coding::Runs(4),
+            (JPEG, 24) if self.is_os2() => Coding::Runs(24),
+            (FIELDS | FIELDS_WITH_ALPHA, bits @ (16 | 32)) if !self.is_os2() => {
+                Coding::Fields(bits as usize / 8, self.fields(bits)?)
+            }
+            (JPEG, _) if !self.is_os2() => {
+                return Err(damaged("it is a JPEG inside a BMP: send the JPEG itself"));
+            }
+            (PNG, _) => return Err(damaged("it is a PNG inside a BMP: send the PNG itself")),
+            (kind, bits) => {
+                return Err(damaged(&format!(
+                    "coding {kind} at {bits} bits a pixel is not supported"
+                )));
+            }
+        })
+    }
+
+    /// Bytes of masks between the header and the palette.
+    fn masks_behind(&self) -> usize {
+        match (self.size, self.compression()) {
+            (40, compression::FIELDS) => 12,
+            (40, compression::FIELDS_WITH_ALPHA) => 16,
+            _ => 0,
+        }
+    }
+
+    fn fields(&self, bits: u32) -> Result<Fields, DecodeError> {
+        let end = self.size + self.masks_behind();
+        let masks = self.bytes.get(..end).ok_or_else(ends_too_early)?;
+        let mask = |index: usize| match long(masks, 40 + 4 * index) {
+            mask if is_one_field(mask) && mask.checked_shr(bits).unwrap_or(0) == 0 => Ok(mask),
+            mask => Err(damaged(&format!("{mask:#x} is no mask of a field"))),
+        };
+        let fields = Fields {
+            colours: [mask(0)?, mask(1)?, mask(2)?],
+            alpha: Some(mask(3)?).filter(|mask| *mask != 0),
+        };
+        let masks = fields.colours.into_iter().chain(fields.alpha);
+        let [sum, union] = [
+            masks.clone().map(u64::from).sum(),
+            masks.fold(0, |union, mask| union | u64::from(mask)),
+        ];
+        if sum != union {
+            return Err(damaged("its bit fields overlap"));
+        }
+        Ok(fields)
+    }
+
+    /// Ends before the pixels, and at the number of entries that the header names.
+    fn palette(&self, coding: Coding, pixels_at: usize) -> [[u8; 3]; 256] {
+        let mut palette = [[0; 3]; 256];
+        let (Coding::Indices(bits) | Coding::Runs(bits @ ..=8)) = coding else {
+            return palette;
+        };
+        let begin = self.size + self.masks_behind();
+        let end = match pixels_at.saturating_sub(FILE_HEADER) {
+            end if end > begin => end.min(self.bytes.len()),
+            // Nonsense, which the pixels will show.
+            _ => self.bytes.len(),
+        };
+        let entry = if self.is_first_version() { 3 } else { 4 };
+        let most = 1 << bits;
+        let count = match self.field(32) as usize {
+            0 => most,
+            count => count.min(most),
+        };
+        let stored = self.bytes.get(begin..end).unwrap_or_default();
+        for (colour, stored) in palette
+            .iter_mut()
+            .zip(stored.chunks_exact(entry))
+            .take(count)
+        {
+            *colour = [stored[2], stored[1], stored[0]];
+        }
+        palette
+    }
+
+    fn space(&self) -> Option<Space> {
+        /// `LCS_CALIBRATED_RGB`.
+        const CALIBRATED: u32 = 0;
+        /// `PROFILE_EMBEDDED`. Linked profiles name a file of the writer's own machine.
+        const EMBEDDED: u32 = u32::from_be_bytes(*b"MBED");
+        match self.field(56) {
+            CALIBRATED if self.size >= 108 => self.calibrated(),
+            EMBEDDED if self.size >= 124 => {
+                let (begin, length) = (self.field(112) as usize, self.field(116) as usize);
+                let profile = self.bytes.get(begin..begin.checked_add(length)?)?;
+                Some(Space::Icc(profile.to_vec()))
+            }
+            _ => None,
+        }
+    }
+
+    /// White is not told, and is taken for that of sRGB, as browsers do.
+    fn calibrated(&self) -> Option<Space> {
+        /// X, Y and Z of red, green and blue have 30 bits behind the point, which does not matter for their ratios.
+        const XYZ: usize = 60;
+        /// Exponents have 16 bits behind the point.
+        const GAMMA: usize = 96;
+        let number = |at| f64::from(self.field(at));
+        let [red, green, blue] = [0, 12, 24].map(|colour| {
+            let [x, y, z] = [0, 4, 8].map(|axis| number(XYZ + colour + axis));
+            [x / (x + y + z), y / (x + y + z)]
+        });
+        let exponents = [0, 4, 8].map(|colour| {
+            let exponent = number(GAMMA + colour) / 65536.0;
+            // Some writers give that of the way from light to samples.
+            if exponent < 1.0 {
+                1.0 / exponent
+            } else {
+                exponent
+            }
+        });
+        let white = SRGB_CHROMATICITIES[0];
+        Calibrated::new(Some(exponents), Some([white, red, green, blue]))
+    }
+}
+
+/// Whether the ones of `mask` stand side by side, if there are any.
+fn is_one_field(mask: u32) -> bool {
+    let field = mask.checked_shr(mask.trailing_zeros()).unwrap_or(0);
+    field & field.wrapping_add(1) == 0
+}
+
+/// The number at this place; 0 if it is not whole.
+fn long(bytes: &[u8], at: usize) -> u32 {
+    let four = bytes.get(at..).and_then(<[u8]>::first_chunk);
+    four.map_or(0, |four| u32::from_le_bytes(*four))
+}

@@ -1,0 +1,126 @@
+//! Runs of a BMP: pairs of bytes, which are a count and a value, or 0 and a command.
+//!
+//! | pair | meaning |
+//! |---|---|
+//! | n, v | n pixels of v: an index of 8 bits, two of 4 bits in turn, or with the next two bytes a colour of 24 bits |
+//! | 0, 0 | the row ends |
+//! | 0, 1 | the picture ends |
+//! | 0, 2 | two bytes follow: so many pixels to the right, so many rows on |
+//! | 0, n | n pixels follow one by one, filled up to an even number of bytes |
+
+use super::ends_too_early;
+use crate::image::patience::PORTION_PIXELS;
+use crate::image::{DecodeError, Patience};
+
+/// How pixels are packed into bytes.
+#[derive(Clone, Copy)]
+pub enum Unit {
+    /// Two indices a byte, the first in the high half.
+    Half,
+    /// One index a byte.
+    Byte,
+    /// A colour in three bytes, blue first.
+    Colour,
+}
+
+impl Unit {
+    /// That of so many bits, 4, 8 or 24.
+    pub fn of(bits: u32) -> Unit {
+        match bits {
+            4 => Unit::Half,
+            8 => Unit::Byte,
+            _ => Unit::Colour,
+        }
+    }
+
+    /// Bytes that `count` pixels take.
+    fn bytes(self, count: usize) -> usize {
+        match self {
+            Unit::Half => count.div_ceil(2),
+            Unit::Byte => count,
+            Unit::Colour => count * 3,
+        }
+    }
+
+    /// Pixel `index` of `bytes`.
+    fn pixel(self, bytes: &[u8], index: usize) -> [u8; 3] {
+        match self {
+            Unit::Half if index.is_multiple_of(2) => [bytes[index / 2] >> 4, 0, 0],
+            Unit::Half => [bytes[index / 2] & 15, 0, 0],
+            Unit::Byte => [bytes[index], 0, 0],
+            Unit::Colour => [0, 1, 2].map(|sample| bytes[3 * index + sample]),
+        }
+    }
+
+    /// Pixels before a run begins anew with its value.
+    fn period(self) -> usize {
+        match self {
+            Unit::Half => 2,
+            Unit::Byte | Unit::Colour => 1,
+        }
+    }
+}
+
+/// Draws what the runs hold: `draw` gets the column, the row as stored, and the pixel: an index and two zeros, or blue,
+/// green and red. What leaves its row is cut off. Pixels that no run reaches are not drawn.
+///
+/// # Errors
+/// The data ends before the picture does, or nobody waits any more.
+pub fn read(
+    mut bytes: &[u8],
+    unit: Unit,
+    (width, height): (usize, usize),
+    patience: &Patience<'_>,
+    mut draw: impl FnMut(usize, usize, [u8; 3]),
+) -> Result<(), DecodeError> {
+    let (mut x, mut y) = (0, 0);
+    let mut work = 0;
+    while y < height {
+        work += 1;
+        if work >= PORTION_PIXELS {
+            work = 0;
+            patience.check()?;
+        }
+        if bytes.is_empty() && x >= width && y + 1 == height {
+            break; // Some writers leave out the end of the picture.
+        }
+        let (count, pixels, period) = match *bytes {
+            [0, 0, ref rest @ ..] => {
+                bytes = rest;
+                (x, y) = (0, y + 1);
+                continue;
+            }
+            [0, 1, ..] => break,
+            [0, 2, right, on, ref rest @ ..] => {
+                bytes = rest;
+                x += usize::from(right);
+                y += usize::from(on);
+                continue;
+            }
+            [0, count, ref rest @ ..] if count > 2 => {
+                let count = usize::from(count);
+                let length = unit.bytes(count);
+                bytes = rest;
+                (count, take(&mut bytes, length.next_multiple_of(2))?, count)
+            }
+            [count, ref rest @ ..] if count > 0 => {
+                bytes = rest;
+                let pixels = take(&mut bytes, unit.bytes(1))?;
+                (usize::from(count), pixels, unit.period())
+            }
+            _ => return Err(ends_too_early()),
+        };
+        for index in 0..count.min(width.saturating_sub(x)) {
+            draw(x + index, y, unit.pixel(pixels, index % period));
+        }
+        x += count;
+        work += count;
+    }
+    Ok(())
+}
+
+fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], DecodeError> {
+    let (taken, rest) = bytes.split_at_checked(count).ok_or_else(ends_too_early)?;
+    *bytes = rest;
+    Ok(taken)
+}
