@@ -1,0 +1,233 @@
+//! Made-up pictures with the pixels that a colour-managed viewer shows: `conformance/make.py` makes both, from numbers and
+//! not by a decoder. Public collections are tried too, by the ignored tests, where the environment names their folder.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use towebp::image::{DecodeError, Format, Image, Layout, Limits, Patience, decode};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance")
+}
+
+fn read(path: &Path) -> Result<Image, DecodeError> {
+    let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let format = Format::sniff(&bytes).expect("one of the four formats");
+    decode(&bytes, format, &Limits::default(), &Patience::endless())
+}
+
+/// The sample of every pixel as red, green, blue and alpha.
+fn rgba(image: &Image) -> Vec<[u8; 4]> {
+    let pixels = image.pixels.chunks_exact(image.layout.channels());
+    let opaque = image.layout == Layout::Rgb;
+    pixels
+        .map(|pixel| {
+            [
+                pixel[0],
+                pixel[1],
+                pixel[2],
+                if opaque { 255 } else { pixel[3] },
+            ]
+        })
+        .collect()
+}
+
+#[test]
+fn every_made_up_picture_comes_out_as_viewers_show_it() {
+    let expected = fs::read_to_string(folder().join("expected.tsv")).expect("it is shipped");
+    let mut failures = Vec::new();
+    let mut names = BTreeSet::new();
+    for line in expected.lines().filter(|line| !line.starts_with('#')) {
+        let (name, expectation) = line.split_once('\t').expect("a name comes first");
+        names.insert(name.to_owned());
+        if let Err(failure) = check(name, expectation) {
+            failures.push(format!("{name}: {failure}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    let pictures = fs::read_dir(folder()).expect("it is shipped").map(|entry| {
+        let entry = entry.expect("it can be listed");
+        entry.file_name().to_string_lossy().into_owned()
+    });
+    let pictures: BTreeSet<String> = pictures
+        .filter(|name| name != "make.py" && name != "expected.tsv")
+        .collect();
+    assert_eq!(names, pictures, "each picture has its line");
+}
+
+fn check(name: &str, expectation: &str) -> Result<(), String> {
+    let mut fields = expectation.split('\t');
+    let mut field = || fields.next().expect("a line has four fields, or three");
+    let outcome = read(&folder().join(name));
+    let tolerance = match field() {
+        "refused" => {
+            let reason = outcome.err().ok_or("it was not refused")?.to_string();
+            let word = field();
+            return if reason.contains(word) {
+                Ok(())
+            } else {
+                Err(format!("no {word:?} in: {reason}"))
+            };
+        }
+        tolerance => tolerance.parse::<u8>().expect("a number"),
+    };
+    let image = outcome.map_err(|error| error.to_string())?;
+    let (width, height) = field().split_once('x').expect("width and height");
+    let [width, height] = [width, height].map(|side| side.parse::<u32>().expect("a number"));
+    let cell = image.width / width;
+    if (image.width, image.height) != (width * cell, height * cell) {
+        return Err(format!(
+            "{} x {} pixels for {width} x {height} cells",
+            image.width, image.height
+        ));
+    }
+    let shown = rgba(&image);
+    for (index, hex) in (0..).zip(field().split(' ')) {
+        let colour = u32::from_str_radix(hex, 16)
+            .expect("eight digits")
+            .to_be_bytes();
+        let (x, y) = (
+            index % width * cell + cell / 2,
+            index / width * cell + cell / 2,
+        );
+        let pixel = shown[(y * image.width + x) as usize];
+        if pixel
+            .iter()
+            .zip(colour)
+            .any(|(got, wanted)| got.abs_diff(wanted) > tolerance)
+        {
+            return Err(format!(
+                "cell {index} is {pixel:?} instead of {colour:?}, up to {tolerance}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The folder that this variable of the environment names.
+fn suite(variable: &str) -> PathBuf {
+    let folder = std::env::var_os(variable);
+    PathBuf::from(folder.unwrap_or_else(|| panic!("{variable} is to name the collection's folder")))
+}
+
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let entries =
+        fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let paths = entries.map(|entry| entry.expect("it can be listed").path());
+    let mut paths: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_some_and(|found| found == ending))
+        .collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "no {ending} in {}", folder.display());
+    paths
+}
+
+fn name(path: &Path) -> String {
+    path.file_name()
+        .expect("a file")
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Largest difference of a sample; colours of pixels that are transparent in both do not count.
+fn difference(a: &Image, b: &Image) -> u8 {
+    if (a.width, a.height) != (b.width, b.height) {
+        return u8::MAX;
+    }
+    let pairs = rgba(a).into_iter().zip(rgba(b));
+    let visible = pairs.filter(|(a, b)| a[3] != 0 || b[3] != 0);
+    let differences =
+        visible.flat_map(|(a, b)| [0, 1, 2, 3].map(|sample| a[sample].abs_diff(b[sample])));
+    differences.max().unwrap_or(0)
+}
+
+/// The page of the collection names the pictures that a file may look like.
+#[test]
+#[ignore = "wants the folder of bmpsuite in TOWEBP_BMPSUITE, with html, g, q and b in it"]
+fn bmpsuite_looks_as_its_page_shows_it() {
+    let suite = suite("TOWEBP_BMPSUITE");
+    let page = fs::read(suite.join("html/bmpsuite.html")).expect("the collection's page");
+    let page = String::from_utf8_lossy(&page);
+    let mut failures = Vec::new();
+    for path in ["g", "q"]
+        .iter()
+        .flat_map(|kind| files(&suite.join(kind), "bmp"))
+    {
+        let name = name(&path);
+        let row = page
+            .split("<tr>")
+            .find(|row| row.contains(&format!("/{name}</td>")));
+        let shown = row.into_iter().flat_map(|row| row.split("src=\"").skip(1));
+        let shown: Vec<&str> = shown.filter_map(|rest| rest.split('"').next()).collect();
+        let pictures = shown.iter().filter(|shown| shown.ends_with(".png"));
+        match read(&path) {
+            // No browser shows these.
+            Err(error) if ["rgb24jpeg.bmp", "rgb24png.bmp"].contains(&name.as_str()) => drop(error),
+            Err(error) => failures.push(format!("{name}: {error}")),
+            Ok(image) => {
+                let looks_like = |picture: &&str| {
+                    let expected = read(&suite.join("html").join(picture)).expect("a good PNG");
+                    difference(&image, &expected) <= 1
+                };
+                if pictures.clone().count() > 0 && !pictures.clone().any(looks_like) {
+                    failures.push(format!("{name}: not as {shown:?}"));
+                }
+            }
+        }
+    }
+    for path in files(&suite.join("b"), "bmp") {
+        // A picture or an error, and no crash.
+        drop(read(&path));
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Files whose names begin with x are broken; interlaced ones (basi) show the same as others (basn).
+#[test]
+#[ignore = "wants the folder of PngSuite in TOWEBP_PNGSUITE"]
+fn pngsuite_is_read_and_refused_as_its_names_say() {
+    let mut failures = Vec::new();
+    for path in files(&suite("TOWEBP_PNGSUITE"), "png") {
+        let (name, outcome) = (name(&path), read(&path));
+        match outcome {
+            Ok(_) if name.starts_with('x') => failures.push(format!("{name}: was not refused")),
+            Err(error) if !name.starts_with('x') => failures.push(format!("{name}: {error}")),
+            Ok(image) if name.starts_with("basi") => {
+                let twin = path.with_file_name(name.replace("basi", "basn"));
+                if twin.exists() && difference(&image, &read(&twin).expect("a good PNG")) != 0 {
+                    failures.push(format!("{name}: differs from {}", twin.display()));
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// All of `..._1.jpg` to `..._8.jpg` show the same.
+#[test]
+#[ignore = "wants a folder of pictures in all eight orientations in TOWEBP_ORIENTATIONS"]
+fn pictures_of_every_orientation_come_out_upright() {
+    for path in files(&suite("TOWEBP_ORIENTATIONS"), "jpg") {
+        let name = name(&path);
+        let stem = name.trim_end_matches(".jpg");
+        let number = stem.rsplit('_').next().unwrap_or_default();
+        let first = path.with_file_name(format!("{}1.jpg", stem.trim_end_matches(number)));
+        let (image, first) = (
+            read(&path).expect("a good JPEG"),
+            read(&first).expect("a good JPEG"),
+        );
+        assert_eq!(
+            (image.width, image.height),
+            (first.width, first.height),
+            "{name}"
+        );
+        let differences = image
+            .pixels
+            .iter()
+            .zip(&first.pixels)
+            .map(|(a, b)| u64::from(a.abs_diff(*b)));
+        let mean = differences.sum::<u64>() as f64 / image.pixels.len() as f64;
+        assert!(mean < 12.0, "{name} differs by {mean} in the mean");
+    }
+}
