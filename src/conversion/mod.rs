@@ -10,7 +10,7 @@ pub use cores::{Cores, Occupied};
 pub use error::ConversionError;
 pub use params::{KNOWN_NAMES, ParamError, Params};
 
-use crate::image::{self, DecodeError, Format, Image, Layout, Limits, Patience};
+use crate::image::{self, Cancelled, DecodeError, Format, Image, Layout, Limits, Patience};
 use crate::{watermark, webp};
 use std::time::{Duration, Instant};
 
@@ -72,6 +72,7 @@ pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
     timed(&mut timing.watermark, || {
         draw_text(&mut image, job.params, patience)
     })?;
+    timed(&mut timing.encode, || fill_hidden(&mut image, patience))?;
     let webp = timed(&mut timing.encode, || encode(&image, job))?;
     Ok(Conversion {
         webp,
@@ -150,6 +151,20 @@ fn draw_text(
     Ok(())
 }
 
+/// Colours what is transparent like what is beside it, so that no halo bleeds into visible edges.
+fn fill_hidden(image: &mut Image, patience: &Patience<'_>) -> Result<(), Cancelled> {
+    /// A row of macroblocks between two questions.
+    const ROWS: usize = 16;
+    if image.layout == Layout::Rgba {
+        let width = image.width as usize;
+        for rows in image.pixels.chunks_mut(ROWS * width * 4) {
+            patience.check()?;
+            webp::fill_hidden(rows, width);
+        }
+    }
+    Ok(())
+}
+
 fn encode(image: &Image, job: &Job<'_>) -> Result<Vec<u8>, ConversionError> {
     let layout = match image.layout {
         Layout::Rgb => webp::Layout::Rgb,
@@ -187,6 +202,33 @@ mod tests {
             .and_then(|mut writer| writer.write_image_data(pixels))
             .expect("a valid picture");
         bytes
+    }
+
+    /// A white disc on hidden black: nothing visible may darken.
+    #[test]
+    fn no_halo_bleeds_from_what_is_transparent_into_edges() {
+        let is_inside = |x: u32, y: u32| (x as i32 - 32).pow(2) + (y as i32 - 30).pow(2) < 500;
+        let places = || (0..64).flat_map(|y| (0..64).map(move |x| (x, y)));
+        let pixel = |(x, y)| if is_inside(x, y) { [255; 4] } else { [0; 4] };
+        let pixels: Vec<u8> = places().flat_map(pixel).collect();
+        let input = png(64, 64, ::png::ColorType::Rgba, &pixels);
+        for quality in ["30", "75"] {
+            let params = params(&[("quality", quality)]);
+            let converted = run(&job(&input, &params, None)).expect("a valid picture");
+            let mut decoder = image_webp::WebPDecoder::new(std::io::Cursor::new(&converted.webp))
+                .expect("a WebP file");
+            let mut decoded = vec![0; 64 * 64 * 4];
+            decoder.read_image(&mut decoded).expect("a whole file");
+            for ((x, y), pixel) in places().zip(decoded.chunks_exact(4)) {
+                let expected = if is_inside(x, y) { 255 } else { 0 };
+                assert_eq!(pixel[3], expected, "alpha at {x}, {y}");
+                let darkest = pixel[..3].iter().min().expect("three samples");
+                assert!(
+                    pixel[3] == 0 || *darkest > 250,
+                    "quality {quality}: {pixel:?} at {x}, {y}"
+                );
+            }
+        }
     }
 
     fn params(pairs: &[(&str, &str)]) -> Params {

@@ -6,12 +6,14 @@
 mod alpha;
 mod cpu;
 mod crew;
+mod hidden;
 mod riff;
 mod vp8;
 mod yuv;
 
 pub use cpu::Simd;
 pub use crew::{Caller, Patient};
+pub use hidden::fill as fill_hidden;
 
 use crew::Crew;
 
