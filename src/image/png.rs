@@ -36,6 +36,13 @@ pub(super) fn read(
     let count = limits.check(width, height)?;
 
     let mut reader = decoder.read_info().map_err(|error| invalid(&error))?;
+    let palette = reader.info().palette.as_deref().unwrap_or_default();
+    if !palette.len().is_multiple_of(3) {
+        // PNG 11.2.2 demands an error, and the decoder would panic.
+        return Err(DecodeError::Invalid(
+            "the PNG data is damaged (its palette ends within a colour)".to_owned(),
+        ));
+    }
     let (color, _) = reader.output_color_type();
     let layout = match color {
         ColorType::Grayscale | ColorType::Rgb | ColorType::Indexed => Layout::Rgb,
@@ -482,6 +489,30 @@ pub(super) mod tests {
         assert_eq!(raw.space, Some(Space::Icc(b"profile".to_vec())));
         assert_eq!(raw.exif.as_deref(), Some(&b"MM\0*"[..]));
         assert!(raw.grey);
+    }
+
+    #[test]
+    fn a_palette_that_ends_within_a_colour_is_refused() {
+        let file = |palette: &[u8]| {
+            let header = [&[0, 0, 0, 1, 0, 0, 0, 1][..], &[8, 3, 0, 0, 0]].concat();
+            [
+                &b"\x89PNG\r\n\x1a\n"[..],
+                &chunk(*b"IHDR", &header),
+                &chunk(*b"PLTE", palette),
+                &chunk(*b"tRNS", &[9]),
+                &chunk(*b"IDAT", &stored(&[0, 0])),
+                &chunk(*b"IEND", &[]),
+            ]
+            .concat()
+        };
+        assert_eq!(image(&file(&[1, 2, 3])).pixels, [1, 2, 3, 9]);
+        for length in [4, 5] {
+            let error = read(&file(&[7; 5][..length]), &LIMITS, &Patience::endless()).err();
+            assert!(
+                matches!(&error, Some(DecodeError::Invalid(reason)) if reason.contains("palette")),
+                "{length} bytes: {error:?}"
+            );
+        }
     }
 
     /// A chunk (PNG 5.3).
