@@ -1,0 +1,27 @@
+//! The parameters of a conversion. Whatever the query holds: values within their ranges, or an error that a person can read.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use towebp::conversion::Params;
+
+fuzz_target!(|query: &[u8]| {
+    let pairs: Vec<(String, String)> = form_urlencoded::parse(query).into_owned().collect();
+    let parse = || {
+        Params::parse(
+            pairs
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str())),
+        )
+    };
+    match parse() {
+        Ok(params) => {
+            assert!(params.quality <= 100 && params.opacity <= 100);
+            if let Some(text) = &params.text {
+                assert!((8..=200).contains(&text.size) && !text.text.is_empty());
+            }
+            assert_eq!(parse().ok(), Some(params), "not the same twice");
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+});
