@@ -299,6 +299,20 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_begun_after_work_that_was_told_so() {
+        let begun = AtomicUsize::new(0);
+        let outcome = Crew::new(1, &Patient).run_checked(100, |i| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            if i < 30 {
+                return Ok(i);
+            }
+            Err(EncodeError::Cancelled)
+        });
+        assert_eq!(outcome, Err(EncodeError::Cancelled));
+        assert_eq!(begun.into_inner(), 31);
+    }
+
+    #[test]
     fn helpers_leave_when_their_core_is_needed_and_new_ones_come_when_it_is_free() {
         let caller = Moody::default();
         let pause = std::time::Duration::from_micros(200);
