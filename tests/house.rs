@@ -133,13 +133,15 @@ fn files_are_at_most_800_lines() {
 
 #[test]
 fn files_of_the_codec_name_their_rfc() {
-    let faults: Vec<String> = sources("src/webp/vp8")
-        .iter()
-        .filter(|file| file.path.file_name().is_none_or(|name| name != "tests.rs"))
-        .filter(|file| !file.head.contains("RFC 6386"))
-        .map(|file| {
+    let codecs = [("src/webp/vp8", "RFC 6386"), ("src/webp/vp8l", "RFC 9649")];
+    let faults: Vec<String> = codecs
+        .into_iter()
+        .flat_map(|(folder, rfc)| sources(folder).into_iter().map(move |file| (file, rfc)))
+        .filter(|(file, _)| file.path.file_name().is_none_or(|name| name != "tests.rs"))
+        .filter(|(file, rfc)| !file.head.contains(rfc))
+        .map(|(file, rfc)| {
             format!(
-                "{}: its opening `//!` lines name no section of RFC 6386, as those of every file there do",
+                "{}: its opening `//!` lines name no section of {rfc}, as those of every file there do",
                 file.path.display()
             )
         })

@@ -1,4 +1,4 @@
-//! Encodes pixels as a WebP file: the RIFF container, the alpha plane and VP8 (RFC 9649, RFC 6386).
+//! Encodes pixels as a WebP file: the RIFF container, the alpha plane, VP8 and lossless VP8L (RFC 9649, RFC 6386).
 //!
 //! A library of its own inside the crate: it takes plain slices and sizes and knows nothing of where they
 //! come from.
@@ -9,6 +9,7 @@ mod crew;
 mod hidden;
 mod riff;
 mod vp8;
+mod vp8l;
 mod yuv;
 
 pub use cpu::Simd;
@@ -47,6 +48,20 @@ pub struct Picture<'a> {
     pub layout: Layout,
     /// `width * height` pixels, top row first.
     pub pixels: &'a [u8],
+}
+
+impl Picture<'_> {
+    fn check(&self) -> Result<(), EncodeError> {
+        let sides = 1..=MAX_SIDE;
+        if !sides.contains(&self.width) || !sides.contains(&self.height) {
+            return Err(EncodeError::Dimensions);
+        }
+        let count = self.width as usize * self.height as usize;
+        if self.pixels.len() != count * self.layout.channels() {
+            return Err(EncodeError::PixelCount);
+        }
+        Ok(())
+    }
 }
 
 /// Longest side of a picture: the frame header has 14 bits for it (RFC 6386, section 9.1).
@@ -120,6 +135,44 @@ impl Options<'_> {
     }
 }
 
+/// What the caller of [`encode_lossless`] may choose.
+#[derive(Clone, Copy, Debug)]
+pub struct LosslessOptions<'a> {
+    /// How much work goes into it.
+    pub effort: Effort,
+    /// Whether fully transparent pixels keep their colour, which nobody sees.
+    pub exact: bool,
+    /// Vector instructions to use. The file is the same with all of them.
+    pub simd: Simd,
+    /// Most threads to work on the picture, at least 1. The file is the same with any number.
+    pub threads: usize,
+    /// Who is asked whether the file is still wanted, and for the cores of all threads but the first.
+    pub caller: &'a dyn Caller,
+}
+
+impl Default for LosslessOptions<'_> {
+    /// On one thread, with what suits most uses.
+    fn default() -> Self {
+        LosslessOptions {
+            effort: Effort::default(),
+            exact: false,
+            simd: Simd::detect(),
+            threads: 1,
+            caller: &Patient,
+        }
+    }
+}
+
+impl LosslessOptions<'_> {
+    fn settings(&self) -> vp8l::Settings<'_> {
+        vp8l::Settings {
+            effort: self.effort,
+            simd: self.simd,
+            crew: Crew::new(self.threads, self.caller),
+        }
+    }
+}
+
 /// Why a picture was not encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodeError {
@@ -161,13 +214,8 @@ impl std::error::Error for EncodeError {}
 /// # Errors
 /// See [`EncodeError`].
 pub fn encode(picture: &Picture<'_>, options: &Options<'_>) -> Result<Vec<u8>, EncodeError> {
+    picture.check()?;
     let (width, height) = (picture.width, picture.height);
-    if !(1..=MAX_SIDE).contains(&width) || !(1..=MAX_SIDE).contains(&height) {
-        return Err(EncodeError::Dimensions);
-    }
-    if picture.pixels.len() != width as usize * height as usize * picture.layout.channels() {
-        return Err(EncodeError::PixelCount);
-    }
     if options.log2_partitions.is_some_and(|log2| log2 > 3) {
         return Err(EncodeError::PartitionCount);
     }
@@ -176,15 +224,30 @@ pub fn encode(picture: &Picture<'_>, options: &Options<'_>) -> Result<Vec<u8>, E
     let frame = vp8::encode(&planes, width, height, &settings)?;
     drop(planes);
     settings.crew.check()?;
-    match alpha_plane(picture) {
-        Some(plane) => riff::with_alpha(
-            width,
-            height,
-            &alpha::encode(&plane, width, height)?,
-            &frame,
-        ),
-        None => riff::simple(&frame),
-    }
+    let Some(plane) = alpha_plane(picture) else {
+        return riff::simple(&frame);
+    };
+    let lossless = vp8l::Settings {
+        effort: settings.effort,
+        simd: settings.simd,
+        crew: settings.crew,
+    };
+    let alpha = alpha::encode(&plane, width as usize, &lossless)?;
+    riff::with_alpha(width, height, &alpha, &frame)
+}
+
+/// Encodes `picture` as a lossless WebP file.
+///
+/// # Errors
+/// See [`EncodeError`].
+pub fn encode_lossless(
+    picture: &Picture<'_>,
+    options: &LosslessOptions<'_>,
+) -> Result<Vec<u8>, EncodeError> {
+    picture.check()?;
+    let settings = options.settings();
+    let pixels = vp8l::from_picture(picture, options.exact, settings.crew)?;
+    riff::lossless(&vp8l::encode(pixels, picture.width as usize, &settings)?)
 }
 
 /// For `fuzz/`: the frame of a good picture, which an independent decoder makes the same of as the encoder.

@@ -10,6 +10,14 @@ pub fn simple(frame: &[u8]) -> Result<Vec<u8>, EncodeError> {
     assemble(&[(*b"VP8 ", frame)])
 }
 
+/// A lossless picture: one `VP8L` chunk (section 2.6).
+///
+/// # Errors
+/// [`EncodeError::TooLarge`] if a size does not fit its 32 bits.
+pub fn lossless(data: &[u8]) -> Result<Vec<u8>, EncodeError> {
+    assemble(&[(*b"VP8L", data)])
+}
+
 /// A lossy picture with alpha: `VP8X`, `ALPH` and `VP8 ` chunks (section 2.7).
 ///
 /// # Errors

@@ -1,0 +1,233 @@
+//! The encoder as the list of its passes: RFC 9649, section 3.8 has the parts in the order of the file.
+
+use super::bit_writer::BitWriter;
+use super::entropy_image;
+use super::estimate::Estimate;
+use super::lz77::PIXELS_A_QUESTION;
+use super::parse::{CostModel, Parse};
+use super::token::{CacheHits, TokenImage, Tokens};
+use super::transform::choice::{self, Transformed};
+use super::{hash_chain, histogram, image_stream};
+use crate::webp::cpu::Simd;
+use crate::webp::crew::Crew;
+use crate::webp::{Effort, EncodeError};
+
+#[cfg(test)]
+mod tests;
+
+/// What the caller may choose.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings<'a> {
+    /// How much is tried.
+    pub effort: Effort,
+    /// Vector instructions to use.
+    pub simd: Simd,
+    /// Who works on it.
+    pub crew: Crew<'a>,
+}
+
+/// Encodes `pixels` (ARGB) in rows of `width`, up to 16384 a side, as the data of a `VP8L` chunk.
+///
+/// # Errors
+/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+pub fn encode(
+    pixels: Vec<u32>,
+    width: usize,
+    settings: &Settings<'_>,
+) -> Result<Vec<u8>, EncodeError> {
+    const SIGNATURE: u32 = 0x2F;
+    const VERSION: u32 = 0;
+    let height = pixels.len() / width;
+    let has_alpha = has_alpha(&pixels, settings.crew)?;
+    let mut bits = BitWriter::default();
+    // Section 3.4.
+    bits.put(SIGNATURE, 8);
+    bits.put(width as u32 - 1, 14);
+    bits.put(height as u32 - 1, 14);
+    bits.put_flag(has_alpha);
+    bits.put(VERSION, 3);
+    write_stream(&mut bits, pixels, width, settings)?;
+    Ok(bits.finish())
+}
+
+/// [`encode`] without the header, as an `ALPH` chunk has it (section 2.7.1.2): green is what counts.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_headless(
+    pixels: Vec<u32>,
+    width: usize,
+    settings: &Settings<'_>,
+) -> Result<Vec<u8>, EncodeError> {
+    let mut bits = BitWriter::default();
+    write_stream(&mut bits, pixels, width, settings)?;
+    Ok(bits.finish())
+}
+
+/// What [`encode_headless`] would come to, by a quick look, in a unit that only comparisons with others tell of.
+///
+/// # Errors
+/// As [`encode`].
+pub fn estimate(pixels: &[u32], width: usize, crew: Crew<'_>) -> Result<u64, EncodeError> {
+    Ok(Estimate::new(pixels, width, 0, crew)?.total)
+}
+
+/// How much is tried after the transforms.
+struct Search {
+    /// Bits of the colour caches to choose from.
+    cache_bits: &'static [u32],
+    /// How many earlier places are compared for a copy; none looks no further than at first.
+    depth: Option<usize>,
+    /// How often copies are chosen, each time by what things cost the time before.
+    rounds: usize,
+    /// For groups of codes.
+    groups: entropy_image::Search,
+}
+
+impl Search {
+    fn of(effort: Effort) -> Search {
+        let groups = |groups, rounds, tiles| entropy_image::Search {
+            groups,
+            rounds,
+            tiles,
+        };
+        match effort {
+            Effort::Low => Search {
+                cache_bits: &[0, 8],
+                depth: None,
+                rounds: 0,
+                groups: groups(16, 3, 600),
+            },
+            Effort::Medium => Search {
+                cache_bits: &[0, 6, 8, 10],
+                depth: Some(16),
+                rounds: 1,
+                groups: groups(32, 4, 2600),
+            },
+            Effort::High => Search {
+                cache_bits: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+                depth: Some(128),
+                rounds: 3,
+                groups: groups(64, 6, 5000),
+            },
+        }
+    }
+}
+
+/// Whether any pixel is not opaque.
+fn has_alpha(pixels: &[u32], crew: Crew<'_>) -> Result<bool, EncodeError> {
+    for part in pixels.chunks(PIXELS_A_QUESTION) {
+        crew.check()?;
+        if part.iter().any(|pixel| pixel >> 24 != 255) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn write_stream(
+    bits: &mut BitWriter,
+    pixels: Vec<u32>,
+    width: usize,
+    settings: &Settings<'_>,
+) -> Result<(), EncodeError> {
+    let transformed = choice::choose(pixels, width, settings)?;
+    let search = Search::of(settings.effort);
+    write_transformed(bits, transformed, &search, settings.crew)
+}
+
+fn write_transformed(
+    bits: &mut BitWriter,
+    transformed: Transformed,
+    search: &Search,
+    crew: Crew<'_>,
+) -> Result<(), EncodeError> {
+    transformed.write_transforms(bits, crew)?;
+    let Transformed {
+        pixels,
+        width,
+        tokens,
+        ..
+    } = transformed;
+    let cache = choose_cache(&pixels, width, &tokens, search.cache_bits, crew)?;
+    let tokens = parse(&pixels, width, &cache, tokens, search, crew)?;
+    let image = TokenImage {
+        pixels: &pixels,
+        width,
+        tokens: &tokens.0,
+        cache: &cache,
+    };
+    let grouping = entropy_image::group(&image, search.groups, crew)?;
+    image_stream::write(bits, &image, &grouping, crew)
+}
+
+/// The colour cache by which `tokens` take fewest bits.
+fn choose_cache(
+    pixels: &[u32],
+    width: usize,
+    tokens: &Tokens,
+    bits: &[u32],
+    crew: Crew<'_>,
+) -> Result<CacheHits, EncodeError> {
+    let caches = crew.run_checked(bits.len(), |i| {
+        let cache = CacheHits::new(pixels, bits[i], crew)?;
+        let image = TokenImage {
+            pixels,
+            width,
+            tokens: &tokens.0,
+            cache: &cache,
+        };
+        Ok((histogram::cost(&histogram::count(&image, crew)?), cache))
+    })?;
+    let best = caches.into_iter().min_by_key(|(cost, _)| *cost);
+    Ok(best.map_or(CacheHits::NONE, |(_, cache)| cache))
+}
+
+/// Better tokens than `tokens`, which tell what things cost.
+fn parse(
+    pixels: &[u32],
+    width: usize,
+    cache: &CacheHits,
+    mut tokens: Tokens,
+    search: &Search,
+    crew: Crew<'_>,
+) -> Result<Tokens, EncodeError> {
+    let Some(depth) = search.depth else {
+        return Ok(tokens);
+    };
+    let mut copies = hash_chain::longest_copies(pixels, width, depth, crew)?;
+    for round in 1..=search.rounds {
+        let image = TokenImage {
+            pixels,
+            width,
+            tokens: &tokens.0,
+            cache,
+        };
+        let model = CostModel::new(&histogram::count(&image, crew)?);
+        let parse = Parse {
+            pixels,
+            width,
+            cache,
+            model: &model,
+        };
+        // What is chosen takes the place of what was found.
+        let spare = if round < search.rounds {
+            duplicate(&copies, crew)?
+        } else {
+            Vec::new()
+        };
+        tokens = parse.cheapest(&mut copies, crew)?;
+        copies = spare;
+    }
+    Ok(tokens)
+}
+
+/// A copy of so much that the caller may wait no more when it is done.
+fn duplicate<T: Copy>(values: &[T], crew: Crew<'_>) -> Result<Vec<T>, EncodeError> {
+    let mut copy = Vec::with_capacity(values.len());
+    for part in values.chunks(PIXELS_A_QUESTION) {
+        crew.check()?;
+        copy.extend_from_slice(part);
+    }
+    Ok(copy)
+}

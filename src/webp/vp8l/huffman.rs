@@ -1,0 +1,345 @@
+//! Prefix codes: RFC 9649, section 3.7.2.1. Their lengths from counts, their bits from lengths, and how both are written.
+
+use super::bit_writer::BitWriter;
+
+/// Longest code of a symbol.
+pub const MAX_CODE_LENGTH: u8 = 15;
+/// Longest code of a code length: three bits are sent.
+const MAX_LENGTH_CODE_LENGTH: u8 = 7;
+
+/// A symbol's code as it is written: the bits, first one lowest, and how many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Code {
+    /// The bits.
+    pub bits: u16,
+    /// How many, 0 to [`MAX_CODE_LENGTH`].
+    pub length: u8,
+}
+
+/// The lengths of the codes that take fewest bits for so many of each symbol: 0 where there are none. A
+/// single symbol has a length of 1, though it takes no bits.
+///
+/// Where a code would be longer than `limit`, rare symbols are taken for more frequent ones until none is.
+pub fn code_lengths(counts: &[u32], limit: u8) -> Vec<u8> {
+    let mut lengths = vec![0; counts.len()];
+    // By count, then by symbol: the same for every sorting algorithm.
+    let mut symbols: Vec<(u32, u32)> = (0..)
+        .zip(counts)
+        .filter(|(_, count)| **count > 0)
+        .map(|(symbol, count)| (*count, symbol))
+        .collect();
+    if let [(_, symbol)] = symbols[..] {
+        lengths[symbol as usize] = 1;
+        return lengths;
+    }
+    symbols.sort_unstable();
+    let mut least = 1;
+    loop {
+        let weights: Vec<u64> = symbols
+            .iter()
+            .map(|(count, _)| u64::from((*count).max(least)))
+            .collect();
+        let depths = depths(&weights);
+        if depths.iter().all(|depth| *depth <= u32::from(limit)) {
+            for ((_, symbol), depth) in symbols.iter().zip(depths) {
+                lengths[*symbol as usize] = depth as u8;
+            }
+            return lengths;
+        }
+        least = least.saturating_mul(2);
+    }
+}
+
+/// How deep each weight lies in Huffman's tree of them. They are in ascending order.
+fn depths(weights: &[u64]) -> Vec<u32> {
+    let leaves = weights.len();
+    if leaves < 2 {
+        return vec![0; leaves];
+    }
+    // Leaves, then inner nodes in the order of their making, in which their weights ascend too.
+    let mut inner: Vec<u64> = Vec::with_capacity(leaves - 1);
+    let mut parents = vec![0; 2 * leaves - 1];
+    let (mut next_leaf, mut next_inner) = (0, 0);
+    for node in 0..leaves - 1 {
+        let mut weight = 0;
+        for _ in 0..2 {
+            let takes_leaf = next_leaf < leaves
+                && inner
+                    .get(next_inner)
+                    .is_none_or(|inner| weights[next_leaf] <= *inner);
+            if takes_leaf {
+                weight += weights[next_leaf];
+                parents[next_leaf] = node;
+                next_leaf += 1;
+            } else {
+                weight += inner[next_inner];
+                parents[leaves + next_inner] = node;
+                next_inner += 1;
+            }
+        }
+        inner.push(weight);
+    }
+    let mut inner_depths = vec![0; leaves - 1];
+    for node in (0..leaves - 2).rev() {
+        inner_depths[node] = inner_depths[parents[leaves + node]] + 1;
+    }
+    parents[..leaves]
+        .iter()
+        .map(|parent| inner_depths[*parent] + 1)
+        .collect()
+}
+
+/// The codes of such lengths: within a length by symbol, shorter ones first. A single symbol takes no bits.
+pub fn codes(lengths: &[u8]) -> Vec<Code> {
+    if lengths.iter().filter(|length| **length > 0).count() == 1 {
+        return vec![Code::default(); lengths.len()];
+    }
+    let mut of_length = [0u16; MAX_CODE_LENGTH as usize + 1];
+    for length in lengths {
+        of_length[usize::from(*length)] += 1;
+    }
+    of_length[0] = 0;
+    let mut next = [0u16; MAX_CODE_LENGTH as usize + 1];
+    for length in 1..next.len() {
+        next[length] = (next[length - 1] + of_length[length - 1]) << 1;
+    }
+    let code = |&length: &u8| {
+        if length == 0 {
+            return Code::default();
+        }
+        let value = &mut next[usize::from(length)];
+        let bits = value.reverse_bits() >> (16 - length);
+        *value += 1;
+        Code { bits, length }
+    };
+    lengths.iter().map(code).collect()
+}
+
+/// Writes the lengths of a code's symbols, which a decoder makes the code from.
+pub fn write_lengths(bits: &mut BitWriter, lengths: &[u8]) {
+    let mut used = (0..).zip(lengths).filter(|(_, length)| **length > 0);
+    let symbols =
+        [used.next(), used.next(), used.next()].map(|used| used.map(|(symbol, _)| symbol));
+    match symbols {
+        [None, ..] => write_simple(bits, 0, None),
+        [Some(one), None, _] if one < 256 => write_simple(bits, one, None),
+        [Some(one), Some(other), None] if other < 256 => write_simple(bits, one, Some(other)),
+        _ => write_normal(bits, lengths),
+    }
+}
+
+/// A simple code length code (section 3.7.2.1.1).
+fn write_simple(bits: &mut BitWriter, one: u32, other: Option<u32>) {
+    bits.put_flag(true);
+    bits.put_flag(other.is_some());
+    let width = if one < 2 { 1 } else { 8 };
+    bits.put_flag(width == 8);
+    bits.put(one, width);
+    if let Some(other) = other {
+        bits.put(other, 8);
+    }
+}
+
+/// What a normal code length code is made of: lengths, and runs of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LengthToken {
+    /// A length, or what kind of run.
+    symbol: u8,
+    /// Of the run's length, less the shortest.
+    extra: u8,
+}
+
+/// The last length that was not 0, three to six times more.
+const REPEAT: u8 = 16;
+/// 0, three to ten times.
+const FEW_ZEROS: u8 = 17;
+/// 0, eleven to 138 times.
+const MANY_ZEROS: u8 = 18;
+/// Symbols of a code length code.
+const LENGTH_CODES: usize = 19;
+
+/// The extra bits of a token.
+fn extra_bits(symbol: u8) -> u32 {
+    match symbol {
+        REPEAT => 2,
+        FEW_ZEROS => 3,
+        MANY_ZEROS => 7,
+        _ => 0,
+    }
+}
+
+/// A normal code length code (section 3.7.2.1.2).
+fn write_normal(bits: &mut BitWriter, lengths: &[u8]) {
+    /// The order in which lengths of the codes of lengths are sent: rare ones last.
+    const ORDER: [usize; LENGTH_CODES] = [
+        17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+    ];
+    /// Of those, how many are always sent.
+    const LEAST_SENT: usize = 4;
+    let tokens = length_tokens(lengths);
+    let mut counts = [0; LENGTH_CODES];
+    for token in &tokens {
+        counts[usize::from(token.symbol)] += 1;
+    }
+    let code_lengths = code_lengths(&counts, MAX_LENGTH_CODE_LENGTH);
+    let codes = codes(&code_lengths);
+    let sent = ORDER
+        .iter()
+        .rposition(|symbol| code_lengths[*symbol] > 0)
+        .map_or(LEAST_SENT, |last| LEAST_SENT.max(last + 1));
+    bits.put_flag(false);
+    bits.put((sent - LEAST_SENT) as u32, 4);
+    for symbol in &ORDER[..sent] {
+        bits.put(u32::from(code_lengths[*symbol]), 3);
+    }
+
+    let cost = |token: &LengthToken| {
+        u32::from(codes[usize::from(token.symbol)].length) + extra_bits(token.symbol)
+    };
+    let is_zero = |token: &LengthToken| matches!(token.symbol, 0 | FEW_ZEROS | MANY_ZEROS);
+    let kept = tokens
+        .iter()
+        .rposition(|token| !is_zero(token))
+        .map_or(0, |last| last + 1)
+        .max(2);
+    let zeros: u32 = tokens[kept.min(tokens.len())..].iter().map(cost).sum();
+    // Two, at least, are read; so many are told in two bits or more, in steps of two, behind three bits for how many.
+    let count_bits = ((kept as u32 - 2).checked_ilog2().unwrap_or(0) / 2 + 1) * 2;
+    let is_cut = zeros > 3 + count_bits;
+    bits.put_flag(is_cut);
+    if is_cut {
+        bits.put(count_bits / 2 - 1, 3);
+        bits.put(kept as u32 - 2, count_bits);
+    }
+    let written = if is_cut { kept } else { tokens.len() };
+    for token in &tokens[..written] {
+        let code = codes[usize::from(token.symbol)];
+        bits.put(u32::from(code.bits), u32::from(code.length));
+        bits.put(u32::from(token.extra), extra_bits(token.symbol));
+    }
+}
+
+/// Lengths as tokens, runs as long as they can be.
+fn length_tokens(lengths: &[u8]) -> Vec<LengthToken> {
+    let mut tokens = Vec::new();
+    let mut push = |symbol: u8, extra: usize| {
+        tokens.push(LengthToken {
+            symbol,
+            extra: extra as u8,
+        });
+    };
+    // What a repetition refers to at the start.
+    let mut last = 8;
+    for run in lengths.chunk_by(|a, b| a == b) {
+        let (value, mut left) = (run[0], run.len());
+        if value == 0 {
+            while left >= 11 {
+                let count = left.min(138);
+                push(MANY_ZEROS, count - 11);
+                left -= count;
+            }
+            if left >= 3 {
+                push(FEW_ZEROS, left - 3);
+                left = 0;
+            }
+        } else {
+            if value != last {
+                push(value, 0);
+                last = value;
+                left -= 1;
+            }
+            while left >= 3 {
+                let count = left.min(6);
+                push(REPEAT, count - 3);
+                left -= count;
+            }
+        }
+        for _ in 0..left {
+            push(value, 0);
+        }
+    }
+    tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_those_of_huffmans_tree() {
+        // 5 | 2 | 1 1: depths 1, 2, 3, 3.
+        assert_eq!(code_lengths(&[5, 0, 2, 1, 1], 15), [1, 0, 2, 3, 3]);
+        assert_eq!(code_lengths(&[1, 1, 1, 1], 15), [2, 2, 2, 2]);
+        assert_eq!(code_lengths(&[0, 7, 0], 15), [0, 1, 0]);
+        assert_eq!(code_lengths(&[0, 0], 15), [0, 0]);
+        assert_eq!(code_lengths(&[3, 9], 15), [1, 1]);
+    }
+
+    #[test]
+    fn codes_count_up_within_a_length() {
+        // RFC 1951, section 3.2.2, whose codes these are: lengths 3, 3, 3, 3, 3, 2, 4, 4.
+        let expected = [0b010, 0b011, 0b100, 0b101, 0b110, 0b00, 0b1110, 0b1111];
+        let lengths = [3, 3, 3, 3, 3, 2, 4, 4];
+        for ((code, expected), length) in codes(&lengths).iter().zip(expected).zip(lengths) {
+            assert_eq!(code.length, length);
+            assert_eq!(code.bits.reverse_bits() >> (16 - length), expected);
+        }
+        assert_eq!(codes(&[0, 1, 0])[1].length, 0, "a single symbol");
+    }
+
+    #[test]
+    fn no_code_is_longer_than_the_limit_and_all_are_used_up() {
+        let mut fibonacci = vec![1u32, 1];
+        while fibonacci.len() < 40 {
+            fibonacci.push(fibonacci[fibonacci.len() - 1] + fibonacci[fibonacci.len() - 2]);
+        }
+        for limit in [7, 15] {
+            for count in 2..=40.min(1 << limit) {
+                let lengths = code_lengths(&fibonacci[..count], limit);
+                assert!(lengths.iter().all(|l| (1..=limit).contains(l)), "{count}");
+                let space: u32 = lengths.iter().map(|l| 1 << (limit - l)).sum();
+                assert_eq!(space, 1 << limit, "{count} symbols, limit {limit}");
+            }
+        }
+        assert_eq!(code_lengths(&fibonacci[..16], 15).iter().max(), Some(&15));
+    }
+
+    #[test]
+    fn runs_of_lengths() {
+        let token = |symbol, extra| LengthToken { symbol, extra };
+        let mut lengths = vec![8; 4];
+        lengths.extend([3; 8]);
+        lengths.extend([0; 2]);
+        lengths.extend([3; 3]);
+        lengths.extend([0; 138 + 3]);
+        let expected = [
+            token(REPEAT, 1),
+            token(3, 0),
+            token(REPEAT, 3),
+            token(3, 0),
+            token(0, 0),
+            token(0, 0),
+            token(REPEAT, 0),
+            token(MANY_ZEROS, 127),
+            token(FEW_ZEROS, 0),
+        ];
+        assert_eq!(length_tokens(&lengths), expected);
+    }
+
+    #[test]
+    fn simple_codes_bit_by_bit() {
+        let written = |lengths: &[u8]| {
+            let mut bits = BitWriter::default();
+            write_lengths(&mut bits, lengths);
+            bits.finish()
+        };
+        assert_eq!(written(&[0; 4]), [0b0001], "none: symbol 0, in one bit");
+        assert_eq!(written(&[0, 1]), [0b1001], "symbol 1, in one bit");
+        assert_eq!(written(&[0, 0, 0, 1]), [0b0001_1101, 0], "3, in 8 bits");
+        assert_eq!(
+            written(&[1, 0, 1]),
+            [0b0010_0011, 0],
+            "0 in one bit, 2 in 8"
+        );
+    }
+}

@@ -1,0 +1,22 @@
+//! Lossless pictures: RFC 9649, section 3. One file for each of its parts.
+
+mod argb;
+mod bit_writer;
+mod color_cache;
+mod distance;
+mod encoder;
+mod entropy;
+mod entropy_image;
+mod estimate;
+mod hash_chain;
+mod histogram;
+mod huffman;
+mod image_stream;
+mod lz77;
+mod parse;
+mod prefix;
+mod token;
+mod transform;
+
+pub use argb::from_picture;
+pub use encoder::{Settings, encode, encode_headless, estimate};

@@ -1,0 +1,12 @@
+//! Reversible changes to the pixels that make them cheaper: RFC 9649, section 3.5.
+
+pub mod choice;
+mod color_indexing;
+mod predictor;
+mod subtract_green;
+
+/// `a` less `b`, sample by sample, wrapping around.
+fn subtract(a: u32, b: u32) -> u32 {
+    let (a, b) = (a.to_le_bytes(), b.to_le_bytes());
+    u32::from_le_bytes(std::array::from_fn(|i| a[i].wrapping_sub(b[i])))
+}
