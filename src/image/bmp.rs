@@ -34,7 +34,7 @@ pub(super) fn read(
             let rows = Rows::of(&header, bits as usize, stored, patience)?;
             let palette = &header.palette;
             rows.convert::<3>(allocate(), |row, pixels| {
-                look_up(row, bits, palette, pixels)
+                look_up(row, bits, palette, pixels);
             })?
         }
         Coding::Bytes => {
@@ -516,6 +516,10 @@ mod tests {
             .space
     }
 
+    fn space_of(bytes: &[u8]) -> Option<Space> {
+        space(&with_space(bytes))
+    }
+
     #[test]
     fn an_embedded_profile_is_handed_over() {
         let place = |begin: u32, length: u32| {
@@ -555,9 +559,6 @@ mod tests {
             space.extend([((gamma * 65536.0) as u32).to_le_bytes(); 3].concat());
             space_of(&space)
         };
-        fn space_of(bytes: &[u8]) -> Option<Space> {
-            space(&with_space(bytes))
-        }
         assert_eq!(calibrated(2.2, 0.3), None);
         assert_eq!(calibrated(1.0 / 2.2, 0.3), None, "the other way round");
         assert!(matches!(calibrated(1.8, 0.3), Some(Space::Calibrated(_))));

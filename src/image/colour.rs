@@ -41,7 +41,7 @@ pub(super) struct Calibrated {
 impl Calibrated {
     /// A space of these exponents and chromaticities; `None` if that is sRGB, or nothing that a display could be, as
     /// where writers had nothing to say.
-    pub(super) fn new(
+    pub(super) fn space(
         exponents: Option<[f64; 3]>,
         chromaticities: Option<[[f64; 2]; 4]>,
     ) -> Option<Space> {

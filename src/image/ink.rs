@@ -43,11 +43,15 @@ pub(super) fn to_srgb(
         let (chunk, converted) = (&mut chunk[..count * 4], &mut converted[..count * 3]);
         chunk.copy_from_slice(&samples[begin * 4..][..count * 4]);
         if inks == Inks::Ycck {
-            chunk.as_chunks_mut::<4>().0.iter_mut().for_each(separate);
+            for pixel in chunk.as_chunks_mut::<4>().0 {
+                separate(pixel);
+            }
         }
         match &transform {
             Some(transform) => {
-                chunk.iter_mut().for_each(|sample| *sample = !*sample);
+                for sample in &mut *chunk {
+                    *sample = !*sample;
+                }
                 let outcome = transform.transform(chunk, converted);
                 outcome.expect("both have as many pixels");
             }
@@ -83,10 +87,10 @@ fn transform(
 
 /// Y, Cb, Cr to inverted cyan, magenta, yellow (T.871, inverted).
 fn separate(pixel: &mut [u8; 4]) {
-    let [luma, blue, red] = [pixel[0], pixel[1], pixel[2]].map(i32::from);
-    let (blue, red) = (blue - 128, red - 128);
     /// Parts of one.
     const ONE: i32 = 1 << 16;
+    let [luma, blue, red] = [pixel[0], pixel[1], pixel[2]].map(i32::from);
+    let (blue, red) = (blue - 128, red - 128);
     let sample = |parts: i32| (!(luma + ((parts + ONE / 2) >> 16)).clamp(0, 255)) as u8;
     pixel[0] = sample(91881 * red);
     pixel[1] = sample(-22554 * blue - 46802 * red);

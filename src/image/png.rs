@@ -87,7 +87,7 @@ fn space(info: &Info<'_>) -> Option<Space> {
     }
     let number = |scaled: ScaledFloat| f64::from(scaled.into_scaled()) / 100_000.0;
     let pair = |(x, y)| [number(x), number(y)];
-    Calibrated::new(
+    Calibrated::space(
         info.gama_chunk.map(|gamma| [1.0 / number(gamma); 3]),
         info.chrm_chunk
             .map(|points| [points.white, points.red, points.green, points.blue].map(pair)),

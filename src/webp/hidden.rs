@@ -104,10 +104,9 @@ impl Block<'_> {
                 .enumerate()
                 .filter(|(_, pixel)| pixel[3] == 0)
             {
-                let means = levels.iter().zip(1..);
-                let nearest = means
-                    .filter_map(|(level, log2)| level[y >> log2][x >> log2].mean())
-                    .next();
+                let mut squares = levels.iter().zip(1..);
+                let nearest =
+                    squares.find_map(|(square, log2)| square[y >> log2][x >> log2].mean());
                 pixel[..3].copy_from_slice(&nearest.unwrap_or(whole));
             }
         }

@@ -277,7 +277,7 @@ impl<'a> Info<'a> {
             }
         });
         let white = SRGB_CHROMATICITIES[0];
-        Calibrated::new(Some(exponents), Some([white, red, green, blue]))
+        Calibrated::space(Some(exponents), Some([white, red, green, blue]))
     }
 }
 
