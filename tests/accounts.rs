@@ -318,13 +318,19 @@ fn unknown_and_known_accounts_are_refused_in_the_same_time() {
         assert_eq!(refused.status, 400, "{email}: {}", refused.text());
         asked.elapsed()
     };
-    let fastest = |email: &str| (0..4).map(|_| refuse(email)).min().expect("four times");
-    let known = fastest("owner@example.org");
-    // Computing a password takes some 20 ms; what is refused without doing so takes less than one.
-    for email in ["nobody@example.org", "machine@example.org"] {
-        let unknown = fastest(email);
+    let emails = [
+        "owner@example.org",
+        "nobody@example.org",
+        "machine@example.org",
+    ];
+    let rounds = [(); 5].map(|()| emails.map(refuse));
+    let fastest = |index: usize| rounds.iter().map(|round| round[index]).min();
+    let (known, others) = (fastest(0).expect("five rounds"), [1, 2].map(fastest));
+    // Computing a password takes some 20 ms, and on a busy machine twice that; what is refused without doing so takes less
+    // than one.
+    for (email, unknown) in emails[1..].iter().zip(others) {
         assert!(
-            unknown > known / 2,
+            unknown > Some(known / 8),
             "{email} took {unknown:?}, a known account {known:?}"
         );
     }
