@@ -220,9 +220,8 @@ pub fn encode(picture: &Picture<'_>, options: &Options<'_>) -> Result<Vec<u8>, E
         return Err(EncodeError::PartitionCount);
     }
     let settings = options.settings();
-    let planes = yuv::Planes::from_picture(picture, settings.simd, settings.crew)?;
-    let frame = vp8::encode(&planes, width, height, &settings)?;
-    drop(planes);
+    let planes = || yuv::Planes::from_picture(picture, settings.simd, settings.crew);
+    let frame = vp8::encode(planes, width, height, &settings)?;
     settings.crew.check()?;
     let Some(plane) = alpha_plane(picture) else {
         return riff::simple(&frame);

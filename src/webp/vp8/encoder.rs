@@ -51,12 +51,14 @@ pub struct MacroblockRecord {
     pub chroma: BlockMode,
 }
 
-/// Encodes `source`, of which `width` x `height` pixels are the picture, as a key frame.
+/// Encodes what `source` gives, of which `width` x `height` pixels are the picture, as a key frame. The planes are given up as
+/// soon as all is decided, since what follows takes as much memory; should the picture have to be coded anew, they are
+/// asked for again.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`] if the crew's caller waits no more, and those of `source`.
 pub fn encode(
-    source: &Planes,
+    source: impl Fn() -> Result<Planes, EncodeError>,
     width: u32,
     height: u32,
     settings: &Settings<'_>,
@@ -68,16 +70,19 @@ pub fn encode(
 /// larger, the picture is coded anew with coarser quantizers: noise of 130 MP and more, at the highest qualities.
 fn encode_within(
     most: usize,
-    source: &Planes,
+    source: impl Fn() -> Result<Planes, EncodeError>,
     (width, height): (u32, u32),
     settings: &Settings<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
     let mut index = quantizer_index(settings.quality);
     loop {
-        let segmentation = divide(source, index, settings.crew)?;
+        let planes = source()?;
+        let segmentation = divide(&planes, index, settings.crew)?;
         let filter = FilterParameters::choose(&segmentation);
-        let decisions = decide(source, &segmentation, settings, false)?;
+        let decisions = decide(&planes, &segmentation, settings, false)?;
+        drop(planes);
         let partitions = write(&decisions, &segmentation, filter, settings)?;
+        drop(decisions);
         match partition::assemble(width, height, &partitions, most) {
             Err(EncodeError::TooLarge) if index < MAX_INDEX => {
                 let sizes = partitions.iter().skip(1).map(Vec::len);
@@ -301,7 +306,7 @@ mod tests {
         };
         let frame = agreement::assert_decoders_agree(&picture, settings);
         let source = planes_of(&picture);
-        let same = encode(&source, width, height, settings).expect("encodes");
+        let same = encode(|| Ok(source.clone()), width, height, settings).expect("encodes");
         assert!(frame == same, "{width}x{height} {settings:?}: other bytes");
     }
 
@@ -425,7 +430,7 @@ mod tests {
                         log2_partitions: Some(2),
                         ..settings(quality)
                     };
-                    encode(&source, width, height, &settings).expect("encodes")
+                    encode(|| Ok(source.clone()), width, height, &settings).expect("encodes")
                 };
                 let expected = encode_with(Simd::SCALAR, 1);
                 for simd in Simd::supported() {
@@ -451,7 +456,7 @@ mod tests {
             pixels: &pixels,
         });
         for quality in 0..=100 {
-            let frame = encode(&source, 16, 16, &settings(quality)).expect("encodes");
+            let frame = encode(|| Ok(source.clone()), 16, 16, &settings(quality)).expect("encodes");
             let tag = u32::from_le_bytes([frame[0], frame[1], frame[2], 0]);
             let first = &frame[10..][..(tag >> 5) as usize];
             assert!(first.len() >= 8, "quality {quality}: {first:?}");
@@ -533,12 +538,13 @@ mod tests {
             sizes.chunks_exact(3).map(size).collect()
         };
         let size = (width, height);
-        let unbound = encode_within(usize::MAX, &source, size, &settings).expect("encodes");
+        let source = || Ok(source.clone());
+        let unbound = encode_within(usize::MAX, source, size, &settings).expect("encodes");
         let largest = sizes(&unbound).into_iter().max().expect("seven sizes");
-        let same = encode_within(largest, &source, size, &settings).expect("encodes");
+        let same = encode_within(largest, source, size, &settings).expect("encodes");
         assert!(same == unbound, "a partition may be as large as its bound");
         for most in [largest - 1, largest / 2, largest / 8] {
-            let frame = encode_within(most, &source, size, &settings).expect("encodes");
+            let frame = encode_within(most, source, size, &settings).expect("encodes");
             assert!(
                 sizes(&frame).iter().all(|&size| size <= most),
                 "{:?} with at most {most}",
@@ -547,7 +553,7 @@ mod tests {
             image_webp::vp8::Vp8Decoder::decode_frame(frame.as_slice()).expect("decodes");
         }
         assert_eq!(
-            encode_within(1, &source, size, &settings),
+            encode_within(1, source, size, &settings),
             Err(EncodeError::TooLarge),
             "what cannot be done ends"
         );

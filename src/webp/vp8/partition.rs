@@ -182,9 +182,10 @@ fn write_pair(
     Ok(encoders.map(BoolEncoder::finish))
 }
 
-/// About as many bytes as the tokens of `rows` take.
+/// At least as many bytes as the tokens of `rows` take, nearly always: noise comes near, and growing would copy. Room that is
+/// not used is no memory.
 fn capacity(rows: &[Row]) -> usize {
-    rows.iter().map(|row| row.packed.len()).sum::<usize>() / 2
+    rows.iter().map(|row| row.packed.len()).sum()
 }
 
 /// Appends the tokens of row `mb_y`.

@@ -175,8 +175,13 @@ mod tests {
                     crew: Crew::new(threads, &Patient),
                     ..settings
                 };
-                let frame =
-                    encode(&source, picture.width, picture.height, &settings).expect("encodes");
+                let frame = encode(
+                    || Ok(source.clone()),
+                    picture.width,
+                    picture.height,
+                    &settings,
+                )
+                .expect("encodes");
                 assert!(frame == expected, "other bytes with {settings:?}");
                 encodes += 1;
             }
