@@ -1,13 +1,17 @@
 //! The pure service: the specification's parameters, and one picture in, one WebP out. Opens no file and no socket.
 
+mod budget;
 mod cores;
 mod error;
+mod estimate;
 mod params;
 
 pub use crate::watermark::{Color, Position, TextWatermark};
 pub use crate::webp::{Caller, Patient};
+pub use budget::{Budget, Reserved, Unreserved, Usage};
 pub use cores::{Cores, Occupied};
 pub use error::ConversionError;
+pub use estimate::memory;
 pub use params::{KNOWN_NAMES, ParamError, Params};
 
 use crate::image::{self, Cancelled, DecodeError, Format, Image, Layout, Limits, Patience};
@@ -122,14 +126,18 @@ fn decode_watermark(
     limits: &Limits,
     patience: &Patience<'_>,
 ) -> Result<Image, DecodeError> {
+    let (format, limits) = watermark_kind(bytes, limits)?;
+    image::decode(bytes, format, &limits, patience)
+}
+
+/// What a watermark's picture is, and the bounds that it is held to.
+fn watermark_kind(bytes: &[u8], limits: &Limits) -> Result<(Format, Limits), DecodeError> {
     let limits = Limits {
         max_pixels: limits.max_pixels.min(MAX_WATERMARK_PIXELS),
         ..*limits
     };
     match Format::sniff(bytes) {
-        Some(format @ (Format::Png | Format::Jpeg)) => {
-            image::decode(bytes, format, &limits, patience)
-        }
+        Some(format @ (Format::Png | Format::Jpeg)) => Ok((format, limits)),
         Some(other) => Err(DecodeError::Invalid(format!(
             "it looks like {other}, and only PNG and JPEG are accepted"
         ))),

@@ -5,7 +5,7 @@ mod header;
 mod runs;
 
 use super::patience::PORTION_PIXELS;
-use super::{Cancelled, DecodeError, Image, Layout, Limits, Patience, Raw};
+use super::{Cancelled, DecodeError, Footprint, Image, Layout, Limits, Patience, Raw};
 use header::{Coding, Fields, Header};
 use runs::Unit;
 
@@ -18,11 +18,7 @@ pub(super) fn read(
     let header = Header::read(bytes)?;
     let count = limits.check(header.width, header.height)?;
     let stored = bytes.get(header.pixels_at..).unwrap_or_default();
-    let layout = match header.coding {
-        // Pixels that no run reaches are transparent, as browsers show them.
-        Coding::Runs(_) | Coding::Fields(_, Fields { alpha: Some(_), .. }) => Layout::Rgba,
-        _ => Layout::Rgb,
-    };
+    let layout = layout_of(&header);
     let allocate = || vec![0; count * layout.channels()];
     let pixels = match header.coding {
         Coding::Runs(bits) => {
@@ -61,6 +57,28 @@ pub(super) fn read(
         space: header.space,
         exif: None,
     })
+}
+
+/// What [`read`] takes.
+pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
+    /// A palette and tables of samples, and those of a profile.
+    const TABLES: u64 = 1 << 20;
+    let header = Header::read(bytes)?;
+    limits.check(header.width, header.height)?;
+    Ok(Footprint {
+        width: header.width,
+        height: header.height,
+        layout: layout_of(&header),
+        decoder: TABLES,
+    })
+}
+
+fn layout_of(header: &Header) -> Layout {
+    match header.coding {
+        // Pixels that no run reaches are transparent, as browsers show them.
+        Coding::Runs(_) | Coding::Fields(_, Fields { alpha: Some(_), .. }) => Layout::Rgba,
+        _ => Layout::Rgb,
+    }
 }
 
 /// Rows as stored: each filled up to a multiple of 4 bytes, the bottom one first unless the header says otherwise.

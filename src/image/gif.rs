@@ -2,7 +2,7 @@
 //! What follows the first frame is not read.
 
 use super::patience::Source;
-use super::{DecodeError, Image, Layout, Limits, Patience, Raw};
+use super::{DecodeError, Footprint, Image, Layout, Limits, Patience, Raw};
 use ::gif::{ColorOutput, DecodeOptions, DecodingError, Frame, MemoryLimit};
 use std::num::NonZeroU64;
 
@@ -29,9 +29,7 @@ pub(super) fn read(
     }
 
     let frame = decoder.next_frame_info().map_err(|error| invalid(&error))?;
-    let frame = frame
-        .ok_or_else(|| DecodeError::Invalid("the GIF has no frame".to_owned()))?
-        .clone();
+    let frame = frame.ok_or_else(no_frame)?.clone();
     // The indices are one byte a pixel of the frame, which may be larger than the screen.
     let count = limits.check(u32::from(frame.width), u32::from(frame.height))?;
     let palette = rgba_palette(&frame, decoder.palette().map_err(|error| invalid(&error))?);
@@ -76,6 +74,45 @@ pub(super) fn read(
         space: None,
         exif: None,
     })
+}
+
+/// What [`read`] takes.
+pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
+    /// The decoder's tables, and its window.
+    const TABLES: u64 = 1 << 20;
+    let mut decoder = DecodeOptions::new()
+        .read_info(bytes)
+        .map_err(|error| invalid(&error))?;
+    let screen = (u32::from(decoder.width()), u32::from(decoder.height()));
+    let frame = decoder.next_frame_info().map_err(|error| invalid(&error))?;
+    let frame = frame.ok_or_else(no_frame)?.clone();
+    let size = (u32::from(frame.width), u32::from(frame.height));
+    let indices = limits.check(size.0, size.1)? as u64;
+    let (width, height) = if screen.0 == 0 || screen.1 == 0 {
+        size
+    } else {
+        screen
+    };
+    let count = limits.check(width, height)? as u64;
+    let colors = decoder.palette().map_err(|error| invalid(&error))?.len() / 3;
+    let covers = (frame.left, frame.top) == (0, 0) && size == (width, height);
+    let is_opaque = covers && frame.transparent.is_none() && colors == 256;
+    // The alpha channel of what is opaque is given up once it is decoded.
+    let (layout, alpha) = if is_opaque {
+        (Layout::Rgb, count)
+    } else {
+        (Layout::Rgba, 0)
+    };
+    Ok(Footprint {
+        width,
+        height,
+        layout,
+        decoder: TABLES + indices + alpha,
+    })
+}
+
+fn no_frame() -> DecodeError {
+    DecodeError::Invalid("the GIF has no frame".to_owned())
 }
 
 /// The frame's colours; indices beyond its palette are transparent, as browsers show them.

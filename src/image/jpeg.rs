@@ -3,10 +3,13 @@
 //! A baseline file in one scan decodes in little more than its output. A progressive one, or one with a scan for each
 //! component, is held as 16-bit coefficients until its end: 3 to 6 bytes a pixel more, 8 for four components.
 
+mod frame;
+
 use super::colour::Space;
 use super::ink::{self, Inks};
 use super::patience::Source;
-use super::{DecodeError, Image, Layout, Limits, Patience, Raw};
+use super::{DecodeError, Footprint, Image, Layout, Limits, Patience, Raw};
+use frame::Frame;
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
@@ -35,6 +38,19 @@ pub(super) fn read(
     let header = decoder.info().expect("decode_headers filled it in");
     let (width, height) = (u32::from(header.width), u32::from(header.height));
     let count = limits.check(width, height)?;
+    let components = usize::from(header.components);
+    let found = (
+        header.width,
+        header.height,
+        components,
+        header.sof.is_progressive(),
+    );
+    if found != frame(bytes)?.outline() {
+        // The memory was estimated by what has been read here.
+        return Err(DecodeError::Invalid(
+            "the JPEG's headers are ambiguous".to_owned(),
+        ));
+    }
 
     let stored = decoder
         .input_colorspace()
@@ -60,6 +76,26 @@ pub(super) fn read(
         grey: stored == ColorSpace::Luma,
         space: profile.map(Space::Icc),
         exif: decoder.exif().cloned(),
+    })
+}
+
+/// What [`read`] takes.
+pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
+    Outline::of(bytes).check_kind()?;
+    let frame = frame(bytes)?;
+    let (width, height) = (u32::from(frame.width), u32::from(frame.height));
+    limits.check(width, height)?;
+    Ok(Footprint {
+        width,
+        height,
+        layout: Layout::Rgb,
+        decoder: frame.decoder_bytes(),
+    })
+}
+
+fn frame(bytes: &[u8]) -> Result<Frame, DecodeError> {
+    Frame::read(bytes).ok_or_else(|| {
+        DecodeError::Invalid("the JPEG's headers are damaged or of a rare kind".to_owned())
     })
 }
 

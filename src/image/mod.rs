@@ -14,10 +14,12 @@ mod jpeg;
 mod orientation;
 mod patience;
 mod png;
+mod probe;
 
 pub use error::DecodeError;
 pub use format::Format;
 pub use patience::{Cancelled, Patience};
+pub use probe::{Footprint, probe};
 
 use patience::PORTION_PIXELS;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -144,13 +146,7 @@ pub fn decode(
     limits: &Limits,
     patience: &Patience<'_>,
 ) -> Result<Image, DecodeError> {
-    let found = Format::sniff(bytes);
-    if found != Some(format) {
-        return Err(DecodeError::WrongFormat {
-            declared: format,
-            found,
-        });
-    }
+    check_format(bytes, format)?;
     let read = match format {
         Format::Png => png::read,
         Format::Jpeg => jpeg::read,
@@ -177,6 +173,14 @@ pub fn decode(
         return Err(DecodeError::Cancelled);
     }
     decoded
+}
+
+fn check_format(bytes: &[u8], declared: Format) -> Result<(), DecodeError> {
+    let found = Format::sniff(bytes);
+    if found == Some(declared) {
+        return Ok(());
+    }
+    Err(DecodeError::WrongFormat { declared, found })
 }
 
 /// For `fuzz/`: turns a picture as Exif data says.

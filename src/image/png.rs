@@ -2,11 +2,12 @@
 
 use super::colour::{Calibrated, Space};
 use super::patience::Source;
-use super::{DecodeError, Image, Layout, Limits, Patience, Raw};
+use super::{DecodeError, Footprint, Image, Layout, Limits, Patience, Raw};
 use ::png::{
     BitDepth, ColorType, Decoder, DecodingError, Info, InterlaceInfo, Reader, ScaledFloat,
     Transformations,
 };
+use std::io::Cursor;
 
 /// What the decoder may allocate for itself: a few rows of at most 128 KiB, and a profile that we take up to 4 MiB of.
 /// The pixels are ours.
@@ -44,10 +45,7 @@ pub(super) fn read(
         ));
     }
     let (color, _) = reader.output_color_type();
-    let layout = match color {
-        ColorType::Grayscale | ColorType::Rgb | ColorType::Indexed => Layout::Rgb,
-        ColorType::GrayscaleAlpha | ColorType::Rgba => Layout::Rgba,
-    };
+    let layout = layout_of(color);
     let mut pixels = vec![0; count * layout.channels()];
     let stride = width as usize * layout.channels();
     read_rows(&mut reader, &mut pixels, stride, patience)?;
@@ -66,6 +64,58 @@ pub(super) fn read(
         space: space(info),
         exif: info.exif_metadata.as_deref().map(<[u8]>::to_vec),
     })
+}
+
+/// What [`read`] takes.
+pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
+    /// Rows, and the window of what is unpacked.
+    const ROWS: u64 = 1 << 20;
+    /// The profile, its copy, and tables made of it.
+    const COPIES: u64 = 6;
+    let own_limits = ::png::Limits {
+        bytes: DECODER_BYTES,
+    };
+    let mut decoder = Decoder::new_with_limits(Cursor::new(bytes), own_limits);
+    decoder.set_ignore_text_chunk(true);
+    decoder.set_ignore_iccp_chunk(true);
+    decoder.set_transformations(Transformations::EXPAND);
+    let header = decoder
+        .read_header_info()
+        .map_err(|error| invalid(&error))?;
+    let (width, height) = (header.width, header.height);
+    limits.check(width, height)?;
+    let reader = decoder.read_info().map_err(|error| invalid(&error))?;
+    Ok(Footprint {
+        width,
+        height,
+        layout: layout_of(reader.output_color_type().0),
+        decoder: ROWS + COPIES * profile_bytes(bytes),
+    })
+}
+
+/// Most bytes that a profile in front of the pixels may unpack to.
+fn profile_bytes(bytes: &[u8]) -> u64 {
+    /// Of Deflate: 258 bytes by two bits, nearly.
+    const MOST_BY_ONE: u64 = 1032;
+    let mut rest = bytes.get(8..).unwrap_or_default(); // behind the signature
+    while let Some((&[l3, l2, l1, l0, ref name @ ..], data)) = rest.split_first_chunk::<8>() {
+        let length = u32::from_be_bytes([l3, l2, l1, l0]);
+        match name {
+            b"IDAT" => return 0,
+            b"iCCP" => return (u64::from(length) * MOST_BY_ONE).min(DECODER_BYTES as u64),
+            _ => {}
+        }
+        let checksum = 4;
+        rest = data.get(length as usize + checksum..).unwrap_or_default();
+    }
+    0
+}
+
+fn layout_of(color: ColorType) -> Layout {
+    match color {
+        ColorType::Grayscale | ColorType::Rgb | ColorType::Indexed => Layout::Rgb,
+        ColorType::GrayscaleAlpha | ColorType::Rgba => Layout::Rgba,
+    }
 }
 
 /// What the file says of its colours, in the order of PNG (third edition), 4.3: `cICP`, `iCCP`, `sRGB`, then `gAMA` and

@@ -30,7 +30,7 @@ pub const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 pub const FORMAT: u64 = 2;
 
 /// Pages kept in memory: accounts and the newest history fit; redb's own default is 1 GiB.
-const CACHE_BYTES: usize = 32 << 20;
+pub const CACHE_BYTES: usize = 32 << 20;
 
 /// The open database.
 ///

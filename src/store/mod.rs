@@ -58,6 +58,9 @@ use sessions::Cookie;
 use token::Token;
 use writer::{Command, Writer};
 
+/// Most bytes that an open store takes: pages of the database, and passwords being computed.
+pub const MEMORY: u64 = (database::CACHE_BYTES + password::MEMORY) as u64;
+
 /// Where the data lies.
 #[derive(Clone, Debug)]
 pub struct Settings {

@@ -16,6 +16,9 @@ const LANES: u32 = 1;
 /// Computations at a time: 38 MiB at most, whoever knocks.
 const AT_ONCE: usize = 2;
 
+/// Most bytes that they take together.
+pub const MEMORY: usize = AT_ONCE * MEMORY_KIB as usize * 1024;
+
 /// Fewest characters, by NIST SP 800-63B section 5.1.1.2.
 const SHORTEST: usize = 8;
 /// Most bytes: argon2 reads them all, so somebody must say stop.

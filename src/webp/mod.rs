@@ -7,6 +7,7 @@ mod alpha;
 mod cpu;
 mod crew;
 mod hidden;
+mod memory;
 mod riff;
 mod vp8;
 mod vp8l;
@@ -15,6 +16,7 @@ mod yuv;
 pub use cpu::Simd;
 pub use crew::{Caller, Patient};
 pub use hidden::fill as fill_hidden;
+pub use memory::memory;
 
 use crew::Crew;
 

@@ -6,6 +6,7 @@
 pub mod command;
 pub mod host;
 pub mod hostile;
+pub mod jpeg;
 pub mod picture;
 pub mod service;
 

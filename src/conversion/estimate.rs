@@ -1,0 +1,44 @@
+//! What a conversion will take, told by headers and parameters before anything is decoded.
+
+use super::{ConversionError, Job, watermark_kind};
+use crate::image::{self, Footprint, Layout};
+use crate::webp;
+
+/// Of a text to be drawn, for each of its bytes: its glyphs, and the lines that they make.
+const BYTES_OF_TEXT: u64 = 100;
+
+/// Most bytes that [`super::run`] takes at a time for this job, what it gives included, the files that it is given not.
+/// Never less than the truth; for common photographs at most about one and a half times as much. `job.caller` is not asked.
+///
+/// # Errors
+/// What [`super::run`] would say of the headers.
+pub fn memory(job: &Job<'_>) -> Result<u64, ConversionError> {
+    let picture =
+        image::probe(job.bytes, job.format, job.limits).map_err(ConversionError::Picture)?;
+    let mark = match job.watermark_picture {
+        Some(bytes) => watermark(job, bytes)?.peak(),
+        None => 0,
+    };
+    let text = job.params.text.as_ref().map_or(0, |watermark| {
+        // A mask of a byte a pixel at most.
+        picture.count() + watermark.text.len() as u64 * BYTES_OF_TEXT
+    });
+    let layout = match picture.layout {
+        Layout::Rgb => webp::Layout::Rgb,
+        Layout::Rgba => webp::Layout::Rgba,
+    };
+    let encoder = webp::memory(
+        (picture.width, picture.height),
+        layout,
+        job.params.quality,
+        job.threads,
+    );
+    let beside = mark.max(text).max(encoder);
+    Ok(picture.peak().max(picture.pixels() + beside))
+}
+
+fn watermark(job: &Job<'_>, bytes: &[u8]) -> Result<Footprint, ConversionError> {
+    watermark_kind(bytes, job.limits)
+        .and_then(|(format, limits)| image::probe(bytes, format, &limits))
+        .map_err(ConversionError::WatermarkPicture)
+}

@@ -1,0 +1,203 @@
+//! What the headers of a JPEG say of the memory that decoding takes: the frame header and the first scan's (ITU-T T.81,
+//! B.2.2 and B.2.3), and how long the other segments are.
+
+use std::iter;
+
+/// What stands before the first scan's data.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Width in pixels.
+    pub width: u16,
+    /// Height in pixels.
+    pub height: u16,
+    /// SOF2: each scan adds to all coefficients.
+    is_progressive: bool,
+    /// Horizontal and vertical sampling factors of each component, 0 to 15.
+    sampling: Vec<[u8; 2]>,
+    /// Components in the first scan.
+    scanned: usize,
+    /// Bytes of profiles, Exif and other segments of applications.
+    metadata: usize,
+}
+
+impl Frame {
+    /// Reads the segments up to the first scan; `None` if they are damaged or have no frame header.
+    pub fn read(bytes: &[u8]) -> Option<Frame> {
+        let mut frame: Option<Frame> = None;
+        let mut metadata = 0;
+        for (marker, segment) in segments(bytes) {
+            match marker {
+                // The decoder takes these three, and refuses a second one.
+                0xc0..=0xc2 if frame.is_none() => {
+                    frame = Some(Frame::of(segment, marker == 0xc2)?);
+                }
+                0xe0..=0xef => metadata += segment.len(),
+                0xda => {
+                    let frame = frame?;
+                    return Some(Frame {
+                        scanned: usize::from(*segment.first()?),
+                        metadata,
+                        ..frame
+                    });
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Width, height, the number of components, and whether it is progressive.
+    pub fn outline(&self) -> (u16, u16, usize, bool) {
+        (
+            self.width,
+            self.height,
+            self.components(),
+            self.is_progressive,
+        )
+    }
+
+    /// The number of components.
+    fn components(&self) -> usize {
+        self.sampling.len()
+    }
+
+    /// Most bytes that the decoder takes for itself.
+    pub fn decoder_bytes(&self) -> u64 {
+        /// Rows of blocks and of samples on their way to pixels, of a component, for each pixel of the width.
+        const ROWS: u64 = 256;
+        let rows = u64::from(self.width) * ROWS * self.components() as u64;
+        // Copied out, put together, and its tables made into numbers of four bytes.
+        let metadata = 6 * self.metadata as u64;
+        // Inks are four samples a pixel before they are three.
+        let inks = match self.components() {
+            4 => u64::from(self.width) * u64::from(self.height),
+            _ => 0,
+        };
+        self.coefficients() + inks + rows + metadata
+    }
+
+    /// Bytes of coefficients, two each, if they are all kept to the end: unless the file is sequential and has all
+    /// components in one scan.
+    fn coefficients(&self) -> u64 {
+        if !self.is_progressive && self.scanned == self.components() {
+            return 0;
+        }
+        let factors = self.sampling.iter().map(|pair| pair.map(u64::from));
+        let most = |axis: usize| {
+            factors
+                .clone()
+                .map(|pair| pair[axis])
+                .max()
+                .unwrap_or(1)
+                .max(1)
+        };
+        let units = u64::from(self.width).div_ceil(8 * most(0))
+            * u64::from(self.height).div_ceil(8 * most(1));
+        let blocks: u64 = factors.clone().map(|[h, v]| h * v).sum();
+        units * blocks * 64 * 2
+    }
+
+    fn of(segment: &[u8], is_progressive: bool) -> Option<Frame> {
+        let &[_precision, h1, h0, w1, w0, count, ref components @ ..] = segment else {
+            return None;
+        };
+        let components = components.as_chunks::<3>().0;
+        if components.len() != usize::from(count) {
+            return None;
+        }
+        Some(Frame {
+            width: u16::from_be_bytes([w1, w0]),
+            height: u16::from_be_bytes([h1, h0]),
+            is_progressive,
+            sampling: components
+                .iter()
+                .map(|[_, factors, _]| [factors >> 4, factors & 15])
+                .collect(),
+            scanned: 0,
+            metadata: 0,
+        })
+    }
+}
+
+/// Markers and what their segments hold, behind the start of image.
+fn segments(bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    let mut rest = bytes.get(2..).unwrap_or_default();
+    iter::from_fn(move || {
+        // Fill bytes; and stray ones, of which the decoder passes over some.
+        while rest.first().is_some_and(|&byte| byte != 0xff) || rest.get(1) == Some(&0xff) {
+            rest = &rest[1..];
+        }
+        let &[_, marker, high, low, ref behind @ ..] = rest else {
+            return None;
+        };
+        let length = usize::from(u16::from_be_bytes([high, low])).checked_sub(2)?;
+        let (segment, next) = behind.split_at_checked(length)?;
+        rest = next;
+        Some((marker, segment))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::jpeg::tests::{jpeg, segment};
+
+    /// The headers of a file of this size, whose scan has so many of the components.
+    fn headers(kind: u8, (width, height): (u16, u16), factors: &[u8], scanned: u8) -> Vec<u8> {
+        let [w, h] = [width, height].map(u16::to_be_bytes);
+        let mut frame = vec![8, h[0], h[1], w[0], w[1], factors.len() as u8];
+        frame.extend((1..).zip(factors).flat_map(|(id, &pair)| [id, pair, 0]));
+        let scan: Vec<u8> = iter::once(scanned).chain([0; 7]).collect();
+        [
+            vec![0xff, 0xd8],
+            segment(kind, &frame),
+            segment(0xda, &scan),
+        ]
+        .concat()
+    }
+
+    fn coefficients(kind: u8, size: (u16, u16), factors: &[u8], scanned: u8) -> u64 {
+        let frame = Frame::read(&headers(kind, size, factors, scanned)).expect("valid headers");
+        assert_eq!((frame.width, frame.height), size);
+        frame.coefficients()
+    }
+
+    #[test]
+    fn coefficients_are_kept_of_progressive_files_and_of_several_scans() {
+        let size = (160, 96);
+        assert_eq!(coefficients(0xc0, size, &[0x22, 0x11, 0x11], 3), 0);
+        assert_eq!(coefficients(0xc1, size, &[0x11], 1), 0);
+        let samples = 160 * 96;
+        let subsampled = 2 * samples * 3 / 2;
+        assert_eq!(coefficients(0xc2, size, &[0x22, 0x11, 0x11], 3), subsampled);
+        assert_eq!(coefficients(0xc0, size, &[0x22, 0x11, 0x11], 1), subsampled);
+        assert_eq!(coefficients(0xc2, size, &[0x11; 4], 4), 2 * 4 * samples);
+        // Up to whole units of 16 by 16.
+        assert_eq!(
+            coefficients(0xc2, (161, 81), &[0x22, 0x11, 0x11], 3),
+            2 * 176 * 96 * 3 / 2
+        );
+    }
+
+    #[test]
+    fn metadata_and_fill_bytes_before_the_frame_are_passed_over() {
+        let exif = segment(0xe1, &[7; 1000]);
+        let plain = Frame::read(&jpeg(20, 7, &[&[0; 3][..]; 3], &[])).expect("valid");
+        let with = [&exif[..], &[0xff, 0xff], &exif[..]].concat();
+        let frame = Frame::read(&jpeg(20, 7, &[&[0; 3][..]; 3], &with)).expect("valid");
+        assert_eq!((frame.width, frame.height, frame.components()), (20, 7, 3));
+        assert_eq!(frame.decoder_bytes() - plain.decoder_bytes(), 6 * 2000);
+    }
+
+    #[test]
+    fn no_part_of_the_headers_is_enough() {
+        let whole = headers(0xc0, (20, 7), &[0x11; 3], 3);
+        assert!(Frame::read(&whole).is_some());
+        for length in 0..whole.len() {
+            assert_eq!(Frame::read(&whole[..length]), None, "{length} bytes");
+        }
+        let mut lying = whole;
+        lying[11] = 4;
+        assert_eq!(Frame::read(&lying), None, "four components in three");
+    }
+}

@@ -1,0 +1,51 @@
+//! What a picture takes, by its header alone: nothing is decoded, and nothing of the picture's size is allocated.
+
+use super::{DecodeError, Format, Layout, Limits, bmp, gif, jpeg, png};
+use std::panic::catch_unwind;
+
+/// What decoding takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footprint {
+    /// Width in pixels, as stored.
+    pub width: u32,
+    /// Height in pixels, as stored.
+    pub height: u32,
+    /// What the pixels may come out as; alpha that turns out opaque is given up.
+    pub layout: Layout,
+    /// Most bytes of the decoder's own beside the pixels, profiles and other metadata included.
+    pub decoder: u64,
+}
+
+impl Footprint {
+    /// Pixels.
+    pub fn count(&self) -> u64 {
+        u64::from(self.width) * u64::from(self.height)
+    }
+
+    /// Bytes of the picture that [`super::decode`] gives.
+    pub fn pixels(&self) -> u64 {
+        self.count() * self.layout.channels() as u64
+    }
+
+    /// Most bytes that [`super::decode`] takes at a time, the picture included: while the decoder is at work, or while a
+    /// turned copy is made.
+    pub fn peak(&self) -> u64 {
+        self.pixels() + self.decoder.max(self.pixels())
+    }
+}
+
+/// Reads what a picture's header says of its size.
+///
+/// # Errors
+/// What [`super::decode`] would say of the header. Damage elsewhere is not looked for.
+pub fn probe(bytes: &[u8], format: Format, limits: &Limits) -> Result<Footprint, DecodeError> {
+    super::check_format(bytes, format)?;
+    let probe = match format {
+        Format::Png => png::probe,
+        Format::Jpeg => jpeg::probe,
+        Format::Gif => gif::probe,
+        Format::Bmp => bmp::probe,
+    };
+    catch_unwind(|| probe(bytes, limits))
+        .unwrap_or_else(|_| Err(DecodeError::Invalid("the decoder failed on it".to_owned())))
+}

@@ -1,0 +1,54 @@
+//! What encoding takes, told before it begins.
+
+use super::Layout;
+
+/// Most bytes that [`super::encode`] takes at a time beside the picture's own, the file that it gives included, with these
+/// sides in pixels, at a quality of 0 to 100, on so many threads. Never less than the truth, which noise comes near;
+/// photographs take a half. `tests/estimate.rs` measures.
+pub fn memory((width, height): (u32, u32), layout: Layout, quality: u8, threads: usize) -> u64 {
+    let (across, down) = (
+        u64::from(width.div_ceil(16)),
+        u64::from(height.div_ceil(16)),
+    );
+    let padded = across * down * 256;
+    let share = |hundredths: u64| padded * hundredths / 100;
+    let coded = coded_size(quality);
+    let planes = share(150);
+    let kept = share(KEPT + packed_size(quality));
+    // Booleans of two rows of macroblocks, 16 bits each, for each pair of partitions under way.
+    let pairs = threads.clamp(1, 5) as u64;
+    let booleans = across * 256 * coded * 8 / 100 * 2 * 2 * pairs * 5 / 4;
+
+    let deciding = planes + kept;
+    let writing = kept + share(coded) + booleans;
+    let assembling = 2 * share(coded);
+    let alpha = match layout {
+        Layout::Rgb => 0,
+        // Beside the finished frame: the plane, its encoder's four bytes a pixel, and what comes out.
+        Layout::Rgba => share(coded + 620),
+    };
+    OTHER + deciding.max(writing).max(assembling).max(alpha)
+}
+
+/// Tables, rows under way, and what threads have of their own.
+const OTHER: u64 = 1 << 20;
+
+/// Hundredths of a byte a pixel: modes, contexts, and what macroblocks show to those below.
+const KEPT: u64 = 30;
+
+/// Most hundredths of a byte a pixel that coefficients take: one byte each, and one for each block.
+fn packed_size(quality: u8) -> u64 {
+    (70 + 4 * u64::from(quality)).min(160)
+}
+
+/// Most hundredths of a byte a pixel that a file of pure primaries, at random, takes: between measured points, straight
+/// lines.
+fn coded_size(quality: u8) -> u64 {
+    const POINTS: [(u64, u64); 5] = [(0, 30), (25, 66), (50, 77), (85, 102), (100, 145)];
+    let quality = u64::from(quality.min(100));
+    let pair = POINTS.windows(2).find(|pair| quality <= pair[1].0);
+    let [(from, low), (to, high)] = pair
+        .and_then(|pair| pair.try_into().ok())
+        .unwrap_or([POINTS[4]; 2]);
+    low + (high - low) * (quality - from) / (to - from).max(1)
+}

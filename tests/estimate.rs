@@ -1,0 +1,256 @@
+//! Whether conversions take the memory that was estimated: never more, and not much less for photographs.
+//!
+//! Each picture is converted in a process of its own, whose peak tells. For other pictures:
+//! `TOWEBP_PICTURES=FOLDER cargo test --test estimate -- --ignored --nocapture`
+
+#![cfg(all(target_os = "linux", target_env = "gnu"))] // it reads /proc, and sets glibc's allocator as `serve` does
+
+mod support;
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::process::Command;
+use support::Folder;
+use support::jpeg::{Kind, jpeg};
+use support::picture::Picture;
+use towebp::conversion::{self, Cores, Job, Params};
+use towebp::image::{self, Format, Layout, Limits, Patience};
+
+/// In the environment of the process that converts: the picture's file, then the parameters.
+const CASE: &str = "TOWEBP_ESTIMATE";
+
+/// In the order of the query.
+const WATERMARKED: &str = "watermark=towebp&watermark_size=200&watermark_position=center";
+
+#[test]
+fn no_conversion_takes_more_than_was_estimated() {
+    let folder = Folder::new();
+    let (width, height) = (2000, 1500);
+    let noise = Picture::noise(width, height);
+    let clear = Picture::of(width, height, |x, y| {
+        let [red, green, blue, _] = noise.at(x, y);
+        [red, green, blue, green ^ blue]
+    });
+    let primaries = Picture::of(width, height, |x, y| {
+        noise
+            .at(x, y)
+            .map(|sample| if sample < 128 { 0 } else { 255 })
+    });
+    let waves = Picture::waves(width, height);
+    let files = [
+        (
+            "noise.png",
+            noise.png(),
+            &["", "quality=0", "quality=100", "effort=high"][..],
+        ),
+        (
+            "primaries.png",
+            primaries.png(),
+            &["", "quality=25", "quality=75", "quality=95", "quality=100"],
+        ),
+        ("clear.png", clear.png(), &["", "quality=0", "quality=100"]),
+        ("waves.png", waves.png(), &[WATERMARKED]),
+        ("deep.png", deep(&noise), &[""]),
+        ("waves.gif", waves.gif(), &["", "quality=100"]),
+        ("noise.bmp", noise.bmp(), &["", "effort=low"]),
+        ("sequential.jpg", jpeg(&noise, Kind::Sequential), &[""]),
+        ("progressive.jpg", jpeg(&noise, Kind::Progressive), &[""]),
+        (
+            "progressive-444.jpg",
+            jpeg(&noise, Kind::ProgressiveFull),
+            &[""],
+        ),
+        (
+            "small.png",
+            Picture::noise(40, 30).png(),
+            &["", WATERMARKED],
+        ),
+        ("wide.png", Picture::noise(16383, 150).png(), &[""]),
+        ("narrow.png", Picture::noise(1, 16383).png(), &[""]),
+        ("flat.png", Picture::noise(16383, 1).png(), &[""]),
+    ];
+    for (name, bytes, queries) in files {
+        let path = folder.path.join(name);
+        fs::write(&path, bytes).expect("a new file");
+        for query in queries {
+            let Measured { taken, estimated } = measure(&path, query);
+            assert!(
+                taken <= estimated,
+                "{name} {query}: {taken} bytes, estimated were {estimated}"
+            );
+        }
+    }
+}
+
+#[test]
+fn photographs_are_estimated_within_half_as_much_again() {
+    let folder = Folder::new();
+    let photograph = photograph();
+    for (name, bytes) in [
+        ("photograph.png", photograph.png()),
+        ("photograph.bmp", photograph.bmp()),
+    ] {
+        let path = folder.path.join(name);
+        fs::write(&path, bytes).expect("a new file");
+        for query in ["quality=75", "", "quality=95"] {
+            let Measured { taken, estimated } = measure(&path, query);
+            assert!(
+                taken <= estimated && estimated <= taken * 3 / 2,
+                "{name} {query}: {taken} bytes, estimated were {estimated}"
+            );
+        }
+    }
+}
+
+#[test]
+#[ignore = "of a folder that the environment names"]
+fn pictures_of_a_folder() {
+    let folder = std::env::var("TOWEBP_PICTURES").expect("TOWEBP_PICTURES names a folder");
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    files.sort();
+    let mut exceeded = Vec::new();
+    for (file, query) in files
+        .iter()
+        .flat_map(|file| ["quality=50", "", "quality=100"].map(|query| (file, query)))
+    {
+        let Measured { taken, estimated } = measure(file, query);
+        let name = file.file_name().unwrap_or_default().display();
+        let ratio = estimated as f64 / taken as f64;
+        println!("{name:24} {query:12} {taken:11} {estimated:11} {ratio:5.2}");
+        if taken > estimated {
+            exceeded.push(file);
+        }
+    }
+    assert!(exceeded.is_empty(), "more than estimated: {exceeded:?}");
+}
+
+/// 2400 x 1600, of a shipped one and its mirror images.
+fn photograph() -> Picture {
+    let bytes = fs::read("testdata/coffee.jpg").expect("it is shipped");
+    let image = image::decode(
+        &bytes,
+        Format::Jpeg,
+        &Limits::default(),
+        &Patience::endless(),
+    )
+    .expect("it is valid");
+    assert_eq!(image.layout, Layout::Rgb);
+    let mirrored = |at: u32, side: u32| {
+        if (at / side).is_multiple_of(2) {
+            at % side
+        } else {
+            side - 1 - at % side
+        }
+    };
+    Picture::of(image.width * 4, image.height * 4, |x, y| {
+        let (x, y) = (mirrored(x, image.width), mirrored(y, image.height));
+        let pixel = &image.pixels[(y * image.width + x) as usize * 3..][..3];
+        [pixel[0], pixel[1], pixel[2], 255]
+    })
+}
+
+/// With 16 bits a sample.
+fn deep(picture: &Picture) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, picture.width, picture.height);
+    encoder.set_color(png::ColorType::Rgba);
+    encoder.set_depth(png::BitDepth::Sixteen);
+    let samples: Vec<u8> = picture
+        .pixels
+        .iter()
+        .flatten()
+        .flat_map(|&sample| [sample, 0])
+        .collect();
+    encoder
+        .write_header()
+        .and_then(|mut writer| writer.write_image_data(&samples))
+        .expect("a valid picture");
+    bytes
+}
+
+/// Bytes.
+struct Measured {
+    taken: u64,
+    estimated: u64,
+}
+
+fn measure(picture: &Path, query: &str) -> Measured {
+    let output = Command::new(std::env::current_exe().expect("this program has a file"))
+        .args([
+            "--exact",
+            "conversion_in_a_process_of_its_own",
+            "--nocapture",
+        ])
+        .env(CASE, format!("{} {query}", picture.display()))
+        .env(
+            "GLIBC_TUNABLES",
+            "glibc.malloc.mmap_threshold=1048576:glibc.malloc.trim_threshold=1048576",
+        )
+        .output()
+        .expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let numbers = text
+        .lines()
+        .find_map(|line| line.split_once("measured ")?.1.split_once(' '));
+    let (taken, estimated) = numbers.unwrap_or_else(|| {
+        panic!(
+            "{}: {text}{}",
+            picture.display(),
+            String::from_utf8_lossy(&output.stderr)
+        )
+    });
+    Measured {
+        taken: taken.parse().expect("a number"),
+        estimated: estimated.parse().expect("a number"),
+    }
+}
+
+/// What [`measure`] starts; there is nothing to do without.
+#[test]
+fn conversion_in_a_process_of_its_own() {
+    let Ok(case) = std::env::var(CASE) else {
+        return;
+    };
+    let (path, query) = case.split_once(' ').expect("a file and a query");
+    let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
+    let pairs = pairs
+        .iter()
+        .map(|(name, value)| (name.as_ref(), value.as_ref()));
+    let params = Params::parse(pairs).expect("valid parameters");
+    let cores = Cores::new(NonZeroUsize::new(2).expect("not zero"));
+    let limits = Limits::default();
+    let job = |bytes| Job {
+        bytes,
+        format: Format::sniff(bytes).expect("a picture"),
+        params: &params,
+        watermark_picture: None,
+        limits: &limits,
+        threads: cores.total(),
+        caller: &cores,
+    };
+    // The program's own pages.
+    let small = fs::read("testdata/coffee.jpg").expect("it is shipped");
+    conversion::run(&job(&small)).expect("it is valid");
+
+    let bytes = fs::read(path).expect("the file was written");
+    let before = memory("VmRSS");
+    let estimated = conversion::memory(&job(&bytes)).expect("valid headers");
+    let converted = conversion::run(&job(&bytes)).expect("a valid picture");
+    let taken = memory("VmHWM").saturating_sub(before);
+    drop(converted);
+    println!("measured {taken} {estimated}");
+}
+
+/// In bytes.
+fn memory(name: &str) -> u64 {
+    let status = fs::read_to_string("/proc/self/status").expect("this is Linux");
+    let value = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let kibibytes = value.and_then(|value| value.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kibibytes.expect("it is in KiB") * 1024
+}
