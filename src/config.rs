@@ -3,6 +3,8 @@
 //! A value that is nonsense by itself is rejected by its reader below, which argh reports with the flag's name; what
 //! depends on more than one value, or on a bound, is rejected by [`Config::check`].
 
+mod memory;
+
 use crate::{fetch, front, http, image, store};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -15,6 +17,8 @@ pub struct Config {
     pub listen: Vec<Listen>,
     /// `--max-connections`, `--max-head`, `--min-rate`, `--buffer`, `--trusted-proxy` and the others of the door.
     pub front: front::Limits,
+    /// `--memory`: bytes that the process stays below; [`Config::with_memory`] sets it.
+    pub memory: u64,
     /// `--metrics`.
     pub metrics: Option<SocketAddr>,
     /// `--data`, `--secret-file`.
@@ -84,6 +88,7 @@ impl Config {
             1 << 30,
         )?;
         self.check_door()?;
+        self.check_memory()?;
         if !self.front.trusted_proxies.is_empty() && self.http.public_url.is_none() {
             log::warn!(
                 "--trusted-proxy without --public-url: if the proxy speaks TLS, the cookies of the dashboard are not \
@@ -129,9 +134,12 @@ impl Config {
             within(flag, time.as_secs(), 1, 24 * 60 * 60)?;
         }
         within("--min-rate", front.rate, 0, 1 << 30)?;
-        // Room for one body of the largest size, and for what is on its way beside it.
-        let least = self.http.max_body + (1 << 20);
-        within("--buffer", front.buffer as u64, least, 1 << 40)
+        within(
+            "--buffer",
+            front.buffer as u64,
+            self.least_buffer(),
+            1 << 40,
+        )
     }
 }
 
@@ -259,8 +267,9 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    fn config() -> Config {
-        Config {
+    pub(super) fn config() -> Config {
+        let config = Config {
+            memory: 0,
             listen: vec![listen("127.0.0.1:8080").unwrap()],
             metrics: None,
             front: front::Limits::default(),
@@ -271,7 +280,8 @@ mod tests {
             http: http::Settings::default(),
             limits: image::Limits::default(),
             fetch: fetch::Settings::default(),
-        }
+        };
+        config.with_memory(None, None, 4 << 30)
     }
 
     #[test]

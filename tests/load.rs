@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use support::picture::Picture;
 use support::service::{OWNER, Service, Webp, send};
 use support::{Folder, Response};
-use towebp::conversion::Cores;
+use towebp::conversion::{Budget, Cores};
 use towebp::fetch::{self, Fetcher};
 use towebp::front::{self, Door};
 use towebp::http::{self, Rooms, Server};
@@ -135,6 +135,7 @@ impl Hurried {
             fetcher: Fetcher::new(&fetch::Settings::default()).expect("default settings"),
             limits: Limits::default(),
             cores: Cores::new(NonZeroUsize::MIN),
+            memory: Budget::new(u64::MAX),
             limiters: http::Limiters::new(&http_settings),
             readiness: http::Readiness::default(),
             metrics: http::Metrics::default(),

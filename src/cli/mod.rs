@@ -7,6 +7,7 @@ mod convert;
 mod demo;
 mod logging;
 mod malloc;
+mod memory;
 mod serve;
 mod signals;
 mod systemd;

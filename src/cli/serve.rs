@@ -1,10 +1,10 @@
 //! `towebp serve`.
 
 use super::systemd::{self, Manager};
-use super::{cores, demo, signals};
+use super::{cores, demo, memory, signals};
 use crate::admin;
 use crate::config::{self, Config, Listen, LogFormat};
-use crate::conversion::Cores;
+use crate::conversion::{Budget, Cores};
 use crate::fetch::{self, Fetcher};
 use crate::front::{self, Door};
 use crate::http::{self, Limiters, Metrics, Rate, Readiness, Rooms, Server};
@@ -48,7 +48,7 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
     max_body: Option<u64>,
 
-    /// most pixels of a picture (default 100000000: above today's cameras, and 1.2 GB of memory at the peak)
+    /// most pixels of a picture (default 100000000: above today's cameras, and some 1 GB of memory)
     #[argh(option, arg_name = "number")]
     max_pixels: Option<u64>,
 
@@ -159,7 +159,13 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
     min_rate: Option<u64>,
 
-    /// memory for requests and answers on their way (default 256MiB: eight of the largest bodies)
+    /// memory of the whole process, such as 512MiB: pictures wait for it, and what needs more is refused (default two thirds
+    /// of what the container or the machine has)
+    #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
+    memory: Option<u64>,
+
+    /// part of --memory for requests and answers on their way (default an eighth, up to 256MiB: eight of the largest
+    /// bodies)
     #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
     buffer: Option<u64>,
 
@@ -192,6 +198,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
 
     let signals = signals::catch()?;
     let manager = Manager::from_environment()?;
+    let memory = Budget::new(config.memory_for_conversions());
     let door = door(&config.listen, config.front)?;
     let store = Arc::new(Store::open(&config.store).map_err(refused)?);
     let _admin = admin::serve(Arc::clone(&store), &data)?;
@@ -204,6 +211,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
         limits: config.limits,
         // More workers than cores wait for watermarks or share a core: they bring no more threads to one picture.
         cores: Cores::new(config.http.threads.min(cores())),
+        memory: memory.clone(),
         limiters: Limiters::new(&config.http),
         readiness: Readiness::default(),
         metrics: metrics.clone(),
@@ -212,7 +220,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     let server = Server::start(door, rooms, &data)?;
     let metrics = config
         .metrics
-        .map(|address| metrics.serve(address))
+        .map(|address| metrics.serve(address, memory))
         .transpose()?;
     signals.close(server.stop(), manager.clone())?;
 
@@ -259,7 +267,9 @@ impl ServeCommand {
         let limits = image::Limits::default();
         let fetch = fetch::Settings::default();
         let front = front::Limits::default();
-        Config {
+        let (memory, buffer) = (self.memory, self.buffer);
+        let queue_time = self.queue_timeout.unwrap_or(front.queue_time);
+        let config = Config {
             listen: if self.listen.is_empty() {
                 vec![Listen::At((Ipv4Addr::LOCALHOST, 8080).into())]
             } else {
@@ -277,13 +287,14 @@ impl ServeCommand {
                 body_time: self.body_timeout.unwrap_or(front.body_time),
                 answer_time: self.answer_timeout.unwrap_or(front.answer_time),
                 idle_time: self.idle_timeout.unwrap_or(front.idle_time),
-                queue_time: self.queue_timeout.unwrap_or(front.queue_time),
+                queue_time,
                 linger_time: self.linger_timeout.unwrap_or(front.linger_time),
                 stop_time: self.stop_timeout.unwrap_or(front.stop_time),
                 rate: self.min_rate.unwrap_or(front.rate),
-                buffer: self.buffer.map_or(front.buffer, size),
                 trusted_proxies: self.trusted_proxy,
+                ..front
             },
+            memory: 0,
             store: store::Settings {
                 data: self.data,
                 secret_file: self.secret_file,
@@ -292,6 +303,7 @@ impl ServeCommand {
                 threads: self.threads.unwrap_or(http.threads),
                 max_body: self.max_body.unwrap_or(http.max_body),
                 conversion_timeout: self.conversion_timeout.unwrap_or(http.conversion_timeout),
+                queue_time,
                 public_url: self.public_url,
                 signup: self.signup,
                 rate_limit: NonZeroU32::new(self.rate_limit),
@@ -310,7 +322,8 @@ impl ServeCommand {
                 cache_bytes: self.watermark_cache.map_or(fetch.cache_bytes, size),
                 ..fetch
             },
-        }
+        };
+        config.with_memory(memory, buffer, memory::share())
     }
 }
 

@@ -145,6 +145,8 @@ pub struct Work {
     pub since: Instant,
     /// Whether a part of the answer was sent.
     pub begun: bool,
+    /// Bytes of the body, which the worker has until it answers.
+    length: usize,
     without_body: bool,
     outgoing: Blocks,
     answer: AnswerReader,
@@ -181,9 +183,12 @@ impl Slot {
         &mut self.stream
     }
 
-    /// Memory that it holds.
+    /// Memory that it holds, or has handed to the worker.
     pub fn held(&self) -> usize {
-        self.work.as_ref().map_or(0, |work| work.outgoing.held())
+        self.work.as_ref().map_or(0, |work| {
+            let handed = if work.begun { 0 } else { work.length };
+            work.outgoing.held().max(handed)
+        })
     }
 
     /// Gives it a request; `number` is its own.
@@ -209,6 +214,7 @@ impl Slot {
             client: Some(client),
             since: now,
             begun: false,
+            length: usize::try_from(length).unwrap_or(usize::MAX),
             without_body: head.method == "HEAD",
             outgoing: body.behind(text.into_bytes()),
             answer: AnswerReader::default(),

@@ -2,24 +2,47 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// Says whether a client has gone away. A clone says the same.
-#[derive(Clone, Debug, Default)]
-pub struct Gone(Arc<AtomicBool>);
+#[derive(Clone, Debug)]
+pub struct Gone {
+    flag: Arc<AtomicBool>,
+    whole_since: Instant,
+}
+
+impl Default for Gone {
+    /// Of a request that is whole now.
+    fn default() -> Gone {
+        Gone::since(Instant::now())
+    }
+}
 
 impl Gone {
     /// Whether nobody waits for the answer any more: the client closed its connection, or its sending side.
     pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.flag.load(Ordering::Relaxed)
+    }
+
+    /// When the request was whole, and began to wait for a worker.
+    pub fn whole_since(&self) -> Instant {
+        self.whole_since
     }
 
     /// The flag itself, for those who know of no clients.
     pub fn flag(&self) -> &Arc<AtomicBool> {
-        &self.0
+        &self.flag
     }
 
     pub(super) fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.flag.store(true, Ordering::Relaxed);
+    }
+
+    fn since(whole_since: Instant) -> Gone {
+        Gone {
+            flag: Arc::default(),
+            whole_since,
+        }
     }
 }
 
@@ -33,9 +56,9 @@ impl Clients {
         self.with(slot, |gone| gone.clone())
     }
 
-    /// The slot has a new request.
-    pub(super) fn renew(&self, slot: usize) {
-        self.with(slot, |gone| *gone = Gone::default());
+    /// The slot has a new request, which was whole at that time.
+    pub(super) fn renew(&self, slot: usize, whole_since: Instant) {
+        self.with(slot, |gone| *gone = Gone::since(whole_since));
     }
 
     /// The client of this slot's request has gone.
@@ -60,12 +83,14 @@ mod tests {
     #[test]
     fn a_slot_s_next_request_has_its_own_flag() {
         let clients = Clients::default();
-        clients.renew(3);
+        let now = Instant::now();
+        clients.renew(3, now);
         let first = clients.gone(3);
         clients.leave(3);
-        clients.renew(3);
+        clients.renew(3, now);
         let second = clients.gone(3);
         assert!(first.is_set() && !second.is_set());
+        assert_eq!(second.whole_since(), now);
         clients.leave(0);
         assert!(!second.is_set(), "another slot's");
     }

@@ -326,10 +326,10 @@ impl Connection {
         }
     }
 
-    /// Takes the request that waits for a worker.
-    pub fn take_request(&mut self, slot: usize) -> Option<Box<Request>> {
+    /// Takes the request that waits for a worker, and since when it does.
+    pub fn take_request(&mut self, slot: usize) -> Option<(Box<Request>, Instant)> {
         match std::mem::replace(&mut self.stage, Stage::Working { slot }) {
-            Stage::Queued { request, .. } => Some(request),
+            Stage::Queued { request, since } => Some((request, since)),
             other => {
                 self.stage = other;
                 None

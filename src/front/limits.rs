@@ -41,7 +41,8 @@ pub struct Limits {
     /// How long requests that are under way when the door is asked to close may take to their ends. 60 s hold the
     /// longest conversion, and are less than the 90 after which systemd kills.
     pub stop_time: Duration,
-    /// Bytes of all requests and answers on their way. 256 MiB hold eight bodies of the largest size.
+    /// Bytes of all requests and answers on their way, bodies that workers have included. 256 MiB hold eight bodies of
+    /// the largest size.
     pub buffer: usize,
     /// Proxies whose `X-Forwarded-For` is believed, and who are not held to `connections_per_address`.
     pub trusted_proxies: Vec<Network>,

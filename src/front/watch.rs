@@ -214,6 +214,7 @@ impl<B: Behind> Watch<B> {
                 return self.settle(key);
             }
             self.settle(key);
+            self.bound_heads(key);
         }
         self.unfinished.push(key);
     }
@@ -382,6 +383,18 @@ impl<B: Behind> Watch<B> {
             } else {
                 self.settle(key);
             }
+        }
+    }
+
+    /// Heads are read whatever the budget says, since idle connections would be refused else. Many that only begin must
+    /// not outgrow it.
+    fn bound_heads(&mut self, key: Key) {
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        let is_head = matches!(connection.stage, Stage::Head { .. });
+        if is_head && connection.counted > 0 && self.held >= self.limits.buffer {
+            self.make_room();
         }
     }
 

@@ -4,7 +4,9 @@ use super::error::{Kind, Problem};
 use super::request::{Body, Request};
 use super::response::Response;
 use super::{Rooms, usage};
-use crate::conversion::{self, Caller, Conversion, ConversionError, Cores, Job, Params, Timing};
+use crate::conversion::{
+    self, Caller, Conversion, ConversionError, Cores, Job, Params, Patient, Timing,
+};
 use crate::front::Gone;
 use crate::image::Format;
 use crate::store::{Account, UsageEntry, WatermarkKind};
@@ -64,20 +66,25 @@ fn convert(
         ));
     }
     let watermark_picture = watermark_picture(rooms, request, &params)?;
-    let deadline = Instant::now() + rooms.settings.conversion_timeout;
-    let own_core = rooms.cores.occupy();
-    let converted = conversion::run(&Job {
+    let job = Job {
         bytes: &bytes,
         format,
         params: &params,
         watermark_picture: watermark_picture.as_deref(),
         limits: &rooms.limits,
         threads: rooms.cores.total(),
+        caller: &Patient,
+    };
+    let mut memory = rooms.reserve(request, conversion::memory(&job)?)?;
+    let deadline = Instant::now() + rooms.settings.conversion_timeout;
+    let own_core = rooms.cores.occupy();
+    let converted = conversion::run(&Job {
         caller: &Client {
             deadline,
             gone: &request.gone,
             cores: &rooms.cores,
         },
+        ..job
     });
     let converted = match converted {
         Err(ConversionError::Cancelled) if request.gone.is_set() => {
@@ -90,7 +97,11 @@ fn convert(
     let entry = usage_entry(&params, format, bytes.len(), &converted, started.elapsed());
     rooms.store.record_usage(account.id, &entry)?;
     rooms.metrics.converted(format.name(), converted.timing);
-    Ok(success(converted, download))
+    memory.shrink(converted.webp.len() as u64);
+    Ok(Response {
+        memory: Some(memory),
+        ..success(converted, download)
+    })
 }
 
 /// The file behind `watermark_image`, if that is given.

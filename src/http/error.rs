@@ -4,7 +4,7 @@
 //! row here. Texts of 4xx help the caller; the text of a 500 says nothing of the inside, whose cause goes to the log.
 
 use super::request::{BodyError, Repeated, TokensDiffer};
-use crate::conversion::{ConversionError, ParamError};
+use crate::conversion::{ConversionError, ParamError, Unreserved};
 use crate::fetch::FetchError;
 use crate::front::Refusal;
 use crate::image::{DecodeError, Format};
@@ -41,6 +41,7 @@ pub enum Kind {
     NotFound,
     MethodNotAllowed,
     BodyTooLarge,
+    TooMuchMemory,
     ClientGone,
     MalformedRequest,
     RequestTimeout,
@@ -168,6 +169,11 @@ impl Kind {
             Kind::RateLimited => (429, "rate_limited", "There were too many conversions"),
             Kind::QuotaExceeded => (429, "quota_exceeded", "The month's conversions are used up"),
             Kind::BodyTooLarge => (413, "body_too_large", "The body is too large"),
+            Kind::TooMuchMemory => (
+                413,
+                "too_much_memory",
+                "The picture takes more memory than there is",
+            ),
             Kind::ConversionTimeout => (503, "conversion_timeout", "The conversion took too long"),
             Kind::StorageUnavailable => (
                 503,
@@ -510,6 +516,31 @@ impl From<ConversionError> for Problem {
     }
 }
 
+impl From<Unreserved> for Problem {
+    fn from(unreserved: Unreserved) -> Problem {
+        match unreserved {
+            Unreserved::TooLarge { needed, total } => Problem::new(
+                Kind::TooMuchMemory,
+                format!(
+                    "This needs {needed} bytes of memory at a time; this server has {total} for all conversions. Send a \
+                     smaller picture, or start it with a larger --memory."
+                ),
+            ),
+            Unreserved::Busy { wait } => Problem {
+                retry_after: Some(wait.as_secs().saturating_add(1).min(LONGEST_RETRY)),
+                ..Problem::new(
+                    Kind::Busy,
+                    "The pictures that are being converted take all memory; try again later.",
+                )
+            },
+            Unreserved::Left => Problem::client_gone(),
+        }
+    }
+}
+
+/// Seconds after which the front door, too, lets everybody try again: what is waited for has ended by then or was refused.
+const LONGEST_RETRY: u64 = 60;
+
 /// Seconds until a picture that took too long may be sent again: it held a core for as long as anything may, so not at once.
 const RETRY_AFTER_TIMEOUT: u64 = 60;
 
@@ -572,7 +603,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    const ALL: [Kind; 45] = [
+    const ALL: [Kind; 46] = [
         Kind::InvalidParameter,
         Kind::RepeatedParameter,
         Kind::ContentTypeMissing,
@@ -601,6 +632,7 @@ mod tests {
         Kind::NotFound,
         Kind::MethodNotAllowed,
         Kind::BodyTooLarge,
+        Kind::TooMuchMemory,
         Kind::ClientGone,
         Kind::MalformedRequest,
         Kind::RequestTimeout,

@@ -46,6 +46,8 @@ pub fn run(
             panic_message(&*panic)
         );
     }
+    // The body is with the door now.
+    drop(response.memory);
 }
 
 /// Writes the line of a request that is answered so, and counts it.

@@ -9,9 +9,12 @@
 //! | `towebp_conversions_total` | counter | pictures converted, by input `format` |
 //! | `towebp_watermark_fetches_total` | counter | watermark pictures asked for, by `source`: host, shared (with another conversion), cache, none (it failed) |
 //! | `towebp_stage_seconds` | histogram | seconds of a conversion's stages, by `stage`: decode, watermark, encode |
+//! | `towebp_memory_budget_bytes` | gauge | bytes of memory that conversions may take together |
+//! | `towebp_memory_reserved_bytes` | gauge | bytes of memory that those take that run now, as estimated |
+//! | `towebp_memory_waiting` | gauge | conversions that wait for memory |
 //! | `process_resident_memory_bytes` | gauge | bytes of memory, as Linux counts them |
 
-use crate::conversion::Timing;
+use crate::conversion::{Budget, Timing, Usage};
 use crate::fetch::{FetchError, Fetched, Source};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -83,11 +86,12 @@ impl Metrics {
         self.count(|counts| *counts.fetches.entry(source).or_default() += 1);
     }
 
-    /// Begins to answer `GET /metrics` at this address, and gives the one that it really got.
+    /// Begins to answer `GET /metrics` at this address, and gives the one that it really got. What is going on now is asked
+    /// of `memory`.
     ///
     /// # Errors
     /// A sentence for the operator: the address cannot be had.
-    pub fn serve(&self, address: SocketAddr) -> Result<SocketAddr, String> {
+    pub fn serve(&self, address: SocketAddr, memory: Budget) -> Result<SocketAddr, String> {
         let cannot = |error| format!("--metrics {address}: cannot listen there: {error}");
         let listener = TcpListener::bind(address).map_err(cannot)?;
         let bound = listener.local_addr().map_err(cannot)?;
@@ -98,7 +102,7 @@ impl Metrics {
                 loop {
                     let answered = listener
                         .accept()
-                        .and_then(|(stream, _)| metrics.answer(stream));
+                        .and_then(|(stream, _)| metrics.answer(stream, &memory));
                     if answered.is_err() {
                         // When descriptors run out, accept fails at once, again and again.
                         thread::sleep(Duration::from_millis(50));
@@ -109,10 +113,10 @@ impl Metrics {
         Ok(bound)
     }
 
-    fn answer(&self, mut stream: TcpStream) -> io::Result<()> {
+    fn answer(&self, mut stream: TcpStream, memory: &Budget) -> io::Result<()> {
         let target = read_target(&mut stream)?;
         let (status, text) = match target.as_str() {
-            "GET /metrics" => ("200 OK", self.to_text()),
+            "GET /metrics" => ("200 OK", self.to_text(memory)),
             _ => ("404 Not Found", "Metrics are at GET /metrics.\n".to_owned()),
         };
         let length = text.len();
@@ -124,9 +128,10 @@ impl Metrics {
         )
     }
 
-    fn to_text(&self) -> String {
+    fn to_text(&self, memory: &Budget) -> String {
         let mut text = String::new();
         self.count(|counts| counts.write(&mut text))
+            .and_then(|()| write_usage(&mut text, memory.usage()))
             .and_then(|()| match resident_bytes() {
                 Some(bytes) => writeln!(
                     text,
@@ -177,6 +182,18 @@ impl Counts {
         }
         Ok(())
     }
+}
+
+fn write_usage(text: &mut String, usage: Usage) -> std::fmt::Result {
+    let gauges = [
+        ("towebp_memory_budget_bytes", usage.total),
+        ("towebp_memory_reserved_bytes", usage.reserved),
+        ("towebp_memory_waiting", usage.waiting as u64),
+    ];
+    for (name, value) in gauges {
+        writeln!(text, "# TYPE {name} gauge\n{name} {value}")?;
+    }
+    Ok(())
 }
 
 impl Histogram {
@@ -248,7 +265,7 @@ mod tests {
         for milliseconds in [1, 2, 100_000] {
             metrics.converted("png", timing(milliseconds));
         }
-        let text = metrics.to_text();
+        let text = metrics.to_text(&Budget::new(1));
         for line in [
             "towebp_stage_seconds_bucket{stage=\"decode\",le=\"0.001\"} 1",
             "towebp_stage_seconds_bucket{stage=\"decode\",le=\"0.003\"} 2",
@@ -256,6 +273,7 @@ mod tests {
             "towebp_stage_seconds_bucket{stage=\"decode\",le=\"+Inf\"} 3",
             "towebp_stage_seconds_count{stage=\"decode\"} 3",
             "towebp_conversions_total{format=\"png\"} 3",
+            "towebp_memory_budget_bytes 1",
         ] {
             assert!(
                 text.lines().any(|given| given == line),

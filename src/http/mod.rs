@@ -23,13 +23,15 @@ pub use limiter::Rate;
 pub use metrics::Metrics;
 pub use ready::Readiness;
 
-use crate::conversion::Cores;
+use crate::conversion::{Budget, Cores, Reserved};
 use crate::fetch::Fetcher;
-use crate::front::{Clients, Door, Hatch, OpenDoor, Pulse, Stop};
+use crate::front::{self, Clients, Door, Hatch, OpenDoor, Pulse, Stop};
 use crate::image;
 use crate::store::Store;
 use allowance::Allowance;
+use error::Problem;
 use limiter::Limiter;
+use request::Request;
 use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::Path;
@@ -52,6 +54,8 @@ pub struct Settings {
     /// megapixels take some 5 on one core, and the proxies that stand before servers wait for 60 by default, after
     /// which nobody would see the answer.
     pub conversion_timeout: Duration,
+    /// How long a whole request may wait, for a worker and for memory together: as long as the front door lets it.
+    pub queue_time: Duration,
     /// Where people reach the service, such as `https://webp.example.org`, without a slash at the end. Without it,
     /// pages name the address that the browser used.
     pub public_url: Option<String>,
@@ -83,6 +87,7 @@ impl Default for Settings {
             threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             max_body: 32 << 20,
             conversion_timeout: Duration::from_secs(50),
+            queue_time: front::Limits::default().queue_time,
             public_url: None,
             signup: Signup::Open,
             signin_rate: NonZeroU32::new(30).map(|times| Rate {
@@ -109,6 +114,8 @@ pub struct Rooms {
     pub limits: image::Limits,
     /// What conversions share.
     pub cores: Cores,
+    /// The memory that they share.
+    pub memory: Budget,
     /// Who has done how much of what is limited.
     pub limiters: Limiters,
     /// Whether all this works.
@@ -117,6 +124,18 @@ pub struct Rooms {
     pub metrics: Metrics,
     /// This room's settings.
     pub settings: Settings,
+}
+
+impl Rooms {
+    /// Takes memory for what is done for this request, and waits for it as long as the request may wait.
+    ///
+    /// # Errors
+    /// 413 for what there will never be, 503 for what others have too long.
+    fn reserve(&self, request: &Request, bytes: u64) -> Result<Reserved, Problem> {
+        let until = request.gone.whole_since() + self.settings.queue_time;
+        let reserved = self.memory.reserve(bytes, until, || !request.gone.is_set());
+        Ok(reserved?)
+    }
 }
 
 /// What is held to the rates of the settings.

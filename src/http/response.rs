@@ -1,6 +1,7 @@
 //! An answer as the handlers give it: plain data, turned into bytes by [`super::exchange`].
 
 use super::error::{Kind, Problem};
+use crate::conversion::Reserved;
 use serde::Serialize;
 
 /// An answer.
@@ -13,6 +14,8 @@ pub struct Response {
     pub body: Vec<u8>,
     /// For the log alone: what went wrong inside.
     pub cause: Option<String>,
+    /// The memory of a large body, given back when it has been sent.
+    pub memory: Option<Reserved>,
 }
 
 impl Response {
@@ -38,6 +41,7 @@ impl Response {
             headers: Vec::new(),
             body: body.into(),
             cause: None,
+            memory: None,
         }
         .header("Content-Type", media_type)
         .header("Content-Security-Policy", policy)

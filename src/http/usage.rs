@@ -15,6 +15,9 @@ const DEFAULT_LIMIT: u64 = 100;
 /// Most entries of a page: some 200 KB of JSON.
 const MAX_LIMIT: u64 = 1000;
 
+/// Bytes of an entry as CSV: seven numbers of up to 20 digits, the time, two words.
+const LONGEST_ROW: u64 = 200;
+
 /// One page, newest first, and the totals of the whole history. `before` takes `next_before` of the page before;
 /// `limit` is capped to 1 to 1000.
 ///
@@ -45,6 +48,8 @@ pub fn json(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
 /// 401 without a good token or session.
 pub fn csv(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
     let account = account(rooms, request)?;
+    let totals = rooms.store.usage_totals(account.id)?;
+    let memory = rooms.reserve(request, (1 + totals.conversions) * LONGEST_ROW)?;
     let mut text =
         "id,time,format,input_bytes,output_bytes,width,height,quality,watermark,milliseconds\r\n"
             .to_owned();
@@ -59,14 +64,16 @@ pub fn csv(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
             break;
         }
     }
-    Ok(
-        Response::new(200, "text/csv; charset=utf-8; header=present", text)
-            .header("Cache-Control", "private, no-store")
-            .header(
-                "Content-Disposition",
-                "attachment; filename=\"towebp-usage.csv\"",
-            ),
-    )
+    let response = Response::new(200, "text/csv; charset=utf-8; header=present", text)
+        .header("Cache-Control", "private, no-store")
+        .header(
+            "Content-Disposition",
+            "attachment; filename=\"towebp-usage.csv\"",
+        );
+    Ok(Response {
+        memory: Some(memory),
+        ..response
+    })
 }
 
 /// Whole milliseconds, as far as the field goes (49 days).

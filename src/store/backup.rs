@@ -38,7 +38,7 @@ const BATCH: usize = 4 << 20;
 const LONGEST: u32 = 64 << 10;
 
 /// Pages of the new file kept in memory.
-const CACHE_BYTES: usize = 16 << 20;
+pub const CACHE_BYTES: usize = 16 << 20;
 
 /// All that is stored, at one moment. While it lives the database keeps what is deleted.
 pub struct Snapshot {

@@ -58,8 +58,8 @@ use sessions::Cookie;
 use token::Token;
 use writer::{Command, Writer};
 
-/// Most bytes that an open store takes: pages of the database, and passwords being computed.
-pub const MEMORY: u64 = (database::CACHE_BYTES + password::MEMORY) as u64;
+/// Most bytes that an open store takes: pages of the database, those of a backup being made, and passwords being computed.
+pub const MEMORY: u64 = (database::CACHE_BYTES + backup::CACHE_BYTES + password::MEMORY) as u64;
 
 /// Where the data lies.
 #[derive(Clone, Debug)]

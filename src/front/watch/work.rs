@@ -16,10 +16,10 @@ impl<B: Behind> Watch<B> {
             let Some(connection) = self.connections.get_mut(key) else {
                 continue;
             };
-            let Some(request) = connection.take_request(number) else {
+            let Some((request, since)) = connection.take_request(number) else {
                 continue;
             };
-            self.clients.renew(number);
+            self.clients.renew(number, since);
             if connection.input_closed {
                 self.clients.leave(number);
             }

@@ -1,0 +1,295 @@
+//! `--memory`: what fits is converted, what does not fit now waits, what never fits is refused, and the process stays
+//! below it whatever comes.
+
+#![cfg(target_os = "linux")] // it reads /proc
+
+mod support;
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+use support::jpeg::{Kind, jpeg};
+use support::picture::Picture;
+use support::service::{Service, send};
+use support::{PATIENCE, read_response};
+
+const MIB: u64 = 1 << 20;
+
+#[test]
+fn a_crowd_of_large_pictures_stays_below_the_memory() {
+    const CLIENTS: usize = 18;
+    let (service, memory) = start(110 * MIB, &["--threads", "4", "--buffer", "64MiB"]);
+    let noise = Picture::noise(2500, 2000);
+    let clear = Picture::of(2500, 2000, |x, y| {
+        let [red, green, blue, _] = noise.at(x, y);
+        [red, green, blue, (x ^ y) as u8]
+    });
+    let large = Picture::waves(4000, 3000);
+    let pictures = [
+        ("image/png", noise.png()),
+        ("image/png", clear.png()),
+        ("image/jpeg", jpeg(&large, Kind::Progressive)),
+        ("image/jpeg", jpeg(&large, Kind::Sequential)),
+        ("image/gif", Picture::waves(2500, 2000).gif()),
+        ("image/bmp", Picture::waves(2800, 2000).bmp()),
+    ];
+    let (converted, busy) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let (service, pictures) = (&service, &pictures);
+            let (converted, busy) = (&converted, &busy);
+            scope.spawn(move || {
+                for number in 0..2 {
+                    let (media_type, body) = &pictures[(client + number) % pictures.len()];
+                    let answer = send(service.address(), &request(service, "", media_type, body))
+                        .unwrap_or_else(|error| panic!("{media_type}: {error}"));
+                    match answer.status {
+                        200 => converted.fetch_add(1, Ordering::Relaxed),
+                        503 => {
+                            let seconds = answer.header("retry-after");
+                            let seconds = seconds.and_then(|seconds| seconds.parse().ok());
+                            assert!(matches!(seconds, Some(1..=60)), "{answer:?}");
+                            busy.fetch_add(1, Ordering::Relaxed)
+                        }
+                        _ => panic!("{media_type}: {}", answer.text()),
+                    };
+                }
+            });
+        }
+    });
+    let (converted, busy) = (converted.into_inner(), busy.into_inner());
+    let peak = peak(&service);
+    println!(
+        "{converted} converted, {busy} told to come again, peak {} MiB",
+        peak / MIB
+    );
+    assert!(peak <= memory, "{peak} bytes of {memory}");
+    assert!(
+        converted >= pictures.len(),
+        "{converted} of {} were converted",
+        2 * CLIENTS
+    );
+    assert_eq!(service.conversions(), converted, "each counts once");
+}
+
+#[test]
+fn what_never_fits_is_refused_at_once_and_what_just_fits_is_not() {
+    let png = Picture::flat(3000, 3000, [90, 100, 110]).png();
+    let (needed, total) = refused(&start(40 * MIB, &[]).0, &png);
+    assert!(needed > total, "{needed} of {total}");
+    assert_eq!(total, 40 * MIB);
+    let (service, _) = start(needed - 1, &[]);
+    assert_eq!(refused(&service, &png), (needed, needed - 1));
+    let (service, _) = start(needed, &[]);
+    let answer = service.convert(&[], "image/png", &png);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(service.conversions(), 1);
+}
+
+/// Refused with 413, which names both numbers: what was needed and what there is.
+fn refused(service: &Service, png: &[u8]) -> (u64, u64) {
+    let asked = Instant::now();
+    let answer = service.convert(&[], "image/png", png);
+    assert!(
+        asked.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        asked.elapsed()
+    );
+    let detail = answer.problem(413, "too_much_memory");
+    assert!(detail.contains("--memory"), "{detail}");
+    assert_eq!(service.conversions(), 0);
+    let mut numbers = detail.split(' ').filter_map(|word| word.parse().ok());
+    let mut number = || {
+        numbers
+            .next()
+            .unwrap_or_else(|| panic!("two numbers in {detail}"))
+    };
+    (number(), number())
+}
+
+#[test]
+fn who_waits_is_next_and_who_leaves_makes_room() {
+    // For one of these at a time.
+    let (service, _) = start(80 * MIB, &["--threads", "4"]);
+    let slow = Picture::noise(3000, 2500).png();
+    let small = Picture::noise(1000, 1000).png();
+    let message = |parameters: &str, body: &[u8]| request(&service, parameters, "image/png", body);
+    thread::scope(|scope| {
+        let first = scope.spawn(|| send(service.address(), &message("&effort=high", &slow)));
+        until(&service, |gauges| gauges.reserved > 0);
+        let mut leaving = TcpStream::connect(service.address()).expect("it listens");
+        leaving.write_all(&message("", &slow)).expect("it reads");
+        until(&service, |gauges| gauges.waiting == 1);
+        let mut second = TcpStream::connect(service.address()).expect("it listens");
+        second.set_read_timeout(Some(PATIENCE)).expect("a time");
+        second.write_all(&message("", &slow)).expect("it reads");
+        until(&service, |gauges| gauges.waiting == 2);
+        drop(leaving);
+        until(&service, |gauges| gauges.waiting == 1);
+        // Would fit, and is behind one that does not.
+        let third = scope.spawn(|| send(service.address(), &message("", &small)));
+        until(&service, |gauges| gauges.waiting == 2);
+        assert!(
+            !first.is_finished(),
+            "the first is done: nobody had to wait"
+        );
+
+        let first = first.join().expect("no panic").expect("an answer");
+        assert_eq!(first.status, 200, "{}", first.text());
+        let second = read_response(&mut second, false);
+        assert_eq!(second.status, 200, "{}", second.text());
+        let third = third.join().expect("no panic").expect("an answer");
+        assert_eq!(third.status, 200, "{}", third.text());
+    });
+    until(&service, |gauges| {
+        gauges.reserved == 0 && gauges.waiting == 0
+    });
+    assert_eq!(service.conversions(), 3, "who left is not counted");
+}
+
+#[test]
+fn who_waits_too_long_is_told_when_to_come_again() {
+    let (service, _) = start(80 * MIB, &["--queue-timeout", "1"]);
+    let slow = Picture::noise(3000, 2500).png();
+    let message = |parameters: &str| request(&service, parameters, "image/png", &slow);
+    thread::scope(|scope| {
+        let first = scope.spawn(|| send(service.address(), &message("&effort=high")));
+        until(&service, |gauges| gauges.reserved > 0);
+        let second = send(service.address(), &message("")).expect("an answer");
+        assert!(
+            !first.is_finished(),
+            "the first is done: nobody had to wait"
+        );
+        let detail = second.problem(503, "busy");
+        assert!(detail.contains("memory"), "{detail}");
+        let seconds = second
+            .header("retry-after")
+            .and_then(|text| text.parse().ok());
+        assert!(matches!(seconds, Some(1..=60)), "{second:?}");
+        let first = first.join().expect("no panic").expect("an answer");
+        assert_eq!(first.status, 200, "{}", first.text());
+    });
+    assert_eq!(service.conversions(), 1);
+}
+
+#[test]
+fn memory_that_cannot_be_divided_is_refused_at_the_start() {
+    for (flags, named) in [
+        (
+            &["--memory", "100MiB"][..],
+            &["--memory 104857600", "--buffer", "--threads"][..],
+        ),
+        (
+            &["--memory", "1GiB", "--threads", "1000"],
+            &["--memory 1073741824", "--threads 1000"],
+        ),
+        (
+            &["--memory", "1GiB", "--buffer", "1GiB"],
+            &["--memory 1073741824", "--buffer"],
+        ),
+        (
+            &["--memory", "1GiB", "--max-body", "1GiB"],
+            &["--memory 1073741824", "--max-body"],
+        ),
+        (&["--memory", "lots"], &["--memory"]),
+    ] {
+        let folder = support::Folder::new();
+        let output = std::process::Command::new(support::TOWEBP)
+            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .arg(folder.path.join("data"))
+            .args(flags)
+            .output()
+            .expect("it starts");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{flags:?}");
+        for name in named {
+            assert!(error.contains(name), "{flags:?}: {error}");
+        }
+    }
+}
+
+/// A server whose conversions may take so many bytes together, and its `--memory`.
+fn start(conversions: u64, flags: &[&str]) -> (Service, u64) {
+    let with = |memory: u64| {
+        let memory = memory.to_string();
+        let own = ["--memory", &memory, "--metrics", "127.0.0.1:0"];
+        let buffer = if flags.contains(&"--buffer") {
+            &[][..]
+        } else {
+            &["--buffer", "64MiB"]
+        };
+        Service::start_with(&[&own, buffer, flags].concat())
+    };
+    let much = 1 << 30;
+    let memory = much - gauges(&with(much)).budget + conversions;
+    let service = with(memory);
+    assert_eq!(gauges(&service).budget, conversions);
+    (service, memory)
+}
+
+fn request(service: &Service, parameters: &str, media_type: &str, body: &[u8]) -> Vec<u8> {
+    let (target, length) = (service.target(&[]), body.len());
+    let head = format!(
+        "POST {target}{parameters} HTTP/1.1\r\nHost: a\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n\
+         Connection: close\r\n\r\n"
+    );
+    [head.as_bytes(), body].concat()
+}
+
+/// What `GET /metrics` says of memory.
+#[derive(Debug)]
+struct Gauges {
+    budget: u64,
+    reserved: u64,
+    waiting: u64,
+}
+
+fn gauges(service: &Service) -> Gauges {
+    let output = service.server.output_with("/metrics");
+    let address: SocketAddr = output
+        .lines()
+        .find_map(|line| {
+            line.strip_prefix("Metrics: http://")?
+                .strip_suffix("/metrics")
+        })
+        .and_then(|address| address.parse().ok())
+        .unwrap_or_else(|| panic!("no address of metrics in {output}"));
+    let answer = send(address, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").expect("an answer");
+    let text = answer.text();
+    let gauge = |name: &str| {
+        let value = text.lines().find_map(|line| line.strip_prefix(name));
+        value
+            .and_then(|value| value.trim().parse().ok())
+            .unwrap_or_else(|| panic!("no {name} in {text}"))
+    };
+    Gauges {
+        budget: gauge("towebp_memory_budget_bytes "),
+        reserved: gauge("towebp_memory_reserved_bytes "),
+        waiting: gauge("towebp_memory_waiting "),
+    }
+}
+
+fn until(service: &Service, is_so: impl Fn(&Gauges) -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let gauges = gauges(service);
+        if is_so(&gauges) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{gauges:?}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Most bytes that the server ever had.
+fn peak(service: &Service) -> u64 {
+    let path = format!("/proc/{}/status", service.server.process_id());
+    let status = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let kibibytes = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .and_then(|value| value.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kibibytes.unwrap_or_else(|| panic!("no VmHWM in {status}")) * 1024
+}
