@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use towebp::conversion::{self, Caller, ConversionError, Job, Params};
+use towebp::conversion::{self, Caller, ConversionError, Fonts, Job, Params};
 use towebp::image::{Format, Limits};
 
 /// Each conversion is stopped at so many moments, evenly spread.
@@ -46,6 +46,7 @@ fn report(path: &Path, watermark: Option<&[u8]>) {
             format,
             params: &params,
             watermark_picture: watermark,
+            fonts: Fonts::bundled(),
             limits: &limits,
             threads: 1,
             caller,

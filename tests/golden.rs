@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
-use towebp::conversion::{self, Job, Params, Patient};
+use towebp::conversion::{self, Fonts, Job, Params, Patient};
 use towebp::image::{self, Format, Limits, Patience};
 
 const PHOTOGRAPHS: [&str; 4] = ["astronaut.jpg", "chelsea.jpg", "coffee.jpg", "rocket.jpg"];
@@ -135,6 +135,7 @@ impl Picture {
             format: self.format,
             params: &params,
             watermark_picture: None,
+            fonts: Fonts::bundled(),
             limits: &Limits::default(),
             threads: 2,
             caller: &Patient,

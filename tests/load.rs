@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use support::picture::Picture;
 use support::service::{OWNER, Service, Webp, send};
 use support::{Folder, Response};
-use towebp::conversion::{Budget, Cores};
+use towebp::conversion::{Budget, Cores, Fonts};
 use towebp::fetch::{self, Fetcher};
 use towebp::front::{self, Door};
 use towebp::http::{self, Rooms, Server};
@@ -133,6 +133,7 @@ impl Hurried {
         let rooms = Rooms {
             store: Arc::clone(&store),
             fetcher: Fetcher::new(&fetch::Settings::default()).expect("default settings"),
+            fonts: Fonts::default(),
             limits: Limits::default(),
             cores: Cores::new(NonZeroUsize::MIN),
             memory: Budget::new(u64::MAX),

@@ -3,7 +3,7 @@
 mod plan;
 
 use super::cores;
-use crate::conversion::{self, Conversion, Cores, Job, Params};
+use crate::conversion::{self, Conversion, Cores, Fonts, Job, Params};
 use crate::fetch::{Fetcher, Settings};
 use crate::image::{Format, Limits};
 use argh::FromArgs;
@@ -12,7 +12,7 @@ use plan::{Source, Step, Target, plan};
 use std::io::{self, IsTerminal, Read, Write};
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::{fs, process, thread};
@@ -56,17 +56,42 @@ pub struct ConvertCommand {
     #[argh(option, arg_name = "color")]
     watermark_color: Option<String>,
 
+    /// what sets the text off from its ground: none (the default), outline or shadow
+    #[argh(option, arg_name = "name")]
+    watermark_outline: Option<String>,
+
+    /// font for the text (TrueType, OpenType, the first of a collection), may be given more than
+    /// once; asked in this order, before the bundled ones
+    #[argh(option, arg_name = "file")]
+    font: Vec<PathBuf>,
+
     /// picture to draw onto each picture: a PNG or JPEG file, or its http or https URL
     #[argh(option, arg_name = "file-or-url")]
     watermark_image: Option<String>,
 
-    /// topLeft, topRight, bottomLeft, bottomRight (the default) or center
+    /// topLeft, top, topRight, left, center, right, bottomLeft, bottom or bottomRight (the default)
     #[argh(option, arg_name = "position")]
     watermark_position: Option<String>,
 
     /// opacity of watermarks, 0 to 100, default 50
     #[argh(option, arg_name = "number")]
     watermark_opacity: Option<String>,
+
+    /// pixels between watermarks and the edges, or between tiles, by default 2 % of the shorter side
+    #[argh(option, arg_name = "pixels")]
+    watermark_margin: Option<String>,
+
+    /// percent of each picture's width that watermarks take, 1 to 100, by default their own size
+    #[argh(option, arg_name = "percent")]
+    watermark_scale: Option<String>,
+
+    /// degrees to turn watermarks clockwise, -360 to 360, default 0
+    #[argh(option, arg_name = "degrees")]
+    watermark_rotate: Option<String>,
+
+    /// repeat watermarks over the whole picture
+    #[argh(switch)]
+    watermark_tile: bool,
 
     /// most pixels that a picture may have, default 100000000
     #[argh(option, arg_name = "number")]
@@ -90,6 +115,7 @@ pub fn run(command: ConvertCommand) -> Result<(), String> {
             .map(load_watermark)
             .transpose()?,
         params,
+        fonts: super::fonts(&command.font)?,
         limits: command.limits(),
     };
     make_folders(&steps)?;
@@ -119,6 +145,7 @@ pub fn name_standard_input(arguments: &mut [String]) {
 impl ConvertCommand {
     /// The options through the service's own parser.
     fn params(&self) -> Result<Params, String> {
+        let tile = self.watermark_tile.then(|| "true".to_owned());
         let pairs = [
             ("quality", &self.quality),
             ("effort", &self.effort),
@@ -127,7 +154,12 @@ impl ConvertCommand {
             ("watermark_color", &self.watermark_color),
             ("watermark_image", &self.watermark_image),
             ("watermark_position", &self.watermark_position),
+            ("watermark_outline", &self.watermark_outline),
             ("watermark_opacity", &self.watermark_opacity),
+            ("watermark_margin", &self.watermark_margin),
+            ("watermark_scale", &self.watermark_scale),
+            ("watermark_rotate", &self.watermark_rotate),
+            ("watermark_tile", &tile),
         ];
         let given = pairs
             .into_iter()
@@ -147,6 +179,7 @@ impl ConvertCommand {
 /// What all conversions share.
 struct Work {
     params: Params,
+    fonts: Fonts,
     limits: Limits,
     /// The file of the watermark's picture.
     watermark: Option<Arc<[u8]>>,
@@ -238,6 +271,7 @@ fn convert(work: &Work, step: &Step) -> Result<String, String> {
         format,
         params: &work.params,
         watermark_picture: work.watermark.as_deref(),
+        fonts: &work.fonts,
         limits: &work.limits,
         threads: work.cores.total(),
         caller: &work.cores,
@@ -304,7 +338,6 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
 
     /// A folder of the test's own, removed at its end.
     struct Folder(PathBuf);

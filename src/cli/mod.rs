@@ -13,12 +13,14 @@ mod signals;
 mod systemd;
 
 use crate::config::LogFormat;
+use crate::conversion::Fonts;
 use argh::FromArgs;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
-use std::thread;
+use std::{fs, thread};
 
 /// Turns PNG, JPEG, GIF and BMP pictures into WebP: as an HTTP service, or right here.
 #[derive(FromArgs)]
@@ -33,7 +35,7 @@ struct Towebp {
 
 #[derive(FromArgs)]
 #[argh(subcommand)]
-#[expect(
+#[allow(
     clippy::large_enum_variant,
     reason = "there is one, for as long as the program runs"
 )]
@@ -113,6 +115,17 @@ fn must_exist(database: &Path, named: &Path) -> Result<(), String> {
         "there are no accounts in {}{flag}",
         named.display()
     ))
+}
+
+/// The fonts of `--font`, before the bundled ones.
+fn fonts(files: &[PathBuf]) -> Result<Fonts, String> {
+    let mut fonts = Fonts::default();
+    for file in files {
+        let refused = |reason: &dyn Display| format!("--font {}: {reason}", file.display());
+        let bytes = fs::read(file).map_err(|error| refused(&error))?;
+        fonts.add(bytes).map_err(|error| refused(&error))?;
+    }
+    Ok(fonts)
 }
 
 fn process_arguments() -> Vec<String> {

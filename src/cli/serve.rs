@@ -72,6 +72,11 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
     watermark_cache: Option<u64>,
 
+    /// font for text watermarks (TrueType, OpenType, the first of a collection), may be given more than once; asked in
+    /// this order, before the bundled ones
+    #[argh(option, arg_name = "file")]
+    font: Vec<PathBuf>,
+
     #[argh(
         option,
         arg_name = "url",
@@ -193,6 +198,7 @@ pub struct ServeCommand {
 /// A sentence for the operator.
 pub fn run(command: ServeCommand) -> Result<(), String> {
     let with_demo = command.demo;
+    let fonts = super::fonts(&command.font)?;
     let config = command.into_config().check()?;
     let data = config.store.data.clone();
 
@@ -208,6 +214,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     let rooms = Rooms {
         store: Arc::clone(&store),
         fetcher,
+        fonts,
         limits: config.limits,
         // More workers than cores wait for watermarks or share a core: they bring no more threads to one picture.
         cores: Cores::new(config.http.threads.min(cores())),

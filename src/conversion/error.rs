@@ -30,6 +30,7 @@ impl From<TextError> for ConversionError {
         match error {
             TextError::MissingCharacters(missing) => ConversionError::MissingCharacters(missing),
             TextError::Cancelled => ConversionError::Cancelled,
+            TextError::Panicked => ConversionError::Internal(error.to_string()),
         }
     }
 }

@@ -6,7 +6,7 @@ mod error;
 mod estimate;
 mod params;
 
-pub use crate::watermark::{Color, Position, TextWatermark};
+pub use crate::watermark::{Color, FontError, Fonts, Outline, Placement, Position, TextWatermark};
 pub use crate::webp::{Caller, Patient};
 pub use budget::{Budget, Reserved, Unreserved, Usage};
 pub use cores::{Cores, Occupied};
@@ -29,6 +29,8 @@ pub struct Job<'a> {
     pub params: &'a Params,
     /// The bytes of the watermark picture (PNG or JPEG), if one was asked for.
     pub watermark_picture: Option<&'a [u8]>,
+    /// What texts are drawn with.
+    pub fonts: &'a Fonts,
     /// Bounds on the picture.
     pub limits: &'a Limits,
     /// Most threads to encode with, at least 1. The file is the same with any number.
@@ -74,7 +76,7 @@ pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
         draw_picture(&mut image, job, patience)
     })?;
     timed(&mut timing.watermark, || {
-        draw_text(&mut image, job.params, patience)
+        draw_text(&mut image, job, patience)
     })?;
     timed(&mut timing.encode, || fill_hidden(&mut image, patience))?;
     let webp = timed(&mut timing.encode, || encode(&image, job))?;
@@ -116,8 +118,7 @@ fn draw_picture(
         DecodeError::Cancelled => ConversionError::Cancelled,
         error => ConversionError::WatermarkPicture(error),
     })?;
-    let (position, opacity) = (job.params.position, job.params.opacity);
-    watermark::draw_picture(image, &picture, position, opacity, patience)?;
+    watermark::draw_picture(image, &picture, &job.params.placement, patience)?;
     Ok(())
 }
 
@@ -149,13 +150,13 @@ fn watermark_kind(bytes: &[u8], limits: &Limits) -> Result<(Format, Limits), Dec
 
 fn draw_text(
     image: &mut Image,
-    params: &Params,
+    job: &Job<'_>,
     patience: &Patience<'_>,
 ) -> Result<(), ConversionError> {
-    let Some(text) = &params.text else {
+    let Some(text) = &job.params.text else {
         return Ok(());
     };
-    watermark::draw_text(image, text, params.position, params.opacity, patience)?;
+    watermark::draw_text(image, text, job.fonts, &job.params.placement, patience)?;
     Ok(())
 }
 
@@ -257,6 +258,7 @@ mod tests {
             format: Format::Png,
             params,
             watermark_picture,
+            fonts: Fonts::bundled(),
             limits: LIMITS,
             threads: 2,
             caller: &Patient,
@@ -299,7 +301,12 @@ mod tests {
             &Patience::endless(),
         )
         .expect("a valid picture");
-        draw_text(&mut image, &params, &Patience::endless()).expect("a full block exists");
+        draw_text(
+            &mut image,
+            &job(&input, &params, None),
+            &Patience::endless(),
+        )
+        .expect("a full block exists");
         let centre = (32 * 64 + 32) * 3;
         assert_eq!(
             image.pixels[centre..centre + 3],

@@ -1,6 +1,6 @@
 //! The specification's parameter table as code.
 
-use crate::watermark::{Color, Position, TextWatermark};
+use crate::watermark::{Color, Outline, Placement, Position, TextWatermark};
 use crate::webp::Effort;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -12,27 +12,31 @@ pub struct Params {
     pub quality: u8,
     /// How much work goes into the file, default medium. An addition to the specification.
     pub effort: Effort,
-    /// Text watermark (`watermark`, `watermark_size`, `watermark_color`), if any.
+    /// Text watermark (`watermark`, `watermark_size`, `watermark_color`, `watermark_outline`), if any.
     pub text: Option<TextWatermark>,
     /// Where the picture watermark is to be had from (`watermark_image`), if any: not fetched here.
     pub picture_url: Option<String>,
-    /// Where watermarks go.
-    pub position: Position,
-    /// 0 (invisible) to 100 (solid), default 50.
-    pub opacity: u8,
+    /// How watermarks are laid onto the picture (`watermark_position`, `watermark_opacity`, `watermark_margin`,
+    /// `watermark_scale`, `watermark_rotate`, `watermark_tile`).
+    pub placement: Placement,
 }
 
 /// The names that may be given once each. `token` is among them, although it is read elsewhere.
-pub const KNOWN_NAMES: [&str; 9] = [
+pub const KNOWN_NAMES: [&str; 14] = [
     "token",
     "quality",
     "effort",
     "watermark",
     "watermark_size",
     "watermark_color",
+    "watermark_outline",
     "watermark_image",
     "watermark_position",
     "watermark_opacity",
+    "watermark_margin",
+    "watermark_scale",
+    "watermark_rotate",
+    "watermark_tile",
 ];
 
 /// A parameter that cannot be used.
@@ -64,9 +68,12 @@ impl Params {
         let mut text = "";
         let mut size = 24;
         let mut color = Color::WHITE;
+        let mut outline = Outline::default();
         let mut picture_url = "";
-        let mut position = Position::default();
-        let mut opacity = 50;
+        let mut placement = Placement {
+            opacity: 50,
+            ..Placement::default()
+        };
 
         let mut seen = Vec::new();
         for (name, value) in pairs {
@@ -79,23 +86,15 @@ impl Params {
             seen.push(name);
             match name {
                 "quality" => quality = capped(name, value, 0..=100)? as u8,
-                "effort" => {
-                    effort = Effort::parse(value)
-                        .ok_or_else(|| invalid(name, value, Effort::ALLOWED))?;
-                }
+                "effort" => effort = word(name, value, Effort::parse, Effort::ALLOWED)?,
                 "watermark" => text = value,
-                "watermark_size" => size = capped(name, value, 8..=200)?,
-                "watermark_color" => {
-                    color =
-                        Color::parse(value).ok_or_else(|| invalid(name, value, Color::ALLOWED))?;
+                "watermark_size" => size = capped(name, value, 8..=200)? as u16,
+                "watermark_color" => color = word(name, value, Color::parse, Color::ALLOWED)?,
+                "watermark_outline" => {
+                    outline = word(name, value, Outline::parse, Outline::ALLOWED)?;
                 }
                 "watermark_image" => picture_url = value,
-                "watermark_position" => {
-                    position = Position::parse(value)
-                        .ok_or_else(|| invalid(name, value, Position::ALLOWED))?;
-                }
-                "watermark_opacity" => opacity = capped(name, value, 0..=100)? as u8,
-                _ => {} // token
+                _ => read_placement(&mut placement, name, value)?,
             }
         }
         Ok(Params {
@@ -105,12 +104,49 @@ impl Params {
                 text: text.to_owned(),
                 size,
                 color,
+                outline,
             }),
             picture_url: (!picture_url.is_empty()).then(|| picture_url.to_owned()),
-            position,
-            opacity,
+            placement,
         })
     }
+}
+
+fn read_placement(
+    placement: &mut Placement,
+    name: &'static str,
+    value: &str,
+) -> Result<(), ParamError> {
+    match name {
+        "watermark_position" => {
+            placement.position = word(name, value, Position::parse, Position::ALLOWED)?;
+        }
+        "watermark_opacity" => placement.opacity = capped(name, value, 0..=100)? as u8,
+        "watermark_margin" => placement.margin = Some(capped(name, value, 0..=16383)? as u16),
+        "watermark_scale" => placement.scale = Some(capped(name, value, 1..=100)? as u8),
+        "watermark_rotate" => placement.rotate = capped(name, value, -360..=360)? as i16,
+        "watermark_tile" => placement.is_tiled = word(name, value, truth, "true or false")?,
+        _ => {} // token
+    }
+    Ok(())
+}
+
+fn truth(text: &str) -> Option<bool> {
+    match text {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// One of a few words.
+fn word<T>(
+    name: &'static str,
+    value: &str,
+    parse: fn(&str) -> Option<T>,
+    allowed: &str,
+) -> Result<T, ParamError> {
+    parse(value).ok_or_else(|| invalid(name, value, allowed))
 }
 
 impl fmt::Display for ParamError {
@@ -122,10 +158,10 @@ impl fmt::Display for ParamError {
 impl std::error::Error for ParamError {}
 
 /// A whole number, capped into `range`.
-fn capped(name: &'static str, value: &str, range: RangeInclusive<u16>) -> Result<u16, ParamError> {
-    let (negative, digits) = match value.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, value),
+fn capped(name: &'static str, value: &str, range: RangeInclusive<i32>) -> Result<i32, ParamError> {
+    let (sign, digits) = match value.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, value),
     };
     if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
         return Err(invalid(
@@ -134,11 +170,8 @@ fn capped(name: &'static str, value: &str, range: RangeInclusive<u16>) -> Result
             &format!("a whole number from {} to {}", range.start(), range.end()),
         ));
     }
-    if negative {
-        return Ok(*range.start());
-    }
-    // Digits alone: only a number beyond 16 bits is left to fail.
-    let number = digits.parse().unwrap_or(u16::MAX);
+    // Digits alone: only a number beyond 32 bits is left to fail.
+    let number = sign * digits.parse().unwrap_or(i32::MAX);
     Ok(number.clamp(*range.start(), *range.end()))
 }
 
@@ -185,8 +218,14 @@ mod tests {
             effort: Effort::Medium,
             text: None,
             picture_url: None,
-            position: Position::BottomRight,
-            opacity: 50,
+            placement: Placement {
+                position: Position::BottomRight,
+                margin: None,
+                scale: None,
+                rotate: 0,
+                is_tiled: false,
+                opacity: 50,
+            },
         };
         assert_eq!(parsed(&[]), expected);
         assert_eq!(
@@ -194,7 +233,8 @@ mod tests {
             Some(TextWatermark {
                 text: "©".to_owned(),
                 size: 24,
-                color: Color::WHITE
+                color: Color::WHITE,
+                outline: Outline::None,
             })
         );
     }
@@ -211,6 +251,11 @@ mod tests {
             ("watermark_image", "https://example.org/logo.png"),
             ("watermark_position", "topLeft"),
             ("watermark_opacity", "25"),
+            ("watermark_outline", "shadow"),
+            ("watermark_margin", "33"),
+            ("watermark_scale", "44"),
+            ("watermark_rotate", "-55"),
+            ("watermark_tile", "true"),
         ]);
         let expected = Params {
             quality: 70,
@@ -219,10 +264,17 @@ mod tests {
                 text: "© me".to_owned(),
                 size: 32,
                 color: Color::new(10, 11, 12),
+                outline: Outline::Shadow,
             }),
             picture_url: Some("https://example.org/logo.png".to_owned()),
-            position: Position::TopLeft,
-            opacity: 25,
+            placement: Placement {
+                position: Position::TopLeft,
+                margin: Some(33),
+                scale: Some(44),
+                rotate: -55,
+                is_tiled: true,
+                opacity: 25,
+            },
         };
         assert_eq!(params, expected);
     }
@@ -249,7 +301,7 @@ mod tests {
                 "quality={value}"
             );
             assert_eq!(
-                parsed(&[("watermark_opacity", value)]).opacity,
+                parsed(&[("watermark_opacity", value)]).placement.opacity,
                 quality,
                 "watermark_opacity={value}"
             );
@@ -261,8 +313,46 @@ mod tests {
     }
 
     #[test]
+    fn margins_scales_and_turns_out_of_range_are_capped() {
+        for (value, margin, scale, rotate) in [
+            ("-99999999999999999999", 0, 1, -360),
+            ("-361", 0, 1, -360),
+            ("-360", 0, 1, -360),
+            ("-45", 0, 1, -45),
+            ("0", 0, 1, 0),
+            ("1", 1, 1, 1),
+            ("100", 100, 100, 100),
+            ("101", 101, 100, 101),
+            ("360", 360, 100, 360),
+            ("361", 361, 100, 360),
+            ("16383", 16383, 100, 360),
+            ("16384", 16383, 100, 360),
+            ("99999999999999999999", 16383, 100, 360),
+        ] {
+            let placement = parsed(&[
+                ("watermark_margin", value),
+                ("watermark_scale", value),
+                ("watermark_rotate", value),
+            ])
+            .placement;
+            assert_eq!(
+                (placement.margin, placement.scale, placement.rotate),
+                (Some(margin), Some(scale), rotate),
+                "{value}"
+            );
+        }
+    }
+
+    #[test]
     fn what_is_no_whole_number_is_refused_by_name() {
-        for name in ["quality", "watermark_size", "watermark_opacity"] {
+        for name in [
+            "quality",
+            "watermark_size",
+            "watermark_opacity",
+            "watermark_margin",
+            "watermark_scale",
+            "watermark_rotate",
+        ] {
             for value in [
                 "", " ", "-", "+5", " 5", "5 ", "8.5", "1e2", "0x10", "many", "٣", "--5", "5%",
             ] {
@@ -292,13 +382,25 @@ mod tests {
         assert_eq!(
             error.detail,
             "Parameter watermark_position: \"middle\" was given; \
-             allowed is topLeft, topRight, bottomLeft, bottomRight or center."
+             allowed is topLeft, top, topRight, left, center, right, bottomLeft, bottom or bottomRight."
         );
         let error = parse(&[("watermark_color", "pink")]).expect_err("unknown");
         assert_eq!(
             error.detail,
             "Parameter watermark_color: \"pink\" was given; allowed is white, black, red, blue, yellow, gray or #RRGGBB."
         );
+        let error = parse(&[("watermark_outline", "glow")]).expect_err("unknown");
+        assert_eq!(
+            error.detail,
+            "Parameter watermark_outline: \"glow\" was given; allowed is none, outline or shadow."
+        );
+        for value in ["", "1", "True", "yes"] {
+            let error = parse(&[("watermark_tile", value)]).expect_err(value);
+            assert_eq!(
+                error.detail,
+                format!("Parameter watermark_tile: {value:?} was given; allowed is true or false.")
+            );
+        }
         for value in ["", "Low", " low"] {
             assert!(parse(&[("effort", value)]).is_err(), "{value:?}");
         }
@@ -341,6 +443,8 @@ mod tests {
                 "effort" => "low",
                 "watermark_color" => "red",
                 "watermark_position" => "center",
+                "watermark_outline" => "none",
+                "watermark_tile" => "true",
                 _ => "9",
             };
             let error = parse(&[(name, value), (name, value)]).expect_err(name);

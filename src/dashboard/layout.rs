@@ -137,7 +137,7 @@ pub fn curl_line(base_url: &str, token: &str) -> String {
 }
 
 /// The specification's parameter table and what was added to it, for people.
-const PARAMETERS: [(&str, &str, &str); 8] = [
+const PARAMETERS: [(&str, &str, &str); 13] = [
     (
         "quality",
         "0 to 100: higher looks better and is larger",
@@ -156,16 +156,41 @@ const PARAMETERS: [(&str, &str, &str); 8] = [
         "white",
     ),
     (
+        "watermark_outline",
+        "none, outline or shadow: what sets the text off from its ground",
+        "none",
+    ),
+    (
         "watermark_image",
         "URL of a PNG or JPEG to lay over the picture",
         "none",
     ),
     (
         "watermark_position",
-        "topLeft, topRight, bottomLeft, bottomRight or center",
+        "topLeft, top, topRight, left, center, right, bottomLeft, bottom or bottomRight",
         "bottomRight",
     ),
     ("watermark_opacity", "0 to 100", "50"),
+    (
+        "watermark_margin",
+        "Pixels kept free beside it, or between tiles",
+        "2 % of the shorter side",
+    ),
+    (
+        "watermark_scale",
+        "Percent of the picture's width that it takes, 1 to 100",
+        "its own size",
+    ),
+    (
+        "watermark_rotate",
+        "Degrees to turn it clockwise, -360 to 360",
+        "0",
+    ),
+    (
+        "watermark_tile",
+        "true or false: repeated over the whole picture",
+        "false",
+    ),
 ];
 
 #[cfg(test)]

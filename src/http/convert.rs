@@ -71,6 +71,7 @@ fn convert(
         format,
         params: &params,
         watermark_picture: watermark_picture.as_deref(),
+        fonts: &rooms.fonts,
         limits: &rooms.limits,
         threads: rooms.cores.total(),
         caller: &Patient,

@@ -23,7 +23,7 @@ pub use limiter::Rate;
 pub use metrics::Metrics;
 pub use ready::Readiness;
 
-use crate::conversion::{Budget, Cores, Reserved};
+use crate::conversion::{Budget, Cores, Fonts, Reserved};
 use crate::fetch::Fetcher;
 use crate::front::{self, Clients, Door, Hatch, OpenDoor, Pulse, Stop};
 use crate::image;
@@ -110,6 +110,8 @@ pub struct Rooms {
     pub store: Arc<Store>,
     /// Fetches watermark pictures.
     pub fetcher: Fetcher,
+    /// What texts are drawn with.
+    pub fonts: Fonts,
     /// Bounds on pictures.
     pub limits: image::Limits,
     /// What conversions share.

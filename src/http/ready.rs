@@ -3,7 +3,7 @@
 
 use super::error::{Kind, Problem};
 use super::response::Response;
-use crate::conversion::{self, ConversionError, Job, Params, Patient};
+use crate::conversion::{self, ConversionError, Fonts, Job, Params, Patient};
 use crate::image::{Format, Limits};
 use crate::store::{Store, StoreError};
 use std::sync::{Mutex, PoisonError};
@@ -101,6 +101,7 @@ fn convert() -> Result<Vec<u8>, ConversionError> {
         format: Format::Bmp,
         params: &params,
         watermark_picture: None,
+        fonts: Fonts::bundled(),
         // Whatever the operator allows.
         limits: &Limits::default(),
         threads: 1,

@@ -47,6 +47,10 @@ pub(super) fn blend_row(
 }
 
 fn over_opaque(pixel: &mut [u8; 3], color: Color, weight: u32) {
+    // Between the letters of a text.
+    if weight == 0 {
+        return;
+    }
     for (under, source) in pixel.iter_mut().zip([color.red, color.green, color.blue]) {
         *under = mix(source, weight, *under, FULL - weight);
     }

@@ -35,6 +35,19 @@ impl Color {
             other => parse_hex(other.strip_prefix('#')?),
         }
     }
+
+    /// Black or white, whichever differs more: the higher of the two ratios that WCAG 2 calls contrast, whose middle is
+    /// a luminance of 0.179. Samples are taken to have a gamma of 2.
+    pub(super) fn contrast(self) -> Color {
+        let square = |sample: u8| u64::from(sample).pow(2);
+        let luminance =
+            2126 * square(self.red) + 7152 * square(self.green) + 722 * square(self.blue);
+        if luminance > 1790 * square(255) {
+            Color::new(0, 0, 0)
+        } else {
+            Color::WHITE
+        }
+    }
 }
 
 fn parse_hex(digits: &str) -> Option<Color> {
@@ -63,6 +76,28 @@ mod tests {
             ("#000000", Color::new(0, 0, 0)),
         ] {
             assert_eq!(Color::parse(text), Some(color), "{text}");
+        }
+    }
+
+    #[test]
+    fn contrast_is_black_on_light_colours_and_white_on_dark_ones() {
+        for (name, is_light) in [
+            ("white", true),
+            ("yellow", true),
+            ("gray", true),
+            ("red", true), // 5.3 to 1 against black, 4 to 1 against white
+            ("blue", false),
+            ("black", false),
+            ("#6a6a6a", false),
+            ("#00a000", true),
+        ] {
+            let expected = if is_light {
+                Color::new(0, 0, 0)
+            } else {
+                Color::WHITE
+            };
+            let color = Color::parse(name).expect("a colour");
+            assert_eq!(color.contrast(), expected, "{name}");
         }
     }
 

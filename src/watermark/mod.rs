@@ -1,16 +1,20 @@
 //! Text and pictures drawn onto an image.
 //!
-//! A watermark that is larger than the image less its margins is scaled down to fit. Only the watermark's own area is
-//! allocated.
+//! A watermark becomes a stamp in its final size, already turned, which is then blended once or as tiles. One that is
+//! larger than the image less its margins is scaled down to fit, so a stamp never has more pixels than the image.
 
 mod blend;
 mod color;
 mod picture;
+mod placement;
 mod position;
 mod scale;
+mod stamp;
 mod text;
+mod turn;
 
 pub use color::Color;
 pub use picture::draw_picture;
+pub use placement::Placement;
 pub use position::Position;
-pub use text::{TextError, TextWatermark, draw_text};
+pub use text::{FontError, Fonts, Outline, TextError, TextWatermark, draw_text};

@@ -1,49 +1,69 @@
 //! A picture over an image.
 
-use super::blend::{blend_row, weight};
-use super::color::Color;
-use super::position::Position;
-use super::scale::{fit, scale_down};
+use super::placement::Placement;
+use super::position::Size;
+use super::scale::{fit, scale, turned};
+use super::stamp::Stamp;
+use super::turn::Turn;
 use crate::image::{Cancelled, Image, Patience};
 
-/// Draws `picture`, scaled down to fit if it must be, at an opacity of 0 to 100.
+/// Draws `picture`, scaled as asked for, and down to fit if it must be.
 ///
 /// # Errors
 /// [`Cancelled`]; the image may then have a part of it.
 pub fn draw_picture(
     image: &mut Image,
     picture: &Image,
-    position: Position,
-    opacity: u8,
+    placement: &Placement,
     patience: &Patience<'_>,
 ) -> Result<(), Cancelled> {
     let image_size = (image.width, image.height);
-    let size = fit((picture.width, picture.height), position.room(image_size));
-    let (left, top) = position.place(image_size, size);
-    let mark = scale_down(picture, size, patience)?;
-    let channels = mark.layout.channels();
-    for (y, row) in (top..).zip(mark.pixels.chunks_exact(mark.width as usize * channels)) {
-        patience.check()?;
-        blend_row(image, left, y, mark.width, |x| {
-            let pixel = &row[x * channels..][..channels];
-            let alpha = pixel.get(3).copied().unwrap_or(255);
-            (
-                Color::new(pixel[0], pixel[1], pixel[2]),
-                weight(alpha, opacity),
-            )
-        });
+    let asked = match placement.width(image_size) {
+        None => (picture.width, picture.height),
+        Some(width) => (width, proportional_height(picture, width)),
+    };
+    let turn = placement.turn();
+    let size = fit_turned(asked, turn, placement.room(image_size));
+    let mark = turned(scale(picture, size, patience)?, turn, patience)?;
+    Stamp::Picture(mark).put(image, placement, size, patience)
+}
+
+fn proportional_height(picture: &Image, width: u32) -> u32 {
+    let (old_width, old_height) = (u64::from(picture.width), u64::from(picture.height));
+    let height = (u64::from(width) * old_height + old_width / 2) / old_width;
+    height.max(1) as u32 // sides have 14 bits each
+}
+
+/// The largest size of the same proportions whose turned box is within `room`, never larger than `size`.
+fn fit_turned(size: Size, turn: Turn, room: Size) -> Size {
+    if turn.is_none() {
+        return fit(size, room);
     }
-    Ok(())
+    let (width, height) = turn.bounds((f64::from(size.0), f64::from(size.1)));
+    let ratio = (f64::from(room.0) / width).min(f64::from(room.1) / height);
+    if ratio >= 1.0 {
+        return size;
+    }
+    let scaled = |side: u32| ((f64::from(side) * ratio) as u32).max(1);
+    (scaled(size.0), scaled(size.1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::image::Layout;
+    use crate::watermark::Position;
 
-    fn draw(image: &mut Image, picture: &Image, position: Position, opacity: u8) {
-        draw_picture(image, picture, position, opacity, &Patience::endless())
-            .expect("nobody leaves");
+    fn at(position: Position) -> Placement {
+        Placement {
+            position,
+            opacity: 100,
+            ..Placement::default()
+        }
+    }
+
+    fn draw(image: &mut Image, picture: &Image, placement: &Placement) {
+        draw_picture(image, picture, placement, &Patience::endless()).expect("nobody leaves");
     }
 
     fn plain(width: u32, height: u32, pixel: &[u8]) -> Image {
@@ -71,8 +91,7 @@ mod tests {
         draw(
             &mut image,
             &plain(4, 3, &[200, 100, 50]),
-            Position::BottomRight,
-            100,
+            &at(Position::BottomRight),
         );
         for y in 0..64 {
             for x in 0..64 {
@@ -94,15 +113,16 @@ mod tests {
         draw(
             &mut image,
             &plain(1, 1, &[255, 255, 255, 0]),
-            Position::Center,
-            100,
+            &at(Position::Center),
         );
         assert_eq!(pixel(&image, 4, 4), [0, 0, 0]);
         draw(
             &mut image,
             &plain(1, 1, &[255, 255, 255, 128]),
-            Position::Center,
-            50,
+            &Placement {
+                opacity: 50,
+                ..at(Position::Center)
+            },
         );
         assert_eq!(pixel(&image, 4, 4), [64, 64, 64]);
     }
@@ -114,8 +134,10 @@ mod tests {
         draw(
             &mut image,
             &plain(100, 100, &[255, 0, 0]),
-            Position::Center,
-            0,
+            &Placement {
+                opacity: 0,
+                ..at(Position::Center)
+            },
         );
         assert_eq!(image, before);
     }
@@ -126,8 +148,7 @@ mod tests {
         draw(
             &mut image,
             &plain(500, 500, &[255, 255, 255]),
-            Position::TopLeft,
-            100,
+            &at(Position::TopLeft),
         );
         // Margin 8, so the room is 84 x 48 and the square becomes 48 x 48.
         let white = image
@@ -147,8 +168,146 @@ mod tests {
     fn an_image_of_one_pixel_takes_any_picture() {
         for position in [Position::TopLeft, Position::BottomRight, Position::Center] {
             let mut image = plain(1, 1, &[0, 0, 0]);
-            draw(&mut image, &plain(30, 20, &[255, 255, 255]), position, 100);
+            draw(&mut image, &plain(30, 20, &[255, 255, 255]), &at(position));
             assert_eq!(image.pixels, [255, 255, 255], "{position:?}");
+        }
+    }
+
+    #[test]
+    fn scale_gives_it_a_share_of_the_width_up_and_down() {
+        for (percent, width, height) in [(10, 20, 10), (20, 40, 20), (50, 100, 50)] {
+            let mut image = plain(200, 100, &[0, 0, 0]);
+            let placement = Placement {
+                scale: Some(percent),
+                margin: Some(0),
+                ..at(Position::Center)
+            };
+            draw(&mut image, &plain(40, 20, &[255, 0, 9]), &placement);
+            let drawn: Vec<u32> = (0..200 * 100)
+                .filter(|i| image.pixels[*i as usize * 3..][..3] == [255, 0, 9])
+                .collect();
+            assert_eq!(drawn.len() as u32, width * height, "{percent} %");
+            assert_eq!(
+                drawn[0],
+                (100 - height) / 2 * 200 + (200 - width) / 2,
+                "{percent} %"
+            );
+        }
+    }
+
+    #[test]
+    fn a_scale_that_does_not_fit_ends_at_the_margins() {
+        let mut image = plain(200, 100, &[0, 0, 0]);
+        let placement = Placement {
+            scale: Some(100),
+            margin: Some(10),
+            ..at(Position::BottomRight)
+        };
+        draw(&mut image, &plain(10, 10, &[255, 255, 255]), &placement);
+        let pixels = image.pixels.as_chunks::<3>().0;
+        let white = pixels.iter().filter(|pixel| **pixel == [255; 3]).count();
+        assert_eq!(white, 80 * 80);
+        assert_eq!(pixel(&image, 110, 10), [255, 255, 255]);
+        assert_eq!(pixel(&image, 189, 89), [255, 255, 255]);
+    }
+
+    #[test]
+    fn quarter_turns_move_every_pixel_exactly() {
+        let mark = Image {
+            width: 2,
+            height: 1,
+            layout: Layout::Rgb,
+            pixels: vec![250, 10, 20, 30, 40, 250],
+        };
+        let (first, second) = ([250, 10, 20], [30, 40, 250]);
+        for (rotate, ends) in [
+            (0, [(8, 8, first), (9, 8, second)]),
+            (90, [(8, 8, first), (8, 9, second)]),
+            (180, [(8, 8, second), (9, 8, first)]),
+            (-90, [(8, 8, second), (8, 9, first)]),
+        ] {
+            let mut image = plain(64, 64, &[0, 0, 0]);
+            let placement = Placement {
+                rotate,
+                ..at(Position::TopLeft)
+            };
+            draw(&mut image, &mark, &placement);
+            for (x, y, color) in ends {
+                assert_eq!(pixel(&image, x, y), color, "{rotate} at {x}, {y}");
+            }
+            let drawn = image.pixels.iter().filter(|&&sample| sample != 0).count();
+            assert_eq!(drawn, 6, "{rotate}");
+        }
+    }
+
+    #[test]
+    fn a_turned_picture_keeps_its_area_and_has_smooth_edges() {
+        let mut image = plain(200, 200, &[0, 0, 0]);
+        let placement = Placement {
+            rotate: 30,
+            ..at(Position::Center)
+        };
+        draw(&mut image, &plain(80, 40, &[255, 255, 255]), &placement);
+        let reds = || image.pixels.iter().step_by(3);
+        let area: f64 = reds().map(|&red| f64::from(red) / 255.0).sum();
+        assert!((area - 3200.0).abs() < 20.0, "{area}");
+        let partial = reds().filter(|&&red| red != 0 && red != 255).count();
+        assert!(partial > 150, "{partial} pixels between nothing and full");
+        assert_eq!(pixel(&image, 100, 100), [255, 255, 255]);
+        // 39 to the right along the long side is inside, 41 is not: cos 30 is 0.87, sin 30 is 0.5.
+        assert_eq!(pixel(&image, 133, 119), [255, 255, 255]);
+        assert_eq!(pixel(&image, 137, 121), [0, 0, 0]);
+        assert_eq!(pixel(&image, 133, 80), [0, 0, 0], "it turns clockwise");
+    }
+
+    #[test]
+    fn a_turned_picture_that_is_too_large_is_scaled_into_the_margins() {
+        for rotate in [-360, -181, -45, 1, 44, 45, 89, 91, 300, 360] {
+            let mut image = plain(120, 90, &[0, 0, 0]);
+            let placement = Placement {
+                rotate,
+                ..at(Position::Center)
+            };
+            let placement = Placement {
+                margin: Some(7),
+                ..placement
+            };
+            draw(&mut image, &plain(500, 300, &[255, 255, 255]), &placement);
+            for y in 0..90 {
+                for x in 0..120 {
+                    let inside = (7..113).contains(&x) && (7..83).contains(&y);
+                    let drawn = pixel(&image, x, y)[0] != 0;
+                    assert!(inside || !drawn, "{rotate}: ink at {x}, {y}");
+                }
+            }
+            assert_eq!(pixel(&image, 60, 45)[0], 255, "{rotate}");
+        }
+    }
+
+    #[test]
+    fn opacity_is_exact_at_both_ends_for_turned_tiles() {
+        let before = plain(90, 70, &[9, 8, 7]);
+        let mark = plain(20, 10, &[200, 100, 50, 255]);
+        for opacity in [0, 100] {
+            let mut image = before.clone();
+            let placement = Placement {
+                rotate: -30,
+                is_tiled: true,
+                opacity,
+                ..Placement::default()
+            };
+            draw(&mut image, &mark, &placement);
+            if opacity == 0 {
+                assert_eq!(image, before);
+            } else {
+                let solid = image.pixels.chunks(3).filter(|p| *p == [200, 100, 50]);
+                assert!(solid.count() > 1000, "tiles have solid middles");
+                assert_eq!(
+                    pixel(&image, 45, 35),
+                    [200, 100, 50],
+                    "one is in the middle"
+                );
+            }
         }
     }
 }

@@ -1,7 +1,9 @@
-//! Scaling pictures down by area: each new pixel is the mean of the area that it covers, weighted by alpha so that
-//! transparent pixels do not bleed their colour. Whole numbers throughout, so a plain area keeps its exact colour.
+//! Scaling and turning pictures. Down by area: each new pixel is the mean of the area that it covers, weighted by alpha
+//! so that transparent pixels do not bleed their colour. Up, and turned, it is the mean of the four pixels around a place.
+//! Means are of whole numbers, so a plain area keeps its exact colour.
 
 use super::position::Size;
+use super::turn::Turn;
 use crate::image::{Cancelled, Image, Layout, Patience};
 use std::borrow::Cow;
 
@@ -20,19 +22,116 @@ pub(super) fn fit(size: Size, room: Size) -> Size {
     }
 }
 
-/// The picture at `size`, which is no larger than the picture.
-pub(super) fn scale_down<'p>(
+/// The picture at `size`: by the mean of areas where it becomes smaller, by the mean of neighbours where larger.
+pub(super) fn scale<'p>(
     picture: &'p Image,
     size: Size,
     patience: &Patience<'_>,
 ) -> Result<Cow<'p, Image>, Cancelled> {
-    if (picture.width, picture.height) == size {
-        return Ok(Cow::Borrowed(picture));
+    let smaller = (picture.width.min(size.0), picture.height.min(size.1));
+    let shrunk = if (picture.width, picture.height) == smaller {
+        Cow::Borrowed(picture)
+    } else {
+        Cow::Owned(match picture.layout {
+            Layout::Rgb => average::<3>(picture, smaller, patience)?,
+            Layout::Rgba => average::<4>(picture, smaller, patience)?,
+        })
+    };
+    if smaller == size {
+        return Ok(shrunk);
     }
-    Ok(Cow::Owned(match picture.layout {
-        Layout::Rgb => average::<3>(picture, size, patience)?,
-        Layout::Rgba => average::<4>(picture, size, patience)?,
-    }))
+    let position = |index: u32, new: u32, old: u32| {
+        let centre = (f64::from(index) + 0.5) * f64::from(old) / f64::from(new) - 0.5;
+        centre.clamp(0.0, f64::from(old - 1))
+    };
+    let mut large = blank(size, shrunk.layout);
+    let place = |x, y| {
+        let x = position(x, size.0, shrunk.width);
+        (x, position(y, size.1, shrunk.height))
+    };
+    resample(&shrunk, &mut large, place, patience)?;
+    Ok(Cow::Owned(large))
+}
+
+/// The picture turned around its centre, with room for its corners, which are transparent.
+pub(super) fn turned<'p>(
+    picture: Cow<'p, Image>,
+    turn: Turn,
+    patience: &Patience<'_>,
+) -> Result<Cow<'p, Image>, Cancelled> {
+    if turn.is_none() {
+        return Ok(picture);
+    }
+    let (old_width, old_height) = (f64::from(picture.width), f64::from(picture.height));
+    let (width, height) = turn.bounds((old_width, old_height));
+    let (width, height) = (whole(width), whole(height));
+    let mut large = blank((width, height), Layout::Rgba);
+    let place = |x, y| {
+        let from_centre = (
+            f64::from(x) + 0.5 - f64::from(width) / 2.0,
+            f64::from(y) + 0.5 - f64::from(height) / 2.0,
+        );
+        let (x, y) = turn.undo(from_centre);
+        (x + old_width / 2.0 - 0.5, y + old_height / 2.0 - 0.5)
+    };
+    resample(&picture, &mut large, place, patience)?;
+    Ok(Cow::Owned(large))
+}
+
+/// Up to the next whole number, but for what is an error of rounding.
+fn whole(length: f64) -> u32 {
+    ((length - 1e-6).ceil() as u32).max(1)
+}
+
+fn blank((width, height): Size, layout: Layout) -> Image {
+    Image {
+        width,
+        height,
+        layout,
+        pixels: vec![0; width as usize * height as usize * layout.channels()],
+    }
+}
+
+/// Each pixel becomes the mean of the four around a place in `picture`, weighted by how near they are to 1/256 of a
+/// pixel, and by alpha. `place` gives the place in pixels; what is outside is transparent.
+fn resample(
+    picture: &Image,
+    into: &mut Image,
+    place: impl Fn(u32, u32) -> (f64, f64),
+    patience: &Patience<'_>,
+) -> Result<(), Cancelled> {
+    let channels = into.layout.channels();
+    let rows = into.pixels.chunks_exact_mut(into.width as usize * channels);
+    for (y, row) in (0..).zip(rows) {
+        patience.check()?;
+        for (x, pixel) in (0..).zip(row.chunks_exact_mut(channels)) {
+            let (x, y) = place(x, y);
+            let fixed = |length: f64| (length * 256.0).round() as i64;
+            pixel.copy_from_slice(&sample(picture, fixed(x), fixed(y))[..channels]);
+        }
+    }
+    Ok(())
+}
+
+/// In 1/256 of a pixel.
+fn sample(picture: &Image, x: i64, y: i64) -> [u8; 4] {
+    let channels = picture.layout.channels();
+    let mut sum = Sum::default();
+    for (row, row_weight) in [(y >> 8, 256 - (y & 255)), ((y >> 8) + 1, y & 255)] {
+        for (column, column_weight) in [(x >> 8, 256 - (x & 255)), ((x >> 8) + 1, x & 255)] {
+            let weight = (row_weight * column_weight) as u64;
+            let is_inside = (0..i64::from(picture.width)).contains(&column)
+                && (0..i64::from(picture.height)).contains(&row);
+            if weight == 0 || !is_inside {
+                sum.area += weight;
+                continue;
+            }
+            let index = row as usize * picture.width as usize + column as usize;
+            let pixel = &picture.pixels[index * channels..][..channels];
+            sum.add(pixel, weight);
+        }
+    }
+    sum.mean()
 }
 
 fn average<const N: usize>(
@@ -106,7 +205,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn add<const N: usize>(&mut self, pixel: &[u8; N], weight: u64) {
+    fn add(&mut self, pixel: &[u8], weight: u64) {
         let alpha = weight * pixel.get(3).map_or(255, |&alpha| u64::from(alpha));
         for (sum, &sample) in self.colors.iter_mut().zip(pixel) {
             *sum += alpha * u64::from(sample);
@@ -136,7 +235,7 @@ mod tests {
     use super::*;
 
     fn scaled(picture: &Image, size: Size) -> Cow<'_, Image> {
-        scale_down(picture, size, &Patience::endless()).expect("nobody leaves")
+        scale(picture, size, &Patience::endless()).expect("nobody leaves")
     }
 
     #[test]

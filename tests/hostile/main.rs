@@ -12,7 +12,7 @@ mod patience;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use support::picture::Picture;
-use towebp::conversion::{self, Caller, Conversion, ConversionError, Job, Params};
+use towebp::conversion::{self, Caller, Conversion, ConversionError, Fonts, Job, Params};
 use towebp::image::{Format, Limits};
 
 /// Who waits until a moment, and for so many questions.
@@ -64,6 +64,7 @@ fn convert(
         format: Format::sniff(bytes).unwrap_or(Format::Png),
         params: &params,
         watermark_picture: watermark,
+        fonts: Fonts::bundled(),
         limits,
         threads: 1,
         caller: client,

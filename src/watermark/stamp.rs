@@ -1,0 +1,298 @@
+//! A watermark that is ready to be blended: once, or all over an image.
+
+use super::blend::{blend_row, weight};
+use super::color::Color;
+use super::placement::Placement;
+use super::position::Size;
+use crate::image::{Cancelled, Image, Patience};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// A watermark in its final size, already turned.
+pub(super) enum Stamp<'a> {
+    /// One colour, and how much of each pixel it covers.
+    Mask(Mask, Color),
+    /// Its own colours.
+    Picture(Cow<'a, Image>),
+}
+
+/// How much of each pixel is covered, 0 to 255, row by row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mask {
+    pub(super) width: u32,
+    pub(super) height: u32,
+    pub(super) coverage: Vec<u8>,
+}
+
+impl Mask {
+    /// Nothing is covered.
+    pub(super) fn new((width, height): Size) -> Mask {
+        Mask {
+            width,
+            height,
+            coverage: vec![0; width as usize * height as usize],
+        }
+    }
+
+    pub(super) fn row(&self, y: u32) -> &[u8] {
+        &self.coverage[y as usize * self.width as usize..][..self.width as usize]
+    }
+
+    pub(super) fn row_mut(&mut self, y: u32) -> &mut [u8] {
+        &mut self.coverage[y as usize * self.width as usize..][..self.width as usize]
+    }
+}
+
+impl Stamp<'_> {
+    /// Blends it once, or as tiles. `upright` is its size before it was turned.
+    ///
+    /// # Errors
+    /// [`Cancelled`]; the image may then have a part of it.
+    pub(super) fn put(
+        &self,
+        image: &mut Image,
+        placement: &Placement,
+        upright: Size,
+        patience: &Patience<'_>,
+    ) -> Result<(), Cancelled> {
+        if placement.is_tiled {
+            return self.tile(image, placement, upright, patience);
+        }
+        let (width, height) = self.size();
+        let (left, top) = placement.place((image.width, image.height), (width, height));
+        for row in 0..height {
+            patience.check()?;
+            let at = (i64::from(left), i64::from(top + row));
+            self.blend_row(image, at, row, 0..width, placement.opacity);
+        }
+        Ok(())
+    }
+
+    fn size(&self) -> Size {
+        match self {
+            Stamp::Mask(mask, _) => (mask.width, mask.height),
+            Stamp::Picture(picture) => (picture.width, picture.height),
+        }
+    }
+
+    /// Blends these columns of a row, of which column 0 lies `at` the image's (x, y). What is outside is left out.
+    fn blend_row(
+        &self,
+        image: &mut Image,
+        at: (i64, i64),
+        row: u32,
+        columns: Range<u32>,
+        opacity: u8,
+    ) {
+        let first = i64::from(columns.start).max(-at.0);
+        let (Ok(x), Ok(y)) = (u32::try_from(at.0 + first), u32::try_from(at.1)) else {
+            return;
+        };
+        let count = (i64::from(columns.end) - first).max(0) as u32;
+        let first = first as usize;
+        match self {
+            Stamp::Mask(mask, color) => {
+                let row = mask.row(row);
+                blend_row(image, x, y, count, |index| {
+                    (*color, weight(row[first + index], opacity))
+                });
+            }
+            Stamp::Picture(picture) => {
+                let channels = picture.layout.channels();
+                let stride = picture.width as usize * channels;
+                let row = &picture.pixels[row as usize * stride..][..stride];
+                blend_row(image, x, y, count, |index| {
+                    let pixel = &row[(first + index) * channels..][..channels];
+                    let alpha = pixel.get(3).copied().unwrap_or(255);
+                    let color = Color::new(pixel[0], pixel[1], pixel[2]);
+                    (color, weight(alpha, opacity))
+                });
+            }
+        }
+    }
+
+    /// Blends it all over: rows of tiles that lie a gap apart, every other row shifted by half a tile, and all of them
+    /// turned with the tile. A tile lies in the image's centre.
+    fn tile(
+        &self,
+        image: &mut Image,
+        placement: &Placement,
+        upright: Size,
+        patience: &Patience<'_>,
+    ) -> Result<(), Cancelled> {
+        let image_size = (image.width, image.height);
+        let gap = placement.gap(image_size, upright);
+        let step = (f64::from(upright.0 + gap), f64::from(upright.1 + gap));
+        let turn = placement.turn();
+        let (width, height) = self.size();
+        let half = (f64::from(width) / 2.0, f64::from(height) / 2.0);
+        let centre = (f64::from(image.width) / 2.0, f64::from(image.height) / 2.0);
+        // How far from the centre a tile may lie that still touches the image, along and across the rows of tiles.
+        let reach = turn.bounds((
+            f64::from(image.width) + f64::from(width),
+            f64::from(image.height) + f64::from(height),
+        ));
+        let columns = (reach.0 / 2.0 / step.0) as i64 + 1;
+        let rows = (reach.1 / 2.0 / step.1) as i64 + 1;
+        let ink = self.ink(patience)?;
+        for row in -rows..=rows {
+            let shift = if row % 2 == 0 { 0.0 } else { 0.5 };
+            patience.check()?;
+            for column in -columns..=columns {
+                let (x, y) = turn.apply(((column as f64 + shift) * step.0, row as f64 * step.1));
+                // To the nearest pixel, halves always up: tiles that abut go on doing so.
+                let left = (centre.0 + x - half.0 + 0.5).floor() as i64;
+                let top = (centre.1 + y - half.1 + 0.5).floor() as i64;
+                if left < i64::from(image.width) && left + i64::from(width) > 0 {
+                    let at = (left, top);
+                    self.blend_ink(image, at, &ink, placement.opacity, patience)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn blend_ink(
+        &self,
+        image: &mut Image,
+        at: (i64, i64),
+        ink: &[Range<u32>],
+        opacity: u8,
+        patience: &Patience<'_>,
+    ) -> Result<(), Cancelled> {
+        let visible = (-at.1).max(0)..(i64::from(image.height) - at.1).min(ink.len() as i64);
+        for row in visible {
+            patience.check()?;
+            let columns = ink[row as usize].clone();
+            self.blend_row(image, (at.0, at.1 + row), row as u32, columns, opacity);
+        }
+        Ok(())
+    }
+
+    /// The columns of each row that have any ink: of a turned line of text these are few.
+    fn ink(&self, patience: &Patience<'_>) -> Result<Vec<Range<u32>>, Cancelled> {
+        let (width, height) = self.size();
+        (0..height)
+            .map(|row| {
+                patience.check()?;
+                let is_clear = |&column: &u32| self.is_clear(row, column);
+                let start = (0..width).take_while(is_clear).count() as u32;
+                let end = (start..width).rev().find(|column| !is_clear(column));
+                Ok(start..end.map_or(start, |last| last + 1))
+            })
+            .collect()
+    }
+
+    fn is_clear(&self, row: u32, column: u32) -> bool {
+        match self {
+            Stamp::Mask(mask, _) => mask.row(row)[column as usize] == 0,
+            Stamp::Picture(picture) => {
+                let channels = picture.layout.channels();
+                let index = row as usize * picture.width as usize + column as usize;
+                channels == 4 && picture.pixels[index * channels + 3] == 0
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::Layout;
+
+    fn black(width: u32, height: u32) -> Image {
+        Image {
+            width,
+            height,
+            layout: Layout::Rgb,
+            pixels: vec![0; (width * height * 3) as usize],
+        }
+    }
+
+    fn solid(size: Size) -> Stamp<'static> {
+        let mut mask = Mask::new(size);
+        mask.coverage.fill(255);
+        Stamp::Mask(mask, Color::WHITE)
+    }
+
+    fn put(size: Size, image: &mut Image, placement: &Placement, upright: Size) {
+        solid(size)
+            .put(image, placement, upright, &Patience::endless())
+            .expect("nobody leaves");
+    }
+
+    fn tiled(margin: u16, rotate: i16) -> Placement {
+        Placement {
+            margin: Some(margin),
+            rotate,
+            is_tiled: true,
+            opacity: 100,
+            ..Placement::default()
+        }
+    }
+
+    fn is_white(image: &Image, x: u32, y: u32) -> bool {
+        image.pixels[(y * image.width + x) as usize * 3] == 255
+    }
+
+    #[test]
+    fn tiles_lie_a_gap_apart_and_every_other_row_is_shifted_by_half() {
+        let mut image = black(40, 28);
+        put((6, 4), &mut image, &tiled(2, 0), (6, 4));
+        // Steps of 8 and 6 from the tile in the centre, whose left and top edge are 17 and 12.
+        for y in 0..28 {
+            for x in 0..40 {
+                let (row, down) = ((y + 48 - 12) / 6, (y + 48 - 12) % 6);
+                let shift = if row % 2 == 0 { 0 } else { 4 };
+                let across = (x + 80 - 17 - shift) % 8;
+                assert_eq!(
+                    is_white(&image, x, y),
+                    across < 6 && down < 4,
+                    "at {x}, {y}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn tiles_without_a_gap_cover_everything_once() {
+        let mut image = black(50, 31);
+        let placement = Placement {
+            opacity: 50,
+            ..tiled(0, 0)
+        };
+        put((7, 5), &mut image, &placement, (7, 5));
+        assert!(image.pixels.iter().all(|&sample| sample == 128));
+    }
+
+    #[test]
+    fn rows_of_tiles_turn_with_the_tile() {
+        let mut image = black(40, 28);
+        // A quarter turn: rows become columns.
+        put((4, 6), &mut image, &tiled(2, 90), (6, 4));
+        let mut turned = black(28, 40);
+        put((6, 4), &mut turned, &tiled(2, 0), (6, 4));
+        for y in 0..28 {
+            for x in 0..40 {
+                assert_eq!(
+                    is_white(&image, x, y),
+                    is_white(&turned, y, 39 - x),
+                    "at {x}, {y}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_ink_of_a_row_is_from_its_first_to_its_last_covered_column() {
+        let mask = Mask {
+            width: 5,
+            height: 3,
+            coverage: vec![0, 9, 0, 1, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3, 3],
+        };
+        let ink = Stamp::Mask(mask, Color::WHITE)
+            .ink(&Patience::endless())
+            .expect("nobody leaves");
+        assert_eq!(ink, [1..4, 5..5, 0..5]);
+    }
+}

@@ -1,0 +1,132 @@
+//! Lines under each other.
+
+use super::font::{Face, Fonts};
+use super::path::{Flattened, flatten};
+use super::shape::{Glyph, Line};
+use crate::image::{Cancelled, Patience};
+use crate::watermark::position::Side;
+use harfrust::GlyphId;
+use std::collections::HashMap;
+
+/// All glyphs of a text that have ink. Lengths are in ems, x to the right and y downwards.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    pub(super) glyphs: Vec<Glyph>,
+    pub(super) ink: Ink,
+    /// No glyph's ink is farther from its origin.
+    pub(super) reach: f32,
+    /// By the first line: its end is on the left.
+    pub(super) is_right_to_left: bool,
+}
+
+/// Left, top, right and bottom edge of what is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Ink {
+    pub(super) left: f32,
+    pub(super) top: f32,
+    pub(super) right: f32,
+    pub(super) bottom: f32,
+}
+
+impl Ink {
+    fn moved(self, x: f32, y: f32) -> Ink {
+        Ink {
+            left: self.left + x,
+            top: self.top + y,
+            right: self.right + x,
+            bottom: self.bottom + y,
+        }
+    }
+
+    fn union(self, other: Ink) -> Ink {
+        Ink {
+            left: self.left.min(other.left),
+            top: self.top.min(other.top),
+            right: self.right.max(other.right),
+            bottom: self.bottom.max(other.bottom),
+        }
+    }
+
+    fn reach(self) -> f32 {
+        [self.left, self.top, self.right, self.bottom]
+            .into_iter()
+            .fold(0.0, |reach: f32, edge| reach.max(edge.abs()))
+    }
+}
+
+/// Puts lines under each other, aligned at one side. None if nothing has ink.
+pub(super) fn stack(
+    fonts: &Fonts,
+    lines: Vec<Line>,
+    side: Side,
+    patience: &Patience<'_>,
+) -> Result<Option<Block>, Cancelled> {
+    let widest = lines
+        .iter()
+        .fold(0.0, |widest: f32, line| widest.max(line.width));
+    let is_right_to_left = lines.first().is_some_and(|line| line.is_right_to_left);
+    let mut inks = Inks::default();
+    let mut glyphs = Vec::new();
+    let mut total: Option<Ink> = None;
+    let mut reach: f32 = 0.0;
+    // That of the first line is 0: then its letters stand on a whole pixel.
+    let mut baseline = 0.0;
+    for (number, line) in lines.into_iter().enumerate() {
+        if number > 0 {
+            baseline += line.ascent;
+        }
+        let start = match side {
+            Side::Near => 0.0,
+            Side::Middle => (widest - line.width) / 2.0,
+            Side::Far => widest - line.width,
+        };
+        for glyph in line.glyphs {
+            patience.check()?;
+            let Some(ink) = inks.of(fonts, glyph) else {
+                continue;
+            };
+            let (x, y) = (glyph.x + start, glyph.y + baseline);
+            let moved = ink.moved(x, y);
+            total = Some(total.map_or(moved, |total| total.union(moved)));
+            reach = reach.max(ink.reach());
+            glyphs.push(Glyph { x, y, ..glyph });
+        }
+        baseline += line.descent;
+    }
+    Ok(total.map(|ink| Block {
+        glyphs,
+        ink,
+        reach,
+        is_right_to_left,
+    }))
+}
+
+/// The ink of each glyph that was asked for, from its origin.
+#[derive(Default)]
+struct Inks {
+    known: HashMap<(Face, u32), Option<Ink>>,
+    outline: Flattened,
+}
+
+impl Inks {
+    fn of(&mut self, fonts: &Fonts, glyph: Glyph) -> Option<Ink> {
+        *self.known.entry((glyph.face, glyph.id)).or_insert_with(|| {
+            let font = fonts.font(glyph.face);
+            let units = f32::from(font.units_per_em().max(1));
+            let id = GlyphId::new(glyph.id);
+            // To 1/500 of an em.
+            let tolerance = units / 500.0;
+            flatten(font, id, |x, y| (x, -y), tolerance, &mut self.outline);
+            if self.outline.is_empty() {
+                return None;
+            }
+            let (left, top, right, bottom) = self.outline.bounds();
+            Some(Ink {
+                left: left / units,
+                top: top / units,
+                right: right / units,
+                bottom: bottom / units,
+            })
+        })
+    }
+}

@@ -1,0 +1,190 @@
+//! The fonts that text is drawn with, and the order in which they are asked.
+
+use super::path::{Flattened, flatten};
+use harfrust::Font;
+use std::fmt;
+use std::panic::catch_unwind;
+use std::sync::LazyLock;
+
+/// Fonts for texts: those that were added, in their order, then the bundled ones.
+#[derive(Clone, Default)]
+pub struct Fonts {
+    added: Vec<Font>,
+}
+
+/// Why a file cannot be used as a font.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FontError {
+    /// Its tables cannot be read.
+    NotAFont,
+    /// It does not say which glyph is which character.
+    WithoutCharacters,
+    /// None of its first characters has an outline: its glyphs are bitmaps, or coloured pictures.
+    WithoutOutlines,
+}
+
+/// An index into [`Fonts`].
+pub(super) type Face = u16;
+
+/// Compiled in, and read from the program's file as far as a text needs them.
+static BUNDLED: [LazyLock<Font>; 2] = [
+    LazyLock::new(|| bundled(include_bytes!("../../../fonts/DejaVuSans.ttf"))),
+    LazyLock::new(|| {
+        bundled(include_bytes!(
+            "../../../fonts/NotoSansDevanagari-Regular.ttf"
+        ))
+    }),
+];
+
+fn bundled(bytes: &'static [u8]) -> Font {
+    Font::new(bytes, 0).expect("the bundled fonts are whole")
+}
+
+impl Fonts {
+    /// The bundled ones alone.
+    pub fn bundled() -> &'static Fonts {
+        static ALONE: Fonts = Fonts { added: Vec::new() };
+        &ALONE
+    }
+
+    /// Adds a TrueType or OpenType font, or the first one of a collection. It is asked after those added before, and
+    /// before the bundled ones.
+    ///
+    /// # Errors
+    /// [`FontError`]
+    pub fn add(&mut self, bytes: Vec<u8>) -> Result<(), FontError> {
+        // Read-fonts is made for hostile fonts, but what it cannot read must not end the program.
+        let font = catch_unwind(|| check(bytes)).unwrap_or(Err(FontError::NotAFont))?;
+        self.added.push(font);
+        Ok(())
+    }
+
+    /// All faces, in the order in which they are asked.
+    pub(super) fn faces(&self) -> impl Iterator<Item = Face> {
+        0..(self.added.len() + BUNDLED.len()) as Face
+    }
+
+    /// `face` is one of [`Fonts::faces`].
+    pub(super) fn font(&self, face: Face) -> &Font {
+        let face = usize::from(face);
+        self.added
+            .get(face)
+            .unwrap_or_else(|| &BUNDLED[face - self.added.len()])
+    }
+}
+
+/// Units of the font: its shape does not matter here.
+const COARSE: f32 = 100.0;
+
+/// Characters to look at for an outline: more than the signs that begin every font, some of which are blank.
+const TRIED: usize = 256;
+
+fn check(bytes: Vec<u8>) -> Result<Font, FontError> {
+    let font = Font::new(bytes, 0)
+        .filter(|font| font.num_glyphs() > 0)
+        .ok_or(FontError::NotAFont)?;
+    let charmap = font.charmap();
+    if charmap.unicodes().next().is_none() {
+        return Err(FontError::WithoutCharacters);
+    }
+    let mut outline = Flattened::default();
+    let mut glyphs = charmap.unicodes().take(TRIED).map(|(_, glyph)| glyph);
+    let is_drawn = glyphs.any(|glyph| {
+        flatten(&font, glyph, |x, y| (x, y), COARSE, &mut outline);
+        !outline.is_empty()
+    });
+    if is_drawn {
+        Ok(font.clone())
+    } else {
+        Err(FontError::WithoutOutlines)
+    }
+}
+
+impl fmt::Debug for Fonts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fonts({} added)", self.added.len())
+    }
+}
+
+impl fmt::Display for FontError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FontError::NotAFont => "is no TrueType or OpenType font that can be read",
+            FontError::WithoutCharacters => "has no table of Unicode characters",
+            FontError::WithoutOutlines => {
+                "has no outlines; fonts of bitmaps and of coloured emoji cannot be used"
+            }
+        })
+    }
+}
+
+impl std::error::Error for FontError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEVANAGARI: &[u8] = include_bytes!("../../../fonts/NotoSansDevanagari-Regular.ttf");
+
+    #[test]
+    fn what_is_added_is_asked_before_what_is_bundled() {
+        let mut fonts = Fonts::default();
+        fonts.add(DEVANAGARI.to_vec()).expect("a whole font");
+        let glyphs: Vec<u32> = fonts
+            .faces()
+            .map(|face| fonts.font(face).num_glyphs())
+            .collect();
+        let bundled: Vec<u32> = BUNDLED.iter().map(|font| font.num_glyphs()).collect();
+        assert_eq!(glyphs, [bundled[1], bundled[0], bundled[1]]);
+    }
+
+    #[test]
+    fn files_that_are_no_usable_font_are_refused() {
+        let mut fonts = Fonts::default();
+        for bytes in [
+            &b""[..],
+            b"not a font",
+            b"\0\x01\0\0",
+            &DEVANAGARI[..100],
+            include_bytes!("../../../testdata/alpha.png"),
+        ] {
+            assert_eq!(fonts.add(bytes.to_vec()), Err(FontError::NotAFont));
+        }
+        assert_eq!(
+            fonts.add(without(DEVANAGARI, b"cmap")),
+            Err(FontError::WithoutCharacters)
+        );
+        assert_eq!(
+            fonts.add(without(DEVANAGARI, b"glyf")),
+            Err(FontError::WithoutOutlines)
+        );
+        assert!(fonts.added.is_empty());
+    }
+
+    #[test]
+    fn damaged_fonts_are_refused_or_read_without_harm() {
+        let seed = DEVANAGARI.len() as u32;
+        let mut state = seed;
+        for _ in 0..300 {
+            let mut bytes = DEVANAGARI.to_vec();
+            for _ in 0..20 {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let at = (state >> 4) as usize % bytes.len();
+                bytes[at] = state as u8;
+            }
+            let mut fonts = Fonts::default();
+            fonts.add(bytes).ok();
+        }
+    }
+
+    /// The font with a table renamed, so that nobody finds it.
+    fn without(font: &[u8], table: &[u8; 4]) -> Vec<u8> {
+        let mut bytes = font.to_vec();
+        let at = bytes
+            .windows(4)
+            .position(|window| window == table)
+            .expect("the table is there");
+        bytes[at..at + 4].copy_from_slice(b"zzzz");
+        bytes
+    }
+}

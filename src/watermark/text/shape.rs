@@ -1,0 +1,280 @@
+//! From a line of text to glyphs and where they stand.
+//!
+//! A line is a paragraph of its own for the Unicode Bidirectional Algorithm (UAX #9), which divides it into runs of one
+//! direction, in the order in which they are seen. These are divided by script (UAX #24), and shaped: joined, reordered,
+//! replaced by ligatures, kerned, and marks put onto their letters. Where a font lacks a character, the cluster that it
+//! belongs to is shaped anew with the next font.
+
+use super::font::{Face, Fonts};
+use harfrust::unicode::script;
+use harfrust::{Buffer, BufferFlags, Direction, GlyphId, Script, ShapeOptions, ShaperFont, shape};
+use std::ops::Range;
+use unicode_bidi::ParagraphBidiInfo;
+
+/// A glyph, and where its origin lies. Lengths are in ems, x to the right and y downwards.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Glyph {
+    pub(super) face: Face,
+    pub(super) id: u32,
+    pub(super) x: f32,
+    pub(super) y: f32,
+}
+
+/// A line that is ready to be placed. Lengths are in ems.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Line {
+    /// From left to right; blank ones too.
+    pub(super) glyphs: Vec<Glyph>,
+    pub(super) width: f32,
+    /// How far it reaches above its baseline, by the fonts' metrics.
+    pub(super) ascent: f32,
+    /// How far below, and what keeps it from the next line.
+    pub(super) descent: f32,
+    /// By its first letter.
+    pub(super) is_right_to_left: bool,
+}
+
+/// Letters of a line that are looked at. The narrowest ones at the smallest em are wider than the widest picture, so
+/// what follows could not be seen.
+const LONGEST_LINE: usize = 16_384;
+
+/// Shapes a line, which has no line break and no control character. Characters that no font has are added to `missing`,
+/// each once.
+pub(super) fn shape_line(fonts: &Fonts, text: &str, missing: &mut Vec<char>) -> Line {
+    let end = text.char_indices().nth(LONGEST_LINE);
+    let text = end.map_or(text, |(index, _)| &text[..index]);
+    let bidi = ParagraphBidiInfo::new(text, None);
+    let (levels, runs) = if text.is_empty() {
+        (Vec::new(), Vec::new()) // which it does not expect
+    } else {
+        bidi.visual_runs(0..text.len())
+    };
+    let mut shaper = Shaper {
+        fonts,
+        text,
+        line: Line::default(),
+        missing,
+    };
+    shaper.line.is_right_to_left = bidi.paragraph_level.is_rtl();
+    shaper.reserve_height(first_face(fonts));
+    for run in runs {
+        let is_right_to_left = levels[run.start].is_rtl();
+        let mut pieces = divide_by_script(text, run);
+        if is_right_to_left {
+            pieces.reverse();
+        }
+        for (range, script) in pieces {
+            let run = Run {
+                range,
+                script,
+                is_right_to_left,
+            };
+            shaper.shape(&run, first_face(fonts));
+        }
+    }
+    shaper.line
+}
+
+fn first_face(fonts: &Fonts) -> Option<Face> {
+    fonts.faces().next()
+}
+
+/// A stretch of one direction and script.
+#[derive(Clone)]
+struct Run {
+    range: Range<usize>,
+    script: Script,
+    is_right_to_left: bool,
+}
+
+/// Marks, digits and punctuation go with the letters before them, or, at the beginning, with those after them.
+fn divide_by_script(text: &str, run: Range<usize>) -> Vec<(Range<usize>, Script)> {
+    let mut pieces: Vec<(Range<usize>, Script)> = Vec::new();
+    for (offset, character) in text[run.clone()].char_indices() {
+        let start = run.start + offset;
+        let end = start + character.len_utf8();
+        let script = script(u32::from(character));
+        let is_shared = [Script::COMMON, Script::INHERITED, Script::UNKNOWN].contains(&script);
+        match pieces.last_mut() {
+            Some((range, last)) if is_shared || *last == script || *last == Script::COMMON => {
+                range.end = end;
+                if !is_shared {
+                    *last = script;
+                }
+            }
+            _ if is_shared => pieces.push((start..end, Script::COMMON)),
+            _ => pieces.push((start..end, script)),
+        }
+    }
+    pieces
+}
+
+struct Shaper<'a> {
+    fonts: &'a Fonts,
+    text: &'a str,
+    line: Line,
+    missing: &'a mut Vec<char>,
+}
+
+impl Shaper<'_> {
+    /// Adds the glyphs of a run by this face, and by the next ones where it has none.
+    fn shape(&mut self, run: &Run, face: Option<Face>) {
+        let Some(face) = face else {
+            self.shape_each(run);
+            return;
+        };
+        let buffer = self.glyphs(run, face);
+        let pieces = self.divide_by_coverage(&buffer, run, face);
+        let next = self.fonts.faces().find(|&other| other > face);
+        match pieces.as_slice() {
+            [] | [(_, true)] => self.add(&buffer, face),
+            [(_, false)] => self.shape(run, next),
+            pieces => {
+                for (range, is_covered) in pieces {
+                    let piece = Run {
+                        range: range.clone(),
+                        ..run.clone()
+                    };
+                    self.shape(&piece, if *is_covered { Some(face) } else { next });
+                }
+            }
+        }
+    }
+
+    /// For clusters that no font has as a whole: each character by the first font that has it.
+    fn shape_each(&mut self, run: &Run) {
+        let characters = self.text[run.range.clone()].char_indices();
+        let mut characters: Vec<(usize, char)> = characters.collect();
+        if run.is_right_to_left {
+            characters.reverse();
+        }
+        for (offset, character) in characters {
+            let has = |face: &Face| {
+                let charmap = self.fonts.font(*face).charmap();
+                charmap.map_unicode(character).is_some()
+            };
+            let start = run.range.start + offset;
+            let alone = Run {
+                range: start..start + character.len_utf8(),
+                ..run.clone()
+            };
+            if let Some(face) = self.fonts.faces().find(has) {
+                let buffer = self.glyphs(&alone, face);
+                self.add(&buffer, face);
+            } else if !self.missing.contains(&character) {
+                self.missing.push(character);
+            }
+        }
+    }
+
+    fn glyphs(&self, run: &Run, face: Face) -> Buffer {
+        let mut buffer = Buffer::new();
+        for (offset, character) in self.text[run.range.clone()].char_indices() {
+            buffer.push(u32::from(character), (run.range.start + offset) as u32);
+        }
+        // Letters join across the borders of runs.
+        buffer.set_pre_context(&self.text[..run.range.start]);
+        buffer.set_post_context(&self.text[run.range.end..]);
+        buffer.set_script(Some(run.script));
+        buffer.set_direction(if run.is_right_to_left {
+            Direction::RightToLeft
+        } else {
+            Direction::LeftToRight
+        });
+        buffer.set_flags(
+            BufferFlags::REMOVE_DEFAULT_IGNORABLES | BufferFlags::DO_NOT_INSERT_DOTTED_CIRCLE,
+        );
+        let font = ShaperFont::new(self.fonts.font(face));
+        shape(&font, &mut buffer, ShapeOptions::new()).expect("direction and contents are set");
+        buffer
+    }
+
+    /// Puts shaped glyphs after those that are there.
+    fn add(&mut self, buffer: &Buffer, face: Face) {
+        self.reserve_height(Some(face));
+        let em = 1.0 / f32::from(self.fonts.font(face).units_per_em().max(1));
+        let line = &mut self.line;
+        for (info, position) in buffer.glyph_infos().iter().zip(buffer.glyph_positions()) {
+            line.glyphs.push(Glyph {
+                face,
+                id: info.glyph_id,
+                x: line.width + position.x_offset as f32 * em,
+                y: -(position.y_offset as f32) * em,
+            });
+            line.width += position.x_advance as f32 * em;
+        }
+    }
+
+    fn reserve_height(&mut self, face: Option<Face>) {
+        let Some(face) = face else { return };
+        let metrics = self.fonts.font(face).metrics();
+        let Some(line) = metrics.h_line() else { return };
+        let em = 1.0 / f32::from(metrics.units_per_em.max(1));
+        let ascent = line.ascender.to_f32() * em;
+        let descent = (line.line_gap.to_f32() - line.descender.to_f32()) * em;
+        self.line.ascent = self.line.ascent.max(ascent);
+        self.line.descent = self.line.descent.max(descent);
+    }
+
+    /// The stretches of a run whose clusters a face has or has not, in the order in which they are seen.
+    fn divide_by_coverage(
+        &self,
+        buffer: &Buffer,
+        run: &Run,
+        face: Face,
+    ) -> Vec<(Range<usize>, bool)> {
+        let clusters = self.clusters(buffer, run, face);
+        let mut pieces: Vec<(Range<usize>, bool)> = Vec::new();
+        for (range, is_covered) in clusters {
+            match pieces.last_mut() {
+                Some((last, known)) if *known == is_covered => last.end = range.end,
+                _ => pieces.push((range, is_covered)),
+            }
+        }
+        if run.is_right_to_left {
+            pieces.reverse();
+        }
+        pieces
+    }
+
+    /// Each cluster of a run, in the order of the text, and whether the face has it. What was removed belongs to the
+    /// cluster before it.
+    fn clusters(&self, buffer: &Buffer, run: &Run, face: Face) -> Vec<(Range<usize>, bool)> {
+        let mut starts: Vec<(usize, bool)> = buffer
+            .glyph_infos()
+            .chunk_by(|a, b| a.cluster == b.cluster)
+            .map(|glyphs| {
+                let notdef = GlyphId::NOTDEF.to_u32();
+                let is_covered = glyphs.iter().all(|info| info.glyph_id != notdef);
+                (glyphs[0].cluster as usize, is_covered)
+            })
+            .collect();
+        starts.sort_unstable();
+        if let Some((first, _)) = starts.first_mut() {
+            *first = run.range.start;
+        }
+        let ends = starts.iter().skip(1).map(|(start, _)| *start);
+        let ends: Vec<usize> = ends.chain([run.range.end]).collect();
+        let clusters = starts.into_iter().zip(ends);
+        clusters
+            .map(|((start, is_covered), end)| {
+                let is_best = is_covered && !self.is_better_elsewhere(&self.text[start..end], face);
+                (start..end, is_best)
+            })
+            .collect()
+    }
+
+    /// Whether a later face has each character of a cluster, and this one does not: it would compose them of letters
+    /// and marks, and not every font says where marks go.
+    fn is_better_elsewhere(&self, cluster: &str, face: Face) -> bool {
+        let has_all = |face: Face| {
+            let charmap = self.fonts.font(face).charmap();
+            cluster.chars().all(|c| charmap.map_unicode(c).is_some())
+        };
+        !has_all(face)
+            && self
+                .fonts
+                .faces()
+                .any(|other| other > face && has_all(other))
+    }
+}
