@@ -8,3 +8,4 @@ mod parameters;
 mod rules;
 mod silent;
 mod success;
+mod watermarks;

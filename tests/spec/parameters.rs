@@ -266,6 +266,11 @@ fn watermark_settings_without_a_watermark_change_nothing() {
         ("watermark_color", "red"),
         ("watermark_position", "center"),
         ("watermark_opacity", "100"),
+        ("watermark_outline", "outline"),
+        ("watermark_margin", "3"),
+        ("watermark_scale", "30"),
+        ("watermark_rotate", "45"),
+        ("watermark_tile", "true"),
     ];
     assert_eq!(server.webp(&settings, &png), server.webp(&[], &png));
 }

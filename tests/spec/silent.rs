@@ -66,6 +66,12 @@ fn numbers_out_of_range_are_capped() {
         ("watermark_opacity", "-1", "0"),
         ("watermark_opacity", "101", "100"),
         ("watermark_opacity", "-99999999999999999999", "0"),
+        ("watermark_margin", "-1", "0"),
+        ("watermark_margin", "16384", "16383"),
+        ("watermark_scale", "0", "1"),
+        ("watermark_scale", "101", "100"),
+        ("watermark_rotate", "-361", "-360"),
+        ("watermark_rotate", "99999999999999999999", "360"),
     ];
     for (name, given, taken) in cases {
         assert_eq!(
@@ -79,7 +85,14 @@ fn numbers_out_of_range_are_capped() {
 #[test]
 fn numbers_that_are_not_whole_are_400() {
     let server = Service::start();
-    for name in ["quality", "watermark_size", "watermark_opacity"] {
+    for name in [
+        "quality",
+        "watermark_size",
+        "watermark_opacity",
+        "watermark_margin",
+        "watermark_scale",
+        "watermark_rotate",
+    ] {
         for value in ["8.5", "abc", "1e2", "0x10", "50%", "5 0", ""] {
             let answer = server.convert(&[(name, value)], "image/png", &small());
             let detail = answer.problem(400, "invalid_parameter");
@@ -92,14 +105,24 @@ fn numbers_that_are_not_whole_are_400() {
 }
 
 #[test]
-fn unknown_positions_and_colors_are_400_naming_the_allowed_ones() {
+fn unknown_words_are_400_naming_the_allowed_ones() {
     let server = Service::start();
-    let positions = ["topLeft", "topRight", "bottomLeft", "bottomRight", "center"];
+    let positions = [
+        "topLeft",
+        "top,",
+        "topRight",
+        "left,",
+        "center",
+        "right,",
+        "bottomLeft",
+        "bottom or",
+        "bottomRight",
+    ];
     let colors = ["white", "black", "red", "blue", "yellow", "gray", "#RRGGBB"];
-    let cases: [(&str, &[&str], &[&str]); 2] = [
+    let cases: [(&str, &[&str], &[&str]); 4] = [
         (
             "watermark_position",
-            &["middle", "top", "north", ""],
+            &["middle", "Top", "north", ""],
             &positions,
         ),
         (
@@ -114,6 +137,16 @@ fn unknown_positions_and_colors_are_400_naming_the_allowed_ones() {
                 "",
             ],
             &colors,
+        ),
+        (
+            "watermark_outline",
+            &["glow", "None", "black", ""],
+            &["none", "outline", "shadow"],
+        ),
+        (
+            "watermark_tile",
+            &["1", "yes", "True", ""],
+            &["true", "false"],
         ),
     ];
     for (name, values, allowed) in cases {
@@ -221,11 +254,16 @@ fn the_same_parameter_twice_is_400() {
         "watermark_opacity",
         "watermark_position",
         "watermark_color",
+        "watermark_outline",
+        "watermark_margin",
+        "watermark_scale",
+        "watermark_rotate",
+        "watermark_tile",
     ];
-    for (name, value) in names
-        .into_iter()
-        .zip(["50", "low", "a", "24", "50", "center", "red"])
-    {
+    let values = [
+        "50", "low", "a", "24", "50", "center", "red", "none", "9", "9", "9", "true",
+    ];
+    for (name, value) in names.into_iter().zip(values) {
         let answer = server.convert(&[(name, value), (name, value)], "image/png", &small());
         let detail = answer.problem(400, "repeated_parameter");
         assert!(detail.contains(name), "{name} is not named: {detail}");
