@@ -14,7 +14,7 @@ use std::process::Command;
 use support::Folder;
 use support::jpeg::{Kind, jpeg};
 use support::picture::Picture;
-use towebp::conversion::{self, Cores, Job, Params};
+use towebp::conversion::{self, Cores, Fonts, Job, Params};
 use towebp::image::{self, Format, Layout, Limits, Patience};
 
 /// In the environment of the process that converts: the picture's file, then the parameters.
@@ -229,6 +229,7 @@ fn conversion_in_a_process_of_its_own() {
         params: &params,
         watermark_picture: None,
         limits: &limits,
+        fonts: Fonts::bundled(),
         threads: cores.total(),
         caller: &cores,
     };

@@ -101,8 +101,7 @@ impl<'a> Rows<'a> {
     ) -> Result<Rows<'a>, DecodeError> {
         let (width, height) = (header.width as usize, header.height as usize);
         let stride = (width * bits).div_ceil(32) * 4;
-        // Behind the last row there may be nothing.
-        if stored.len() < stride * (height - 1) + (width * bits).div_ceil(8) {
+        if stored.len() < stride * height {
             return Err(ends_too_early());
         }
         Ok(Rows {

@@ -8,7 +8,7 @@
 //! | 0, 2 | two bytes follow: so many pixels to the right, so many rows on |
 //! | 0, n | n pixels follow one by one, filled up to an even number of bytes |
 
-use super::ends_too_early;
+use super::{damaged, ends_too_early};
 use crate::image::patience::PORTION_PIXELS;
 use crate::image::{DecodeError, Patience};
 
@@ -65,7 +65,7 @@ impl Unit {
 /// green and red. What leaves its row is cut off. Pixels that no run reaches are not drawn.
 ///
 /// # Errors
-/// The data ends before the picture does, or nobody waits any more.
+/// The data ends before the picture does, a step leads below its last row, or nobody waits any more.
 pub fn read(
     mut bytes: &[u8],
     unit: Unit,
@@ -95,6 +95,9 @@ pub fn read(
                 bytes = rest;
                 x += usize::from(right);
                 y += usize::from(on);
+                if y >= height {
+                    return Err(damaged("its runs step out of it"));
+                }
                 continue;
             }
             [0, count, ref rest @ ..] if count > 2 => {
