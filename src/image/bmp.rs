@@ -490,7 +490,7 @@ mod tests {
         // The second version may end behind the bits of a pixel.
         let second = os2(
             &[3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 24, 0],
-            &[0, 0, 0, 0, 0, 0, 3, 2, 1, 6, 5, 4, 9, 8, 7],
+            &[0, 0, 0, 0, 0, 0, 3, 2, 1, 6, 5, 4, 9, 8, 7, 0, 0, 0],
         );
         assert_eq!(image(&second).pixels, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
         // Its coding 4 is runs of colours.
