@@ -16,7 +16,14 @@ fuzz_target!(|query: &[u8]| {
     };
     match parse() {
         Ok(params) => {
-            assert!(params.quality <= 100 && params.opacity <= 100);
+            assert!(params.quality <= 100 && params.placement.opacity <= 100);
+            assert!(
+                params
+                    .placement
+                    .scale
+                    .is_none_or(|percent| (1..=100).contains(&percent))
+            );
+            assert!((-360..=360).contains(&params.placement.rotate));
             if let Some(text) = &params.text {
                 assert!((8..=200).contains(&text.size) && !text.text.is_empty());
             }
