@@ -1,11 +1,14 @@
 //! What a conversion will take, told by headers and parameters before anything is decoded.
 
-use super::{ConversionError, Job, watermark_kind};
+use super::{ConversionError, Job, Outline, watermark_kind};
 use crate::image::{self, Footprint, Layout};
 use crate::webp;
 
 /// Of a text to be drawn, for each of its bytes: its glyphs, and the lines that they make.
 const BYTES_OF_TEXT: u64 = 100;
+
+/// Where one letter after the other is filled, a band at a time.
+const LETTER: u64 = 1 << 21;
 
 /// Most bytes that [`super::run`] takes at a time for this job, what it gives included, the files that it is given not.
 /// Never less than the truth; for common photographs at most about one and a half times as much. `job.caller` is not asked.
@@ -16,12 +19,20 @@ pub fn memory(job: &Job<'_>) -> Result<u64, ConversionError> {
     let picture =
         image::probe(job.bytes, job.format, job.limits).map_err(ConversionError::Picture)?;
     let mark = match job.watermark_picture {
-        Some(bytes) => watermark(job, bytes)?.peak(),
+        Some(bytes) => {
+            let mark = watermark(job, bytes)?;
+            mark.peak()
+                .max(mark.pixels() + copies(job, &picture, &mark))
+        }
         None => 0,
     };
     let text = job.params.text.as_ref().map_or(0, |watermark| {
-        // A mask of a byte a pixel at most.
-        picture.count() + watermark.text.len() as u64 * BYTES_OF_TEXT
+        // A mask of a byte a pixel at most; with an outline two, and a picture with alpha of both.
+        let bytes_a_pixel = match watermark.outline {
+            Outline::None => 1,
+            Outline::Line | Outline::Shadow => 6,
+        };
+        bytes_a_pixel * picture.count() + watermark.text.len() as u64 * BYTES_OF_TEXT + LETTER
     });
     let layout = match picture.layout {
         Layout::Rgb => webp::Layout::Rgb,
@@ -35,6 +46,18 @@ pub fn memory(job: &Job<'_>) -> Result<u64, ConversionError> {
     );
     let beside = mark.max(text).max(encoder);
     Ok(picture.peak().max(picture.pixels() + beside))
+}
+
+/// Of a watermark's picture, scaled and turned: neither has more pixels than the picture that it is drawn onto.
+fn copies(job: &Job<'_>, picture: &Footprint, mark: &Footprint) -> u64 {
+    let most = 4 * picture.count();
+    let placement = &job.params.placement;
+    let scaled = match placement.scale {
+        Some(_) => most,
+        None => most.min(mark.pixels()),
+    };
+    let turned = if placement.rotate % 360 == 0 { 0 } else { most };
+    scaled + turned
 }
 
 fn watermark(job: &Job<'_>, bytes: &[u8]) -> Result<Footprint, ConversionError> {
