@@ -38,6 +38,15 @@ fn no_conversion_takes_more_than_was_estimated() {
             .map(|sample| if sample < 128 { 0 } else { 255 })
     });
     let waves = Picture::waves(width, height);
+    // Alpha that looks like a photograph, and the few values of a drawn mask.
+    let soft = Picture::of(width, height, |x, y| {
+        let [red, green, blue, _] = waves.at(x, y);
+        [red, green, blue, green]
+    });
+    let masked = Picture::of(width, height, |x, y| {
+        let [red, green, blue, _] = noise.at(x, y);
+        [red, green, blue, red >> 4]
+    });
     let files = [
         (
             "noise.png",
@@ -65,6 +74,12 @@ fn no_conversion_takes_more_than_was_estimated() {
             "small.png",
             Picture::noise(40, 30).png(),
             &["", WATERMARKED],
+        ),
+        ("soft.png", soft.png(), &["", "effort=high"]),
+        (
+            "masked.png",
+            masked.png(),
+            &["effort=low", "", "effort=high"],
         ),
         ("wide.png", Picture::noise(16383, 150).png(), &[""]),
         ("narrow.png", Picture::noise(1, 16383).png(), &[""]),

@@ -48,7 +48,7 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
     max_body: Option<u64>,
 
-    /// most pixels of a picture (default 100000000: above today's cameras, and some 1 GB of memory)
+    /// most pixels of a picture (default 100000000: above today's cameras, and up to 2 GB of memory)
     #[argh(option, arg_name = "number")]
     max_pixels: Option<u64>,
 

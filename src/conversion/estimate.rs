@@ -1,7 +1,7 @@
 //! What a conversion will take, told by headers and parameters before anything is decoded.
 
-use super::{ConversionError, Job, Outline, watermark_kind};
-use crate::image::{self, Footprint, Layout};
+use super::{ConversionError, Job, Outline, options, watermark_kind, webp_layout};
+use crate::image::{self, Footprint};
 use crate::webp;
 
 /// Of a text to be drawn, for each of its bytes: its glyphs, and the lines that they make.
@@ -34,16 +34,9 @@ pub fn memory(job: &Job<'_>) -> Result<u64, ConversionError> {
         };
         bytes_a_pixel * picture.count() + watermark.text.len() as u64 * BYTES_OF_TEXT + LETTER
     });
-    let layout = match picture.layout {
-        Layout::Rgb => webp::Layout::Rgb,
-        Layout::Rgba => webp::Layout::Rgba,
-    };
-    let encoder = webp::memory(
-        (picture.width, picture.height),
-        layout,
-        job.params.quality,
-        job.threads,
-    );
+    let layout = webp_layout(picture.layout);
+    let size = (picture.width, picture.height);
+    let encoder = webp::memory(size, layout, &options(job));
     let beside = mark.max(text).max(encoder);
     Ok(picture.peak().max(picture.pixels() + beside))
 }

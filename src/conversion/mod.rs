@@ -175,26 +175,32 @@ fn fill_hidden(image: &mut Image, patience: &Patience<'_>) -> Result<(), Cancell
 }
 
 fn encode(image: &Image, job: &Job<'_>) -> Result<Vec<u8>, ConversionError> {
-    let layout = match image.layout {
-        Layout::Rgb => webp::Layout::Rgb,
-        Layout::Rgba => webp::Layout::Rgba,
-    };
     let picture = webp::Picture {
         width: image.width,
         height: image.height,
-        layout,
+        layout: webp_layout(image.layout),
         pixels: &image.pixels,
     };
-    let options = webp::Options {
+    webp::encode(&picture, &options(job)).map_err(|error| match error {
+        webp::EncodeError::Cancelled => ConversionError::Cancelled,
+        error => ConversionError::Internal(format!("the encoder refused the picture: {error}")),
+    })
+}
+
+fn options<'a>(job: &Job<'a>) -> webp::Options<'a> {
+    webp::Options {
         effort: job.params.effort,
         threads: job.threads,
         caller: job.caller,
         ..webp::Options::with_quality(job.params.quality)
-    };
-    webp::encode(&picture, &options).map_err(|error| match error {
-        webp::EncodeError::Cancelled => ConversionError::Cancelled,
-        error => ConversionError::Internal(format!("the encoder refused the picture: {error}")),
-    })
+    }
+}
+
+fn webp_layout(layout: Layout) -> webp::Layout {
+    match layout {
+        Layout::Rgb => webp::Layout::Rgb,
+        Layout::Rgba => webp::Layout::Rgba,
+    }
 }
 
 #[cfg(test)]

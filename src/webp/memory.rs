@@ -1,15 +1,16 @@
 //! What encoding takes, told before it begins.
 
-use super::Layout;
+use super::{Effort, Layout, Options};
 
-/// Most bytes that [`super::encode`] takes at a time beside the picture's own, the file that it gives included, with these
-/// sides in pixels, at a quality of 0 to 100, on so many threads. Never less than the truth, which noise comes near;
-/// photographs take a half. `tests/estimate.rs` measures.
-pub fn memory((width, height): (u32, u32), layout: Layout, quality: u8, threads: usize) -> u64 {
+/// Most bytes that [`super::encode`] takes at a time beside the picture's own, the file that it gives included, for a picture
+/// of these sides in pixels. Never less than the truth, which noise comes near; photographs take a half.
+/// `tests/estimate.rs` measures.
+pub fn memory((width, height): (u32, u32), layout: Layout, options: &Options<'_>) -> u64 {
     let (across, down) = (
         u64::from(width.div_ceil(16)),
         u64::from(height.div_ceil(16)),
     );
+    let (quality, threads) = (options.quality, options.threads);
     let padded = across * down * 256;
     let share = |hundredths: u64| padded * hundredths / 100;
     let coded = coded_size(quality);
@@ -24,8 +25,8 @@ pub fn memory((width, height): (u32, u32), layout: Layout, quality: u8, threads:
     let assembling = 2 * share(coded);
     let alpha = match layout {
         Layout::Rgb => 0,
-        // Beside the finished frame: the plane, its encoder's four bytes a pixel, and what comes out.
-        Layout::Rgba => share(coded + 620),
+        // Beside the finished frame.
+        Layout::Rgba => share(coded + alpha_size(options.effort, threads)),
     };
     OTHER + deciding.max(writing).max(assembling).max(alpha)
 }
@@ -39,6 +40,17 @@ const KEPT: u64 = 30;
 /// Most hundredths of a byte a pixel that coefficients take: one byte each, and one for each block.
 fn packed_size(quality: u8) -> u64 {
     (70 + 4 * u64::from(quality)).min(160)
+}
+
+/// Most hundredths of a byte a pixel that the alpha plane and its lossless encoder take: first for filters that are tried side
+/// by side, as pixels of four bytes; then for the pixels, the copies found among them, and tokens.
+fn alpha_size(effort: Effort, threads: usize) -> u64 {
+    let trying = 100 + 400 * threads.clamp(1, 4) as u64;
+    let coding = match effort {
+        Effort::Low | Effort::Medium => 1300,
+        Effort::High => 1650,
+    };
+    trying.max(coding)
 }
 
 /// Most hundredths of a byte a pixel that a file of pure primaries, at random, takes: between measured points, straight
