@@ -455,12 +455,12 @@ mod tests {
     }
 
     #[test]
-    fn runs_beyond_the_picture_are_cut_and_the_last_end_may_be_missing() {
+    fn runs_beyond_the_picture_are_cut_and_only_the_pictures_end_may_be_missing() {
         let bytes = [9, 1, 0, 0, 2, 2, 0, 2, 200, 0, 5, 3, 0, 0, 9, 4];
         assert_eq!(drawn(&bmp(3, 2, 8, 1, &greys(), &bytes)), "22. 111");
-        assert_eq!(drawn(&bmp(3, 1, 8, 1, &greys(), &[3, 5])), "555");
+        assert_eq!(drawn(&bmp(3, 1, 8, 1, &greys(), &[3, 5, 0, 0])), "555");
         let short = read(
-            &bmp(3, 1, 8, 1, &greys(), &[2, 5]),
+            &bmp(3, 1, 8, 1, &greys(), &[3, 5]),
             &LIMITS,
             &Patience::endless(),
         )

@@ -81,9 +81,6 @@ pub fn read(
             work = 0;
             patience.check()?;
         }
-        if bytes.is_empty() && x >= width && y + 1 == height {
-            break; // Some writers leave out the end of the picture.
-        }
         let (count, pixels, period) = match *bytes {
             [0, 0, ref rest @ ..] => {
                 bytes = rest;
