@@ -17,11 +17,15 @@ use support::picture::Picture;
 use towebp::conversion::{self, Cores, Fonts, Job, Params};
 use towebp::image::{self, Format, Layout, Limits, Patience};
 
-/// In the environment of the process that converts: the picture's file, then the parameters.
+/// In the environment of the process that converts: the picture's file, then the parameters. A watermark's picture lies beside it,
+/// with the ending `mark`.
 const CASE: &str = "TOWEBP_ESTIMATE";
 
 /// In the order of the query.
 const WATERMARKED: &str = "watermark=towebp&watermark_size=200&watermark_position=center";
+
+const OUTLINED: &str =
+    "watermark=M&watermark_scale=100&watermark_rotate=30&watermark_outline=shadow";
 
 #[test]
 fn no_conversion_takes_more_than_was_estimated() {
@@ -59,7 +63,7 @@ fn no_conversion_takes_more_than_was_estimated() {
             &["", "quality=25", "quality=75", "quality=95", "quality=100"],
         ),
         ("clear.png", clear.png(), &["", "quality=0", "quality=100"]),
-        ("waves.png", waves.png(), &[WATERMARKED]),
+        ("waves.png", waves.png(), &[WATERMARKED, OUTLINED]),
         ("deep.png", deep(&noise), &[""]),
         ("waves.gif", waves.gif(), &["", "quality=100"]),
         ("noise.bmp", noise.bmp(), &["", "effort=low"]),
@@ -81,10 +85,16 @@ fn no_conversion_takes_more_than_was_estimated() {
             masked.png(),
             &["effort=low", "", "effort=high"],
         ),
+        (
+            "stamped.png",
+            masked.png(),
+            &["watermark_scale=100&watermark_rotate=20", ""],
+        ),
         ("wide.png", Picture::noise(16383, 150).png(), &[""]),
         ("narrow.png", Picture::noise(1, 16383).png(), &[""]),
         ("flat.png", Picture::noise(16383, 1).png(), &[""]),
     ];
+    fs::write(folder.path.join("stamped.mark"), clear.png()).expect("a new file");
     for (name, bytes, queries) in files {
         let path = folder.path.join(name);
         fs::write(&path, bytes).expect("a new file");
@@ -238,11 +248,12 @@ fn conversion_in_a_process_of_its_own() {
     let params = Params::parse(pairs).expect("valid parameters");
     let cores = Cores::new(NonZeroUsize::new(2).expect("not zero"));
     let limits = Limits::default();
+    let mark = fs::read(Path::new(path).with_extension("mark")).ok();
     let job = |bytes| Job {
         bytes,
         format: Format::sniff(bytes).expect("a picture"),
         params: &params,
-        watermark_picture: None,
+        watermark_picture: mark.as_deref(),
         limits: &limits,
         fonts: Fonts::bundled(),
         threads: cores.total(),
