@@ -5,9 +5,9 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
 use libwebp_sys::{
-    WebPConfig, WebPDecodeRGBInto, WebPEncode, WebPFree, WebPGetEncoderVersion, WebPMemoryWrite,
-    WebPMemoryWriter, WebPMemoryWriterInit, WebPPicture, WebPPictureFree, WebPPictureImportRGB,
-    WebPValidateConfig,
+    WebPConfig, WebPDecodeRGBAInto, WebPDecodeRGBInto, WebPEncode, WebPFree, WebPGetEncoderVersion,
+    WebPMemoryWrite, WebPMemoryWriter, WebPMemoryWriterInit, WebPPicture, WebPPictureFree,
+    WebPPictureImportRGB, WebPPictureImportRGBA, WebPValidateConfig,
 };
 
 use crate::picture::Picture;
@@ -31,27 +31,67 @@ pub fn encode(picture: &Picture, quality: u8, settings: Settings) -> Result<Vec<
     config.quality = f32::from(quality);
     config.method = c_int::from(settings.method);
     config.filter_sharpness = c_int::from(settings.sharpness);
-    // SAFETY: the pointers are to live values of the types that libwebp's header names, initialised by its own init
-    // functions; the writer outlives the picture that points to it; `pixels` holds height rows of 3 * width bytes.
+    // SAFETY: `pixels` holds height rows of 3 * width bytes.
     unsafe {
-        if WebPValidateConfig(&raw const config) == 0 {
-            return Err(format!("libwebp refuses {settings:?} at quality {quality}"));
+        run(&config, picture.width, picture.height, |input| {
+            WebPPictureImportRGB(input, picture.pixels.as_ptr(), 3 * picture.width as c_int)
+        })
+    }
+}
+
+/// Encodes RGBA without loss by `method`, 0 to 6, with what else `cwebp -lossless` has by default.
+///
+/// # Errors
+/// libwebp's error code as text.
+pub fn encode_lossless(
+    rgba: &[u8],
+    (width, height): (u32, u32),
+    method: u8,
+) -> Result<Vec<u8>, String> {
+    let mut config =
+        WebPConfig::new().map_err(|()| "WebPConfigInit failed: other version of libwebp")?;
+    config.lossless = 1;
+    config.quality = 75.0;
+    config.method = c_int::from(method);
+    assert_eq!(rgba.len(), width as usize * height as usize * 4, "RGBA");
+    // SAFETY: `rgba` holds height rows of 4 * width bytes.
+    unsafe {
+        run(&config, width, height, |input| {
+            (*input).use_argb = 1;
+            WebPPictureImportRGBA(input, rgba.as_ptr(), 4 * width as c_int)
+        })
+    }
+}
+
+/// Encodes what `import` puts into a picture of that size; it gives 0 if it fails.
+///
+/// # Safety
+/// `import` must be sound with any picture that libwebp initialised and that has its width and height.
+unsafe fn run(
+    config: &WebPConfig,
+    width: u32,
+    height: u32,
+    import: impl FnOnce(*mut WebPPicture) -> c_int,
+) -> Result<Vec<u8>, String> {
+    // SAFETY: the pointers are to live values of the types that libwebp's header names, initialised by its own init
+    // functions; the writer outlives the picture that points to it.
+    unsafe {
+        if WebPValidateConfig(config) == 0 {
+            return Err(format!(
+                "libwebp refuses method {} at quality {}",
+                config.method, config.quality
+            ));
         }
         let mut writer = MaybeUninit::<WebPMemoryWriter>::uninit();
         WebPMemoryWriterInit(writer.as_mut_ptr());
         let mut writer = writer.assume_init();
         let mut input =
             WebPPicture::new().map_err(|()| "WebPPictureInit failed: other version of libwebp")?;
-        input.width = picture.width as c_int;
-        input.height = picture.height as c_int;
+        input.width = width as c_int;
+        input.height = height as c_int;
         input.writer = Some(WebPMemoryWrite);
         input.custom_ptr = (&raw mut writer).cast();
-        let imported = WebPPictureImportRGB(
-            &raw mut input,
-            picture.pixels.as_ptr(),
-            3 * picture.width as c_int,
-        );
-        let encoded = imported != 0 && WebPEncode(&raw const config, &raw mut input) != 0;
+        let encoded = import(&raw mut input) != 0 && WebPEncode(config, &raw mut input) != 0;
         let error = input.error_code;
         WebPPictureFree(&raw mut input);
         let bytes = if encoded {
@@ -93,6 +133,29 @@ pub fn decode(file: &[u8], width: u32, height: u32) -> Result<Picture, String> {
         height,
         pixels,
     })
+}
+
+/// Decodes to RGBA.
+///
+/// # Errors
+/// When libwebp refuses the file, or it is not `width` x `height`.
+pub fn decode_rgba(file: &[u8], width: u32, height: u32) -> Result<Vec<u8>, String> {
+    let stride = 4 * width as usize;
+    let mut pixels = vec![0; stride * height as usize];
+    // SAFETY: as above.
+    let done = unsafe {
+        WebPDecodeRGBAInto(
+            file.as_ptr(),
+            file.len(),
+            pixels.as_mut_ptr(),
+            pixels.len(),
+            stride as c_int,
+        )
+    };
+    if done.is_null() {
+        return Err(format!("libwebp cannot decode it as {width}x{height}"));
+    }
+    Ok(pixels)
 }
 
 /// For example `1.6.0`.

@@ -3,6 +3,7 @@
 mod cache;
 mod curve;
 mod libwebp;
+mod lossless;
 mod measure;
 mod memory;
 mod metric;
@@ -30,6 +31,9 @@ struct Arguments {
     /// every 4th picture, qualities 30,50,75,92, no DSSIM, no memory, one timing run
     #[argh(switch)]
     quick: bool,
+    /// without loss: bytes and CPU time beside cwebp -lossless and image-webp, of PNG files with their alpha
+    #[argh(switch)]
+    lossless: bool,
     /// webP qualities, at least two (default 30,50,65,75,85,92)
     #[argh(option, from_str_fn(list))]
     quality: Option<List<u8>>,
@@ -76,6 +80,10 @@ fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> Result<(), String> {
     let quick = arguments.quick;
+    if arguments.lossless {
+        let runs = arguments.runs.unwrap_or(3).max(1);
+        return lossless::run(&arguments.pictures, runs);
+    }
     let runs = arguments.runs.unwrap_or(if quick { 1 } else { 3 });
     let jobs = arguments
         .jobs

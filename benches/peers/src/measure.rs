@@ -201,7 +201,7 @@ fn encode_and_score(
 
 /// Seconds of CPU that this process has used. Of the process, not the thread: a peer that starts threads pays for them.
 /// No other thread of ours runs while times are taken.
-fn cpu_time() -> f64 {
+pub fn cpu_time() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
