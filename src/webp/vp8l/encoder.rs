@@ -93,14 +93,14 @@ impl Search {
         };
         match effort {
             Effort::Low => Search {
-                cache_bits: &[0, 8],
+                cache_bits: &[0],
                 depth: None,
                 rounds: 0,
-                groups: groups(16, 3, 600),
+                groups: groups(16, 3, 1000),
             },
             Effort::Medium => Search {
-                cache_bits: &[0, 6, 8, 10],
-                depth: Some(16),
+                cache_bits: &[0, 9],
+                depth: Some(8),
                 rounds: 1,
                 groups: groups(32, 4, 2600),
             },

@@ -78,27 +78,28 @@ pub fn group(
     search: Search,
     crew: Crew<'_>,
 ) -> Result<Grouping, EncodeError> {
-    let whole = histogram::count(image, crew)?;
-    let alone = Grouping {
-        histograms: vec![whole.clone()],
+    let tiles = Tiles::new(image, search.tiles, crew)?;
+    let together = tiles.count(vec![0; tiles.filled.len()], 1).histograms;
+    let alone = |histograms| Grouping {
+        histograms,
         image: None,
     };
-    let tiles = Tiles::new(image, search.tiles, crew)?;
     let limit = search.groups.min(tiles.filled.len() / 4);
     if limit < 2 {
-        return Ok(alone);
+        return Ok(alone(together));
     }
-    let mut groups = tiles.by_cost(&whole, limit);
+    let whole = &together[0];
+    let mut groups = tiles.by_cost(whole, limit);
     for round in 0..search.rounds {
         tiles.choose(&mut groups, crew)?;
         if round + 2 == search.rounds {
             groups.join(crew)?;
         }
     }
-    let together: u64 = groups.histograms.iter().map(|g| histogram::cost(g)).sum();
+    let apart: u64 = groups.histograms.iter().map(|g| histogram::cost(g)).sum();
     let map = groups.map_cost() * tiles.filled.len() as u64;
-    if together + map >= histogram::cost(&whole) {
-        return Ok(alone);
+    if apart + map >= histogram::cost(whole) {
+        return Ok(alone(together));
     }
     Ok(Grouping {
         image: Some(tiles.image(&groups.of)),

@@ -3,6 +3,7 @@
 
 use super::parse::CostModel;
 use super::token::{CacheHits, TokenImage, Tokens};
+use super::transform::SampleCosts;
 use super::{histogram, lz77};
 use crate::webp::EncodeError;
 use crate::webp::crew::Crew;
@@ -44,6 +45,17 @@ impl Estimate {
             tokens,
             cache,
         })
+    }
+
+    /// What each value of red and of blue costs.
+    pub fn sample_costs(&self) -> SampleCosts {
+        let costs = |channel: u32| {
+            std::array::from_fn(|value| {
+                let [_, red, blue, _] = histogram::literal((value as u32) << channel);
+                self.model.bits(&[if channel == 16 { red } else { blue }])
+            })
+        };
+        [costs(16), costs(0)]
     }
 
     /// The cost of what begins in each block of a side of 2^`block_bits`, in raster order of the blocks, of the same

@@ -94,15 +94,18 @@ fn chain(pixels: &[u32], crew: Crew<'_>) -> Result<Vec<Copy>, EncodeError> {
     let hash_bits = pixels.len().max(2).ilog2().clamp(8, 17);
     // Positions and 1.
     let mut last = vec![0u32; 1 << hash_bits];
-    let mut links = vec![Copy::NONE; pixels.len()];
+    let mut links = Vec::with_capacity(pixels.len());
     let mut link = |i: usize, hash: u64| {
         let slot =
             &mut last[(hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - hash_bits)) as usize];
         let before = std::mem::replace(slot, i as u32 + 1) as usize;
         let distance = i + 1 - before;
-        if before > 0 && distance <= MAX_DISTANCE {
-            links[i] = Copy::new(0, distance);
-        }
+        let is_near = before > 0 && distance <= MAX_DISTANCE;
+        links.push(if is_near {
+            Copy::new(0, distance)
+        } else {
+            Copy::NONE
+        });
     };
     let mut i = 0;
     let mut asked = 0;
@@ -130,6 +133,7 @@ fn chain(pixels: &[u32], crew: Crew<'_>) -> Result<Vec<Copy>, EncodeError> {
             i += 1;
         }
     }
+    links.resize(pixels.len(), Copy::NONE);
     Ok(links)
 }
 

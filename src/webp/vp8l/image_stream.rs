@@ -120,7 +120,7 @@ fn write_tokens(
     crew: Crew<'_>,
 ) -> Result<(), EncodeError> {
     /// Some milliseconds, if all are literals.
-    const TOKENS_A_QUESTION: usize = 1 << 8;
+    const TOKENS_A_QUESTION: usize = 1 << 6;
     let group_at = |i: usize| entropy_image.map_or(0, |map| map.group_at(i, image.width));
     // Positions of a tile's row, from which on the group may be another.
     let mut tile_end = 0;

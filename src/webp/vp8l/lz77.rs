@@ -7,7 +7,7 @@ use crate::webp::EncodeError;
 use crate::webp::crew::Crew;
 
 /// Pixels between two questions to the caller: a millisecond, about.
-pub const PIXELS_A_QUESTION: usize = 1 << 17;
+pub const PIXELS_A_QUESTION: usize = 1 << 15;
 
 /// How many of the pixels from `a` and from `b` on are alike, `limit` at most. `a` lies before `b`.
 #[inline]

@@ -114,7 +114,8 @@ impl Parse<'_> {
         let mut runs = [0; 2];
         // Costs of what follows, by position in a ring, which wraps around as the costs do: only differences within
         // the longest copy count.
-        let mut costs = vec![0u32; RING];
+        let mut ring = vec![0u32; RING];
+        let costs: &mut [u32; RING] = ring.as_mut_array().expect("as many");
         let mut known = (usize::MAX, 0);
         let mut next_distance = 0;
         let mut asked = pixels.len();
@@ -183,10 +184,10 @@ impl Parse<'_> {
 }
 
 /// Copies of so many pixels are never cut, nor is there anything better.
-const LONG: usize = 32;
+const LONG: usize = 16;
 
 /// So many symbols shorter than the longest, copies are tried.
-const CUTS: u32 = 6;
+const CUTS: u32 = 3;
 const _: () = assert!(BIT == 256, "costs of the longest copy stay within 32 bits");
 
 #[cfg(test)]

@@ -4,10 +4,10 @@
 //! prediction leaves of them. So each block is predicted only where that is cheaper by an estimate of both, copies included. The
 //! predictor transform's mode 0 is as good as none.
 
+use super::color::{self, Factors, SampleCosts};
 use super::color_indexing::Palette;
 use super::predictor::{self, Modes};
 use super::subtract_green;
-use crate::webp::EncodeError;
 use crate::webp::crew::Crew;
 use crate::webp::vp8l::bit_writer::BitWriter;
 use crate::webp::vp8l::encoder::Settings;
@@ -15,12 +15,16 @@ use crate::webp::vp8l::entropy::BIT;
 use crate::webp::vp8l::estimate::Estimate;
 use crate::webp::vp8l::token::Tokens;
 use crate::webp::vp8l::{image_stream, lz77};
+use crate::webp::{Effort, EncodeError};
+use std::sync::Mutex;
 
 /// A transform with its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transform {
     /// Section 3.5.1.
     Predictor(Modes),
+    /// Section 3.5.2.
+    Color(Factors),
     /// Section 3.5.3.
     SubtractGreen,
     /// Section 3.5.4.
@@ -57,6 +61,11 @@ impl Transformed {
                     bits.put(0, 2);
                     bits.put(modes.block_bits - 2, 3);
                     image_stream::write_small(bits, &modes.pixels(), modes.across, crew)?;
+                }
+                Transform::Color(factors) => {
+                    bits.put(1, 2);
+                    bits.put(factors.block_bits - 2, 3);
+                    image_stream::write_small(bits, &factors.pixels(), factors.across, crew)?;
                 }
                 Transform::SubtractGreen => bits.put(2, 2),
                 Transform::ColorIndexing(palette) => {
@@ -101,11 +110,43 @@ const BLOCK_BITS: u32 = 4;
 /// Bits that prediction must save in nine blocks: where little is to be gained, it only hides what could be copied.
 const LEAST_GAIN: u32 = 1500 * BIT as u32;
 
-/// Eighths of what a block would cost predicted, beyond which it is left as it is.
-const FACTORS: [u32; 2] = [8, 12];
+/// How much is tried to find out which blocks to predict.
+struct Search {
+    /// Whether the cost of predicted blocks is estimated with copies, and not only by their samples.
+    looks_for_copies: bool,
+    /// Eighths of what a block would cost predicted, beyond which it is left as it is; the best is taken.
+    factors: &'static [u32],
+    /// Bits of the colour cache of estimates. Where copies are found, 10 suit most pictures.
+    cache_bits: u32,
+    /// Whether the color transform is tried. On what is left after subtract green and prediction it gains 0.5 % at best, and
+    /// often loses, since it makes like pixels unlike.
+    tries_color: bool,
+}
 
-/// Bits of the colour cache of estimates: what suits most pictures in which copies are found.
-const CACHE_BITS: u32 = 10;
+impl Search {
+    fn of(effort: Effort) -> Search {
+        match effort {
+            Effort::Low => Search {
+                looks_for_copies: false,
+                factors: &[9],
+                cache_bits: 0,
+                tries_color: false,
+            },
+            Effort::Medium => Search {
+                looks_for_copies: false,
+                factors: &[8, 11],
+                cache_bits: 10,
+                tries_color: false,
+            },
+            Effort::High => Search {
+                looks_for_copies: true,
+                factors: &[6, 8, 10, 12, 16],
+                cache_bits: 10,
+                tries_color: true,
+            },
+        }
+    }
+}
 
 /// Predicts the blocks of `pixels` that it pays for.
 fn predict(
@@ -114,59 +155,97 @@ fn predict(
     settings: &Settings<'_>,
 ) -> Result<Transformed, EncodeError> {
     let (simd, crew) = (settings.simd, settings.crew);
-    let estimate = |pixels: &[u32]| Estimate::new(pixels, width, CACHE_BITS, crew);
+    let search = Search::of(settings.effort);
+    let estimate = |pixels: &[u32]| Estimate::new(pixels, width, search.cache_bits, crew);
     let across = width.div_ceil(1 << BLOCK_BITS);
     let direct = estimate(&pixels)?;
     let direct_costs = sum_around(&direct.blocks(&pixels, width, BLOCK_BITS, crew)?, across);
     let is_open: Vec<bool> = direct_costs.iter().map(|cost| *cost > LEAST_GAIN).collect();
     let mut best = Candidate {
         total: direct.total,
+        costs: direct.sample_costs(),
         tokens: direct.tokens,
         predicted: None,
     };
     if is_open.contains(&true) {
-        let all = predictor::choose(&pixels, width, BLOCK_BITS, &is_open, simd, crew)?;
-        let predicted = predictor::residuals(&pixels, width, &all, simd, crew)?;
-        let costs = estimate(&predicted)?.blocks(&predicted, width, BLOCK_BITS, crew)?;
+        let (all, left) = predictor::choose(&pixels, width, BLOCK_BITS, &is_open, simd, crew)?;
+        let mut predicted = Vec::new();
+        let costs = if search.looks_for_copies {
+            predicted = predictor::residuals(&pixels, width, &all, simd, crew)?;
+            estimate(&predicted)?.blocks(&predicted, width, BLOCK_BITS, crew)?
+        } else {
+            left.iter().map(|left| left * COST_OF_LEFT).collect()
+        };
         let predicted_costs = sum_around(&costs, across);
-        let candidates = crew.run_checked(FACTORS.len(), |i| {
+        let cheapest = Mutex::new((0, best));
+        crew.run_checked(search.factors.len(), |i| {
             let mut modes = all.clone();
             let costs = direct_costs.iter().zip(&predicted_costs);
             for (mode, (direct, predicted)) in modes.by_block.iter_mut().zip(costs) {
-                if *direct <= predicted / 8 * FACTORS[i] + LEAST_GAIN {
+                if *direct <= predicted / 8 * search.factors[i] + LEAST_GAIN {
                     *mode = 0;
                 }
             }
-            let mixed = predictor::residuals_of_fewer(&pixels, &predicted, width, &modes, crew)?;
+            let mixed = if search.looks_for_copies {
+                predictor::residuals_of_fewer(&pixels, &predicted, width, &modes, crew)?
+            } else {
+                predictor::residuals(&pixels, width, &modes, simd, crew)?
+            };
             let estimate = estimate(&mixed)?;
-            Ok(Candidate {
-                total: estimate.total,
-                tokens: estimate.tokens,
-                predicted: Some((modes, mixed)),
-            })
-        })?;
-        for candidate in candidates {
-            if candidate.total < best.total {
-                best = candidate;
+            let mut cheapest = cheapest.lock().expect(NO_PANIC);
+            // The first of equals, whichever was done first.
+            if (estimate.total, i + 1) < (cheapest.1.total, cheapest.0) {
+                let candidate = Candidate {
+                    total: estimate.total,
+                    costs: estimate.sample_costs(),
+                    tokens: estimate.tokens,
+                    predicted: Some((modes, mixed)),
+                };
+                *cheapest = (i + 1, candidate);
             }
+            Ok(())
+        })?;
+        best = cheapest.into_inner().expect(NO_PANIC).1;
+    }
+    let Some((modes, mut predicted)) = best.predicted else {
+        return Ok(Transformed {
+            pixels,
+            width,
+            tokens: best.tokens,
+            transforms: Vec::new(),
+        });
+    };
+    drop(pixels);
+    let mut transforms = Vec::new();
+    if search.tries_color
+        && let Some((apart, factors)) = color::apply(&predicted, width, &modes, &best.costs, crew)?
+    {
+        let estimate = estimate(&apart)?;
+        if estimate.total < best.total {
+            best.tokens = estimate.tokens;
+            predicted = apart;
+            transforms.push(Transform::Color(factors));
         }
     }
-    let (transforms, pixels) = match best.predicted {
-        None => (Vec::new(), pixels),
-        Some((modes, predicted)) => (vec![Transform::Predictor(modes)], predicted),
-    };
+    transforms.insert(0, Transform::Predictor(modes));
     Ok(Transformed {
-        pixels,
+        pixels: predicted,
         width,
         tokens: best.tokens,
         transforms,
     })
 }
 
+const NO_PANIC: &str = "nothing that panics holds the lock";
+
+/// What a bit that a prediction leaves costs in the end, on screenshots and photographs alike.
+const COST_OF_LEFT: u32 = 9 * BIT as u32 / 4;
+
 /// A choice of blocks to predict.
 struct Candidate {
     total: u64,
     tokens: Tokens,
+    costs: SampleCosts,
     /// If any are.
     predicted: Option<(Modes, Vec<u32>)>,
 }

@@ -1,9 +1,12 @@
 //! Reversible changes to the pixels that make them cheaper: RFC 9649, section 3.5.
 
 pub mod choice;
+mod color;
 mod color_indexing;
 mod predictor;
 mod subtract_green;
+
+pub use color::SampleCosts;
 
 /// `a` less `b`, sample by sample, wrapping around.
 fn subtract(a: u32, b: u32) -> u32 {

@@ -193,7 +193,7 @@ pub fn residuals_of_fewer(
     Ok(out)
 }
 
-/// The mode for each block of `is_open` that leaves least, 0 for the others.
+/// The mode for each block of `is_open` that leaves least, 0 for the others; and what it leaves of each block: bits, roughly.
 ///
 /// # Errors
 /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
@@ -204,7 +204,7 @@ pub fn choose(
     is_open: &[bool],
     simd: Simd,
     crew: Crew<'_>,
-) -> Result<Modes, EncodeError> {
+) -> Result<(Modes, Vec<u32>), EncodeError> {
     let height = pixels.len() / width;
     let block = 1usize << block_bits;
     let across = width.div_ceil(block);
@@ -226,6 +226,7 @@ pub fn choose(
         costs
     })?;
     let mut modes: Vec<u8> = Vec::with_capacity(across * rows.len());
+    let mut least = Vec::with_capacity(across * rows.len());
     for costs in rows.iter().flatten() {
         let i = modes.len();
         if i.is_multiple_of(across) {
@@ -237,14 +238,20 @@ pub fn choose(
             modes[i - 1]
         };
         let above = if i >= across { modes[i - across] } else { left };
-        let mode = is_open[i].then(|| cheapest(costs, left, above));
-        modes.push(mode.unwrap_or(0));
+        let mode = if is_open[i] {
+            cheapest(costs, left, above)
+        } else {
+            0
+        };
+        modes.push(mode);
+        least.push(costs[usize::from(mode)]);
     }
-    Ok(Modes {
+    let modes = Modes {
         block_bits,
         across,
         by_block: modes,
-    })
+    };
+    Ok((modes, least))
 }
 
 /// What `mode` leaves of the pixels of `rows`, as many as `out` has room for.

@@ -151,7 +151,8 @@ fn each_block_gets_the_mode_that_suits_it() {
         })
         .collect();
     let open = [true, true, true, false];
-    let modes = choose(&picture, width, 4, &open, Simd::SCALAR, crew()).expect("patient");
+    let (modes, least) = choose(&picture, width, 4, &open, Simd::SCALAR, crew()).expect("patient");
+    assert_eq!(least[1], 0, "nothing is left below itself");
     // Mode 11 finds by itself that the left pixel is right.
     assert!(
         matches!(modes.by_block[..], [1 | 11, 2, 1 | 11, 0]),
