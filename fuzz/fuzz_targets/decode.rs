@@ -12,6 +12,7 @@ use towebp::image::{self, DecodeError, Format, Limits, Patience};
 const LIMITS: Limits = Limits {
     max_side: 2000,
     max_pixels: 20_000,
+    ..Limits::DEFAULT
 };
 
 fuzz_target!(|input: (u8, &[u8])| {

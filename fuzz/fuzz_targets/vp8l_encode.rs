@@ -9,7 +9,7 @@ use content::{AnyEffort, Content, Sides, Threads};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
-use towebp::webp::{self, Layout, LosslessOptions, Picture, Simd};
+use towebp::webp::{self, Layout, Mode, Options, Picture, Simd};
 
 fuzz_target!(|input: Input| input.check());
 
@@ -38,19 +38,20 @@ impl Input {
             layout,
             pixels: &pixels,
         };
-        let scalar = LosslessOptions {
+        let scalar = Options {
+            mode: Mode::Lossless,
             effort: self.effort.0,
             exact: self.exact,
             simd: Simd::SCALAR,
-            ..LosslessOptions::default()
+            ..Options::with_quality(100)
         };
-        let other = LosslessOptions {
+        let other = Options {
             simd: Simd::detect(),
             threads: self.threads.0,
             ..scalar
         };
-        let file = webp::encode_lossless(&picture, &scalar).expect("a good picture is encoded");
-        let again = webp::encode_lossless(&picture, &other).expect("a good picture is encoded");
+        let file = webp::encode(&picture, &scalar).expect("a good picture is encoded");
+        let again = webp::encode(&picture, &other).expect("a good picture is encoded");
         assert!(file == again, "other bytes with {other:?}");
         check_decoded(&picture, &file, self.exact);
     }

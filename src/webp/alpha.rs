@@ -18,12 +18,19 @@ enum Filter {
 }
 
 /// The `ALPH` chunk's data for `alpha`, values in raster order in rows of `width`: as a lossless bitstream, or raw where that is
-/// smaller.
+/// smaller. Below a `quality` of 100 there are fewer values.
 ///
 /// # Errors
 /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
-pub fn encode(alpha: &[u8], width: usize, settings: &Settings<'_>) -> Result<Vec<u8>, EncodeError> {
+pub fn encode(
+    mut alpha: Vec<u8>,
+    width: usize,
+    quality: u8,
+    settings: &Settings<'_>,
+) -> Result<Vec<u8>, EncodeError> {
     let crew = settings.crew;
+    quantize(&mut alpha, quality);
+    let alpha = alpha.as_slice();
     let filters = [
         Filter::None,
         Filter::Horizontal,
@@ -48,6 +55,23 @@ pub fn encode(alpha: &[u8], width: usize, settings: &Settings<'_>) -> Result<Vec
     chunk.push(header);
     chunk.extend_from_slice(data);
     Ok(chunk)
+}
+
+/// Rounds to fewer values, evenly from 0 to 255, which both stay: 2 at quality 0, 16 at 70, as libwebp has it, and 248 at 99.
+fn quantize(alpha: &mut [u8], quality: u8) {
+    let quality = u32::from(quality);
+    let steps = match quality {
+        0..=70 => 1 + quality / 5,
+        71..100 => 15 + (quality - 70) * 8,
+        _ => return,
+    };
+    let rounded: [u8; 256] = std::array::from_fn(|value| {
+        let step = (value as u32 * steps * 2 + 255) / (2 * 255);
+        ((step * 255 * 2 + steps) / (2 * steps)) as u8
+    });
+    for value in alpha {
+        *value = rounded[usize::from(*value)];
+    }
 }
 
 /// What `filter` leaves of `alpha`, as the green of pixels.
@@ -120,7 +144,7 @@ mod tests {
                 simd: Simd::SCALAR,
                 crew: crew(),
             };
-            encode(alpha, 64, &settings).expect("a patient caller")
+            encode(alpha.to_vec(), 64, 100, &settings).expect("a patient caller")
         };
         let slope: Vec<u8> = (0..64 * 64)
             .map(|i| (i % 64 * 2 + i / 64 * 2) as u8)
@@ -141,5 +165,20 @@ mod tests {
         let few: Vec<u8> = noise.iter().map(|value| value / 128 * 255).collect();
         assert_eq!(encoded(&few)[0], LOSSLESS);
         assert!(encoded(&few).len() < 64 * 64 / 8 + 100, "a bit a pixel");
+    }
+
+    #[test]
+    fn lower_quality_leaves_fewer_values_and_both_ends() {
+        for (quality, values) in [(0, 2), (35, 9), (70, 16), (99, 248), (100, 256), (255, 256)] {
+            let mut alpha: Vec<u8> = (0..=255).collect();
+            quantize(&mut alpha, quality);
+            assert_eq!((alpha[0], alpha[255]), (0, 255), "quality {quality}");
+            assert!(alpha.is_sorted(), "quality {quality}");
+            alpha.dedup();
+            assert_eq!(alpha.len(), values, "quality {quality}");
+        }
+        let mut alpha = [127, 128];
+        quantize(&mut alpha, 0);
+        assert_eq!(alpha, [0, 255], "to the nearest");
     }
 }

@@ -1,6 +1,6 @@
 //! What encoding takes, told before it begins.
 
-use super::{Effort, Layout, Options};
+use super::{Effort, Layout, Mode, Options};
 
 /// Most bytes that [`super::encode`] takes at a time beside the picture's own, the file that it gives included, for a picture
 /// of these sides in pixels. Never less than the truth, which noise comes near; photographs take a half.
@@ -28,8 +28,19 @@ pub fn memory((width, height): (u32, u32), layout: Layout, options: &Options<'_>
         // Beside the finished frame.
         Layout::Rgba => share(coded + alpha_size(options.effort, threads)),
     };
-    OTHER + deciding.max(writing).max(assembling).max(alpha)
+    let lossy = deciding.max(writing).max(assembling).max(alpha);
+    // What was coded without loss waits for what is coded with.
+    let lossless = u64::from(width) * u64::from(height) * LOSSLESS;
+    OTHER
+        + match options.mode {
+            Mode::Lossy => lossy,
+            Mode::Lossless => lossless,
+            Mode::Auto => lossless.max(lossy + u64::from(width) * u64::from(height) * 4),
+        }
 }
+
+/// Bytes a pixel: the pixels twice, where copies may come from, what was found, and the file.
+const LOSSLESS: u64 = 20;
 
 /// Tables, rows under way, and what threads have of their own.
 const OTHER: u64 = 1 << 20;

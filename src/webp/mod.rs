@@ -4,8 +4,11 @@
 //! come from.
 
 mod alpha;
+mod animation;
+mod coded;
 mod cpu;
 mod crew;
+mod drawn;
 mod hidden;
 mod memory;
 mod riff;
@@ -13,6 +16,7 @@ mod vp8;
 mod vp8l;
 mod yuv;
 
+pub use animation::Animation;
 pub use cpu::Simd;
 pub use crew::{Caller, Patient};
 pub use hidden::fill as fill_hidden;
@@ -96,11 +100,44 @@ impl Effort {
     }
 }
 
+/// How pixels are coded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// With loss, or without where that takes no more bytes.
+    #[default]
+    Auto,
+    /// With loss.
+    Lossy,
+    /// Without loss.
+    Lossless,
+}
+
+impl Mode {
+    /// What [`Mode::parse`] accepts, for messages.
+    pub const ALLOWED: &str = "auto, lossy or lossless";
+
+    /// Reads a mode's exact name.
+    pub fn parse(text: &str) -> Option<Mode> {
+        match text {
+            "auto" => Some(Mode::Auto),
+            "lossy" => Some(Mode::Lossy),
+            "lossless" => Some(Mode::Lossless),
+            _ => None,
+        }
+    }
+}
+
 /// What the caller may choose.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// Quality, 0 (smallest) to 100 (best); higher values count as 100.
     pub quality: u8,
+    /// How pixels are coded.
+    pub mode: Mode,
+    /// Quality of alpha beside lossy pixels, 0 to 100; 100 is without loss, and higher values count as 100.
+    pub alpha_quality: u8,
+    /// Whether fully transparent pixels of lossless pictures keep their colour, which nobody sees.
+    pub exact: bool,
     /// How much work goes into it.
     pub effort: Effort,
     /// The number of token partitions as a power of two, 0 to 3; chosen by the amount of data if `None`.
@@ -118,6 +155,9 @@ impl Options<'_> {
     pub fn with_quality(quality: u8) -> Options<'static> {
         Options {
             quality,
+            mode: Mode::Lossy,
+            alpha_quality: 100,
+            exact: false,
             effort: Effort::default(),
             log2_partitions: None,
             simd: Simd::detect(),
@@ -135,38 +175,8 @@ impl Options<'_> {
             crew: Crew::new(self.threads, self.caller),
         }
     }
-}
 
-/// What the caller of [`encode_lossless`] may choose.
-#[derive(Clone, Copy, Debug)]
-pub struct LosslessOptions<'a> {
-    /// How much work goes into it.
-    pub effort: Effort,
-    /// Whether fully transparent pixels keep their colour, which nobody sees.
-    pub exact: bool,
-    /// Vector instructions to use. The file is the same with all of them.
-    pub simd: Simd,
-    /// Most threads to work on the picture, at least 1. The file is the same with any number.
-    pub threads: usize,
-    /// Who is asked whether the file is still wanted, and for the cores of all threads but the first.
-    pub caller: &'a dyn Caller,
-}
-
-impl Default for LosslessOptions<'_> {
-    /// On one thread, with what suits most uses.
-    fn default() -> Self {
-        LosslessOptions {
-            effort: Effort::default(),
-            exact: false,
-            simd: Simd::detect(),
-            threads: 1,
-            caller: &Patient,
-        }
-    }
-}
-
-impl LosslessOptions<'_> {
-    fn settings(&self) -> vp8l::Settings<'_> {
+    fn lossless_settings(&self) -> vp8l::Settings<'_> {
         vp8l::Settings {
             effort: self.effort,
             simd: self.simd,
@@ -210,45 +220,58 @@ impl std::fmt::Display for EncodeError {
 
 impl std::error::Error for EncodeError {}
 
-/// Encodes `picture` as a lossy WebP file. Where it has an alpha channel that says anything, alpha is kept without
-/// loss.
+/// A file, and what was chosen for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    /// The WebP file.
+    pub file: Vec<u8>,
+    /// How its pixels are coded.
+    pub coding: Coding,
+}
+
+/// How the pixels of a file are coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// With loss.
+    Lossy,
+    /// Without loss.
+    Lossless,
+    /// Some frames of an animation with loss, some without.
+    Mixed,
+}
+
+impl Coding {
+    /// In small letters.
+    pub fn name(self) -> &'static str {
+        match self {
+            Coding::Lossy => "lossy",
+            Coding::Lossless => "lossless",
+            Coding::Mixed => "mixed",
+        }
+    }
+}
+
+/// Encodes `picture` as a WebP file.
 ///
 /// # Errors
 /// See [`EncodeError`].
 pub fn encode(picture: &Picture<'_>, options: &Options<'_>) -> Result<Vec<u8>, EncodeError> {
-    picture.check()?;
-    let (width, height) = (picture.width, picture.height);
-    if options.log2_partitions.is_some_and(|log2| log2 > 3) {
-        return Err(EncodeError::PartitionCount);
-    }
-    let settings = options.settings();
-    let planes = || yuv::Planes::from_picture(picture, settings.simd, settings.crew);
-    let frame = vp8::encode(planes, width, height, &settings)?;
-    settings.crew.check()?;
-    let Some(plane) = alpha_plane(picture) else {
-        return riff::simple(&frame);
-    };
-    let lossless = vp8l::Settings {
-        effort: settings.effort,
-        simd: settings.simd,
-        crew: settings.crew,
-    };
-    let alpha = alpha::encode(&plane, width as usize, &lossless)?;
-    riff::with_alpha(width, height, &alpha, &frame)
+    encode_telling(picture, options).map(|encoded| encoded.file)
 }
 
-/// Encodes `picture` as a lossless WebP file.
+/// [`encode`], which tells what it has chosen.
 ///
 /// # Errors
 /// See [`EncodeError`].
-pub fn encode_lossless(
+pub fn encode_telling(
     picture: &Picture<'_>,
-    options: &LosslessOptions<'_>,
-) -> Result<Vec<u8>, EncodeError> {
-    picture.check()?;
-    let settings = options.settings();
-    let pixels = vp8l::from_picture(picture, options.exact, settings.crew)?;
-    riff::lossless(&vp8l::encode(pixels, picture.width as usize, &settings)?)
+    options: &Options<'_>,
+) -> Result<Encoded, EncodeError> {
+    let coded = coded::code(picture, options)?;
+    Ok(Encoded {
+        file: riff::still((picture.width, picture.height), &coded)?,
+        coding: coded.coding(),
+    })
 }
 
 /// For `fuzz/`: the frame of a good picture, which an independent decoder makes the same of as the encoder.
@@ -258,17 +281,6 @@ pub fn encode_lossless(
 #[cfg(fuzzing)]
 pub fn assert_decoders_agree(picture: &Picture<'_>, options: &Options<'_>) -> Vec<u8> {
     vp8::assert_decoders_agree(picture, &options.settings())
-}
-
-/// The alpha of each pixel, unless all are opaque.
-fn alpha_plane(picture: &Picture<'_>) -> Option<Vec<u8>> {
-    match picture.layout {
-        Layout::Rgb => None,
-        Layout::Rgba => {
-            let alpha = picture.pixels.chunks_exact(4).map(|pixel| pixel[3]);
-            alpha.clone().any(|a| a != 255).then(|| alpha.collect())
-        }
-    }
 }
 
 #[cfg(test)]

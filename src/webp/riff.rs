@@ -1,77 +1,138 @@
 //! The WebP container: RFC 9649, section 2.
 
 use super::EncodeError;
+use super::coded::Coded;
 
-/// A lossy picture without alpha: one `VP8 ` chunk (section 2.5).
+/// Flags of the `VP8X` chunk.
+mod flag {
+    pub const ANIMATION: u8 = 1 << 1;
+    pub const ALPHA: u8 = 1 << 4;
+}
+
+/// A picture: one chunk (sections 2.5 and 2.6), or with alpha beside lossy pixels two, behind a `VP8X` chunk (section 2.7).
 ///
 /// # Errors
 /// [`EncodeError::TooLarge`] if a size does not fit its 32 bits.
-pub fn simple(frame: &[u8]) -> Result<Vec<u8>, EncodeError> {
-    assemble(&[(*b"VP8 ", frame)])
-}
-
-/// A lossless picture: one `VP8L` chunk (section 2.6).
-///
-/// # Errors
-/// [`EncodeError::TooLarge`] if a size does not fit its 32 bits.
-pub fn lossless(data: &[u8]) -> Result<Vec<u8>, EncodeError> {
-    assemble(&[(*b"VP8L", data)])
-}
-
-/// A lossy picture with alpha: `VP8X`, `ALPH` and `VP8 ` chunks (section 2.7).
-///
-/// # Errors
-/// [`EncodeError::TooLarge`] if a size does not fit its 32 bits.
-pub fn with_alpha(
-    width: u32,
-    height: u32,
-    alpha: &[u8],
-    frame: &[u8],
-) -> Result<Vec<u8>, EncodeError> {
-    const HAS_ALPHA: u8 = 1 << 4;
-    let mut extended = [0; 10];
-    extended[0] = HAS_ALPHA;
-    extended[4..7].copy_from_slice(&(width - 1).to_le_bytes()[..3]);
-    extended[7..].copy_from_slice(&(height - 1).to_le_bytes()[..3]);
-    assemble(&[(*b"VP8X", &extended), (*b"ALPH", alpha), (*b"VP8 ", frame)])
-}
-
-/// Chunks behind the file header, each padded to an even length (sections 2.3 and 2.4).
-fn assemble(chunks: &[([u8; 4], &[u8])]) -> Result<Vec<u8>, EncodeError> {
-    let size_of = |length: usize| u32::try_from(length).map_err(|_| EncodeError::TooLarge);
-    let body: usize = chunks
-        .iter()
-        .map(|(_, data)| 8 + data.len().next_multiple_of(2))
-        .sum();
-    let mut file = Vec::with_capacity(12 + body);
-    file.extend(b"RIFF");
-    file.extend(size_of(4 + body)?.to_le_bytes());
-    file.extend(b"WEBP");
-    for (name, data) in chunks {
-        file.extend(name);
-        file.extend(size_of(data.len())?.to_le_bytes());
-        file.extend_from_slice(data);
-        if data.len() % 2 == 1 {
-            file.push(0);
-        }
+pub fn still((width, height): (u32, u32), coded: &Coded) -> Result<Vec<u8>, EncodeError> {
+    let mut file = File::new();
+    if coded.alpha.is_some() {
+        file.extended(width, height, flag::ALPHA)?;
     }
-    Ok(file)
+    for (name, data) in coded.chunks() {
+        file.chunk(name, data)?;
+    }
+    file.finish()
+}
+
+/// An animation of these `ANMF` chunks ([`append_frame`]), which is played `loops` times, or for ever if that is 0.
+///
+/// # Errors
+/// [`EncodeError::TooLarge`] if a size does not fit its 32 bits.
+pub fn animation(
+    (width, height): (u32, u32),
+    has_alpha: bool,
+    loops: u16,
+    frames: &[u8],
+) -> Result<Vec<u8>, EncodeError> {
+    let mut file = File::new();
+    let alpha = if has_alpha { flag::ALPHA } else { 0 };
+    file.extended(width, height, flag::ANIMATION | alpha)?;
+    // The background, which viewers may take or leave, is transparent.
+    let [low, high] = loops.to_le_bytes();
+    file.chunk(*b"ANIM", &[0, 0, 0, 0, low, high])?;
+    file.0.extend_from_slice(frames);
+    file.finish()
+}
+
+/// Appends an `ANMF` chunk: where and when, as section 2.7.1.1 draws it, and the pixels.
+///
+/// # Errors
+/// [`EncodeError::TooLarge`] if a size does not fit its 32 bits.
+pub fn append_frame(
+    frames: &mut Vec<u8>,
+    place: &[u8; 16],
+    coded: &Coded,
+) -> Result<(), EncodeError> {
+    let mut data = File(place.to_vec());
+    for (name, bytes) in coded.chunks() {
+        data.chunk(name, bytes)?;
+    }
+    let mut file = File(std::mem::take(frames));
+    let outcome = file.chunk(*b"ANMF", &data.0);
+    *frames = file.0;
+    outcome
+}
+
+/// A file in the making: its header, and chunks behind it, each padded to an even length (sections 2.3 and 2.4).
+struct File(Vec<u8>);
+
+impl File {
+    fn new() -> File {
+        File(b"RIFF\0\0\0\0WEBP".to_vec())
+    }
+
+    fn chunk(&mut self, name: [u8; 4], data: &[u8]) -> Result<(), EncodeError> {
+        let size = u32::try_from(data.len()).map_err(|_| EncodeError::TooLarge)?;
+        self.0.reserve(8 + data.len().next_multiple_of(2));
+        self.0.extend(name);
+        self.0.extend(size.to_le_bytes());
+        self.0.extend_from_slice(data);
+        self.0.resize(self.0.len().next_multiple_of(2), 0);
+        Ok(())
+    }
+
+    fn extended(&mut self, width: u32, height: u32, flags: u8) -> Result<(), EncodeError> {
+        let mut data = [0; 10];
+        data[0] = flags;
+        data[4..7].copy_from_slice(&(width - 1).to_le_bytes()[..3]);
+        data[7..].copy_from_slice(&(height - 1).to_le_bytes()[..3]);
+        self.chunk(*b"VP8X", &data)
+    }
+
+    fn finish(mut self) -> Result<Vec<u8>, EncodeError> {
+        let size = u32::try_from(self.0.len() - 8).map_err(|_| EncodeError::TooLarge)?;
+        self.0[4..8].copy_from_slice(&size.to_le_bytes());
+        Ok(self.0)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn coded(alpha: Option<&[u8]>, frame: &[u8], is_lossless: bool) -> Coded {
+        Coded {
+            alpha: alpha.map(<[u8]>::to_vec),
+            frame: frame.to_vec(),
+            is_lossless,
+        }
+    }
+
     #[test]
     fn a_simple_file_byte_for_byte() {
-        let file = simple(&[1, 2, 3]).expect("small");
-        assert_eq!(file, *b"RIFF\x10\0\0\0WEBPVP8 \x03\0\0\0\x01\x02\x03\0");
+        let file = still((1, 1), &coded(None, &[1, 2, 3], false));
+        let expected = b"RIFF\x10\0\0\0WEBPVP8 \x03\0\0\0\x01\x02\x03\0";
+        assert_eq!(file.expect("small"), *expected);
+        let file = still((1, 1), &coded(None, &[1, 2, 3, 4, 5, 6], true));
+        let expected = b"RIFF\x12\0\0\0WEBPVP8L\x06\0\0\0\x01\x02\x03\x04\x05\x06";
+        assert_eq!(file.expect("small"), *expected);
     }
 
     #[test]
     fn an_extended_file_byte_for_byte() {
-        let file = with_alpha(0x1234, 1, &[9], &[7, 7]).expect("small");
+        let coded = coded(Some(&[9]), &[7, 7], false);
+        let file = still((0x1234, 1), &coded).expect("small");
         let expected = b"RIFF\x2A\0\0\0WEBPVP8X\x0A\0\0\0\x10\0\0\0\x33\x12\0\0\0\0ALPH\x01\0\0\0\x09\0VP8 \x02\0\0\0\x07\x07";
+        assert_eq!(file, *expected);
+    }
+
+    #[test]
+    fn an_animation_byte_for_byte() {
+        let mut frames = Vec::new();
+        let place = *b"abcdefghijklmnop";
+        append_frame(&mut frames, &place, &coded(Some(&[9]), &[7], false)).expect("small");
+        let file = animation((2, 3), true, 0x102, &frames).expect("small");
+        let expected = b"RIFF\x50\0\0\0WEBPVP8X\x0A\0\0\0\x12\0\0\0\x01\0\0\x02\0\0ANIM\x06\0\0\0\0\0\0\0\x02\x01ANMF\x24\0\0\0abcdefghijklmnopALPH\x01\0\0\0\x09\0VP8 \x01\0\0\0\x07\0";
         assert_eq!(file, *expected);
     }
 }

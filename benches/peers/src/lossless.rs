@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use towebp::webp::{self, Effort, Layout, LosslessOptions};
+use towebp::webp::{self, Effort, Layout, Mode, Options};
 
 use crate::measure::{cpu_time, median};
 use crate::{libwebp, output, picture, report};
@@ -171,11 +171,12 @@ impl Picture {
                     },
                     pixels: self.samples(),
                 };
-                let options = LosslessOptions {
+                let options = Options {
+                    mode: Mode::Lossless,
                     effort,
-                    ..LosslessOptions::default()
+                    ..Options::with_quality(100)
                 };
-                webp::encode_lossless(&picture, &options).map_err(|error| error.to_string())
+                webp::encode(&picture, &options).map_err(|error| error.to_string())
             }
             Peer::ImageWebp => {
                 let mut file = Vec::new();

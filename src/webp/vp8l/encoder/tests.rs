@@ -1,6 +1,7 @@
 //! What the encoder writes of made-up pictures, and what an independent decoder makes of it.
 
 use super::*;
+use crate::webp::coded::Coded;
 use crate::webp::crew::{Caller, Patient};
 use crate::webp::riff;
 use crate::webp::vp8l::lz77;
@@ -35,7 +36,12 @@ fn settings(effort: Effort, threads: usize) -> Settings<'static> {
 
 /// What image-webp reads from the data of a `VP8L` chunk.
 fn decode(data: &[u8]) -> (usize, Vec<u32>) {
-    let file = riff::lossless(data).expect("small");
+    let coded = Coded {
+        alpha: None,
+        frame: data.to_vec(),
+        is_lossless: true,
+    };
+    let file = riff::still((1, 1), &coded).expect("small");
     let mut decoder = image_webp::WebPDecoder::new(Cursor::new(file)).expect("a WebP file");
     let mut samples = vec![0; decoder.output_buffer_size().expect("small")];
     decoder.read_image(&mut samples).expect("it decodes");

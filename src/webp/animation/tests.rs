@@ -1,0 +1,250 @@
+//! Animations as an independent decoder plays them.
+
+use super::*;
+use crate::webp::Mode;
+use image_webp::{LoopCount, WebPDecoder};
+use std::io::Cursor;
+
+/// Canvases and the milliseconds for which each is shown.
+type Film = Vec<(Vec<u8>, u32)>;
+
+fn encode(width: u32, height: u32, loops: u16, film: &Film, mode: Mode) -> Vec<u8> {
+    let options = Options {
+        mode,
+        ..Options::with_quality(90)
+    };
+    let mut animation = Animation::new(width, height, loops, options).expect("good sides");
+    for (canvas, milliseconds) in film {
+        animation
+            .add(canvas, *milliseconds)
+            .expect("a canvas of that size");
+    }
+    animation.finish().expect("a small file").file
+}
+
+/// Chunks one after the other: names and data.
+fn chunks(mut bytes: &[u8]) -> Vec<(&[u8], &[u8])> {
+    let mut chunks = Vec::new();
+    while let Some((header, rest)) = bytes.split_first_chunk::<8>() {
+        let size = u32::from_le_bytes([4, 5, 6, 7].map(|at| header[at])) as usize;
+        chunks.push((&bytes[..4], &rest[..size]));
+        bytes = &rest[size.next_multiple_of(2)..];
+    }
+    chunks
+}
+
+/// The pixels of a still file, as red, green, blue and alpha.
+fn pixels(file: &[u8]) -> Vec<[u8; 4]> {
+    let mut decoder = WebPDecoder::new(Cursor::new(file)).expect("a WebP file");
+    let mut samples = vec![0; decoder.output_buffer_size().expect("small")];
+    decoder.read_image(&mut samples).expect("it decodes");
+    let pixels = samples.chunks(if decoder.has_alpha() { 4 } else { 3 });
+    let rgba = pixels.map(|pixel| [pixel[0], pixel[1], pixel[2], *pixel.get(3).unwrap_or(&255)]);
+    rgba.collect()
+}
+
+/// A file of its own for the chunks of a frame.
+fn still(width: usize, height: usize, frame: &[u8]) -> Vec<u8> {
+    let mut data = b"WEBP".to_vec();
+    if frame.starts_with(b"ALPH") {
+        data.extend(b"VP8X\x0A\0\0\0\x10\0\0\0");
+        data.extend(&(width as u32 - 1).to_le_bytes()[..3]);
+        data.extend(&(height as u32 - 1).to_le_bytes()[..3]);
+    }
+    data.extend_from_slice(frame);
+    [&b"RIFF"[..], &(data.len() as u32).to_le_bytes(), &data].concat()
+}
+
+/// What a viewer sees, by RFC 9649, section 2.7.1.1: image-webp decodes each frame; what it makes of several is not exact.
+fn play(file: &[u8]) -> Film {
+    let chunks = chunks(&file[12..]);
+    let number = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rfold(0, |value, &byte| value << 8 | usize::from(byte))
+    };
+    let (_, canvas) = chunks[0];
+    let [width, height] = [4, 7].map(|at| 1 + number(&canvas[at..at + 3]));
+    let mut canvas = vec![[0; 4]; width * height];
+    let mut film = Film::new();
+    let mut cleared = None;
+    for (_, frame) in chunks.iter().filter(|(name, _)| *name == b"ANMF") {
+        let [left, top, columns, rows, time] =
+            [0, 3, 6, 9, 12].map(|at| number(&frame[at..at + 3]));
+        let (left, top, columns, rows) = (2 * left, 2 * top, columns + 1, rows + 1);
+        let places = |(left, top, columns, rows): (usize, usize, usize, usize)| {
+            (top..top + rows).flat_map(move |y| (left..left + columns).map(move |x| y * width + x))
+        };
+        for place in cleared.take().into_iter().flat_map(places) {
+            canvas[place] = [0; 4];
+        }
+        let is_drawn_over = frame[15] & 2 == 0;
+        let rect = (left, top, columns, rows);
+        let drawn = pixels(&still(columns, rows, &frame[16..]));
+        for (place, pixel) in places(rect).zip(drawn) {
+            let below = canvas[place];
+            canvas[place] = match pixel {
+                _ if !is_drawn_over => pixel,
+                [.., 0] => below,
+                [.., 255] => pixel,
+                _ => {
+                    assert_eq!(below[3], 0, "half transparent over something is not exact");
+                    pixel
+                }
+            };
+        }
+        cleared = (frame[15] & 1 != 0).then_some(rect);
+        let seen = canvas
+            .iter()
+            .map(|&pixel| if pixel[3] == 0 { [0; 4] } else { pixel });
+        film.push((seen.flatten().collect(), time as u32));
+    }
+    film
+}
+
+/// A canvas of 24 x 18: greys `0` to `9`, `.` transparent, `h` half transparent.
+fn canvas(shape: impl Fn(u32, u32) -> char) -> Vec<u8> {
+    let pixel = |letter: char| match letter {
+        '.' => [0; 4],
+        'h' => [200, 100, 50, 128],
+        digit => {
+            let grey = digit.to_digit(10).expect("a digit") as u8 * 25;
+            [grey, grey / 2, 255 - grey, 255]
+        }
+    };
+    let places = (0..18).flat_map(|y| (0..24).map(move |x| (x, y)));
+    places.flat_map(|(x, y)| pixel(shape(x, y))).collect()
+}
+
+/// A film that needs every way to draw and to leave a frame.
+fn film() -> Film {
+    let square = |at: u32, inside: char, outside: char| {
+        canvas(move |x, y| {
+            let is_inside = (at..at + 7).contains(&x) && (3..9).contains(&y);
+            if is_inside { inside } else { outside }
+        })
+    };
+    let stripes = |letter: char| canvas(move |x, _| if x % 5 == 0 { letter } else { '.' });
+    vec![
+        (square(2, '1', '4'), 100),
+        (square(3, '1', '4'), 50),
+        (square(3, '1', '4'), 50),
+        (square(11, '.', '4'), 70),
+        (square(1, '5', '.'), 80),
+        (square(9, '6', '.'), 80),
+        (square(9, 'h', '.'), 80),
+        (square(10, 'h', '.'), 80),
+        (canvas(|_, _| '.'), 10),
+        (stripes('3'), 10),
+        (stripes('h'), 10),
+        (
+            canvas(|x, y| if x == 23 && y == 17 { '9' } else { '.' }),
+            1000,
+        ),
+    ]
+}
+
+/// What is shown, each state once.
+fn merged(film: &Film) -> Film {
+    let mut states: Film = Vec::new();
+    for (canvas, milliseconds) in film {
+        match states.last_mut() {
+            Some((last, time)) if last == canvas => *time += milliseconds,
+            _ => states.push((canvas.clone(), *milliseconds)),
+        }
+    }
+    states
+}
+
+#[test]
+fn every_state_of_the_canvas_is_shown_for_its_time() {
+    let film = film();
+    let played = play(&encode(24, 18, 0, &film, Mode::Lossless));
+    let expected = merged(&film);
+    assert_eq!(played.len(), expected.len(), "states are shown once each");
+    for (number, (played, expected)) in played.iter().zip(&expected).enumerate() {
+        assert_eq!(played.1, expected.1, "time of state {number}");
+        assert!(played.0 == expected.0, "state {number} looks otherwise");
+    }
+}
+
+#[test]
+fn random_films_are_shown_as_they_are() {
+    let mut seed = 1u32;
+    let mut random = move |below: u32| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 8) % below
+    };
+    for round in 0..60 {
+        let mut letters: Vec<char> = vec!['.'; 24 * 18];
+        let mut film = Film::new();
+        for _ in 0..6 {
+            let (left, top) = (random(24), random(18));
+            let (width, height) = (1 + random(24 - left), 1 + random(18 - top));
+            let letter = ['.', 'h', '1', '5', '9'][random(5) as usize];
+            let gaps = 1 + random(3);
+            for y in top..top + height {
+                for x in (left..left + width).filter(|x| (x + y) % gaps == 0) {
+                    letters[(y * 24 + x) as usize] = letter;
+                }
+            }
+            film.push((
+                canvas(|x, y| letters[(y * 24 + x) as usize]),
+                1 + random(500),
+            ));
+        }
+        let played = play(&encode(24, 18, 1, &film, Mode::Lossless));
+        assert!(played == merged(&film), "round {round}");
+    }
+}
+
+#[test]
+fn lossy_frames_look_alike_and_keep_alpha() {
+    let film = film();
+    let played = play(&encode(24, 18, 0, &film, Mode::Lossy));
+    for (number, ((played, _), (expected, _))) in played.iter().zip(&merged(&film)).enumerate() {
+        for (played, expected) in played.chunks(4).zip(expected.chunks(4)) {
+            assert_eq!(played[3], expected[3], "alpha of state {number}");
+            let error = (0..3).map(|i| played[i].abs_diff(expected[i])).max();
+            assert!(
+                error < Some(110),
+                "state {number}: {played:?} for {expected:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn plays_as_often_as_asked_and_only_what_fits_is_taken() {
+    let film = vec![(canvas(|_, _| '5'), 10), (canvas(|_, _| '6'), 10)];
+    for (loops, expected) in [
+        (0, LoopCount::Forever),
+        (3, LoopCount::Times(3.try_into().expect("not 0"))),
+    ] {
+        let file = encode(24, 18, loops, &film, Mode::Auto);
+        let decoder = WebPDecoder::new(Cursor::new(&file)).expect("a WebP file");
+        assert_eq!(decoder.loop_count(), expected);
+        assert!(!decoder.has_alpha(), "all is opaque");
+    }
+    let options = Options::with_quality(90);
+    let mut animation = Animation::new(24, 18, 0, options).expect("good sides");
+    assert_eq!(animation.add(&[0; 4], 10), Err(EncodeError::PixelCount));
+    assert_eq!(
+        animation.finish(),
+        Err(EncodeError::PixelCount),
+        "there is no frame"
+    );
+    let none = Animation::new(0, 18, 0, options).map(|_| ());
+    assert_eq!(none, Err(EncodeError::Dimensions));
+}
+
+#[test]
+fn times_that_a_frame_cannot_hold_go_into_several() {
+    let same = canvas(|_, _| '5');
+    let film = vec![(same.clone(), LONGEST), (same.clone(), 5), (same, u32::MAX)];
+    let times: Vec<u32> = play(&encode(24, 18, 0, &film, Mode::Lossless))
+        .iter()
+        .map(|(_, time)| *time)
+        .collect();
+    assert_eq!(times, [LONGEST, 5, LONGEST]);
+}
