@@ -69,6 +69,14 @@ impl Config {
             1,
             u64::from(self.limits.max_side).pow(2),
         )?;
+        // A GIF of no frames would be no GIF; a billion of them are never read.
+        within(
+            "--max-frames",
+            u64::from(self.limits.max_frames),
+            1,
+            1_000_000_000,
+        )?;
+        within("--max-film-pixels", self.limits.max_film_pixels, 1, 1 << 50)?;
         // Each worker has a stack and works on a picture of its own.
         within("--threads", self.http.threads.get() as u64, 1, 1024)?;
         // Longer than an hour nobody waits for an answer.
@@ -292,10 +300,12 @@ mod tests {
     #[test]
     fn nonsense_is_rejected_by_the_flag_s_name() {
         type Spoil = fn(&mut Config);
-        let cases: [(&str, Spoil); 14] = [
+        let cases: [(&str, Spoil); 16] = [
             ("--max-body", |c| c.http.max_body = 0),
             ("--max-body", |c| c.http.max_body = 1 << 40),
             ("--max-pixels", |c| c.limits.max_pixels = 0),
+            ("--max-frames", |c| c.limits.max_frames = 0),
+            ("--max-film-pixels", |c| c.limits.max_film_pixels = 0),
             ("--conversion-timeout", |c| {
                 c.http.conversion_timeout = Duration::from_secs(3601);
             }),

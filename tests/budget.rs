@@ -32,7 +32,7 @@ fn a_crowd_of_large_pictures_stays_below_the_memory() {
         ("image/png", clear.png()),
         ("image/jpeg", jpeg(&large, Kind::Progressive)),
         ("image/jpeg", jpeg(&large, Kind::Sequential)),
-        ("image/gif", Picture::waves(2500, 2000).gif()),
+        ("image/gif", Picture::waves(2000, 1500).gif()),
         ("image/bmp", Picture::waves(2800, 2000).bmp()),
     ];
     let (converted, busy) = (AtomicUsize::new(0), AtomicUsize::new(0));

@@ -55,15 +55,29 @@ fn no_conversion_takes_more_than_was_estimated() {
         (
             "noise.png",
             noise.png(),
-            &["", "quality=0", "quality=100", "effort=high"][..],
+            &[
+                "",
+                "quality=0",
+                "quality=100",
+                "effort=high",
+                "mode=lossless",
+            ][..],
         ),
         (
             "primaries.png",
             primaries.png(),
             &["", "quality=25", "quality=75", "quality=95", "quality=100"],
         ),
-        ("clear.png", clear.png(), &["", "quality=0", "quality=100"]),
-        ("waves.png", waves.png(), &[WATERMARKED, OUTLINED]),
+        (
+            "clear.png",
+            clear.png(),
+            &["", "quality=0", "quality=100", "mode=lossless"],
+        ),
+        (
+            "waves.png",
+            waves.png(),
+            &[WATERMARKED, OUTLINED, "mode=lossless"],
+        ),
         ("deep.png", deep(&noise), &[""]),
         ("waves.gif", waves.gif(), &["", "quality=100"]),
         ("noise.bmp", noise.bmp(), &["", "effort=low"]),

@@ -126,10 +126,11 @@ impl Picture {
         }
     }
 
-    /// Converts it as the service does, and measures what comes out.
+    /// Converts it with loss, and measures what comes out.
     fn encoded(&self, quality: u8) -> Figures {
-        let params = Params::parse([("quality", quality.to_string().as_str())].into_iter())
-            .expect("a quality");
+        let quality = quality.to_string();
+        let parameters = [("quality", quality.as_str()), ("mode", "lossy")];
+        let params = Params::parse(parameters.into_iter()).expect("good parameters");
         let webp = conversion::run(&Job {
             bytes: &self.file,
             format: self.format,

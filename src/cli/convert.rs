@@ -40,6 +40,18 @@ pub struct ConvertCommand {
     #[argh(option, arg_name = "name")]
     effort: Option<String>,
 
+    /// how pixels are coded: auto (the default), lossy or lossless
+    #[argh(option, arg_name = "mode")]
+    mode: Option<String>,
+
+    /// quality of alpha beside lossy pixels, 0 to 100, default 100: without loss
+    #[argh(option, arg_name = "number")]
+    alpha_quality: Option<String>,
+
+    /// what becomes of a GIF: all (its frames, the default) or first
+    #[argh(option, arg_name = "all|first")]
+    animation: Option<String>,
+
     /// cores to use, each for a picture or several for one; by default all of them
     #[argh(option, arg_name = "number")]
     threads: Option<NonZeroUsize>,
@@ -149,6 +161,9 @@ impl ConvertCommand {
         let pairs = [
             ("quality", &self.quality),
             ("effort", &self.effort),
+            ("mode", &self.mode),
+            ("alpha_quality", &self.alpha_quality),
+            ("animation", &self.animation),
             ("watermark", &self.watermark),
             ("watermark_size", &self.watermark_size),
             ("watermark_color", &self.watermark_color),
@@ -288,13 +303,15 @@ fn describe(step: &Step, input_bytes: usize, conversion: &Conversion) -> String 
         webp,
         width,
         height,
+        coding,
         timing,
     } = conversion;
     let spent = timing.decode + timing.watermark + timing.encode;
     format!(
-        "{} -> {}: {width} x {height}, {} -> {} ({} %), {} ms",
+        "{} -> {}: {width} x {height}, {}, {} -> {} ({} %), {} ms",
         step.source,
         step.target,
+        coding.name(),
         HumanBytes(input_bytes as u64),
         HumanBytes(webp.len() as u64),
         webp.len() * 100 / input_bytes.max(1),

@@ -52,6 +52,14 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "number")]
     max_pixels: Option<u64>,
 
+    /// most frames of a GIF that stays animated (default 5000: minutes)
+    #[argh(option, arg_name = "number")]
+    max_frames: Option<u32>,
+
+    /// most pixels of all its frames together (default 1000000000: about what a conversion has time for)
+    #[argh(option, arg_name = "number")]
+    max_film_pixels: Option<u64>,
+
     /// longest that a conversion may take (default 50: proxies wait for 60)
     #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
     conversion_timeout: Option<Duration>,
@@ -320,6 +328,8 @@ impl ServeCommand {
             },
             limits: image::Limits {
                 max_pixels: self.max_pixels.unwrap_or(limits.max_pixels),
+                max_frames: self.max_frames.unwrap_or(limits.max_frames),
+                max_film_pixels: self.max_film_pixels.unwrap_or(limits.max_film_pixels),
                 ..limits
             },
             fetch: fetch::Settings {

@@ -1,11 +1,15 @@
 //! What a conversion will take, told by headers and parameters before anything is decoded.
 
-use super::{ConversionError, Job, Outline, options, watermark_kind, webp_layout};
+use super::{ConversionError, Job, Outline, is_animated, options, watermark_kind, webp_layout};
 use crate::image::{self, Footprint};
 use crate::webp;
 
 /// Of a text to be drawn, for each of its bytes: its glyphs, and the lines that they make.
 const BYTES_OF_TEXT: u64 = 100;
+
+/// Of an animation, beside the one at hand: the one before, the one that comes back, what changes, the watermark, and both
+/// together. The file is rarely as large as the GIF.
+const SCREENS: u64 = 5;
 
 /// Where one letter after the other is filled, a band at a time.
 const LETTER: u64 = 1 << 21;
@@ -36,9 +40,14 @@ pub fn memory(job: &Job<'_>) -> Result<u64, ConversionError> {
     });
     let layout = webp_layout(picture.layout);
     let size = (picture.width, picture.height);
-    let encoder = webp::memory(size, layout, &options(job));
+    let encoder = webp::memory(size, layout, &options(job, picture.count()));
+    let film = if is_animated(job) {
+        SCREENS * 4 * picture.count() + 2 * job.bytes.len() as u64
+    } else {
+        0
+    };
     let beside = mark.max(text).max(encoder);
-    Ok(picture.peak().max(picture.pixels() + beside))
+    Ok(picture.peak().max(picture.pixels() + beside) + film)
 }
 
 /// Of a watermark's picture, scaled and turned: neither has more pixels than the picture that it is drawn onto.

@@ -1,5 +1,6 @@
 //! The pure service: the specification's parameters, and one picture in, one WebP out. Opens no file and no socket.
 
+mod animation;
 mod budget;
 mod cores;
 mod error;
@@ -8,11 +9,12 @@ mod params;
 
 pub use crate::watermark::{Color, FontError, Fonts, Outline, Placement, Position, TextWatermark};
 pub use crate::webp::{Caller, Patient};
+pub use crate::webp::{Coding, Mode};
 pub use budget::{Budget, Reserved, Unreserved, Usage};
 pub use cores::{Cores, Occupied};
 pub use error::ConversionError;
 pub use estimate::memory;
-pub use params::{KNOWN_NAMES, ParamError, Params};
+pub use params::{Animation, KNOWN_NAMES, ParamError, Params};
 
 use crate::image::{self, Cancelled, DecodeError, Format, Image, Layout, Limits, Patience};
 use crate::{watermark, webp};
@@ -48,6 +50,8 @@ pub struct Conversion {
     pub width: u32,
     /// Height in pixels.
     pub height: u32,
+    /// How the pixels are coded.
+    pub coding: Coding,
     /// Time spent on each stage.
     pub timing: Timing,
 }
@@ -71,6 +75,9 @@ pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
     let mut timing = Timing::default();
     let is_waiting = || job.caller.is_waiting();
     let patience = &Patience::new(&is_waiting);
+    if is_animated(job) {
+        return animation::run(job, patience);
+    }
     let mut image = timed(&mut timing.decode, || decode(job, patience))?;
     timed(&mut timing.watermark, || {
         draw_picture(&mut image, job, patience)
@@ -79,9 +86,10 @@ pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
         draw_text(&mut image, job, patience)
     })?;
     timed(&mut timing.encode, || fill_hidden(&mut image, patience))?;
-    let webp = timed(&mut timing.encode, || encode(&image, job))?;
+    let encoded = timed(&mut timing.encode, || encode(&image, job))?;
     Ok(Conversion {
-        webp,
+        webp: encoded.file,
+        coding: encoded.coding,
         width: image.width,
         height: image.height,
         timing,
@@ -100,10 +108,14 @@ fn timed<T>(spent: &mut Duration, stage: impl FnOnce() -> T) -> T {
 }
 
 fn decode(job: &Job<'_>, patience: &Patience<'_>) -> Result<Image, ConversionError> {
-    image::decode(job.bytes, job.format, job.limits, patience).map_err(|error| match error {
+    image::decode(job.bytes, job.format, job.limits, patience).map_err(undecoded)
+}
+
+fn undecoded(error: DecodeError) -> ConversionError {
+    match error {
         DecodeError::Cancelled => ConversionError::Cancelled,
         error => ConversionError::Picture(error),
-    })
+    }
 }
 
 fn draw_picture(
@@ -174,21 +186,22 @@ fn fill_hidden(image: &mut Image, patience: &Patience<'_>) -> Result<(), Cancell
     Ok(())
 }
 
-fn encode(image: &Image, job: &Job<'_>) -> Result<Vec<u8>, ConversionError> {
+fn encode(image: &Image, job: &Job<'_>) -> Result<webp::Encoded, ConversionError> {
     let picture = webp::Picture {
         width: image.width,
         height: image.height,
         layout: webp_layout(image.layout),
         pixels: &image.pixels,
     };
-    webp::encode(&picture, &options(job)).map_err(|error| match error {
-        webp::EncodeError::Cancelled => ConversionError::Cancelled,
-        error => ConversionError::Internal(format!("the encoder refused the picture: {error}")),
-    })
+    let pixels = u64::from(image.width) * u64::from(image.height);
+    webp::encode_telling(&picture, &options(job, pixels)).map_err(refused)
 }
 
-fn options<'a>(job: &Job<'a>) -> webp::Options<'a> {
+/// For a picture of so many pixels.
+fn options<'a>(job: &Job<'a>, pixels: u64) -> webp::Options<'a> {
     webp::Options {
+        mode: mode(job, pixels),
+        alpha_quality: job.params.alpha_quality,
         effort: job.params.effort,
         threads: job.threads,
         caller: job.caller,
@@ -200,6 +213,50 @@ fn webp_layout(layout: Layout) -> webp::Layout {
     match layout {
         Layout::Rgb => webp::Layout::Rgb,
         Layout::Rgba => webp::Layout::Rgba,
+    }
+}
+
+/// What [`Mode::Auto`] comes to for a picture of so many `pixels`. Trying without loss takes time and memory, and is left out where
+/// the file shows that it cannot pay: a JPEG was coded with loss already, a drawing as PNG takes few bytes, and as BMP it repeats
+/// itself.
+fn mode(job: &Job<'_>, pixels: u64) -> Mode {
+    /// A PNG of more bits a pixel is a photograph.
+    const MOST_BITS: u64 = 6;
+    let can_pay = match job.format {
+        Format::Jpeg => false,
+        Format::Png => job.bytes.len() as u64 * 8 <= MOST_BITS * pixels,
+        Format::Gif => true,
+        Format::Bmp => repeats_itself(job.bytes),
+    };
+    match job.params.mode {
+        Mode::Auto if !can_pay => Mode::Lossy,
+        mode => mode,
+    }
+}
+
+/// Whether at least a third of the pixels of a bitmap equal the one before, by the bytes of a part of them.
+fn repeats_itself(bitmap: &[u8]) -> bool {
+    /// Of three bytes, and four in a row of four: enough of either kind of pixel.
+    const PIXEL: usize = 12;
+    let pixels = bitmap.as_chunks::<PIXEL>().0;
+    let pairs = pixels.iter().zip(pixels.iter().skip(1)).step_by(64);
+    let (all, same) = pairs.fold((0, 0), |(all, same), (a, b)| {
+        (all + 1, same + usize::from(a == b))
+    });
+    same * 3 >= all
+}
+
+/// Whether a WebP of several frames is to be made.
+fn is_animated(job: &Job<'_>) -> bool {
+    job.format == Format::Gif
+        && job.params.animation == Animation::All
+        && image::is_animated(job.bytes)
+}
+
+fn refused(error: webp::EncodeError) -> ConversionError {
+    match error {
+        webp::EncodeError::Cancelled => ConversionError::Cancelled,
+        error => ConversionError::Internal(format!("the encoder refused the picture: {error}")),
     }
 }
 
@@ -258,6 +315,7 @@ mod tests {
         const LIMITS: &Limits = &Limits {
             max_side: 16383,
             max_pixels: 1_000_000,
+            ..Limits::DEFAULT
         };
         Job {
             bytes,
@@ -326,7 +384,9 @@ mod tests {
         );
         assert_eq!(
             conversion.webp,
-            encode(&image, &job(&input, &params, Some(&mark))).expect("a valid picture"),
+            encode(&image, &job(&input, &params, Some(&mark)))
+                .expect("a valid picture")
+                .file,
             "run draws in this order"
         );
     }
@@ -400,6 +460,7 @@ mod tests {
         let limits = Limits {
             max_side: 16383,
             max_pixels: u64::MAX,
+            ..Limits::DEFAULT
         };
         let large = png(
             4097,

@@ -1,7 +1,7 @@
 //! The specification's parameter table as code.
 
 use crate::watermark::{Color, Outline, Placement, Position, TextWatermark};
-use crate::webp::Effort;
+use crate::webp::{Effort, Mode};
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -12,6 +12,12 @@ pub struct Params {
     pub quality: u8,
     /// How much work goes into the file, default medium. An addition to the specification.
     pub effort: Effort,
+    /// How pixels are coded (`mode`), default auto. An addition to the specification.
+    pub mode: Mode,
+    /// Quality of alpha beside lossy pixels, 0 to 100 (`alpha_quality`), default 100: without loss. An addition, too.
+    pub alpha_quality: u8,
+    /// Whether a GIF keeps moving (`animation`), default all. An addition, too.
+    pub animation: Animation,
     /// Text watermark (`watermark`, `watermark_size`, `watermark_color`, `watermark_outline`), if any.
     pub text: Option<TextWatermark>,
     /// Where the picture watermark is to be had from (`watermark_image`), if any: not fetched here.
@@ -22,10 +28,13 @@ pub struct Params {
 }
 
 /// The names that may be given once each. `token` is among them, although it is read elsewhere.
-pub const KNOWN_NAMES: [&str; 14] = [
+pub const KNOWN_NAMES: [&str; 17] = [
     "token",
     "quality",
     "effort",
+    "mode",
+    "alpha_quality",
+    "animation",
     "watermark",
     "watermark_size",
     "watermark_color",
@@ -38,6 +47,30 @@ pub const KNOWN_NAMES: [&str; 14] = [
     "watermark_rotate",
     "watermark_tile",
 ];
+
+/// What becomes of a GIF's frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Animation {
+    /// All of them, as an animation.
+    #[default]
+    All,
+    /// The first one, as a still picture.
+    First,
+}
+
+impl Animation {
+    /// What [`Animation::parse`] accepts, for messages.
+    pub const ALLOWED: &str = "all or first";
+
+    /// Reads its exact name.
+    pub fn parse(text: &str) -> Option<Animation> {
+        match text {
+            "all" => Some(Animation::All),
+            "first" => Some(Animation::First),
+            _ => None,
+        }
+    }
+}
 
 /// A parameter that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +98,9 @@ impl Params {
     ) -> Result<Params, ParamError> {
         let mut quality = 85;
         let mut effort = Effort::default();
+        let mut mode = Mode::default();
+        let mut alpha_quality = 100;
+        let mut animation = Animation::default();
         let mut text = "";
         let mut size = 24;
         let mut color = Color::WHITE;
@@ -87,6 +123,11 @@ impl Params {
             match name {
                 "quality" => quality = capped(name, value, 0..=100)? as u8,
                 "effort" => effort = word(name, value, Effort::parse, Effort::ALLOWED)?,
+                "mode" => mode = word(name, value, Mode::parse, Mode::ALLOWED)?,
+                "alpha_quality" => alpha_quality = capped(name, value, 0..=100)? as u8,
+                "animation" => {
+                    animation = word(name, value, Animation::parse, Animation::ALLOWED)?;
+                }
                 "watermark" => text = value,
                 "watermark_size" => size = capped(name, value, 8..=200)? as u16,
                 "watermark_color" => color = word(name, value, Color::parse, Color::ALLOWED)?,
@@ -100,6 +141,9 @@ impl Params {
         Ok(Params {
             quality,
             effort,
+            mode,
+            alpha_quality,
+            animation,
             text: (!text.is_empty()).then(|| TextWatermark {
                 text: text.to_owned(),
                 size,
@@ -216,6 +260,9 @@ mod tests {
         let expected = Params {
             quality: 85,
             effort: Effort::Medium,
+            mode: Mode::Auto,
+            alpha_quality: 100,
+            animation: Animation::All,
             text: None,
             picture_url: None,
             placement: Placement {
@@ -256,10 +303,16 @@ mod tests {
             ("watermark_scale", "44"),
             ("watermark_rotate", "-55"),
             ("watermark_tile", "true"),
+            ("mode", "lossless"),
+            ("alpha_quality", "66"),
+            ("animation", "first"),
         ]);
         let expected = Params {
             quality: 70,
             effort: Effort::High,
+            mode: Mode::Lossless,
+            alpha_quality: 66,
+            animation: Animation::First,
             text: Some(TextWatermark {
                 text: "© me".to_owned(),
                 size: 32,
@@ -441,6 +494,8 @@ mod tests {
         for name in KNOWN_NAMES {
             let value = match name {
                 "effort" => "low",
+                "mode" => "lossy",
+                "animation" => "first",
                 "watermark_color" => "red",
                 "watermark_position" => "center",
                 "watermark_outline" => "none",

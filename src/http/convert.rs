@@ -234,6 +234,7 @@ fn success(converted: Conversion, download: Option<String>) -> Response {
         .header("Cache-Control", "private, no-store")
         .header("Image-Width", &converted.width.to_string())
         .header("Image-Height", &converted.height.to_string())
+        .header("X-Webp-Mode", converted.coding.name())
         .header("Server-Timing", &server_timing(converted.timing));
     match download {
         Some(disposition) => response.header("Content-Disposition", &disposition),

@@ -24,6 +24,8 @@ pub enum Kind {
     InvalidImage,
     ImageTooWide,
     TooManyPixels,
+    /// More frames than `--max-frames`.
+    TooManyFrames,
     MissingCharacters,
     WatermarkUrlInvalid,
     WatermarkForbidden,
@@ -110,6 +112,7 @@ impl Kind {
             Kind::InvalidImage => (400, "invalid_image", "The picture cannot be read"),
             Kind::ImageTooWide => (400, "image_too_wide", "The picture is too wide or too high"),
             Kind::TooManyPixels => (400, "too_many_pixels", "The picture has too many pixels"),
+            Kind::TooManyFrames => (400, "too_many_frames", "The animation has too many frames"),
             Kind::MissingCharacters => (
                 400,
                 "missing_characters",
@@ -569,7 +572,8 @@ fn picture(error: &DecodeError) -> Problem {
         }
         DecodeError::Invalid(_) => Kind::InvalidImage,
         DecodeError::TooWide { .. } => Kind::ImageTooWide,
-        DecodeError::TooManyPixels { .. } => Kind::TooManyPixels,
+        DecodeError::TooManyPixels { .. } | DecodeError::FilmTooLarge { .. } => Kind::TooManyPixels,
+        DecodeError::TooManyFrames { .. } => Kind::TooManyFrames,
         DecodeError::Cancelled => return conversion_timeout(),
     };
     Problem::new(kind, error.to_string())
@@ -592,7 +596,10 @@ fn wrong_format(declared: Format, found: Option<Format>) -> String {
 fn watermark_picture(error: &DecodeError) -> Problem {
     let kind = match error {
         DecodeError::WrongFormat { .. } | DecodeError::Invalid(_) => Kind::WatermarkNotPngOrJpeg,
-        DecodeError::TooWide { .. } | DecodeError::TooManyPixels { .. } => Kind::WatermarkTooLarge,
+        DecodeError::TooWide { .. }
+        | DecodeError::TooManyPixels { .. }
+        | DecodeError::TooManyFrames { .. }
+        | DecodeError::FilmTooLarge { .. } => Kind::WatermarkTooLarge,
         DecodeError::Cancelled => return conversion_timeout(),
     };
     Problem::new(kind, format!("watermark_image: {error}"))
@@ -603,7 +610,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    const ALL: [Kind; 46] = [
+    const ALL: [Kind; 47] = [
         Kind::InvalidParameter,
         Kind::RepeatedParameter,
         Kind::ContentTypeMissing,
@@ -615,6 +622,7 @@ mod tests {
         Kind::InvalidImage,
         Kind::ImageTooWide,
         Kind::TooManyPixels,
+        Kind::TooManyFrames,
         Kind::MissingCharacters,
         Kind::WatermarkUrlInvalid,
         Kind::WatermarkForbidden,

@@ -274,6 +274,7 @@ mod tests {
     const LIMITS: Limits = Limits {
         max_side: 1000,
         max_pixels: 10_000,
+        ..Limits::DEFAULT
     };
 
     /// A bitmap with a BITMAPINFOHEADER; `extra` lies between that and the rows: masks or a palette.

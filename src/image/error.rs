@@ -33,6 +33,16 @@ pub enum DecodeError {
         /// The bound, in pixels.
         max_pixels: u64,
     },
+    /// More frames than [`Limits::max_frames`](super::Limits::max_frames).
+    TooManyFrames {
+        /// The bound.
+        max_frames: u32,
+    },
+    /// More pixels in all frames than [`Limits::max_film_pixels`](super::Limits::max_film_pixels).
+    FilmTooLarge {
+        /// The bound, in pixels.
+        max_pixels: u64,
+    },
     /// Nobody waits for the picture any more.
     Cancelled,
 }
@@ -40,6 +50,24 @@ pub enum DecodeError {
 impl From<Cancelled> for DecodeError {
     fn from(Cancelled: Cancelled) -> DecodeError {
         DecodeError::Cancelled
+    }
+}
+
+impl DecodeError {
+    /// Holds an animation of `frames` frames so far, of `pixels` each, to the limits.
+    ///
+    /// # Errors
+    /// [`DecodeError::TooManyFrames`] or [`DecodeError::FilmTooLarge`].
+    pub fn check_film(limits: &super::Limits, frames: u32, pixels: u64) -> Result<(), DecodeError> {
+        if frames > limits.max_frames {
+            let max_frames = limits.max_frames;
+            return Err(DecodeError::TooManyFrames { max_frames });
+        }
+        if u64::from(frames) * pixels > limits.max_film_pixels {
+            let max_pixels = limits.max_film_pixels;
+            return Err(DecodeError::FilmTooLarge { max_pixels });
+        }
+        Ok(())
     }
 }
 
@@ -64,6 +92,15 @@ impl fmt::Display for DecodeError {
                     "The data was declared as {declared} but looks like none of PNG, JPEG, GIF and BMP."
                 )
             }
+            DecodeError::TooManyFrames { max_frames } => write!(
+                f,
+                "The animation has more than {max_frames} frames; ask for animation=first to have its first frame alone."
+            ),
+            DecodeError::FilmTooLarge { max_pixels } => write!(
+                f,
+                "The frames of the animation have more than {max_pixels} pixels together, each counted as the whole \
+                 screen; ask for animation=first to have its first frame alone."
+            ),
             DecodeError::Invalid(reason) => write!(f, "The picture cannot be read: {reason}."),
             DecodeError::TooWide {
                 width,

@@ -1,79 +1,263 @@
-//! GIF, by the crate `gif`: the first frame on its logical screen, transparent where the frame does not reach.
-//! What follows the first frame is not read.
+//! GIF, by the crate `gif`: frames on the logical screen, one by one, transparent where none has drawn, as browsers show them.
 
 use super::patience::Source;
-use super::{DecodeError, Footprint, Image, Layout, Limits, Patience, Raw};
-use ::gif::{ColorOutput, DecodeOptions, DecodingError, Frame, MemoryLimit};
+use super::{Cancelled, DecodeError, Footprint, Image, Layout, Limits, Patience, Raw, guarded};
+use ::gif::{
+    ColorOutput, DecodeOptions, Decoder, DecodingError, DisposalMethod, Frame, MemoryLimit, Repeat,
+};
 use std::num::NonZeroU64;
 
 /// Bytes of the file between two questions: LZW makes up to 2.7 million pixels of them.
 const PORTION: usize = 1 << 10;
 
-/// Reads the first frame of a GIF.
+/// Reads the first frame of a GIF. What follows it is not read.
 pub(super) fn read(
     bytes: &[u8],
     limits: &Limits,
     patience: &Patience<'_>,
 ) -> Result<Raw, DecodeError> {
-    let mut options = DecodeOptions::new();
-    options.set_color_output(ColorOutput::Indexed);
-    options.set_memory_limit(MemoryLimit::Bytes(
-        NonZeroU64::new(limits.max_pixels).unwrap_or(NonZeroU64::MIN),
-    ));
-    let mut decoder = options
-        .read_info(Source::new(bytes, PORTION, patience))
-        .map_err(|error| invalid(&error))?;
-    let screen = (u32::from(decoder.width()), u32::from(decoder.height()));
-    if screen.0 != 0 && screen.1 != 0 {
-        limits.check(screen.0, screen.1)?;
-    }
-
-    let frame = decoder.next_frame_info().map_err(|error| invalid(&error))?;
-    let frame = frame.ok_or_else(no_frame)?.clone();
-    // The indices are one byte a pixel of the frame, which may be larger than the screen.
-    let count = limits.check(u32::from(frame.width), u32::from(frame.height))?;
-    let palette = rgba_palette(&frame, decoder.palette().map_err(|error| invalid(&error))?);
-    let mut indices = vec![0; count];
-    decoder
-        .read_into_buffer(&mut indices)
-        .map_err(|error| invalid(&error))?;
-
-    // Some writers leave the logical screen empty: viewers then show the frame alone.
-    let (width, height, left, top) = if screen.0 == 0 || screen.1 == 0 {
-        (u32::from(frame.width), u32::from(frame.height), 0, 0)
-    } else {
-        (
-            screen.0,
-            screen.1,
-            usize::from(frame.left),
-            usize::from(frame.top),
-        )
-    };
-    let mut pixels = vec![0; limits.check(width, height)? * 4];
-    let screen_rows = pixels.chunks_exact_mut(width as usize * 4).skip(top);
-    for (row, indices) in screen_rows.zip(indices.chunks_exact(usize::from(frame.width))) {
-        patience.check()?;
-        for (pixel, &index) in row
-            .as_chunks_mut::<4>()
-            .0
-            .iter_mut()
-            .skip(left)
-            .zip(indices)
-        {
-            *pixel = palette[usize::from(index)];
-        }
-    }
+    let mut frames = Frames::begin(bytes, limits, patience)?;
+    frames.draw_next()?.ok_or_else(no_frame)?;
     Ok(Raw {
-        image: Image {
-            width,
-            height,
-            layout: Layout::Rgba,
-            pixels,
-        },
+        image: frames.screen,
         grey: false,
         space: None,
         exif: None,
     })
+}
+
+/// The frames of a GIF, drawn one after the other.
+pub struct Frames<'a> {
+    decoder: Decoder<Source<'a>>,
+    limits: &'a Limits,
+    patience: &'a Patience<'a>,
+    /// What is shown; empty before the first frame.
+    screen: Image,
+    /// How the frame that was drawn last is left.
+    disposal: Disposal,
+    /// Indices of the frame at hand.
+    indices: Vec<u8>,
+}
+
+/// What happens to a frame before the next one (GIF 89a, 23).
+enum Disposal {
+    Keep,
+    /// Its place becomes transparent: the background colour is not drawn by any browser.
+    Clear(Place),
+    /// What was there before it comes back.
+    Restore(Vec<u8>),
+}
+
+/// Columns and rows of the screen that a frame covers.
+#[derive(Clone, Copy)]
+struct Place {
+    left: usize,
+    top: usize,
+    width: usize,
+    height: usize,
+}
+
+impl<'a> Frames<'a> {
+    /// Reads what stands before the first frame.
+    ///
+    /// # Errors
+    /// As [`super::decode`].
+    pub fn open(
+        bytes: &'a [u8],
+        limits: &'a Limits,
+        patience: &'a Patience<'a>,
+    ) -> Result<Frames<'a>, DecodeError> {
+        guarded(patience, || Frames::begin(bytes, limits, patience))
+    }
+
+    fn begin(
+        bytes: &'a [u8],
+        limits: &'a Limits,
+        patience: &'a Patience<'a>,
+    ) -> Result<Frames<'a>, DecodeError> {
+        let mut options = DecodeOptions::new();
+        options.set_color_output(ColorOutput::Indexed);
+        options.set_memory_limit(MemoryLimit::Bytes(
+            NonZeroU64::new(limits.max_pixels).unwrap_or(NonZeroU64::MIN),
+        ));
+        let decoder = options
+            .read_info(Source::new(bytes, PORTION, patience))
+            .map_err(|error| invalid(&error))?;
+        let (width, height) = (u32::from(decoder.width()), u32::from(decoder.height()));
+        if width != 0 && height != 0 {
+            limits.check(width, height)?;
+        }
+        Ok(Frames {
+            decoder,
+            limits,
+            patience,
+            screen: Image {
+                width,
+                height,
+                layout: Layout::Rgba,
+                pixels: Vec::new(),
+            },
+            disposal: Disposal::Keep,
+            indices: Vec::new(),
+        })
+    }
+
+    /// Draws the next frame and gives its milliseconds; `None` after the last one. A file that ends between two frames is
+    /// taken as it is, as browsers take it.
+    ///
+    /// # Errors
+    /// As [`super::decode`].
+    pub fn draw(&mut self) -> Result<Option<u32>, DecodeError> {
+        guarded(self.patience, || self.draw_next())
+    }
+
+    /// What is shown now; empty before the first frame.
+    pub fn screen(&self) -> &Image {
+        &self.screen
+    }
+
+    /// What is shown at last.
+    pub fn into_screen(self) -> Image {
+        self.screen
+    }
+
+    /// How often it is played, 0 for ever; known after the first frame. The file tells how often it is repeated.
+    pub fn loops(&self) -> u16 {
+        match self.decoder.repeat() {
+            Repeat::Infinite => 0,
+            Repeat::Finite(times) => times.saturating_add(1),
+        }
+    }
+
+    fn draw_next(&mut self) -> Result<Option<u32>, DecodeError> {
+        let is_first = self.screen.pixels.is_empty();
+        let frame = match self.decoder.next_frame_info() {
+            Ok(Some(frame)) => frame.clone(),
+            Ok(None) => return Ok(None),
+            Err(DecodingError::UnexpectedEof) if !is_first => return Ok(None),
+            Err(error) => return Err(invalid(&error)),
+        };
+        // The indices are one byte a pixel of the frame, which may be larger than the screen.
+        let size = (u32::from(frame.width), u32::from(frame.height));
+        let count = self.limits.check(size.0, size.1)?;
+        let palette = self.decoder.palette().map_err(|error| invalid(&error))?;
+        let palette = rgba_palette(&frame, palette);
+        self.indices.clear();
+        self.indices.resize(count, 0);
+        self.decoder
+            .read_into_buffer(&mut self.indices)
+            .map_err(|error| invalid(&error))?;
+
+        let mut place = Place {
+            left: usize::from(frame.left),
+            top: usize::from(frame.top),
+            width: usize::from(frame.width),
+            height: usize::from(frame.height),
+        };
+        if is_first {
+            // Some writers leave the logical screen empty: viewers then show the frame alone.
+            if self.screen.width == 0 || self.screen.height == 0 {
+                (self.screen.width, self.screen.height) = size;
+                (place.left, place.top) = (0, 0);
+            }
+            let count = self.limits.check(self.screen.width, self.screen.height)?;
+            self.screen.pixels = vec![0; count * 4];
+        }
+        self.dispose()?;
+        self.disposal = match frame.dispose {
+            DisposalMethod::Background => Disposal::Clear(place),
+            DisposalMethod::Previous => Disposal::Restore(self.screen.pixels.clone()),
+            DisposalMethod::Any | DisposalMethod::Keep => Disposal::Keep,
+        };
+        self.lay(place, &palette)?;
+        Ok(Some(milliseconds(frame.delay)))
+    }
+
+    fn dispose(&mut self) -> Result<(), Cancelled> {
+        match std::mem::replace(&mut self.disposal, Disposal::Keep) {
+            Disposal::Keep => {}
+            Disposal::Clear(place) => {
+                for row in self.screen.rows_of(place) {
+                    self.patience.check()?;
+                    row.fill([0; 4]);
+                }
+            }
+            Disposal::Restore(pixels) => self.screen.pixels = pixels,
+        }
+        Ok(())
+    }
+
+    /// Draws the indices of a frame.
+    fn lay(&mut self, place: Place, palette: &[[u8; 4]; 256]) -> Result<(), Cancelled> {
+        let indices = self.indices.chunks_exact(place.width);
+        for (row, indices) in self.screen.rows_of(place).zip(indices) {
+            self.patience.check()?;
+            for (pixel, &index) in row.iter_mut().zip(indices) {
+                let color = palette[usize::from(index)];
+                if color[3] != 0 {
+                    *pixel = color;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Image {
+    /// The rows of what lies within the picture.
+    fn rows_of(&mut self, place: Place) -> impl Iterator<Item = &mut [[u8; 4]]> {
+        let width = self.width as usize;
+        let columns = place.left.min(width)..(place.left + place.width).min(width);
+        let rows = self.pixels.as_chunks_mut::<4>().0.chunks_exact_mut(width);
+        let rows = rows.skip(place.top).take(place.height);
+        rows.map(move |row| &mut row[columns.clone()])
+    }
+}
+
+/// As browsers play it: what is to be shown for no time or a hundredth of a second is shown for a tenth.
+fn milliseconds(hundredths: u16) -> u32 {
+    match hundredths {
+        0 | 1 => 100,
+        more => u32::from(more) * 10,
+    }
+}
+
+/// Whether there is more than one frame, by the outline of the file (GIF 89a, appendix B); nothing is decoded.
+pub fn is_animated(bytes: &[u8]) -> bool {
+    count_images(bytes, 2).unwrap_or(0) == 2
+}
+
+/// Image descriptors, up to `most`; `None` if the file ends before there are as many.
+fn count_images(bytes: &[u8], most: usize) -> Option<usize> {
+    /// Of a colour table, by the flags before it.
+    fn table(flags: u8) -> usize {
+        if flags & 0x80 == 0 {
+            0
+        } else {
+            3 << ((flags & 7) + 1)
+        }
+    }
+    /// What follows the sub-blocks that `bytes` begin with.
+    fn behind_blocks(mut bytes: &[u8]) -> Option<&[u8]> {
+        while let (&length @ 1.., rest) = bytes.split_first()? {
+            bytes = rest.get(usize::from(length)..)?;
+        }
+        bytes.get(1..)
+    }
+    let mut rest = bytes.get(13 + table(*bytes.get(10)?)..)?;
+    let mut images = 0;
+    while images < most {
+        rest = match rest.first()? {
+            b'!' => behind_blocks(rest.get(2..)?)?,
+            b',' => {
+                images += 1;
+                // Behind the descriptor and its table, the size of the codes.
+                behind_blocks(rest.get(11 + table(*rest.get(9)?)..)?)?
+            }
+            _ => return Some(images), // the trailer
+        };
+    }
+    Some(images)
 }
 
 /// What [`read`] takes.
@@ -140,6 +324,9 @@ fn invalid(error: &DecodingError) -> DecodeError {
 }
 
 #[cfg(test)]
+mod frames_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use ::gif::Encoder;
@@ -147,6 +334,7 @@ mod tests {
     const LIMITS: Limits = Limits {
         max_side: 1000,
         max_pixels: 10_000,
+        ..Limits::DEFAULT
     };
     const PALETTE: [u8; 12] = [10, 11, 12, 20, 21, 22, 30, 31, 32, 40, 41, 42];
 

@@ -206,6 +206,7 @@ pub(super) mod tests {
     const LIMITS: Limits = Limits {
         max_side: 1000,
         max_pixels: 10_000,
+        ..Limits::DEFAULT
     };
 
     /// A baseline JPEG of plain 8 x 8 blocks, written out here since no JPEG encoder is among the dependencies: DC

@@ -18,6 +18,7 @@ mod probe;
 
 pub use error::DecodeError;
 pub use format::Format;
+pub use gif::{Frames, is_animated};
 pub use patience::{Cancelled, Patience};
 pub use probe::{Footprint, probe};
 
@@ -89,18 +90,28 @@ pub struct Limits {
     pub max_side: u32,
     /// Most pixels in all.
     pub max_pixels: u64,
+    /// Most frames of an animation.
+    pub max_frames: u32,
+    /// Most pixels of all frames of an animation, each counted as the whole screen.
+    pub max_film_pixels: u64,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits {
-            max_side: 16383,
-            max_pixels: 100_000_000,
-        }
+        Limits::DEFAULT
     }
 }
 
 impl Limits {
+    /// 100 megapixels are above today's cameras. Of an animation, 5000 frames last minutes, and a thousand frames of a megapixel take
+    /// about as long as a conversion may.
+    pub const DEFAULT: Limits = Limits {
+        max_side: 16383,
+        max_pixels: 100_000_000,
+        max_frames: 5000,
+        max_film_pixels: 1_000_000_000,
+    };
+
     /// The number of pixels of a picture of `width` by `height`, if it is within bounds.
     fn check(&self, width: u32, height: u32) -> Result<usize, DecodeError> {
         if width == 0 || height == 0 {
@@ -165,7 +176,15 @@ pub fn decode(
             None => Ok(image),
         }
     };
-    // Nothing outlives a panic but the answer that `patience` keeps, which is whole at all times.
+    guarded(patience, decode)
+}
+
+/// Does what a library may panic at, and takes a client who left for what else may have gone wrong then.
+fn guarded<T>(
+    patience: &Patience<'_>,
+    decode: impl FnOnce() -> Result<T, DecodeError>,
+) -> Result<T, DecodeError> {
+    // What is left behind by a panic is not used, but the answer that `patience` keeps, which is whole at all times.
     let decoded = catch_unwind(AssertUnwindSafe(decode))
         .unwrap_or_else(|_| Err(DecodeError::Invalid("the decoder failed on it".to_owned())));
     if patience.is_lost() {
@@ -253,6 +272,7 @@ mod tests {
         let limits = Limits {
             max_side: 100,
             max_pixels: 5000,
+            ..Limits::DEFAULT
         };
         assert_eq!(limits.check(100, 50), Ok(5000));
         assert_eq!(limits.check(50, 100), Ok(5000));
@@ -284,6 +304,7 @@ mod tests {
         let wide = Limits {
             max_side: u32::MAX,
             max_pixels: u64::MAX,
+            ..Limits::DEFAULT
         };
         assert!(
             wide.check(u32::MAX, u32::MAX).is_err(),

@@ -267,6 +267,7 @@ pub(super) mod tests {
     const LIMITS: Limits = Limits {
         max_side: 1000,
         max_pixels: 10_000,
+        ..Limits::DEFAULT
     };
 
     /// A PNG of `info`, whose sizes, colour type, depth and metadata are the caller's.

@@ -5,6 +5,7 @@
 
 mod blend;
 mod color;
+mod overlay;
 mod picture;
 mod placement;
 mod position;
@@ -14,6 +15,7 @@ mod text;
 mod turn;
 
 pub use color::Color;
+pub use overlay::Overlay;
 pub use picture::draw_picture;
 pub use placement::Placement;
 pub use position::Position;

@@ -43,7 +43,7 @@ fn hostile_pictures_are_answered_and_others_served_meanwhile() {
             scans_of_runs(4096, 4096),
             &[200, 503],
         ),
-        ("100,000 frames", "image/gif", frames, &[200]),
+        ("100,000 frames", "image/gif", frames, &[400]),
         (
             "16 million pixels in 20 KB",
             "image/gif",

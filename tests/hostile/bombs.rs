@@ -6,7 +6,7 @@ use super::support::hostile::{
     gif_image, ihdr, jpeg_head, png, run_length_bmp, scans_of_runs, segment,
 };
 use super::support::picture::Picture;
-use super::{Client, SMALL, convert};
+use super::{Client, SMALL, convert, convert_with};
 use std::time::{Duration, Instant};
 use towebp::conversion::ConversionError;
 use towebp::image::{DecodeError, Limits};
@@ -296,24 +296,32 @@ fn jpegs_with_floods_of_scans_and_segments_are_bounded() {
 }
 
 #[test]
-fn of_a_gif_only_the_first_frame_is_read() {
-    let file = |frames: usize| {
-        let mut file = gif_head(16, 16);
-        file.extend(gif_image(16, 16));
-        file.extend(gif_image(1, 1).repeat(frames));
-        file.push(b';');
-        file
-    };
-    let asked = |file: &[u8]| {
-        let client = Client::patient();
-        convert(file, &SMALL, None, &client).expect("a picture");
-        client.asked()
-    };
-    let endless = file(200_000);
+fn a_million_frames_are_refused_once_they_are_too_many_and_the_first_is_not_far() {
+    let mut endless = gif_head(16, 16);
+    endless.extend(gif_image(16, 16));
+    endless.extend(gif_image(1, 1).repeat(200_000));
+    endless.push(b';');
     assert!(endless.len() > 3 << 20);
-    // It is asked about by the KiB that is read.
-    assert!(asked(&endless) <= asked(&file(0)) + 8);
-    assert_eq!(is_bounded("200,000 frames", &endless, 0), Ok(()));
+    let asked = |animation, limits: &Limits| {
+        let client = Client::patient();
+        let parameters = [("effort", "low"), ("animation", animation)];
+        let outcome = convert_with(&parameters, &endless, limits, None, &client);
+        (outcome.map(|_| ()), client.asked())
+    };
+    let (first, questions) = asked("first", &SMALL);
+    assert_eq!(first, Ok(()));
+    assert!(questions < 100, "{questions} questions for one small frame");
+    let limits = Limits {
+        max_frames: 100,
+        ..SMALL
+    };
+    let too_many = DecodeError::TooManyFrames { max_frames: 100 };
+    let (all, questions) = asked("all", &limits);
+    assert_eq!(all, Err(ConversionError::Picture(too_many)));
+    assert!(
+        questions < 100 * 100,
+        "{questions} questions for 100 frames"
+    );
 }
 
 #[test]

@@ -58,7 +58,17 @@ fn convert(
     client: &Client,
 ) -> Result<Conversion, ConversionError> {
     let parameters = [("effort", "low"), ("watermark", "x")];
-    let params = Params::parse(parameters.into_iter()).expect("good parameters");
+    convert_with(&parameters, bytes, limits, watermark, client)
+}
+
+fn convert_with(
+    parameters: &[(&str, &str)],
+    bytes: &[u8],
+    limits: &Limits,
+    watermark: Option<&[u8]>,
+    client: &Client,
+) -> Result<Conversion, ConversionError> {
+    let params = Params::parse(parameters.iter().copied()).expect("good parameters");
     conversion::run(&Job {
         bytes,
         format: Format::sniff(bytes).unwrap_or(Format::Png),
@@ -75,6 +85,7 @@ fn convert(
 const SMALL: Limits = Limits {
     max_side: 16383,
     max_pixels: 4096,
+    ..Limits::DEFAULT
 };
 
 /// A small picture as a file of each format and kind, by its name.

@@ -71,7 +71,7 @@ fn alpha_is_kept_to_the_last_step() {
         [x as u8 * 3, y as u8 * 5, 100, (x * 3 + y) as u8]
     });
     for quality in ["10", "85"] {
-        let webp = server.webp(&[("quality", quality)], &picture.png());
+        let webp = server.webp(&[("quality", quality), ("mode", "lossy")], &picture.png());
         assert_eq!(chunks(&webp), ["VP8X", "ALPH", "VP8 "], "quality {quality}");
         let decoded = Picture::decode(&webp);
         let alpha = |picture: &Picture| {

@@ -1,0 +1,97 @@
+//! An animated WebP of an animated GIF: frames go through one by one, and no more than a few are in memory.
+
+use super::{
+    Conversion, ConversionError, Job, Timing, draw_picture, draw_text, options, refused, timed,
+    undecoded,
+};
+use crate::image::{DecodeError, Frames, Image, Patience};
+use crate::watermark::Overlay;
+use crate::webp::Animation;
+
+/// Decodes a frame, lays the watermark over it, which is drawn once, and encodes what has changed, until the last one.
+///
+/// # Errors
+/// See [`ConversionError`].
+pub fn run(job: &Job<'_>, patience: &Patience<'_>) -> Result<Conversion, ConversionError> {
+    let mut timing = Timing::default();
+    let mut frames = Frames::open(job.bytes, job.limits, patience).map_err(undecoded)?;
+    let mut film: Option<Film<'_>> = None;
+    let mut count = 0;
+    while let Some(milliseconds) = timed(&mut timing.decode, || frames.draw()).map_err(undecoded)? {
+        let screen = frames.screen();
+        count += 1;
+        let pixels = u64::from(screen.width) * u64::from(screen.height);
+        DecodeError::check_film(job.limits, count, pixels).map_err(undecoded)?;
+        let film = match &mut film {
+            Some(film) => film,
+            none => none.insert(Film::begin(job, &frames, patience, &mut timing)?),
+        };
+        film.add(screen, milliseconds, patience, &mut timing)?;
+    }
+    let no_frame = || DecodeError::Invalid("the GIF has no frame".to_owned());
+    let film = film.ok_or_else(no_frame).map_err(undecoded)?;
+    let encoded = timed(&mut timing.encode, || film.animation.finish()).map_err(refused)?;
+    let Image { width, height, .. } = *frames.screen();
+    Ok(Conversion {
+        webp: encoded.file,
+        coding: encoded.coding,
+        width,
+        height,
+        timing,
+    })
+}
+
+/// What is made of the frames.
+struct Film<'a> {
+    animation: Animation<'a>,
+    /// The watermark, and room for a frame under it.
+    watermark: Option<(Overlay, Image)>,
+}
+
+impl<'a> Film<'a> {
+    /// With the size and the repetitions that the first frame has shown.
+    fn begin(
+        job: &Job<'a>,
+        frames: &Frames<'_>,
+        patience: &Patience<'_>,
+        timing: &mut Timing,
+    ) -> Result<Film<'a>, ConversionError> {
+        let Image { width, height, .. } = *frames.screen();
+        let pixels = u64::from(width) * u64::from(height);
+        let is_marked = job.params.text.is_some() || job.watermark_picture.is_some();
+        let overlay = || {
+            Overlay::new(width, height, |image| {
+                draw_picture(image, job, patience)?;
+                draw_text(image, job, patience)
+            })
+        };
+        let overlay = is_marked.then(|| timed(&mut timing.watermark, overlay));
+        let watermark = overlay.transpose()?;
+        Ok(Film {
+            animation: Animation::new(width, height, frames.loops(), options(job, pixels))
+                .map_err(refused)?,
+            watermark: watermark.map(|overlay| (overlay, frames.screen().clone())),
+        })
+    }
+
+    /// Shows a frame with its watermark.
+    fn add(
+        &mut self,
+        screen: &Image,
+        milliseconds: u32,
+        patience: &Patience<'_>,
+        timing: &mut Timing,
+    ) -> Result<(), ConversionError> {
+        let mut shown = screen;
+        if let Some((overlay, room)) = &mut self.watermark {
+            room.pixels.copy_from_slice(&screen.pixels);
+            timed(&mut timing.watermark, || overlay.lay_over(room, patience))?;
+            shown = room;
+        }
+        let animation = &mut self.animation;
+        let added = timed(&mut timing.encode, || {
+            animation.add(&shown.pixels, milliseconds)
+        });
+        added.map_err(refused)
+    }
+}

@@ -1,0 +1,164 @@
+//! Animations: each screen as a browser shows it.
+
+use super::*;
+use ::gif::Encoder;
+
+const LIMITS: Limits = Limits {
+    max_side: 1000,
+    max_pixels: 10_000,
+    ..Limits::DEFAULT
+};
+
+/// Colours of the indices 0 to 3, of which 3 is transparent.
+const PALETTE: [u8; 12] = [10, 10, 10, 20, 20, 20, 30, 30, 30, 40, 40, 40];
+
+fn frame(place: [u16; 4], indices: &'static [u8], dispose: DisposalMethod) -> Frame<'static> {
+    let [left, top, width, height] = place;
+    Frame {
+        left,
+        top,
+        width,
+        height,
+        dispose,
+        delay: 7,
+        transparent: Some(3),
+        buffer: indices.into(),
+        ..Frame::default()
+    }
+}
+
+fn gif(width: u16, height: u16, repeat: Option<Repeat>, frames: &[Frame<'_>]) -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut encoder = Encoder::new(&mut file, width, height, &PALETTE).expect("a valid palette");
+    if let Some(repeat) = repeat {
+        encoder.set_repeat(repeat).expect("it is written");
+    }
+    for frame in frames {
+        encoder.write_frame(frame).expect("a valid frame");
+    }
+    drop(encoder);
+    file
+}
+
+/// Each screen: one digit a pixel, the index of its colour, `.` where it is transparent.
+fn screens(file: &[u8]) -> Vec<String> {
+    let patience = Patience::endless();
+    let mut frames = Frames::open(file, &LIMITS, &patience).expect("a GIF");
+    let mut screens = Vec::new();
+    while frames.draw().expect("a whole frame").is_some() {
+        let letter = |pixel: &[u8; 4]| match pixel {
+            [.., 0] => '.',
+            [red, ..] => char::from(b'0' + red / 10 - 1),
+        };
+        let width = frames.screen().width as usize;
+        let rows = frames.screen().pixels.as_chunks::<4>().0.chunks(width);
+        let rows: Vec<String> = rows.map(|row| row.iter().map(letter).collect()).collect();
+        screens.push(rows.join(" "));
+    }
+    screens
+}
+
+#[test]
+fn frames_are_left_as_they_ask() {
+    use DisposalMethod::{Any, Background, Keep, Previous};
+    let dot = |left, dispose| frame([left, 0, 1, 1], &[2], dispose);
+    for (dispose, expected) in [
+        (Any, ["00", "20", "22"]),
+        (Keep, ["00", "20", "22"]),
+        (Background, ["00", "20", ".2"]),
+        (Previous, ["00", "20", "02"]),
+    ] {
+        let frames = [
+            frame([0, 0, 2, 1], &[0, 0], Keep),
+            dot(0, dispose),
+            dot(1, Keep),
+        ];
+        assert_eq!(screens(&gif(2, 1, None, &frames)), expected, "{dispose:?}");
+    }
+}
+
+#[test]
+fn transparent_pixels_leave_what_is_there() {
+    let frames = [
+        frame([0, 0, 2, 2], &[0, 3, 1, 1], DisposalMethod::Keep),
+        frame([0, 0, 2, 2], &[3, 2, 3, 0], DisposalMethod::Keep),
+    ];
+    assert_eq!(screens(&gif(2, 2, None, &frames)), ["0. 11", "02 10"]);
+}
+
+#[test]
+fn what_leaves_the_screen_is_cut_when_drawn_and_when_cleared() {
+    let frames = [
+        frame([1, 1, 2, 2], &[1, 2, 2, 2], DisposalMethod::Background),
+        frame([5, 5, 1, 1], &[1], DisposalMethod::Background),
+        frame([0, 0, 1, 1], &[0], DisposalMethod::Keep),
+    ];
+    assert_eq!(
+        screens(&gif(2, 2, None, &frames)),
+        [".. .1", ".. ..", "0. .."]
+    );
+}
+
+#[test]
+fn times_and_repetitions_are_those_of_browsers() {
+    for (delay, milliseconds) in [(0, 100), (1, 100), (2, 20), (7, 70), (u16::MAX, 655_350)] {
+        let frame = Frame {
+            delay,
+            ..frame([0, 0, 1, 1], &[0], DisposalMethod::Keep)
+        };
+        let file = gif(1, 1, None, &[frame]);
+        let patience = Patience::endless();
+        let mut frames = Frames::open(&file, &LIMITS, &patience).expect("a GIF");
+        assert_eq!(frames.draw(), Ok(Some(milliseconds)), "delay {delay}");
+        assert_eq!(frames.draw(), Ok(None));
+    }
+    for (repeat, loops) in [
+        (None, 1),
+        (Some(Repeat::Infinite), 0),
+        (Some(Repeat::Finite(1)), 2),
+        (Some(Repeat::Finite(u16::MAX)), u16::MAX),
+    ] {
+        let file = gif(
+            1,
+            1,
+            repeat,
+            &[frame([0, 0, 1, 1], &[0], DisposalMethod::Keep)],
+        );
+        let patience = Patience::endless();
+        let mut frames = Frames::open(&file, &LIMITS, &patience).expect("a GIF");
+        frames.draw().expect("a whole frame");
+        assert_eq!(frames.loops(), loops, "{repeat:?}");
+    }
+}
+
+#[test]
+fn a_file_may_end_between_frames_but_not_within_one() {
+    let dot = || frame([0, 0, 2, 1], &[1, 2], DisposalMethod::Keep);
+    let one = gif(2, 1, None, &[dot()]);
+    let two = gif(2, 1, None, &[dot(), dot()]);
+    for length in one.len() - 1..two.len() {
+        let patience = Patience::endless();
+        let mut frames = Frames::open(&two[..length], &LIMITS, &patience).expect("a GIF");
+        frames.draw().expect("the first frame is whole");
+        // Its descriptor of 10 bytes follows an extension of 8.
+        let is_within = length >= one.len() - 1 + 18;
+        let outcome = frames.draw();
+        if length == two.len() - 1 {
+            assert_eq!(outcome, Ok(Some(70)), "only the trailer is missing");
+            assert_eq!(frames.draw(), Ok(None));
+        } else if !is_within {
+            assert_eq!(outcome, Ok(None), "{length} bytes");
+        }
+    }
+}
+
+#[test]
+fn several_frames_are_seen_in_the_outline() {
+    let dot = || frame([0, 0, 1, 1], &[1], DisposalMethod::Keep);
+    let still = gif(1, 1, Some(Repeat::Infinite), &[dot()]);
+    let animated = gif(1, 1, Some(Repeat::Infinite), &[dot(), dot()]);
+    assert!(!is_animated(&still) && is_animated(&animated));
+    for length in 0..animated.len() - 1 {
+        assert!(!is_animated(&animated[..length]), "{length} bytes");
+    }
+}
