@@ -26,7 +26,7 @@ pub struct Config {
     /// `--threads`, `--max-body`, `--conversion-timeout`, `--public-url`, `--signup`, `--signin-limit`,
     /// `--signup-limit`, `--rate-limit`, `--monthly-quota`.
     pub http: http::Settings,
-    /// `--max-pixels`.
+    /// `--max-pixels`, `--max-frames`, `--max-film-pixels`.
     pub limits: image::Limits,
     /// `--allow-private-watermark-hosts`, `--ca-file`, `--watermark-timeout`, `--watermark-cache`.
     pub fetch: fetch::Settings,
