@@ -21,7 +21,7 @@ pub fn run(job: &Job<'_>, patience: &Patience<'_>) -> Result<Conversion, Convers
         let screen = frames.screen();
         count += 1;
         let pixels = u64::from(screen.width) * u64::from(screen.height);
-        DecodeError::check_film(job.limits, count, pixels).map_err(undecoded)?;
+        job.limits.check_film(count, pixels).map_err(undecoded)?;
         let film = match &mut film {
             Some(film) => film,
             none => none.insert(Film::begin(job, &frames, patience, &mut timing)?),

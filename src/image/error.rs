@@ -53,24 +53,6 @@ impl From<Cancelled> for DecodeError {
     }
 }
 
-impl DecodeError {
-    /// Holds an animation of `frames` frames so far, of `pixels` each, to the limits.
-    ///
-    /// # Errors
-    /// [`DecodeError::TooManyFrames`] or [`DecodeError::FilmTooLarge`].
-    pub fn check_film(limits: &super::Limits, frames: u32, pixels: u64) -> Result<(), DecodeError> {
-        if frames > limits.max_frames {
-            let max_frames = limits.max_frames;
-            return Err(DecodeError::TooManyFrames { max_frames });
-        }
-        if u64::from(frames) * pixels > limits.max_film_pixels {
-            let max_pixels = limits.max_film_pixels;
-            return Err(DecodeError::FilmTooLarge { max_pixels });
-        }
-        Ok(())
-    }
-}
-
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -112,6 +112,22 @@ impl Limits {
         max_film_pixels: 1_000_000_000,
     };
 
+    /// Holds an animation of `frames` frames so far to the bounds, whose screen has so many pixels.
+    ///
+    /// # Errors
+    /// [`DecodeError::TooManyFrames`] or [`DecodeError::FilmTooLarge`].
+    pub fn check_film(&self, frames: u32, pixels: u64) -> Result<(), DecodeError> {
+        if frames > self.max_frames {
+            let max_frames = self.max_frames;
+            return Err(DecodeError::TooManyFrames { max_frames });
+        }
+        if u64::from(frames) * pixels > self.max_film_pixels {
+            let max_pixels = self.max_film_pixels;
+            return Err(DecodeError::FilmTooLarge { max_pixels });
+        }
+        Ok(())
+    }
+
     /// The number of pixels of a picture of `width` by `height`, if it is within bounds.
     fn check(&self, width: u32, height: u32) -> Result<usize, DecodeError> {
         if width == 0 || height == 0 {
