@@ -216,22 +216,22 @@ fn webp_layout(layout: Layout) -> webp::Layout {
     }
 }
 
-/// What [`Mode::Auto`] comes to for a picture of so many `pixels`. Trying without loss takes time and memory, and is left out where
+/// What was asked for, or what [`Mode::Auto`] comes to for a picture of so many `pixels`. Trying without loss takes time and memory, and is left out where
 /// the file shows that it cannot pay: a JPEG was coded with loss already, a drawing as PNG takes few bytes, and as BMP it repeats
 /// itself.
 fn mode(job: &Job<'_>, pixels: u64) -> Mode {
     /// A PNG of more bits a pixel is a photograph.
     const MOST_BITS: u64 = 6;
+    if job.params.mode != Mode::Auto {
+        return job.params.mode;
+    }
     let can_pay = match job.format {
         Format::Jpeg => false,
         Format::Png => job.bytes.len() as u64 * 8 <= MOST_BITS * pixels,
         Format::Gif => true,
         Format::Bmp => repeats_itself(job.bytes),
     };
-    match job.params.mode {
-        Mode::Auto if !can_pay => Mode::Lossy,
-        mode => mode,
-    }
+    if can_pay { Mode::Auto } else { Mode::Lossy }
 }
 
 /// Whether at least a third of the pixels of a bitmap equal the one before, by the bytes of a part of them.

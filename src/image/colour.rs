@@ -11,7 +11,7 @@ use moxcms::{
 pub(super) const MAX_PROFILE_BYTES: usize = 4 << 20;
 
 /// Pixels that are converted at a time, from a copy: small enough for the cache.
-const CHUNK_PIXELS: usize = 4096;
+pub(super) const CHUNK_PIXELS: usize = 4096;
 
 /// What a file says of its colours.
 #[derive(Clone, Debug, PartialEq)]

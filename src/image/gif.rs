@@ -116,11 +116,6 @@ impl<'a> Frames<'a> {
         &self.screen
     }
 
-    /// What is shown at last.
-    pub fn into_screen(self) -> Image {
-        self.screen
-    }
-
     /// How often it is played, 0 for ever; known after the first frame. The file tells how often it is repeated.
     pub fn loops(&self) -> u16 {
         match self.decoder.repeat() {

@@ -2,13 +2,10 @@
 //!
 //! Samples are inverted: 255 is no ink. Files without Adobe's marker are read in the same way, as browsers read them.
 
-use super::colour::MAX_PROFILE_BYTES;
+use super::colour::{CHUNK_PIXELS, MAX_PROFILE_BYTES};
 use super::{Cancelled, Patience};
 use moxcms::{CmsError, ColorProfile, DataColorSpace, TransformExecutor, TransformOptions};
 use std::sync::Arc;
-
-/// Pixels that are converted at a time: small enough for the cache.
-const CHUNK_PIXELS: usize = 4096;
 
 /// What the first three of the four samples are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
