@@ -79,6 +79,7 @@ fn no_conversion_takes_more_than_was_estimated() {
             &[WATERMARKED, OUTLINED, "mode=lossless"],
         ),
         ("deep.png", deep(&noise), &[""]),
+        ("described.png", described(), &["", "metadata=keep"]),
         ("waves.gif", waves.gif(), &["", "quality=100"]),
         ("noise.bmp", noise.bmp(), &["", "effort=low"]),
         ("sequential.jpg", jpeg(&noise, Kind::Sequential), &[""]),
@@ -207,6 +208,25 @@ fn deep(picture: &Picture) -> Vec<u8> {
     encoder
         .write_header()
         .and_then(|mut writer| writer.write_image_data(&samples))
+        .expect("a valid picture");
+    bytes
+}
+
+/// Few pixels, and several megabytes of metadata.
+fn described() -> Vec<u8> {
+    let mut exif = b"II*\0".to_vec();
+    exif.resize(6 << 20, 7);
+    let mut info = png::Info::with_size(40, 30);
+    info.color_type = png::ColorType::Rgb;
+    info.exif_metadata = Some(exif.into());
+    let mut bytes = Vec::new();
+    png::Encoder::with_info(&mut bytes, info)
+        .and_then(png::Encoder::write_header)
+        .and_then(|mut writer| {
+            let packet = [&b"XML:com.adobe.xmp\0\0\0\0\0"[..], &vec![b' '; 4 << 20]].concat();
+            writer.write_chunk(png::chunk::iTXt, &packet)?;
+            writer.write_image_data(&[90; 40 * 30 * 3])
+        })
         .expect("a valid picture");
     bytes
 }

@@ -6,7 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 use std::cell::Cell;
 use std::sync::Once;
-use towebp::image::{self, DecodeError, Format, Limits, Patience};
+use towebp::image::{self, DecodeError, Format, Keep, Limits, Patience};
 
 /// Small, so that most of the time goes into the readers and not into pixels.
 const LIMITS: Limits = Limits {
@@ -30,9 +30,12 @@ fuzz_target!(|input: (u8, &[u8])| {
         asked.set(asked.get() + 1);
         true
     };
-    let patient = image::decode(bytes, format, &LIMITS, &Patience::new(&count));
+    let patient = image::decode_keeping(Keep::All, bytes, format, &LIMITS, &Patience::new(&count));
     match &patient {
-        Ok(image) => {
+        Ok((image, metadata)) => {
+            let kept = [&metadata.icc, &metadata.exif, &metadata.xmp];
+            let kept: usize = kept.into_iter().flatten().map(Vec::len).sum();
+            assert!(kept as u64 <= image::metadata_bytes(bytes, format));
             let pixels = u64::from(image.width) * u64::from(image.height);
             assert!((1..=LIMITS.max_pixels).contains(&pixels));
             assert_eq!(
@@ -50,7 +53,7 @@ fuzz_target!(|input: (u8, &[u8])| {
         left.set(left.get().saturating_sub(1));
         waits
     };
-    let impatient = image::decode(bytes, format, &LIMITS, &Patience::new(&leave));
+    let impatient = image::decode_keeping(Keep::All, bytes, format, &LIMITS, &Patience::new(&leave));
     if questions > usize::from(patience) {
         assert_eq!(impatient, Err(DecodeError::Cancelled));
     } else {

@@ -52,6 +52,10 @@ pub struct ConvertCommand {
     #[argh(option, arg_name = "all|first")]
     animation: Option<String>,
 
+    /// what becomes of Exif, XMP and the ICC profile: strip (the default) or keep
+    #[argh(option, arg_name = "strip|keep")]
+    metadata: Option<String>,
+
     /// cores to use, each for a picture or several for one; by default all of them
     #[argh(option, arg_name = "number")]
     threads: Option<NonZeroUsize>,
@@ -164,6 +168,7 @@ impl ConvertCommand {
             ("mode", &self.mode),
             ("alpha_quality", &self.alpha_quality),
             ("animation", &self.animation),
+            ("metadata", &self.metadata),
             ("watermark", &self.watermark),
             ("watermark_size", &self.watermark_size),
             ("watermark_color", &self.watermark_color),

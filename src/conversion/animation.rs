@@ -1,10 +1,10 @@
 //! An animated WebP of an animated GIF: frames go through one by one, and no more than a few are in memory.
 
 use super::{
-    Conversion, ConversionError, Job, Timing, draw_picture, draw_text, options, refused, timed,
-    undecoded,
+    Conversion, ConversionError, Job, Timing, beside, draw_picture, draw_text, is_watermarked,
+    options, refused, timed, undecoded,
 };
-use crate::image::{DecodeError, Frames, Image, Patience};
+use crate::image::{DecodeError, Frames, Image, Metadata, Patience};
 use crate::watermark::Overlay;
 use crate::webp::Animation;
 
@@ -30,7 +30,15 @@ pub fn run(job: &Job<'_>, patience: &Patience<'_>) -> Result<Conversion, Convers
     }
     let no_frame = || DecodeError::Invalid("the GIF has no frame".to_owned());
     let film = film.ok_or_else(no_frame).map_err(undecoded)?;
-    let encoded = timed(&mut timing.encode, || film.animation.finish()).map_err(refused)?;
+    let metadata = if job.params.keeps_metadata {
+        Metadata::of_animation(job.bytes)
+    } else {
+        Metadata::default()
+    };
+    let encoded = timed(&mut timing.encode, || {
+        film.animation.finish(&beside(&metadata))
+    });
+    let encoded = encoded.map_err(refused)?;
     let Image { width, height, .. } = *frames.screen();
     Ok(Conversion {
         webp: encoded.file,
@@ -58,14 +66,13 @@ impl<'a> Film<'a> {
     ) -> Result<Film<'a>, ConversionError> {
         let Image { width, height, .. } = *frames.screen();
         let pixels = u64::from(width) * u64::from(height);
-        let is_marked = job.params.text.is_some() || job.watermark_picture.is_some();
         let overlay = || {
             Overlay::new(width, height, |image| {
                 draw_picture(image, job, patience)?;
                 draw_text(image, job, patience)
             })
         };
-        let overlay = is_marked.then(|| timed(&mut timing.watermark, overlay));
+        let overlay = is_watermarked(job).then(|| timed(&mut timing.watermark, overlay));
         let watermark = overlay.transpose()?;
         Ok(Film {
             animation: Animation::new(width, height, frames.loops(), options(job, pixels))

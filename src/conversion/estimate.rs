@@ -14,6 +14,9 @@ const SCREENS: u64 = 5;
 /// Where one letter after the other is filled, a band at a time.
 const LETTER: u64 = 1 << 21;
 
+/// What is kept, that copy in the making, and the one in the file.
+const COPIES_OF_METADATA: u64 = 3;
+
 /// Most bytes that [`super::run`] takes at a time for this job, what it gives included, the files that it is given not.
 /// Never less than the truth; for common photographs at most about one and a half times as much. `job.caller` is not asked.
 ///
@@ -47,7 +50,12 @@ pub fn memory(job: &Job<'_>) -> Result<u64, ConversionError> {
         0
     };
     let beside = mark.max(text).max(encoder);
-    Ok(picture.peak().max(picture.pixels() + beside) + film)
+    let metadata = if job.params.keeps_metadata {
+        COPIES_OF_METADATA * image::metadata_bytes(job.bytes, job.format)
+    } else {
+        0
+    };
+    Ok(picture.peak().max(picture.pixels() + beside) + film + metadata)
 }
 
 /// Of a watermark's picture, scaled and turned: neither has more pixels than the picture that it is drawn onto.

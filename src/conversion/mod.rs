@@ -16,7 +16,9 @@ pub use error::ConversionError;
 pub use estimate::memory;
 pub use params::{Animation, KNOWN_NAMES, ParamError, Params};
 
-use crate::image::{self, Cancelled, DecodeError, Format, Image, Layout, Limits, Patience};
+use crate::image::{
+    self, Cancelled, DecodeError, Format, Image, Keep, Layout, Limits, Metadata, Patience,
+};
 use crate::{watermark, webp};
 use std::time::{Duration, Instant};
 
@@ -78,7 +80,7 @@ pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
     if is_animated(job) {
         return animation::run(job, patience);
     }
-    let mut image = timed(&mut timing.decode, || decode(job, patience))?;
+    let (mut image, metadata) = timed(&mut timing.decode, || decode(job, patience))?;
     timed(&mut timing.watermark, || {
         draw_picture(&mut image, job, patience)
     })?;
@@ -86,7 +88,7 @@ pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
         draw_text(&mut image, job, patience)
     })?;
     timed(&mut timing.encode, || fill_hidden(&mut image, patience))?;
-    let encoded = timed(&mut timing.encode, || encode(&image, job))?;
+    let encoded = timed(&mut timing.encode, || encode(&image, &metadata, job))?;
     Ok(Conversion {
         webp: encoded.file,
         coding: encoded.coding,
@@ -107,8 +109,18 @@ fn timed<T>(spent: &mut Duration, stage: impl FnOnce() -> T) -> T {
     result
 }
 
-fn decode(job: &Job<'_>, patience: &Patience<'_>) -> Result<Image, ConversionError> {
-    image::decode(job.bytes, job.format, job.limits, patience).map_err(undecoded)
+fn decode(job: &Job<'_>, patience: &Patience<'_>) -> Result<(Image, Metadata), ConversionError> {
+    let keep = match (job.params.keeps_metadata, is_watermarked(job)) {
+        (false, _) => Keep::Nothing,
+        (true, true) => Keep::Descriptions,
+        (true, false) => Keep::All,
+    };
+    image::decode_keeping(keep, job.bytes, job.format, job.limits, patience).map_err(undecoded)
+}
+
+/// Whether anything is drawn, whose colours are sRGB.
+fn is_watermarked(job: &Job<'_>) -> bool {
+    job.params.text.is_some() || job.watermark_picture.is_some()
 }
 
 fn undecoded(error: DecodeError) -> ConversionError {
@@ -186,7 +198,11 @@ fn fill_hidden(image: &mut Image, patience: &Patience<'_>) -> Result<(), Cancell
     Ok(())
 }
 
-fn encode(image: &Image, job: &Job<'_>) -> Result<webp::Encoded, ConversionError> {
+fn encode(
+    image: &Image,
+    metadata: &Metadata,
+    job: &Job<'_>,
+) -> Result<webp::Encoded, ConversionError> {
     let picture = webp::Picture {
         width: image.width,
         height: image.height,
@@ -194,7 +210,15 @@ fn encode(image: &Image, job: &Job<'_>) -> Result<webp::Encoded, ConversionError
         pixels: &image.pixels,
     };
     let pixels = u64::from(image.width) * u64::from(image.height);
-    webp::encode_telling(&picture, &options(job, pixels)).map_err(refused)
+    webp::encode_telling(&picture, &options(job, pixels), &beside(metadata)).map_err(refused)
+}
+
+fn beside(metadata: &Metadata) -> webp::Metadata<'_> {
+    webp::Metadata {
+        icc: metadata.icc.as_deref(),
+        exif: metadata.exif.as_deref(),
+        xmp: metadata.xmp.as_deref(),
+    }
 }
 
 /// For a picture of so many pixels.
@@ -384,9 +408,13 @@ mod tests {
         );
         assert_eq!(
             conversion.webp,
-            encode(&image, &job(&input, &params, Some(&mark)))
-                .expect("a valid picture")
-                .file,
+            encode(
+                &image,
+                &Metadata::default(),
+                &job(&input, &params, Some(&mark))
+            )
+            .expect("a valid picture")
+            .file,
             "run draws in this order"
         );
     }

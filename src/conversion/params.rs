@@ -18,6 +18,8 @@ pub struct Params {
     pub alpha_quality: u8,
     /// Whether a GIF keeps moving (`animation`), default all. An addition, too.
     pub animation: Animation,
+    /// Whether Exif, XMP and the ICC profile are kept (`metadata`), default no. An addition, too.
+    pub keeps_metadata: bool,
     /// Text watermark (`watermark`, `watermark_size`, `watermark_color`, `watermark_outline`), if any.
     pub text: Option<TextWatermark>,
     /// Where the picture watermark is to be had from (`watermark_image`), if any: not fetched here.
@@ -28,13 +30,14 @@ pub struct Params {
 }
 
 /// The names that may be given once each. `token` is among them, although it is read elsewhere.
-pub const KNOWN_NAMES: [&str; 17] = [
+pub const KNOWN_NAMES: [&str; 18] = [
     "token",
     "quality",
     "effort",
     "mode",
     "alpha_quality",
     "animation",
+    "metadata",
     "watermark",
     "watermark_size",
     "watermark_color",
@@ -101,6 +104,7 @@ impl Params {
         let mut mode = Mode::default();
         let mut alpha_quality = 100;
         let mut animation = Animation::default();
+        let mut keeps_metadata = false;
         let mut text = "";
         let mut size = 24;
         let mut color = Color::WHITE;
@@ -128,6 +132,7 @@ impl Params {
                 "animation" => {
                     animation = word(name, value, Animation::parse, Animation::ALLOWED)?;
                 }
+                "metadata" => keeps_metadata = word(name, value, keeping, "strip or keep")?,
                 "watermark" => text = value,
                 "watermark_size" => size = capped(name, value, 8..=200)? as u16,
                 "watermark_color" => color = word(name, value, Color::parse, Color::ALLOWED)?,
@@ -144,6 +149,7 @@ impl Params {
             mode,
             alpha_quality,
             animation,
+            keeps_metadata,
             text: (!text.is_empty()).then(|| TextWatermark {
                 text: text.to_owned(),
                 size,
@@ -173,6 +179,14 @@ fn read_placement(
         _ => {} // token
     }
     Ok(())
+}
+
+fn keeping(text: &str) -> Option<bool> {
+    match text {
+        "keep" => Some(true),
+        "strip" => Some(false),
+        _ => None,
+    }
 }
 
 fn truth(text: &str) -> Option<bool> {
@@ -263,6 +277,7 @@ mod tests {
             mode: Mode::Auto,
             alpha_quality: 100,
             animation: Animation::All,
+            keeps_metadata: false,
             text: None,
             picture_url: None,
             placement: Placement {
@@ -306,6 +321,7 @@ mod tests {
             ("mode", "lossless"),
             ("alpha_quality", "66"),
             ("animation", "first"),
+            ("metadata", "keep"),
         ]);
         let expected = Params {
             quality: 70,
@@ -313,6 +329,7 @@ mod tests {
             mode: Mode::Lossless,
             alpha_quality: 66,
             animation: Animation::First,
+            keeps_metadata: true,
             text: Some(TextWatermark {
                 text: "© me".to_owned(),
                 size: 32,
@@ -454,6 +471,11 @@ mod tests {
                 format!("Parameter watermark_tile: {value:?} was given; allowed is true or false.")
             );
         }
+        let error = parse(&[("metadata", "yes")]).expect_err("unknown");
+        assert_eq!(
+            error.detail,
+            "Parameter metadata: \"yes\" was given; allowed is strip or keep."
+        );
         for value in ["", "Low", " low"] {
             assert!(parse(&[("effort", value)]).is_err(), "{value:?}");
         }
@@ -496,6 +518,7 @@ mod tests {
                 "effort" => "low",
                 "mode" => "lossy",
                 "animation" => "first",
+                "metadata" => "strip",
                 "watermark_color" => "red",
                 "watermark_position" => "center",
                 "watermark_outline" => "none",

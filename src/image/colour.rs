@@ -107,6 +107,20 @@ fn are_srgbs(points: &[[f64; 2]; 4]) -> bool {
 pub(super) const SRGB_CHROMATICITIES: [[f64; 2]; 4] =
     [[0.3127, 0.329], [0.64, 0.33], [0.3, 0.6], [0.15, 0.06]];
 
+/// Whether a profile can be kept with RGB samples: it is within bounds, whole, and one of RGB.
+pub(super) fn is_of_rgb(profile: &[u8]) -> bool {
+    let is_sound = |profile: ColorProfile| {
+        let to_srgb = profile.create_transform_8bit(
+            moxcms::Layout::Rgb,
+            &ColorProfile::new_srgb(),
+            moxcms::Layout::Rgb,
+            TransformOptions::default(),
+        );
+        profile.color_space == DataColorSpace::Rgb && to_srgb.is_ok()
+    };
+    profile.len() <= MAX_PROFILE_BYTES && ColorProfile::new_from_slice(profile).is_ok_and(is_sound)
+}
+
 /// Converts the samples from `space` to sRGB. A profile that is too large, damaged, of a kind that does not fit the
 /// picture (`grey`: its samples were grey in the file), or sRGB itself changes nothing.
 pub(super) fn convert_to_srgb(

@@ -11,6 +11,7 @@ mod format;
 mod gif;
 mod ink;
 mod jpeg;
+mod metadata;
 mod orientation;
 mod patience;
 mod png;
@@ -19,9 +20,11 @@ mod probe;
 pub use error::DecodeError;
 pub use format::Format;
 pub use gif::{Frames, is_animated};
+pub use metadata::{Keep, Metadata, metadata_bytes};
 pub use patience::{Cancelled, Patience};
 pub use probe::{Footprint, probe};
 
+use colour::Space;
 use patience::PORTION_PIXELS;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -173,6 +176,20 @@ pub fn decode(
     limits: &Limits,
     patience: &Patience<'_>,
 ) -> Result<Image, DecodeError> {
+    decode_keeping(Keep::Nothing, bytes, format, limits, patience).map(|(image, _)| image)
+}
+
+/// [`decode`], which keeps metadata.
+///
+/// # Errors
+/// As [`decode`]. Metadata that makes no sense is none.
+pub fn decode_keeping(
+    keep: Keep,
+    bytes: &[u8],
+    format: Format,
+    limits: &Limits,
+    patience: &Patience<'_>,
+) -> Result<(Image, Metadata), DecodeError> {
     check_format(bytes, format)?;
     let read = match format {
         Format::Png => png::read,
@@ -184,13 +201,22 @@ pub fn decode(
         let raw = read(bytes, limits, patience)?;
         let mut image = raw.image;
         image.drop_opaque_alpha(patience)?;
-        if let Some(space) = &raw.space {
-            colour::convert_to_srgb(&mut image, space, raw.grey, patience)?;
+        let mut metadata = Metadata::default();
+        match raw.space {
+            Some(Space::Icc(profile)) if keep == Keep::All && colour::is_of_rgb(&profile) => {
+                metadata.icc = Some(profile);
+            }
+            Some(space) => colour::convert_to_srgb(&mut image, &space, raw.grey, patience)?,
+            None => {}
         }
-        match raw.exif.as_deref().and_then(orientation::read) {
-            Some(orientation) => Ok(orientation::apply(image, orientation, patience)?),
-            None => Ok(image),
+        if let Some(orientation) = raw.exif.as_deref().and_then(orientation::read) {
+            image = orientation::apply(image, orientation, patience)?;
         }
+        if keep != Keep::Nothing {
+            metadata.exif = raw.exif.and_then(metadata::upright);
+            metadata.xmp = metadata::xmp(bytes, format);
+        }
+        Ok((image, metadata))
     };
     guarded(patience, decode)
 }
@@ -232,7 +258,7 @@ pub fn turn_upright(image: Image, exif: &[u8]) -> Image {
 /// For `fuzz/`: converts a picture from a profile's space to sRGB; `grey` says that its samples were grey in the file.
 #[cfg(fuzzing)]
 pub fn convert_to_srgb(image: &mut Image, profile: &[u8], grey: bool) {
-    let space = colour::Space::Icc(profile.to_vec());
+    let space = Space::Icc(profile.to_vec());
     colour::convert_to_srgb(image, &space, grey, &Patience::endless()).expect("nobody leaves");
 }
 
@@ -242,7 +268,7 @@ struct Raw {
     /// The samples were grey in the file, so every pixel has red = green = blue.
     grey: bool,
     /// What its colours are, where it says so.
-    space: Option<colour::Space>,
+    space: Option<Space>,
     /// Exif from its TIFF header on.
     exif: Option<Vec<u8>>,
 }

@@ -5,8 +5,15 @@ pub(super) use ::image::metadata::Orientation;
 
 /// The orientation that Exif data asks for. Data that makes no sense asks for none.
 pub(super) fn read(exif: &[u8]) -> Option<Orientation> {
-    // PNG writers sometimes keep JPEG's prefix.
-    Orientation::from_exif_chunk(exif.strip_prefix(b"Exif\0\0").unwrap_or(exif))
+    Orientation::from_exif_chunk(exif.strip_prefix(JPEG_PREFIX).unwrap_or(exif))
+}
+
+/// What stands before Exif in a JPEG. PNG writers sometimes keep it.
+pub(super) const JPEG_PREFIX: &[u8] = b"Exif\0\0";
+
+/// Sets the orientation to 1: the pixels are upright.
+pub(super) fn reset(exif: &mut [u8]) {
+    let _before = Orientation::remove_from_exif_chunk(exif);
 }
 
 /// Turns and mirrors the picture so that it is upright without the tag.

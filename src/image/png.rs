@@ -2,7 +2,7 @@
 
 use super::colour::{Calibrated, Space};
 use super::patience::Source;
-use super::{DecodeError, Footprint, Image, Layout, Limits, Patience, Raw};
+use super::{DecodeError, Footprint, Image, Layout, Limits, Patience, Raw, metadata};
 use ::png::{
     BitDepth, ColorType, Decoder, DecodingError, Info, InterlaceInfo, Reader, ScaledFloat,
     Transformations,
@@ -72,6 +72,8 @@ pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeEr
     const ROWS: u64 = 1 << 20;
     /// The profile, its copy, and tables made of it.
     const COPIES: u64 = 6;
+    /// Exif, and its copy.
+    const TWICE: u64 = 2;
     let own_limits = ::png::Limits {
         bytes: DECODER_BYTES,
     };
@@ -89,12 +91,14 @@ pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeEr
         width,
         height,
         layout: layout_of(reader.output_color_type().0),
-        decoder: ROWS + COPIES * profile_bytes(bytes),
+        decoder: ROWS
+            + COPIES * profile_bytes(bytes)
+            + TWICE * metadata::descriptions_of_png(bytes),
     })
 }
 
 /// Most bytes that a profile in front of the pixels may unpack to.
-fn profile_bytes(bytes: &[u8]) -> u64 {
+pub(super) fn profile_bytes(bytes: &[u8]) -> u64 {
     /// Of Deflate: 258 bytes by two bits, nearly.
     const MOST_BY_ONE: u64 = 1032;
     let mut rest = bytes.get(8..).unwrap_or_default(); // behind the signature

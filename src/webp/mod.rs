@@ -185,6 +185,23 @@ impl Options<'_> {
     }
 }
 
+/// What stands beside the pixels in a file (RFC 9649, section 2.7.1.5).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Metadata<'a> {
+    /// The ICC profile that the pixels are to be read by; without one they are sRGB.
+    pub icc: Option<&'a [u8]>,
+    /// Exif, from its TIFF header on.
+    pub exif: Option<&'a [u8]>,
+    /// XMP, as UTF-8.
+    pub xmp: Option<&'a [u8]>,
+}
+
+impl Metadata<'_> {
+    fn is_empty(&self) -> bool {
+        self.icc.is_none() && self.exif.is_none() && self.xmp.is_none()
+    }
+}
+
 /// Why a picture was not encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodeError {
@@ -256,20 +273,21 @@ impl Coding {
 /// # Errors
 /// See [`EncodeError`].
 pub fn encode(picture: &Picture<'_>, options: &Options<'_>) -> Result<Vec<u8>, EncodeError> {
-    encode_telling(picture, options).map(|encoded| encoded.file)
+    encode_telling(picture, options, &Metadata::default()).map(|encoded| encoded.file)
 }
 
-/// [`encode`], which tells what it has chosen.
+/// [`encode`] with metadata beside the pixels, which tells what it has chosen.
 ///
 /// # Errors
 /// See [`EncodeError`].
 pub fn encode_telling(
     picture: &Picture<'_>,
     options: &Options<'_>,
+    metadata: &Metadata<'_>,
 ) -> Result<Encoded, EncodeError> {
     let coded = coded::code(picture, options)?;
     Ok(Encoded {
-        file: riff::still((picture.width, picture.height), &coded)?,
+        file: riff::still((picture.width, picture.height), &coded, metadata)?,
         coding: coded.coding(),
     })
 }

@@ -1,27 +1,37 @@
 //! The WebP container: RFC 9649, section 2.
 
 use super::EncodeError;
+use super::Metadata;
 use super::coded::Coded;
 
 /// Flags of the `VP8X` chunk.
 mod flag {
     pub const ANIMATION: u8 = 1 << 1;
+    pub const XMP: u8 = 1 << 2;
+    pub const EXIF: u8 = 1 << 3;
     pub const ALPHA: u8 = 1 << 4;
+    pub const ICC: u8 = 1 << 5;
 }
 
-/// A picture: one chunk (sections 2.5 and 2.6), or with alpha beside lossy pixels two, behind a `VP8X` chunk (section 2.7).
+/// A picture: one chunk (sections 2.5 and 2.6), or with alpha beside lossy pixels two, behind a `VP8X` chunk (section 2.7). So
+/// are those with metadata.
 ///
 /// # Errors
 /// [`EncodeError::TooLarge`] if a size does not fit its 32 bits.
-pub fn still((width, height): (u32, u32), coded: &Coded) -> Result<Vec<u8>, EncodeError> {
+pub fn still(
+    (width, height): (u32, u32),
+    coded: &Coded,
+    metadata: &Metadata<'_>,
+) -> Result<Vec<u8>, EncodeError> {
     let mut file = File::new();
-    if coded.alpha.is_some() {
-        file.extended(width, height, flag::ALPHA)?;
+    if coded.alpha.is_some() || !metadata.is_empty() {
+        let alpha = if coded.has_alpha() { flag::ALPHA } else { 0 };
+        file.extended(width, height, alpha, metadata)?;
     }
     for (name, data) in coded.chunks() {
         file.chunk(name, data)?;
     }
-    file.finish()
+    file.finish(metadata)
 }
 
 /// An animation of these `ANMF` chunks ([`append_frame`]), which is played `loops` times, or for ever if that is 0.
@@ -33,15 +43,16 @@ pub fn animation(
     has_alpha: bool,
     loops: u16,
     frames: &[u8],
+    metadata: &Metadata<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
     let mut file = File::new();
     let alpha = if has_alpha { flag::ALPHA } else { 0 };
-    file.extended(width, height, flag::ANIMATION | alpha)?;
+    file.extended(width, height, flag::ANIMATION | alpha, metadata)?;
     // The background, which viewers may take or leave, is transparent.
     let [low, high] = loops.to_le_bytes();
     file.chunk(*b"ANIM", &[0, 0, 0, 0, low, high])?;
     file.0.extend_from_slice(frames);
-    file.finish()
+    file.finish(metadata)
 }
 
 /// Appends an `ANMF` chunk: where and when, as section 2.7.1.1 draws it, and the pixels.
@@ -81,15 +92,38 @@ impl File {
         Ok(())
     }
 
-    fn extended(&mut self, width: u32, height: u32, flags: u8) -> Result<(), EncodeError> {
+    /// The `VP8X` chunk, and the profile, which comes next (section 2.7).
+    fn extended(
+        &mut self,
+        width: u32,
+        height: u32,
+        flags: u8,
+        metadata: &Metadata<'_>,
+    ) -> Result<(), EncodeError> {
         let mut data = [0; 10];
-        data[0] = flags;
+        data[0] = [
+            (metadata.icc.is_some(), flag::ICC),
+            (metadata.exif.is_some(), flag::EXIF),
+            (metadata.xmp.is_some(), flag::XMP),
+        ]
+        .iter()
+        .fold(flags, |flags, (is_there, flag)| {
+            flags | if *is_there { *flag } else { 0 }
+        });
         data[4..7].copy_from_slice(&(width - 1).to_le_bytes()[..3]);
         data[7..].copy_from_slice(&(height - 1).to_le_bytes()[..3]);
-        self.chunk(*b"VP8X", &data)
+        self.chunk(*b"VP8X", &data)?;
+        self.optional(*b"ICCP", metadata.icc)
     }
 
-    fn finish(mut self) -> Result<Vec<u8>, EncodeError> {
+    fn optional(&mut self, name: [u8; 4], data: Option<&[u8]>) -> Result<(), EncodeError> {
+        data.map_or(Ok(()), |data| self.chunk(name, data))
+    }
+
+    /// With the metadata that stands behind the pixels.
+    fn finish(mut self, metadata: &Metadata<'_>) -> Result<Vec<u8>, EncodeError> {
+        self.optional(*b"EXIF", metadata.exif)?;
+        self.optional(*b"XMP ", metadata.xmp)?;
         let size = u32::try_from(self.0.len() - 8).map_err(|_| EncodeError::TooLarge)?;
         self.0[4..8].copy_from_slice(&size.to_le_bytes());
         Ok(self.0)
@@ -99,6 +133,12 @@ impl File {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const NOTHING: Metadata<'_> = Metadata {
+        icc: None,
+        exif: None,
+        xmp: None,
+    };
 
     fn coded(alpha: Option<&[u8]>, frame: &[u8], is_lossless: bool) -> Coded {
         Coded {
@@ -110,10 +150,10 @@ mod tests {
 
     #[test]
     fn a_simple_file_byte_for_byte() {
-        let file = still((1, 1), &coded(None, &[1, 2, 3], false));
+        let file = still((1, 1), &coded(None, &[1, 2, 3], false), &NOTHING);
         let expected = b"RIFF\x10\0\0\0WEBPVP8 \x03\0\0\0\x01\x02\x03\0";
         assert_eq!(file.expect("small"), *expected);
-        let file = still((1, 1), &coded(None, &[1, 2, 3, 4, 5, 6], true));
+        let file = still((1, 1), &coded(None, &[1, 2, 3, 4, 5, 6], true), &NOTHING);
         let expected = b"RIFF\x12\0\0\0WEBPVP8L\x06\0\0\0\x01\x02\x03\x04\x05\x06";
         assert_eq!(file.expect("small"), *expected);
     }
@@ -121,8 +161,31 @@ mod tests {
     #[test]
     fn an_extended_file_byte_for_byte() {
         let coded = coded(Some(&[9]), &[7, 7], false);
-        let file = still((0x1234, 1), &coded).expect("small");
+        let file = still((0x1234, 1), &coded, &NOTHING).expect("small");
         let expected = b"RIFF\x2A\0\0\0WEBPVP8X\x0A\0\0\0\x10\0\0\0\x33\x12\0\0\0\0ALPH\x01\0\0\0\x09\0VP8 \x02\0\0\0\x07\x07";
+        assert_eq!(file, *expected);
+    }
+
+    #[test]
+    fn metadata_byte_for_byte() {
+        let metadata = Metadata {
+            icc: Some(b"abc"),
+            exif: Some(b"de"),
+            xmp: Some(b"fg"),
+        };
+        let lossless = coded(None, &[0x2f, 0, 0, 0, 0x10], true); // its alpha bit is set
+        let file = still((2, 2), &lossless, &metadata).expect("small");
+        let expected = b"RIFF\x44\0\0\0WEBPVP8X\x0A\0\0\0\x3C\0\0\0\x01\0\0\x01\0\0ICCP\x03\0\0\0abc\0VP8L\x05\0\0\0\x2f\0\0\0\x10\0EXIF\x02\0\0\0deXMP \x02\0\0\0fg";
+        assert_eq!(file, *expected);
+        let exif = Metadata {
+            exif: Some(b"de"),
+            ..NOTHING
+        };
+        let file = still((2, 2), &coded(None, &[1, 2], false), &exif).expect("small");
+        let expected = b"RIFF\x2A\0\0\0WEBPVP8X\x0A\0\0\0\x08\0\0\0\x01\0\0\x01\0\0VP8 \x02\0\0\0\x01\x02EXIF\x02\0\0\0de";
+        assert_eq!(file, *expected);
+        let file = animation((2, 2), false, 0, &[], &exif).expect("small");
+        let expected = b"RIFF\x2E\0\0\0WEBPVP8X\x0A\0\0\0\x0A\0\0\0\x01\0\0\x01\0\0ANIM\x06\0\0\0\0\0\0\0\0\0EXIF\x02\0\0\0de";
         assert_eq!(file, *expected);
     }
 
@@ -131,7 +194,7 @@ mod tests {
         let mut frames = Vec::new();
         let place = *b"abcdefghijklmnop";
         append_frame(&mut frames, &place, &coded(Some(&[9]), &[7], false)).expect("small");
-        let file = animation((2, 3), true, 0x102, &frames).expect("small");
+        let file = animation((2, 3), true, 0x102, &frames, &NOTHING).expect("small");
         let expected = b"RIFF\x50\0\0\0WEBPVP8X\x0A\0\0\0\x12\0\0\0\x01\0\0\x02\0\0ANIM\x06\0\0\0\0\0\0\0\x02\x01ANMF\x24\0\0\0abcdefghijklmnopALPH\x01\0\0\0\x09\0VP8 \x01\0\0\0\x07\0";
         assert_eq!(file, *expected);
     }

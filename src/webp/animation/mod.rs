@@ -6,7 +6,7 @@
 mod change;
 
 use super::coded::{self, Coded};
-use super::{Coding, EncodeError, Encoded, MAX_SIDE, Options, hidden, riff};
+use super::{Coding, EncodeError, Encoded, MAX_SIDE, Metadata, Options, hidden, riff};
 use change::{Change, Rect};
 
 /// An animation in the making.
@@ -96,16 +96,16 @@ impl<'a> Animation<'a> {
         Ok(())
     }
 
-    /// The file.
+    /// The file, with `metadata` behind the frames.
     ///
     /// # Errors
     /// [`EncodeError::PixelCount`] if there is no frame; [`EncodeError::TooLarge`] if a size does not fit its 32 bits.
-    pub fn finish(mut self) -> Result<Encoded, EncodeError> {
+    pub fn finish(mut self, metadata: &Metadata<'_>) -> Result<Encoded, EncodeError> {
         self.write_last(false)?;
         let size = (self.width, self.height);
         Ok(Encoded {
             coding: self.coding.ok_or(EncodeError::PixelCount)?,
-            file: riff::animation(size, self.has_alpha, self.loops, &self.chunks)?,
+            file: riff::animation(size, self.has_alpha, self.loops, &self.chunks, metadata)?,
         })
     }
 

@@ -19,7 +19,10 @@ fn encode(width: u32, height: u32, loops: u16, film: &Film, mode: Mode) -> Vec<u
             .add(canvas, *milliseconds)
             .expect("a canvas of that size");
     }
-    animation.finish().expect("a small file").file
+    animation
+        .finish(&Metadata::default())
+        .expect("a small file")
+        .file
 }
 
 /// Chunks one after the other: names and data.
@@ -230,7 +233,7 @@ fn plays_as_often_as_asked_and_only_what_fits_is_taken() {
     let mut animation = Animation::new(24, 18, 0, options).expect("good sides");
     assert_eq!(animation.add(&[0; 4], 10), Err(EncodeError::PixelCount));
     assert_eq!(
-        animation.finish(),
+        animation.finish(&Metadata::default()),
         Err(EncodeError::PixelCount),
         "there is no frame"
     );

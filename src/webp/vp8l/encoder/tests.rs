@@ -3,8 +3,8 @@
 use super::*;
 use crate::webp::coded::Coded;
 use crate::webp::crew::{Caller, Patient};
-use crate::webp::riff;
 use crate::webp::vp8l::lz77;
+use crate::webp::{Metadata, riff};
 use std::io::Cursor;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -41,7 +41,7 @@ fn decode(data: &[u8]) -> (usize, Vec<u32>) {
         frame: data.to_vec(),
         is_lossless: true,
     };
-    let file = riff::still((1, 1), &coded).expect("small");
+    let file = riff::still((1, 1), &coded, &Metadata::default()).expect("small");
     let mut decoder = image_webp::WebPDecoder::new(Cursor::new(file)).expect("a WebP file");
     let mut samples = vec![0; decoder.output_buffer_size().expect("small")];
     decoder.read_image(&mut samples).expect("it decodes");
