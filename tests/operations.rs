@@ -4,7 +4,7 @@ mod support;
 
 use rustix::process::Signal;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 use support::picture::Picture;
@@ -21,7 +21,7 @@ fn sigterm_finishes_what_is_under_way_and_refuses_what_is_new() {
         .server
         .send_raw("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(read_response(&mut idle, false).status, 200);
-    let (mut client, mut held) = begin_conversion(&service);
+    let (mut client, mut held) = service.begin_conversion();
 
     service.server.signal(Signal::TERM);
     until(|| is_refused(service.address()));
@@ -70,7 +70,7 @@ fn a_body_on_its_way_is_waited_for() {
 #[test]
 fn a_second_signal_ends_at_once() {
     let mut service = Service::start();
-    let (_client, _held) = begin_conversion(&service);
+    let (_client, _held) = service.begin_conversion();
     service.server.signal(Signal::TERM);
     until(|| is_refused(service.address()));
     service.server.signal(Signal::TERM);
@@ -105,7 +105,7 @@ fn readyz_converts_by_a_worker_and_writes() {
 #[test]
 fn readyz_waits_for_a_worker_while_healthz_does_not() {
     let service = Service::start_with(&["--threads", "1", "--allow-private-watermark-hosts"]);
-    let (mut client, mut held) = begin_conversion(&service);
+    let (mut client, mut held) = service.begin_conversion();
     let mut probe = service
         .server
         .send_raw("GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -256,21 +256,6 @@ fn metrics_count_on_an_address_of_their_own() {
     assert!(value("towebp_response_bytes_total") > webp.0.len());
     assert!(value("process_resident_memory_bytes") > 1 << 20);
     assert_eq!(ask("/").status, 404);
-}
-
-/// Has a conversion wait in a worker for its watermark; gives the client's connection and that of the picture's host.
-fn begin_conversion(service: &Service) -> (TcpStream, TcpStream) {
-    let host = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let url = format!("http://{}/logo.png", host.local_addr().expect("bound"));
-    let png = Picture::waves(16, 16).png();
-    let target = service.target(&[("watermark_image", &url)]);
-    let mut client = service.server.send_raw(format!(
-        "POST {target} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nContent-Length: {}\r\n\r\n",
-        png.len()
-    ));
-    client.write_all(&png).expect("the server reads");
-    let (held, _) = host.accept().expect("the server asks for the watermark");
-    (client, held)
 }
 
 /// Answers the request for the watermark.

@@ -91,8 +91,6 @@ fn without_a_cache_every_conversion_fetches() {
 
 #[test]
 fn a_client_that_leaves_frees_its_worker_from_a_silent_host() {
-    let host = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let url = format!("http://{}/logo.png", host.local_addr().expect("bound"));
     let service = Service::start_with(&[
         "--allow-private-watermark-hosts",
         "--threads",
@@ -102,17 +100,10 @@ fn a_client_that_leaves_frees_its_worker_from_a_silent_host() {
         "--queue-timeout",
         "300",
     ]);
-    let png = Picture::waves(16, 16).png();
-    let target = service.target(&[("watermark_image", &url)]);
-    let mut client = service.server.send_raw(format!(
-        "POST {target} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nContent-Length: {}\r\n\r\n",
-        png.len()
-    ));
-    client.write_all(&png).expect("the server reads");
-    let _silent = host.accept().expect("the server asks for the picture");
+    let (client, _silent) = service.begin_conversion();
     drop(client);
     // The only worker would wait for five minutes, longer than the test's patience.
-    service.webp(&[], &png);
+    service.webp(&[], &Picture::waves(16, 16).png());
 }
 
 #[test]

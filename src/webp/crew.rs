@@ -193,19 +193,20 @@ impl Drop for Core<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::webp) mod tests {
     use super::*;
     use std::sync::OnceLock;
 
     /// Waits for so many questions.
     #[derive(Debug)]
-    struct Impatient {
+    pub(in crate::webp) struct Impatient {
         patience: usize,
-        asked: AtomicUsize,
+        /// How many it was asked.
+        pub(in crate::webp) asked: AtomicUsize,
     }
 
     impl Impatient {
-        fn new(patience: usize) -> Impatient {
+        pub(in crate::webp) fn new(patience: usize) -> Impatient {
             Impatient {
                 patience,
                 asked: AtomicUsize::new(0),

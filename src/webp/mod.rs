@@ -303,21 +303,8 @@ pub fn assert_decoders_agree(picture: &Picture<'_>, options: &Options<'_>) -> Ve
 
 #[cfg(test)]
 mod tests {
+    use super::crew::tests::Impatient;
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    /// Waits until it has been asked so many times.
-    #[derive(Debug)]
-    struct Impatient {
-        patience: usize,
-        asked: AtomicUsize,
-    }
-
-    impl Caller for Impatient {
-        fn is_waiting(&self) -> bool {
-            self.asked.fetch_add(1, Ordering::Relaxed) < self.patience
-        }
-    }
 
     #[test]
     fn a_caller_who_waits_no_more_ends_the_encoder_at_the_next_row() {
@@ -332,10 +319,7 @@ mod tests {
             pixels: &pixels,
         };
         let encode_for = |patience: usize, threads: usize| {
-            let caller = Impatient {
-                patience,
-                asked: AtomicUsize::new(0),
-            };
+            let caller = Impatient::new(patience);
             let options = Options {
                 threads,
                 caller: &caller,

@@ -5,7 +5,7 @@ use super::{Folder, PATIENCE, Response, Server, try_read_response};
 use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 
 /// The account's address.
@@ -55,6 +55,21 @@ impl Service {
             server: Server::start_in(folder, &[]),
             token,
         }
+    }
+
+    /// Has a conversion wait in a worker for its watermark; gives the client's connection and that of the picture's host.
+    pub fn begin_conversion(&self) -> (TcpStream, TcpStream) {
+        let host = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let url = format!("http://{}/logo.png", host.local_addr().expect("bound"));
+        let png = Picture::waves(16, 16).png();
+        let target = self.target(&[("watermark_image", &url)]);
+        let mut client = self.server.send_raw(format!(
+            "POST {target} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nContent-Length: {}\r\n\r\n",
+            png.len()
+        ));
+        client.write_all(&png).expect("the server reads");
+        let (held, _) = host.accept().expect("the server asks for the watermark");
+        (client, held)
     }
 
     pub fn address(&self) -> SocketAddr {

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::webp::coded::Coded;
-use crate::webp::crew::{Caller, Patient};
+use crate::webp::crew::Patient;
+use crate::webp::crew::tests::Impatient;
 use crate::webp::vp8l::lz77;
 use crate::webp::{Metadata, riff};
 use std::io::Cursor;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 const EFFORTS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
 
@@ -320,28 +320,12 @@ fn the_smallest_picture_bit_by_bit() {
     assert_eq!(data.len(), 5 + codes.len().div_ceil(8));
 }
 
-/// Counts how often it is asked, and gives up at some point.
-#[derive(Debug)]
-struct Impatient {
-    patience: usize,
-    asked: AtomicUsize,
-}
-
-impl Caller for Impatient {
-    fn is_waiting(&self) -> bool {
-        self.asked.fetch_add(1, Ordering::Relaxed) < self.patience
-    }
-}
-
 #[test]
 fn a_caller_who_waits_no_more_ends_it_wherever_it_is() {
     let pixels = page(120, 100);
     for effort in EFFORTS {
         let encode_for = |patience: usize, threads: usize| {
-            let caller = Impatient {
-                patience,
-                asked: AtomicUsize::new(0),
-            };
+            let caller = Impatient::new(patience);
             let settings = Settings {
                 crew: Crew::new(threads, &caller),
                 ..settings(effort, 1)
