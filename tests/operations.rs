@@ -221,7 +221,11 @@ fn the_log_has_no_secrets() {
 
 #[test]
 fn metrics_count_on_an_address_of_their_own() {
-    let service = Service::start_with(&["--metrics", "127.0.0.1:0"]);
+    let service = Service::start_with(&[
+        "--metrics",
+        "127.0.0.1:0",
+        "--allow-private-watermark-hosts",
+    ]);
     let output = service.server.output_with("/metrics");
     let address = output.split("Metrics: http://").nth(1).expect("an address");
     let address = address.split('/').next().expect("split gives one");
@@ -242,6 +246,7 @@ fn metrics_count_on_an_address_of_their_own() {
         format!("towebp_request_bytes_total {}", png.len()),
         "towebp_conversions_total{format=\"png\"} 1".to_owned(),
         "towebp_stage_seconds_count{stage=\"encode\"} 1".to_owned(),
+        "towebp_requests_working 0".to_owned(),
     ] {
         assert!(
             text.lines().any(|given| given == line),
@@ -256,6 +261,15 @@ fn metrics_count_on_an_address_of_their_own() {
     assert!(value("towebp_response_bytes_total") > webp.0.len());
     assert!(value("process_resident_memory_bytes") > 1 << 20);
     assert_eq!(ask("/").status, 404);
+
+    let _idle = service.server.send_raw("GET /");
+    let _waiting = service.begin_conversion();
+    // The numbers are those of the door's last turn.
+    until(|| {
+        let answer = ask("/metrics");
+        let shows = |line| answer.text().lines().any(|given| given == line);
+        shows("towebp_requests_working 1") && shows("towebp_connections 2")
+    });
 }
 
 /// Answers the request for the watermark.

@@ -7,7 +7,7 @@ use crate::config::{self, Config, Listen, LogFormat};
 use crate::conversion::{Budget, Cores};
 use crate::fetch::{self, Fetcher};
 use crate::front::{self, Door};
-use crate::http::{self, Limiters, Metrics, Rate, Readiness, Rooms, Server};
+use crate::http::{self, Limiters, Metrics, Present, Rate, Readiness, Rooms, Server};
 use crate::image;
 use crate::store::{self, OpenError, Store};
 use argh::FromArgs;
@@ -235,7 +235,10 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     let server = Server::start(door, rooms, &data)?;
     let metrics = config
         .metrics
-        .map(|address| metrics.serve(address, memory))
+        .map(|address| {
+            let crowd = server.crowd();
+            metrics.serve(address, Present { memory, crowd })
+        })
         .transpose()?;
     signals.close(server.stop(), manager.clone())?;
 

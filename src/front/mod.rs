@@ -13,6 +13,7 @@ mod blocks;
 mod chunked;
 mod clients;
 mod connection;
+mod crowd;
 mod head;
 mod limits;
 mod pace;
@@ -27,6 +28,7 @@ pub use answer::Answer;
 pub use backend::Hatch;
 pub use chunked::Chunked;
 pub use clients::{Clients, Gone};
+pub use crowd::{Crowd, Load};
 pub use head::{Framing, Head, HeadLimits, read as read_head};
 pub use limits::Limits;
 pub use peer::{Network, group};
@@ -128,13 +130,18 @@ impl Door {
         let slots = hatch.connect(workers + workers.min(16))?;
         let watch = watch::Watch::new(self, slots, behind)
             .map_err(|error| format!("the front door cannot be opened: {error}"))?;
-        let (stop, pulse) = (watch.stop(), watch.pulse());
+        let (stop, pulse, crowd) = (watch.stop(), watch.pulse(), watch.crowd());
         let (sender, ended) = mpsc::channel();
         thread::Builder::new()
             .name("front-door".to_owned())
             .spawn(move || sender.send(watch.run()).ok())
             .map_err(|error| format!("the front door's thread did not start: {error}"))?;
-        Ok(OpenDoor { stop, pulse, ended })
+        Ok(OpenDoor {
+            stop,
+            pulse,
+            crowd,
+            ended,
+        })
     }
 }
 
@@ -144,6 +151,8 @@ pub struct OpenDoor {
     pub stop: Stop,
     /// Tells whether its thread goes round still.
     pub pulse: Pulse,
+    /// Tells how busy it is.
+    pub crowd: Crowd,
     /// Hears when it has ended: because it was closed, or why it had to, which it should never come to.
     pub ended: mpsc::Receiver<Result<(), String>>,
 }

@@ -9,6 +9,7 @@ use super::answer::Answer;
 use super::backend::Slot;
 use super::clients::Clients;
 use super::connection::{Connection, Stage, Step};
+use super::crowd::{Crowd, Load};
 use super::head::Head;
 use super::limits::Limits;
 use super::peer::{Counts, client};
@@ -65,6 +66,7 @@ pub struct Watch<B> {
     service_time: Duration,
     stop: Stop,
     pulse: Pulse,
+    crowd: Crowd,
     /// Once it was asked to close: when the last requests must have ended.
     closes_at: Option<Instant>,
     scratch: Box<[u8]>,
@@ -106,6 +108,7 @@ impl<B: Behind> Watch<B> {
             service_time: Duration::from_millis(100),
             stop: Stop::new(Arc::clone(&waker)),
             pulse: Pulse::new(waker),
+            crowd: Crowd::default(),
             closes_at: None,
             scratch: vec![0; SCRATCH].into_boxed_slice(),
             now: Instant::now(),
@@ -139,6 +142,11 @@ impl<B: Behind> Watch<B> {
     /// Beats as [`Watch::run`] goes round.
     pub fn pulse(&self) -> Pulse {
         self.pulse.clone()
+    }
+
+    /// Tells how busy [`Watch::run`] is.
+    pub fn crowd(&self) -> Crowd {
+        self.crowd.clone()
     }
 
     /// Works until it is asked to stop.
@@ -181,6 +189,7 @@ impl<B: Behind> Watch<B> {
                 self.accept();
             }
             self.expire();
+            self.crowd.tell(self.load());
             if self.lost == self.slots.len() {
                 return Err(
                     "every connection to the HTTP server behind the door is lost".to_owned(),
@@ -189,6 +198,16 @@ impl<B: Behind> Watch<B> {
             if self.stop.is_asked() && self.is_closed() {
                 return Ok(());
             }
+        }
+    }
+
+    fn load(&self) -> Load {
+        let working = self.slots.iter().filter(|slot| slot.work.is_some());
+        Load {
+            connections: self.connections.len(),
+            waiting: self.queue.len(),
+            working: working.count(),
+            held: self.held,
         }
     }
 

@@ -1,28 +1,86 @@
 //! What the service has done, in Prometheus's text format (version 0.0.4), on an address of its own: one thread, one
-//! connection at a time, each with a time limit.
-//!
-//! | name | kind | unit and labels |
-//! |---|---|---|
-//! | `towebp_requests_total` | counter | answers, by `status` |
-//! | `towebp_request_bytes_total` | counter | bytes of bodies received |
-//! | `towebp_response_bytes_total` | counter | bytes of bodies sent |
-//! | `towebp_conversions_total` | counter | pictures converted, by input `format` |
-//! | `towebp_watermark_fetches_total` | counter | watermark pictures asked for, by `source`: host, shared (with another conversion), cache, none (it failed) |
-//! | `towebp_stage_seconds` | histogram | seconds of a conversion's stages, by `stage`: decode, watermark, encode |
-//! | `towebp_memory_budget_bytes` | gauge | bytes of memory that conversions may take together |
-//! | `towebp_memory_reserved_bytes` | gauge | bytes of memory that those take that run now, as estimated |
-//! | `towebp_memory_waiting` | gauge | conversions that wait for memory |
-//! | `process_resident_memory_bytes` | gauge | bytes of memory, as Linux counts them |
+//! connection at a time, each with a time limit. [`FAMILIES`] are all there are.
 
-use crate::conversion::{Budget, Timing, Usage};
+use crate::conversion::{Budget, Timing};
 use crate::fetch::{FetchError, Fetched, Source};
+use crate::front::Crowd;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+/// Name, kind, and what it counts, in which unit and by which labels.
+const FAMILIES: [[&str; 3]; 14] = [
+    ["towebp_requests_total", "counter", "Answers, by status."],
+    [
+        "towebp_request_bytes_total",
+        "counter",
+        "Bytes of bodies received.",
+    ],
+    [
+        "towebp_response_bytes_total",
+        "counter",
+        "Bytes of bodies sent.",
+    ],
+    [
+        "towebp_conversions_total",
+        "counter",
+        "Pictures converted, by format of the input.",
+    ],
+    [
+        "towebp_watermark_fetches_total",
+        "counter",
+        "Watermark pictures asked for, by source: host, shared (with another conversion), cache, none (it failed).",
+    ],
+    [
+        "towebp_stage_seconds",
+        "histogram",
+        "Seconds of a conversion, by stage: decode, watermark, encode.",
+    ],
+    [
+        "towebp_connections",
+        "gauge",
+        "Connections of clients, idle ones included.",
+    ],
+    [
+        "towebp_requests_waiting",
+        "gauge",
+        "Whole requests that wait for a worker.",
+    ],
+    [
+        "towebp_requests_working",
+        "gauge",
+        "Requests that workers have, or will have next.",
+    ],
+    [
+        "towebp_buffer_bytes",
+        "gauge",
+        "Bytes that requests and answers on their way take, of --buffer.",
+    ],
+    [
+        "towebp_memory_budget_bytes",
+        "gauge",
+        "Bytes of memory that conversions may take together.",
+    ],
+    [
+        "towebp_memory_reserved_bytes",
+        "gauge",
+        "Bytes of memory that those take that run now, as estimated.",
+    ],
+    [
+        "towebp_memory_waiting",
+        "gauge",
+        "Conversions that wait for memory.",
+    ],
+    [
+        "process_resident_memory_bytes",
+        "gauge",
+        "Bytes of memory, as Linux counts them.",
+    ],
+];
 
 /// Upper ends of the histogram's buckets, in seconds: from a thumbnail's decoding to the default time limit.
 const BUCKETS: [f64; 10] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 50.0];
@@ -32,6 +90,15 @@ const TIME_TO_ASK: Duration = Duration::from_secs(2);
 
 /// No scraper sends more headers.
 const LONGEST_HEAD: usize = 16 << 10;
+
+/// Who is asked what is going on now.
+#[derive(Clone, Debug)]
+pub struct Present {
+    /// Of the conversions.
+    pub memory: Budget,
+    /// At the front door.
+    pub crowd: Crowd,
+}
 
 /// Counts of what has been done since the start. A clone counts on together.
 #[derive(Clone, Debug, Default)]
@@ -86,12 +153,11 @@ impl Metrics {
         self.count(|counts| *counts.fetches.entry(source).or_default() += 1);
     }
 
-    /// Begins to answer `GET /metrics` at this address, and gives the one that it really got. What is going on now is asked
-    /// of `memory`.
+    /// Begins to answer `GET /metrics` at this address, and gives the one that it really got.
     ///
     /// # Errors
     /// A sentence for the operator: the address cannot be had.
-    pub fn serve(&self, address: SocketAddr, memory: Budget) -> Result<SocketAddr, String> {
+    pub fn serve(&self, address: SocketAddr, present: Present) -> Result<SocketAddr, String> {
         let cannot = |error| format!("--metrics {address}: cannot listen there: {error}");
         let listener = TcpListener::bind(address).map_err(cannot)?;
         let bound = listener.local_addr().map_err(cannot)?;
@@ -102,7 +168,7 @@ impl Metrics {
                 loop {
                     let answered = listener
                         .accept()
-                        .and_then(|(stream, _)| metrics.answer(stream, &memory));
+                        .and_then(|(stream, _)| metrics.answer(stream, &present));
                     if answered.is_err() {
                         // When descriptors run out, accept fails at once, again and again.
                         thread::sleep(Duration::from_millis(50));
@@ -113,10 +179,10 @@ impl Metrics {
         Ok(bound)
     }
 
-    fn answer(&self, mut stream: TcpStream, memory: &Budget) -> io::Result<()> {
+    fn answer(&self, mut stream: TcpStream, present: &Present) -> io::Result<()> {
         let target = read_target(&mut stream)?;
         let (status, text) = match target.as_str() {
-            "GET /metrics" => ("200 OK", self.to_text(memory)),
+            "GET /metrics" => ("200 OK", self.to_text(present)),
             _ => ("404 Not Found", "Metrics are at GET /metrics.\n".to_owned()),
         };
         let length = text.len();
@@ -128,17 +194,10 @@ impl Metrics {
         )
     }
 
-    fn to_text(&self, memory: &Budget) -> String {
+    fn to_text(&self, present: &Present) -> String {
         let mut text = String::new();
         self.count(|counts| counts.write(&mut text))
-            .and_then(|()| write_usage(&mut text, memory.usage()))
-            .and_then(|()| match resident_bytes() {
-                Some(bytes) => writeln!(
-                    text,
-                    "# TYPE process_resident_memory_bytes gauge\nprocess_resident_memory_bytes {bytes}"
-                ),
-                None => Ok(()),
-            })
+            .and_then(|()| present.write(&mut text))
             .expect("a String takes everything");
         text
     }
@@ -151,32 +210,22 @@ impl Metrics {
 
 impl Counts {
     fn write(&self, text: &mut String) -> std::fmt::Result {
-        writeln!(text, "# TYPE towebp_requests_total counter")?;
-        for (status, count) in &self.requests {
-            writeln!(text, "towebp_requests_total{{status=\"{status}\"}} {count}")?;
-        }
-        let sums = [
-            ("towebp_request_bytes_total", self.bytes_in),
-            ("towebp_response_bytes_total", self.bytes_out),
-        ];
-        for (name, sum) in sums {
-            writeln!(text, "# TYPE {name} counter\n{name} {sum}")?;
-        }
-        writeln!(text, "# TYPE towebp_conversions_total counter")?;
-        for (format, count) in &self.conversions {
-            writeln!(
-                text,
-                "towebp_conversions_total{{format=\"{format}\"}} {count}"
-            )?;
-        }
-        writeln!(text, "# TYPE towebp_watermark_fetches_total counter")?;
-        for (source, count) in &self.fetches {
-            writeln!(
-                text,
-                "towebp_watermark_fetches_total{{source=\"{source}\"}} {count}"
-            )?;
-        }
-        writeln!(text, "# TYPE towebp_stage_seconds histogram")?;
+        write_each(text, "towebp_requests_total", "status", &self.requests)?;
+        write_one(text, "towebp_request_bytes_total", self.bytes_in)?;
+        write_one(text, "towebp_response_bytes_total", self.bytes_out)?;
+        write_each(
+            text,
+            "towebp_conversions_total",
+            "format",
+            &self.conversions,
+        )?;
+        write_each(
+            text,
+            "towebp_watermark_fetches_total",
+            "source",
+            &self.fetches,
+        )?;
+        begin(text, "towebp_stage_seconds")?;
         for (stage, histogram) in ["decode", "watermark", "encode"].iter().zip(&self.stages) {
             histogram.write(text, stage)?;
         }
@@ -184,14 +233,47 @@ impl Counts {
     }
 }
 
-fn write_usage(text: &mut String, usage: Usage) -> std::fmt::Result {
-    let gauges = [
-        ("towebp_memory_budget_bytes", usage.total),
-        ("towebp_memory_reserved_bytes", usage.reserved),
-        ("towebp_memory_waiting", usage.waiting as u64),
-    ];
-    for (name, value) in gauges {
-        writeln!(text, "# TYPE {name} gauge\n{name} {value}")?;
+impl Present {
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        let (load, usage) = (self.crowd.load(), self.memory.usage());
+        write_one(text, "towebp_connections", load.connections as u64)?;
+        write_one(text, "towebp_requests_waiting", load.waiting as u64)?;
+        write_one(text, "towebp_requests_working", load.working as u64)?;
+        write_one(text, "towebp_buffer_bytes", load.held as u64)?;
+        write_one(text, "towebp_memory_budget_bytes", usage.total)?;
+        write_one(text, "towebp_memory_reserved_bytes", usage.reserved)?;
+        write_one(text, "towebp_memory_waiting", usage.waiting as u64)?;
+        match resident_bytes() {
+            Some(bytes) => write_one(text, "process_resident_memory_bytes", bytes),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What stands before the values of a family.
+fn begin(text: &mut String, name: &str) -> std::fmt::Result {
+    let [_, kind, help] = FAMILIES
+        .iter()
+        .find(|family| family[0] == name)
+        .expect("all families are in the table");
+    writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}")
+}
+
+fn write_one(text: &mut String, name: &str, value: u64) -> std::fmt::Result {
+    begin(text, name)?;
+    writeln!(text, "{name} {value}")
+}
+
+/// One value for each value of a label.
+fn write_each<K: Display>(
+    text: &mut String,
+    name: &str,
+    label: &str,
+    values: &BTreeMap<K, u64>,
+) -> std::fmt::Result {
+    begin(text, name)?;
+    for (key, value) in values {
+        writeln!(text, "{name}{{{label}=\"{key}\"}} {value}")?;
     }
     Ok(())
 }
@@ -265,7 +347,10 @@ mod tests {
         for milliseconds in [1, 2, 100_000] {
             metrics.converted("png", timing(milliseconds));
         }
-        let text = metrics.to_text(&Budget::new(1));
+        let text = metrics.to_text(&Present {
+            memory: Budget::new(1),
+            crowd: Crowd::default(),
+        });
         for line in [
             "towebp_stage_seconds_bucket{stage=\"decode\",le=\"0.001\"} 1",
             "towebp_stage_seconds_bucket{stage=\"decode\",le=\"0.003\"} 2",
@@ -274,11 +359,16 @@ mod tests {
             "towebp_stage_seconds_count{stage=\"decode\"} 3",
             "towebp_conversions_total{format=\"png\"} 3",
             "towebp_memory_budget_bytes 1",
+            "# HELP towebp_connections Connections of clients, idle ones included.",
+            "# TYPE towebp_connections gauge",
+            "towebp_connections 0",
         ] {
             assert!(
                 text.lines().any(|given| given == line),
                 "no {line} in\n{text}"
             );
         }
+        let families = text.lines().filter(|line| line.starts_with("# HELP "));
+        assert_eq!(families.count(), FAMILIES.len(), "{text}");
     }
 }

@@ -20,12 +20,12 @@ mod usage;
 
 pub use crate::dashboard::Signup;
 pub use limiter::Rate;
-pub use metrics::Metrics;
+pub use metrics::{Metrics, Present};
 pub use ready::Readiness;
 
 use crate::conversion::{Budget, Cores, Fonts, Reserved};
 use crate::fetch::Fetcher;
-use crate::front::{self, Clients, Door, Hatch, OpenDoor, Pulse, Stop};
+use crate::front::{self, Clients, Crowd, Door, Hatch, OpenDoor, Pulse, Stop};
 use crate::image;
 use crate::store::Store;
 use allowance::Allowance;
@@ -217,6 +217,11 @@ impl Server {
     /// Tells whether the front door goes round still.
     pub fn pulse(&self) -> Pulse {
         self.door.pulse.clone()
+    }
+
+    /// Tells how busy the front door is.
+    pub fn crowd(&self) -> Crowd {
+        self.door.crowd.clone()
     }
 
     /// Waits until the server was stopped, and all its workers have ended.
