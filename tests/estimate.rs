@@ -78,7 +78,18 @@ fn no_conversion_takes_more_than_was_estimated() {
             waves.png(),
             &[WATERMARKED, OUTLINED, "mode=lossless"],
         ),
-        ("deep.png", deep(&noise), &[""]),
+        ("deep.png", deep(&noise, None), &[""]),
+        ("deep-linear.png", deep(&noise, Some(1.0)), &[""]),
+        (
+            "deep-small.png",
+            deep(&Picture::noise(40, 30), Some(1.0)),
+            &[""],
+        ),
+        (
+            "deep-wide.png",
+            deep(&Picture::noise(16383, 20), Some(1.0)),
+            &[""],
+        ),
         ("described.png", described(), &["", "metadata=keep"]),
         ("waves.gif", waves.gif(), &["", "quality=100"]),
         ("noise.bmp", noise.bmp(), &["", "effort=low"]),
@@ -193,12 +204,15 @@ fn photograph() -> Picture {
     })
 }
 
-/// With 16 bits a sample.
-fn deep(picture: &Picture) -> Vec<u8> {
+/// With 16 bits a sample, and this `gAMA`.
+fn deep(picture: &Picture, gamma: Option<f32>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, picture.width, picture.height);
     encoder.set_color(png::ColorType::Rgba);
     encoder.set_depth(png::BitDepth::Sixteen);
+    if let Some(gamma) = gamma {
+        encoder.set_source_gamma(png::ScaledFloat::new(gamma));
+    }
     let samples: Vec<u8> = picture
         .pixels
         .iter()

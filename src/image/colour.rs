@@ -29,6 +29,26 @@ pub(super) enum Space {
     Calibrated(Calibrated),
 }
 
+impl Space {
+    /// As the library has it; `None` if it is too large.
+    pub(super) fn profile(&self) -> Result<Option<ColorProfile>, CmsError> {
+        Ok(Some(match self {
+            Space::Icc(bytes) if bytes.len() > MAX_PROFILE_BYTES => return Ok(None),
+            Space::Icc(bytes) => ColorProfile::new_from_slice(bytes)?,
+            Space::Cicp {
+                primaries,
+                transfer,
+            } => ColorProfile::new_from_cicp(CicpProfile {
+                color_primaries: CicpColorPrimaries::try_from(*primaries)?,
+                transfer_characteristics: TransferCharacteristics::try_from(*transfer)?,
+                matrix_coefficients: MatrixCoefficients::Identity,
+                full_range: true,
+            }),
+            Space::Calibrated(calibrated) => calibrated.profile(),
+        }))
+    }
+}
+
 /// A space by its numbers; what is missing is as in sRGB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Calibrated {
@@ -163,19 +183,8 @@ fn try_convert(
     grey: bool,
     patience: &Patience<'_>,
 ) -> Result<(), Stop> {
-    let profile = match space {
-        Space::Icc(bytes) if bytes.len() > MAX_PROFILE_BYTES => return Ok(()),
-        Space::Icc(bytes) => ColorProfile::new_from_slice(bytes)?,
-        Space::Cicp {
-            primaries,
-            transfer,
-        } => ColorProfile::new_from_cicp(CicpProfile {
-            color_primaries: CicpColorPrimaries::try_from(*primaries)?,
-            transfer_characteristics: TransferCharacteristics::try_from(*transfer)?,
-            matrix_coefficients: MatrixCoefficients::Identity,
-            full_range: true,
-        }),
-        Space::Calibrated(calibrated) => calibrated.profile(),
+    let Some(profile) = space.profile()? else {
+        return Ok(());
     };
     match profile.color_space {
         DataColorSpace::Rgb => convert_rgb(image, &profile, patience),
@@ -210,7 +219,10 @@ fn convert_rgb(
 }
 
 /// Whether the profile is sRGB under whatever name: a few colours come out as they went in, up to rounding.
-fn is_nearly_identity(profile: &ColorProfile, srgb: &ColorProfile) -> Result<bool, CmsError> {
+pub(super) fn is_nearly_identity(
+    profile: &ColorProfile,
+    srgb: &ColorProfile,
+) -> Result<bool, CmsError> {
     let probes: Vec<u8> = [0, 16, 64, 128, 200, 255]
         .into_iter()
         .flat_map(|v| {

@@ -6,6 +6,7 @@
 
 mod bmp;
 mod colour;
+mod deep;
 mod error;
 mod format;
 mod gif;
@@ -192,6 +193,7 @@ pub fn decode_keeping(
 ) -> Result<(Image, Metadata), DecodeError> {
     check_format(bytes, format)?;
     let read = match format {
+        Format::Png if keep == Keep::All => png::read_beside_profile,
         Format::Png => png::read,
         Format::Jpeg => jpeg::read,
         Format::Gif => gif::read,

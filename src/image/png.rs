@@ -1,6 +1,8 @@
 //! PNG, by the crate `png`: every colour type and depth becomes 8-bit RGB or RGBA, row by row into the final buffer.
+//! Colours of 16 bits are converted to sRGB on the way, before they are rounded.
 
-use super::colour::{Calibrated, Space};
+use super::colour::{Calibrated, Space, is_of_rgb};
+use super::deep::{Deep, to_8_bit};
 use super::patience::Source;
 use super::{DecodeError, Footprint, Image, Layout, Limits, Patience, Raw, metadata};
 use ::png::{
@@ -16,8 +18,27 @@ const DECODER_BYTES: usize = 8 << 20;
 /// Bytes of the file between two questions, beside one for each row: chunks that are passed over, and data without rows.
 const PORTION: usize = 64 << 10;
 
-/// Reads the (first) picture of a PNG.
+/// Reads the (first) picture of a PNG. Where samples have 16 bits, they come out in sRGB.
 pub(super) fn read(
+    bytes: &[u8],
+    limits: &Limits,
+    patience: &Patience<'_>,
+) -> Result<Raw, DecodeError> {
+    read_converting(|_| true, bytes, limits, patience)
+}
+
+/// As [`read`], but where there is a profile of RGB, samples of 16 bits stay in its space.
+pub(super) fn read_beside_profile(
+    bytes: &[u8],
+    limits: &Limits,
+    patience: &Patience<'_>,
+) -> Result<Raw, DecodeError> {
+    let stays = |space: &Space| matches!(space, Space::Icc(profile) if is_of_rgb(profile));
+    read_converting(|space| !stays(space), bytes, limits, patience)
+}
+
+fn read_converting(
+    converts: impl Fn(&Space) -> bool,
     bytes: &[u8],
     limits: &Limits,
     patience: &Patience<'_>,
@@ -44,11 +65,26 @@ pub(super) fn read(
             "the PNG data is damaged (its palette ends within a colour)".to_owned(),
         ));
     }
-    let (color, _) = reader.output_color_type();
+    let (color, depth) = reader.output_color_type();
     let layout = layout_of(color);
+    let is_grey = matches!(color, ColorType::Grayscale | ColorType::GrayscaleAlpha);
+    // All that says so comes before the pixels (PNG 5.6).
+    let mut space = space(reader.info());
+    let mut expansion = Expansion {
+        color,
+        depth,
+        deep: None,
+        samples: Vec::new(),
+    };
+    if depth == BitDepth::Sixteen
+        && let Some(space) = space.take_if(|space| converts(space))
+    {
+        expansion.deep = Deep::of(&space, layout, is_grey);
+        expansion.samples = vec![0; width as usize * layout.channels()];
+    }
     let mut pixels = vec![0; count * layout.channels()];
     let stride = width as usize * layout.channels();
-    read_rows(&mut reader, &mut pixels, stride, patience)?;
+    read_rows(&mut reader, &mut expansion, &mut pixels, stride, patience)?;
     // Checks that the file is whole, and finds an eXIf chunk behind the pixels.
     reader.finish().map_err(|error| invalid(&error))?;
 
@@ -60,8 +96,8 @@ pub(super) fn read(
             layout,
             pixels,
         },
-        grey: matches!(color, ColorType::Grayscale | ColorType::GrayscaleAlpha),
-        space: space(info),
+        grey: is_grey,
+        space,
         exif: info.exif_metadata.as_deref().map(<[u8]>::to_vec),
     })
 }
@@ -87,11 +123,17 @@ pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeEr
     let (width, height) = (header.width, header.height);
     limits.check(width, height)?;
     let reader = decoder.read_info().map_err(|error| invalid(&error))?;
+    let (color, depth) = reader.output_color_type();
+    let deep = match depth {
+        BitDepth::Sixteen => Deep::BYTES,
+        _ => 0,
+    };
     Ok(Footprint {
         width,
         height,
-        layout: layout_of(reader.output_color_type().0),
+        layout: layout_of(color),
         decoder: ROWS
+            + deep
             + COPIES * profile_bytes(bytes)
             + TWICE * metadata::descriptions_of_png(bytes),
     })
@@ -151,25 +193,21 @@ fn space(info: &Info<'_>) -> Option<Space> {
 /// Decodes all rows into `pixels`, whose rows are `stride` bytes.
 fn read_rows(
     reader: &mut Reader<Source<'_>>,
+    expansion: &mut Expansion,
     pixels: &mut [u8],
     stride: usize,
     patience: &Patience<'_>,
 ) -> Result<(), DecodeError> {
-    let (color, depth) = reader.output_color_type();
-    if !reader.info().interlaced
-        && depth == BitDepth::Eight
-        && matches!(color, ColorType::Rgb | ColorType::Rgba)
-    {
+    if !reader.info().interlaced && expansion.is_identity() {
         for row in pixels.chunks_exact_mut(stride) {
             patience.check()?;
             reader.read_row(row).map_err(|error| invalid(&error))?;
         }
         return Ok(());
     }
-    let bits_per_pixel = if matches!(color, ColorType::Grayscale | ColorType::Rgb) {
-        24
-    } else {
-        32
+    let bits_per_pixel = match layout_of(expansion.color) {
+        Layout::Rgb => 24,
+        Layout::Rgba => 32,
     };
     let mut expanded = vec![0; stride];
     let mut y = 0;
@@ -178,7 +216,7 @@ fn read_rows(
         .map_err(|error| invalid(&error))?
     {
         patience.check()?;
-        let length = expand_row(row.data(), color, depth, &mut expanded);
+        let length = expansion.expand(row.data(), &mut expanded);
         match row.interlace() {
             InterlaceInfo::Null(_) => {
                 pixels[y * stride..][..stride].copy_from_slice(&expanded);
@@ -198,24 +236,42 @@ fn read_rows(
     Ok(())
 }
 
-/// Makes 8-bit RGB or RGBA of a row; returns its length in bytes.
-fn expand_row(row: &[u8], color: ColorType, depth: BitDepth, out: &mut [u8]) -> usize {
-    if depth == BitDepth::Sixteen {
-        let samples = row
-            .as_chunks::<2>()
-            .0
-            .iter()
-            .map(|&sample| to_8_bit(u16::from_be_bytes(sample)));
-        expand_samples(samples, color, out)
-    } else {
-        expand_samples(row.iter().copied(), color, out)
+/// Rows as the decoder gives them, to rows of 8-bit RGB or RGBA.
+struct Expansion {
+    color: ColorType,
+    depth: BitDepth,
+    /// To sRGB, before 16 bits become 8.
+    deep: Option<Deep>,
+    /// A row for that.
+    samples: Vec<u16>,
+}
+
+impl Expansion {
+    fn is_identity(&self) -> bool {
+        self.depth == BitDepth::Eight && matches!(self.color, ColorType::Rgb | ColorType::Rgba)
+    }
+
+    /// Returns the row's length in bytes.
+    fn expand(&mut self, row: &[u8], out: &mut [u8]) -> usize {
+        if self.depth != BitDepth::Sixteen {
+            return expand_samples(row.iter().copied(), self.color, out);
+        }
+        let samples = row.as_chunks::<2>().0.iter();
+        let samples = samples.map(|&sample| u16::from_be_bytes(sample));
+        let Some(deep) = &mut self.deep else {
+            return expand_samples(samples.map(to_8_bit), self.color, out);
+        };
+        let length = expand_samples(samples, self.color, &mut self.samples);
+        deep.convert(&self.samples[..length], &mut out[..length]);
+        length
     }
 }
 
-fn expand_samples(
-    mut samples: impl ExactSizeIterator<Item = u8>,
+/// Red, green, blue and perhaps alpha of each pixel; returns how many samples that is.
+fn expand_samples<T: Copy>(
+    mut samples: impl ExactSizeIterator<Item = T>,
     color: ColorType,
-    out: &mut [u8],
+    out: &mut [T],
 ) -> usize {
     let (inputs, outputs) = match color {
         ColorType::Grayscale => (1, 3),
@@ -240,11 +296,6 @@ fn expand_samples(
         }
     }
     length
-}
-
-/// The nearest of 256 levels (PNG 13.12), where cutting off the low byte would darken.
-fn to_8_bit(sample: u16) -> u8 {
-    ((u32::from(sample) * 255 + 32767) / 65535) as u8
 }
 
 fn invalid(error: &DecodingError) -> DecodeError {
@@ -373,13 +424,6 @@ pub(super) mod tests {
             Layout::Rgba,
             &[255, 0, 1, 128],
         );
-        for sample in 0..=u16::MAX {
-            assert_eq!(
-                to_8_bit(sample),
-                (f64::from(sample) / 257.0).round() as u8,
-                "{sample}"
-            );
-        }
     }
 
     #[test]
@@ -544,6 +588,23 @@ pub(super) mod tests {
         assert_eq!(raw.space, Some(Space::Icc(b"profile".to_vec())));
         assert_eq!(raw.exif.as_deref(), Some(&b"MM\0*"[..]));
         assert!(raw.grey);
+    }
+
+    #[test]
+    fn a_profile_that_is_kept_leaves_samples_of_16_bits_in_its_space() {
+        let profile = moxcms::ColorProfile::new_display_p3().encode();
+        let profile = profile.expect("a valid profile");
+        let mut with_profile = info(1, 1, ColorType::Rgb, BitDepth::Sixteen);
+        with_profile.icc_profile = Some(profile.clone().into());
+        // (200, 100, 50) of 255.
+        let file = png(with_profile, &[200, 200, 100, 100, 50, 50]);
+        let patience = Patience::endless();
+        let kept = read_beside_profile(&file, &LIMITS, &patience).expect("a valid picture");
+        assert_eq!(kept.image.pixels, [200, 100, 50]);
+        assert_eq!(kept.space, Some(Space::Icc(profile)));
+        let converted = read(&file, &LIMITS, &patience).expect("a valid picture");
+        assert_eq!(converted.image.pixels, [215, 93, 31]);
+        assert_eq!(converted.space, None);
     }
 
     #[test]

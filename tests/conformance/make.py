@@ -296,6 +296,20 @@ deep = [0, 0x0080, 0x0081, 0x7f7f, 0x8080, 0xfe7e, 0xfeff, 0xffff]
 rounded = [(round(v / 257),) * 3 for v in deep]
 packed = [struct.pack('>4H', *deep[:4]), struct.pack('>4H', *deep[4:])]
 add('png-grey-16.png', png(0, 16, packed), rounded)
+# All levels of sRGB in linear light, which 8 bits do not tell apart in the shadows: each has to come out again.
+levels = list(range(256))
+light = [round(65535 * srgb_to_linear(v / 255)) for v in levels]
+as_rows = lambda samples: [struct.pack(f'>{len(samples) // 16}H', *samples[at:at + len(samples) // 16])
+                           for at in range(0, len(samples), len(samples) // 16)]
+all_levels = [(v,) * 3 for v in levels]
+for name, colour_type, samples, space in [
+        ('png-gama-linear-16.png', 2, [v for v in light for _ in range(3)], gama(1.0)),
+        ('png-cicp-linear-16.png', 2, [v for v in light for _ in range(3)], cicp(1, 8)),
+        ('png-grey-gama-16.png', 0, light, gama(1.0)),
+        ('png-grey-iccp-16.png', 0, light, iccp(grey_profile(1.0)))]:
+    add(name, png(colour_type, 16, as_rows(samples), [space], (16, 16)), all_levels, size=(16, 16))
+wide = [struct.pack('>16H', *(v * 257 for c in row for v in c)) for row in (rgba[:WIDTH], rgba[WIDTH:])]
+add('png-rgba-iccp-16.png', png(6, 16, wide, [iccp(p3)]), [c + (a,) for c, a in zip(as_p3, alphas)], 1)
 palette = b''.join(bytes(c) for c in STORED)
 add('png-palette.png', png(3, 4, [b'\x01\x23', b'\x45\x67'], [(b'PLTE', palette)]), STORED)
 add('png-palette-trns.png', png(3, 8, [bytes(range(4)), bytes(range(4, 8))], [(b'PLTE', palette), (b'tRNS', bytes(alphas))]),
