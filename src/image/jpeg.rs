@@ -8,7 +8,7 @@ mod frame;
 use super::colour::Space;
 use super::ink::{self, Inks};
 use super::patience::Source;
-use super::{DecodeError, Footprint, Image, Layout, Limits, Patience, Raw};
+use super::{Cancelled, DecodeError, Footprint, Image, Layout, Limits, Patience, Raw};
 use frame::Frame;
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
@@ -33,7 +33,12 @@ pub(super) fn read(
         .set_max_width(usize::from(u16::MAX))
         .set_max_height(usize::from(u16::MAX))
         .jpeg_set_out_colorspace(ColorSpace::RGB);
-    let mut decoder = JpegDecoder::new_with_options(Source::new(bytes, PORTION, patience), options);
+    let end = outline.end(patience)?;
+    let source = match end {
+        Some(end) => Source::new(&bytes[..end], PORTION, patience).with_tail(BEHIND_SCANS),
+        None => Source::new(bytes, PORTION, patience),
+    };
+    let mut decoder = JpegDecoder::new_with_options(source, options);
     decoder.decode_headers().map_err(|error| invalid(&error))?;
     let header = decoder.info().expect("decode_headers filled it in");
     let (width, height) = (u32::from(header.width), u32::from(header.height));
@@ -55,7 +60,9 @@ pub(super) fn read(
     let stored = decoder
         .input_colorspace()
         .expect("decode_headers filled it in");
-    outline.check_end(patience)?;
+    if end.is_none() {
+        return Err(ends_too_early()); // the decoder would make up what is missing
+    }
     let mut profile = decoder.icc_profile();
     let pixels = match inks(stored) {
         Some(inks) => {
@@ -115,6 +122,19 @@ fn decode(decoder: &mut JpegDecoder<Source<'_>>, length: usize) -> Result<Vec<u8
     Ok(pixels)
 }
 
+/// What the decoder reads in place of the end of image: ones, of which no code is made (T.81, C), and then that marker. It
+/// makes up zeros where a scan ends too early, and says so of the ones; behind a whole scan they are more of the padding.
+const BEHIND_SCANS: &[u8] = &{
+    let mut bytes = [0xff; 1026];
+    let mut at = 1;
+    while at < 1024 {
+        bytes[at] = 0; // what follows an FF that is no marker
+        at += 2;
+    }
+    bytes[1025] = 0xd9;
+    bytes
+};
+
 /// Bytes that are looked through for their end between two questions.
 const END_PORTION: usize = 1 << 20;
 
@@ -122,7 +142,9 @@ const END_PORTION: usize = 1 << 20;
 struct Outline<'a> {
     /// Marker and precision of the first frame header.
     frame: Option<(u8, u8)>,
-    /// From the first scan on.
+    /// Where the first scan begins in the file.
+    begin: usize,
+    /// From there on.
     scans: &'a [u8],
 }
 
@@ -145,7 +167,11 @@ impl Outline<'_> {
             };
             rest = rest.get(length..).unwrap_or_default();
         }
-        Outline { frame, scans: rest }
+        Outline {
+            frame,
+            begin: bytes.len() - rest.len(),
+            scans: rest,
+        }
     }
 
     /// Refuses by name what T.81, table B.1, has and hardly any program reads.
@@ -162,20 +188,31 @@ impl Outline<'_> {
         )))
     }
 
-    /// Refuses a file without an end of image: the decoder makes up the last few bytes if they are missing.
-    fn check_end(&self, patience: &Patience<'_>) -> Result<(), DecodeError> {
-        for start in (0..self.scans.len()).step_by(END_PORTION).rev() {
+    /// Where the end of image stands in the file, if it is there.
+    fn end(&self, patience: &Patience<'_>) -> Result<Option<usize>, Cancelled> {
+        let mut rest = self.scans;
+        while !rest.is_empty() {
             patience.check()?;
-            let end = self.scans.len().min(start + END_PORTION + 1);
-            // Among entropy-coded bytes FF is always followed by 00 or a restart marker (T.81, B.1.1.5).
-            if self.scans[start..end]
-                .windows(2)
-                .any(|pair| pair == [0xff, 0xd9])
-            {
-                return Ok(());
-            }
+            let portion = &rest[..rest.len().min(END_PORTION)];
+            let Some(found) = portion.chunks(64).position(|chunk| chunk.contains(&0xff)) else {
+                rest = &rest[portion.len()..];
+                continue;
+            };
+            let Some(at) = rest.iter().skip(found * 64).position(|&byte| byte == 0xff) else {
+                break;
+            };
+            rest = &rest[found * 64 + at..];
+            // Among entropy-coded bytes FF is followed by 00 or is part of a restart marker (T.81, B.1.1.5).
+            let length = match *rest {
+                [_, 0xd9, ..] => return Ok(Some(self.begin + self.scans.len() - rest.len())),
+                [_, 0 | 0xd0..=0xd7, ..] => 2,
+                [_, 0xff, ..] => 1,
+                [_, _, high, low, ..] => 2 + usize::from(u16::from_be_bytes([high, low])),
+                _ => break,
+            };
+            rest = rest.get(length..).unwrap_or_default();
         }
-        Err(ends_too_early())
+        Ok(None)
     }
 }
 

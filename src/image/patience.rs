@@ -65,6 +65,8 @@ pub(super) const PORTION_PIXELS: usize = 1 << 16;
 #[derive(Debug)]
 pub(super) struct Source<'a> {
     bytes: &'a [u8],
+    /// What is read behind them.
+    tail: &'static [u8],
     /// What may be read before the next question.
     rest: &'a [u8],
     /// Where `rest` ends in `bytes`, or beyond them the position.
@@ -78,11 +80,18 @@ impl<'a> Source<'a> {
     pub(super) fn new(bytes: &'a [u8], portion: usize, patience: &'a Patience<'a>) -> Source<'a> {
         Source {
             bytes,
+            tail: &[],
             rest: &[],
             end: 0,
             portion,
             patience,
         }
+    }
+
+    /// With this behind the file.
+    pub(super) fn with_tail(mut self, tail: &'static [u8]) -> Source<'a> {
+        self.tail = tail;
+        self
     }
 
     #[cold]
@@ -91,7 +100,11 @@ impl<'a> Source<'a> {
         self.patience
             .check()
             .map_err(|Cancelled| io::Error::other("nobody waits any more"))?;
-        let coming = self.bytes.get(self.end..).unwrap_or_default();
+        let behind = self.end.checked_sub(self.bytes.len());
+        let coming = match behind {
+            None => &self.bytes[self.end..],
+            Some(behind) => self.tail.get(behind..).unwrap_or_default(),
+        };
         self.rest = &coming[..coming.len().min(self.portion)];
         self.end += self.rest.len();
         Ok(())
@@ -148,7 +161,7 @@ impl Seek for Source<'_> {
         let (from, by) = match to {
             SeekFrom::Start(position) => (0, i64::try_from(position).ok()),
             SeekFrom::Current(by) => (self.end - self.rest.len(), Some(by)),
-            SeekFrom::End(by) => (self.bytes.len(), Some(by)),
+            SeekFrom::End(by) => (self.bytes.len() + self.tail.len(), Some(by)),
         };
         let position = by
             .and_then(|by| isize::try_from(by).ok())
@@ -184,10 +197,22 @@ pub(super) mod tests {
 
     #[test]
     fn a_source_reads_and_seeks_like_a_cursor() {
-        let bytes: Vec<u8> = (0..100).collect();
+        const BYTES: [u8; 100] = {
+            let mut bytes = [0; 100];
+            let mut at = 0;
+            while at < 100 {
+                bytes[at] = at as u8;
+                at += 1;
+            }
+            bytes
+        };
+        static TAIL: [u8; 100] = BYTES;
+        let bytes = BYTES;
         let endless = Patience::endless();
-        for portion in [1, 3, 64, 1000] {
-            let mut source = Source::new(&bytes, portion, &endless);
+        let cases = [1, 3, 64, 1000].map(|portion| [0, 1, 30, 100].map(|length| (portion, length)));
+        for (portion, length) in cases.into_iter().flatten() {
+            let (front, tail) = (&bytes[..length], &TAIL[length..]);
+            let mut source = Source::new(front, portion, &endless).with_tail(tail);
             let mut cursor = io::Cursor::new(&bytes);
             let steps = [0, 5, -3, 60, -40, 30, 100, -20, -81, 7];
             for step in steps {
@@ -201,7 +226,10 @@ pub(super) mod tests {
                 let outcomes = [source.read_exact(mine), cursor.read_exact(other)];
                 assert_eq!(outcomes[0].is_ok(), outcomes[1].is_ok(), "{step}");
                 if outcomes[0].is_ok() {
-                    assert_eq!(read[0], read[1], "after {step} by {portion}");
+                    assert_eq!(
+                        read[0], read[1],
+                        "after {step} by {portion}, a tail from {length} on"
+                    );
                 }
                 let back = SeekFrom::Start(cursor.stream_position().expect("a position").min(100));
                 source.seek(back).expect("a good position");
