@@ -75,13 +75,13 @@ impl<'a> Frames<'a> {
         limits: &'a Limits,
         patience: &'a Patience<'a>,
     ) -> Result<Frames<'a>, DecodeError> {
-        let mut options = DecodeOptions::new();
+        let mut options = options();
         options.set_color_output(ColorOutput::Indexed);
         options.set_memory_limit(MemoryLimit::Bytes(
             NonZeroU64::new(limits.max_pixels).unwrap_or(NonZeroU64::MIN),
         ));
         let decoder = options
-            .read_info(Source::new(bytes, PORTION, patience))
+            .read_info(Source::new(blocks(bytes), PORTION, patience))
             .map_err(|error| invalid(&error))?;
         let (width, height) = (u32::from(decoder.width()), u32::from(decoder.height()));
         if width != 0 && height != 0 {
@@ -224,43 +224,69 @@ pub fn is_animated(bytes: &[u8]) -> bool {
 
 /// Image descriptors, up to `most`; `None` if the file ends before there are as many.
 fn count_images(bytes: &[u8], most: usize) -> Option<usize> {
-    /// Of a colour table, by the flags before it.
-    fn table(flags: u8) -> usize {
-        if flags & 0x80 == 0 {
-            0
-        } else {
-            3 << ((flags & 7) + 1)
-        }
-    }
-    /// What follows the sub-blocks that `bytes` begin with.
-    fn behind_blocks(mut bytes: &[u8]) -> Option<&[u8]> {
-        while let (&length @ 1.., rest) = bytes.split_first()? {
-            bytes = rest.get(usize::from(length)..)?;
-        }
-        bytes.get(1..)
-    }
-    let mut rest = bytes.get(13 + table(*bytes.get(10)?)..)?;
+    let mut rest = behind_head(bytes)?;
     let mut images = 0;
-    while images < most {
-        rest = match rest.first()? {
-            b'!' => behind_blocks(rest.get(2..)?)?,
-            b',' => {
-                images += 1;
-                // Behind the descriptor and its table, the size of the codes.
-                behind_blocks(rest.get(11 + table(*rest.get(9)?)..)?)?
-            }
-            _ => return Some(images), // the trailer
-        };
+    while images < most && matches!(rest.first()?, b'!' | b',') {
+        images += usize::from(rest[0] == b',');
+        rest = behind_block(rest)?;
     }
     Some(images)
+}
+
+/// The file up to its trailer, or to a byte that begins neither an extension nor an image: for browsers, both are the end.
+fn blocks(bytes: &[u8]) -> &[u8] {
+    let mut rest = behind_head(bytes).unwrap_or_default();
+    while let Some(b'!' | b',') = rest.first() {
+        let Some(behind) = behind_block(rest) else {
+            return bytes; // it ends too early, which the decoder will find
+        };
+        rest = behind;
+    }
+    let trailer = usize::from(rest.first() == Some(&b';'));
+    &bytes[..bytes.len() - rest.len() + trailer]
+}
+
+/// What follows the logical screen descriptor and its colours.
+fn behind_head(bytes: &[u8]) -> Option<&[u8]> {
+    bytes.get(13 + table_bytes(*bytes.get(10)?)..)
+}
+
+/// What follows the extension or the image that `bytes` begin with.
+fn behind_block(bytes: &[u8]) -> Option<&[u8]> {
+    let head = match bytes.first()? {
+        // Behind the descriptor and its table, the size of the codes.
+        b',' => 11 + table_bytes(*bytes.get(9)?),
+        _ => 2,
+    };
+    let mut rest = bytes.get(head..)?;
+    while let (&length @ 1.., behind) = rest.split_first()? {
+        rest = behind.get(usize::from(length)..)?;
+    }
+    rest.get(1..)
+}
+
+/// Of a colour table, by the flags before it.
+fn table_bytes(flags: u8) -> usize {
+    if flags & 0x80 == 0 {
+        0
+    } else {
+        3 << ((flags & 7) + 1)
+    }
+}
+
+/// Extensions that nobody knows are passed over. [`blocks`] keeps from the decoder what it then would take for one.
+fn options() -> DecodeOptions {
+    let mut options = DecodeOptions::new();
+    options.allow_unknown_blocks(true);
+    options
 }
 
 /// What [`read`] takes.
 pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
     /// The decoder's tables, and its window.
     const TABLES: u64 = 1 << 20;
-    let mut decoder = DecodeOptions::new()
-        .read_info(bytes)
+    let mut decoder = options()
+        .read_info(blocks(bytes))
         .map_err(|error| invalid(&error))?;
     let screen = (u32::from(decoder.width()), u32::from(decoder.height()));
     let frame = decoder.next_frame_info().map_err(|error| invalid(&error))?;
