@@ -67,7 +67,7 @@ impl Header {
         let info = Info::of(file)?;
         let (width, height) = info.sides()?;
         let coding = info.coding()?;
-        let pixels_at = long(file, 10) as usize;
+        let pixels_at = info.pixels_at(coding, long(file, 10) as usize)?;
         Ok(Header {
             width,
             height: height.unsigned_abs(),
@@ -211,30 +211,39 @@ impl<'a> Info<'a> {
         Ok(fields)
     }
 
-    /// Ends before the pixels, and at the number of entries that the header names.
+    /// From the start of the file, where `said` is what the file header says: 0 is right behind all else, as browsers have it.
+    fn pixels_at(&self, coding: Coding, said: usize) -> Result<usize, DecodeError> {
+        let begin = FILE_HEADER + self.size + self.masks_behind();
+        match said {
+            0 => Ok(begin + self.entries(coding) * self.entry_bytes()),
+            said if said < begin => Err(damaged("its pixels begin within its header")),
+            said => Ok(said),
+        }
+    }
+
+    fn entry_bytes(&self) -> usize {
+        if self.is_first_version() { 3 } else { 4 }
+    }
+
+    /// Of the palette, as many as the header names.
+    fn entries(&self, coding: Coding) -> usize {
+        let (Coding::Indices(bits) | Coding::Runs(bits @ ..=8)) = coding else {
+            return 0;
+        };
+        match self.field(32) as usize {
+            0 => 1 << bits,
+            count => count.min(1 << bits),
+        }
+    }
+
+    /// Ends before the pixels.
     fn palette(&self, coding: Coding, pixels_at: usize) -> [[u8; 3]; 256] {
         let mut palette = [[0; 3]; 256];
-        let (Coding::Indices(bits) | Coding::Runs(bits @ ..=8)) = coding else {
-            return palette;
-        };
         let begin = self.size + self.masks_behind();
-        let end = match pixels_at.saturating_sub(FILE_HEADER) {
-            end if end > begin => end.min(self.bytes.len()),
-            // Nonsense, which the pixels will show.
-            _ => self.bytes.len(),
-        };
-        let entry = if self.is_first_version() { 3 } else { 4 };
-        let most = 1 << bits;
-        let count = match self.field(32) as usize {
-            0 => most,
-            count => count.min(most),
-        };
+        let end = (pixels_at - FILE_HEADER).min(self.bytes.len());
         let stored = self.bytes.get(begin..end).unwrap_or_default();
-        for (colour, stored) in palette
-            .iter_mut()
-            .zip(stored.chunks_exact(entry))
-            .take(count)
-        {
+        let stored = stored.chunks_exact(self.entry_bytes());
+        for (colour, stored) in palette.iter_mut().zip(stored).take(self.entries(coding)) {
             *colour = [stored[2], stored[1], stored[0]];
         }
         palette
