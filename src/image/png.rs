@@ -306,10 +306,13 @@ fn invalid(error: &DecodingError) -> DecodeError {
         DecodingError::LimitsExceeded => {
             "the PNG needs more memory than its size allows for".to_owned()
         }
-        other => format!(
-            "the PNG data is damaged ({})",
-            other.to_string().trim_end_matches('.')
-        ),
+        other => match other.to_string().trim_end_matches('.') {
+            // What follows are numbers of the decoder's.
+            crc if crc.starts_with("CRC error") => {
+                "the PNG data is damaged (a checksum is wrong)".to_owned()
+            }
+            reason => format!("the PNG data is damaged ({reason})"),
+        },
     })
 }
 
