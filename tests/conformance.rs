@@ -12,7 +12,13 @@ fn folder() -> PathBuf {
 
 fn read(path: &Path) -> Result<Image, DecodeError> {
     let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let format = Format::sniff(&bytes).expect("one of the four formats");
+    // By the name: the bytes may be broken from the first on.
+    let format = match path.extension().and_then(|ending| ending.to_str()) {
+        Some("png") => Format::Png,
+        Some("jpg") => Format::Jpeg,
+        Some("bmp") => Format::Bmp,
+        _ => panic!("{} is not of these formats", path.display()),
+    };
     decode(&bytes, format, &Limits::default(), &Patience::endless())
 }
 
@@ -232,4 +238,34 @@ fn pictures_of_every_orientation_come_out_upright() {
         let mean = differences.sum::<u64>() as f64 / image.pixels.len() as f64;
         assert!(mean < 12.0, "{name} differs by {mean} in the mean");
     }
+}
+
+/// Beside each picture, `NAME.png` or `NAME.jpg`, stands `NAME.srgb.png`, what another colour management makes of it by a
+/// profile of a matrix and curves, colorimetrically. By `ImageCms` of Pillow that is
+/// `profileToProfile(image, profile, createProfile("sRGB"), renderingIntent=1, outputMode="RGB")`. Profiles with tables have
+/// one for each intent, of which ours is the perceptual one, without black point compensation.
+#[test]
+#[ignore = "wants a folder of pictures with profiles, and of what they are in sRGB, in TOWEBP_ICC"]
+fn profiles_are_applied_as_others_apply_them() {
+    let folder = suite("TOWEBP_ICC");
+    let mut failures = Vec::new();
+    for reference in files(&folder, "png") {
+        let name = name(&reference);
+        let Some(stem) = name.strip_suffix(".srgb.png") else {
+            continue;
+        };
+        let picture = ["png", "jpg"].map(|ending| folder.join(format!("{stem}.{ending}")));
+        let picture = picture.iter().find(|path| path.exists());
+        let picture = picture.unwrap_or_else(|| panic!("nothing belongs to {name}"));
+        let [shown, expected] =
+            [picture, &reference].map(|path| rgba(&read(path).expect("a good file")));
+        let pairs = shown.as_flattened().iter().zip(expected.as_flattened());
+        let sum: u64 = pairs.map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
+        let mean = sum as f64 / expected.as_flattened().len() as f64;
+        println!("{stem}: {mean:.2} in the mean");
+        if shown.len() != expected.len() || mean > 1.0 {
+            failures.push(format!("{stem} differs by {mean} in the mean"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
