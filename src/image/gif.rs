@@ -247,12 +247,12 @@ fn blocks(bytes: &[u8]) -> &[u8] {
 }
 
 /// What follows the logical screen descriptor and its colours.
-fn behind_head(bytes: &[u8]) -> Option<&[u8]> {
+pub(super) fn behind_head(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(13 + table_bytes(*bytes.get(10)?)..)
 }
 
 /// What follows the extension or the image that `bytes` begin with.
-fn behind_block(bytes: &[u8]) -> Option<&[u8]> {
+pub(super) fn behind_block(bytes: &[u8]) -> Option<&[u8]> {
     let head = match bytes.first()? {
         // Behind the descriptor and its table, the size of the codes.
         b',' => 11 + table_bytes(*bytes.get(9)?),

@@ -5,6 +5,8 @@
 
 mod frame;
 
+pub(super) use frame::segments;
+
 use super::colour::Space;
 use super::ink::{self, Inks};
 use super::patience::Source;

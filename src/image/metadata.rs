@@ -1,7 +1,7 @@
 //! Metadata that goes with the pixels into a WebP: an ICC profile, Exif, and XMP, which no decoder needs and which is looked for
 //! here.
 
-use super::{Format, colour, orientation, png};
+use super::{Format, colour, gif, jpeg, orientation, png};
 
 /// What of a file's metadata stays with its pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,49 +73,25 @@ pub fn metadata_bytes(bytes: &[u8], format: Format) -> u64 {
 
 /// Bytes of what may be Exif or XMP.
 pub(super) fn descriptions_of_png(bytes: &[u8]) -> u64 {
-    png_chunks(bytes)
+    png::chunks(bytes)
         .filter(|(name, _)| matches!(*name, b"eXIf" | b"iTXt"))
         .map(|(_, data)| data.len() as u64)
         .sum()
 }
 
-/// Chunks by name and data, as far as they are whole.
-fn png_chunks(bytes: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
-    const CHECKSUM: usize = 4;
-    let mut rest = bytes.get(8..).unwrap_or_default(); // behind the signature
-    std::iter::from_fn(move || {
-        let (length, behind) = rest.split_first_chunk::<4>()?;
-        let (name, behind) = behind.split_first_chunk::<4>()?;
-        let (data, behind) = behind.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-        rest = behind.get(CHECKSUM..).unwrap_or_default();
-        Some((name, data))
-    })
-}
-
 /// In an `iTXt` chunk, which must not be compressed.
 fn xmp_of_png(bytes: &[u8]) -> Option<&[u8]> {
-    let mut texts = png_chunks(bytes).filter(|(name, _)| *name == b"iTXt");
+    let mut texts = png::chunks(bytes).filter(|(name, _)| *name == b"iTXt");
     let found = texts.find_map(|(_, data)| data.strip_prefix(b"XML:com.adobe.xmp\0\0\0"))?;
     // A language and a translated keyword, which should be empty.
     let mut parts = found.splitn(3, |&byte| byte == 0);
     parts.nth(2)
 }
 
-/// Segments in front of the first scan by marker and data, as far as they are whole.
+/// Segments in front of the first scan by marker and data.
 fn jpeg_segments(bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
-    let mut rest = bytes.get(2..).unwrap_or_default(); // behind the start of image
-    std::iter::from_fn(move || {
-        while rest.starts_with(&[0xff, 0xff]) {
-            rest = &rest[1..]; // a fill byte
-        }
-        let &[0xff, marker, high, low, ref behind @ ..] = rest else {
-            return None;
-        };
-        let length = usize::from(u16::from_be_bytes([high, low])).checked_sub(2)?;
-        let (data, behind) = behind.split_at_checked(length)?;
-        rest = behind;
-        (marker != 0xda).then_some((marker, data)) // start of scan
-    })
+    const START_OF_SCAN: u8 = 0xda;
+    jpeg::segments(bytes).take_while(|(marker, _)| *marker != START_OF_SCAN)
 }
 
 /// In an APP1 segment. Of a packet in several segments the first one, which makes sense without the others.
@@ -127,47 +103,16 @@ fn xmp_of_jpeg(bytes: &[u8]) -> Option<&[u8]> {
 /// In an application extension: the packet as it is, then bytes that lead readers who take it for sub-blocks to its end.
 fn xmp_of_gif(bytes: &[u8]) -> Option<&[u8]> {
     const TRAILER: usize = 258;
-    let screen = bytes.get(6..13)?;
-    let mut rest = bytes.get(13 + color_table(screen[4])..)?;
-    loop {
-        match *rest {
-            [0x21, 0xff, 11, ref behind @ ..] => {
-                let (name, data) = behind.split_at_checked(11)?;
-                let length = sub_blocks(data)?;
-                if name == b"XMP DataXMP" {
-                    let packet = length.checked_sub(TRAILER)?;
-                    return (data[packet] == 1).then_some(&data[..packet]);
-                }
-                rest = &data[length..];
-            }
-            [0x21, _, ref data @ ..] => rest = &data[sub_blocks(data)?..],
-            [0x2c, ref image @ ..] => {
-                let data = image.get(10 + color_table(*image.get(8)?)..)?;
-                rest = &data[sub_blocks(data)?..];
-            }
-            _ => return None,
+    let mut rest = gif::behind_head(bytes)?;
+    while matches!(rest.first()?, b'!' | b',') {
+        let behind = gif::behind_block(rest)?;
+        if let Some(data) = rest.strip_prefix(b"!\xff\x0bXMP DataXMP") {
+            let packet = (data.len() - behind.len()).checked_sub(TRAILER)?;
+            return (data[packet] == 1).then_some(&data[..packet]);
         }
+        rest = behind;
     }
-}
-
-/// Bytes of a GIF's colour table by the flags that tell of it.
-fn color_table(flags: u8) -> usize {
-    match flags & 0x80 {
-        0 => 0,
-        _ => 3 << ((flags & 7) + 1),
-    }
-}
-
-/// Bytes of sub-blocks with the empty one that ends them.
-fn sub_blocks(data: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    loop {
-        let length = usize::from(*data.get(at)?);
-        at += 1 + length;
-        if length == 0 {
-            return Some(at);
-        }
-    }
+    None
 }
 
 /// Sets each `tiff:Orientation`, an attribute or an element, to 1.

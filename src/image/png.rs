@@ -143,18 +143,25 @@ pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeEr
 pub(super) fn profile_bytes(bytes: &[u8]) -> u64 {
     /// Of Deflate: 258 bytes by two bits, nearly.
     const MOST_BY_ONE: u64 = 1032;
+    let profile = chunks(bytes)
+        .take_while(|(name, _)| *name != b"IDAT")
+        .find(|(name, _)| *name == b"iCCP");
+    profile.map_or(0, |(_, data)| {
+        (data.len() as u64 * MOST_BY_ONE).min(DECODER_BYTES as u64)
+    })
+}
+
+/// Chunks by name and data, as far as they are whole.
+pub(super) fn chunks(bytes: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
+    const CHECKSUM: usize = 4;
     let mut rest = bytes.get(8..).unwrap_or_default(); // behind the signature
-    while let Some((&[l3, l2, l1, l0, ref name @ ..], data)) = rest.split_first_chunk::<8>() {
-        let length = u32::from_be_bytes([l3, l2, l1, l0]);
-        match name {
-            b"IDAT" => return 0,
-            b"iCCP" => return (u64::from(length) * MOST_BY_ONE).min(DECODER_BYTES as u64),
-            _ => {}
-        }
-        let checksum = 4;
-        rest = data.get(length as usize + checksum..).unwrap_or_default();
-    }
-    0
+    std::iter::from_fn(move || {
+        let (length, behind) = rest.split_first_chunk::<4>()?;
+        let (name, behind) = behind.split_first_chunk::<4>()?;
+        let (data, behind) = behind.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+        rest = behind.get(CHECKSUM..).unwrap_or_default();
+        Some((name, data))
+    })
 }
 
 fn layout_of(color: ColorType) -> Layout {

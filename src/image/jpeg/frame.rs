@@ -120,7 +120,7 @@ impl Frame {
 }
 
 /// Markers and what their segments hold, behind the start of image.
-fn segments(bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+pub fn segments(bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     let mut rest = bytes.get(2..).unwrap_or_default();
     iter::from_fn(move || {
         // Fill bytes; and stray ones, of which the decoder passes over some.
