@@ -50,7 +50,7 @@ struct Outcome {
 /// # Errors
 /// The first file that cannot be read, encoded or decoded to what it was, and why.
 pub fn run(paths: &[PathBuf], runs: usize) -> Result<(), String> {
-    let files = picture::find(paths)?;
+    let files = picture::find(paths, picture::STILL)?;
     if files.is_empty() {
         return Err("name at least one PNG file, or a folder of them".to_owned());
     }

@@ -1,5 +1,6 @@
 //! Our encoder beside libwebp's, in one process and one run. See `benches/README.md`.
 
+mod animation;
 mod cache;
 mod curve;
 mod libwebp;
@@ -34,6 +35,9 @@ struct Arguments {
     /// without loss: bytes and CPU time beside cwebp -lossless and image-webp, of PNG files with their alpha
     #[argh(switch)]
     lossless: bool,
+    /// animations beside gif2webp (by default, -mixed and -lossy): bytes, CPU time, memory, exactness and SSIMULACRA2, of GIF files, at the first of the qualities (default 75)
+    #[argh(switch)]
+    animation: bool,
     /// webP qualities, at least two (default 30,50,65,75,85,92)
     #[argh(option, from_str_fn(list))]
     quality: Option<List<u8>>,
@@ -80,6 +84,9 @@ fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> Result<(), String> {
     let quick = arguments.quick;
+    if arguments.animation && arguments.lossless {
+        return Err("--lossless and --animation are two comparisons: choose one".to_owned());
+    }
     if arguments.lossless {
         let runs = arguments.runs.unwrap_or(3).max(1);
         return lossless::run(&arguments.pictures, runs);
@@ -88,6 +95,15 @@ fn run(arguments: Arguments) -> Result<(), String> {
     let jobs = arguments
         .jobs
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    if arguments.animation {
+        let quality = arguments.quality.and_then(|list| list.0.first().copied());
+        let settings = animation::Settings {
+            quality: quality.unwrap_or(75),
+            runs,
+            jobs,
+        };
+        return animation::run(&arguments.pictures, &settings);
+    }
     let (tsv, folder) = (arguments.tsv.clone(), arguments.plot.clone());
     let plan = plan(arguments)?;
     let version = libwebp::version();
@@ -142,7 +158,7 @@ fn plan(arguments: Arguments) -> Result<Plan, String> {
     if !peers.contains(&REFERENCE) {
         peers.insert(0, REFERENCE);
     }
-    let files = picture::find(&arguments.pictures)?;
+    let files = picture::find(&arguments.pictures, picture::STILL)?;
     let step = if arguments.quick { 4 } else { 1 };
     let pictures = files
         .into_iter()

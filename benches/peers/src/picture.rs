@@ -72,11 +72,14 @@ impl Picture {
     }
 }
 
-/// The PNG and JPEG files among `arguments` and directly inside its folders, in the order of their names.
+/// Endings of the files that [`Picture::open`] reads.
+pub const STILL: &[&str] = &["png", "jpg", "jpeg"];
+
+/// The files among `arguments`, and directly inside of its folders those with one of the `endings`, in the order of their names.
 ///
 /// # Errors
 /// A folder that cannot be read.
-pub fn find(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+pub fn find(arguments: &[PathBuf], endings: &[&str]) -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
     for argument in arguments {
         if !argument.is_dir() {
@@ -88,7 +91,7 @@ pub fn find(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
             .map_err(|error| format!("{}: {error}", argument.display()))?;
         let mut inside: Vec<PathBuf> = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|p| is_picture(p))
+            .filter(|p| ends_in(p, endings))
             .collect();
         inside.sort();
         files.extend(inside);
@@ -96,11 +99,9 @@ pub fn find(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-fn is_picture(path: &Path) -> bool {
+fn ends_in(path: &Path, endings: &[&str]) -> bool {
     let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
-    ["png", "jpg", "jpeg"]
-        .iter()
-        .any(|known| extension == *known)
+    endings.iter().any(|known| extension == *known)
 }
 
 #[cfg(test)]
