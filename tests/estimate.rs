@@ -12,6 +12,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::Command;
 use support::Folder;
+use support::film::{film, moving_squares};
 use support::jpeg::{Kind, jpeg};
 use support::picture::Picture;
 use towebp::conversion::{self, Cores, Fonts, Job, Params};
@@ -26,6 +27,28 @@ const WATERMARKED: &str = "watermark=towebp&watermark_size=200&watermark_positio
 
 const OUTLINED: &str =
     "watermark=M&watermark_scale=100&watermark_rotate=30&watermark_outline=shadow";
+
+const FILMS: &[&str] = &[
+    "",
+    "effort=high",
+    "mode=lossless",
+    "mode=lossy&quality=100",
+    WATERMARKED,
+];
+
+/// 1 MP of few colours: what is coded with loss and without at once.
+fn blocks(number: u32) -> Picture {
+    Picture::of(1000, 1000, |x, y| {
+        let block = (x / 10) * 7919 + (y / 10) * 104_729 + number * 31;
+        let grey = (block.wrapping_mul(2_654_435_761) >> 24) as u8;
+        [grey, grey & 0x80, grey & 0xF0, 255]
+    })
+}
+
+/// 1 MP of a larger picture.
+fn upper_left(picture: &Picture) -> Picture {
+    Picture::of(1000, 1000, |x, y| picture.at(x, y))
+}
 
 #[test]
 fn no_conversion_takes_more_than_was_estimated() {
@@ -81,6 +104,13 @@ fn no_conversion_takes_more_than_was_estimated() {
         ("described.png", described(), &["", "metadata=keep"]),
         ("waves.gif", waves.gif(), &["", "quality=100"]),
         ("noise.bmp", noise.bmp(), &["", "effort=low"]),
+        ("squares.gif", moving_squares(1000, 1000, 12), FILMS),
+        ("drawn-film.gif", film(&[0, 1, 2, 3].map(blocks)), FILMS),
+        (
+            "noise-film.gif",
+            film(&[&noise, &waves, &noise].map(upper_left)),
+            FILMS,
+        ),
         ("sequential.jpg", jpeg(&noise, Kind::Sequential), &[""]),
         ("progressive.jpg", jpeg(&noise, Kind::Progressive), &[""]),
         (

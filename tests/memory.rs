@@ -4,6 +4,7 @@
 
 mod support;
 
+use support::film::moving_squares;
 use support::picture::Picture;
 use support::service::Service;
 
@@ -40,6 +41,25 @@ fn a_request_takes_so_many_bytes_a_pixel_and_the_body() {
             body.len()
         );
     }
+}
+
+#[test]
+fn a_film_takes_three_frames_and_its_file_more_than_a_still_picture() {
+    const FRAME: usize = 1000 * 1000 * 4;
+    let film = moving_squares(1000, 1000, 60);
+    let taken = |parameters: &[(&str, &str)]| {
+        let service = Service::start();
+        let before = memory(&service, "VmRSS");
+        let answer = service.convert(parameters, "image/gif", &film);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        (memory(&service, "VmHWM") - before, answer.body.len())
+    };
+    let (still, _) = taken(&[("animation", "first")]);
+    let (moving, file) = taken(&[]);
+    assert!(
+        moving <= still + 3 * FRAME + file + (1 << 20),
+        "60 frames took {moving} bytes, the first {still}, and the file has {file}"
+    );
 }
 
 #[test]

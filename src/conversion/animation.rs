@@ -6,7 +6,7 @@ use super::{
 };
 use crate::image::{DecodeError, Frames, Image, Metadata, Patience};
 use crate::watermark::Overlay;
-use crate::webp::Animation;
+use crate::webp::{self, Animation};
 
 /// Decodes a frame, lays the watermark over it, which is drawn once, and encodes what has changed, until the last one.
 ///
@@ -14,6 +14,11 @@ use crate::webp::Animation;
 /// See [`ConversionError`].
 pub fn run(job: &Job<'_>, patience: &Patience<'_>) -> Result<Conversion, ConversionError> {
     let mut timing = Timing::default();
+    let metadata = if job.params.keeps_metadata {
+        Metadata::of_animation(job.bytes)
+    } else {
+        Metadata::default()
+    };
     let mut frames = Frames::open(job.bytes, job.limits, patience).map_err(undecoded)?;
     let mut film: Option<Film<'_>> = None;
     let mut count = 0;
@@ -24,21 +29,19 @@ pub fn run(job: &Job<'_>, patience: &Patience<'_>) -> Result<Conversion, Convers
         job.limits.check_film(count, pixels).map_err(undecoded)?;
         let film = match &mut film {
             Some(film) => film,
-            none => none.insert(Film::begin(job, &frames, patience, &mut timing)?),
+            none => none.insert(Film::begin(
+                job,
+                &frames,
+                beside(&metadata),
+                patience,
+                &mut timing,
+            )?),
         };
         film.add(screen, milliseconds, patience, &mut timing)?;
     }
     let no_frame = || DecodeError::Invalid("the GIF has no frame".to_owned());
     let film = film.ok_or_else(no_frame).map_err(undecoded)?;
-    let metadata = if job.params.keeps_metadata {
-        Metadata::of_animation(job.bytes)
-    } else {
-        Metadata::default()
-    };
-    let encoded = timed(&mut timing.encode, || {
-        film.animation.finish(&beside(&metadata))
-    });
-    let encoded = encoded.map_err(refused)?;
+    let encoded = timed(&mut timing.encode, || film.animation.finish()).map_err(refused)?;
     let Image { width, height, .. } = *frames.screen();
     Ok(Conversion {
         webp: encoded.file,
@@ -61,6 +64,7 @@ impl<'a> Film<'a> {
     fn begin(
         job: &Job<'a>,
         frames: &Frames<'_>,
+        metadata: webp::Metadata<'a>,
         patience: &Patience<'_>,
         timing: &mut Timing,
     ) -> Result<Film<'a>, ConversionError> {
@@ -74,9 +78,10 @@ impl<'a> Film<'a> {
         };
         let overlay = is_watermarked(job).then(|| timed(&mut timing.watermark, overlay));
         let watermark = overlay.transpose()?;
+        let options = options(job, pixels);
+        let animation = Animation::new(width, height, frames.loops(), options, metadata);
         Ok(Film {
-            animation: Animation::new(width, height, frames.loops(), options(job, pixels))
-                .map_err(refused)?,
+            animation: animation.map_err(refused)?,
             watermark: watermark.map(|overlay| (overlay, frames.screen().clone())),
         })
     }

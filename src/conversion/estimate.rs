@@ -7,9 +7,12 @@ use crate::webp;
 /// Of a text to be drawn, for each of its bytes: its glyphs, and the lines that they make.
 const BYTES_OF_TEXT: u64 = 100;
 
-/// Of an animation, beside the one at hand: the one before, the one that comes back, what changes, the watermark, and both
-/// together. The file is rarely as large as the GIF.
-const SCREENS: u64 = 5;
+/// Of an animation, beside the one at hand: the one before, the one that comes back, what changes as it is coded with loss and
+/// without, the watermark, and both together. The file is rarely as large as the GIF.
+const SCREENS: u64 = 6;
+
+/// What a thread has of its own that codes a frame beside others.
+const FRAME: u64 = 1 << 20;
 
 /// Where one letter after the other is filled, a band at a time.
 const LETTER: u64 = 1 << 21;
@@ -45,7 +48,7 @@ pub fn memory(job: &Job<'_>) -> Result<u64, ConversionError> {
     let size = (picture.width, picture.height);
     let encoder = webp::memory(size, layout, &options(job, picture.count()));
     let film = if is_animated(job) {
-        SCREENS * 4 * picture.count() + 2 * job.bytes.len() as u64
+        SCREENS * 4 * picture.count() + job.threads as u64 * FRAME + 2 * job.bytes.len() as u64
     } else {
         0
     };

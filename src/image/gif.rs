@@ -35,8 +35,6 @@ pub struct Frames<'a> {
     screen: Image,
     /// How the frame that was drawn last is left.
     disposal: Disposal,
-    /// Indices of the frame at hand.
-    indices: Vec<u8>,
 }
 
 /// What happens to a frame before the next one (GIF 89a, 23).
@@ -98,7 +96,6 @@ impl<'a> Frames<'a> {
                 pixels: Vec::new(),
             },
             disposal: Disposal::Keep,
-            indices: Vec::new(),
         })
     }
 
@@ -137,10 +134,9 @@ impl<'a> Frames<'a> {
         let count = self.limits.check(size.0, size.1)?;
         let palette = self.decoder.palette().map_err(|error| invalid(&error))?;
         let palette = rgba_palette(&frame, palette);
-        self.indices.clear();
-        self.indices.resize(count, 0);
+        let mut indices = vec![0; count];
         self.decoder
-            .read_into_buffer(&mut self.indices)
+            .read_into_buffer(&mut indices)
             .map_err(|error| invalid(&error))?;
 
         let mut place = Place {
@@ -164,7 +160,7 @@ impl<'a> Frames<'a> {
             DisposalMethod::Previous => Disposal::Restore(self.screen.pixels.clone()),
             DisposalMethod::Any | DisposalMethod::Keep => Disposal::Keep,
         };
-        self.lay(place, &palette)?;
+        self.lay(place, &indices, &palette)?;
         Ok(Some(milliseconds(frame.delay)))
     }
 
@@ -183,8 +179,13 @@ impl<'a> Frames<'a> {
     }
 
     /// Draws the indices of a frame.
-    fn lay(&mut self, place: Place, palette: &[[u8; 4]; 256]) -> Result<(), Cancelled> {
-        let indices = self.indices.chunks_exact(place.width);
+    fn lay(
+        &mut self,
+        place: Place,
+        indices: &[u8],
+        palette: &[[u8; 4]; 256],
+    ) -> Result<(), Cancelled> {
+        let indices = indices.chunks_exact(place.width);
         for (row, indices) in self.screen.rows_of(place).zip(indices) {
             self.patience.check()?;
             for (pixel, &index) in row.iter_mut().zip(indices) {

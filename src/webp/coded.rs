@@ -1,6 +1,7 @@
 //! A picture as the chunks that hold its pixels: RFC 9649, sections 2.5 to 2.7. With loss or without, as the caller asks, or
 //! whichever takes fewer bytes.
 
+use super::crew::Crew;
 use super::drawn;
 use super::{Coding, EncodeError, Layout, Mode, Options, Picture, alpha, vp8, vp8l, yuv};
 
@@ -39,7 +40,8 @@ impl Coded {
         }
     }
 
-    fn bytes(&self) -> usize {
+    /// Of its chunks' data.
+    pub fn bytes(&self) -> usize {
         self.chunks().map(|(_, data)| data.len()).sum()
     }
 }
@@ -50,22 +52,64 @@ impl Coded {
 /// See [`EncodeError`].
 pub fn code(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, EncodeError> {
     picture.check()?;
-    match options.mode {
-        Mode::Lossless => lossless(picture, options),
-        Mode::Auto if drawn::is_likely(picture) => {
-            let lossless = lossless(picture, options)?;
-            let lossy = lossy(picture, options)?;
-            Ok(if lossless.bytes() <= lossy.bytes() {
-                lossless
-            } else {
-                lossy
-            })
-        }
-        Mode::Auto | Mode::Lossy => lossy(picture, options),
+    match Way::of(picture, options.mode) {
+        Way::Lossless => lossless(picture, options),
+        Way::Lossy => lossy(picture, options),
+        Way::Either => Ok(either(picture, picture, options)?.0),
     }
 }
 
-fn lossy(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, EncodeError> {
+/// How a picture is to be coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    Lossless,
+    Lossy,
+    /// Whichever takes fewer bytes.
+    Either,
+}
+
+impl Way {
+    /// What a mode comes to for a picture.
+    pub fn of(picture: &Picture<'_>, mode: Mode) -> Way {
+        match mode {
+            Mode::Lossless => Way::Lossless,
+            Mode::Auto if drawn::is_likely(picture) => Way::Either,
+            Mode::Auto | Mode::Lossy => Way::Lossy,
+        }
+    }
+}
+
+/// Most pixels that are worked on beside other pictures. More take longer than a conversion that arrives should wait for its core
+/// to come back, and have rows enough for several threads.
+pub const SIDE_BY_SIDE: usize = 1 << 20;
+
+/// Codes `exact` without loss and `near` with, which have one size, and gives what takes fewer bytes, and how many the other takes.
+///
+/// # Errors
+/// See [`EncodeError`].
+pub fn either(
+    exact: &Picture<'_>,
+    near: &Picture<'_>,
+    options: &Options<'_>,
+) -> Result<(Coded, usize), EncodeError> {
+    let pixels = exact.width as usize * exact.height as usize;
+    let crew = Crew::new(options.threads, options.caller);
+    let crew = crew.at_most(if pixels <= SIDE_BY_SIDE { 2 } else { 1 });
+    let coded = crew.run(2, |index| match index {
+        0 => lossless(exact, options),
+        _ => lossy(near, options),
+    })?;
+    let mut coded = coded.into_iter().collect::<Result<Vec<_>, _>>()?;
+    coded.sort_by_key(Coded::bytes); // the lossless one is first if both take as many
+    let other = coded.pop().map_or(0, |larger| larger.bytes());
+    Ok((coded.pop().expect("there were two"), other))
+}
+
+/// Codes a picture with loss.
+///
+/// # Errors
+/// See [`EncodeError`].
+pub fn lossy(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, EncodeError> {
     if options.log2_partitions.is_some_and(|log2| log2 > 3) {
         return Err(EncodeError::PartitionCount);
     }
@@ -90,7 +134,11 @@ fn lossy(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, EncodeEr
     })
 }
 
-fn lossless(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, EncodeError> {
+/// Codes a picture without loss.
+///
+/// # Errors
+/// See [`EncodeError`].
+pub fn lossless(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, EncodeError> {
     let settings = options.lossless_settings();
     let pixels = vp8l::from_picture(picture, options.exact, settings.crew)?;
     Ok(Coded {

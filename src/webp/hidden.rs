@@ -10,9 +10,13 @@ const SIDE: usize = 16;
 ///
 /// `pixels` are red, green, blue and alpha in rows of `width`.
 pub fn fill(pixels: &mut [u8], width: usize) {
+    fill_on(pixels, width, [0; 3]);
+}
+
+/// [`fill`] of the rows below others, with the colour that it went on with there; returns that of these.
+pub fn fill_on(pixels: &mut [u8], width: usize, mut last: [u8; 3]) -> [u8; 3] {
     let (pixels, _) = pixels.as_chunks_mut::<4>();
     let height = pixels.len() / width.max(1);
-    let mut last = [0; 3];
     for top in (0..height).step_by(SIDE) {
         for left in (0..width).step_by(SIDE) {
             let size = (SIDE.min(width - left), SIDE.min(height - top));
@@ -26,6 +30,7 @@ pub fn fill(pixels: &mut [u8], width: usize) {
             }
         }
     }
+    last
 }
 
 /// Sums over the visible pixels of a square: colours weighted by alpha, and alpha.

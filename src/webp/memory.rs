@@ -1,5 +1,6 @@
 //! What encoding takes, told before it begins.
 
+use super::coded::SIDE_BY_SIDE;
 use super::{Effort, Layout, Mode, Options};
 
 /// Most bytes that [`super::encode`] takes at a time beside the picture's own, the file that it gives included, for a picture
@@ -29,13 +30,16 @@ pub fn memory((width, height): (u32, u32), layout: Layout, options: &Options<'_>
         Layout::Rgba => share(coded + alpha_size(options.effort, threads)),
     };
     let lossy = deciding.max(writing).max(assembling).max(alpha);
+    let pixels = u64::from(width) * u64::from(height);
+    let lossless = pixels * LOSSLESS;
     // What was coded without loss waits for what is coded with.
-    let lossless = u64::from(width) * u64::from(height) * LOSSLESS;
+    let waiting = pixels * 4;
     OTHER
         + match options.mode {
             Mode::Lossy => lossy,
             Mode::Lossless => lossless,
-            Mode::Auto => lossless.max(lossy + u64::from(width) * u64::from(height) * 4),
+            Mode::Auto if threads > 1 && pixels <= SIDE_BY_SIDE as u64 => OTHER + lossless + lossy,
+            Mode::Auto => lossless.max(lossy + waiting),
         }
 }
 

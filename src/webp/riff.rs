@@ -34,47 +34,69 @@ pub fn still(
     file.finish(metadata)
 }
 
-/// An animation of these `ANMF` chunks ([`append_frame`]), which is played `loops` times, or for ever if that is 0.
-///
-/// # Errors
-/// [`EncodeError::TooLarge`] if a size does not fit its 32 bits.
-pub fn animation(
-    (width, height): (u32, u32),
-    has_alpha: bool,
-    loops: u16,
-    frames: &[u8],
-    metadata: &Metadata<'_>,
-) -> Result<Vec<u8>, EncodeError> {
-    let mut file = File::new();
-    let alpha = if has_alpha { flag::ALPHA } else { 0 };
-    file.extended(width, height, flag::ANIMATION | alpha, metadata)?;
-    // The background, which viewers may take or leave, is transparent.
-    let [low, high] = loops.to_le_bytes();
-    file.chunk(*b"ANIM", &[0, 0, 0, 0, low, high])?;
-    file.0.extend_from_slice(frames);
-    file.finish(metadata)
+/// An animation in the making (section 2.7.1).
+#[derive(Debug)]
+pub struct Animation(File);
+
+impl Animation {
+    /// Without frames, for this metadata. It is played `loops` times, or for ever if that is 0.
+    ///
+    /// # Errors
+    /// As [`Animation::frame`].
+    pub fn new(
+        (width, height): (u32, u32),
+        loops: u16,
+        metadata: &Metadata<'_>,
+    ) -> Result<Animation, EncodeError> {
+        let mut file = File::new();
+        file.extended(width, height, flag::ANIMATION, metadata)?;
+        // The background, which viewers may take or leave, is transparent.
+        let [low, high] = loops.to_le_bytes();
+        file.chunk(*b"ANIM", &[0, 0, 0, 0, low, high])?;
+        Ok(Animation(file))
+    }
+
+    /// Appends an `ANMF` chunk: where and when, as section 2.7.1.1 draws it, and the pixels.
+    ///
+    /// # Errors
+    /// [`EncodeError::TooLarge`] if a size does not fit its 32 bits.
+    pub fn frame(&mut self, place: &[u8; 16], coded: &Coded) -> Result<(), EncodeError> {
+        let begin = self.0.0.len();
+        self.0.chunk(*b"ANMF", place)?;
+        for (name, bytes) in coded.chunks() {
+            self.0.chunk(name, bytes)?;
+        }
+        let size = size_since(&self.0.0, begin + 8)?;
+        self.0.0[begin + 4..begin + 8].copy_from_slice(&size);
+        Ok(())
+    }
+
+    /// The file, with the metadata that it was begun for; `has_alpha` tells whether a pixel may be other than opaque.
+    ///
+    /// # Errors
+    /// [`EncodeError::TooLarge`] if its size does not fit 32 bits.
+    pub fn finish(
+        mut self,
+        has_alpha: bool,
+        metadata: &Metadata<'_>,
+    ) -> Result<Vec<u8>, EncodeError> {
+        /// Of the `VP8X` chunk, behind the file's header and its own.
+        const FLAGS: usize = 12 + 8;
+        if has_alpha {
+            self.0.0[FLAGS] |= flag::ALPHA;
+        }
+        self.0.finish(metadata)
+    }
 }
 
-/// Appends an `ANMF` chunk: where and when, as section 2.7.1.1 draws it, and the pixels.
-///
-/// # Errors
-/// [`EncodeError::TooLarge`] if a size does not fit its 32 bits.
-pub fn append_frame(
-    frames: &mut Vec<u8>,
-    place: &[u8; 16],
-    coded: &Coded,
-) -> Result<(), EncodeError> {
-    let mut data = File(place.to_vec());
-    for (name, bytes) in coded.chunks() {
-        data.chunk(name, bytes)?;
-    }
-    let mut file = File(std::mem::take(frames));
-    let outcome = file.chunk(*b"ANMF", &data.0);
-    *frames = file.0;
-    outcome
+/// The number of bytes from `begin` on, as it stands in a file.
+fn size_since(file: &[u8], begin: usize) -> Result<[u8; 4], EncodeError> {
+    let size = u32::try_from(file.len() - begin).map_err(|_| EncodeError::TooLarge)?;
+    Ok(size.to_le_bytes())
 }
 
 /// A file in the making: its header, and chunks behind it, each padded to an even length (sections 2.3 and 2.4).
+#[derive(Debug)]
 struct File(Vec<u8>);
 
 impl File {
@@ -124,8 +146,8 @@ impl File {
     fn finish(mut self, metadata: &Metadata<'_>) -> Result<Vec<u8>, EncodeError> {
         self.optional(*b"EXIF", metadata.exif)?;
         self.optional(*b"XMP ", metadata.xmp)?;
-        let size = u32::try_from(self.0.len() - 8).map_err(|_| EncodeError::TooLarge)?;
-        self.0[4..8].copy_from_slice(&size.to_le_bytes());
+        let size = size_since(&self.0, 8)?;
+        self.0[4..8].copy_from_slice(&size);
         Ok(self.0)
     }
 }
@@ -184,17 +206,19 @@ mod tests {
         let file = still((2, 2), &coded(None, &[1, 2], false), &exif).expect("small");
         let expected = b"RIFF\x2A\0\0\0WEBPVP8X\x0A\0\0\0\x08\0\0\0\x01\0\0\x01\0\0VP8 \x02\0\0\0\x01\x02EXIF\x02\0\0\0de";
         assert_eq!(file, *expected);
-        let file = animation((2, 2), false, 0, &[], &exif).expect("small");
+        let file = Animation::new((2, 2), 0, &exif)
+            .and_then(|animation| animation.finish(false, &exif))
+            .expect("small");
         let expected = b"RIFF\x2E\0\0\0WEBPVP8X\x0A\0\0\0\x0A\0\0\0\x01\0\0\x01\0\0ANIM\x06\0\0\0\0\0\0\0\0\0EXIF\x02\0\0\0de";
         assert_eq!(file, *expected);
     }
 
     #[test]
     fn an_animation_byte_for_byte() {
-        let mut frames = Vec::new();
-        let place = *b"abcdefghijklmnop";
-        append_frame(&mut frames, &place, &coded(Some(&[9]), &[7], false)).expect("small");
-        let file = animation((2, 3), true, 0x102, &frames, &NOTHING).expect("small");
+        let mut animation = Animation::new((2, 3), 0x102, &NOTHING).expect("small");
+        let coded = coded(Some(&[9]), &[7], false);
+        animation.frame(b"abcdefghijklmnop", &coded).expect("small");
+        let file = animation.finish(true, &NOTHING).expect("small");
         let expected = b"RIFF\x50\0\0\0WEBPVP8X\x0A\0\0\0\x12\0\0\0\x01\0\0\x02\0\0ANIM\x06\0\0\0\0\0\0\0\x02\x01ANMF\x24\0\0\0abcdefghijklmnopALPH\x01\0\0\0\x09\0VP8 \x01\0\0\0\x07\0";
         assert_eq!(file, *expected);
     }

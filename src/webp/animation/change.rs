@@ -1,7 +1,8 @@
 //! What a frame changes on the canvas: RFC 9649, section 2.7.1.1, has the two ways to draw a frame (over what is there, or in
 //! its place) and the two to leave one (as it is, or cleared).
 
-use crate::webp::{Layout, Picture};
+use crate::webp::crew::Crew;
+use crate::webp::{EncodeError, hidden};
 
 /// A rectangle of the canvas, in pixels. Left and top are even, since the format stores their halves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +29,8 @@ impl Rect {
     }
 }
 
-/// What is to be drawn.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What is to be drawn, but for its pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Where.
     pub rect: Rect,
@@ -37,8 +38,6 @@ pub struct Change {
     pub clears: bool,
     /// Whether pixels of alpha 0 leave what is there, rather than clear it.
     pub blends: bool,
-    /// Red, green, blue and alpha of the rectangle; alpha is 0 where it blends and nothing changes.
-    pub pixels: Vec<u8>,
 }
 
 impl Change {
@@ -53,65 +52,126 @@ impl Change {
             },
             clears,
             blends: true,
-            pixels: vec![0; 4],
-        }
-    }
-
-    /// What is to be coded.
-    pub fn picture(&self) -> Picture<'_> {
-        Picture {
-            width: self.rect.width as u32,
-            height: self.rect.height as u32,
-            layout: Layout::Rgba,
-            pixels: &self.pixels,
         }
     }
 }
 
-/// What makes the canvas `after` of `before`, where the rectangle `cleared` counts as transparent; `None` if both look the
-/// same. Rows have `width` pixels.
-pub fn between(
-    before: &[[u8; 4]],
-    after: &[[u8; 4]],
-    width: usize,
-    cleared: Option<Rect>,
-) -> Option<Change> {
-    let before = Before {
-        pixels: before,
-        width,
-        cleared,
-    };
-    let Found { rect, blends } = before.find(after)?;
-    let mut pixels = Vec::with_capacity(rect.area() * 4);
-    for y in rect.top..rect.top + rect.height {
-        for x in rect.left..rect.left + rect.width {
-            let pixel = after[y * width + x];
-            let is_left = blends && !differs(before.at(x, y), pixel);
-            pixels.extend(if is_left { [0; 4] } else { pixel });
-        }
-    }
-    Some(Change {
-        rect,
-        clears: cleared.is_some(),
-        blends,
-        pixels,
-    })
+/// Which pixels of a rectangle are drawn where not all of them change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grain {
+    /// Those that change.
+    Pixel,
+    /// All opaque ones of a macroblock in which one changes: what alpha takes is then next to nothing, and lossy coding has no
+    /// holes to go around.
+    Macroblock,
 }
 
-/// The canvas as the frame finds it.
-struct Before<'a> {
-    pixels: &'a [[u8; 4]],
-    width: usize,
-    cleared: Option<Rect>,
-}
+/// A side of a macroblock, and rows between two questions whether the file is waited for.
+pub const SIDE: usize = 16;
 
-struct Found {
-    rect: Rect,
-    blends: bool,
+/// The canvas as a frame finds it.
+#[derive(Clone, Copy, Debug)]
+pub struct Before<'a> {
+    /// Red, green, blue and alpha, in rows of `width`.
+    pub pixels: &'a [[u8; 4]],
+    /// In pixels.
+    pub width: usize,
+    /// What counts as transparent.
+    pub cleared: Option<Rect>,
 }
 
 impl Before<'_> {
-    fn at(&self, x: usize, y: usize) -> [u8; 4] {
+    /// What makes the canvas `after` of this one; `None` if both look the same.
+    ///
+    /// # Errors
+    /// [`EncodeError::Cancelled`] if the file is no longer waited for.
+    pub fn change_to(
+        self,
+        after: &[[u8; 4]],
+        crew: Crew<'_>,
+    ) -> Result<Option<Change>, EncodeError> {
+        let mut found = Found {
+            bounds: None,
+            blends: true,
+        };
+        for (y, row) in after.chunks_exact(self.width).enumerate() {
+            if y % SIDE == 0 {
+                crew.check()?;
+            }
+            self.look(y, row, &mut found);
+        }
+        Ok(found.bounds.map(|[left, top, right, bottom]| {
+            let (left, top) = (left & !1, top & !1);
+            Change {
+                rect: Rect {
+                    left,
+                    top,
+                    width: right + 1 - left,
+                    height: bottom + 1 - top,
+                },
+                clears: self.cleared.is_some(),
+                blends: found.blends,
+            }
+        }))
+    }
+
+    /// The pixels of a change to `after`: alpha is 0 where what is there is left, and the colour under it that of what is drawn
+    /// close by.
+    ///
+    /// # Errors
+    /// [`EncodeError::Cancelled`] if the file is no longer waited for.
+    pub fn draw(
+        self,
+        change: &Change,
+        after: &[[u8; 4]],
+        grain: Grain,
+        crew: Crew<'_>,
+    ) -> Result<Vec<u8>, EncodeError> {
+        let Rect {
+            left,
+            top,
+            width,
+            height,
+        } = change.rect;
+        let mut pixels = Vec::with_capacity(change.rect.area() * 4);
+        let mut colour = [0; 3];
+        for band in (top..top + height).step_by(SIDE) {
+            crew.check()?;
+            let begin = pixels.len();
+            for y in band..(band + SIDE).min(top + height) {
+                pixels.extend_from_slice(after[y * self.width + left..][..width].as_flattened());
+            }
+            if change.blends {
+                self.leave((left, band), width, &mut pixels[begin..], grain);
+            }
+            colour = hidden::fill_on(&mut pixels[begin..], width, colour);
+        }
+        Ok(pixels)
+    }
+
+    /// Makes those pixels of a row of macroblocks transparent that are not to be drawn.
+    fn leave(self, (left, top): (usize, usize), width: usize, pixels: &mut [u8], grain: Grain) {
+        let pixels = pixels.as_chunks_mut::<4>().0;
+        let height = pixels.len() / width;
+        for begin in (0..width).step_by(SIDE) {
+            let columns = begin..(begin + SIDE).min(width);
+            let places = (0..height).flat_map(|y| columns.clone().map(move |x| (x, y)));
+            let changes = |x: usize, y: usize, pixel| differs(self.at(left + x, top + y), pixel);
+            let is_drawn = grain == Grain::Macroblock
+                && places
+                    .clone()
+                    .any(|(x, y)| changes(x, y, pixels[y * width + x]));
+            for (x, y) in places {
+                let pixel = &mut pixels[y * width + x];
+                let is_kept = is_drawn && pixel[3] == 255;
+                if !is_kept && !changes(x, y, *pixel) {
+                    *pixel = [0; 4];
+                }
+            }
+        }
+    }
+
+    fn at(self, x: usize, y: usize) -> [u8; 4] {
         if self.cleared.is_some_and(|rect| rect.holds(x, y)) {
             return [0; 4];
         }
@@ -119,42 +179,35 @@ impl Before<'_> {
     }
 
     /// Whether nothing of the row is cleared.
-    fn is_whole(&self, y: usize) -> bool {
+    fn is_whole(self, y: usize) -> bool {
         self.cleared
             .is_none_or(|rect| !(rect.top..rect.top + rect.height).contains(&y))
     }
 
-    /// The smallest rectangle around all that differs, and whether drawing over what is there is exact.
-    fn find(&self, after: &[[u8; 4]]) -> Option<Found> {
-        let mut bounds: Option<[usize; 4]> = None;
-        let mut blends = true;
-        for (y, row) in after.chunks_exact(self.width).enumerate() {
-            if self.is_whole(y) && row == &self.pixels[y * self.width..][..self.width] {
+    /// Adds what differs in a row.
+    fn look(self, y: usize, row: &[[u8; 4]], found: &mut Found) {
+        if self.is_whole(y) && row == &self.pixels[y * self.width..][..self.width] {
+            return;
+        }
+        for (x, &pixel) in row.iter().enumerate() {
+            let was = self.at(x, y);
+            if !differs(was, pixel) {
                 continue;
             }
-            for (x, &pixel) in row.iter().enumerate() {
-                let was = self.at(x, y);
-                if !differs(was, pixel) {
-                    continue;
-                }
-                // One of the two hides the other.
-                blends &= pixel[3] == 255 || was[3] == 0;
-                let [left, top, right, bottom] = bounds.unwrap_or([x, y, x, y]);
-                bounds = Some([left.min(x), top.min(y), right.max(x), bottom.max(y)]);
-            }
+            // One of the two hides the other.
+            found.blends &= pixel[3] == 255 || was[3] == 0;
+            let [left, top, right, bottom] = found.bounds.unwrap_or([x, y, x, y]);
+            found.bounds = Some([left.min(x), top.min(y), right.max(x), bottom.max(y)]);
         }
-        let [left, top, right, bottom] = bounds?;
-        let (left, top) = (left & !1, top & !1);
-        Some(Found {
-            rect: Rect {
-                left,
-                top,
-                width: right + 1 - left,
-                height: bottom + 1 - top,
-            },
-            blends,
-        })
     }
+}
+
+/// What differs.
+struct Found {
+    /// First column and row, last column and row.
+    bounds: Option<[usize; 4]>,
+    /// Whether drawing over what is there is exact.
+    blends: bool,
 }
 
 /// Whether a pixel looks otherwise: colours under alpha 0 are nobody's.
@@ -165,6 +218,8 @@ fn differs(before: [u8; 4], after: [u8; 4]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::webp::{Caller, Patient};
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// A canvas 4 pixels wide: `.` is transparent, letters are opaque greys, digits are half transparent.
     fn canvas(rows: &[&str]) -> Vec<[u8; 4]> {
@@ -176,9 +231,31 @@ mod tests {
         rows.iter().flat_map(|row| row.bytes()).map(pixel).collect()
     }
 
-    fn drawn(change: &Change) -> String {
+    fn patient() -> Crew<'static> {
+        Crew::new(1, &Patient)
+    }
+
+    /// A change and its pixels, of alpha 0 a `.`.
+    fn between(
+        before: &[[u8; 4]],
+        after: &[[u8; 4]],
+        cleared: Option<Rect>,
+    ) -> Option<(Change, String)> {
+        let before = Before {
+            pixels: before,
+            width: 4,
+            cleared,
+        };
+        let change = before.change_to(after, patient()).expect("nobody leaves")?;
+        Some((change, drawn(before, &change, after, Grain::Pixel)))
+    }
+
+    fn drawn(before: Before<'_>, change: &Change, after: &[[u8; 4]], grain: Grain) -> String {
+        let pixels = before
+            .draw(change, after, grain, patient())
+            .expect("nobody leaves");
         let letter = |pixel: &[u8; 4]| if pixel[3] == 0 { '.' } else { pixel[0] as char };
-        let rows = change.pixels.as_chunks::<4>().0.chunks(change.rect.width);
+        let rows = pixels.as_chunks::<4>().0.chunks(change.rect.width);
         let rows: Vec<String> = rows.map(|row| row.iter().map(letter).collect()).collect();
         rows.join(" ")
     }
@@ -196,40 +273,128 @@ mod tests {
     fn only_what_differs_is_drawn_from_even_corners() {
         let before = canvas(&["aaaa", "aaaa", "aaaa", "aaaa"]);
         let after = canvas(&["aaaa", "aaaa", "aaaa", "aaba"]);
-        let change = between(&before, &after, 4, None).expect("a pixel differs");
+        let (change, pixels) = between(&before, &after, None).expect("a pixel differs");
         assert_eq!((change.rect, change.blends), (rect(2, 2, 1, 2), true));
-        assert_eq!(drawn(&change), ". b");
-        assert_eq!(between(&before, &before, 4, None), None);
+        assert_eq!(pixels, ". b");
+        assert_eq!(between(&before, &before, None), None);
     }
 
     #[test]
     fn colours_that_nobody_sees_are_no_difference() {
         let before = vec![[1, 2, 3, 0]; 4];
-        assert_eq!(between(&before, &[[0; 4]; 4], 4, None), None);
+        assert_eq!(between(&before, &[[0; 4]; 4], None), None);
     }
 
     #[test]
     fn pixels_that_become_transparent_are_drawn_in_place() {
         let before = canvas(&["abcd"]);
-        let change = between(&before, &canvas(&["ab.d"]), 4, None).expect("a pixel differs");
+        let (change, _) = between(&before, &canvas(&["ab.d"]), None).expect("a pixel differs");
         assert_eq!((change.rect, change.blends), (rect(2, 0, 1, 1), false));
         // Half transparent ones are, too, unless nothing is there.
-        let change = between(&before, &canvas(&["5bcd"]), 4, None).expect("a pixel differs");
+        let (change, _) = between(&before, &canvas(&["5bcd"]), None).expect("a pixel differs");
         assert!(!change.blends);
-        let change = between(&canvas(&["...."]), &canvas(&["5..a"]), 4, None).expect("two differ");
+        let (change, _) =
+            between(&canvas(&["...."]), &canvas(&["5..a"]), None).expect("two differ");
         assert!(change.blends);
     }
 
     #[test]
     fn what_is_cleared_first_counts_as_transparent() {
         let (before, after) = (canvas(&["abcd"]), canvas(&["...d"]));
-        assert_eq!(between(&before, &after, 4, Some(rect(0, 0, 3, 1))), None);
+        assert_eq!(between(&before, &after, Some(rect(0, 0, 3, 1))), None);
         let after = canvas(&["..xd"]);
-        let change = between(&before, &after, 4, Some(rect(0, 0, 4, 1))).expect("two are drawn");
+        let cleared = Some(rect(0, 0, 4, 1));
+        let (change, pixels) = between(&before, &after, cleared).expect("two are drawn");
         assert!(change.clears && change.blends);
+        assert_eq!((change.rect, pixels.as_str()), (rect(2, 0, 2, 1), "xd"));
+    }
+
+    /// Two macroblocks beside one another, of which one changes.
+    #[test]
+    fn with_loss_all_that_is_opaque_of_a_macroblock_is_drawn() {
+        let row = |changed: &str| ["aa.a5aaaaaaaaaaa", changed].concat();
+        let before = canvas(&[&row("aaaa"), &row("aaaa")]);
+        let after = canvas(&[&row("aaab"), &row("aaaa")]);
+        let before = Before {
+            pixels: &before,
+            width: 20,
+            cleared: None,
+        };
+        let change = Change {
+            rect: rect(0, 0, 20, 2),
+            clears: false,
+            blends: true,
+        };
+        let none = ".".repeat(16);
+        let pixels = drawn(before, &change, &after, Grain::Pixel);
+        assert_eq!(pixels, format!("{none}...b {none}...."));
+        let pixels = drawn(before, &change, &after, Grain::Macroblock);
+        assert_eq!(pixels, format!("{none}aaab {none}aaaa"));
+        // What is seen through is left, since it would be seen twice.
+        let row = |changed: &str| ["a5.a", changed].concat();
+        let (before, after) = (canvas(&[&row("a")]), canvas(&[&row("b")]));
+        let before = Before {
+            pixels: &before,
+            width: 5,
+            cleared: None,
+        };
+        let change = Change {
+            rect: rect(0, 0, 5, 1),
+            ..change
+        };
+        assert_eq!(drawn(before, &change, &after, Grain::Macroblock), "a..ab");
+    }
+
+    #[test]
+    fn whoever_waits_no_more_is_asked_for_each_row_of_macroblocks() {
+        let canvas = vec![[1, 2, 3, 255]; 64 * 160];
+        let other = vec![[3, 2, 1, 255]; 64 * 160];
+        let before = Before {
+            pixels: &canvas,
+            width: 64,
+            cleared: None,
+        };
+        let all = Change {
+            rect: rect(0, 0, 64, 160),
+            clears: false,
+            blends: true,
+        };
+        for patience in 0..10 {
+            let caller = Impatient::new(patience);
+            let crew = Crew::new(1, &caller);
+            assert_eq!(before.change_to(&other, crew), Err(EncodeError::Cancelled));
+            assert_eq!(caller.asked.into_inner(), patience + 1, "it went on");
+            let caller = Impatient::new(patience);
+            let drawn = before.draw(&all, &other, Grain::Pixel, Crew::new(1, &caller));
+            assert_eq!(drawn, Err(EncodeError::Cancelled));
+            assert_eq!(caller.asked.into_inner(), patience + 1, "it went on");
+        }
+        let caller = Impatient::new(10);
         assert_eq!(
-            (change.rect, drawn(&change).as_str()),
-            (rect(2, 0, 2, 1), "xd")
+            before.change_to(&other, Crew::new(1, &caller)),
+            Ok(Some(all))
         );
+    }
+
+    /// Waits for so many questions.
+    #[derive(Debug)]
+    struct Impatient {
+        patience: usize,
+        asked: AtomicUsize,
+    }
+
+    impl Impatient {
+        fn new(patience: usize) -> Impatient {
+            Impatient {
+                patience,
+                asked: AtomicUsize::new(0),
+            }
+        }
+    }
+
+    impl Caller for Impatient {
+        fn is_waiting(&self) -> bool {
+            self.asked.fetch_add(1, Ordering::Relaxed) < self.patience
+        }
     }
 }

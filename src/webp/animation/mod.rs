@@ -4,62 +4,60 @@
 //! last one is kept: its time may grow yet, and the next one decides how it is left.
 
 mod change;
+mod frame;
+mod habit;
 
 use super::coded::{self, Coded};
-use super::{Coding, EncodeError, Encoded, MAX_SIDE, Metadata, Options, hidden, riff};
-use change::{Change, Rect};
+use super::crew::Crew;
+use super::{Coding, EncodeError, Encoded, MAX_SIDE, Metadata, Options, riff};
+use change::{Before, Change};
+use frame::Frame;
+use habit::Habit;
 
 /// An animation in the making.
 #[derive(Debug)]
 pub struct Animation<'a> {
-    width: u32,
-    height: u32,
-    loops: u16,
+    size: (u32, u32),
     options: Options<'a>,
+    metadata: Metadata<'a>,
     /// What a viewer sees after the last frame, but for the errors of lossy ones.
     canvas: Vec<[u8; 4]>,
-    last: Option<Frame>,
-    /// The chunks of the frames before the last.
-    chunks: Vec<u8>,
+    /// Frames that are drawn and not coded yet, so that several threads have work. The last of them may be shown for longer
+    /// yet, and the next one decides how it is left.
+    waiting: Vec<Frame>,
+    habit: Habit,
+    file: riff::Animation,
     has_alpha: bool,
-    /// That of all frames before the last.
+    /// That of all coded frames.
     coding: Option<Coding>,
-}
-
-/// A frame that is coded.
-#[derive(Debug)]
-struct Frame {
-    rect: Rect,
-    blends: bool,
-    milliseconds: u32,
-    coded: Coded,
 }
 
 /// Longest time of a frame, in milliseconds: it has 24 bits.
 const LONGEST: u32 = (1 << 24) - 1;
 
 impl<'a> Animation<'a> {
-    /// Without frames. It is played `loops` times, or for ever if that is 0.
+    /// Without frames, with this metadata. It is played `loops` times, or for ever if that is 0.
     ///
     /// # Errors
-    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`].
+    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`]; [`EncodeError::TooLarge`] if a size does not fit its 32 bits.
     pub fn new(
         width: u32,
         height: u32,
         loops: u16,
         options: Options<'a>,
+        metadata: Metadata<'a>,
     ) -> Result<Animation<'a>, EncodeError> {
         if !(1..=MAX_SIDE).contains(&width) || !(1..=MAX_SIDE).contains(&height) {
             return Err(EncodeError::Dimensions);
         }
         Ok(Animation {
-            width,
-            height,
-            loops,
+            size: (width, height),
             options,
+            metadata,
             canvas: vec![[0; 4]; width as usize * height as usize],
-            last: None,
-            chunks: Vec::new(),
+            waiting: Vec::new(),
+            habit: Habit::default(),
+            file: riff::Animation::new((width, height), loops, &metadata)?,
             has_alpha: false,
             coding: None,
         })
@@ -68,14 +66,14 @@ impl<'a> Animation<'a> {
     /// Shows `canvas` (red, green, blue, alpha) for so many milliseconds, after what was shown before.
     ///
     /// # Errors
-    /// [`EncodeError::PixelCount`] if it has another size, and those of [`super::encode`].
+    /// [`EncodeError::PixelCount`] if it has another size, and those of [`super::encode`], of this or an earlier canvas.
     pub fn add(&mut self, canvas: &[u8], milliseconds: u32) -> Result<(), EncodeError> {
         let (canvas, rest) = canvas.as_chunks::<4>();
         if canvas.len() != self.canvas.len() || !rest.is_empty() {
             return Err(EncodeError::PixelCount);
         }
         let milliseconds = milliseconds.min(LONGEST);
-        let mut change = match (self.change_to(canvas), &mut self.last) {
+        let change = match (self.change_to(canvas)?, self.waiting.last_mut()) {
             (Some(change), _) => change,
             (None, Some(last)) if last.milliseconds + milliseconds <= LONGEST => {
                 last.milliseconds += milliseconds;
@@ -83,67 +81,108 @@ impl<'a> Animation<'a> {
             }
             (None, _) => Change::none(false),
         };
-        hidden::fill(&mut change.pixels, change.rect.width);
-        let coded = coded::code(&change.picture(), &self.options)?;
-        self.write_last(change.clears)?;
-        self.canvas.copy_from_slice(canvas);
-        self.last = Some(Frame {
-            rect: change.rect,
-            blends: change.blends,
-            milliseconds,
-            coded,
+        let cleared = self.waiting.last_mut().filter(|_| change.clears);
+        let cleared = cleared.map(|last| {
+            last.is_cleared = true;
+            last.change.rect
         });
-        Ok(())
+        // No more than one canvas, so that memory is bounded.
+        let pixels: usize = self
+            .waiting
+            .iter()
+            .map(|frame| frame.change.rect.area())
+            .sum();
+        if pixels + change.rect.area() > self.canvas.len().min(coded::SIDE_BY_SIDE) {
+            self.code_waiting()?;
+        }
+        let before = Before {
+            pixels: &self.canvas,
+            width: self.size.0 as usize,
+            cleared,
+        };
+        let mut frame = Frame::draw(before, change, canvas, &mut self.habit, &self.options)?;
+        frame.milliseconds = milliseconds;
+        self.waiting.push(frame);
+        self.show(canvas)
     }
 
-    /// The file, with `metadata` behind the frames.
+    /// The file.
     ///
     /// # Errors
-    /// [`EncodeError::PixelCount`] if there is no frame; [`EncodeError::TooLarge`] if a size does not fit its 32 bits.
-    pub fn finish(mut self, metadata: &Metadata<'_>) -> Result<Encoded, EncodeError> {
-        self.write_last(false)?;
-        let size = (self.width, self.height);
+    /// [`EncodeError::PixelCount`] if there is no frame; [`EncodeError::TooLarge`] if a size does not fit its 32 bits; those of
+    /// [`super::encode`].
+    pub fn finish(mut self) -> Result<Encoded, EncodeError> {
+        self.code_waiting()?;
         Ok(Encoded {
             coding: self.coding.ok_or(EncodeError::PixelCount)?,
-            file: riff::animation(size, self.has_alpha, self.loops, &self.chunks, metadata)?,
+            file: self.file.finish(self.has_alpha, &self.metadata)?,
         })
+    }
+
+    fn crew(&self) -> Crew<'a> {
+        Crew::new(self.options.threads, self.options.caller)
     }
 
     /// What makes `canvas` of what is seen, in one of three ways: drawn over it, which takes fewest pixels and cannot make any
     /// transparent; in its place; or over it once the last frame is cleared. `None` if nothing changes.
-    fn change_to(&self, canvas: &[[u8; 4]]) -> Option<Change> {
-        let width = self.width as usize;
-        let change = change::between(&self.canvas, canvas, width, None)?;
-        let Some(last) = self.last.as_ref().filter(|_| !change.blends) else {
-            return Some(change);
+    fn change_to(&self, canvas: &[[u8; 4]]) -> Result<Option<Change>, EncodeError> {
+        let before = Before {
+            pixels: &self.canvas,
+            width: self.size.0 as usize,
+            cleared: None,
         };
-        let cleared = change::between(&self.canvas, canvas, width, Some(last.rect));
+        let Some(change) = before.change_to(canvas, self.crew())? else {
+            return Ok(None);
+        };
+        let Some(last) = self.waiting.last().filter(|_| !change.blends) else {
+            return Ok(Some(change));
+        };
+        let before = Before {
+            cleared: Some(last.change.rect),
+            ..before
+        };
+        let cleared = before.change_to(canvas, self.crew())?;
         let cleared = cleared.unwrap_or_else(|| Change::none(true));
         let is_better = cleared.blends && cleared.rect.area() <= change.rect.area();
-        Some(if is_better { cleared } else { change })
+        Ok(Some(if is_better { cleared } else { change }))
     }
 
-    /// Writes the last frame, now that it is known whether it is cleared after its time.
-    fn write_last(&mut self, is_cleared: bool) -> Result<(), EncodeError> {
-        let Some(frame) = self.last.take() else {
-            return Ok(());
-        };
-        let coding = frame.coded.coding();
+    fn show(&mut self, canvas: &[[u8; 4]]) -> Result<(), EncodeError> {
+        let crew = self.crew();
+        let band = change::SIDE * self.size.0 as usize;
+        for (shown, canvas) in self.canvas.chunks_mut(band).zip(canvas.chunks(band)) {
+            crew.check()?;
+            shown.copy_from_slice(canvas);
+        }
+        Ok(())
+    }
+
+    /// Codes the frames that wait, side by side, and writes them.
+    fn code_waiting(&mut self) -> Result<(), EncodeError> {
+        let frames = std::mem::take(&mut self.waiting);
+        let options = &self.options;
+        let outcomes = self
+            .crew()
+            .run(frames.len(), |index| frames[index].code(options))?;
+        for (frame, outcome) in frames.iter().zip(outcomes) {
+            let (coded, larger) = outcome?;
+            if let Some(larger) = larger {
+                self.habit.learn(&coded, larger);
+            }
+            self.write(frame, &coded)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, frame: &Frame, coded: &Coded) -> Result<(), EncodeError> {
+        let coding = coded.coding();
         let is_same = self.coding.is_none_or(|before| before == coding);
-        self.coding = Some(if is_same { coding } else { Coding::Mixed });
         // A canvas begins transparent.
-        let covers = frame.rect.area() == self.canvas.len();
-        self.has_alpha |=
-            frame.coded.has_alpha() || is_cleared || (self.chunks.is_empty() && !covers);
-        let number = |value: usize| (value as u32).to_le_bytes();
-        let mut header = [0; 16];
-        header[..3].copy_from_slice(&number(frame.rect.left / 2)[..3]);
-        header[3..6].copy_from_slice(&number(frame.rect.top / 2)[..3]);
-        header[6..9].copy_from_slice(&number(frame.rect.width - 1)[..3]);
-        header[9..12].copy_from_slice(&number(frame.rect.height - 1)[..3]);
-        header[12..15].copy_from_slice(&frame.milliseconds.to_le_bytes()[..3]);
-        header[15] = u8::from(is_cleared) | u8::from(!frame.blends) << 1;
-        riff::append_frame(&mut self.chunks, &header, &frame.coded)
+        let covers = frame.change.rect.area() == self.canvas.len();
+        let leaves_some = self.coding.is_none() && !covers;
+        self.coding = Some(if is_same { coding } else { Coding::Mixed });
+        self.has_alpha |= coded.has_alpha() || frame.is_cleared || leaves_some;
+        self.file.frame(&frame.header(), coded)
     }
 }
 

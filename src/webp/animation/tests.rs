@@ -1,9 +1,10 @@
 //! Animations as an independent decoder plays them.
 
 use super::*;
-use crate::webp::Mode;
+use crate::webp::{Caller, Mode};
 use image_webp::{LoopCount, WebPDecoder};
 use std::io::Cursor;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Canvases and the milliseconds for which each is shown.
 type Film = Vec<(Vec<u8>, u32)>;
@@ -13,16 +14,14 @@ fn encode(width: u32, height: u32, loops: u16, film: &Film, mode: Mode) -> Vec<u
         mode,
         ..Options::with_quality(90)
     };
-    let mut animation = Animation::new(width, height, loops, options).expect("good sides");
+    let mut animation =
+        Animation::new(width, height, loops, options, Metadata::default()).expect("good sides");
     for (canvas, milliseconds) in film {
         animation
             .add(canvas, *milliseconds)
             .expect("a canvas of that size");
     }
-    animation
-        .finish(&Metadata::default())
-        .expect("a small file")
-        .file
+    animation.finish().expect("a small file").file
 }
 
 /// Chunks one after the other: names and data.
@@ -230,14 +229,15 @@ fn plays_as_often_as_asked_and_only_what_fits_is_taken() {
         assert!(!decoder.has_alpha(), "all is opaque");
     }
     let options = Options::with_quality(90);
-    let mut animation = Animation::new(24, 18, 0, options).expect("good sides");
+    let mut animation =
+        Animation::new(24, 18, 0, options, Metadata::default()).expect("good sides");
     assert_eq!(animation.add(&[0; 4], 10), Err(EncodeError::PixelCount));
     assert_eq!(
-        animation.finish(&Metadata::default()),
+        animation.finish(),
         Err(EncodeError::PixelCount),
         "there is no frame"
     );
-    let none = Animation::new(0, 18, 0, options).map(|_| ());
+    let none = Animation::new(0, 18, 0, options, Metadata::default()).map(|_| ());
     assert_eq!(none, Err(EncodeError::Dimensions));
 }
 
@@ -250,4 +250,122 @@ fn times_that_a_frame_cannot_hold_go_into_several() {
         .map(|(_, time)| *time)
         .collect();
     assert_eq!(times, [LONGEST, 5, LONGEST]);
+}
+
+/// A film of several small changes at a time, of noise and of flat colours.
+fn busy_film() -> Vec<Vec<u8>> {
+    let mut canvas = vec![[200, 210, 220, 255]; 160 * 120];
+    (0..40usize)
+        .map(|number| {
+            let (left, top) = (number * 37 % 120, number * 53 % 90);
+            for place in 0..30 * 25 {
+                let noise = (place * place * 31 + number * 97) as u8;
+                let sample = if number % 3 == 0 {
+                    noise
+                } else {
+                    (number * 40) as u8
+                };
+                canvas[(top + place / 30) * 160 + left + place % 30] = [sample, noise / 2, 90, 255];
+            }
+            canvas.as_flattened().to_vec()
+        })
+        .collect()
+}
+
+fn encode_busy(options: Options<'_>) -> Result<Vec<u8>, EncodeError> {
+    let mut animation = Animation::new(160, 120, 0, options, Metadata::default())?;
+    for canvas in busy_film() {
+        animation.add(&canvas, 40)?;
+    }
+    animation.finish().map(|encoded| encoded.file)
+}
+
+#[test]
+fn the_file_is_the_same_for_every_number_of_threads() {
+    for mode in [Mode::Auto, Mode::Lossy, Mode::Lossless] {
+        let by = |threads: usize| {
+            encode_busy(Options {
+                mode,
+                threads,
+                ..Options::with_quality(75)
+            })
+        };
+        let alone = by(1).expect("a small file");
+        for threads in [2, 3, 8] {
+            assert!(
+                by(threads).as_ref() == Ok(&alone),
+                "{mode:?}, {threads} threads"
+            );
+        }
+    }
+}
+
+/// Waits for so many questions, and counts the threads that are lent at a time.
+#[derive(Debug, Default)]
+struct Impatient {
+    patience: usize,
+    asked: AtomicUsize,
+    lent: AtomicUsize,
+}
+
+impl Caller for Impatient {
+    fn is_waiting(&self) -> bool {
+        self.asked.fetch_add(1, Ordering::Relaxed) < self.patience
+    }
+
+    fn lend_core(&self) -> bool {
+        let more = |lent: usize| (lent < 2).then_some(lent + 1);
+        let order = Ordering::Relaxed;
+        self.lent.fetch_update(order, order, more).is_ok()
+    }
+
+    fn return_core(&self) {
+        self.lent.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_caller_who_waits_no_more_ends_the_film_and_gets_its_cores_back() {
+    let encode_for = |patience: usize, threads: usize| {
+        let caller = Impatient {
+            patience,
+            ..Impatient::default()
+        };
+        let outcome = encode_busy(Options {
+            mode: Mode::Auto,
+            threads,
+            caller: &caller,
+            ..Options::with_quality(75)
+        });
+        assert_eq!(caller.lent.into_inner(), 0, "cores still lent");
+        (outcome.map(|_| ()), caller.asked.into_inner())
+    };
+    let (outcome, questions) = encode_for(usize::MAX, 1);
+    assert_eq!(outcome, Ok(()));
+    for threads in [1, 3] {
+        for patience in (0..questions).step_by(97) {
+            let (outcome, asked) = encode_for(patience, threads);
+            let what = format!("{threads} threads, no patience after {patience} questions");
+            assert_eq!(outcome, Err(EncodeError::Cancelled), "{what}");
+            // Each thread may be about to ask in each of the crews that it works in.
+            assert!(
+                asked <= patience + 4 * threads,
+                "{what}: {asked} were asked"
+            );
+        }
+    }
+}
+
+#[test]
+fn frames_wait_for_one_another_only_as_long_as_they_are_no_more_than_a_canvas() {
+    let mut animation = Animation::new(160, 120, 0, Options::with_quality(75), Metadata::default())
+        .expect("good sides");
+    for canvas in busy_film() {
+        animation.add(&canvas, 40).expect("a canvas of that size");
+        let waiting = animation
+            .waiting
+            .iter()
+            .map(|frame| frame.change.rect.area());
+        assert!(waiting.sum::<usize>() <= 160 * 120);
+    }
 }

@@ -1,0 +1,51 @@
+//! Animated GIFs.
+
+use super::picture::Picture;
+use gif::{Encoder, Frame, Repeat};
+
+/// A grey picture, and so many frames, each of which moves six squares over it. Each frame has the size of the whole, and
+/// is transparent elsewhere.
+pub fn moving_squares(width: u16, height: u16, frames: usize) -> Vec<u8> {
+    const SIDE: usize = 40;
+    let palette: Vec<u8> = (0..=255).flat_map(|grey| [grey; 3]).collect();
+    let mut file = Vec::new();
+    let mut encoder = Encoder::new(&mut file, width, height, &palette).expect("a valid palette");
+    encoder.set_repeat(Repeat::Infinite).expect("it is written");
+    let (across, down) = (usize::from(width), usize::from(height));
+    for number in 0..frames {
+        let ground = if number == 0 { 100 } else { 0 };
+        let mut indices = vec![ground; across * down];
+        for square in 0..6 {
+            let left = (number * (7 + square) + square * 190) % (across - SIDE);
+            let top = (number * (3 + square) + square * 170) % (down - SIDE);
+            for row in indices[top * across..].chunks_mut(across).take(SIDE) {
+                row[left..left + SIDE].fill((1 + number * 11 + square * 40) as u8 | 1);
+            }
+        }
+        let frame = Frame {
+            width,
+            height,
+            delay: 4,
+            transparent: (number > 0).then_some(0),
+            buffer: indices.into(),
+            ..Frame::default()
+        };
+        encoder.write_frame(&frame).expect("a valid frame");
+    }
+    drop(encoder);
+    file
+}
+
+/// Pictures of one size, one after the other.
+pub fn film(pictures: &[Picture]) -> Vec<u8> {
+    let (width, height) = (pictures[0].width as u16, pictures[0].height as u16);
+    let mut file = Vec::new();
+    let mut encoder = Encoder::new(&mut file, width, height, &[]).expect("a Vec takes all");
+    for picture in pictures {
+        let mut samples = picture.pixels.as_flattened().to_vec();
+        let frame = Frame::from_rgba_speed(width, height, &mut samples, 30);
+        encoder.write_frame(&frame).expect("a valid frame");
+    }
+    drop(encoder);
+    file
+}
