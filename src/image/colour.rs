@@ -1,5 +1,7 @@
 //! Colour spaces: the samples converted to sRGB, which is what WebP means without a profile.
 
+use super::deep::Deep;
+use super::hdr::is_of_high_range;
 use super::patience::PORTION_PIXELS;
 use super::{Cancelled, Image, Layout, Patience};
 use moxcms::{
@@ -183,6 +185,12 @@ fn try_convert(
     grey: bool,
     patience: &Patience<'_>,
 ) -> Result<(), Stop> {
+    if is_of_high_range(space) {
+        if let Some(mut deep) = Deep::of(space, image.layout, grey) {
+            deep.convert_image(image, patience)?;
+        }
+        return Ok(());
+    }
     let Some(profile) = space.profile()? else {
         return Ok(());
     };

@@ -4,20 +4,28 @@
 //! What is rounded afterwards is not dithered: half a level of sRGB is below what the eye sees of a step, and below what
 //! lossy coding changes.
 
-use super::Layout;
-use super::colour::{Space, is_nearly_identity};
+use super::colour::{CHUNK_PIXELS, Space, is_nearly_identity};
+use super::hdr::Hdr;
+use super::{Cancelled, Image, Layout, Patience};
 use moxcms::{CmsError, ColorProfile, DataColorSpace, TransformExecutor, TransformOptions};
 use std::sync::Arc;
 
 /// From one space to sRGB, a row at a time.
 pub(super) struct Deep {
-    transform: Arc<dyn TransformExecutor<u16> + Send + Sync>,
+    transform: Transform,
     layout: Layout,
     /// One sample stands for red, green and blue, as in a profile of greys.
     is_grey: bool,
     /// What the transform takes, where that is not what it is given.
     greys: Vec<u16>,
     converted: Vec<u16>,
+}
+
+enum Transform {
+    /// To samples of 16 bits.
+    Profile(Arc<dyn TransformExecutor<u16> + Send + Sync>),
+    /// To samples of 8 bits.
+    Hdr(Hdr),
 }
 
 impl Deep {
@@ -35,6 +43,15 @@ impl Deep {
     }
 
     fn try_of(space: &Space, layout: Layout, grey: bool) -> Result<Option<Deep>, CmsError> {
+        if let Some(hdr) = Hdr::of(space)? {
+            return Ok(Some(Deep {
+                transform: Transform::Hdr(hdr),
+                layout,
+                is_grey: false,
+                greys: Vec::new(),
+                converted: Vec::new(),
+            }));
+        }
         let Some(profile) = space.profile()? else {
             return Ok(None);
         };
@@ -58,8 +75,9 @@ impl Deep {
             (true, Layout::Rgba) => moxcms::Layout::GrayAlpha,
         };
         let options = TransformOptions::default();
+        let transform = profile.create_transform_16bit(source, &srgb, target, options)?;
         Ok(Some(Deep {
-            transform: profile.create_transform_16bit(source, &srgb, target, options)?,
+            transform: Transform::Profile(transform),
             layout,
             is_grey,
             greys: Vec::new(),
@@ -67,8 +85,31 @@ impl Deep {
         }))
     }
 
+    /// Converts a picture of the layout that it was made for, whose samples have 8 bits already.
+    pub(super) fn convert_image(
+        &mut self,
+        image: &mut Image,
+        patience: &Patience<'_>,
+    ) -> Result<(), Cancelled> {
+        let mut samples = Vec::new();
+        for chunk in image
+            .pixels
+            .chunks_mut(CHUNK_PIXELS * self.layout.channels())
+        {
+            patience.check()?;
+            samples.clear();
+            samples.extend(chunk.iter().map(|&sample| u16::from(sample) * 257));
+            self.convert(&samples, chunk);
+        }
+        Ok(())
+    }
+
     /// Converts pixels of the layout that it was made for; `out` has as many samples.
     pub(super) fn convert(&mut self, samples: &[u16], out: &mut [u8]) {
+        let transform = match &self.transform {
+            Transform::Profile(transform) => transform,
+            Transform::Hdr(hdr) => return hdr.convert(self.layout, samples, out),
+        };
         let source = if self.is_grey {
             let pixels = samples.chunks_exact(self.layout.channels());
             let alpha = match self.layout {
@@ -85,7 +126,7 @@ impl Deep {
             samples
         };
         self.converted.resize(samples.len(), 0);
-        self.transform
+        transform
             .transform(source, &mut self.converted)
             .expect("both have as many pixels");
         for (out, sample) in out.iter_mut().zip(&self.converted) {

@@ -10,6 +10,7 @@ mod deep;
 mod error;
 mod format;
 mod gif;
+mod hdr;
 mod ink;
 mod jpeg;
 mod metadata;

@@ -6,6 +6,7 @@ Pillow serves as the JPEG encoder alone (python3 -m pip install pillow; then pyt
 """
 
 import io
+import math
 import struct
 import zlib
 from pathlib import Path
@@ -289,6 +290,61 @@ add('png-grey-rgb-profile.png', png(0, 8, grey_rows, [iccp(p3)]), convert_all(P3
 alphas = [255, 0, 128, 64, 255, 1, 254, 200]
 rgba = [c + (a,) for c, a in zip(STORED, alphas)]
 add('png-rgba-iccp.png', png(6, 8, rgb_rows(rgba), [iccp(p3)]), [c + (a,) for c, a in zip(as_p3, alphas)], 1)
+
+# ---- high dynamic range (BT.2100), for a white of 203 cd/m2 by the roll-off of BT.2390 ----------------------------------
+
+BT2020 = [D65, (0.708, 0.292), (0.170, 0.797), (0.131, 0.046)]
+
+
+def pq_to_light(v):
+    n = v ** (1 / 78.84375)
+    return 10000 * (max(n - 0.8359375, 0) / (18.8515625 - 18.6875 * n)) ** (1 / 0.1593017578125)
+
+
+def light_to_pq(light):
+    n = (light / 10000) ** 0.1593017578125
+    return ((0.8359375 + 18.8515625 * n) / (1 + 18.6875 * n)) ** 78.84375
+
+
+def hlg_to_light(colour):
+    scene = [v * v / 3 if v <= 0.5 else (math.exp((v - 0.55991073) / 0.17883277) + 0.28466892) / 12 for v in colour]
+    luminance = 0.2627 * scene[0] + 0.6780 * scene[1] + 0.0593 * scene[2]
+    return [1000 * luminance ** 0.2 * v for v in scene]
+
+
+def rolled_off(light):
+    """BT.2390-10, 5.4.1."""
+    white, peak = light_to_pq(203), light_to_pq(1000)
+    e, most = min(light_to_pq(light) / peak, 1), white / peak
+    start = 1.5 * most - 0.5
+    if e >= start:
+        t = (e - start) / (1 - start)
+        e = ((2 * t ** 3 - 3 * t ** 2 + 1) * start + (t ** 3 - 2 * t ** 2 + t) * (1 - start)
+             + (-2 * t ** 3 + 3 * t ** 2) * most)
+    return pq_to_light(e * peak)
+
+
+def shown_high_range(light, points):
+    """Of cd/m2 of each primary."""
+    most = max(light)
+    scale = rolled_off(most) / most / 203 if most else 0
+    return from_xyz_d50(multiply(to_xyz_d50(points), [[v * scale] for v in light]))
+
+
+lights = [(0, 0, 0), (20, 20, 20), (203, 203, 203), (1000, 1000, 1000), (400, 100, 20), (5, 60, 8), (4000, 300, 100), (90, 80, 70)]
+as_pq = [[round(65535 * light_to_pq(v)) for v in c] for c in lights]
+as_light = [[pq_to_light(v / 65535) for v in c] for c in as_pq]
+as_hlg = [[round(65535 * v) for v in c] for c in
+          [(0, 0, 0), (0.25,) * 3, (0.5,) * 3, (0.75,) * 3, (1, 1, 1), (0.8, 0.4, 0.2), (0.1, 0.6, 0.3), (0.9, 0.85, 0.2)]]
+deep_rows = lambda colours: [struct.pack('>12H', *(v for c in row for v in c)) for row in (colours[:WIDTH], colours[WIDTH:])]
+for primaries, points in [(9, BT2020), (12, P3)]:
+    add(f'png-cicp-pq-{primaries}.png', png(2, 16, deep_rows(as_pq), [cicp(primaries, 16)]),
+        [shown_high_range(c, points) for c in as_light], 1)
+add('png-cicp-hlg.png', png(2, 16, deep_rows(as_hlg), [cicp(9, 18)]),
+    [shown_high_range(hlg_to_light([v / 65535 for v in c]), BT2020) for c in as_hlg], 1)
+eight = [tuple(v // 257 for v in c) for c in as_pq]
+add('png-cicp-pq-8-bit.png', png(2, 8, rgb_rows(eight), [cicp(9, 16)]),
+    [shown_high_range([pq_to_light(v / 255) for v in c], BT2020) for c in eight], 1)
 
 # ---- depth and transparency of PNG ----------------------------------------------------------------------------------------
 
