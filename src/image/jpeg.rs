@@ -36,9 +36,12 @@ pub(super) fn read(
         .set_max_height(usize::from(u16::MAX))
         .jpeg_set_out_colorspace(ColorSpace::RGB);
     let end = outline.end(patience)?;
-    let source = match end {
-        Some(end) => Source::new(&bytes[..end], PORTION, patience).with_tail(BEHIND_SCANS),
-        None => Source::new(bytes, PORTION, patience),
+    let source = match &end {
+        // Right behind the first scan of a progressive file, the decoder wants a marker.
+        Some(end) if end.scans > 1 || !outline.is_progressive() => {
+            Source::new(&bytes[..end.at], PORTION, patience).with_tail(BEHIND_SCANS)
+        }
+        _ => Source::new(bytes, PORTION, patience),
     };
     let mut decoder = JpegDecoder::new_with_options(source, options);
     decoder.decode_headers().map_err(|error| invalid(&error))?;
@@ -140,6 +143,14 @@ const BEHIND_SCANS: &[u8] = &{
 /// Bytes that are looked through for their end between two questions.
 const END_PORTION: usize = 1 << 20;
 
+/// Of a file.
+struct End {
+    /// Where its end of image stands.
+    at: usize,
+    /// How many scans there are before it.
+    scans: usize,
+}
+
 /// What the decoder does not tell, or not by name.
 struct Outline<'a> {
     /// Marker and precision of the first frame header.
@@ -190,8 +201,14 @@ impl Outline<'_> {
         )))
     }
 
-    /// Where the end of image stands in the file, if it is there.
-    fn end(&self, patience: &Patience<'_>) -> Result<Option<usize>, Cancelled> {
+    /// SOF2.
+    fn is_progressive(&self) -> bool {
+        matches!(self.frame, Some((0xc2, _)))
+    }
+
+    /// The end of image, if it is there.
+    fn end(&self, patience: &Patience<'_>) -> Result<Option<End>, Cancelled> {
+        let mut scans = 0;
         let mut rest = self.scans;
         while !rest.is_empty() {
             patience.check()?;
@@ -206,12 +223,16 @@ impl Outline<'_> {
             rest = &rest[found * 64 + at..];
             // Among entropy-coded bytes FF is followed by 00 or is part of a restart marker (T.81, B.1.1.5).
             let length = match *rest {
-                [_, 0xd9, ..] => return Ok(Some(self.begin + self.scans.len() - rest.len())),
+                [_, 0xd9, ..] => {
+                    let at = self.begin + self.scans.len() - rest.len();
+                    return Ok(Some(End { at, scans }));
+                }
                 [_, 0 | 0xd0..=0xd7, ..] => 2,
                 [_, 0xff, ..] => 1,
                 [_, _, high, low, ..] => 2 + usize::from(u16::from_be_bytes([high, low])),
                 _ => break,
             };
+            scans += usize::from(rest[1] == 0xda);
             rest = rest.get(length..).unwrap_or_default();
         }
         Ok(None)
