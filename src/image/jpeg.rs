@@ -43,8 +43,10 @@ pub(super) fn read(
         }
         _ => Source::new(bytes, PORTION, patience),
     };
-    let mut decoder = JpegDecoder::new_with_options(source, options);
+    // Bytes between segments are passed over, as browsers do, which the strict mode would refuse.
+    let mut decoder = JpegDecoder::new_with_options(source, options.set_strict_mode(false));
     decoder.decode_headers().map_err(|error| invalid(&error))?;
+    decoder.set_options(options);
     let header = decoder.info().expect("decode_headers filled it in");
     let (width, height) = (u32::from(header.width), u32::from(header.height));
     let count = limits.check(width, height)?;
@@ -165,10 +167,10 @@ impl Outline<'_> {
     fn of(bytes: &[u8]) -> Outline<'_> {
         let mut frame = None;
         let mut rest = bytes.get(2..).unwrap_or_default(); // after the start of image
-        while let &[0xff, marker, ref segment @ ..] = rest {
+        while let &[prefix, marker, ref segment @ ..] = rest {
             let length = match (marker, segment) {
-                (0xff, _) => 1,     // a fill byte
-                (0xda, _) => break, // start of scan
+                _ if prefix != 0xff || marker == 0xff => 1, // a stray byte, or a fill byte
+                (0xda, _) => break,                         // start of scan
                 (_, &[high, low, first, ..]) => {
                     // Among these, C4, C8 and CC are tables and a reserved marker.
                     if matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc) {
@@ -486,6 +488,18 @@ pub(super) mod tests {
             read(&file(5, 0), &LIMITS, &Patience::endless()),
             Err(DecodeError::Invalid(_))
         ));
+    }
+
+    #[test]
+    fn components_that_stand_for_no_colours_are_refused() {
+        for samples in [&[9, 9][..], &[9; 5]] {
+            let outcome = read(&jpeg(8, 8, &[samples], &[]), &LIMITS, &Patience::endless());
+            assert!(
+                matches!(outcome, Err(DecodeError::Invalid(_))),
+                "{} components",
+                samples.len()
+            );
+        }
     }
 
     #[test]
