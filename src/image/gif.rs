@@ -31,6 +31,8 @@ pub struct Frames<'a> {
     decoder: Decoder<Source<'a>>,
     limits: &'a Limits,
     patience: &'a Patience<'a>,
+    /// As the decoder does not know them; 0 is for ever.
+    repetitions: Option<u16>,
     /// What is shown; empty before the first frame.
     screen: Image,
     /// How the frame that was drawn last is left.
@@ -89,6 +91,7 @@ impl<'a> Frames<'a> {
             decoder,
             limits,
             patience,
+            repetitions: repetitions(bytes),
             screen: Image {
                 width,
                 height,
@@ -115,9 +118,9 @@ impl<'a> Frames<'a> {
 
     /// How often it is played, 0 for ever; known after the first frame. The file tells how often it is repeated.
     pub fn loops(&self) -> u16 {
-        match self.decoder.repeat() {
-            Repeat::Infinite => 0,
-            Repeat::Finite(times) => times.saturating_add(1),
+        match (self.repetitions, self.decoder.repeat()) {
+            (Some(0), _) | (None, Repeat::Infinite) => 0,
+            (Some(times), _) | (None, Repeat::Finite(times)) => times.saturating_add(1),
         }
     }
 
@@ -245,6 +248,19 @@ fn blocks(bytes: &[u8]) -> &[u8] {
     }
     let trailer = usize::from(rest.first() == Some(&b';'));
     &bytes[..bytes.len() - rest.len() + trailer]
+}
+
+/// What an extension before the first image says under the older of the two names that browsers know.
+fn repetitions(bytes: &[u8]) -> Option<u16> {
+    const BEGIN: &[u8] = b"!\xff\x0bANIMEXTS1.0\x03\x01";
+    let mut rest = behind_head(bytes)?;
+    while rest.first() == Some(&b'!') {
+        if let Some(&[low, high, ..]) = rest.strip_prefix(BEGIN) {
+            return Some(u16::from_le_bytes([low, high]));
+        }
+        rest = behind_block(rest)?;
+    }
+    None
 }
 
 /// What follows the logical screen descriptor and its colours.

@@ -132,6 +132,28 @@ fn times_and_repetitions_are_those_of_browsers() {
 }
 
 #[test]
+fn the_older_extension_of_repetitions_is_known() {
+    let still = frame([0, 0, 1, 1], &[0], DisposalMethod::Keep);
+    for (times, loops) in [(0u16, 0), (1, 2), (700, 701), (u16::MAX, u16::MAX)] {
+        let mut file = Vec::new();
+        let mut encoder = Encoder::new(&mut file, 1, 1, &PALETTE).expect("a valid palette");
+        let [low, high] = times.to_le_bytes();
+        encoder
+            .write_raw_extension(
+                ::gif::AnyExtension(0xff),
+                &[b"ANIMEXTS1.0", &[1, low, high]],
+            )
+            .expect("it is written");
+        encoder.write_frame(&still).expect("a valid frame");
+        drop(encoder);
+        let patience = Patience::endless();
+        let mut frames = Frames::open(&file, &LIMITS, &patience).expect("a GIF");
+        frames.draw().expect("a whole frame");
+        assert_eq!(frames.loops(), loops, "{times}");
+    }
+}
+
+#[test]
 fn a_file_may_end_between_frames_but_not_within_one() {
     let dot = || frame([0, 0, 2, 1], &[1, 2], DisposalMethod::Keep);
     let one = gif(2, 1, None, &[dot()]);
