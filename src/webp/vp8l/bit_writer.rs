@@ -30,6 +30,11 @@ impl BitWriter {
         self.put(u32::from(flag), 1);
     }
 
+    /// How many bits were put in.
+    pub fn bits(&self) -> usize {
+        self.bytes.len() * 8 + self.count as usize
+    }
+
     /// Everything that was put in, the last byte filled up with zeros.
     pub fn finish(mut self) -> Vec<u8> {
         let rest = self.count.div_ceil(8) as usize;

@@ -49,6 +49,18 @@ impl DistanceCodes {
     }
 }
 
+/// The distances of the first `count` codes, each once: of what is nearest.
+pub fn nearest(width: usize, count: usize) -> Vec<usize> {
+    let mut distances = Vec::with_capacity(count);
+    for offset in &OFFSETS[..count] {
+        let distance = distance(*offset, width);
+        if !distances.contains(&distance) {
+            distances.push(distance);
+        }
+    }
+    distances
+}
+
 /// How far back in raster order a pixel lies that is so many columns to the left and rows up; no less than 1.
 fn distance((left, up): (i8, u8), width: usize) -> usize {
     (usize::from(up) * width)
@@ -87,5 +99,13 @@ mod tests {
         assert_eq!(DistanceCodes::new(100).code(1), 2, "the pixel to the left");
         assert_eq!(DistanceCodes::new(100).code(99), 4, "above to the right");
         assert_eq!(DistanceCodes::new(1).code(1), 1);
+    }
+
+    #[test]
+    fn what_is_nearest_comes_once() {
+        assert_eq!(nearest(100, 5), [100, 1, 101, 99, 200]);
+        // (0, 1) and (1, 0) are the same, and what would be ahead counts as the pixel before.
+        assert_eq!(nearest(1, 5), [1, 2]);
+        assert!(nearest(9, 0).is_empty());
     }
 }

@@ -1,6 +1,7 @@
 //! The encoder as the list of its passes: RFC 9649, section 3.8 has the parts in the order of the file.
 
 use super::bit_writer::BitWriter;
+use super::entropy::BIT;
 use super::entropy_image;
 use super::estimate::Estimate;
 use super::lz77::PIXELS_A_QUESTION;
@@ -80,35 +81,67 @@ struct Search {
     depth: Option<usize>,
     /// How often copies are chosen, each time by what things cost the time before.
     rounds: usize,
-    /// For groups of codes.
-    groups: entropy_image::Search,
+    /// Places nearby that are looked at for each pixel, by their distance codes.
+    near_codes: usize,
+    /// For groups of codes; the best is taken.
+    groups: &'static [entropy_image::Search],
 }
 
 impl Search {
-    fn of(effort: Effort) -> Search {
-        let groups = |groups, rounds, tiles| entropy_image::Search {
-            groups,
-            rounds,
-            tiles,
-        };
+    fn of(effort: Effort, image: &Transformed) -> Search {
+        const fn groups(
+            groups: usize,
+            rounds: usize,
+            tiles: usize,
+            filling: usize,
+        ) -> entropy_image::Search {
+            entropy_image::Search {
+                groups,
+                rounds,
+                tiles,
+                filling,
+            }
+        }
         match effort {
             Effort::Low => Search {
                 cache_bits: &[0],
                 depth: None,
                 rounds: 0,
-                groups: groups(16, 3, 1000),
+                near_codes: 0,
+                groups: &[const { groups(16, 3, 1000, 32) }],
+            },
+            _ if image.has_little() => Search {
+                cache_bits: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+                depth: Some(128),
+                rounds: 4,
+                near_codes: 32,
+                groups: &[
+                    const { groups(64, 6, 5000, 8) },
+                    const { groups(64, 6, 5000, 32) },
+                    const { groups(64, 6, 5000, 128) },
+                ],
+            },
+            // Copies are nearly all there is to a picture of few colours, and a cache would hold what its indices say.
+            Effort::Medium if image.is_indexed() => Search {
+                cache_bits: &[0],
+                depth: Some(8),
+                rounds: 4,
+                near_codes: 2,
+                groups: &[const { groups(32, 4, 5000, 32) }],
             },
             Effort::Medium => Search {
-                cache_bits: &[0, 9],
+                cache_bits: &[0, 10],
                 depth: Some(8),
                 rounds: 1,
-                groups: groups(32, 4, 2600),
+                near_codes: 2,
+                groups: &[const { groups(32, 4, 5000, 32) }],
             },
             Effort::High => Search {
                 cache_bits: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
                 depth: Some(128),
-                rounds: 3,
-                groups: groups(64, 6, 5000),
+                rounds: 4,
+                near_codes: if image.is_indexed() { 32 } else { 2 },
+                groups: &[const { groups(64, 6, 5000, 32) }],
             },
         }
     }
@@ -131,9 +164,25 @@ fn write_stream(
     width: usize,
     settings: &Settings<'_>,
 ) -> Result<(), EncodeError> {
-    let transformed = choice::choose(pixels, width, settings)?;
-    let search = Search::of(settings.effort);
-    write_transformed(bits, transformed, &search, settings.crew)
+    let mut smallest = None;
+    for candidate in choice::candidates(pixels, width, settings)? {
+        let mut trial = bits.clone();
+        let search = Search::of(settings.effort, &candidate);
+        write_transformed(&mut trial, candidate, &search, settings.crew)?;
+        keep_smaller(&mut smallest, trial);
+    }
+    *bits = smallest.expect("there is a candidate");
+    Ok(())
+}
+
+/// Takes `trial` if it is smaller than what there is.
+fn keep_smaller(smallest: &mut Option<BitWriter>, trial: BitWriter) {
+    if smallest
+        .as_ref()
+        .is_none_or(|known| trial.bits() < known.bits())
+    {
+        *smallest = Some(trial);
+    }
 }
 
 fn write_transformed(
@@ -157,8 +206,15 @@ fn write_transformed(
         tokens: &tokens.0,
         cache: &cache,
     };
-    let grouping = entropy_image::group(&image, search.groups, crew)?;
-    image_stream::write(bits, &image, &grouping, crew)
+    let mut smallest = None;
+    for groups in search.groups {
+        let mut trial = bits.clone();
+        let grouping = entropy_image::group(&image, *groups, crew)?;
+        image_stream::write(&mut trial, &image, &grouping, crew)?;
+        keep_smaller(&mut smallest, trial);
+    }
+    *bits = smallest.expect("there is a way to group");
+    Ok(())
 }
 
 /// The colour cache by which `tokens` take fewest bits.
@@ -169,6 +225,9 @@ fn choose_cache(
     bits: &[u32],
     crew: Crew<'_>,
 ) -> Result<CacheHits, EncodeError> {
+    /// How much of a picture has a group of codes of its own, about, in 1 / [`BIT`] bits.
+    const BITS_A_GROUP: u64 = 4096 * 8 * BIT;
+    const MOST_GROUPS: u64 = 64;
     let caches = crew.run_checked(bits.len(), |i| {
         let cache = CacheHits::new(pixels, bits[i], crew)?;
         let image = TokenImage {
@@ -177,7 +236,11 @@ fn choose_cache(
             tokens: &tokens.0,
             cache: &cache,
         };
-        Ok((histogram::cost(&histogram::count(&image, crew)?), cache))
+        let counts = histogram::count(&image, crew)?;
+        let cost = histogram::cost(&counts);
+        let further_groups = (cost / BITS_A_GROUP).min(MOST_GROUPS);
+        let codes = further_groups * histogram::cache_code_cost(&counts);
+        Ok((cost + codes, cache))
     })?;
     let best = caches.into_iter().min_by_key(|(cost, _)| *cost);
     Ok(best.map_or(CacheHits::NONE, |(_, cache)| cache))
@@ -195,8 +258,9 @@ fn parse(
     let Some(depth) = search.depth else {
         return Ok(tokens);
     };
+    // What one round leaves of the copies found is what the next one chooses from: it converges, in no more memory.
     let mut copies = hash_chain::longest_copies(pixels, width, depth, crew)?;
-    for round in 1..=search.rounds {
+    for _ in 0..search.rounds {
         let image = TokenImage {
             pixels,
             width,
@@ -209,25 +273,9 @@ fn parse(
             width,
             cache,
             model: &model,
-        };
-        // What is chosen takes the place of what was found.
-        let spare = if round < search.rounds {
-            duplicate(&copies, crew)?
-        } else {
-            Vec::new()
+            near_codes: search.near_codes,
         };
         tokens = parse.cheapest(&mut copies, crew)?;
-        copies = spare;
     }
     Ok(tokens)
-}
-
-/// A copy of so much that the caller may wait no more when it is done.
-fn duplicate<T: Copy>(values: &[T], crew: Crew<'_>) -> Result<Vec<T>, EncodeError> {
-    let mut copy = Vec::with_capacity(values.len());
-    for part in values.chunks(PIXELS_A_QUESTION) {
-        crew.check()?;
-        copy.extend_from_slice(part);
-    }
-    Ok(copy)
 }

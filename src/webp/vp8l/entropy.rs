@@ -6,6 +6,9 @@ pub const BIT: u64 = 1 << BIT_SHIFT;
 /// Its logarithm.
 pub const BIT_SHIFT: u32 = 8;
 
+/// A symbol's code length, as measured on what the encoder writes.
+pub const CODE_LENGTH: u64 = 3 * BIT;
+
 /// Numbers whose logarithm is looked up.
 const TABLE: usize = 4096;
 /// Fractional bits of a logarithm.
@@ -98,9 +101,8 @@ impl Tally {
     }
 
     fn cost(self) -> u64 {
-        // Measured on what the encoder writes: a code length takes some three bits and a stretch of zeros five,
-        // next to the lengths of the code for code lengths.
-        const LENGTH: u64 = 3 * BIT;
+        // Measured on what the encoder writes: a stretch of zeros takes some five bits, next to the lengths of the code for
+        // code lengths.
         const GAP: u64 = 5 * BIT;
         const CODE: u64 = 40 * BIT;
         const SIMPLE: u64 = 11 * BIT;
@@ -113,7 +115,7 @@ impl Tally {
                 let entropy = (n_log2(self.total) - self.n_log2) >> (FRACTION - BIT_SHIFT);
                 // One symbol may have a code of one bit, no less; the others have two or more.
                 let least = (2 * total - u64::from(self.most)) * BIT;
-                let header = CODE + u64::from(used) * LENGTH + u64::from(self.gaps) * GAP;
+                let header = CODE + u64::from(used) * CODE_LENGTH + u64::from(self.gaps) * GAP;
                 entropy.max(least) + header
             }
         }

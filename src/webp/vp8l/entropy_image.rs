@@ -5,7 +5,7 @@
 
 use super::entropy::{BIT, BIT_SHIFT, log2};
 use super::histogram;
-use super::token::TokenImage;
+use super::token::{self, TokenImage};
 use crate::webp::EncodeError;
 use crate::webp::crew::Crew;
 
@@ -58,6 +58,8 @@ pub struct Search {
     pub rounds: usize,
     /// Most tiles.
     pub tiles: usize,
+    /// Literals and copies that a tile has at least, on average.
+    pub filling: usize,
 }
 
 /// Groups of codes for a picture.
@@ -78,7 +80,10 @@ pub fn group(
     search: Search,
     crew: Crew<'_>,
 ) -> Result<Grouping, EncodeError> {
-    let tiles = Tiles::new(image, search.tiles, crew)?;
+    let most = search
+        .tiles
+        .min(token::written(image.tokens) / search.filling);
+    let tiles = Tiles::new(image, most, crew)?;
     let together = tiles.count(vec![0; tiles.filled.len()], 1).histograms;
     let alone = |histograms| Grouping {
         histograms,
@@ -454,6 +459,7 @@ mod tests {
             groups: 8,
             rounds: 4,
             tiles: 1000,
+            filling: 32,
         };
         let grouping = group(&image, search, crew).expect("patient");
         let sums: Vec<u32> = (0..histogram::symbol_count(0))

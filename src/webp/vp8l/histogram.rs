@@ -121,6 +121,12 @@ pub fn cost(counts: &[u32]) -> u64 {
         .sum()
 }
 
+/// What the cache's part of a code takes, in the same unit, in each further group of codes that has it.
+pub fn cache_code_cost(counts: &[u32]) -> u64 {
+    let used = counts[CACHE..].iter().filter(|count| **count > 0).count();
+    used as u64 * entropy::CODE_LENGTH
+}
+
 /// The extra bits of lengths and distances, in the same unit.
 pub fn extra_cost(counts: &[u32]) -> u64 {
     let of = |first: usize, symbols: usize| -> u64 {

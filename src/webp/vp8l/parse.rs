@@ -3,7 +3,7 @@
 //! From the end of the image to its start, the least cost of all that follows is known for each pixel: that of the cheapest
 //! among a literal, the copies found for it, and these cut short, with what follows then.
 
-use super::distance::DistanceCodes;
+use super::distance::{self, DistanceCodes};
 use super::entropy::{BIT, BIT_SHIFT, log2};
 use super::hash_chain::{Copy, MAX_KEPT};
 use super::histogram;
@@ -64,6 +64,11 @@ impl CostModel {
     }
 
     #[inline]
+    fn length(&self, length: usize) -> u32 {
+        self.lengths[prefix::prefixed(length as u32).symbol as usize]
+    }
+
+    #[inline]
     fn distance(&self, code: u32) -> u32 {
         self.distances[prefix::prefixed(code).symbol as usize]
     }
@@ -79,6 +84,29 @@ pub struct Parse<'a> {
     pub cache: &'a CacheHits,
     /// What things cost.
     pub model: &'a CostModel,
+    /// Besides the copies found, those from the places of so many distance codes are looked at: 2 are the pixel above and the
+    /// one to the left.
+    pub near_codes: usize,
+}
+
+/// A place nearby to copy from.
+struct Near {
+    distance: usize,
+    cost: u32,
+    /// How far the copy from there goes on from the pixel before.
+    run: usize,
+}
+
+impl Near {
+    /// Goes on to pixel `i`, from the one that follows it.
+    #[inline]
+    fn step(&mut self, pixels: &[u32], i: usize) {
+        self.run = if self.distance <= i && pixels[i - self.distance] == pixels[i] {
+            (self.run + 1).min(MAX_KEPT)
+        } else {
+            0
+        };
+    }
 }
 
 impl Parse<'_> {
@@ -109,9 +137,15 @@ impl Parse<'_> {
         const RING: usize = MAX_LENGTH * 2;
         let (pixels, width, model) = (self.pixels, self.width, self.model);
         let codes = DistanceCodes::new(width);
-        let near = [1, width].map(|distance| (distance, model.distance(codes.code(distance))));
-        // How far the copies from nearby go on from the pixel before.
-        let mut runs = [0; 2];
+        let near = distance::nearest(width, self.near_codes).into_iter();
+        let mut near: Vec<Near> = near
+            .map(|distance| Near {
+                distance,
+                cost: model.distance(codes.code(distance)),
+                run: 0,
+            })
+            .collect();
+        near.sort_by_key(|near| near.cost);
         // Costs of what follows, by position in a ring, which wraps around as the costs do: only differences within
         // the longest copy count.
         let mut ring = vec![0u32; RING];
@@ -124,33 +158,25 @@ impl Parse<'_> {
                 crew.check()?;
                 asked = i.saturating_sub(PIXELS_A_QUESTION);
             }
-            let color = pixels[i];
             let base = costs[(i + 1) % RING];
             let after = |length: usize| costs[(i + length) % RING].wrapping_sub(base);
             let copy = copies[i];
-            let mut longest = copy.length();
-            for ((distance, _), run) in near.into_iter().zip(&mut runs) {
-                *run = if distance <= i && pixels[i - distance] == color {
-                    (*run + 1).min(MAX_KEPT)
-                } else {
-                    0
-                };
-                longest = longest.max(*run);
-            }
+            near.iter_mut().for_each(|near| near.step(pixels, i));
             if copy.distance() != known.0 && copy.length() > 0 {
                 known = (copy.distance(), model.distance(codes.code(copy.distance())));
             }
             let goes_on = copy.distance() == next_distance;
             next_distance = copy.distance();
-            let is_inside = goes_on && longest >= LONG;
-            let (literal, cuts) = if is_inside {
-                (i32::MAX, 0)
-            } else {
-                let literal = model.literal(color, self.cache.index(i, color));
-                (literal as i32, if goes_on { CUTS } else { u32::MAX })
-            };
-            let mut best = (literal, Copy::NONE);
-            let mut consider = |length: usize, distance: usize, cost: u32, cuts: u32| {
+            if goes_on && copy.length() >= LONG {
+                let cost = known.1 + model.length(copy.length());
+                costs[i % RING] = base.wrapping_add(cost).wrapping_add(after(copy.length()));
+                continue;
+            }
+            let color = pixels[i];
+            let literal = model.literal(color, self.cache.index(i, color));
+            let cuts = if goes_on { CUTS } else { CUTS_AT_ENDS };
+            let mut best = (literal as i32, Copy::NONE);
+            let mut consider = |length: usize, distance: usize, cost: u32| {
                 let longest = prefix::prefixed(length as u32).symbol;
                 let mut tried = length;
                 let mut symbol = longest;
@@ -168,12 +194,17 @@ impl Parse<'_> {
                     tried = prefix::first_value(symbol + 1) as usize - 1;
                 }
             };
-            if copy.length() > 0 && (!is_inside || copy.length() >= LONG) {
-                consider(copy.length(), known.0, known.1, cuts);
+            if copy.length() > 0 {
+                consider(copy.length(), known.0, known.1);
             }
-            for ((distance, cost), run) in near.into_iter().zip(runs) {
-                if run > 0 && distance != copy.distance() && (!is_inside || run >= LONG) {
-                    consider(run, distance, cost, cuts);
+            // From a place that costs more, only a longer copy can be worth it.
+            let mut reached = 0;
+            for near in &near {
+                if near.run > reached {
+                    reached = near.run;
+                    if near.distance != copy.distance() {
+                        consider(near.run, near.distance, near.cost);
+                    }
                 }
             }
             copies[i] = best.1;
@@ -183,11 +214,12 @@ impl Parse<'_> {
     }
 }
 
-/// Copies of so many pixels are never cut, nor is there anything better.
+/// Within a copy that goes on for so many pixels, nothing else is looked at.
 const LONG: usize = 16;
 
-/// So many symbols shorter than the longest, copies are tried.
+/// So many symbols shorter than the longest, copies are tried within what repeats, and where it ends.
 const CUTS: u32 = 3;
+const CUTS_AT_ENDS: u32 = 6;
 const _: () = assert!(BIT == 256, "costs of the longest copy stay within 32 bits");
 
 #[cfg(test)]
@@ -211,6 +243,7 @@ mod tests {
             width,
             cache: &CacheHits::NONE,
             model: &CostModel::new(&counts),
+            near_codes: 2,
         };
         let mut copies = hash_chain::longest_copies(pixels, width, 16, crew).expect("patient");
         parse.cheapest(&mut copies, crew).expect("patient").0

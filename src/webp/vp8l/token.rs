@@ -63,6 +63,15 @@ impl Tokens {
     }
 }
 
+/// How many literals and copies `tokens` are.
+pub fn written(tokens: &[Token]) -> usize {
+    let written = |token: &Token| match token.distance_code() {
+        0 => token.length(),
+        _ => 1,
+    };
+    tokens.iter().map(written).sum()
+}
+
 /// Which pixels of an image a decoder finds in its colour cache. It does not depend on the tokens: copied pixels go
 /// into the cache as others do.
 #[derive(Clone, Debug)]

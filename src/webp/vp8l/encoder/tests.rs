@@ -255,7 +255,7 @@ fn write(transformed: Transformed, cache_bits: &'static [u32], effort: Effort) -
     bits.put(0b0001, 4);
     let search = Search {
         cache_bits,
-        ..Search::of(effort)
+        ..Search::of(effort, &transformed)
     };
     write_transformed(&mut bits, transformed, &search, Crew::new(1, &Patient)).expect("patient");
     bits.finish()
@@ -344,4 +344,49 @@ fn a_caller_who_waits_no_more_ends_it_wherever_it_is() {
             }
         }
     }
+}
+
+/// Shapes of a few colours, which meet each other in the same ways over and over.
+fn drawing(width: usize, height: usize, colors: u32) -> Vec<u32> {
+    (0..width * height)
+        .map(|i| {
+            let (x, y) = (i % width, i / width);
+            let index = (x * x / 9 + y * y / 5) as u32 / 40 % colors;
+            0xFF00_0000 | index.wrapping_mul(0x0035_7B1D) & 0x00FF_FFFF
+        })
+        .collect()
+}
+
+#[test]
+fn small_drawings_of_any_number_of_colours() {
+    for (colors, side) in [
+        (1, 40),
+        (2, 75),
+        (4, 75),
+        (16, 75),
+        (17, 100),
+        (60, 181),
+        (256, 64),
+    ] {
+        let pixels = drawing(side, side, colors);
+        round_trip(&format!("{colors} colours, {side} x {side}"), &pixels, side);
+    }
+}
+
+#[test]
+fn a_small_drawing_takes_whatever_is_smallest() {
+    let pixels = drawing(100, 75, 9);
+    let settings = settings(Effort::Medium, 1);
+    let candidates = choice::candidates(pixels.clone(), 100, &settings).expect("patient");
+    assert!(candidates.len() > 1, "as indices and as colours");
+    let least = candidates.into_iter().map(|candidate| {
+        let mut bits = BitWriter::default();
+        let search = Search::of(Effort::Medium, &candidate);
+        write_transformed(&mut bits, candidate, &search, settings.crew).expect("patient");
+        bits.bits()
+    });
+    let least = least.min().expect("candidates");
+    let data = encode(pixels, 100, &settings).expect("patient");
+    // The header of five bytes and what fills up the last one.
+    assert_eq!(data.len(), 5 + least.div_ceil(8));
 }

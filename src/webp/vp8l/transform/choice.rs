@@ -6,14 +6,14 @@
 
 use super::color::{self, Factors, SampleCosts};
 use super::color_indexing::Palette;
-use super::predictor::{self, Modes};
+use super::predictor::{self, Blocks, Modes};
 use super::subtract_green;
 use crate::webp::crew::Crew;
 use crate::webp::vp8l::bit_writer::BitWriter;
 use crate::webp::vp8l::encoder::Settings;
 use crate::webp::vp8l::entropy::BIT;
 use crate::webp::vp8l::estimate::Estimate;
-use crate::webp::vp8l::token::Tokens;
+use crate::webp::vp8l::token::{self, Tokens};
 use crate::webp::vp8l::{image_stream, lz77};
 use crate::webp::{Effort, EncodeError};
 use std::sync::Mutex;
@@ -45,6 +45,16 @@ pub struct Transformed {
 }
 
 impl Transformed {
+    /// Whether pixels are indices of a palette.
+    pub fn is_indexed(&self) -> bool {
+        matches!(self.transforms[..], [Transform::ColorIndexing(_), ..])
+    }
+
+    /// Whether it is small with little in it.
+    pub fn has_little(&self) -> bool {
+        self.pixels.len() <= SMALL && token::written(&self.tokens.0) <= LITTLE
+    }
+
     /// Writes the transforms with their data, and that no more follow.
     ///
     /// # Errors
@@ -80,24 +90,67 @@ impl Transformed {
     }
 }
 
-/// Applies the transforms that make `pixels` cheapest.
+/// Up to so many pixels, 256 x 128, a picture is small.
+const SMALL: usize = 1 << 15;
+/// Up to so many literals and copies, it has little in it: what everything that can be tried takes is some milliseconds.
+const LITTLE: usize = 1 << 10;
+
+/// `pixels` after the transforms that make them cheapest. Of a small picture that has few colours and little in it, there are
+/// several, of which one has to be the smallest: what goes with transforms and codes may then outweigh what they save.
 ///
 /// # Errors
 /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
-pub fn choose(
+pub fn candidates(
+    pixels: Vec<u32>,
+    width: usize,
+    settings: &Settings<'_>,
+) -> Result<Vec<Transformed>, EncodeError> {
+    let Some(palette) = Palette::new(&pixels, settings.crew)? else {
+        return Ok(vec![without_palette(pixels, width, settings)?]);
+    };
+    let is_small = pixels.len() <= SMALL && settings.effort != Effort::Low;
+    let direct = is_small.then(|| pixels.clone());
+    let indexed = index(palette, pixels, width, settings.crew)?;
+    let Some(direct) = direct.filter(|_| indexed.has_little()) else {
+        return Ok(vec![indexed]);
+    };
+    let thorough = Settings {
+        effort: Effort::High,
+        ..*settings
+    };
+    let direct = without_palette(direct, width, &thorough)?;
+    let mut predicted = predict(indexed.pixels.clone(), indexed.width, &thorough)?;
+    predicted
+        .transforms
+        .splice(0..0, indexed.transforms.clone());
+    let mut candidates = vec![indexed, direct];
+    if predicted.transforms.len() > 1 {
+        candidates.push(predicted);
+    }
+    Ok(candidates)
+}
+
+/// Colours replaced by their indices.
+fn index(
+    palette: Palette,
+    mut pixels: Vec<u32>,
+    width: usize,
+    crew: Crew<'_>,
+) -> Result<Transformed, EncodeError> {
+    let width = palette.apply(&mut pixels, width, crew)?;
+    Ok(Transformed {
+        tokens: lz77::quick(&pixels, width, crew)?,
+        pixels,
+        width,
+        transforms: vec![Transform::ColorIndexing(palette)],
+    })
+}
+
+fn without_palette(
     mut pixels: Vec<u32>,
     width: usize,
     settings: &Settings<'_>,
 ) -> Result<Transformed, EncodeError> {
-    if let Some(palette) = Palette::new(&pixels, settings.crew)? {
-        let width = palette.apply(&mut pixels, width, settings.crew)?;
-        return Ok(Transformed {
-            tokens: lz77::quick(&pixels, width, settings.crew)?,
-            pixels,
-            width,
-            transforms: vec![Transform::ColorIndexing(palette)],
-        });
-    }
     subtract_green::apply(&mut pixels, settings.crew)?;
     let mut predicted = predict(pixels, width, settings)?;
     predicted.transforms.insert(0, Transform::SubtractGreen);
@@ -112,6 +165,8 @@ const LEAST_GAIN: u32 = 1500 * BIT as u32;
 
 /// How much is tried to find out which blocks to predict.
 struct Search {
+    /// One row of so many tells how to predict a block.
+    rows_apart: usize,
     /// Whether the cost of predicted blocks is estimated with copies, and not only by their samples.
     looks_for_copies: bool,
     /// Eighths of what a block would cost predicted, beyond which it is left as it is; the best is taken.
@@ -127,18 +182,21 @@ impl Search {
     fn of(effort: Effort) -> Search {
         match effort {
             Effort::Low => Search {
+                rows_apart: 3,
                 looks_for_copies: false,
                 factors: &[9],
                 cache_bits: 0,
                 tries_color: false,
             },
             Effort::Medium => Search {
+                rows_apart: 1,
                 looks_for_copies: false,
-                factors: &[8, 11],
+                factors: &[8],
                 cache_bits: 10,
                 tries_color: false,
             },
             Effort::High => Search {
+                rows_apart: 1,
                 looks_for_copies: true,
                 factors: &[6, 8, 10, 12, 16],
                 cache_bits: 10,
@@ -168,7 +226,12 @@ fn predict(
         predicted: None,
     };
     if is_open.contains(&true) {
-        let (all, left) = predictor::choose(&pixels, width, BLOCK_BITS, &is_open, simd, crew)?;
+        let blocks = Blocks {
+            bits: BLOCK_BITS,
+            is_open: &is_open,
+            rows_apart: search.rows_apart,
+        };
+        let (all, left) = predictor::choose(&pixels, width, blocks, simd, crew)?;
         let mut predicted = Vec::new();
         let costs = if search.looks_for_copies {
             predicted = predictor::residuals(&pixels, width, &all, simd, crew)?;

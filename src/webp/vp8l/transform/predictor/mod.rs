@@ -193,27 +193,39 @@ pub fn residuals_of_fewer(
     Ok(out)
 }
 
-/// The mode for each block of `is_open` that leaves least, 0 for the others; and what it leaves of each block: bits, roughly.
+/// The blocks of a picture.
+#[derive(Clone, Copy, Debug)]
+pub struct Blocks<'a> {
+    /// log2 of a block's side, 2 to 9.
+    pub bits: u32,
+    /// Which of them may be predicted.
+    pub is_open: &'a [bool],
+    /// One row of so many is looked at, for all of them.
+    pub rows_apart: usize,
+}
+
+/// The mode for each open block that leaves least, 0 for the others; and what it leaves of each block: bits, roughly.
 ///
 /// # Errors
 /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
 pub fn choose(
     pixels: &[u32],
     width: usize,
-    block_bits: u32,
-    is_open: &[bool],
+    blocks: Blocks<'_>,
     simd: Simd,
     crew: Crew<'_>,
 ) -> Result<(Modes, Vec<u32>), EncodeError> {
     let height = pixels.len() / width;
-    let block = 1usize << block_bits;
+    let Blocks { is_open, .. } = blocks;
+    let block = 1usize << blocks.bits;
     let across = width.div_ceil(block);
     let rows = crew.run(height.div_ceil(block), |block_row| {
         let is_open = &is_open[block_row * across..][..across];
         let mut bytes = RowBytes::new(width);
         let mut scratch = vec![0; width * 4];
         let mut costs = vec![[0; MODES]; across];
-        for y in (block_row * block).max(1)..(block_row * block + block).min(height) {
+        let rows = (block_row * block).max(1)..(block_row * block + block).min(height);
+        for y in rows.step_by(blocks.rows_apart) {
             for (run, is_open) in runs(is_open) {
                 if is_open {
                     let columns = run.start * block..(run.end * block).min(width);
@@ -244,10 +256,10 @@ pub fn choose(
             0
         };
         modes.push(mode);
-        least.push(costs[usize::from(mode)]);
+        least.push(costs[usize::from(mode)] * blocks.rows_apart as u32);
     }
     let modes = Modes {
-        block_bits,
+        block_bits: blocks.bits,
         across,
         by_block: modes,
     };

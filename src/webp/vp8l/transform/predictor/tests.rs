@@ -150,13 +150,23 @@ fn each_block_gets_the_mode_that_suits_it() {
             if x < 16 { noise[y] } else { noise[x] }
         })
         .collect();
-    let open = [true, true, true, false];
-    let (modes, least) = choose(&picture, width, 4, &open, Simd::SCALAR, crew()).expect("patient");
+    let blocks = |rows_apart| Blocks {
+        bits: 4,
+        is_open: &[true, true, true, false],
+        rows_apart,
+    };
+    let choose = |rows| choose(&picture, width, blocks(rows), Simd::SCALAR, crew());
+    let (modes, least) = choose(1).expect("patient");
     assert_eq!(least[1], 0, "nothing is left below itself");
     // Mode 11 finds by itself that the left pixel is right.
     assert!(
         matches!(modes.by_block[..], [1 | 11, 2, 1 | 11, 0]),
         "{modes:?}"
+    );
+    let (of_few_rows, _) = choose(5).expect("patient");
+    assert!(
+        matches!(of_few_rows.by_block[..], [1 | 11, 2, 1 | 11, 0]),
+        "{of_few_rows:?}"
     );
     let closed = Modes {
         by_block: vec![modes.by_block[0], 0, 0, 0],
