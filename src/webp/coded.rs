@@ -3,7 +3,7 @@
 
 use super::crew::Crew;
 use super::drawn;
-use super::{Coding, EncodeError, Layout, Mode, Options, Picture, alpha, vp8, vp8l, yuv};
+use super::{Coding, EncodeError, Layout, Mode, Options, Picture, Planes, alpha, vp8, vp8l};
 
 /// A picture without its container.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,17 +105,39 @@ pub fn either(
     Ok((coded.pop().expect("there were two"), other))
 }
 
+/// Codes what `source` gives, with loss.
+///
+/// # Errors
+/// See [`EncodeError`], and those of `source`.
+pub fn code_planes(
+    (width, height): (u32, u32),
+    source: impl Fn() -> Result<Planes, EncodeError>,
+    options: &Options<'_>,
+) -> Result<Coded, EncodeError> {
+    options.check()?;
+    let source = || {
+        let planes = source()?;
+        if (planes.width, planes.height) != (width, height) {
+            return Err(EncodeError::PixelCount);
+        }
+        Ok(planes)
+    };
+    Ok(Coded {
+        alpha: None,
+        frame: vp8::encode(source, width, height, &options.settings())?,
+        is_lossless: false,
+    })
+}
+
 /// Codes a picture with loss.
 ///
 /// # Errors
 /// See [`EncodeError`].
 pub fn lossy(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, EncodeError> {
-    if options.log2_partitions.is_some_and(|log2| log2 > 3) {
-        return Err(EncodeError::PartitionCount);
-    }
+    options.check()?;
     let (width, height) = (picture.width, picture.height);
     let settings = options.settings();
-    let planes = || yuv::Planes::from_picture(picture, settings.simd, settings.crew);
+    let planes = || Planes::from_picture(picture, settings.simd, settings.crew);
     let frame = vp8::encode(planes, width, height, &settings)?;
     settings.crew.check()?;
     let alpha = alpha_plane(picture);

@@ -21,6 +21,7 @@ pub use cpu::Simd;
 pub use crew::{Caller, Patient};
 pub use hidden::fill as fill_hidden;
 pub use memory::memory;
+pub use yuv::Planes;
 
 use crew::Crew;
 
@@ -166,6 +167,13 @@ impl Options<'_> {
         }
     }
 
+    fn check(&self) -> Result<(), EncodeError> {
+        if self.log2_partitions.is_some_and(|log2| log2 > 3) {
+            return Err(EncodeError::PartitionCount);
+        }
+        Ok(())
+    }
+
     fn settings(&self) -> vp8::Settings<'_> {
         vp8::Settings {
             quality: self.quality,
@@ -292,6 +300,27 @@ pub fn encode_telling(
     })
 }
 
+/// Encodes a picture of `width` x `height` pixels that `source` gives in YUV, with loss, whatever [`Options::mode`] says, with metadata
+/// beside it. Nothing is made sharper: the samples are taken to be what a decoder is to interpolate.
+///
+/// It takes as much memory as [`memory`] says of [`Layout::Rgb`], planes included: they are given up as soon as all is decided. Should
+/// the picture have to be coded anew, they are asked for again.
+///
+/// # Errors
+/// See [`EncodeError`], and those of `source`.
+pub fn encode_planes(
+    size: (u32, u32),
+    source: impl Fn() -> Result<Planes, EncodeError>,
+    options: &Options<'_>,
+    metadata: &Metadata<'_>,
+) -> Result<Encoded, EncodeError> {
+    let coded = coded::code_planes(size, source, options)?;
+    Ok(Encoded {
+        file: riff::still(size, &coded, metadata)?,
+        coding: coded.coding(),
+    })
+}
+
 /// For `fuzz/`: the frame of a good picture, which an independent decoder makes the same of as the encoder.
 ///
 /// # Panics
@@ -305,6 +334,72 @@ pub fn assert_decoders_agree(picture: &Picture<'_>, options: &Options<'_>) -> Ve
 mod tests {
     use super::crew::tests::Impatient;
     use super::*;
+
+    fn with_threads() -> impl Iterator<Item = (Simd, usize)> {
+        let supported = Simd::supported().into_iter();
+        supported.flat_map(|simd| [(simd, 1), (simd, 3)])
+    }
+
+    #[test]
+    fn planes_give_the_file_of_the_picture_that_they_were() {
+        for (width, height) in [(1, 1), (17, 33), (95, 160)] {
+            let pixels: Vec<u8> = (0..width * height * 3)
+                .map(|i: u32| (i.wrapping_mul(i) >> 6) as u8)
+                .collect();
+            let picture = Picture {
+                width,
+                height,
+                layout: Layout::Rgb,
+                pixels: &pixels,
+            };
+            for (simd, threads) in with_threads() {
+                let options = Options {
+                    simd,
+                    threads,
+                    ..Options::with_quality(75)
+                };
+                let crew = Crew::new(1, &Patient);
+                let source = || {
+                    let mut planes = Planes::from_picture(&picture, simd, crew)?;
+                    // What is beyond the picture is the encoder's.
+                    let (stride, rows) = (planes.luma_stride(), height as usize);
+                    for row in planes.luma.chunks_mut(stride).take(rows) {
+                        row[width as usize..].fill(99);
+                    }
+                    planes.luma[rows * stride..].fill(77);
+                    Planes::from_samples((width, height), planes.luma, planes.chroma)
+                };
+                let size = (width, height);
+                let encoded = encode_planes(size, source, &options, &Metadata::default());
+                let encoded = encoded.expect("a good picture");
+                assert_eq!(encoded.coding, Coding::Lossy);
+                assert!(
+                    Ok(encoded.file) == encode(&picture, &options),
+                    "{width} x {height}, {simd:?}, {threads} threads"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn planes_of_other_sizes_are_refused() {
+        let planes = |size, luma, chroma| {
+            Planes::from_samples(size, vec![0; luma], [vec![0; 64], vec![0; chroma]])
+        };
+        assert!(planes((16, 1), 256, 64).is_ok());
+        assert_eq!(planes((0, 1), 256, 64), Err(EncodeError::Dimensions));
+        assert_eq!(
+            planes((1, MAX_SIDE + 1), 256, 64),
+            Err(EncodeError::Dimensions)
+        );
+        assert_eq!(planes((17, 1), 256, 64), Err(EncodeError::PixelCount));
+        assert_eq!(planes((16, 1), 255, 64), Err(EncodeError::PixelCount));
+        assert_eq!(planes((16, 1), 256, 65), Err(EncodeError::PixelCount));
+        let options = Options::with_quality(75);
+        let source = || planes((16, 1), 256, 64);
+        let outcome = encode_planes((1, 16), source, &options, &Metadata::default());
+        assert_eq!(outcome, Err(EncodeError::PixelCount));
+    }
 
     #[test]
     fn a_caller_who_waits_no_more_ends_the_encoder_at_the_next_row() {

@@ -13,13 +13,17 @@ mod stripe;
 
 use super::cpu::Simd;
 use super::crew::Crew;
-use super::{EncodeError, Picture};
+use super::{EncodeError, MAX_SIDE, Picture};
 use std::sync::Mutex;
 use stripe::Stripe;
 
 /// Y, U and V planes, padded to whole macroblocks by repeating the last row and column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planes {
+    /// Width of the picture in pixels.
+    pub width: u32,
+    /// Its height.
+    pub height: u32,
     /// Macroblocks across: luma rows are 16 times that, chroma rows 8 times.
     pub mb_width: usize,
     /// Macroblocks down.
@@ -36,11 +40,46 @@ impl Planes {
         let (mb_width, mb_height) = (width.div_ceil(16), height.div_ceil(16));
         let count = mb_width * mb_height;
         Planes {
+            width: width as u32,
+            height: height as u32,
             mb_width,
             mb_height,
             luma: vec![0; count * 256],
             chroma: [vec![0; count * 64], vec![0; count * 64]],
         }
+    }
+
+    /// Planes of a picture that is in YUV already: BT.601 in limited range, each chroma sample in the middle of its 2x2 pixels.
+    /// Rows have the length, and planes the number of rows, that whole macroblocks have; what lies beyond the picture is
+    /// written over.
+    ///
+    /// # Errors
+    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`], [`EncodeError::PixelCount`] if a plane has another
+    /// length.
+    pub fn from_samples(
+        (width, height): (u32, u32),
+        luma: Vec<u8>,
+        chroma: [Vec<u8>; 2],
+    ) -> Result<Planes, EncodeError> {
+        let sides = 1..=MAX_SIDE;
+        if !sides.contains(&width) || !sides.contains(&height) {
+            return Err(EncodeError::Dimensions);
+        }
+        let (mb_width, mb_height) = (width.div_ceil(16) as usize, height.div_ceil(16) as usize);
+        let count = mb_width * mb_height;
+        if luma.len() != count * 256 || chroma.iter().any(|plane| plane.len() != count * 64) {
+            return Err(EncodeError::PixelCount);
+        }
+        let mut planes = Planes {
+            width,
+            height,
+            mb_width,
+            mb_height,
+            luma,
+            chroma,
+        };
+        planes.repeat_edges();
+        Ok(planes)
     }
 
     /// Distance from one luma row to the next.
@@ -66,12 +105,17 @@ impl Planes {
         let mut planes = Planes::new(width, height);
         let mb_rows = (STRIPE_PIXELS / (planes.mb_width * 256)).max(MIN_STRIPE);
         planes.convert_stripes(picture, simd, crew, mb_rows)?;
-        let (luma_stride, chroma_stride) = (planes.luma_stride(), planes.chroma_stride());
-        repeat_edges(&mut planes.luma, luma_stride, width, height);
-        for plane in &mut planes.chroma {
+        planes.repeat_edges();
+        Ok(planes)
+    }
+
+    fn repeat_edges(&mut self) {
+        let (width, height) = (self.width as usize, self.height as usize);
+        let (luma_stride, chroma_stride) = (self.luma_stride(), self.chroma_stride());
+        repeat_edges(&mut self.luma, luma_stride, width, height);
+        for plane in &mut self.chroma {
             repeat_edges(plane, chroma_stride, width.div_ceil(2), height.div_ceil(2));
         }
-        Ok(planes)
     }
 
     /// Converts what is inside of the picture, in stripes of `mb_rows` rows of macroblocks.
