@@ -111,13 +111,6 @@ fn no_conversion_takes_more_than_was_estimated() {
             film(&[&noise, &waves, &noise].map(upper_left)),
             FILMS,
         ),
-        ("sequential.jpg", jpeg(&noise, Kind::Sequential), &[""]),
-        ("progressive.jpg", jpeg(&noise, Kind::Progressive), &[""]),
-        (
-            "progressive-444.jpg",
-            jpeg(&noise, Kind::ProgressiveFull),
-            &[""],
-        ),
         (
             "small.png",
             Picture::noise(40, 30).png(),
@@ -139,6 +132,49 @@ fn no_conversion_takes_more_than_was_estimated() {
         ("flat.png", Picture::noise(16383, 1).png(), &[""]),
     ];
     fs::write(folder.path.join("stamped.mark"), clear.png()).expect("a new file");
+    for (name, bytes, queries) in files {
+        let path = folder.path.join(name);
+        fs::write(&path, bytes).expect("a new file");
+        for query in queries {
+            let Measured { taken, estimated } = measure(&path, query);
+            assert!(
+                taken <= estimated,
+                "{name} {query}: {taken} bytes, estimated were {estimated}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_jpeg_takes_more_than_was_estimated() {
+    let folder = Folder::new();
+    let noise = Picture::noise(2000, 1500);
+    let files = [
+        (
+            "sequential.jpg",
+            jpeg(&noise, Kind::Sequential),
+            &[
+                "",
+                "quality=0",
+                "quality=100",
+                "effort=high",
+                "mode=lossless",
+                WATERMARKED,
+            ][..],
+        ),
+        ("turned.jpg", turned(&jpeg(&noise, Kind::Sequential)), &[""]),
+        (
+            "wide.jpg",
+            jpeg(&Picture::noise(16383, 150), Kind::Sequential),
+            &[""],
+        ),
+        ("progressive.jpg", jpeg(&noise, Kind::Progressive), &[""]),
+        (
+            "progressive-444.jpg",
+            jpeg(&noise, Kind::ProgressiveFull),
+            &[""],
+        ),
+    ];
     for (name, bytes, queries) in files {
         let path = folder.path.join(name);
         fs::write(&path, bytes).expect("a new file");
@@ -240,6 +276,14 @@ fn photograph() -> Picture {
         let pixel = &image.pixels[(y * image.width + x) as usize * 3..][..3];
         [pixel[0], pixel[1], pixel[2], 255]
     })
+}
+
+/// A JPEG that Exif asks to turn to the right.
+fn turned(jpeg: &[u8]) -> Vec<u8> {
+    let exif =
+        b"\xff\xe1\0\x22Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
+    let (start, rest) = jpeg.split_at(2);
+    [start, exif, rest].concat()
 }
 
 /// With 16 bits a sample, and this `gAMA`.

@@ -46,6 +46,15 @@ fuzz_target!(|input: (u8, &[u8])| {
         Err(error) => assert!(!matches!(error, DecodeError::Cancelled)),
     }
 
+    let endless = Patience::endless();
+    if let Ok(Some((planes, metadata))) =
+        image::decode_planes(Keep::All, bytes, format, &LIMITS, &endless)
+    {
+        let (image, same) = patient.as_ref().expect("the same file gives RGB");
+        assert_eq!((planes.width, planes.height), (image.width, image.height));
+        assert_eq!(&metadata, same);
+    }
+
     let questions = asked.get();
     let left = Cell::new(usize::from(patience));
     let leave = || {
@@ -53,7 +62,8 @@ fuzz_target!(|input: (u8, &[u8])| {
         left.set(left.get().saturating_sub(1));
         waits
     };
-    let impatient = image::decode_keeping(Keep::All, bytes, format, &LIMITS, &Patience::new(&leave));
+    let impatient =
+        image::decode_keeping(Keep::All, bytes, format, &LIMITS, &Patience::new(&leave));
     if questions > usize::from(patience) {
         assert_eq!(impatient, Err(DecodeError::Cancelled));
     } else {

@@ -1,6 +1,9 @@
 //! What a conversion will take, told by headers and parameters before anything is decoded.
 
-use super::{ConversionError, Job, Outline, is_animated, options, watermark_kind, webp_layout};
+use super::{
+    ConversionError, Job, Outline, can_stay_in_yuv, is_animated, options, watermark_kind,
+    webp_layout,
+};
 use crate::image::{self, Footprint};
 use crate::webp;
 
@@ -28,11 +31,26 @@ const COPIES_OF_METADATA: u64 = 3;
 pub fn memory(job: &Job<'_>) -> Result<u64, ConversionError> {
     let picture =
         image::probe(job.bytes, job.format, job.limits).map_err(ConversionError::Picture)?;
+    let metadata = if job.params.keeps_metadata {
+        COPIES_OF_METADATA * image::metadata_bytes(job.bytes, job.format)
+    } else {
+        0
+    };
+    let work = match picture.planes {
+        Some(planes) if can_stay_in_yuv(job) => {
+            // The encoder's figure has planes in it.
+            picture.planes_peak(planes).max(encoder(job, &picture))
+        }
+        _ => through_rgb(job, &picture)?,
+    };
+    Ok(work + metadata)
+}
+
+fn through_rgb(job: &Job<'_>, picture: &Footprint) -> Result<u64, ConversionError> {
     let mark = match job.watermark_picture {
         Some(bytes) => {
             let mark = watermark(job, bytes)?;
-            mark.peak()
-                .max(mark.pixels() + copies(job, &picture, &mark))
+            mark.peak().max(mark.pixels() + copies(job, picture, &mark))
         }
         None => 0,
     };
@@ -44,21 +62,19 @@ pub fn memory(job: &Job<'_>) -> Result<u64, ConversionError> {
         };
         bytes_a_pixel * picture.count() + watermark.text.len() as u64 * BYTES_OF_TEXT + LETTER
     });
-    let layout = webp_layout(picture.layout);
-    let size = (picture.width, picture.height);
-    let encoder = webp::memory(size, layout, &options(job, picture.count()));
     let film = if is_animated(job) {
         SCREENS * 4 * picture.count() + job.threads as u64 * FRAME + 2 * job.bytes.len() as u64
     } else {
         0
     };
-    let beside = mark.max(text).max(encoder);
-    let metadata = if job.params.keeps_metadata {
-        COPIES_OF_METADATA * image::metadata_bytes(job.bytes, job.format)
-    } else {
-        0
-    };
-    Ok(picture.peak().max(picture.pixels() + beside) + film + metadata)
+    let beside = mark.max(text).max(encoder(job, picture));
+    Ok(picture.peak().max(picture.pixels() + beside) + film)
+}
+
+fn encoder(job: &Job<'_>, picture: &Footprint) -> u64 {
+    let layout = webp_layout(picture.layout);
+    let size = (picture.width, picture.height);
+    webp::memory(size, layout, &options(job, picture.count()))
 }
 
 /// Of a watermark's picture, scaled and turned: neither has more pixels than the picture that it is drawn onto.

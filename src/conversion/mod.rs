@@ -20,6 +20,7 @@ use crate::image::{
     self, Cancelled, DecodeError, Format, Image, Keep, Layout, Limits, Metadata, Patience,
 };
 use crate::{watermark, webp};
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// One conversion to do.
@@ -80,6 +81,15 @@ pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
     if is_animated(job) {
         return animation::run(job, patience);
     }
+    if let Some((planes, metadata)) = timed(&mut timing.decode, || decode_planes(job, patience))? {
+        let size = (planes.width, planes.height);
+        let encode = || encode_planes(planes, &metadata, job, patience);
+        return Ok(Conversion::of(
+            timed(&mut timing.encode, encode)?,
+            size,
+            timing,
+        ));
+    }
     let (mut image, metadata) = timed(&mut timing.decode, || decode(job, patience))?;
     timed(&mut timing.watermark, || {
         draw_picture(&mut image, job, patience)
@@ -89,13 +99,19 @@ pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
     })?;
     timed(&mut timing.encode, || fill_hidden(&mut image, patience))?;
     let encoded = timed(&mut timing.encode, || encode(&image, &metadata, job))?;
-    Ok(Conversion {
-        webp: encoded.file,
-        coding: encoded.coding,
-        width: image.width,
-        height: image.height,
-        timing,
-    })
+    Ok(Conversion::of(encoded, (image.width, image.height), timing))
+}
+
+impl Conversion {
+    fn of(encoded: webp::Encoded, (width, height): (u32, u32), timing: Timing) -> Conversion {
+        Conversion {
+            webp: encoded.file,
+            width,
+            height,
+            coding: encoded.coding,
+            timing,
+        }
+    }
 }
 
 /// Most pixels of a watermark's picture: 4096 by 4096. It is drawn scaled down to the image, and its memory should not
@@ -110,17 +126,36 @@ fn timed<T>(spent: &mut Duration, stage: impl FnOnce() -> T) -> T {
 }
 
 fn decode(job: &Job<'_>, patience: &Patience<'_>) -> Result<(Image, Metadata), ConversionError> {
-    let keep = match (job.params.keeps_metadata, is_watermarked(job)) {
+    image::decode_keeping(keep(job), job.bytes, job.format, job.limits, patience).map_err(undecoded)
+}
+
+fn keep(job: &Job<'_>) -> Keep {
+    match (job.params.keeps_metadata, is_watermarked(job)) {
         (false, _) => Keep::Nothing,
         (true, true) => Keep::Descriptions,
         (true, false) => Keep::All,
-    };
-    image::decode_keeping(keep, job.bytes, job.format, job.limits, patience).map_err(undecoded)
+    }
 }
 
 /// Whether anything is drawn, whose colours are sRGB.
 fn is_watermarked(job: &Job<'_>) -> bool {
     job.params.text.is_some() || job.watermark_picture.is_some()
+}
+
+/// A JPEG as its file has it in YUV: RGB in between would take twice the memory, and round and blur.
+fn decode_planes(
+    job: &Job<'_>,
+    patience: &Patience<'_>,
+) -> Result<Option<(image::Planes, Metadata)>, ConversionError> {
+    if !can_stay_in_yuv(job) {
+        return Ok(None);
+    }
+    image::decode_planes(keep(job), job.bytes, job.format, job.limits, patience).map_err(undecoded)
+}
+
+/// Whether nothing is to be done to the picture that takes RGB.
+fn can_stay_in_yuv(job: &Job<'_>) -> bool {
+    job.format == Format::Jpeg && job.params.mode != Mode::Lossless && !is_watermarked(job)
 }
 
 fn undecoded(error: DecodeError) -> ConversionError {
@@ -219,6 +254,29 @@ fn beside(metadata: &Metadata) -> webp::Metadata<'_> {
         exif: metadata.exif.as_deref(),
         xmp: metadata.xmp.as_deref(),
     }
+}
+
+fn encode_planes(
+    planes: image::Planes,
+    metadata: &Metadata,
+    job: &Job<'_>,
+    patience: &Patience<'_>,
+) -> Result<webp::Encoded, ConversionError> {
+    let size = (planes.width, planes.height);
+    let first = Cell::new(Some(planes));
+    let source = || {
+        let planes = match first.take() {
+            Some(planes) => planes,
+            // Once more, which only fails if the caller has left.
+            None => match decode_planes(job, patience) {
+                Ok(Some((planes, _))) => planes,
+                _ => return Err(webp::EncodeError::Cancelled),
+            },
+        };
+        webp::Planes::from_samples(size, planes.luma, planes.chroma)
+    };
+    let options = options(job, u64::from(size.0) * u64::from(size.1));
+    webp::encode_planes(size, source, &options, &beside(metadata)).map_err(refused)
 }
 
 /// For a picture of so many pixels.
@@ -362,6 +420,44 @@ mod tests {
             (&b"RIFF"[..], &b"WEBP"[..])
         );
         assert_eq!((conversion.width, conversion.height), (31, 17));
+    }
+
+    /// 60 x 40 pixels in 4:2:0, which are to be turned to the right.
+    const TURNED_JPEG: &[u8] = include_bytes!("../../testdata/rotated.jpg");
+
+    #[test]
+    fn a_jpeg_looks_the_same_with_and_without_rgb_in_between() {
+        let convert = |pairs: &[(&str, &str)]| {
+            let params = params(&[&[("quality", "95")], pairs].concat());
+            let job = Job {
+                format: Format::Jpeg,
+                ..job(TURNED_JPEG, &params, None)
+            };
+            let stays = decode_planes(&job, &Patience::endless()).expect("a valid picture");
+            let conversion = run(&job).expect("a valid picture");
+            assert_eq!((conversion.width, conversion.height), (40, 60));
+            let mut decoder = image_webp::WebPDecoder::new(std::io::Cursor::new(conversion.webp))
+                .expect("a WebP file");
+            let mut pixels = vec![0; 40 * 60 * 3];
+            decoder.read_image(&mut pixels).expect("a whole file");
+            (stays.is_some(), pixels)
+        };
+        let (stays, planes) = convert(&[]);
+        assert!(stays, "it has 4:2:0 and no profile");
+        // What nobody sees takes the way of what is drawn.
+        let (stays, rgb) = convert(&[("watermark", "x"), ("watermark_opacity", "0")]);
+        assert!(!stays);
+        let (stays, exact) = convert(&[("mode", "lossless")]);
+        assert!(!stays);
+        for other in [rgb, exact] {
+            let apart: u32 = planes
+                .iter()
+                .zip(&other)
+                .map(|(a, b)| u32::from(a.abs_diff(*b)))
+                .sum();
+            let mean = f64::from(apart) / planes.len() as f64;
+            assert!(mean < 2.5, "{mean} apart");
+        }
     }
 
     #[test]

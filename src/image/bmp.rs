@@ -70,6 +70,7 @@ pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeEr
         height: header.height,
         layout: layout_of(&header),
         decoder: TABLES,
+        planes: None,
     })
 }
 

@@ -330,6 +330,7 @@ pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeEr
         height,
         layout,
         decoder: TABLES + indices + alpha,
+        planes: None,
     })
 }
 

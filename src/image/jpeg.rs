@@ -4,18 +4,22 @@
 //! component, is held as 16-bit coefficients until its end: 3 to 6 bytes a pixel more, 8 for four components.
 
 mod frame;
+mod outline;
 
 pub(super) use frame::segments;
 
 use super::colour::Space;
 use super::ink::{self, Inks};
 use super::patience::Source;
-use super::{Cancelled, DecodeError, Footprint, Image, Layout, Limits, Patience, Raw};
+use super::planes::{Planes, limit_chroma, limit_luma};
+use super::{DecodeError, Footprint, Image, Layout, Limits, Patience, Raw, RawPlanes};
 use frame::Frame;
-use zune_jpeg::JpegDecoder;
+use outline::Outline;
+use std::mem;
 use zune_jpeg::errors::DecodeErrors;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
+use zune_jpeg::{JpegDecoder, RawImcuRowStatus};
 
 /// Bytes of the file between two questions. They are so few because eight blocks of a picture may take one bit, and 32767
 /// of a progressive scan four.
@@ -27,53 +31,17 @@ pub(super) fn read(
     limits: &Limits,
     patience: &Patience<'_>,
 ) -> Result<Raw, DecodeError> {
-    let outline = Outline::of(bytes);
-    outline.check_kind()?;
-    // The decoder's own bounds are opened as far as the format goes: ours give the clearer message.
-    let options = DecoderOptions::default()
-        .set_strict_mode(true)
-        .set_max_width(usize::from(u16::MAX))
-        .set_max_height(usize::from(u16::MAX))
-        .jpeg_set_out_colorspace(ColorSpace::RGB);
-    let end = outline.end(patience)?;
-    let source = match &end {
-        // Right behind the first scan of a progressive file, the decoder wants a marker.
-        Some(end) if end.scans > 1 || !outline.is_progressive() => {
-            Source::new(&bytes[..end.at], PORTION, patience).with_tail(BEHIND_SCANS)
-        }
-        _ => Source::new(bytes, PORTION, patience),
-    };
-    // Bytes between segments are passed over, as browsers do, which the strict mode would refuse.
-    let mut decoder = JpegDecoder::new_with_options(source, options.set_strict_mode(false));
-    decoder.decode_headers().map_err(|error| invalid(&error))?;
-    decoder.set_options(options);
-    let header = decoder.info().expect("decode_headers filled it in");
-    let (width, height) = (u32::from(header.width), u32::from(header.height));
-    let count = limits.check(width, height)?;
-    let components = usize::from(header.components);
-    let found = (
-        header.width,
-        header.height,
-        components,
-        header.sof.is_progressive(),
-    );
-    if found != frame(bytes)?.outline() {
-        // The memory was estimated by what has been read here.
-        return Err(DecodeError::Invalid(
-            "the JPEG's headers are ambiguous".to_owned(),
-        ));
-    }
-
-    let stored = decoder
-        .input_colorspace()
-        .expect("decode_headers filled it in");
-    if end.is_none() {
-        return Err(ends_too_early()); // the decoder would make up what is missing
-    }
+    let Opened {
+        mut decoder,
+        width,
+        height,
+        count,
+        stored,
+    } = open(bytes, limits, patience)?;
     let mut profile = decoder.icc_profile();
     let pixels = match inks(stored) {
         Some(inks) => {
-            decoder.set_options(options.jpeg_set_out_colorspace(stored));
+            decoder.set_options(options().jpeg_set_out_colorspace(stored));
             let mut samples = decode(&mut decoder, count * 4)?;
             ink::to_srgb(&mut samples, inks, profile.take().as_deref(), patience)?;
             samples
@@ -93,6 +61,103 @@ pub(super) fn read(
     })
 }
 
+/// Reads a JPEG that can stay in YUV ([`Frame::planes`]), and its Exif; `None` if it cannot.
+pub(super) fn read_planes(
+    bytes: &[u8],
+    limits: &Limits,
+    patience: &Patience<'_>,
+) -> Result<Option<RawPlanes>, DecodeError> {
+    let Some(orientation) = Frame::read(bytes).and_then(|frame| frame.planes()) else {
+        return Ok(None);
+    };
+    let Opened {
+        mut decoder,
+        width,
+        height,
+        stored,
+        ..
+    } = open(bytes, limits, patience)?;
+    if !matches!(stored, ColorSpace::YCbCr | ColorSpace::Luma) || decoder.icc_profile().is_some() {
+        return Err(ambiguous());
+    }
+    let mut planes = Planes::new(width, height);
+    decode_planes(&mut decoder, &mut planes, patience)?;
+    Ok(Some(RawPlanes {
+        planes: planes.turned(orientation, patience)?,
+        exif: decoder.exif().cloned(),
+    }))
+}
+
+/// A file whose headers are read.
+struct Opened<'a> {
+    decoder: JpegDecoder<Source<'a>>,
+    width: u32,
+    height: u32,
+    /// Pixels.
+    count: usize,
+    /// What its samples are.
+    stored: ColorSpace,
+}
+
+fn open<'a>(
+    bytes: &'a [u8],
+    limits: &Limits,
+    patience: &'a Patience<'a>,
+) -> Result<Opened<'a>, DecodeError> {
+    let outline = Outline::of(bytes);
+    outline.check_kind()?;
+    let end = outline.end(patience)?;
+    let source = match end {
+        // Right behind the first scan of a progressive file, the decoder wants a marker.
+        Some(end) if end.scans > 1 || !outline.is_progressive() => {
+            Source::new(&bytes[..end.at], PORTION, patience).with_tail(BEHIND_SCANS)
+        }
+        _ => Source::new(bytes, PORTION, patience),
+    };
+    // Bytes between segments are passed over, as browsers do, which the strict mode would refuse.
+    let mut decoder = JpegDecoder::new_with_options(source, options().set_strict_mode(false));
+    decoder.decode_headers().map_err(|error| invalid(&error))?;
+    decoder.set_options(options());
+    let header = decoder.info().expect("decode_headers filled it in");
+    let (width, height) = (u32::from(header.width), u32::from(header.height));
+    let count = limits.check(width, height)?;
+    let components = usize::from(header.components);
+    let found = (
+        header.width,
+        header.height,
+        components,
+        header.sof.is_progressive(),
+    );
+    let frame = frame(bytes)?;
+    if found != frame.outline() {
+        // The memory was estimated by what has been read here.
+        return Err(ambiguous());
+    }
+    let stored = decoder
+        .input_colorspace()
+        .expect("decode_headers filled it in");
+    // The decoder would make up what is missing, in the last row also where a restart marker should be.
+    if end.is_none_or(|end| end.restarts < frame.restarts()) {
+        return Err(ends_too_early());
+    }
+    Ok(Opened {
+        decoder,
+        width,
+        height,
+        count,
+        stored,
+    })
+}
+
+/// The decoder's own bounds are opened as far as the format goes: ours give the clearer message.
+fn options() -> DecoderOptions {
+    DecoderOptions::default()
+        .set_strict_mode(true)
+        .set_max_width(usize::from(u16::MAX))
+        .set_max_height(usize::from(u16::MAX))
+        .jpeg_set_out_colorspace(ColorSpace::RGB)
+}
+
 /// What [`read`] takes.
 pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
     Outline::of(bytes).check_kind()?;
@@ -104,6 +169,7 @@ pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeEr
         height,
         layout: Layout::Rgb,
         decoder: frame.decoder_bytes(),
+        planes: frame.planes().map(|_| Planes::bytes(width, height)),
     })
 }
 
@@ -129,6 +195,39 @@ fn decode(decoder: &mut JpegDecoder<Source<'_>>, length: usize) -> Result<Vec<u8
     Ok(pixels)
 }
 
+/// Decodes one row of the file's units after the other, and maps its samples to WebP's range while they are at hand.
+fn decode_planes(
+    decoder: &mut JpegDecoder<Source<'_>>,
+    planes: &mut Planes,
+    patience: &Patience<'_>,
+) -> Result<(), DecodeError> {
+    let (height, stride) = (planes.height as usize, planes.luma_stride());
+    let strides = [stride, stride / 2, stride / 2];
+    let limit = [limit_luma, limit_chroma, limit_chroma];
+    let mut raw = decoder.raw_output();
+    let count = raw.num_components().expect("the headers are read");
+    let [u, v] = &mut planes.chroma;
+    let mut rest = [&mut planes.luma, u, v].map(Vec::as_mut_slice);
+    let mut rows = 0;
+    loop {
+        patience.check()?;
+        match raw.decode_next_imcu_row(&mut rest[..count], &strides[..count]) {
+            Ok(RawImcuRowStatus::RowReady { rows_written }) => {
+                for plane in 0..count {
+                    let length = rows_written[plane] * strides[plane];
+                    let (written, behind) = mem::take(&mut rest[plane]).split_at_mut(length);
+                    limit[plane](written);
+                    rest[plane] = behind;
+                }
+                rows += rows_written[0];
+            }
+            Ok(RawImcuRowStatus::Complete) if rows == height => return Ok(()),
+            Ok(_) => return Err(ends_too_early()),
+            Err(error) => return Err(invalid(&error)),
+        }
+    }
+}
+
 /// What the decoder reads in place of the end of image: ones, of which no code is made (T.81, C), and then that marker. It
 /// makes up zeros where a scan ends too early, and says so of the ones; behind a whole scan they are more of the padding.
 const BEHIND_SCANS: &[u8] = &{
@@ -142,103 +241,8 @@ const BEHIND_SCANS: &[u8] = &{
     bytes
 };
 
-/// Bytes that are looked through for their end between two questions.
-const END_PORTION: usize = 1 << 20;
-
-/// Of a file.
-struct End {
-    /// Where its end of image stands.
-    at: usize,
-    /// How many scans there are before it.
-    scans: usize,
-}
-
-/// What the decoder does not tell, or not by name.
-struct Outline<'a> {
-    /// Marker and precision of the first frame header.
-    frame: Option<(u8, u8)>,
-    /// Where the first scan begins in the file.
-    begin: usize,
-    /// From there on.
-    scans: &'a [u8],
-}
-
-impl Outline<'_> {
-    fn of(bytes: &[u8]) -> Outline<'_> {
-        let mut frame = None;
-        let mut rest = bytes.get(2..).unwrap_or_default(); // after the start of image
-        while let &[prefix, marker, ref segment @ ..] = rest {
-            let length = match (marker, segment) {
-                _ if prefix != 0xff || marker == 0xff => 1, // a stray byte, or a fill byte
-                (0xda, _) => break,                         // start of scan
-                (_, &[high, low, first, ..]) => {
-                    // Among these, C4, C8 and CC are tables and a reserved marker.
-                    if matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc) {
-                        frame = frame.or(Some((marker, first)));
-                    }
-                    2 + usize::from(u16::from_be_bytes([high, low]))
-                }
-                _ => break,
-            };
-            rest = rest.get(length..).unwrap_or_default();
-        }
-        Outline {
-            frame,
-            begin: bytes.len() - rest.len(),
-            scans: rest,
-        }
-    }
-
-    /// Refuses by name what T.81, table B.1, has and hardly any program reads.
-    fn check_kind(&self) -> Result<(), DecodeError> {
-        let kind = match self.frame {
-            Some((0xc3, _)) => "it is coded without loss",
-            Some((0xc5..=0xc7, _)) => "it is coded in a hierarchy",
-            Some((0xc9..=0xcf, _)) => "its entropy coding is arithmetic",
-            Some((_, precision)) if precision != 8 => "its samples do not have 8 bits",
-            _ => return Ok(()),
-        };
-        Err(DecodeError::Invalid(format!(
-            "the JPEG is of a rare kind: {kind}"
-        )))
-    }
-
-    /// SOF2.
-    fn is_progressive(&self) -> bool {
-        matches!(self.frame, Some((0xc2, _)))
-    }
-
-    /// The end of image, if it is there.
-    fn end(&self, patience: &Patience<'_>) -> Result<Option<End>, Cancelled> {
-        let mut scans = 0;
-        let mut rest = self.scans;
-        while !rest.is_empty() {
-            patience.check()?;
-            let portion = &rest[..rest.len().min(END_PORTION)];
-            let Some(found) = portion.chunks(64).position(|chunk| chunk.contains(&0xff)) else {
-                rest = &rest[portion.len()..];
-                continue;
-            };
-            let Some(at) = rest.iter().skip(found * 64).position(|&byte| byte == 0xff) else {
-                break;
-            };
-            rest = &rest[found * 64 + at..];
-            // Among entropy-coded bytes FF is followed by 00 or is part of a restart marker (T.81, B.1.1.5).
-            let length = match *rest {
-                [_, 0xd9, ..] => {
-                    let at = self.begin + self.scans.len() - rest.len();
-                    return Ok(Some(End { at, scans }));
-                }
-                [_, 0 | 0xd0..=0xd7, ..] => 2,
-                [_, 0xff, ..] => 1,
-                [_, _, high, low, ..] => 2 + usize::from(u16::from_be_bytes([high, low])),
-                _ => break,
-            };
-            scans += usize::from(rest[1] == 0xda);
-            rest = rest.get(length..).unwrap_or_default();
-        }
-        Ok(None)
-    }
+fn ambiguous() -> DecodeError {
+    DecodeError::Invalid("the JPEG's headers are ambiguous".to_owned())
 }
 
 fn ends_too_early() -> DecodeError {
@@ -263,6 +267,9 @@ fn invalid(error: &DecodeErrors) -> DecodeError {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::image::{Format, Keep};
+    use std::cell::Cell;
+    use std::collections::BTreeSet;
     use std::fmt::Write;
 
     const LIMITS: Limits = Limits {
@@ -271,8 +278,7 @@ pub(super) mod tests {
         ..Limits::DEFAULT
     };
 
-    /// A baseline JPEG of plain 8 x 8 blocks, written out here since no JPEG encoder is among the dependencies: DC
-    /// coefficients alone, all quantizers 1. `blocks` has a sample for each component of each block; `segments` come right
+    /// A baseline JPEG of plain 8 x 8 blocks. `blocks` has a sample for each component of each block; `segments` come right
     /// after the start of image.
     pub(in crate::image) fn jpeg(
         width: u16,
@@ -280,13 +286,35 @@ pub(super) mod tests {
         blocks: &[&[u8]],
         segments: &[u8],
     ) -> Vec<u8> {
-        let components = blocks[0].len() as u8;
+        let factors = vec![0x11; blocks[0].len()];
+        let blocks = blocks
+            .iter()
+            .flat_map(|block| (0..).zip(block.iter().copied()));
+        file((width, height), &factors, &[blocks.collect()], segments)
+    }
+
+    /// A baseline JPEG in 4:2:0. Each unit has four samples of Y, one of U and one of V.
+    fn subsampled(size: (u16, u16), units: &[[u8; 6]], segments: &[u8]) -> Vec<u8> {
+        let unit = |unit: &[u8; 6]| [0, 0, 0, 0, 1, 2].into_iter().zip(*unit);
+        let blocks = units.iter().flat_map(unit).collect();
+        file(size, &[0x22, 0x11, 0x11], &[blocks], segments)
+    }
+
+    /// Written out here since no JPEG encoder is among the dependencies: DC coefficients alone, all quantizers 1. A scan has
+    /// the component and the sample of each block.
+    fn file(
+        (width, height): (u16, u16),
+        factors: &[u8],
+        scans: &[Vec<(u8, u8)>],
+        segments: &[u8],
+    ) -> Vec<u8> {
         let mut file = vec![0xff, 0xd8];
         file.extend_from_slice(segments);
         file.extend(segment(0xdb, &[&[0][..], &[1; 64]].concat()));
         let [height, width] = [height, width].map(u16::to_be_bytes);
-        let mut frame = vec![8, height[0], height[1], width[0], width[1], components];
-        frame.extend((1..=components).flat_map(|id| [id, 0x11, 0]));
+        let count = factors.len() as u8;
+        let mut frame = vec![8, height[0], height[1], width[0], width[1], count];
+        frame.extend((1..).zip(factors).flat_map(|(id, &pair)| [id, pair, 0]));
         file.extend(segment(0xc0, &frame));
         // DC: the categories 0 to 11 as codes of 4 bits. AC: end of block as the one code, of 1 bit.
         let mut dc = vec![0, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -296,11 +324,14 @@ pub(super) mod tests {
             0xc4,
             &[0x10, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
         ));
-        let mut scan = vec![components];
-        scan.extend((1..=components).flat_map(|id| [id, 0]));
-        scan.extend([0, 63, 0]);
-        file.extend(segment(0xda, &scan));
-        file.extend(entropy_code(blocks));
+        for blocks in scans {
+            let components: BTreeSet<u8> = blocks.iter().map(|(component, _)| *component).collect();
+            let mut scan = vec![components.len() as u8];
+            scan.extend(components.iter().flat_map(|component| [component + 1, 0]));
+            scan.extend([0, 63, 0]);
+            file.extend(segment(0xda, &scan));
+            file.extend(entropy_code(blocks));
+        }
         file.extend([0xff, 0xd9]);
         file
     }
@@ -311,26 +342,23 @@ pub(super) mod tests {
         [&[0xff, marker], &length[..], data].concat()
     }
 
-    fn entropy_code(blocks: &[&[u8]]) -> Vec<u8> {
+    fn entropy_code(blocks: &[(u8, u8)]) -> Vec<u8> {
         let mut bits = String::new();
-        let mut last = vec![0; blocks[0].len()];
-        for block in blocks {
-            for (&sample, last) in block.iter().zip(&mut last) {
-                let dc = 8 * (i32::from(sample) - 128);
-                let difference = dc - *last;
-                *last = dc;
-                let category = (32 - difference.unsigned_abs().leading_zeros()) as usize;
-                let _ = write!(bits, "{category:04b}");
-                if category > 0 {
-                    let value = if difference < 0 {
-                        difference + (1 << category) - 1
-                    } else {
-                        difference
-                    };
-                    let _ = write!(bits, "{value:0category$b}");
-                }
-                bits += "0";
+        let mut last = [0; 4];
+        for &(component, sample) in blocks {
+            let dc = 8 * (i32::from(sample) - 128);
+            let difference = dc - mem::replace(&mut last[usize::from(component)], dc);
+            let category = (32 - difference.unsigned_abs().leading_zeros()) as usize;
+            let _ = write!(bits, "{category:04b}");
+            if category > 0 {
+                let value = if difference < 0 {
+                    difference + (1 << category) - 1
+                } else {
+                    difference
+                };
+                let _ = write!(bits, "{value:0category$b}");
             }
+            bits += "0";
         }
         while !bits.len().is_multiple_of(8) {
             bits += "1";
@@ -384,6 +412,170 @@ pub(super) mod tests {
             };
             assert_eq!(pixel, expected, "at {}, {}", index % 20, index / 20);
         }
+    }
+
+    #[test]
+    fn a_scan_for_each_component_is_as_good_as_one() {
+        let blocks: [&[u8]; 3] = [&[255, 128, 128], &[76, 85, 255], &[0, 128, 128]];
+        let scan = |component: u8| {
+            let sample = |block: &&[u8]| (component, block[usize::from(component)]);
+            blocks.iter().map(sample).collect()
+        };
+        let scans: [Vec<(u8, u8)>; 3] = [0, 1, 2].map(scan);
+        let several = file((20, 7), &[0x11; 3], &scans, &[]);
+        assert_eq!(pixels(&several), pixels(&jpeg(20, 7, &blocks, &[])));
+        let wide: [Vec<(u8, u8)>; 3] = [
+            (0..6).map(|block| (0, 40 * block)).collect(),
+            vec![(1, 90), (1, 200)],
+            vec![(2, 170), (2, 30)],
+        ];
+        let several = file((20, 16), &[0x22, 0x11, 0x11], &wide, &[]);
+        let one = subsampled(
+            (20, 16),
+            &[[0, 40, 120, 160, 90, 170], [80, 80, 200, 200, 200, 30]],
+            &[],
+        );
+        assert_eq!(pixels(&several), pixels(&one));
+    }
+
+    fn planes(bytes: &[u8]) -> Option<Planes> {
+        read_planes(bytes, &LIMITS, &Patience::endless())
+            .expect("a valid picture")
+            .map(|raw| raw.planes)
+    }
+
+    /// A sample of full range in that of luma.
+    fn limited(sample: u8) -> u8 {
+        let mut sample = [sample];
+        limit_luma(&mut sample);
+        sample[0]
+    }
+
+    /// 30 x 18 pixels of four units.
+    fn four_units(segments: &[u8]) -> Vec<u8> {
+        let units = [
+            [0, 10, 20, 30, 128, 0],
+            [40, 50, 60, 70, 255, 3],
+            [80, 90, 100, 110, 7, 250],
+            [255, 240, 230, 220, 60, 190],
+        ];
+        subsampled((30, 18), &units, segments)
+    }
+
+    #[test]
+    fn planes_are_the_samples_of_the_file_in_limited_range() {
+        let planes = planes(&four_units(&[])).expect("it is in 4:2:0");
+        assert_eq!((planes.width, planes.height), (30, 18));
+        assert_eq!(
+            (planes.luma.len(), planes.chroma[0].len()),
+            (32 * 32, 16 * 16)
+        );
+        let luma = [[0, 10, 40, 50], [20, 30, 60, 70], [80, 90, 255, 240]];
+        for (y, x) in (0..18).flat_map(|y| (0..30).map(move |x| (y, x))) {
+            let expected = limited(luma[y / 8][x / 8]);
+            assert_eq!(planes.luma[y * 32 + x], expected, "Y at {x}, {y}");
+        }
+        // 16 to 240, of which 128 is the middle.
+        let chroma = [[[128, 240], [22, 68]], [[16, 18], [235, 182]]];
+        for (y, x) in (0..9).flat_map(|y| (0..15).map(move |x| (y, x))) {
+            for (plane, expected) in planes.chroma.iter().zip(chroma) {
+                let expected = expected[y / 8][x / 8];
+                assert_eq!(plane[y * 16 + x], expected, "chroma at {x}, {y}");
+            }
+        }
+    }
+
+    #[test]
+    fn grey_has_planes_without_colour() {
+        let planes = planes(&jpeg(9, 8, &[&[200], &[3]], &[])).expect("grey");
+        assert_eq!(planes.luma[..8], [limited(200); 8]);
+        assert_eq!(planes.luma[8], limited(3));
+        assert_eq!(planes.chroma, [[128; 64], [128; 64]]);
+    }
+
+    /// Exif that asks for this orientation.
+    fn turning(orientation: u8) -> Vec<u8> {
+        let mut exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0".to_vec();
+        exif.extend([orientation, 0, 0, 0, 0, 0, 0]);
+        segment(0xe1, &exif)
+    }
+
+    #[test]
+    fn planes_are_turned_as_pixels_are() {
+        let units = [
+            [0, 10, 20, 30, 128, 128],
+            [40, 50, 60, 70, 128, 128],
+            [80, 90, 100, 110, 128, 128],
+            [255, 240, 230, 220, 128, 128],
+        ];
+        for orientation in 1..=8 {
+            let file = subsampled((30, 18), &units, &turning(orientation));
+            let limits = Limits::DEFAULT;
+            let patience = Patience::endless();
+            let image = crate::image::decode(&file, Format::Jpeg, &limits, &patience)
+                .expect("a valid picture");
+            let planes = planes(&file).expect("even sides");
+            assert_eq!((planes.width, planes.height), (image.width, image.height));
+            let (width, stride) = (image.width as usize, planes.luma_stride());
+            for (y, row) in image.pixels.chunks_exact(width * 3).enumerate() {
+                let expected: Vec<u8> = row.iter().step_by(3).map(|&grey| limited(grey)).collect();
+                let got = &planes.luma[y * stride..][..width];
+                assert_eq!(got, expected, "row {y}, orientation {orientation}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_stay_in_yuv_has_no_planes() {
+        let colours = [[9, 8, 7].as_slice(); 4];
+        assert!(planes(&jpeg(30, 8, &colours, &[])).is_none(), "4:4:4");
+        let profile = segment(0xe2, b"ICC_PROFILE\0\x01\x01profile");
+        assert!(planes(&four_units(&profile)).is_none(), "a profile");
+        assert!(planes(&four_units(&adobe(0))).is_none(), "RGB");
+        assert!(planes(&four_units(&adobe(1))).is_some(), "YCbCr by name");
+        let inks: &[&[u8]] = &[&[9, 8, 7, 6]];
+        assert!(planes(&jpeg(8, 8, inks, &adobe(0))).is_none(), "inks");
+        // The sides of 9 x 8 that an orientation mirrors: none, width, both, height, none, height, both, width.
+        for (orientation, stays) in (1..).zip([true, false, false, true, true, true, false, false])
+        {
+            let odd = subsampled((9, 8), &[[1, 2, 3, 4, 5, 6]], &turning(orientation));
+            assert_eq!(planes(&odd).is_some(), stays, "orientation {orientation}");
+        }
+    }
+
+    #[test]
+    fn planes_of_a_file_that_is_cut_short_anywhere_are_refused() {
+        let file = four_units(&[]);
+        let is_refused = |file: &[u8]| {
+            !matches!(
+                read_planes(file, &LIMITS, &Patience::endless()),
+                Ok(Some(_))
+            )
+        };
+        for length in 3..file.len() {
+            assert!(is_refused(&file[..length]), "{length} bytes were enough");
+        }
+        let start = file.windows(2).position(|pair| pair == [0xff, 0xda]);
+        let scan = start.expect("it has a scan") + 14..file.len() - 2;
+        for length in scan {
+            let ended = [&file[..length], &[0xff, 0xd9]].concat();
+            assert!(is_refused(&ended), "{length} bytes and an end were enough");
+        }
+    }
+
+    #[test]
+    fn planes_are_given_up_when_nobody_waits() {
+        let file = four_units(&[]);
+        let outcome = |most: usize| {
+            let asked = Cell::new(0);
+            let is_waiting = || asked.replace(asked.get() + 1) < most;
+            let patience = Patience::new(&is_waiting);
+            crate::image::decode_planes(Keep::Nothing, &file, Format::Jpeg, &LIMITS, &patience)
+        };
+        let enough = (0..100).find(|&most| outcome(most) != Err(DecodeError::Cancelled));
+        let enough = enough.expect("a small picture");
+        assert!(matches!(outcome(enough), Ok(Some(_))));
+        assert!(enough >= 4, "{enough} questions");
     }
 
     #[test]

@@ -26,6 +26,15 @@ pub struct Metadata {
 }
 
 impl Metadata {
+    /// Exif and XMP of a still picture.
+    pub(super) fn descriptions(exif: Option<Vec<u8>>, bytes: &[u8], format: Format) -> Metadata {
+        Metadata {
+            icc: None,
+            exif: exif.and_then(upright),
+            xmp: xmp(bytes, format),
+        }
+    }
+
     /// That of an animated GIF: XMP alone, since browsers apply no profile of a GIF.
     pub fn of_animation(gif: &[u8]) -> Metadata {
         Metadata {
@@ -36,7 +45,7 @@ impl Metadata {
 }
 
 /// Exif data with its orientation reset; `None` if it is no Exif.
-pub(super) fn upright(mut exif: Vec<u8>) -> Option<Vec<u8>> {
+fn upright(mut exif: Vec<u8>) -> Option<Vec<u8>> {
     if exif.starts_with(orientation::JPEG_PREFIX) {
         exif.drain(..orientation::JPEG_PREFIX.len());
     }
@@ -46,7 +55,7 @@ pub(super) fn upright(mut exif: Vec<u8>) -> Option<Vec<u8>> {
 }
 
 /// The XMP packet of a file, with its orientation reset. Where each format has it: XMP specification, part 3, 1.1.
-pub(super) fn xmp(bytes: &[u8], format: Format) -> Option<Vec<u8>> {
+fn xmp(bytes: &[u8], format: Format) -> Option<Vec<u8>> {
     let packet = match format {
         Format::Png => xmp_of_png(bytes),
         Format::Jpeg => xmp_of_jpeg(bytes),

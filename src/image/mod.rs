@@ -16,6 +16,7 @@ mod jpeg;
 mod metadata;
 mod orientation;
 mod patience;
+mod planes;
 mod png;
 mod probe;
 
@@ -24,6 +25,7 @@ pub use format::Format;
 pub use gif::{Frames, is_animated};
 pub use metadata::{Keep, Metadata, metadata_bytes};
 pub use patience::{Cancelled, Patience};
+pub use planes::Planes;
 pub use probe::{Footprint, probe};
 
 use colour::Space;
@@ -216,12 +218,40 @@ pub fn decode_keeping(
             image = orientation::apply(image, orientation, patience)?;
         }
         if keep != Keep::Nothing {
-            metadata.exif = raw.exif.and_then(metadata::upright);
-            metadata.xmp = metadata::xmp(bytes, format);
+            metadata = Metadata {
+                icc: metadata.icc,
+                ..Metadata::descriptions(raw.exif, bytes, format)
+            };
         }
         Ok((image, metadata))
     };
     guarded(patience, decode)
+}
+
+/// Decodes one picture as its file has it in YUV, turned as its Exif orientation says, and keeps metadata; `None` if that
+/// cannot be done, so that it takes [`decode_keeping`].
+///
+/// # Errors
+/// As [`decode_keeping`].
+pub fn decode_planes(
+    keep: Keep,
+    bytes: &[u8],
+    format: Format,
+    limits: &Limits,
+    patience: &Patience<'_>,
+) -> Result<Option<(Planes, Metadata)>, DecodeError> {
+    check_format(bytes, format)?;
+    if format != Format::Jpeg {
+        return Ok(None);
+    }
+    let decoded = guarded(patience, || jpeg::read_planes(bytes, limits, patience))?;
+    Ok(decoded.map(|RawPlanes { planes, exif }| {
+        let metadata = match keep {
+            Keep::Nothing => Metadata::default(),
+            Keep::Descriptions | Keep::All => Metadata::descriptions(exif, bytes, format),
+        };
+        (planes, metadata)
+    }))
 }
 
 /// Does what a library may panic at, and takes a client who left for what else may have gone wrong then.
@@ -263,6 +293,13 @@ pub fn turn_upright(image: Image, exif: &[u8]) -> Image {
 pub fn convert_to_srgb(image: &mut Image, profile: &[u8], grey: bool) {
     let space = Space::Icc(profile.to_vec());
     colour::convert_to_srgb(image, &space, grey, &Patience::endless()).expect("nobody leaves");
+}
+
+/// [`Raw`] of a picture that stays in YUV.
+struct RawPlanes {
+    /// Upright.
+    planes: Planes,
+    exif: Option<Vec<u8>>,
 }
 
 /// What a reader hands over: pixels as stored, and what the file says about them.

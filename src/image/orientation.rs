@@ -18,61 +18,99 @@ pub(super) fn reset(exif: &mut [u8]) {
 
 /// Turns and mirrors the picture so that it is upright without the tag.
 pub(super) fn apply(
-    image: Image,
-    orientation: Orientation,
-    patience: &Patience<'_>,
-) -> Result<Image, Cancelled> {
-    match image.layout {
-        Layout::Rgb => apply_to::<3>(image, orientation, patience),
-        Layout::Rgba => apply_to::<4>(image, orientation, patience),
-    }
-}
-
-fn apply_to<const N: usize>(
     mut image: Image,
     orientation: Orientation,
     patience: &Patience<'_>,
 ) -> Result<Image, Cancelled> {
-    let width = image.width as usize;
-    let pixels = image.pixels.as_chunks_mut::<N>().0;
-    // In four of these the stored rows become columns: first to last or mirrored, each from its top or its bottom.
-    let (rows_reversed, columns_reversed) = match orientation {
-        Orientation::NoTransforms => return Ok(image),
-        Orientation::Rotate180 => {
-            mirror_rows(pixels, width, patience)?;
-            flip_rows(pixels, width, patience)?;
-            return Ok(image);
-        }
-        Orientation::FlipHorizontal => {
-            mirror_rows(pixels, width, patience)?;
-            return Ok(image);
-        }
-        Orientation::FlipVertical => {
-            flip_rows(pixels, width, patience)?;
-            return Ok(image);
-        }
-        Orientation::Rotate90FlipH => (false, false),
-        Orientation::Rotate90 => (true, false),
-        Orientation::Rotate270FlipH => (true, true),
-        Orientation::Rotate270 => (false, true),
+    let grid = Grid {
+        width: image.width as usize,
+        height: image.height as usize,
+        stride: image.width as usize,
     };
-    transpose::<N>(&image, rows_reversed, columns_reversed, patience)
+    let turn = match image.layout {
+        Layout::Rgb => turn::<3>,
+        Layout::Rgba => turn::<4>,
+    };
+    turn(&mut image.pixels, grid, orientation, patience)?;
+    if swaps_sides(orientation) {
+        (image.width, image.height) = (image.height, image.width);
+    }
+    Ok(image)
 }
 
-fn mirror_rows<T>(
-    pixels: &mut [T],
-    width: usize,
+/// How the pixels of a picture or the samples of a plane lie.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grid {
+    /// Pixels of a row.
+    pub width: usize,
+    /// Rows; a buffer may have more.
+    pub height: usize,
+    /// Pixels from one row to the next.
+    pub stride: usize,
+}
+
+/// Whether rows become columns.
+pub(super) fn swaps_sides(orientation: Orientation) -> bool {
+    transposed(orientation).is_some()
+}
+
+/// Of the stored width and height, the sides whose ends change places.
+pub(super) fn mirrored_sides(orientation: Orientation) -> [bool; 2] {
+    match orientation {
+        Orientation::NoTransforms => [false, false],
+        Orientation::FlipHorizontal => [true, false],
+        Orientation::FlipVertical => [false, true],
+        Orientation::Rotate180 => [true, true],
+        _ => {
+            let (rows_reversed, columns_reversed) = transposed(orientation).unwrap_or_default();
+            [columns_reversed, rows_reversed]
+        }
+    }
+}
+
+/// In four orientations the stored rows become columns: first to last or mirrored, each from its top or its bottom.
+fn transposed(orientation: Orientation) -> Option<(bool, bool)> {
+    match orientation {
+        Orientation::Rotate90FlipH => Some((false, false)),
+        Orientation::Rotate90 => Some((true, false)),
+        Orientation::Rotate270FlipH => Some((true, true)),
+        Orientation::Rotate270 => Some((false, true)),
+        _ => None,
+    }
+}
+
+/// Turns and mirrors pixels of `N` bytes. Where sides are swapped, each column of the buffer becomes a row.
+pub(super) fn turn<const N: usize>(
+    pixels: &mut Vec<u8>,
+    grid: Grid,
+    orientation: Orientation,
     patience: &Patience<'_>,
 ) -> Result<(), Cancelled> {
-    for row in pixels.chunks_exact_mut(width) {
-        patience.check()?;
-        row.reverse();
+    if let Some(reversed) = transposed(orientation) {
+        *pixels = transpose::<N>(pixels, grid, reversed, patience)?;
+        return Ok(());
+    }
+    let pixels = pixels.as_chunks_mut::<N>().0;
+    let [mirrors, flips] = mirrored_sides(orientation);
+    if mirrors {
+        mirror_rows(pixels, grid, patience)?;
+    }
+    if flips {
+        flip_rows(pixels, grid, patience)?;
     }
     Ok(())
 }
 
-fn flip_rows<T>(pixels: &mut [T], width: usize, patience: &Patience<'_>) -> Result<(), Cancelled> {
-    let mut rows = pixels.chunks_exact_mut(width);
+fn mirror_rows<T>(pixels: &mut [T], grid: Grid, patience: &Patience<'_>) -> Result<(), Cancelled> {
+    for row in pixels.chunks_exact_mut(grid.stride).take(grid.height) {
+        patience.check()?;
+        row[..grid.width].reverse();
+    }
+    Ok(())
+}
+
+fn flip_rows<T>(pixels: &mut [T], grid: Grid, patience: &Patience<'_>) -> Result<(), Cancelled> {
+    let mut rows = pixels[..grid.height * grid.stride].chunks_exact_mut(grid.stride);
     while let (Some(top), Some(bottom)) = (rows.next(), rows.next_back()) {
         patience.check()?;
         top.swap_with_slice(bottom);
@@ -83,17 +121,18 @@ fn flip_rows<T>(pixels: &mut [T], width: usize, patience: &Patience<'_>) -> Resu
 /// Makes columns of the rows: the last row becomes the first column if `rows_reversed`, and the last column the first
 /// row if `columns_reversed`.
 fn transpose<const N: usize>(
-    image: &Image,
-    rows_reversed: bool,
-    columns_reversed: bool,
+    source: &[u8],
+    grid: Grid,
+    (rows_reversed, columns_reversed): (bool, bool),
     patience: &Patience<'_>,
-) -> Result<Image, Cancelled> {
+) -> Result<Vec<u8>, Cancelled> {
     /// A square of this side is turned at a time, so that reads and writes both stay within the cache.
     const TILE: usize = 32;
-    let (width, height) = (image.width as usize, image.height as usize);
-    let source = image.pixels.as_chunks::<N>().0;
-    let mut pixels = vec![0; image.pixels.len()];
+    let Grid { width, height, .. } = grid;
+    let mut pixels = vec![0; source.len()];
     let target = pixels.as_chunks_mut::<N>().0;
+    let source = source.as_chunks::<N>().0;
+    let stride = source.len() / grid.stride;
     for tile_y in (0..height).step_by(TILE) {
         patience.check()?;
         for tile_x in (0..width).step_by(TILE) {
@@ -101,17 +140,12 @@ fn transpose<const N: usize>(
                 let row = if columns_reversed { width - 1 - x } else { x };
                 for y in tile_y..height.min(tile_y + TILE) {
                     let column = if rows_reversed { height - 1 - y } else { y };
-                    target[row * height + column] = source[y * width + x];
+                    target[row * stride + column] = source[y * grid.stride + x];
                 }
             }
         }
     }
-    Ok(Image {
-        width: image.height,
-        height: image.width,
-        layout: image.layout,
-        pixels,
-    })
+    Ok(pixels)
 }
 
 #[cfg(test)]

@@ -136,6 +136,7 @@ pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeEr
             + deep
             + COPIES * profile_bytes(bytes)
             + TWICE * metadata::descriptions_of_png(bytes),
+        planes: None,
     })
 }
 

@@ -14,6 +14,8 @@ pub struct Footprint {
     pub layout: Layout,
     /// Most bytes of the decoder's own beside the pixels, profiles and other metadata included.
     pub decoder: u64,
+    /// Bytes of the picture that [`super::decode_planes`] gives, if it gives one.
+    pub planes: Option<u64>,
 }
 
 impl Footprint {
@@ -31,6 +33,12 @@ impl Footprint {
     /// turned copy is made.
     pub fn peak(&self) -> u64 {
         self.pixels() + self.decoder.max(self.pixels())
+    }
+
+    /// Most bytes that [`super::decode_planes`] takes at a time for a picture of `planes` bytes: as [`Footprint::peak`], but turned
+    /// one plane after the other.
+    pub fn planes_peak(&self, planes: u64) -> u64 {
+        planes + self.decoder.max(planes * 2 / 3)
     }
 }
 

@@ -1,6 +1,8 @@
-//! What the headers of a JPEG say of the memory that decoding takes: the frame header and the first scan's (ITU-T T.81,
-//! B.2.2 and B.2.3), and how long the other segments are.
+//! What the headers of a JPEG say of the memory that decoding takes, and of whether it can stay in YUV: the frame header and the
+//! first scan's (ITU-T T.81, B.2.2 and B.2.3), and the other segments.
 
+use crate::image::{orientation, planes};
+use ::image::metadata::Orientation;
 use std::iter;
 
 /// What stands before the first scan's data.
@@ -14,29 +16,68 @@ pub struct Frame {
     is_progressive: bool,
     /// Horizontal and vertical sampling factors of each component, 0 to 15.
     sampling: Vec<[u8; 2]>,
+    /// The components are named R, G and B.
+    is_named_rgb: bool,
     /// Components in the first scan.
     scanned: usize,
-    /// Bytes of profiles, Exif and other segments of applications.
-    metadata: usize,
+    /// Units of that scan from one restart marker to the next; 0 if it has none.
+    restart_interval: usize,
+    applications: Applications,
+}
+
+/// What the segments of applications say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Applications {
+    /// Bytes of profiles, Exif and others.
+    bytes: usize,
+    has_profile: bool,
+    /// Adobe's: whether and how colour was transformed.
+    transform: Option<u8>,
+    /// That of the last Exif.
+    orientation: Option<Orientation>,
+}
+
+impl Applications {
+    fn orientation(&self) -> Orientation {
+        self.orientation.unwrap_or(Orientation::NoTransforms)
+    }
+
+    fn add(&mut self, marker: u8, segment: &[u8]) {
+        self.bytes += segment.len();
+        let exif = segment.strip_prefix(orientation::JPEG_PREFIX);
+        if let Some(exif) = exif.filter(|exif| marker == 0xe1 && !exif.is_empty()) {
+            self.orientation = orientation::read(exif);
+        }
+        self.has_profile |= marker == 0xe2 && segment.starts_with(b"ICC_PROFILE\0");
+        if marker == 0xee && segment.starts_with(b"Adobe") {
+            self.transform = segment.get(11).copied().or(self.transform);
+        }
+    }
 }
 
 impl Frame {
     /// Reads the segments up to the first scan; `None` if they are damaged or have no frame header.
     pub fn read(bytes: &[u8]) -> Option<Frame> {
         let mut frame: Option<Frame> = None;
-        let mut metadata = 0;
+        let mut applications = Applications::default();
+        let mut restart_interval = 0;
         for (marker, segment) in segments(bytes) {
             match marker {
                 // The decoder takes these three, and refuses a second one.
                 0xc0..=0xc2 if frame.is_none() => {
                     frame = Some(Frame::of(segment, marker == 0xc2)?);
                 }
-                0xe0..=0xef => metadata += segment.len(),
+                0xdd => {
+                    let interval = segment.first_chunk().copied()?;
+                    restart_interval = usize::from(u16::from_be_bytes(interval));
+                }
+                0xe0..=0xef => applications.add(marker, segment),
                 0xda => {
                     let frame = frame?;
                     return Some(Frame {
                         scanned: usize::from(*segment.first()?),
-                        metadata,
+                        restart_interval,
+                        applications,
                         ..frame
                     });
                 }
@@ -56,6 +97,39 @@ impl Frame {
         )
     }
 
+    /// Restart markers that the first scan has at least, if it holds all components.
+    pub fn restarts(&self) -> usize {
+        if self.restart_interval == 0 || self.scanned != self.components() {
+            return 0;
+        }
+        let units = match self.components() {
+            1 => u64::from(self.width.div_ceil(8)) * u64::from(self.height.div_ceil(8)),
+            _ => self.units(),
+        };
+        (units as usize)
+            .div_ceil(self.restart_interval)
+            .saturating_sub(1)
+    }
+
+    /// How the picture is to be turned if it can stay in YUV 4:2:0: its samples are that or grey, nothing says that their
+    /// colours are others than sRGB's, and turned chroma samples are still the means of 2x2 pixels. The decoder would keep
+    /// the coefficients of a progressive file twice, which is more than RGB takes.
+    pub fn planes(&self) -> Option<Orientation> {
+        let is_grey =
+            self.components() == 1 && matches!(self.applications.transform, None | Some(0));
+        let is_ycbcr = self.sampling == [[2, 2], [1, 1], [1, 1]]
+            && match self.applications.transform {
+                None => !self.is_named_rgb,
+                transform => transform == Some(1),
+            };
+        let orientation = self.applications.orientation();
+        ((is_grey || is_ycbcr)
+            && !self.is_progressive
+            && !self.applications.has_profile
+            && planes::can_turn(self.width, self.height, orientation))
+        .then_some(orientation)
+    }
+
     /// The number of components.
     fn components(&self) -> usize {
         self.sampling.len()
@@ -67,7 +141,7 @@ impl Frame {
         const ROWS: u64 = 256;
         let rows = u64::from(self.width) * ROWS * self.components() as u64;
         // Copied out, put together, and its tables made into numbers of four bytes.
-        let metadata = 6 * self.metadata as u64;
+        let metadata = 6 * self.applications.bytes as u64;
         // Inks are four samples a pixel before they are three.
         let inks = match self.components() {
             4 => u64::from(self.width) * u64::from(self.height),
@@ -83,18 +157,17 @@ impl Frame {
             return 0;
         }
         let factors = self.sampling.iter().map(|pair| pair.map(u64::from));
+        let blocks: u64 = factors.map(|[h, v]| h * v).sum();
+        self.units() * blocks * 64 * 2
+    }
+
+    /// Units of a scan that holds several components.
+    fn units(&self) -> u64 {
         let most = |axis: usize| {
-            factors
-                .clone()
-                .map(|pair| pair[axis])
-                .max()
-                .unwrap_or(1)
-                .max(1)
+            let factors = self.sampling.iter().map(|pair| u64::from(pair[axis]));
+            factors.max().unwrap_or(1).max(1)
         };
-        let units = u64::from(self.width).div_ceil(8 * most(0))
-            * u64::from(self.height).div_ceil(8 * most(1));
-        let blocks: u64 = factors.clone().map(|[h, v]| h * v).sum();
-        units * blocks * 64 * 2
+        u64::from(self.width).div_ceil(8 * most(0)) * u64::from(self.height).div_ceil(8 * most(1))
     }
 
     fn of(segment: &[u8], is_progressive: bool) -> Option<Frame> {
@@ -113,8 +186,13 @@ impl Frame {
                 .iter()
                 .map(|[_, factors, _]| [factors >> 4, factors & 15])
                 .collect(),
+            is_named_rgb: components
+                .iter()
+                .zip(b"RGB")
+                .all(|([id, ..], name)| id == name),
             scanned: 0,
-            metadata: 0,
+            restart_interval: 0,
+            applications: Applications::default(),
         })
     }
 }
@@ -177,6 +255,24 @@ mod tests {
             coefficients(0xc2, (161, 81), &[0x22, 0x11, 0x11], 3),
             2 * 176 * 96 * 3 / 2
         );
+    }
+
+    #[test]
+    fn restarts_are_counted_from_the_units_of_a_scan() {
+        let restarts = |size, factors: &[u8], scanned, interval: u8| {
+            let headers = headers(0xc0, size, factors, scanned);
+            let (start, rest) = headers.split_at(2);
+            let file = [start, &segment(0xdd, &[0, interval]), rest].concat();
+            Frame::read(&file).expect("valid headers").restarts()
+        };
+        let factors = [0x22, 0x11, 0x11];
+        assert_eq!(restarts((64, 32), &factors, 3, 1), 7);
+        assert_eq!(restarts((65, 32), &factors, 3, 5), 1);
+        assert_eq!(restarts((65, 32), &factors, 3, 9), 1);
+        assert_eq!(restarts((65, 32), &factors, 3, 10), 0);
+        assert_eq!(restarts((65, 32), &factors, 3, 0), 0);
+        assert_eq!(restarts((65, 32), &factors, 1, 1), 0, "one scan of several");
+        assert_eq!(restarts((65, 32), &[0x22], 1, 4), 8, "blocks");
     }
 
     #[test]

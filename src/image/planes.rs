@@ -1,0 +1,124 @@
+//! Pictures that stay in the YUV of their file: what JPEG and WebP have in common is BT.601, with chroma of half the size whose
+//! samples are the means of 2x2 pixels and lie in their middle. They differ in the range alone: JPEG uses all 256
+//! values (JFIF 1.02), WebP keeps Y within 16 to 235 and U and V within 16 to 240 (RFC 6386, section 9.2).
+
+use super::orientation::{self, Grid};
+use super::{Cancelled, Patience};
+use ::image::metadata::Orientation;
+
+/// A picture in YUV 4:2:0, BT.601 in limited range.
+///
+/// Rows of luma have the width, and the plane has the height, rounded up to multiples of 16, those of chroma half of that; what
+/// lies beyond the picture means nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planes {
+    /// Width of the picture in pixels, at least 1.
+    pub width: u32,
+    /// Its height, at least 1.
+    pub height: u32,
+    /// Y.
+    pub luma: Vec<u8>,
+    /// U and V.
+    pub chroma: [Vec<u8>; 2],
+}
+
+/// U and V of grey.
+const GREY: u8 = 128;
+
+impl Planes {
+    /// Black, or grey where luma is written.
+    pub(super) fn new(width: u32, height: u32) -> Planes {
+        let count = padded(width) * padded(height);
+        Planes {
+            width,
+            height,
+            luma: vec![0; count],
+            chroma: [vec![GREY; count / 4], vec![GREY; count / 4]],
+        }
+    }
+
+    /// Bytes of a picture of this size.
+    pub(super) fn bytes(width: u32, height: u32) -> u64 {
+        padded(width) as u64 * padded(height) as u64 * 3 / 2
+    }
+
+    /// Distance from one row of luma to the next: twice that of chroma.
+    pub(super) fn luma_stride(&self) -> usize {
+        padded(self.width)
+    }
+
+    /// Turns and mirrors the picture.
+    pub(super) fn turned(
+        mut self,
+        orientation: Orientation,
+        patience: &Patience<'_>,
+    ) -> Result<Planes, Cancelled> {
+        let grids = [1, 2, 2].map(|size| Grid {
+            width: self.width.div_ceil(size) as usize,
+            height: self.height.div_ceil(size) as usize,
+            stride: padded(self.width) / size as usize,
+        });
+        let [u, v] = &mut self.chroma;
+        for (plane, grid) in [&mut self.luma, u, v].into_iter().zip(grids) {
+            orientation::turn::<1>(plane, grid, orientation, patience)?;
+        }
+        if orientation::swaps_sides(orientation) {
+            (self.width, self.height) = (self.height, self.width);
+        }
+        Ok(self)
+    }
+}
+
+/// Whether the chroma samples of a picture in 4:2:0 are still the means of 2x2 pixels, counted from the corner, when it is turned so.
+pub(super) fn can_turn(width: u16, height: u16, orientation: Orientation) -> bool {
+    let [mirrors_width, mirrors_height] = orientation::mirrored_sides(orientation);
+    (width.is_multiple_of(2) || !mirrors_width) && (height.is_multiple_of(2) || !mirrors_height)
+}
+
+/// Whole macroblocks.
+fn padded(side: u32) -> usize {
+    side.next_multiple_of(16) as usize
+}
+
+/// Y of full range in limited range: `16 + Y * 219 / 255`, rounded.
+pub(super) fn limit_luma(samples: &mut [u8]) {
+    for sample in samples {
+        *sample = 16 + divide_by_255(u16::from(*sample) * 219);
+    }
+}
+
+/// U or V of full range in limited range: `128 + (C - 128) * 224 / 255`, rounded.
+pub(super) fn limit_chroma(samples: &mut [u8]) {
+    /// `128 - 128 * 224 / 255`, times 255.
+    const OFFSET: u16 = 128 * (255 - 224);
+    for sample in samples {
+        *sample = divide_by_255(OFFSET + u16::from(*sample) * 224);
+    }
+}
+
+/// Rounded, up to 65,149.
+#[inline(always)]
+fn divide_by_255(number: u16) -> u8 {
+    let number = number + 128;
+    ((number + (number >> 8)) >> 8) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sample_is_mapped_to_the_nearest_of_its_range() {
+        let mut luma: Vec<u8> = (0..=255).collect();
+        let mut chroma = luma.clone();
+        limit_luma(&mut luma);
+        limit_chroma(&mut chroma);
+        for sample in 0..=255u8 {
+            let full = f64::from(sample);
+            let y = (16.0 + full * 219.0 / 255.0).round() as u8;
+            let c = (128.0 + (full - 128.0) * 224.0 / 255.0).round() as u8;
+            let limited = [&luma, &chroma].map(|plane| plane[usize::from(sample)]);
+            assert_eq!(limited, [y, c], "of {sample}");
+        }
+    }
+}
