@@ -44,7 +44,7 @@ impl Frame {
         let crew = Crew::new(options.threads, options.caller);
         let draw = |grain| before.draw(&change, after, grain, crew);
         let way = match options.mode {
-            Mode::Auto => habit.way(),
+            Mode::Auto => habit.way(change.rect.area()),
             Mode::Lossless => Way::Lossless,
             Mode::Lossy => Way::Lossy,
         };

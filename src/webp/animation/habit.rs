@@ -6,6 +6,8 @@ use crate::webp::coded::{Coded, Way};
 #[derive(Debug, Default)]
 pub struct Habit {
     way: Option<Way>,
+    /// Pixels of the frame that was tried.
+    area: usize,
     /// Frames that were coded by it.
     followed: u32,
 }
@@ -14,10 +16,12 @@ pub struct Habit {
 const MOST_FOLLOWED: u32 = 15;
 
 impl Habit {
-    /// How to code the next frame, if both ways are allowed.
-    pub fn way(&mut self) -> Way {
+    /// How to code the next frame, of so many pixels, if both ways are allowed. A cursor tells nothing of a scene: frames of
+    /// another size are tried.
+    pub fn way(&mut self, area: usize) -> Way {
+        let is_alike = area <= self.area * 2 && self.area <= area * 2;
         match self.way {
-            Some(way) if self.followed < MOST_FOLLOWED => {
+            Some(way) if is_alike && self.followed < MOST_FOLLOWED => {
                 self.followed += 1;
                 way
             }
@@ -25,8 +29,8 @@ impl Habit {
         }
     }
 
-    /// Both ways were tried: this is the smaller one, and so many bytes the other took.
-    pub fn learn(&mut self, smaller: &Coded, larger: usize) {
+    /// Both ways were tried of a frame of so many pixels: this is the smaller one, and so many bytes the other took.
+    pub fn learn(&mut self, area: usize, smaller: &Coded, larger: usize) {
         let is_clear = larger * 4 >= smaller.bytes() * 5;
         let way = if smaller.is_lossless {
             Way::Lossless
@@ -34,6 +38,7 @@ impl Habit {
             Way::Lossy
         };
         self.way = is_clear.then_some(way);
+        self.area = area;
         self.followed = 0;
     }
 }
@@ -54,14 +59,19 @@ mod tests {
     fn what_was_clearly_smaller_is_kept_for_some_frames() {
         for (is_lossless, way) in [(true, Way::Lossless), (false, Way::Lossy)] {
             let mut habit = Habit::default();
-            assert_eq!(habit.way(), Way::Either, "nothing is known");
-            habit.learn(&coded(100, is_lossless), 124);
-            assert_eq!(habit.way(), Way::Either, "it was close");
-            habit.learn(&coded(100, is_lossless), 125);
+            assert_eq!(habit.way(1000), Way::Either, "nothing is known");
+            habit.learn(1000, &coded(100, is_lossless), 124);
+            assert_eq!(habit.way(1000), Way::Either, "it was close");
+            habit.learn(1000, &coded(100, is_lossless), 125);
             for frame in 0..MOST_FOLLOWED {
-                assert_eq!(habit.way(), way, "frame {frame}");
+                let area = [1000, 500, 2000][frame as usize % 3];
+                assert_eq!(habit.way(area), way, "frame {frame}");
             }
-            assert_eq!(habit.way(), Way::Either, "it may have changed");
+            assert_eq!(habit.way(1000), Way::Either, "it may have changed");
+            habit.learn(1000, &coded(100, is_lossless), 200);
+            for area in [1, 499, 2001] {
+                assert_eq!(habit.way(area), Way::Either, "{area} pixels are not alike");
+            }
         }
     }
 }

@@ -167,7 +167,8 @@ impl<'a> Animation<'a> {
         for (frame, outcome) in frames.iter().zip(outcomes) {
             let (coded, larger) = outcome?;
             if let Some(larger) = larger {
-                self.habit.learn(&coded, larger);
+                let area = frame.change.rect.area();
+                self.habit.learn(area, &coded, larger);
             }
             self.write(frame, &coded)?;
         }
