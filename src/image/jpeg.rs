@@ -136,6 +136,11 @@ fn open<'a>(
     let stored = decoder
         .input_colorspace()
         .expect("decode_headers filled it in");
+    if let ColorSpace::MultiBand(_) = stored {
+        // Headers are not read strictly, so that the decoder lets them through.
+        let reason = format!("the JPEG has {components} components, which stand for no colours");
+        return Err(DecodeError::Invalid(reason));
+    }
     // The decoder would make up what is missing, in the last row also where a restart marker should be.
     if end.is_none_or(|end| end.restarts < frame.restarts()) {
         return Err(ends_too_early());
