@@ -1,4 +1,5 @@
-//! With loss or without, moving or still: what the parameters `mode`, `alpha_quality` and `animation` give.
+//! With loss or without, moving or still: what the parameters `mode`, `lossless`, `near_lossless`, `alpha_quality` and
+//! `animation` give.
 
 mod support;
 
@@ -70,6 +71,57 @@ fn alpha_may_be_rounded_beside_lossy_pixels() {
     assert_eq!(alphas("100"), 127);
     assert_eq!(alphas("-3"), 2, "capped to 0");
     assert!((3..30).contains(&alphas("60")));
+}
+
+#[test]
+fn near_lossless_is_off_by_no_more_than_it_says() {
+    let service = Service::start();
+    let noise = Picture::of(120, 90, |x, y| {
+        let mixed = (x + 120 * y).wrapping_mul(2_654_435_761);
+        let [red, green, blue, _] = (mixed ^ mixed >> 15)
+            .wrapping_mul(2_246_822_519)
+            .to_be_bytes();
+        [red / 4, green / 4, blue / 4, 255]
+    });
+    let convert = |near: &str| {
+        let parameters = [("lossless", "true"), ("near_lossless", near)];
+        let answer = service.convert(&parameters, "image/png", &noise.png());
+        assert_eq!(mode(&answer), "lossless", "near_lossless={near}");
+        let decoded = Picture::decode(&answer.body);
+        let places = (0..90).flat_map(|y| (0..120).map(move |x| (x, y)));
+        let off = places.flat_map(|(x, y)| {
+            let samples = noise.at(x, y).into_iter().zip(decoded.at(x, y));
+            samples.map(|(a, b)| a.abs_diff(b))
+        });
+        (off.max().expect("pixels"), answer.body.len())
+    };
+    let (exact, bytes) = convert("100");
+    assert_eq!(exact, 0);
+    assert_eq!(convert("400"), (exact, bytes), "capped to 100");
+    for (near, most) in [("80", 1), ("60", 2), ("-1", 5)] {
+        let (off, fewer) = convert(near);
+        assert_eq!(off, most, "near_lossless={near}");
+        assert!(
+            fewer < bytes,
+            "near_lossless={near}: {fewer} bytes, {bytes} exactly"
+        );
+    }
+    // Repeats exactly, and would no more once it is rounded.
+    let waves = Picture::waves(120, 90).png();
+    let waves = |near| {
+        service
+            .webp(&[("lossless", "true"), ("near_lossless", near)], &waves)
+            .0
+            .len()
+    };
+    assert!(waves("80") <= waves("100"), "never more than exactly");
+    let contradiction = [("lossless", "true"), ("mode", "lossy")];
+    let answer = service.convert(&contradiction, "image/png", &noise.png());
+    let detail = answer.problem(400, "invalid_parameter");
+    assert!(
+        detail.contains("lossless") && detail.contains("mode"),
+        "{detail}"
+    );
 }
 
 /// A square that moves over a ground, `count` frames of 70 ms each.

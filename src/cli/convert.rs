@@ -44,6 +44,14 @@ pub struct ConvertCommand {
     #[argh(option, arg_name = "mode")]
     mode: Option<String>,
 
+    /// the same as --mode lossless
+    #[argh(switch)]
+    lossless: bool,
+
+    /// how near pixels coded without loss stay to what they were, 0 to 100, default 100: exactly
+    #[argh(option, arg_name = "number")]
+    near_lossless: Option<String>,
+
     /// quality of alpha beside lossy pixels, 0 to 100, default 100: without loss
     #[argh(option, arg_name = "number")]
     alpha_quality: Option<String>,
@@ -162,10 +170,13 @@ impl ConvertCommand {
     /// The options through the service's own parser.
     fn params(&self) -> Result<Params, String> {
         let tile = self.watermark_tile.then(|| "true".to_owned());
+        let lossless = self.lossless.then(|| "true".to_owned());
         let pairs = [
             ("quality", &self.quality),
             ("effort", &self.effort),
             ("mode", &self.mode),
+            ("lossless", &lossless),
+            ("near_lossless", &self.near_lossless),
             ("alpha_quality", &self.alpha_quality),
             ("animation", &self.animation),
             ("metadata", &self.metadata),

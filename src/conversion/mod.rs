@@ -284,6 +284,7 @@ fn options<'a>(job: &Job<'a>, pixels: u64) -> webp::Options<'a> {
     webp::Options {
         mode: mode(job, pixels),
         alpha_quality: job.params.alpha_quality,
+        near_lossless: job.params.near_lossless,
         effort: job.params.effort,
         threads: job.threads,
         caller: job.caller,

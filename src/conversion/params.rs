@@ -12,10 +12,12 @@ pub struct Params {
     pub quality: u8,
     /// How much work goes into the file, default medium. An addition to the specification.
     pub effort: Effort,
-    /// How pixels are coded (`mode`), default auto. An addition to the specification.
+    /// How pixels are coded (`mode`, or `lossless=true`), default auto. An addition to the specification.
     pub mode: Mode,
     /// Quality of alpha beside lossy pixels, 0 to 100 (`alpha_quality`), default 100: without loss. An addition, too.
     pub alpha_quality: u8,
+    /// How near pixels coded without loss stay to what they were, 0 to 100 (`near_lossless`), default 100: exactly. An addition, too.
+    pub near_lossless: u8,
     /// Whether a GIF keeps moving (`animation`), default all. An addition, too.
     pub animation: Animation,
     /// Whether Exif, XMP and the ICC profile are kept (`metadata`), default no. An addition, too.
@@ -30,12 +32,14 @@ pub struct Params {
 }
 
 /// The names that may be given once each. `token` is among them, although it is read elsewhere.
-pub const KNOWN_NAMES: [&str; 18] = [
+pub const KNOWN_NAMES: [&str; 20] = [
     "token",
     "quality",
     "effort",
     "mode",
+    "lossless",
     "alpha_quality",
+    "near_lossless",
     "animation",
     "metadata",
     "watermark",
@@ -101,8 +105,10 @@ impl Params {
     ) -> Result<Params, ParamError> {
         let mut quality = 85;
         let mut effort = Effort::default();
-        let mut mode = Mode::default();
+        let mut mode = None;
+        let mut is_lossless = false;
         let mut alpha_quality = 100;
+        let mut near_lossless = 100;
         let mut animation = Animation::default();
         let mut keeps_metadata = false;
         let mut text = "";
@@ -127,8 +133,10 @@ impl Params {
             match name {
                 "quality" => quality = capped(name, value, 0..=100)? as u8,
                 "effort" => effort = word(name, value, Effort::parse, Effort::ALLOWED)?,
-                "mode" => mode = word(name, value, Mode::parse, Mode::ALLOWED)?,
+                "mode" => mode = Some(word(name, value, Mode::parse, Mode::ALLOWED)?),
+                "lossless" => is_lossless = word(name, value, truth, "true or false")?,
                 "alpha_quality" => alpha_quality = capped(name, value, 0..=100)? as u8,
+                "near_lossless" => near_lossless = capped(name, value, 0..=100)? as u8,
                 "animation" => {
                     animation = word(name, value, Animation::parse, Animation::ALLOWED)?;
                 }
@@ -146,8 +154,9 @@ impl Params {
         Ok(Params {
             quality,
             effort,
-            mode,
+            mode: with_lossless(mode, is_lossless)?,
             alpha_quality,
+            near_lossless,
             animation,
             keeps_metadata,
             text: (!text.is_empty()).then(|| TextWatermark {
@@ -159,6 +168,19 @@ impl Params {
             picture_url: (!picture_url.is_empty()).then(|| picture_url.to_owned()),
             placement,
         })
+    }
+}
+
+/// What `mode` and `lossless` come to together.
+fn with_lossless(mode: Option<Mode>, is_lossless: bool) -> Result<Mode, ParamError> {
+    match mode {
+        Some(Mode::Lossy) if is_lossless => Err(ParamError {
+            name: "lossless",
+            detail: "Parameters lossless and mode: \"true\" and \"lossy\" were given; allowed is one of the two.".to_owned(),
+            code: "invalid_parameter",
+        }),
+        _ if is_lossless => Ok(Mode::Lossless),
+        _ => Ok(mode.unwrap_or_default()),
     }
 }
 
@@ -276,6 +298,7 @@ mod tests {
             effort: Effort::Medium,
             mode: Mode::Auto,
             alpha_quality: 100,
+            near_lossless: 100,
             animation: Animation::All,
             keeps_metadata: false,
             text: None,
@@ -320,6 +343,7 @@ mod tests {
             ("watermark_tile", "true"),
             ("mode", "lossless"),
             ("alpha_quality", "66"),
+            ("near_lossless", "55"),
             ("animation", "first"),
             ("metadata", "keep"),
         ]);
@@ -328,6 +352,7 @@ mod tests {
             effort: Effort::High,
             mode: Mode::Lossless,
             alpha_quality: 66,
+            near_lossless: 55,
             animation: Animation::First,
             keeps_metadata: true,
             text: Some(TextWatermark {
@@ -347,6 +372,38 @@ mod tests {
             },
         };
         assert_eq!(params, expected);
+    }
+
+    #[test]
+    fn lossless_is_a_mode_and_contradicts_another() {
+        for (pairs, expected) in [
+            (&[("lossless", "true")][..], Mode::Lossless),
+            (&[("lossless", "false")], Mode::Auto),
+            (&[("lossless", "false"), ("mode", "lossy")], Mode::Lossy),
+            (
+                &[("lossless", "false"), ("mode", "lossless")],
+                Mode::Lossless,
+            ),
+            (
+                &[("mode", "lossless"), ("lossless", "true")],
+                Mode::Lossless,
+            ),
+            (&[("mode", "auto"), ("lossless", "true")], Mode::Lossless),
+        ] {
+            assert_eq!(parsed(pairs).mode, expected, "{pairs:?}");
+        }
+        for pairs in [
+            [("lossless", "true"), ("mode", "lossy")],
+            [("mode", "lossy"), ("lossless", "true")],
+        ] {
+            let error = parse(&pairs).expect_err("they contradict each other");
+            assert_eq!((error.name, error.code), ("lossless", "invalid_parameter"));
+            for word in ["lossless", "mode", "true", "lossy"] {
+                assert!(error.detail.contains(word), "{error}");
+            }
+        }
+        let error = parse(&[("lossless", "yes")]).expect_err("no such word");
+        assert!(error.detail.contains("true or false"), "{error}");
     }
 
     #[test]
@@ -522,7 +579,7 @@ mod tests {
                 "watermark_color" => "red",
                 "watermark_position" => "center",
                 "watermark_outline" => "none",
-                "watermark_tile" => "true",
+                "watermark_tile" | "lossless" => "true",
                 _ => "9",
             };
             let error = parse(&[(name, value), (name, value)]).expect_err(name);

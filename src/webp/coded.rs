@@ -162,10 +162,22 @@ pub fn lossy(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, Enco
 /// See [`EncodeError`].
 pub fn lossless(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, EncodeError> {
     let settings = options.lossless_settings();
-    let pixels = vp8l::from_picture(picture, options.exact, settings.crew)?;
+    let width = picture.width as usize;
+    let pixels = || vp8l::from_picture(picture, options.exact, settings.crew);
+    let mut frame = vp8l::encode(pixels()?, width, &settings)?;
+    let max_error = vp8l::max_error(options.near_lossless);
+    if max_error > 0 {
+        let mut near = pixels()?;
+        vp8l::round(&mut near, width, max_error, settings.crew)?;
+        let near = vp8l::encode(near, width, &settings)?;
+        // What repeats exactly may do so no more once it is rounded.
+        if near.len() < frame.len() {
+            frame = near;
+        }
+    }
     Ok(Coded {
         alpha: None,
-        frame: vp8l::encode(pixels, picture.width as usize, &settings)?,
+        frame,
         is_lossless: true,
     })
 }

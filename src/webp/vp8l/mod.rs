@@ -13,6 +13,7 @@ mod histogram;
 mod huffman;
 mod image_stream;
 mod lz77;
+mod near_lossless;
 mod parse;
 mod prefix;
 mod token;
@@ -20,3 +21,4 @@ mod transform;
 
 pub use argb::from_picture;
 pub use encoder::{Settings, encode, encode_headless, estimate};
+pub use near_lossless::{max_error, round};

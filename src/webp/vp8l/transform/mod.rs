@@ -8,6 +8,17 @@ mod subtract_green;
 
 pub use color::SampleCosts;
 
+use crate::webp::EncodeError;
+use crate::webp::crew::Crew;
+
+/// Whether `pixels` have so few colours that they are coded as indices.
+///
+/// # Errors
+/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+pub fn has_palette(pixels: &[u32], crew: Crew<'_>) -> Result<bool, EncodeError> {
+    Ok(color_indexing::Palette::new(pixels, crew)?.is_some())
+}
+
 /// `a` less `b`, sample by sample, wrapping around.
 fn subtract(a: u32, b: u32) -> u32 {
     let (a, b) = (a.to_le_bytes(), b.to_le_bytes());
