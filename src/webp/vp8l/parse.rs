@@ -161,7 +161,9 @@ impl Parse<'_> {
             let base = costs[(i + 1) % RING];
             let after = |length: usize| costs[(i + length) % RING].wrapping_sub(base);
             let copy = copies[i];
-            near.iter_mut().for_each(|near| near.step(pixels, i));
+            for near in &mut near {
+                near.step(pixels, i);
+            }
             if copy.distance() != known.0 && copy.length() > 0 {
                 known = (copy.distance(), model.distance(codes.code(copy.distance())));
             }
