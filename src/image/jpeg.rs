@@ -108,11 +108,8 @@ fn open<'a>(
     outline.check_kind()?;
     let end = outline.end(patience)?;
     let source = match end {
-        // Right behind the first scan of a progressive file, the decoder wants a marker.
-        Some(end) if end.scans > 1 || !outline.is_progressive() => {
-            Source::new(&bytes[..end.at], PORTION, patience).with_tail(BEHIND_SCANS)
-        }
-        _ => Source::new(bytes, PORTION, patience),
+        Some(end) => Source::new(&bytes[..end.at], PORTION, patience).with_tail(BEHIND_SCANS),
+        None => Source::new(bytes, PORTION, patience),
     };
     // Bytes between segments are passed over, as browsers do, which the strict mode would refuse.
     let mut decoder = JpegDecoder::new_with_options(source, options().set_strict_mode(false));

@@ -10,8 +10,6 @@ const END_PORTION: usize = 1 << 20;
 pub struct End {
     /// Where it stands in the file.
     pub at: usize,
-    /// Scans before it.
-    pub scans: usize,
     /// Restart markers before it.
     pub restarts: usize,
 }
@@ -67,14 +65,8 @@ impl Outline<'_> {
         )))
     }
 
-    /// SOF2.
-    pub fn is_progressive(&self) -> bool {
-        matches!(self.frame, Some((0xc2, _)))
-    }
-
     /// The end of image, if it is there.
     pub fn end(&self, patience: &Patience<'_>) -> Result<Option<End>, Cancelled> {
-        let mut scans = 0;
         let mut rest = self.scans;
         let mut restarts = 0;
         while !rest.is_empty() {
@@ -92,11 +84,7 @@ impl Outline<'_> {
             let length = match *rest {
                 [_, 0xd9, ..] => {
                     let at = self.begin + self.scans.len() - rest.len();
-                    return Ok(Some(End {
-                        at,
-                        scans,
-                        restarts,
-                    }));
+                    return Ok(Some(End { at, restarts }));
                 }
                 [_, 0, ..] => 2,
                 [_, 0xd0..=0xd7, ..] => {
@@ -107,7 +95,6 @@ impl Outline<'_> {
                 [_, _, high, low, ..] => 2 + usize::from(u16::from_be_bytes([high, low])),
                 _ => break,
             };
-            scans += usize::from(rest[1] == 0xda);
             rest = rest.get(length..).unwrap_or_default();
         }
         Ok(None)
