@@ -686,14 +686,9 @@ pub(super) mod tests {
 
     #[test]
     fn components_that_stand_for_no_colours_are_refused() {
-        for samples in [&[9, 9][..], &[9; 5]] {
-            let outcome = read(&jpeg(8, 8, &[samples], &[]), &LIMITS, &Patience::endless());
-            assert!(
-                matches!(outcome, Err(DecodeError::Invalid(_))),
-                "{} components",
-                samples.len()
-            );
-        }
+        let file = jpeg(8, 8, &[&[9, 9]], &[]);
+        let outcome = read(&file, &LIMITS, &Patience::endless());
+        assert!(matches!(outcome, Err(DecodeError::Invalid(_))));
     }
 
     #[test]
