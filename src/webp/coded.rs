@@ -95,11 +95,10 @@ pub fn either(
     let pixels = exact.width as usize * exact.height as usize;
     let crew = Crew::new(options.threads, options.caller);
     let crew = crew.at_most(if pixels <= SIDE_BY_SIDE { 2 } else { 1 });
-    let coded = crew.run(2, |index| match index {
+    let mut coded = crew.run_checked(2, |index| match index {
         0 => lossless(exact, options),
         _ => lossy(near, options),
     })?;
-    let mut coded = coded.into_iter().collect::<Result<Vec<_>, _>>()?;
     coded.sort_by_key(Coded::bytes); // the lossless one is first if both take as many
     let other = coded.pop().map_or(0, |larger| larger.bytes());
     Ok((coded.pop().expect("there were two"), other))

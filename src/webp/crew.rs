@@ -6,6 +6,7 @@
 
 use super::EncodeError;
 use std::fmt;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
@@ -85,7 +86,7 @@ impl<'a> Crew<'a> {
     /// The same for work that takes so long that it asks by itself ([`Crew::check`]), and for which no other waits.
     ///
     /// # Errors
-    /// [`EncodeError::Cancelled`] if the caller waits no more.
+    /// The first of `work`; [`EncodeError::Cancelled`] if the caller waits no more.
     pub fn run_checked<T: Send>(
         self,
         count: usize,
@@ -93,6 +94,7 @@ impl<'a> Crew<'a> {
     ) -> Result<Vec<T>, EncodeError> {
         let next = AtomicUsize::new(0);
         let is_stopped = AtomicBool::new(false);
+        let failure = OnceLock::new();
         let has_more = |than: usize| {
             next.load(Ordering::Relaxed) + than < count && !is_stopped.load(Ordering::Relaxed)
         };
@@ -109,11 +111,14 @@ impl<'a> Crew<'a> {
             if index >= count {
                 return None;
             }
-            let Ok(item) = work(index) else {
-                is_stopped.store(true, Ordering::Relaxed);
-                return None;
-            };
-            Some((index, item))
+            match work(index) {
+                Ok(item) => Some((index, item)),
+                Err(error) => {
+                    failure.get_or_init(|| error);
+                    is_stopped.store(true, Ordering::Relaxed);
+                    None
+                }
+            }
         };
         let help = &|mut core: Core<'a>| {
             let mut done = Vec::new();
@@ -161,7 +166,7 @@ impl<'a> Crew<'a> {
             done
         });
         if done.len() < count {
-            return Err(EncodeError::Cancelled);
+            return Err(failure.into_inner().unwrap_or(EncodeError::Cancelled));
         }
         done.sort_unstable_by_key(|(index, _)| *index);
         Ok(done.into_iter().map(|(_, item)| item).collect())
@@ -195,7 +200,6 @@ impl Drop for Core<'_> {
 #[cfg(test)]
 pub(in crate::webp) mod tests {
     use super::*;
-    use std::sync::OnceLock;
 
     /// Waits for so many questions.
     #[derive(Debug)]
@@ -300,16 +304,16 @@ pub(in crate::webp) mod tests {
     }
 
     #[test]
-    fn nothing_is_begun_after_work_that_was_told_so() {
+    fn nothing_is_begun_after_work_that_failed() {
         let begun = AtomicUsize::new(0);
         let outcome = Crew::new(1, &Patient).run_checked(100, |i| {
             begun.fetch_add(1, Ordering::Relaxed);
             if i < 30 {
                 return Ok(i);
             }
-            Err(EncodeError::Cancelled)
+            Err(EncodeError::TooLarge)
         });
-        assert_eq!(outcome, Err(EncodeError::Cancelled));
+        assert_eq!(outcome, Err(EncodeError::TooLarge));
         assert_eq!(begun.into_inner(), 31);
     }
 

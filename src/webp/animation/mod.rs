@@ -161,11 +161,10 @@ impl<'a> Animation<'a> {
     fn code_waiting(&mut self) -> Result<(), EncodeError> {
         let frames = std::mem::take(&mut self.waiting);
         let options = &self.options;
-        let outcomes = self
+        let coded = self
             .crew()
-            .run(frames.len(), |index| frames[index].code(options))?;
-        for (frame, outcome) in frames.iter().zip(outcomes) {
-            let (coded, larger) = outcome?;
+            .run_checked(frames.len(), |index| frames[index].code(options))?;
+        for (frame, (coded, larger)) in frames.iter().zip(coded) {
             if let Some(larger) = larger {
                 let area = frame.change.rect.area();
                 self.habit.learn(area, &coded, larger);
