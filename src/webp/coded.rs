@@ -4,6 +4,7 @@
 use super::crew::Crew;
 use super::drawn;
 use super::{Coding, EncodeError, Layout, Mode, Options, Picture, Planes, alpha, vp8, vp8l};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A picture without its container.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +85,7 @@ impl Way {
 pub const SIDE_BY_SIDE: usize = 1 << 20;
 
 /// Codes `exact` without loss and `near` with, which have one size, and gives what takes fewer bytes, and how many the other takes.
+/// Where the first takes a quarter of a bit a pixel or less, there is no other: with loss it would hardly ever be smaller.
 ///
 /// # Errors
 /// See [`EncodeError`].
@@ -91,17 +93,27 @@ pub fn either(
     exact: &Picture<'_>,
     near: &Picture<'_>,
     options: &Options<'_>,
-) -> Result<(Coded, usize), EncodeError> {
+) -> Result<(Coded, Option<usize>), EncodeError> {
     let pixels = exact.width as usize * exact.height as usize;
     let crew = Crew::new(options.threads, options.caller);
     let crew = crew.at_most(if pixels <= SIDE_BY_SIDE { 2 } else { 1 });
+    let is_enough = AtomicBool::new(false);
     let mut coded = crew.run_checked(2, |index| match index {
-        0 => lossless(exact, options),
-        _ => lossy(near, options),
+        0 => {
+            let exact = lossless(exact, options)?;
+            is_enough.store(exact.bytes() <= pixels / 32, Ordering::Relaxed);
+            Ok(Some(exact))
+        }
+        _ if is_enough.load(Ordering::Relaxed) => Ok(None),
+        _ => lossy(near, options).map(Some),
     })?;
+    if is_enough.into_inner() {
+        coded[1] = None; // it may have been coded side by side
+    }
+    let mut coded: Vec<_> = coded.into_iter().flatten().collect();
     coded.sort_by_key(Coded::bytes); // the lossless one is first if both take as many
-    let other = coded.pop().map_or(0, |larger| larger.bytes());
-    Ok((coded.pop().expect("there were two"), other))
+    let smaller = coded.swap_remove(0);
+    Ok((smaller, coded.first().map(Coded::bytes)))
 }
 
 /// Codes what `source` gives, with loss.

@@ -87,6 +87,8 @@ fn numbers_that_are_not_whole_are_400() {
     let server = Service::start();
     for name in [
         "quality",
+        "alpha_quality",
+        "near_lossless",
         "watermark_size",
         "watermark_opacity",
         "watermark_margin",
@@ -249,6 +251,12 @@ fn the_same_parameter_twice_is_400() {
     let names = [
         "quality",
         "effort",
+        "mode",
+        "lossless",
+        "near_lossless",
+        "alpha_quality",
+        "animation",
+        "metadata",
         "watermark",
         "watermark_size",
         "watermark_opacity",
@@ -261,7 +269,8 @@ fn the_same_parameter_twice_is_400() {
         "watermark_tile",
     ];
     let values = [
-        "50", "low", "a", "24", "50", "center", "red", "none", "9", "9", "9", "true",
+        "50", "low", "auto", "true", "60", "60", "first", "keep", "a", "24", "50", "center", "red",
+        "none", "9", "9", "9", "true",
     ];
     for (name, value) in names.into_iter().zip(values) {
         let answer = server.convert(&[(name, value), (name, value)], "image/png", &small());

@@ -1,6 +1,8 @@
 //! Pictures to measure on.
 
+use std::fs;
 use std::path::{Path, PathBuf};
+use towebp::image::{self, Format, Layout, Limits, Patience};
 
 /// Larger pictures are halved until they are not: a run stays bounded, and a camera's pixels are blurred anyway.
 pub const MAX_PIXELS: usize = 3_000_000;
@@ -22,13 +24,22 @@ impl Picture {
     /// # Errors
     /// What is wrong with the file, and its name.
     pub fn open(path: &Path) -> Result<Self, String> {
-        let image = image::open(path)
-            .map_err(|error| format!("{}: {error}", path.display()))?
-            .into_rgb8();
+        let file = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let format =
+            Format::sniff(&file).ok_or_else(|| format!("{}: no picture", path.display()))?;
+        let image = image::decode(&file, format, &Limits::default(), &Patience::endless())
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        let mut pixels = image.pixels;
+        if image.layout == Layout::Rgba {
+            pixels = pixels
+                .chunks_exact(4)
+                .flat_map(|pixel| [pixel[0], pixel[1], pixel[2]])
+                .collect();
+        }
         let mut picture = Self {
-            width: image.width(),
-            height: image.height(),
-            pixels: image.into_raw(),
+            width: image.width,
+            height: image.height,
+            pixels,
         };
         while picture.pixel_count() > MAX_PIXELS {
             picture = picture.halved();

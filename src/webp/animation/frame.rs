@@ -72,7 +72,7 @@ impl Frame {
         })
     }
 
-    /// Codes its pixels. If both ways are tried, gives the bytes of the larger one, too.
+    /// Codes its pixels. If both ways were needed, gives the bytes of the larger one, too.
     ///
     /// # Errors
     /// As [`coded::code`].
@@ -83,8 +83,7 @@ impl Frame {
             Pixels::Lossy(near) => (coded::lossy(&picture(near), options)?, None),
             Pixels::Either { exact, near } => {
                 let near = near.as_ref().unwrap_or(exact);
-                let (coded, larger) = coded::either(&picture(exact), &picture(near), options)?;
-                (coded, Some(larger))
+                coded::either(&picture(exact), &picture(near), options)?
             }
         })
     }

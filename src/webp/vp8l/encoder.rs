@@ -110,22 +110,18 @@ impl Search {
                 near_codes: 0,
                 groups: &[const { groups(16, 3, 1000, 32) }],
             },
-            _ if image.has_little() => Search {
-                cache_bits: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
-                depth: Some(128),
-                rounds: 4,
-                near_codes: 32,
-                groups: &[
-                    const { groups(64, 6, 5000, 8) },
-                    const { groups(64, 6, 5000, 32) },
-                    const { groups(64, 6, 5000, 128) },
-                ],
+            Effort::Medium if image.has_little() => Search {
+                cache_bits: &[0, 3, 6],
+                depth: Some(32),
+                rounds: 2,
+                near_codes: 4,
+                groups: &[const { groups(64, 6, 5000, 32) }],
             },
             // Copies are nearly all there is to a picture of few colours, and a cache would hold what its indices say.
             Effort::Medium if image.is_indexed() => Search {
                 cache_bits: &[0],
                 depth: Some(8),
-                rounds: 4,
+                rounds: 2,
                 near_codes: 2,
                 groups: &[const { groups(32, 4, 5000, 32) }],
             },
@@ -135,6 +131,17 @@ impl Search {
                 rounds: 1,
                 near_codes: 2,
                 groups: &[const { groups(32, 4, 5000, 32) }],
+            },
+            Effort::High if image.has_little() => Search {
+                cache_bits: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+                depth: Some(128),
+                rounds: 4,
+                near_codes: 32,
+                groups: &[
+                    const { groups(64, 6, 5000, 8) },
+                    const { groups(64, 6, 5000, 32) },
+                    const { groups(64, 6, 5000, 128) },
+                ],
             },
             Effort::High => Search {
                 cache_bits: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],

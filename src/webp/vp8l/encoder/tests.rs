@@ -376,12 +376,12 @@ fn small_drawings_of_any_number_of_colours() {
 #[test]
 fn a_small_drawing_takes_whatever_is_smallest() {
     let pixels = drawing(100, 75, 9);
-    let settings = settings(Effort::Medium, 1);
+    let settings = settings(Effort::High, 1);
     let candidates = choice::candidates(pixels.clone(), 100, &settings).expect("patient");
     assert!(candidates.len() > 1, "as indices and as colours");
     let least = candidates.into_iter().map(|candidate| {
         let mut bits = BitWriter::default();
-        let search = Search::of(Effort::Medium, &candidate);
+        let search = Search::of(Effort::High, &candidate);
         write_transformed(&mut bits, candidate, &search, settings.crew).expect("patient");
         bits.bits()
     });

@@ -13,8 +13,8 @@ use crate::webp::vp8l::bit_writer::BitWriter;
 use crate::webp::vp8l::encoder::Settings;
 use crate::webp::vp8l::entropy::BIT;
 use crate::webp::vp8l::estimate::Estimate;
-use crate::webp::vp8l::token::{self, Tokens};
-use crate::webp::vp8l::{image_stream, lz77};
+use crate::webp::vp8l::token::{self, CacheHits, TokenImage, Tokens};
+use crate::webp::vp8l::{histogram, image_stream, lz77};
 use crate::webp::{Effort, EncodeError};
 use std::sync::Mutex;
 
@@ -55,6 +55,21 @@ impl Transformed {
         self.pixels.len() <= SMALL && token::written(&self.tokens.0) <= LITTLE
     }
 
+    /// What it comes to, transforms included, in 1 / [`BIT`] bits.
+    fn estimate(&self, crew: Crew<'_>) -> Result<u64, EncodeError> {
+        let mut bits = BitWriter::default();
+        self.write_transforms(&mut bits, crew)?;
+        let image = TokenImage {
+            pixels: &self.pixels,
+            width: self.width,
+            tokens: &self.tokens.0,
+            cache: &CacheHits::NONE,
+        };
+        let counts = histogram::count(&image, crew)?;
+        let cost = histogram::cost(&counts) + histogram::extra_cost(&counts);
+        Ok(bits.bits() as u64 * BIT + cost)
+    }
+
     /// Writes the transforms with their data, and that no more follow.
     ///
     /// # Errors
@@ -92,11 +107,12 @@ impl Transformed {
 
 /// Up to so many pixels, 256 x 128, a picture is small.
 const SMALL: usize = 1 << 15;
-/// Up to so many literals and copies, it has little in it: what everything that can be tried takes is some milliseconds.
+/// Up to so many literals and copies, it has little in it: more can be tried.
 const LITTLE: usize = 1 << 10;
 
-/// `pixels` after the transforms that make them cheapest. Of a small picture that has few colours and little in it, there are
-/// several, of which one has to be the smallest: what goes with transforms and codes may then outweigh what they save.
+/// `pixels` after the transforms that make them cheapest. Of a small picture that has few colours and little in it, what goes with
+/// transforms and codes may outweigh what they save: a palette is taken if it looks cheaper, and at high effort there are
+/// several candidates, of which one has to be the smallest.
 ///
 /// # Errors
 /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
@@ -114,12 +130,12 @@ pub fn candidates(
     let Some(direct) = direct.filter(|_| indexed.has_little()) else {
         return Ok(vec![indexed]);
     };
-    let thorough = Settings {
-        effort: Effort::High,
-        ..*settings
-    };
-    let direct = without_palette(direct, width, &thorough)?;
-    let mut predicted = predict(indexed.pixels.clone(), indexed.width, &thorough)?;
+    let direct = without_palette(direct, width, settings)?;
+    if settings.effort != Effort::High {
+        let is_cheaper = direct.estimate(settings.crew)? < indexed.estimate(settings.crew)?;
+        return Ok(vec![if is_cheaper { direct } else { indexed }]);
+    }
+    let mut predicted = predict(indexed.pixels.clone(), indexed.width, settings)?;
     predicted
         .transforms
         .splice(0..0, indexed.transforms.clone());
