@@ -84,8 +84,11 @@ impl Way {
 /// to come back, and have rows enough for several threads.
 pub const SIDE_BY_SIDE: usize = 1 << 20;
 
+/// Bytes without loss that make it idle to look for fewer with loss.
+const NEXT_TO_NOTHING: usize = 256;
+
 /// Codes `exact` without loss and `near` with, which have one size, and gives what takes fewer bytes, and how many the other takes.
-/// Where the first takes a quarter of a bit a pixel or less, there is no other: with loss it would hardly ever be smaller.
+/// Where the first takes next to nothing, there is no other.
 ///
 /// # Errors
 /// See [`EncodeError`].
@@ -101,7 +104,7 @@ pub fn either(
     let mut coded = crew.run_checked(2, |index| match index {
         0 => {
             let exact = lossless(exact, options)?;
-            is_enough.store(exact.bytes() <= pixels / 32, Ordering::Relaxed);
+            is_enough.store(exact.bytes() <= NEXT_TO_NOTHING, Ordering::Relaxed);
             Ok(Some(exact))
         }
         _ if is_enough.load(Ordering::Relaxed) => Ok(None),
