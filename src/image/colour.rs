@@ -143,6 +143,15 @@ pub(super) fn is_of_rgb(profile: &[u8]) -> bool {
     profile.len() <= MAX_PROFILE_BYTES && ColorProfile::new_from_slice(profile).is_ok_and(is_sound)
 }
 
+/// Whether a profile is that of sRGB, up to rounding.
+pub(super) fn is_srgb(profile: &[u8]) -> bool {
+    let is_srgbs = |profile: ColorProfile| {
+        profile.color_space == DataColorSpace::Rgb
+            && is_nearly_identity(&profile, &ColorProfile::new_srgb()).is_ok_and(|is| is)
+    };
+    profile.len() <= MAX_PROFILE_BYTES && ColorProfile::new_from_slice(profile).is_ok_and(is_srgbs)
+}
+
 /// Converts the samples from `space` to sRGB. A profile that is too large, damaged, of a kind that does not fit the
 /// picture (`grey`: its samples were grey in the file), or sRGB itself changes nothing.
 pub(super) fn convert_to_srgb(

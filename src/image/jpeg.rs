@@ -8,7 +8,7 @@ mod outline;
 
 pub(super) use frame::segments;
 
-use super::colour::Space;
+use super::colour::{self, Space};
 use super::ink::{self, Inks};
 use super::patience::Source;
 use super::planes::{Planes, limit_chroma, limit_luma};
@@ -67,7 +67,10 @@ pub(super) fn read_planes(
     limits: &Limits,
     patience: &Patience<'_>,
 ) -> Result<Option<RawPlanes>, DecodeError> {
-    let Some(orientation) = Frame::read(bytes).and_then(|frame| frame.planes()) else {
+    let Some(frame) = Frame::read(bytes) else {
+        return Ok(None);
+    };
+    let Some(orientation) = frame.planes(colour::is_srgb) else {
         return Ok(None);
     };
     let Opened {
@@ -77,13 +80,19 @@ pub(super) fn read_planes(
         stored,
         ..
     } = open(bytes, limits, patience)?;
-    if !matches!(stored, ColorSpace::YCbCr | ColorSpace::Luma) || decoder.icc_profile().is_some() {
+    let icc = decoder.icc_profile();
+    let is_yuv = matches!(stored, ColorSpace::YCbCr | ColorSpace::Luma);
+    if !is_yuv || icc.is_some() && frame.profile().is_none() {
         return Err(ambiguous());
+    }
+    if icc.as_deref() != frame.profile() {
+        return Ok(None); // others are missing, by its number
     }
     let mut planes = Planes::new(width, height);
     decode_planes(&mut decoder, &mut planes, patience)?;
     Ok(Some(RawPlanes {
         planes: planes.turned(orientation, patience)?,
+        icc,
         exif: decoder.exif().cloned(),
     }))
 }
@@ -171,7 +180,10 @@ pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeEr
         height,
         layout: Layout::Rgb,
         decoder: frame.decoder_bytes(),
-        planes: frame.planes().map(|_| Planes::bytes(width, height)),
+        // Whether a profile is sRGB's takes longer to tell than a head is worth.
+        planes: frame
+            .planes(|_| false)
+            .map(|_| Planes::bytes(width, height)),
     })
 }
 
@@ -533,6 +545,19 @@ pub(super) mod tests {
         assert!(planes(&jpeg(30, 8, &colours, &[])).is_none(), "4:4:4");
         let profile = segment(0xe2, b"ICC_PROFILE\0\x01\x01profile");
         assert!(planes(&four_units(&profile)).is_none(), "a profile");
+        let profile = |profile: moxcms::ColorProfile| {
+            let profile = profile.encode().expect("a valid profile");
+            segment(0xe2, &[b"ICC_PROFILE\0\x01\x01", &profile[..]].concat())
+        };
+        let display_p3 = profile(moxcms::ColorProfile::new_display_p3());
+        assert!(planes(&four_units(&display_p3)).is_none(), "Display P3");
+        let srgb = profile(moxcms::ColorProfile::new_srgb());
+        assert_eq!(planes(&four_units(&srgb)), planes(&four_units(&[])), "sRGB");
+        let mut first_of_two = srgb.clone();
+        first_of_two[4 + 13] = 2; // behind marker, length, name and its number
+        assert!(planes(&four_units(&first_of_two)).is_none(), "a part");
+        let twice = [srgb.clone(), srgb].concat();
+        assert!(planes(&four_units(&twice)).is_none(), "in two segments");
         assert!(planes(&four_units(&adobe(0))).is_none(), "RGB");
         assert!(planes(&four_units(&adobe(1))).is_some(), "YCbCr by name");
         let inks: &[&[u8]] = &[&[9, 8, 7, 6]];

@@ -245,10 +245,15 @@ pub fn decode_planes(
         return Ok(None);
     }
     let decoded = guarded(patience, || jpeg::read_planes(bytes, limits, patience))?;
-    Ok(decoded.map(|RawPlanes { planes, exif }| {
+    Ok(decoded.map(|RawPlanes { planes, icc, exif }| {
+        let descriptions = || Metadata::descriptions(exif, bytes, format);
         let metadata = match keep {
             Keep::Nothing => Metadata::default(),
-            Keep::Descriptions | Keep::All => Metadata::descriptions(exif, bytes, format),
+            Keep::Descriptions => descriptions(),
+            Keep::All => Metadata {
+                icc,
+                ..descriptions()
+            },
         };
         (planes, metadata)
     }))
@@ -299,6 +304,8 @@ pub fn convert_to_srgb(image: &mut Image, profile: &[u8], grey: bool) {
 struct RawPlanes {
     /// Upright.
     planes: Planes,
+    /// That of sRGB, if there is one.
+    icc: Option<Vec<u8>>,
     exif: Option<Vec<u8>>,
 }
 

@@ -26,11 +26,12 @@ pub struct Frame {
 }
 
 /// What the segments of applications say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Applications {
     /// Bytes of profiles, Exif and others.
     bytes: usize,
-    has_profile: bool,
+    /// What follows the name and two numbers in each segment of a profile.
+    profile: Vec<Vec<u8>>,
     /// Adobe's: whether and how colour was transformed.
     transform: Option<u8>,
     /// That of the last Exif.
@@ -48,7 +49,11 @@ impl Applications {
         if let Some(exif) = exif.filter(|exif| marker == 0xe1 && !exif.is_empty()) {
             self.orientation = orientation::read(exif);
         }
-        self.has_profile |= marker == 0xe2 && segment.starts_with(b"ICC_PROFILE\0");
+        let profile = segment.strip_prefix(b"ICC_PROFILE\0");
+        if let Some(profile) = profile.filter(|_| marker == 0xe2) {
+            let profile = profile.get(2..).unwrap_or_default();
+            self.profile.push(profile.to_vec());
+        }
         if marker == 0xee && segment.starts_with(b"Adobe") {
             self.transform = segment.get(11).copied().or(self.transform);
         }
@@ -111,10 +116,18 @@ impl Frame {
             .saturating_sub(1)
     }
 
+    /// The profile, if it is in one segment.
+    pub fn profile(&self) -> Option<&[u8]> {
+        match self.applications.profile.as_slice() {
+            [profile] => Some(profile),
+            _ => None,
+        }
+    }
+
     /// How the picture is to be turned if it can stay in YUV 4:2:0: its samples are that or grey, nothing says that their
-    /// colours are others than sRGB's, and turned chroma samples are still the means of 2x2 pixels. The decoder would keep
+    /// colours are others than sRGB's, of a profile by what `is_srgb` finds, and turned chroma samples are still the means of 2x2 pixels. The decoder would keep
     /// the coefficients of a progressive file twice, which is more than RGB takes.
-    pub fn planes(&self) -> Option<Orientation> {
+    pub fn planes(&self, is_srgb: impl Fn(&[u8]) -> bool) -> Option<Orientation> {
         let is_grey =
             self.components() == 1 && matches!(self.applications.transform, None | Some(0));
         let is_ycbcr = self.sampling == [[2, 2], [1, 1], [1, 1]]
@@ -125,8 +138,8 @@ impl Frame {
         let orientation = self.applications.orientation();
         ((is_grey || is_ycbcr)
             && !self.is_progressive
-            && !self.applications.has_profile
-            && planes::can_turn(self.width, self.height, orientation))
+            && planes::can_turn(self.width, self.height, orientation)
+            && (self.applications.profile.is_empty() || self.profile().is_some_and(is_srgb)))
         .then_some(orientation)
     }
 

@@ -218,8 +218,8 @@ fn differs(before: [u8; 4], after: [u8; 4]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::webp::{Caller, Patient};
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use crate::webp::Patient;
+    use crate::webp::crew::tests::Impatient;
 
     /// A canvas 4 pixels wide: `.` is transparent, letters are opaque greys, digits are half transparent.
     fn canvas(rows: &[&str]) -> Vec<[u8; 4]> {
@@ -374,27 +374,5 @@ mod tests {
             before.change_to(&other, Crew::new(1, &caller)),
             Ok(Some(all))
         );
-    }
-
-    /// Waits for so many questions.
-    #[derive(Debug)]
-    struct Impatient {
-        patience: usize,
-        asked: AtomicUsize,
-    }
-
-    impl Impatient {
-        fn new(patience: usize) -> Impatient {
-            Impatient {
-                patience,
-                asked: AtomicUsize::new(0),
-            }
-        }
-    }
-
-    impl Caller for Impatient {
-        fn is_waiting(&self) -> bool {
-            self.asked.fetch_add(1, Ordering::Relaxed) < self.patience
-        }
     }
 }
