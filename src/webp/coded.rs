@@ -82,7 +82,7 @@ impl Way {
 
 /// Most pixels that are worked on beside other pictures. More take longer than a conversion that arrives should wait for its core
 /// to come back, and have rows enough for several threads.
-pub const SIDE_BY_SIDE: usize = 1 << 20;
+pub const SIDE_BY_SIDE: usize = 1 << 19;
 
 /// Bytes without loss that make it idle to look for fewer with loss.
 const NEXT_TO_NOTHING: usize = 256;
