@@ -17,9 +17,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use support::PATIENCE;
 use support::picture::Picture;
 use support::service::{Service, send};
-use support::{PATIENCE, until};
 
 /// A client that converts a small picture again and again, each time over a new connection.
 struct Bystander {
