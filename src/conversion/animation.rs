@@ -43,13 +43,7 @@ pub fn run(job: &Job<'_>, patience: &Patience<'_>) -> Result<Conversion, Convers
     let film = film.ok_or_else(no_frame).map_err(undecoded)?;
     let encoded = timed(&mut timing.encode, || film.animation.finish()).map_err(refused)?;
     let Image { width, height, .. } = *frames.screen();
-    Ok(Conversion {
-        webp: encoded.file,
-        coding: encoded.coding,
-        width,
-        height,
-        timing,
-    })
+    Ok(Conversion::of(encoded, (width, height), timing))
 }
 
 /// What is made of the frames.
