@@ -82,37 +82,50 @@ const fn extra_cost(index: usize, offset: u32) -> BitCost {
     cost
 }
 
-/// Cost of the token and extra bits of a level, without its sign and without the boolean that says
-/// that the block goes on.
-fn level_cost(probabilities: &[u8; 11], level: usize) -> BitCost {
-    let p = |node: usize, value: bool| bit_cost(value, probabilities[node]);
-    if level == 0 {
-        return p(1, false);
-    }
-    let more = p(1, true);
-    if level == 1 {
-        return more + p(2, false);
-    }
-    let more = more + p(2, true);
-    if level <= 4 {
-        let more = more + p(3, false);
-        return if level == 2 {
-            more + p(4, false)
+/// For each level, its token (0 to 4 by themselves, then the categories), and what the extra bits and the sign cost.
+static TOKENS: [(u8, u16); TABLED_LEVELS] = {
+    const SIGN: BitCost = 256;
+    let mut tokens = [(0, 0); TABLED_LEVELS];
+    let mut category = 0;
+    let mut level = 1;
+    while level < TABLED_LEVELS {
+        tokens[level] = if level < 5 {
+            (level as u8, SIGN as u16)
         } else {
-            more + p(4, true) + p(5, level == 4)
+            while category + 1 < CATEGORIES.len() && level >= CATEGORIES[category + 1].base as usize
+            {
+                category += 1;
+            }
+            let extra = extra_cost(category, level as u32 - CATEGORIES[category].base);
+            (5 + category as u8, (SIGN + extra) as u16)
         };
+        level += 1;
     }
-    let category = CATEGORIES
-        .iter()
-        .rposition(|c| level >= c.base as usize)
-        .expect("categories start at 5");
-    let more = more + p(3, true);
-    let branches = match category {
-        0 | 1 => p(6, false) + p(7, category == 1),
-        2 | 3 => p(6, true) + p(8, false) + p(9, category == 3),
-        _ => p(6, true) + p(8, true) + p(10, category == 5),
-    };
-    more + branches + extra_cost(category, level as u32 - CATEGORIES[category].base)
+    tokens
+};
+
+/// Costs of the tokens, without the boolean that says that the block goes on.
+fn token_costs(probabilities: &[u8; 11]) -> [BitCost; 11] {
+    let p = |node: usize, value: bool| bit_cost(value, probabilities[node]);
+    let more = p(1, true);
+    let several = more + p(2, true);
+    let few = several + p(3, false);
+    let low = several + p(3, true) + p(6, false);
+    let high = several + p(3, true) + p(6, true);
+    let (middle, top) = (high + p(8, false), high + p(8, true));
+    [
+        p(1, false),
+        more + p(2, false),
+        few + p(4, false),
+        few + p(4, true) + p(5, false),
+        few + p(4, true) + p(5, true),
+        low + p(7, false),
+        low + p(7, true),
+        middle + p(9, false),
+        middle + p(9, true),
+        top + p(10, false),
+        top + p(10, true),
+    ]
 }
 
 /// Costs of every level in every place, by one set of probabilities.
@@ -231,10 +244,12 @@ impl LevelCosts {
         } else {
             0
         };
-        LevelCosts(std::array::from_fn(|level| {
-            let sign = if level > 0 { 256 } else { 0 };
-            (base + level_cost(probabilities, level) + sign) as u16
-        }))
+        let tokens = token_costs(probabilities);
+        LevelCosts(
+            TOKENS.map(|(token, rest)| {
+                (base + tokens[usize::from(token)] + BitCost::from(rest)) as u16
+            }),
+        )
     }
 }
 
