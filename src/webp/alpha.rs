@@ -31,6 +31,29 @@ pub fn encode(
     let crew = settings.crew;
     quantize(&mut alpha, quality);
     let alpha = alpha.as_slice();
+    let filter = choose_filter(alpha, width, crew)?;
+    let stream = vp8l::encode_headless(filtered(alpha, width, filter, crew)?, width, settings)?;
+    let (header, data) = if stream.len() < alpha.len() {
+        (LOSSLESS | (filter as u8) << 2, stream.as_slice())
+    } else {
+        (RAW, alpha)
+    };
+    let mut chunk = Vec::with_capacity(1 + data.len());
+    chunk.push(header);
+    chunk.extend_from_slice(data);
+    Ok(chunk)
+}
+
+/// The filter that seems to leave least to code.
+fn choose_filter(alpha: &[u8], width: usize, crew: Crew<'_>) -> Result<Filter, EncodeError> {
+    // Of two values eight go into a pixel, and what a filter makes of them is more.
+    let other = alpha.iter().find(|value| **value != alpha[0]);
+    if alpha
+        .iter()
+        .all(|value| *value == alpha[0] || Some(value) == other)
+    {
+        return Ok(Filter::None);
+    }
     let filters = [
         Filter::None,
         Filter::Horizontal,
@@ -44,17 +67,7 @@ pub fn encode(
     for (filter, estimate) in filters.into_iter().zip(estimates) {
         best = std::cmp::min_by_key(best, (estimate, filter), |(cost, _)| *cost);
     }
-    let filter = best.1;
-    let stream = vp8l::encode_headless(filtered(alpha, width, filter, crew)?, width, settings)?;
-    let (header, data) = if stream.len() < alpha.len() {
-        (LOSSLESS | (filter as u8) << 2, stream.as_slice())
-    } else {
-        (RAW, alpha)
-    };
-    let mut chunk = Vec::with_capacity(1 + data.len());
-    chunk.push(header);
-    chunk.extend_from_slice(data);
-    Ok(chunk)
+    Ok(best.1)
 }
 
 /// Rounds to fewer values, evenly from 0 to 255, which both stay: 2 at quality 0, 16 at 70, as libwebp has it, and 248 at 99.
