@@ -88,7 +88,8 @@ pub const SIDE_BY_SIDE: usize = 1 << 19;
 const NEXT_TO_NOTHING: usize = 256;
 
 /// Codes `exact` without loss and `near` with, which have one size, and gives what takes fewer bytes, and how many the other takes.
-/// Where the first takes next to nothing, there is no other.
+/// Where the first takes no more than the other is expected to, that is what is given. Where it takes next to nothing, there is no
+/// other.
 ///
 /// # Errors
 /// See [`EncodeError`].
@@ -100,23 +101,30 @@ pub fn either(
     let pixels = exact.width as usize * exact.height as usize;
     let crew = Crew::new(options.threads, options.caller);
     let crew = crew.at_most(if pixels <= SIDE_BY_SIDE { 2 } else { 1 });
+    let expected = drawn::bytes_with_loss(near, options.quality, crew)?;
     let is_enough = AtomicBool::new(false);
     let mut coded = crew.run_checked(2, |index| match index {
         0 => {
             let exact = lossless(exact, options)?;
-            is_enough.store(exact.bytes() <= NEXT_TO_NOTHING, Ordering::Relaxed);
+            let enough = expected.max(NEXT_TO_NOTHING);
+            is_enough.store(exact.bytes() <= enough, Ordering::Relaxed);
             Ok(Some(exact))
         }
         _ if is_enough.load(Ordering::Relaxed) => Ok(None),
         _ => lossy(near, options).map(Some),
     })?;
-    if is_enough.into_inner() {
+    let is_enough = is_enough.into_inner();
+    if is_enough {
         coded[1] = None; // it may have been coded side by side
     }
     let mut coded: Vec<_> = coded.into_iter().flatten().collect();
     coded.sort_by_key(Coded::bytes); // the lossless one is first if both take as many
     let smaller = coded.swap_remove(0);
-    Ok((smaller, coded.first().map(Coded::bytes)))
+    let larger = match coded.first() {
+        Some(larger) => Some(larger.bytes()),
+        None => Some(expected).filter(|expected| smaller.bytes() <= *expected),
+    };
+    Ok((smaller, larger))
 }
 
 /// Codes what `source` gives, with loss.

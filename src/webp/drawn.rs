@@ -1,6 +1,7 @@
 //! Whether a picture is likely drawn rather than photographed: then coding it without loss may take fewer bytes.
 
-use super::Picture;
+use super::crew::Crew;
+use super::{EncodeError, Picture};
 
 /// One row of so many is looked at, with the one above it.
 const ROWS_APART: usize = 8;
@@ -39,6 +40,70 @@ fn row_bits(row: &[u8], above: &[u8], channels: usize) -> u64 {
     bits
 }
 
+/// Bytes that a picture takes with loss at `quality`, by how many of its blocks of 4 x 4 pixels have contrast and how much. Most
+/// pictures take more: of 326 screenshots, drawings and parts of them some three quarters, and of those that take no more than this
+/// without loss 97 of 100.
+///
+/// # Errors
+/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+pub fn bytes_with_loss(
+    picture: &Picture<'_>,
+    quality: u8,
+    crew: Crew<'_>,
+) -> Result<usize, EncodeError> {
+    /// Per block and bit of its contrast in steps of [`STEP_BITS`] bits, in 120ths of a byte: at quality 0, and more by the quality.
+    const BYTES: usize = 60;
+    const STEP_BITS: u32 = 4;
+    let channels = picture.layout.channels();
+    let stride = picture.width as usize * channels;
+    let mut ranges = vec![Range::NONE; (picture.width as usize).div_ceil(4)];
+    let mut bits = 0;
+    for rows in picture.pixels.chunks(stride * 4) {
+        crew.check()?;
+        ranges.fill(Range::NONE);
+        for row in rows.chunks_exact(stride) {
+            for (range, four) in ranges.iter_mut().zip(row.chunks(channels * 4)) {
+                four.chunks_exact(channels)
+                    .for_each(|pixel| range.add(pixel));
+            }
+        }
+        let contrast = ranges.iter().map(|range| range.contrast() >> STEP_BITS);
+        bits += contrast
+            .map(|steps| (u8::BITS - steps.leading_zeros()) as usize)
+            .sum::<usize>();
+    }
+    Ok(bits * (BYTES + usize::from(quality)) / 120)
+}
+
+/// The luma of pixels that are seen, at least and at most.
+#[derive(Clone, Copy)]
+struct Range {
+    least: u8,
+    most: u8,
+}
+
+impl Range {
+    const NONE: Range = Range {
+        least: 255,
+        most: 0,
+    };
+
+    #[inline]
+    fn add(&mut self, pixel: &[u8]) {
+        if let [red, green, blue, rest @ ..] = pixel
+            && rest != [0]
+        {
+            let luma = (u16::from(*red) + 2 * u16::from(*green) + u16::from(*blue)) / 4;
+            self.least = self.least.min(luma as u8);
+            self.most = self.most.max(luma as u8);
+        }
+    }
+
+    fn contrast(self) -> u8 {
+        self.most.saturating_sub(self.least)
+    }
+}
+
 fn difference_bits(a: &[u8], b: &[u8]) -> u64 {
     let bits = |(a, b): (&u8, &u8)| u64::from(u8::BITS - a.abs_diff(*b).leading_zeros());
     a.iter().zip(b).map(bits).sum()
@@ -47,7 +112,7 @@ fn difference_bits(a: &[u8], b: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::webp::Layout;
+    use crate::webp::{Layout, Patient};
 
     fn is_likely_drawn(pixel: impl Fn(u32, u32) -> [u8; 3]) -> bool {
         let places = (0..64).flat_map(|y| (0..64).map(move |x| (x, y)));
@@ -77,6 +142,32 @@ mod tests {
         assert!(!is_likely_drawn(|x, y| [noise(x, y) as u8; 3]));
         // Shades of one level in each sample: 2 bits, and 1 for each of the three.
         assert!(!is_likely_drawn(|x, y| [(x + y) as u8; 3]));
+    }
+
+    #[test]
+    fn contrast_of_what_is_seen_takes_bytes_with_loss() {
+        let bytes = |pixels: &[u8], quality| {
+            let picture = Picture {
+                width: 8,
+                height: 5,
+                layout: Layout::Rgba,
+                pixels,
+            };
+            bytes_with_loss(&picture, quality, Crew::new(1, &Patient)).expect("nobody leaves")
+        };
+        // Four blocks, two of them of one row.
+        let mut pixels = [90, 90, 90, 255].repeat(40);
+        assert_eq!(bytes(&pixels, 100), 0, "all alike");
+        pixels[..4].copy_from_slice(&[0, 0, 0, 0]);
+        assert_eq!(bytes(&pixels, 100), 0, "nobody sees it");
+        pixels[..4].copy_from_slice(&[90, 90, 74, 255]);
+        assert_eq!(bytes(&pixels, 100), 0, "4 levels of luma");
+        for corner in [0, 7, 32, 39] {
+            pixels[corner * 4..][..3].copy_from_slice(&[255, 255, 255]);
+        }
+        // 165 levels are 10 times 16, which has 4 bits.
+        assert_eq!(bytes(&pixels, 60), 16);
+        assert_eq!(bytes(&pixels, 0), 8);
     }
 
     #[test]
