@@ -144,7 +144,9 @@ impl Before<'_> {
             if change.blends {
                 self.leave((left, band), width, &mut pixels[begin..], grain);
             }
-            colour = hidden::fill_on(&mut pixels[begin..], width, colour);
+            if grain == Grain::Macroblock {
+                colour = hidden::fill_on(&mut pixels[begin..], width, colour);
+            }
         }
         Ok(pixels)
     }
@@ -152,20 +154,20 @@ impl Before<'_> {
     /// Makes those pixels of a row of macroblocks transparent that are not to be drawn.
     fn leave(self, (left, top): (usize, usize), width: usize, pixels: &mut [u8], grain: Grain) {
         let pixels = pixels.as_chunks_mut::<4>().0;
-        let height = pixels.len() / width;
+        let changes = |x: usize, y: usize, pixel| differs(self.at(left + x, top + y), pixel);
         for begin in (0..width).step_by(SIDE) {
             let columns = begin..(begin + SIDE).min(width);
-            let places = (0..height).flat_map(|y| columns.clone().map(move |x| (x, y)));
-            let changes = |x: usize, y: usize, pixel| differs(self.at(left + x, top + y), pixel);
             let is_drawn = grain == Grain::Macroblock
-                && places
-                    .clone()
-                    .any(|(x, y)| changes(x, y, pixels[y * width + x]));
-            for (x, y) in places {
-                let pixel = &mut pixels[y * width + x];
-                let is_kept = is_drawn && pixel[3] == 255;
-                if !is_kept && !changes(x, y, *pixel) {
-                    *pixel = [0; 4];
+                && pixels.chunks_exact(width).enumerate().any(|(y, row)| {
+                    let mut places = columns.clone().zip(&row[columns.clone()]);
+                    places.any(|(x, pixel)| changes(x, y, *pixel))
+                });
+            for (y, row) in pixels.chunks_exact_mut(width).enumerate() {
+                for (x, pixel) in columns.clone().zip(&mut row[columns.clone()]) {
+                    let is_kept = is_drawn && pixel[3] == 255;
+                    if !is_kept && !changes(x, y, *pixel) {
+                        *pixel = [0; 4];
+                    }
                 }
             }
         }
