@@ -111,18 +111,18 @@ impl Search {
                 groups: &[const { groups(16, 3, 1000, 32) }],
             },
             Effort::Medium if image.has_little() => Search {
-                cache_bits: &[0, 3, 6],
-                depth: Some(32),
+                cache_bits: &[0, 5],
+                depth: Some(16),
                 rounds: 2,
                 near_codes: 4,
-                groups: &[const { groups(64, 6, 5000, 32) }],
+                groups: &[const { groups(64, 6, 5000, 64) }],
             },
             // Copies are nearly all there is to a picture of few colours, and a cache would hold what its indices say.
             Effort::Medium if image.is_indexed() => Search {
                 cache_bits: &[0],
                 depth: Some(8),
                 rounds: 2,
-                near_codes: 2,
+                near_codes: 4,
                 groups: &[const { groups(32, 4, 5000, 32) }],
             },
             Effort::Medium => Search {
@@ -158,7 +158,9 @@ impl Search {
 fn has_alpha(pixels: &[u32], crew: Crew<'_>) -> Result<bool, EncodeError> {
     for part in pixels.chunks(PIXELS_A_QUESTION) {
         crew.check()?;
-        if part.iter().any(|pixel| pixel >> 24 != 255) {
+        // To the end of the part, since that takes a fraction of looking whether each is the last.
+        let least = part.iter().fold(u32::MAX, |all, pixel| all & pixel);
+        if least >> 24 != 255 {
             return Ok(true);
         }
     }
@@ -235,6 +237,9 @@ fn choose_cache(
     /// How much of a picture has a group of codes of its own, about, in 1 / [`BIT`] bits.
     const BITS_A_GROUP: u64 = 4096 * 8 * BIT;
     const MOST_GROUPS: u64 = 64;
+    if let [only] = bits {
+        return CacheHits::new(pixels, *only, crew);
+    }
     let caches = crew.run_checked(bits.len(), |i| {
         let cache = CacheHits::new(pixels, bits[i], crew)?;
         let image = TokenImage {
@@ -267,7 +272,7 @@ fn parse(
     };
     // What one round leaves of the copies found is what the next one chooses from: it converges, in no more memory.
     let mut copies = hash_chain::longest_copies(pixels, width, depth, crew)?;
-    for _ in 0..search.rounds {
+    for round in 1..=search.rounds {
         let image = TokenImage {
             pixels,
             width,
@@ -281,6 +286,7 @@ fn parse(
             cache,
             model: &model,
             near_codes: search.near_codes,
+            shortens: round == search.rounds,
         };
         tokens = parse.cheapest(&mut copies, crew)?;
     }

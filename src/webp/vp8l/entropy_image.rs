@@ -240,7 +240,7 @@ impl Tiles {
     /// Lets each tile go to the group by whose codes it is cheapest. Empty groups are left out.
     fn choose(&self, groups: &mut Groups, crew: Crew<'_>) -> Result<(), EncodeError> {
         /// Groups whose costs are added up side by side.
-        const LANES: usize = 16;
+        const LANES: usize = 8;
         const TILES_A_QUESTION: usize = 256;
         let count = groups.histograms.len();
         let stride = count.next_multiple_of(LANES);

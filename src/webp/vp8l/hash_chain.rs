@@ -34,6 +34,12 @@ impl Copy {
         (self.0 & 0xFFF) as usize
     }
 
+    /// One pixel more, from the same distance.
+    #[inline]
+    pub fn longer(self) -> Option<Copy> {
+        (self.length() < MAX_KEPT).then(|| Copy(self.0 + 1))
+    }
+
     /// In pixels.
     #[inline]
     pub fn distance(self) -> usize {

@@ -26,18 +26,21 @@ pub fn match_length(pixels: &[u32], a: usize, b: usize, limit: usize) -> usize {
     length + rest.take_while(|(ahead, back)| ahead == back).count()
 }
 
-/// Tokens from left to right, always the longest copy of those that are looked at: from the pixel before, the row
-/// above, and where the same three pixels were last.
+/// Tokens from left to right, always the longest copy of those that are looked at: from the row above, the pixel
+/// before, and where the same three pixels were last.
 ///
 /// # Errors
 /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
 pub fn quick(pixels: &[u32], width: usize, crew: Crew<'_>) -> Result<Tokens, EncodeError> {
-    const HASH_BITS: u32 = 15;
+    const LEAST_HASH_BITS: u32 = 8;
+    const MOST_HASH_BITS: u32 = 15;
     /// Shorter ones from far away take more bits than their pixels do.
     const LEAST: usize = 3;
     let codes = DistanceCodes::new(width);
-    // Positions and 1, 0 for none.
-    let mut last = vec![0u32; 1 << HASH_BITS];
+    // As many places as a small image has pixels, about.
+    let hash_bits = pixels.len().max(1).ilog2();
+    let hash_bits = hash_bits.clamp(LEAST_HASH_BITS, MOST_HASH_BITS);
+    let mut last = vec![Last::default(); 1 << hash_bits];
     let mut tokens = Tokens::default();
     let mut i = 0;
     let mut asked = 0;
@@ -64,16 +67,16 @@ pub fn quick(pixels: &[u32], width: usize, crew: Crew<'_>) -> Result<Tokens, Enc
                 (length, distance) = (found, i - from);
             }
         };
-        if i > 0 {
-            consider(i - 1);
-        }
-        if i >= width && width > 1 {
+        if i >= width {
             consider(i - width);
         }
-        let hash = hash3(&pixels[i..], HASH_BITS);
-        let found = std::mem::replace(&mut last[hash], i as u32 + 1) as usize;
-        if found > 0 && i - (found - 1) <= MAX_DISTANCE {
-            consider(found - 1);
+        if i > 0 && width > 1 {
+            consider(i - 1);
+        }
+        let here = Last::at(pixels, i);
+        let found = std::mem::replace(&mut last[here.slot(hash_bits)], here);
+        if found.mixed == here.mixed && found.end > 0 && i - found.begin() <= MAX_DISTANCE {
+            consider(found.begin());
         }
         if length < LEAST {
             tokens.push_literal();
@@ -86,7 +89,8 @@ pub fn quick(pixels: &[u32], width: usize, crew: Crew<'_>) -> Result<Tokens, Enc
         let inside = (i + 1..end.min(i + 4)).chain(end.saturating_sub(2).max(i + 4)..end);
         for at in inside {
             if at + LEAST <= pixels.len() {
-                last[hash3(&pixels[at..], HASH_BITS)] = at as u32 + 1;
+                let here = Last::at(pixels, at);
+                last[here.slot(hash_bits)] = here;
             }
         }
         i = end;
@@ -94,12 +98,36 @@ pub fn quick(pixels: &[u32], width: usize, crew: Crew<'_>) -> Result<Tokens, Enc
     Ok(tokens)
 }
 
-#[inline]
-fn hash3(pixels: &[u32], bits: u32) -> usize {
-    let mixed = pixels[0].wrapping_mul(0x9E37_79B1)
-        ^ pixels[1].wrapping_mul(0x85EB_CA77).rotate_left(11)
-        ^ pixels[2].wrapping_mul(0xC2B2_AE3D).rotate_left(19);
-    (mixed.wrapping_mul(0x27D4_EB2F) >> (32 - bits)) as usize
+/// Where three pixels were last.
+#[derive(Clone, Copy, Default)]
+struct Last {
+    /// All three, mixed: others are all but never the same, and so pixels far back are looked at only where they are alike.
+    mixed: u32,
+    /// The position behind the first of them, 0 for none.
+    end: u32,
+}
+
+impl Last {
+    #[inline]
+    fn at(pixels: &[u32], i: usize) -> Last {
+        let mixed = pixels[i].wrapping_mul(0x9E37_79B1)
+            ^ pixels[i + 1].wrapping_mul(0x85EB_CA77).rotate_left(11)
+            ^ pixels[i + 2].wrapping_mul(0xC2B2_AE3D).rotate_left(19);
+        Last {
+            mixed,
+            end: i as u32 + 1,
+        }
+    }
+
+    #[inline]
+    fn slot(self, hash_bits: u32) -> usize {
+        (self.mixed.wrapping_mul(0x27D4_EB2F) >> (32 - hash_bits)) as usize
+    }
+
+    #[inline]
+    fn begin(self) -> usize {
+        self.end as usize - 1
+    }
 }
 
 #[cfg(test)]

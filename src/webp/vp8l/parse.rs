@@ -7,7 +7,7 @@ use super::distance::{self, DistanceCodes};
 use super::entropy::{BIT, BIT_SHIFT, log2};
 use super::hash_chain::{Copy, MAX_KEPT};
 use super::histogram;
-use super::lz77::PIXELS_A_QUESTION;
+use super::lz77::{self, PIXELS_A_QUESTION};
 use super::prefix::{self, DISTANCE_SYMBOLS, LENGTH_SYMBOLS, MAX_LENGTH};
 use super::token::{CacheHits, Tokens};
 use crate::webp::EncodeError;
@@ -56,16 +56,13 @@ impl CostModel {
     }
 
     #[inline]
-    fn literal(&self, color: u32, cached: Option<usize>) -> u32 {
-        match cached {
-            Some(index) => self.symbols[histogram::cached(index)],
-            None => self.bits(&histogram::literal(color)),
-        }
+    fn literal(&self, color: u32) -> u32 {
+        self.bits(&histogram::literal(color))
     }
 
     #[inline]
     fn length(&self, length: usize) -> u32 {
-        self.lengths[prefix::prefixed(length as u32).symbol as usize]
+        self.lengths[prefix::length_symbol(length) as usize]
     }
 
     #[inline]
@@ -87,25 +84,30 @@ pub struct Parse<'a> {
     /// Besides the copies found, those from the places of so many distance codes are looked at: 2 are the pixel above and the
     /// one to the left.
     pub near_codes: usize,
+    /// Whether copies are tried cut short, too. Before costs are known well it leads astray.
+    pub shortens: bool,
 }
 
 /// A place nearby to copy from.
 struct Near {
     distance: usize,
     cost: u32,
-    /// How far the copy from there goes on from the pixel before.
-    run: usize,
+    /// The first pixel that is not alike, of those that were looked at.
+    end: usize,
 }
 
 impl Near {
-    /// Goes on to pixel `i`, from the one that follows it.
+    /// Looks at the pixels from `i` up to `seen`, from which on they were looked at.
     #[inline]
-    fn step(&mut self, pixels: &[u32], i: usize) {
-        self.run = if self.distance <= i && pixels[i - self.distance] == pixels[i] {
-            (self.run + 1).min(MAX_KEPT)
-        } else {
-            0
-        };
+    fn look(&mut self, pixels: &[u32], i: usize, seen: usize) {
+        if pixels.get(i.wrapping_sub(self.distance)) != Some(&pixels[i]) {
+            self.end = i;
+        } else if i + 1 < seen {
+            let alike = lz77::match_length(pixels, i - self.distance, i, seen - i);
+            if i + alike < seen {
+                self.end = i + alike;
+            }
+        }
     }
 }
 
@@ -132,28 +134,39 @@ impl Parse<'_> {
         Ok(tokens)
     }
 
+    /// The places nearby, those that cost least first.
+    fn near(&self, codes: &DistanceCodes) -> Vec<Near> {
+        let distances = distance::nearest(self.width, self.near_codes);
+        let mut near: Vec<Near> = distances
+            .into_iter()
+            .map(|distance| Near {
+                distance,
+                cost: self.model.distance(codes.code(distance)),
+                end: self.pixels.len(),
+            })
+            .collect();
+        near.sort_by_key(|near| near.cost);
+        near
+    }
+
     /// Replaces each pixel's copy by the one to take there, if any.
     fn choose(&self, copies: &mut [Copy], crew: Crew<'_>) -> Result<(), EncodeError> {
         const RING: usize = MAX_LENGTH * 2;
         let (pixels, width, model) = (self.pixels, self.width, self.model);
         let codes = DistanceCodes::new(width);
-        let near = distance::nearest(width, self.near_codes).into_iter();
-        let mut near: Vec<Near> = near
-            .map(|distance| Near {
-                distance,
-                cost: model.distance(codes.code(distance)),
-                run: 0,
-            })
-            .collect();
-        near.sort_by_key(|near| near.cost);
+        let mut near = self.near(&codes);
         // Costs of what follows, by position in a ring, which wraps around as the costs do: only differences within
         // the longest copy count.
         let mut ring = vec![0u32; RING];
         let costs: &mut [u32; RING] = ring.as_mut_array().expect("as many");
         let mut known = (usize::MAX, 0);
+        let mut known_literal = (0, model.literal(0));
         let mut next_distance = 0;
+        let mut seen = pixels.len();
         let mut asked = pixels.len();
-        for i in (0..pixels.len()).rev() {
+        let mut i = pixels.len();
+        while i > 0 {
+            i -= 1;
             if i < asked {
                 crew.check()?;
                 asked = i.saturating_sub(PIXELS_A_QUESTION);
@@ -161,27 +174,49 @@ impl Parse<'_> {
             let base = costs[(i + 1) % RING];
             let after = |length: usize| costs[(i + length) % RING].wrapping_sub(base);
             let copy = copies[i];
-            for near in &mut near {
-                near.step(pixels, i);
-            }
             if copy.distance() != known.0 && copy.length() > 0 {
                 known = (copy.distance(), model.distance(codes.code(copy.distance())));
             }
             let goes_on = copy.distance() == next_distance;
             next_distance = copy.distance();
             if goes_on && copy.length() >= LONG {
-                let cost = known.1 + model.length(copy.length());
-                costs[i % RING] = base.wrapping_add(cost).wrapping_add(after(copy.length()));
+                let behind = costs[(i + copy.length()) % RING].wrapping_add(known.1);
+                loop {
+                    costs[i % RING] = behind.wrapping_add(model.length(copies[i].length()));
+                    if i == 0 || Some(copies[i - 1]) != copies[i].longer() {
+                        break;
+                    }
+                    i -= 1;
+                }
                 continue;
             }
+            for near in &mut near {
+                near.look(pixels, i, seen);
+            }
+            seen = i;
             let color = pixels[i];
-            let literal = model.literal(color, self.cache.index(i, color));
-            let cuts = if goes_on { CUTS } else { CUTS_AT_ENDS };
+            let literal = match self.cache.index(i, color) {
+                None if color == known_literal.0 => known_literal.1,
+                None => {
+                    known_literal = (color, model.literal(color));
+                    known_literal.1
+                }
+                Some(index) => model.symbols[histogram::cached(index)],
+            };
+            let cuts = match (self.shortens, goes_on) {
+                (false, _) => 0,
+                (true, true) => CUTS,
+                (true, false) => CUTS_AT_ENDS,
+            };
             let mut best = (literal as i32, Copy::NONE);
+            // Shorter ones were looked at from a place that costs less.
+            let mut reached = 0;
             let mut consider = |length: usize, distance: usize, cost: u32| {
-                let longest = prefix::prefixed(length as u32).symbol;
-                let mut tried = length;
-                let mut symbol = longest;
+                if length <= reached {
+                    return;
+                }
+                let longest = prefix::length_symbol(length);
+                let (mut tried, mut symbol) = (length, longest);
                 loop {
                     let total =
                         (cost + model.lengths[symbol as usize]).wrapping_add(after(tried)) as i32;
@@ -194,20 +229,22 @@ impl Parse<'_> {
                     }
                     symbol -= 1;
                     tried = prefix::first_value(symbol + 1) as usize - 1;
-                }
-            };
-            if copy.length() > 0 {
-                consider(copy.length(), known.0, known.1);
-            }
-            // From a place that costs more, only a longer copy can be worth it.
-            let mut reached = 0;
-            for near in &near {
-                if near.run > reached {
-                    reached = near.run;
-                    if near.distance != copy.distance() {
-                        consider(near.run, near.distance, near.cost);
+                    if tried <= reached {
+                        break;
                     }
                 }
+                reached = length;
+            };
+            let mut is_due = copy.length() > 0;
+            for near in &near {
+                if is_due && known.1 <= near.cost {
+                    consider(copy.length(), copy.distance(), known.1);
+                    is_due = false;
+                }
+                consider((near.end - i).min(MAX_KEPT), near.distance, near.cost);
+            }
+            if is_due {
+                consider(copy.length(), copy.distance(), known.1);
             }
             copies[i] = best.1;
             costs[i % RING] = base.wrapping_add_signed(best.0);
@@ -246,6 +283,7 @@ mod tests {
             cache: &CacheHits::NONE,
             model: &CostModel::new(&counts),
             near_codes: 2,
+            shortens: true,
         };
         let mut copies = hash_chain::longest_copies(pixels, width, 16, crew).expect("patient");
         parse.cheapest(&mut copies, crew).expect("patient").0

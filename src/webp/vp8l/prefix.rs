@@ -20,7 +20,7 @@ pub struct Prefixed {
 
 /// Divides `value`, which is at least 1.
 #[inline]
-pub fn prefixed(value: u32) -> Prefixed {
+pub const fn prefixed(value: u32) -> Prefixed {
     let rest = value - 1;
     if rest < 4 {
         return Prefixed {
@@ -36,6 +36,21 @@ pub fn prefixed(value: u32) -> Prefixed {
         extra_bits,
         extra: rest & ((1 << extra_bits) - 1),
     }
+}
+
+/// The symbol of a length.
+#[inline]
+pub fn length_symbol(length: usize) -> u32 {
+    static SYMBOLS: [u8; MAX_LENGTH + 1] = {
+        let mut symbols = [0; MAX_LENGTH + 1];
+        let mut length = 1;
+        while length <= MAX_LENGTH {
+            symbols[length] = prefixed(length as u32).symbol as u8;
+            length += 1;
+        }
+        symbols
+    };
+    u32::from(SYMBOLS[length])
 }
 
 /// The least value of `symbol`.

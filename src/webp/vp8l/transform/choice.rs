@@ -130,11 +130,12 @@ pub fn candidates(
     let Some(direct) = direct.filter(|_| indexed.has_little()) else {
         return Ok(vec![indexed]);
     };
-    let direct = without_palette(direct, width, settings)?;
     if settings.effort != Effort::High {
+        let direct = unpredicted(direct, width, settings.crew)?;
         let is_cheaper = direct.estimate(settings.crew)? < indexed.estimate(settings.crew)?;
         return Ok(vec![if is_cheaper { direct } else { indexed }]);
     }
+    let direct = without_palette(direct, width, settings)?;
     let mut predicted = predict(indexed.pixels.clone(), indexed.width, settings)?;
     predicted
         .transforms
@@ -159,6 +160,21 @@ fn index(
         pixels,
         width,
         transforms: vec![Transform::ColorIndexing(palette)],
+    })
+}
+
+/// What [`without_palette`] comes to for nearly all pictures with little in them.
+fn unpredicted(
+    mut pixels: Vec<u32>,
+    width: usize,
+    crew: Crew<'_>,
+) -> Result<Transformed, EncodeError> {
+    subtract_green::apply(&mut pixels, crew)?;
+    Ok(Transformed {
+        tokens: lz77::quick(&pixels, width, crew)?,
+        pixels,
+        width,
+        transforms: vec![Transform::SubtractGreen],
     })
 }
 
@@ -187,6 +203,8 @@ struct Search {
     looks_for_copies: bool,
     /// Eighths of what a block would cost predicted, beyond which it is left as it is; the best is taken.
     factors: &'static [u32],
+    /// Whether what that comes to is estimated, and the picture left as it is if that is less.
+    compares: bool,
     /// Bits of the colour cache of estimates. Where copies are found, 10 suit most pictures.
     cache_bits: u32,
     /// Whether the color transform is tried. On what is left after subtract green and prediction it gains 0.5 % at best, and
@@ -201,6 +219,7 @@ impl Search {
                 rows_apart: 3,
                 looks_for_copies: false,
                 factors: &[9],
+                compares: false,
                 cache_bits: 0,
                 tries_color: false,
             },
@@ -208,6 +227,7 @@ impl Search {
                 rows_apart: 1,
                 looks_for_copies: false,
                 factors: &[8],
+                compares: true,
                 cache_bits: 10,
                 tries_color: false,
             },
@@ -215,6 +235,7 @@ impl Search {
                 rows_apart: 1,
                 looks_for_copies: true,
                 factors: &[6, 8, 10, 12, 16],
+                compares: true,
                 cache_bits: 10,
                 tries_color: true,
             },
@@ -224,7 +245,7 @@ impl Search {
 
 /// Predicts the blocks of `pixels` that it pays for.
 fn predict(
-    pixels: Vec<u32>,
+    mut pixels: Vec<u32>,
     width: usize,
     settings: &Settings<'_>,
 ) -> Result<Transformed, EncodeError> {
@@ -250,25 +271,36 @@ fn predict(
         let (all, left) = predictor::choose(&pixels, width, blocks, simd, crew)?;
         let mut predicted = Vec::new();
         let costs = if search.looks_for_copies {
-            predicted = predictor::residuals(&pixels, width, &all, simd, crew)?;
+            predicted.clone_from(&pixels);
+            predictor::subtract_predicted(&mut predicted, width, &all, simd, crew)?;
             estimate(&predicted)?.blocks(&predicted, width, BLOCK_BITS, crew)?
         } else {
             left.iter().map(|left| left * COST_OF_LEFT).collect()
         };
         let predicted_costs = sum_around(&costs, across);
+        let modes = |factor| {
+            let costs = direct_costs.iter().zip(&predicted_costs);
+            of_cheaper_blocks(&all, costs, factor)
+        };
+        if !search.compares {
+            let modes = modes(search.factors[0]);
+            predictor::subtract_predicted(&mut pixels, width, &modes, simd, crew)?;
+            return Ok(Transformed {
+                tokens: lz77::quick(&pixels, width, crew)?,
+                pixels,
+                width,
+                transforms: vec![Transform::Predictor(modes)],
+            });
+        }
         let cheapest = Mutex::new((0, best));
         crew.run_checked(search.factors.len(), |i| {
-            let mut modes = all.clone();
-            let costs = direct_costs.iter().zip(&predicted_costs);
-            for (mode, (direct, predicted)) in modes.by_block.iter_mut().zip(costs) {
-                if *direct <= predicted / 8 * search.factors[i] + LEAST_GAIN {
-                    *mode = 0;
-                }
-            }
+            let modes = modes(search.factors[i]);
             let mixed = if search.looks_for_copies {
                 predictor::residuals_of_fewer(&pixels, &predicted, width, &modes, crew)?
             } else {
-                predictor::residuals(&pixels, width, &modes, simd, crew)?
+                let mut mixed = pixels.clone();
+                predictor::subtract_predicted(&mut mixed, width, &modes, simd, crew)?;
+                mixed
             };
             let estimate = estimate(&mixed)?;
             let mut cheapest = cheapest.lock().expect(NO_PANIC);
@@ -313,6 +345,22 @@ fn predict(
         tokens: best.tokens,
         transforms,
     })
+}
+
+/// `modes` of the blocks that cost more by themselves than so many eighths of what they cost predicted, and 0 of the others.
+/// `costs` are both.
+fn of_cheaper_blocks<'a>(
+    modes: &Modes,
+    costs: impl Iterator<Item = (&'a u32, &'a u32)>,
+    factor: u32,
+) -> Modes {
+    let mut modes = modes.clone();
+    for (mode, (direct, predicted)) in modes.by_block.iter_mut().zip(costs) {
+        if *direct <= predicted / 8 * factor + LEAST_GAIN {
+            *mode = 0;
+        }
+    }
+    modes
 }
 
 const NO_PANIC: &str = "nothing that panics holds the lock";

@@ -51,7 +51,7 @@ impl Modes {
             .collect()
     }
 
-    /// The columns of row `y` that have a mode in common, and the mode.
+    /// The columns of row `y` that have a mode in common, and the mode, from right to left.
     fn runs(&self, y: usize, width: usize) -> impl Iterator<Item = (Range<usize>, u8)> {
         let blocks = &self.by_block[(y >> self.block_bits) * self.across..][..self.across];
         runs(blocks).map(move |(run, mode)| {
@@ -61,12 +61,12 @@ impl Modes {
     }
 }
 
-/// Where values that follow each other are the same, and the value.
+/// Where values that follow each other are the same, and the value, from the last to the first.
 fn runs<T: Copy + PartialEq>(values: &[T]) -> impl Iterator<Item = (Range<usize>, T)> {
-    let mut end = 0;
-    values.chunk_by(|a, b| a == b).map(move |run| {
-        end += run.len();
-        (end - run.len()..end, run[0])
+    let mut start = values.len();
+    values.chunk_by(|a, b| a == b).rev().map(move |run| {
+        start -= run.len();
+        (start..start + run.len(), run[0])
     })
 }
 
@@ -113,50 +113,51 @@ fn store(bytes: &mut [u8], pixels: &[u32]) {
 /// Rows between two questions to the caller.
 const ROWS_A_QUESTION: usize = 8;
 
-/// What prediction leaves of `pixels`, sample by sample.
+/// Replaces `pixels` by what prediction leaves of them, sample by sample.
 ///
 /// # Errors
 /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
-pub fn residuals(
-    pixels: &[u32],
+pub fn subtract_predicted(
+    pixels: &mut [u32],
     width: usize,
     modes: &Modes,
     simd: Simd,
     crew: Crew<'_>,
-) -> Result<Vec<u32>, EncodeError> {
-    let mut out = vec![0; pixels.len()];
-    // The first row: black, then what is to the left.
-    let mut before = BLACK;
-    for (out, &pixel) in out.iter_mut().zip(&pixels[..width]) {
-        *out = subtract(pixel, before);
-        before = pixel;
-    }
+) -> Result<(), EncodeError> {
     let mut bytes = RowBytes::new(width);
     let mut left = vec![0; width * 4];
-    for (y, out) in out.chunks_exact_mut(width).enumerate().skip(1) {
+    // A pixel is predicted by those before it, and so they are replaced later.
+    for y in (1..pixels.len() / width).rev() {
         if y % ROWS_A_QUESTION == 0 {
             crew.check()?;
         }
+        let row = y * width;
+        let first = subtract(pixels[row], pixels[row - width]);
         for (run, mode) in modes.runs(y, width) {
             if mode == 0 {
-                leave_unpredicted(&pixels[y * width..][run.clone()], &mut out[run]);
+                leave_unpredicted(&mut pixels[row..][run]);
                 continue;
             }
             let left = &mut left[..run.len() * 4];
             residual(mode, &bytes.fill(pixels, width, y, &run), left, simd);
-            for (out, left) in out[run].iter_mut().zip(left.as_chunks::<4>().0) {
-                *out = u32::from_le_bytes(*left);
+            for (pixel, left) in pixels[row..][run].iter_mut().zip(left.as_chunks::<4>().0) {
+                *pixel = u32::from_le_bytes(*left);
             }
         }
-        out[0] = subtract(pixels[y * width], pixels[(y - 1) * width]);
+        pixels[row] = first;
     }
-    Ok(out)
+    // The first row: black, then what is to the left.
+    for x in (1..width).rev() {
+        pixels[x] = subtract(pixels[x], pixels[x - 1]);
+    }
+    pixels[0] = subtract(pixels[0], BLACK);
+    Ok(())
 }
 
 /// What mode 0 leaves.
-fn leave_unpredicted(pixels: &[u32], out: &mut [u32]) {
-    for (out, pixel) in out.iter_mut().zip(pixels) {
-        *out = pixel.wrapping_sub(BLACK);
+fn leave_unpredicted(pixels: &mut [u32]) {
+    for pixel in pixels {
+        *pixel = pixel.wrapping_sub(BLACK);
     }
 }
 
@@ -185,7 +186,8 @@ pub fn residuals_of_fewer(
         let row = &mut out[start..];
         for (run, mode) in modes.runs(y, width) {
             if mode == 0 {
-                leave_unpredicted(&pixels[y * width..][run.clone()], &mut row[run]);
+                row[run.clone()].copy_from_slice(&pixels[y * width..][run.clone()]);
+                leave_unpredicted(&mut row[run]);
             }
         }
         row[0] = predicted[0];
