@@ -139,6 +139,7 @@ impl Palette {
             }
         }
         pixels.truncate(to);
+        pixels.shrink_to_fit(); // by up to seven eighths
         Ok(packed_width)
     }
 }
