@@ -44,8 +44,8 @@ enum Disposal {
     Keep,
     /// Its place becomes transparent: the background colour is not drawn by any browser.
     Clear(Place),
-    /// What was there before it comes back.
-    Restore(Vec<u8>),
+    /// What was there before it comes back: its pixels, row by row, as far as they are on the screen.
+    Restore(Place, Vec<[u8; 4]>),
 }
 
 /// Columns and rows of the screen that a frame covers.
@@ -160,7 +160,7 @@ impl<'a> Frames<'a> {
         self.dispose()?;
         self.disposal = match frame.dispose {
             DisposalMethod::Background => Disposal::Clear(place),
-            DisposalMethod::Previous => Disposal::Restore(self.screen.pixels.clone()),
+            DisposalMethod::Previous => Disposal::Restore(place, self.copy(place)?),
             DisposalMethod::Any | DisposalMethod::Keep => Disposal::Keep,
         };
         self.lay(place, &indices, &palette)?;
@@ -176,9 +176,28 @@ impl<'a> Frames<'a> {
                     row.fill([0; 4]);
                 }
             }
-            Disposal::Restore(pixels) => self.screen.pixels = pixels,
+            Disposal::Restore(place, pixels) => {
+                let mut rest = pixels.as_slice();
+                for row in self.screen.rows_of(place) {
+                    self.patience.check()?;
+                    let (pixels, below) = rest.split_at(row.len());
+                    row.copy_from_slice(pixels);
+                    rest = below;
+                }
+            }
         }
         Ok(())
+    }
+
+    /// The pixels of the screen, row by row.
+    fn copy(&mut self, place: Place) -> Result<Vec<[u8; 4]>, Cancelled> {
+        let count = self.screen.rows_of(place).map(|row| row.len()).sum();
+        let mut pixels = Vec::with_capacity(count);
+        for row in self.screen.rows_of(place) {
+            self.patience.check()?;
+            pixels.extend_from_slice(row);
+        }
+        Ok(pixels)
     }
 
     /// Draws the indices of a frame.
