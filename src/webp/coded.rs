@@ -3,6 +3,7 @@
 
 use super::crew::Crew;
 use super::drawn;
+use super::vp8l::Omitted;
 use super::{Coding, EncodeError, Layout, Mode, Options, Picture, Planes, alpha, vp8, vp8l};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -54,9 +55,9 @@ impl Coded {
 pub fn code(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, EncodeError> {
     picture.check()?;
     match Way::of(picture, options.mode) {
-        Way::Lossless => lossless(picture, options),
+        Way::Lossless => lossless(picture, &Omitted::NONE, options),
         Way::Lossy => lossy(picture, options),
-        Way::Either => Ok(either(picture, picture, options)?.0),
+        Way::Either => Ok(either(picture, &Omitted::NONE, options)?.0),
     }
 }
 
@@ -87,31 +88,31 @@ pub const SIDE_BY_SIDE: usize = 1 << 19;
 /// Bytes without loss that make it idle to look for fewer with loss.
 const NEXT_TO_NOTHING: usize = 256;
 
-/// Codes `exact` without loss and `near` with, which have one size, and gives what takes fewer bytes, and how many the other takes.
-/// Where the first takes no more than the other is expected to, that is what is given. Where it takes next to nothing, there is no
-/// other.
+/// Codes a picture without loss, but for what is `omitted` then, and with, and gives what takes fewer bytes, and how many the other
+/// takes. Where the first takes no more than the other is expected to, that is what is given. Where it takes next to nothing, there
+/// is no other.
 ///
 /// # Errors
 /// See [`EncodeError`].
 pub fn either(
-    exact: &Picture<'_>,
-    near: &Picture<'_>,
+    picture: &Picture<'_>,
+    omitted: &Omitted,
     options: &Options<'_>,
 ) -> Result<(Coded, Option<usize>), EncodeError> {
-    let pixels = exact.width as usize * exact.height as usize;
+    let pixels = picture.width as usize * picture.height as usize;
     let crew = Crew::new(options.threads, options.caller);
     let crew = crew.at_most(if pixels <= SIDE_BY_SIDE { 2 } else { 1 });
-    let expected = drawn::bytes_with_loss(near, options.quality, crew)?;
+    let expected = drawn::bytes_with_loss(picture, options.quality, crew)?;
     let is_enough = AtomicBool::new(false);
     let mut coded = crew.run_checked(2, |index| match index {
         0 => {
-            let exact = lossless(exact, options)?;
+            let exact = lossless(picture, omitted, options)?;
             let enough = expected.max(NEXT_TO_NOTHING);
             is_enough.store(exact.bytes() <= enough, Ordering::Relaxed);
             Ok(Some(exact))
         }
         _ if is_enough.load(Ordering::Relaxed) => Ok(None),
-        _ => lossy(near, options).map(Some),
+        _ => lossy(picture, options).map(Some),
     })?;
     let is_enough = is_enough.into_inner();
     if is_enough {
@@ -178,14 +179,18 @@ pub fn lossy(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, Enco
     })
 }
 
-/// Codes a picture without loss.
+/// Codes a picture without loss, but for what is `omitted`.
 ///
 /// # Errors
 /// See [`EncodeError`].
-pub fn lossless(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, EncodeError> {
+pub fn lossless(
+    picture: &Picture<'_>,
+    omitted: &Omitted,
+    options: &Options<'_>,
+) -> Result<Coded, EncodeError> {
     let settings = options.lossless_settings();
     let width = picture.width as usize;
-    let pixels = || vp8l::from_picture(picture, options.exact, settings.crew);
+    let pixels = || vp8l::from_picture(picture, omitted, options.exact, settings.crew);
     let mut frame = vp8l::encode(pixels()?, width, &settings)?;
     let max_error = vp8l::max_error(options.near_lossless);
     if max_error > 0 {

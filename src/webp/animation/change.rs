@@ -116,7 +116,7 @@ impl Before<'_> {
     }
 
     /// The pixels of a change to `after`: alpha is 0 where what is there is left, and the colour under it that of what is drawn
-    /// close by.
+    /// close by. They take the room of others, which are lost.
     ///
     /// # Errors
     /// [`EncodeError::Cancelled`] if the file is no longer waited for.
@@ -125,6 +125,7 @@ impl Before<'_> {
         change: &Change,
         after: &[[u8; 4]],
         grain: Grain,
+        room: Vec<u8>,
         crew: Crew<'_>,
     ) -> Result<Vec<u8>, EncodeError> {
         let Rect {
@@ -133,7 +134,9 @@ impl Before<'_> {
             width,
             height,
         } = change.rect;
-        let mut pixels = Vec::with_capacity(change.rect.area() * 4);
+        let mut pixels = room;
+        pixels.clear();
+        pixels.reserve_exact(change.rect.area() * 4);
         let mut colour = [0; 3];
         for band in (top..top + height).step_by(SIDE) {
             crew.check()?;
@@ -254,7 +257,7 @@ mod tests {
 
     fn drawn(before: Before<'_>, change: &Change, after: &[[u8; 4]], grain: Grain) -> String {
         let pixels = before
-            .draw(change, after, grain, patient())
+            .draw(change, after, grain, Vec::new(), patient())
             .expect("nobody leaves");
         let letter = |pixel: &[u8; 4]| if pixel[3] == 0 { '.' } else { pixel[0] as char };
         let rows = pixels.as_chunks::<4>().0.chunks(change.rect.width);
@@ -367,7 +370,8 @@ mod tests {
             assert_eq!(before.change_to(&other, crew), Err(EncodeError::Cancelled));
             assert_eq!(caller.asked.into_inner(), patience + 1, "it went on");
             let caller = Impatient::new(patience);
-            let drawn = before.draw(&all, &other, Grain::Pixel, Crew::new(1, &caller));
+            let crew = Crew::new(1, &caller);
+            let drawn = before.draw(&all, &other, Grain::Pixel, Vec::new(), crew);
             assert_eq!(drawn, Err(EncodeError::Cancelled));
             assert_eq!(caller.asked.into_inner(), patience + 1, "it went on");
         }

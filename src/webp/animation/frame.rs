@@ -4,6 +4,7 @@ use super::change::{Before, Change, Grain};
 use super::habit::Habit;
 use crate::webp::coded::{self, Coded, Way};
 use crate::webp::crew::Crew;
+use crate::webp::vp8l::Omitted;
 use crate::webp::{EncodeError, Layout, Mode, Options, Picture};
 
 /// A frame that is drawn.
@@ -14,19 +15,20 @@ pub struct Frame {
     pub milliseconds: u32,
     /// Whether its rectangle becomes transparent after that.
     pub is_cleared: bool,
-    pixels: Pixels,
+    content: Content,
 }
 
-/// Red, green, blue and alpha of its rectangle, by how they are to be coded.
+/// What is in its rectangle.
 #[derive(Debug)]
-enum Pixels {
-    Lossless(Vec<u8>),
-    Lossy(Vec<u8>),
-    /// `near` if it is not the same.
-    Either {
-        exact: Vec<u8>,
-        near: Option<Vec<u8>>,
+enum Content {
+    Drawn {
+        way: Way,
+        /// Red, green, blue and alpha.
+        pixels: Vec<u8>,
+        /// What is drawn for loss alone.
+        omitted: Omitted,
     },
+    Coded(Coded),
 }
 
 impl Frame {
@@ -42,50 +44,67 @@ impl Frame {
         options: &Options<'_>,
     ) -> Result<Frame, EncodeError> {
         let crew = Crew::new(options.threads, options.caller);
-        let draw = |grain| before.draw(&change, after, grain, crew);
-        let way = match options.mode {
+        let draw = |grain, room| before.draw(&change, after, grain, room, crew);
+        let mut way = match options.mode {
             Mode::Auto => habit.way(change.rect.area()),
             Mode::Lossless => Way::Lossless,
             Mode::Lossy => Way::Lossy,
         };
-        let exact = if way == Way::Lossy {
-            None
-        } else {
-            let exact = draw(Grain::Pixel)?;
-            let is_tried = Way::of(&picture(&change, &exact), options.mode) != Way::Lossy;
-            is_tried.then_some(exact)
-        };
-        let pixels = match exact {
-            None => Pixels::Lossy(draw(Grain::Macroblock)?),
-            Some(exact) if way == Way::Lossless => Pixels::Lossless(exact),
-            Some(exact) => {
-                let near = draw(Grain::Macroblock)?;
-                let near = (near != exact).then_some(near);
-                Pixels::Either { exact, near }
+        let mut pixels = Vec::new();
+        let mut omitted = Omitted::NONE;
+        if way != Way::Lossy {
+            pixels = draw(Grain::Pixel, pixels)?;
+            if Way::of(&picture(&change, &pixels), options.mode) == Way::Lossy {
+                way = Way::Lossy;
             }
-        };
+        }
+        if way == Way::Either {
+            omitted = Omitted::hidden(&pixels);
+        }
+        if way != Way::Lossless {
+            pixels = draw(Grain::Macroblock, pixels)?;
+        }
         Ok(Frame {
             change,
             milliseconds: 0,
             is_cleared: false,
-            pixels,
+            content: Content::Drawn {
+                way,
+                pixels,
+                omitted,
+            },
         })
     }
 
-    /// Codes its pixels. If both ways were needed, gives the bytes of the larger one, too.
+    /// Codes its pixels, if that is not done yet, and gives them up. If both ways were needed, gives the bytes of the larger one.
     ///
     /// # Errors
     /// As [`coded::code`].
-    pub fn code(&self, options: &Options<'_>) -> Result<(Coded, Option<usize>), EncodeError> {
-        let picture = |pixels| picture(&self.change, pixels);
-        Ok(match &self.pixels {
-            Pixels::Lossless(exact) => (coded::lossless(&picture(exact), options)?, None),
-            Pixels::Lossy(near) => (coded::lossy(&picture(near), options)?, None),
-            Pixels::Either { exact, near } => {
-                let near = near.as_ref().unwrap_or(exact);
-                coded::either(&picture(exact), &picture(near), options)?
-            }
-        })
+    pub fn code(&mut self, options: &Options<'_>) -> Result<Option<usize>, EncodeError> {
+        let Content::Drawn {
+            way,
+            pixels,
+            omitted,
+        } = &self.content
+        else {
+            return Ok(None);
+        };
+        let picture = picture(&self.change, pixels);
+        let (coded, larger) = match way {
+            Way::Lossless => (coded::lossless(&picture, omitted, options)?, None),
+            Way::Lossy => (coded::lossy(&picture, options)?, None),
+            Way::Either => coded::either(&picture, omitted, options)?,
+        };
+        self.content = Content::Coded(coded);
+        Ok(larger)
+    }
+
+    /// What it came to, once it is coded.
+    pub fn coded(&self) -> Option<&Coded> {
+        match &self.content {
+            Content::Drawn { .. } => None,
+            Content::Coded(coded) => Some(coded),
+        }
     }
 
     /// What stands before the pixels.

@@ -13,6 +13,7 @@ use super::{Coding, EncodeError, Encoded, MAX_SIDE, Metadata, Options, riff};
 use change::{Before, Change};
 use frame::Frame;
 use habit::Habit;
+use std::sync::Mutex;
 
 /// An animation in the making.
 #[derive(Debug)]
@@ -22,8 +23,8 @@ pub struct Animation<'a> {
     metadata: Metadata<'a>,
     /// What a viewer sees after the last frame, but for the errors of lossy ones.
     canvas: Vec<[u8; 4]>,
-    /// Frames that are drawn and not coded yet, so that several threads have work. The last of them may be shown for longer
-    /// yet, and the next one decides how it is left.
+    /// Frames that are not in the file yet. They are coded side by side, so that several threads have work. The last of them may be
+    /// shown for longer yet, and the next one decides how it is left.
     waiting: Vec<Frame>,
     habit: Habit,
     file: riff::Animation,
@@ -54,7 +55,7 @@ impl<'a> Animation<'a> {
             size: (width, height),
             options,
             metadata,
-            canvas: vec![[0; 4]; width as usize * height as usize],
+            canvas: vec![[0; 4]; area((width, height))],
             waiting: Vec::new(),
             habit: Habit::default(),
             file: riff::Animation::new((width, height), loops, &metadata)?,
@@ -63,13 +64,14 @@ impl<'a> Animation<'a> {
         })
     }
 
-    /// Shows `canvas` (red, green, blue, alpha) for so many milliseconds, after what was shown before.
+    /// Shows `canvas` (red, green, blue, alpha) for so many milliseconds, after what was shown before. Once this fails, the animation
+    /// cannot go on.
     ///
     /// # Errors
     /// [`EncodeError::PixelCount`] if it has another size, and those of [`super::encode`], of this or an earlier canvas.
     pub fn add(&mut self, canvas: &[u8], milliseconds: u32) -> Result<(), EncodeError> {
         let (canvas, rest) = canvas.as_chunks::<4>();
-        if canvas.len() != self.canvas.len() || !rest.is_empty() {
+        if canvas.len() != area(self.size) || !rest.is_empty() {
             return Err(EncodeError::PixelCount);
         }
         let milliseconds = milliseconds.min(LONGEST);
@@ -87,13 +89,10 @@ impl<'a> Animation<'a> {
             last.change.rect
         });
         // No more than one canvas, so that memory is bounded.
-        let pixels: usize = self
-            .waiting
-            .iter()
-            .map(|frame| frame.change.rect.area())
-            .sum();
-        if pixels + change.rect.area() > self.canvas.len().min(coded::SIDE_BY_SIDE) {
+        let most = area(self.size).min(coded::SIDE_BY_SIDE);
+        if self.waiting_area() + change.rect.area() > most {
             self.code_waiting()?;
+            self.write_waiting()?;
         }
         let before = Before {
             pixels: &self.canvas,
@@ -103,6 +102,11 @@ impl<'a> Animation<'a> {
         let mut frame = Frame::draw(before, change, canvas, &mut self.habit, &self.options)?;
         frame.milliseconds = milliseconds;
         self.waiting.push(frame);
+        if self.waiting_area() >= most {
+            // Nothing more goes beside these, and what a viewer sees is at hand in `canvas`.
+            self.canvas = Vec::new();
+            self.code_waiting()?;
+        }
         self.show(canvas)
     }
 
@@ -113,6 +117,7 @@ impl<'a> Animation<'a> {
     /// [`super::encode`].
     pub fn finish(mut self) -> Result<Encoded, EncodeError> {
         self.code_waiting()?;
+        self.write_waiting()?;
         Ok(Encoded {
             coding: self.coding.ok_or(EncodeError::PixelCount)?,
             file: self.file.finish(self.has_alpha, &self.metadata)?,
@@ -149,27 +154,42 @@ impl<'a> Animation<'a> {
 
     fn show(&mut self, canvas: &[[u8; 4]]) -> Result<(), EncodeError> {
         let crew = self.crew();
-        let band = change::SIDE * self.size.0 as usize;
-        for (shown, canvas) in self.canvas.chunks_mut(band).zip(canvas.chunks(band)) {
+        self.canvas.clear();
+        self.canvas.reserve_exact(canvas.len());
+        for band in canvas.chunks(change::SIDE * self.size.0 as usize) {
             crew.check()?;
-            shown.copy_from_slice(canvas);
+            self.canvas.extend_from_slice(band);
         }
         Ok(())
     }
 
-    /// Codes the frames that wait, side by side, and writes them.
+    fn waiting_area(&self) -> usize {
+        let areas = self.waiting.iter().map(|frame| frame.change.rect.area());
+        areas.sum()
+    }
+
+    /// Codes the frames that wait, side by side.
     fn code_waiting(&mut self) -> Result<(), EncodeError> {
-        let frames = std::mem::take(&mut self.waiting);
-        let options = &self.options;
-        let coded = self
-            .crew()
-            .run_checked(frames.len(), |index| frames[index].code(options))?;
-        for (frame, (coded, larger)) in frames.iter().zip(coded) {
-            if let Some(larger) = larger {
-                let area = frame.change.rect.area();
-                self.habit.learn(area, &coded, larger);
+        let (crew, options) = (self.crew(), &self.options);
+        let frames: Vec<_> = self.waiting.iter_mut().map(Mutex::new).collect();
+        let larger = crew.run_checked(frames.len(), |index| {
+            let mut frame = frames[index].lock().expect("each is taken once");
+            frame.code(options)
+        })?;
+        for (frame, larger) in self.waiting.iter().zip(larger) {
+            if let (Some(coded), Some(larger)) = (frame.coded(), larger) {
+                self.habit.learn(frame.change.rect.area(), coded, larger);
             }
-            self.write(frame, &coded)?;
+        }
+        Ok(())
+    }
+
+    /// Writes those that are coded.
+    fn write_waiting(&mut self) -> Result<(), EncodeError> {
+        for frame in std::mem::take(&mut self.waiting) {
+            if let Some(coded) = frame.coded() {
+                self.write(&frame, coded)?;
+            }
         }
         Ok(())
     }
@@ -178,12 +198,17 @@ impl<'a> Animation<'a> {
         let coding = coded.coding();
         let is_same = self.coding.is_none_or(|before| before == coding);
         // A canvas begins transparent.
-        let covers = frame.change.rect.area() == self.canvas.len();
+        let covers = frame.change.rect.area() == area(self.size);
         let leaves_some = self.coding.is_none() && !covers;
         self.coding = Some(if is_same { coding } else { Coding::Mixed });
         self.has_alpha |= coded.has_alpha() || frame.is_cleared || leaves_some;
         self.file.frame(&frame.header(), coded)
     }
+}
+
+/// Pixels of so many columns and rows.
+fn area((width, height): (u32, u32)) -> usize {
+    width as usize * height as usize
 }
 
 #[cfg(test)]
