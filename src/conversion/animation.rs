@@ -4,9 +4,11 @@ use super::{
     Conversion, ConversionError, Job, Timing, beside, draw_picture, draw_text, is_watermarked,
     options, refused, timed, undecoded,
 };
-use crate::image::{DecodeError, Frames, Image, Metadata, Patience};
+use crate::image::{
+    Cancelled, DecodeError, Drawn, Frames, Image, Layout, Metadata, Patience, Place,
+};
 use crate::watermark::Overlay;
-use crate::webp::{self, Animation};
+use crate::webp::{self, Animation, Covered};
 
 /// Decodes a frame, lays the watermark over it, which is drawn once, and encodes what has changed, until the last one.
 ///
@@ -22,7 +24,7 @@ pub fn run(job: &Job<'_>, patience: &Patience<'_>) -> Result<Conversion, Convers
     let mut frames = Frames::open(job.bytes, job.limits, patience).map_err(undecoded)?;
     let mut film: Option<Film<'_>> = None;
     let mut count = 0;
-    while let Some(milliseconds) = timed(&mut timing.decode, || frames.draw()).map_err(undecoded)? {
+    while let Some(drawn) = timed(&mut timing.decode, || frames.draw()).map_err(undecoded)? {
         let screen = frames.screen();
         count += 1;
         let pixels = u64::from(screen.width) * u64::from(screen.height);
@@ -37,7 +39,7 @@ pub fn run(job: &Job<'_>, patience: &Patience<'_>) -> Result<Conversion, Convers
                 &mut timing,
             )?),
         };
-        film.add(screen, milliseconds, patience, &mut timing)?;
+        film.add(screen, drawn, patience, &mut timing)?;
     }
     let no_frame = || DecodeError::Invalid("the GIF has no frame".to_owned());
     let film = film.ok_or_else(no_frame).map_err(undecoded)?;
@@ -49,7 +51,7 @@ pub fn run(job: &Job<'_>, patience: &Patience<'_>) -> Result<Conversion, Convers
 /// What is made of the frames.
 struct Film<'a> {
     animation: Animation<'a>,
-    /// The watermark, and room for a frame under it.
+    /// The watermark, and what was shown last, with it.
     watermark: Option<(Overlay, Image)>,
 }
 
@@ -76,7 +78,7 @@ impl<'a> Film<'a> {
         let animation = Animation::new(width, height, frames.loops(), options, metadata);
         Ok(Film {
             animation: animation.map_err(refused)?,
-            watermark: watermark.map(|overlay| (overlay, frames.screen().clone())),
+            watermark: watermark.map(|overlay| (overlay, clear(width, height))),
         })
     }
 
@@ -84,20 +86,68 @@ impl<'a> Film<'a> {
     fn add(
         &mut self,
         screen: &Image,
-        milliseconds: u32,
+        mut drawn: Drawn,
         patience: &Patience<'_>,
         timing: &mut Timing,
     ) -> Result<(), ConversionError> {
         let mut shown = screen;
-        if let Some((overlay, room)) = &mut self.watermark {
-            room.pixels.copy_from_slice(&screen.pixels);
-            timed(&mut timing.watermark, || overlay.lay_over(room, patience))?;
-            shown = room;
+        if let Some((overlay, marked)) = &mut self.watermark {
+            timed(&mut timing.watermark, || {
+                exchange(marked, screen, &mut drawn, patience)?;
+                overlay.lay_over(marked, drawn.place, patience)
+            })?;
+            shown = marked;
         }
+        let Drawn {
+            milliseconds,
+            place,
+            covered,
+        } = drawn;
+        let covered = Covered {
+            rect: webp::Rect {
+                left: place.left,
+                top: place.top,
+                width: place.width,
+                height: place.height,
+            },
+            pixels: covered,
+        };
         let animation = &mut self.animation;
         let added = timed(&mut timing.encode, || {
-            animation.add(&shown.pixels, milliseconds)
+            animation.add(&shown.pixels, covered, milliseconds)
         });
         added.map_err(refused)
     }
+}
+
+/// Nothing, of this size.
+fn clear(width: u32, height: u32) -> Image {
+    Image {
+        width,
+        height,
+        layout: Layout::Rgba,
+        pixels: vec![0; width as usize * height as usize * 4],
+    }
+}
+
+/// Brings what was drawn of `screen` to `marked`. What that covers is then what was there.
+fn exchange(
+    marked: &mut Image,
+    screen: &Image,
+    drawn: &mut Drawn,
+    patience: &Patience<'_>,
+) -> Result<(), Cancelled> {
+    let Place {
+        left, top, width, ..
+    } = drawn.place;
+    let across = screen.width as usize;
+    let marked = marked.pixels.as_chunks_mut().0;
+    let screen = screen.pixels.as_chunks().0;
+    for (y, covered) in (top..).zip(drawn.covered.chunks_mut(width.max(1))) {
+        patience.check()?;
+        let row = y * across + left..y * across + left + width;
+        covered.copy_from_slice(&marked[row.clone()]);
+        marked[row.clone()].copy_from_slice(&screen[row]);
+    }
+    Ok(())
 }

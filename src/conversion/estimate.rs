@@ -1,18 +1,21 @@
 //! What a conversion will take, told by headers and parameters before anything is decoded.
 
 use super::{
-    ConversionError, Job, Outline, can_stay_in_yuv, is_animated, options, watermark_kind,
-    webp_layout,
+    ConversionError, Job, Outline, can_stay_in_yuv, is_animated, is_watermarked, options,
+    watermark_kind, webp_layout,
 };
-use crate::image::{self, Footprint};
+use crate::image::{self, Footprint, Layout};
 use crate::webp;
 
 /// Of a text to be drawn, for each of its bytes: its glyphs, and the lines that they make.
 const BYTES_OF_TEXT: u64 = 100;
 
-/// Of an animation, beside the one at hand: the one before, the one that comes back, what changes as it is coded with loss and
-/// without, the watermark, and both together. The file is rarely as large as the GIF.
-const SCREENS: u64 = 6;
+/// Of an animation, beside the one at hand: what comes back after the frame; and what it covers, or once that is given up, what
+/// is drawn of it.
+const SCREENS: u64 = 2;
+
+/// Of frames that are drawn and wait for others, beside which they are coded.
+const WAITING: u64 = 1 << 21;
 
 /// What a thread has of its own that codes a frame beside others.
 const FRAME: u64 = 1 << 20;
@@ -41,6 +44,13 @@ pub fn memory(job: &Job<'_>) -> Result<u64, ConversionError> {
             // The encoder's figure has planes in it.
             picture.planes_peak(planes).max(encoder(job, &picture))
         }
+        _ if is_animated(job) => {
+            let picture = Footprint {
+                layout: Layout::Rgba,
+                ..picture
+            };
+            through_rgb(job, &picture)? + film(job, &picture)
+        }
         _ => through_rgb(job, &picture)?,
     };
     Ok(work + metadata)
@@ -62,13 +72,18 @@ fn through_rgb(job: &Job<'_>, picture: &Footprint) -> Result<u64, ConversionErro
         };
         bytes_a_pixel * picture.count() + watermark.text.len() as u64 * BYTES_OF_TEXT + LETTER
     });
-    let film = if is_animated(job) {
-        SCREENS * 4 * picture.count() + job.threads as u64 * FRAME + 2 * job.bytes.len() as u64
-    } else {
-        0
-    };
     let beside = mark.max(text).max(encoder(job, picture));
-    Ok(picture.peak().max(picture.pixels() + beside) + film)
+    Ok(picture.peak().max(picture.pixels() + beside))
+}
+
+/// Of an animation, beside what takes each frame as it is a picture. The file is rarely as large as the GIF.
+fn film(job: &Job<'_>, picture: &Footprint) -> u64 {
+    let screen = picture.pixels();
+    // The watermark, and what is shown with it.
+    let marked = if is_watermarked(job) { 2 * screen } else { 0 };
+    // A bit a pixel tells what is drawn for loss alone.
+    let drawn = SCREENS * screen + screen / 32 + WAITING.min(screen);
+    marked + drawn + job.threads as u64 * FRAME + 2 * job.bytes.len() as u64
 }
 
 fn encoder(job: &Job<'_>, picture: &Footprint) -> u64 {

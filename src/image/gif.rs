@@ -39,6 +39,17 @@ pub struct Frames<'a> {
     disposal: Disposal,
 }
 
+/// A frame that was drawn.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Drawn {
+    /// For how long it is shown.
+    pub milliseconds: u32,
+    /// Where the screen may have changed; of the first frame, all of it.
+    pub place: Place,
+    /// What it showed there before, row by row.
+    pub covered: Vec<[u8; 4]>,
+}
+
 /// What happens to a frame before the next one (GIF 89a, 23).
 enum Disposal {
     Keep,
@@ -48,13 +59,59 @@ enum Disposal {
     Restore(Place, Vec<[u8; 4]>),
 }
 
-/// Columns and rows of the screen that a frame covers.
-#[derive(Clone, Copy)]
-struct Place {
-    left: usize,
-    top: usize,
-    width: usize,
-    height: usize,
+/// A rectangle of the screen, in pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Columns before it.
+    pub left: usize,
+    /// Rows before it.
+    pub top: usize,
+    /// Columns.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+}
+
+impl Place {
+    fn all(screen: &Image) -> Place {
+        Place {
+            left: 0,
+            top: 0,
+            width: screen.width as usize,
+            height: screen.height as usize,
+        }
+    }
+
+    /// What of it is on the screen.
+    fn on(self, screen: &Image) -> Place {
+        let columns = (screen.width as usize).saturating_sub(self.left);
+        let rows = (screen.height as usize).saturating_sub(self.top);
+        Place {
+            width: self.width.min(columns),
+            height: self.height.min(rows),
+            ..self
+        }
+    }
+
+    fn is_empty(self) -> bool {
+        self.width == 0 || self.height == 0
+    }
+
+    /// The smallest that holds both.
+    fn around(self, other: Place) -> Place {
+        if self.is_empty() || other.is_empty() {
+            return if self.is_empty() { other } else { self };
+        }
+        let (left, top) = (self.left.min(other.left), self.top.min(other.top));
+        let right = (self.left + self.width).max(other.left + other.width);
+        let bottom = (self.top + self.height).max(other.top + other.height);
+        Place {
+            left,
+            top,
+            width: right - left,
+            height: bottom - top,
+        }
+    }
 }
 
 impl<'a> Frames<'a> {
@@ -102,12 +159,12 @@ impl<'a> Frames<'a> {
         })
     }
 
-    /// Draws the next frame and gives its milliseconds; `None` after the last one. A file that ends between two frames is
-    /// taken as it is, as browsers take it.
+    /// Draws the next frame; `None` after the last one. A file that ends between two frames is taken as it is, as browsers take
+    /// it.
     ///
     /// # Errors
     /// As [`super::decode`].
-    pub fn draw(&mut self) -> Result<Option<u32>, DecodeError> {
+    pub fn draw(&mut self) -> Result<Option<Drawn>, DecodeError> {
         guarded(self.patience, || self.draw_next())
     }
 
@@ -124,7 +181,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    fn draw_next(&mut self) -> Result<Option<u32>, DecodeError> {
+    fn draw_next(&mut self) -> Result<Option<Drawn>, DecodeError> {
         let is_first = self.screen.pixels.is_empty();
         let frame = match self.decoder.next_frame_info() {
             Ok(Some(frame)) => frame.clone(),
@@ -157,6 +214,7 @@ impl<'a> Frames<'a> {
             let count = self.limits.check(self.screen.width, self.screen.height)?;
             self.screen.pixels = vec![0; count * 4];
         }
+        let (changed, covered) = self.cover(place, is_first)?;
         self.dispose()?;
         self.disposal = match frame.dispose {
             DisposalMethod::Background => Disposal::Clear(place),
@@ -164,7 +222,28 @@ impl<'a> Frames<'a> {
             DisposalMethod::Any | DisposalMethod::Keep => Disposal::Keep,
         };
         self.lay(place, &indices, &palette)?;
-        Ok(Some(milliseconds(frame.delay)))
+        Ok(Some(Drawn {
+            milliseconds: milliseconds(frame.delay),
+            place: changed,
+            covered,
+        }))
+    }
+
+    /// Where a frame will change the screen, by how the one before is left, too, and what is there.
+    fn cover(&mut self, place: Place, is_first: bool) -> Result<(Place, Vec<[u8; 4]>), Cancelled> {
+        if is_first {
+            let all = Place::all(&self.screen);
+            // Zeroed memory takes none before it is written to.
+            return Ok((all, vec![[0; 4]; all.width * all.height]));
+        }
+        let place = place.on(&self.screen);
+        let place = match &self.disposal {
+            Disposal::Keep => place,
+            Disposal::Clear(other) | Disposal::Restore(other, _) => {
+                place.around(other.on(&self.screen))
+            }
+        };
+        Ok((place, self.copy(place)?))
     }
 
     fn dispose(&mut self) -> Result<(), Cancelled> {
@@ -191,8 +270,8 @@ impl<'a> Frames<'a> {
 
     /// The pixels of the screen, row by row.
     fn copy(&mut self, place: Place) -> Result<Vec<[u8; 4]>, Cancelled> {
-        let count = self.screen.rows_of(place).map(|row| row.len()).sum();
-        let mut pixels = Vec::with_capacity(count);
+        let on_screen = place.on(&self.screen);
+        let mut pixels = Vec::with_capacity(on_screen.width * on_screen.height);
         for row in self.screen.rows_of(place) {
             self.patience.check()?;
             pixels.extend_from_slice(row);

@@ -22,7 +22,7 @@ mod probe;
 
 pub use error::DecodeError;
 pub use format::Format;
-pub use gif::{Frames, is_animated};
+pub use gif::{Drawn, Frames, Place, is_animated};
 pub use metadata::{Keep, Metadata, metadata_bytes};
 pub use patience::{Cancelled, Patience};
 pub use planes::Planes;

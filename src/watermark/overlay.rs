@@ -2,7 +2,7 @@
 
 use super::blend::{blend_row, weight};
 use super::color::Color;
-use crate::image::{Cancelled, Image, Layout, Patience};
+use crate::image::{Cancelled, Image, Layout, Patience, Place};
 
 /// Watermarks on a transparent ground.
 #[derive(Debug)]
@@ -28,18 +28,30 @@ impl Overlay {
         Ok(Overlay(image))
     }
 
-    /// Lays it over a picture of its size.
+    /// Lays it over a place of a picture of its size.
     ///
     /// # Errors
     /// [`Cancelled`] if nobody waits any more.
-    pub fn lay_over(&self, image: &mut Image, patience: &Patience<'_>) -> Result<(), Cancelled> {
+    pub fn lay_over(
+        &self,
+        image: &mut Image,
+        place: Place,
+        patience: &Patience<'_>,
+    ) -> Result<(), Cancelled> {
         let Image { width, pixels, .. } = &self.0;
-        for (y, row) in (0..).zip(pixels.as_chunks::<4>().0.chunks_exact(*width as usize)) {
+        let rows = pixels.as_chunks::<4>().0.chunks_exact(*width as usize);
+        for (y, row) in rows.enumerate().skip(place.top).take(place.height) {
             patience.check()?;
-            blend_row(image, 0, y, *width, |x| {
-                let [red, green, blue, alpha] = row[x];
-                (Color { red, green, blue }, weight(alpha, 100))
-            });
+            blend_row(
+                image,
+                place.left as u32,
+                y as u32,
+                place.width as u32,
+                |x| {
+                    let [red, green, blue, alpha] = row[place.left + x];
+                    (Color { red, green, blue }, weight(alpha, 100))
+                },
+            );
         }
         Ok(())
     }
@@ -67,11 +79,19 @@ mod tests {
             pixels: vec![9, 9, 9, 255, 10, 20, 30, 255, 40, 50, 60, 0],
         };
         let (mut drawn, mut laid) = (ground(), ground());
+        let place = |left, width| Place {
+            left,
+            top: 0,
+            width,
+            height: 1,
+        };
         mark(&mut drawn).expect("nobody leaves");
         let overlay = Overlay::new(3, 1, mark).expect("nobody leaves");
-        overlay
-            .lay_over(&mut laid, &Patience::endless())
-            .expect("nobody leaves");
+        for place in [place(0, 2), place(2, 1)] {
+            overlay
+                .lay_over(&mut laid, place, &Patience::endless())
+                .expect("nobody leaves");
+        }
         for (drawn, laid) in drawn.pixels.iter().zip(&laid.pixels) {
             assert!(drawn.abs_diff(*laid) <= 1, "{drawn} and {laid}");
         }

@@ -16,7 +16,7 @@ mod vp8;
 mod vp8l;
 mod yuv;
 
-pub use animation::Animation;
+pub use animation::{Animation, Covered, Rect};
 pub use cpu::Simd;
 pub use crew::{Caller, Patient};
 pub use hidden::fill as fill_hidden;

@@ -40,12 +40,18 @@ fn gif(width: u16, height: u16, repeat: Option<Repeat>, frames: &[Frame<'_>]) ->
     file
 }
 
+fn time(drawn: Result<Option<Drawn>, DecodeError>) -> Result<Option<u32>, DecodeError> {
+    drawn.map(|drawn| drawn.map(|drawn| drawn.milliseconds))
+}
+
 /// Each screen: one digit a pixel, the index of its colour, `.` where it is transparent.
 fn screens(file: &[u8]) -> Vec<String> {
     let patience = Patience::endless();
     let mut frames = Frames::open(file, &LIMITS, &patience).expect("a GIF");
     let mut screens = Vec::new();
-    while frames.draw().expect("a whole frame").is_some() {
+    let mut before = Vec::new();
+    while let Some(drawn) = frames.draw().expect("a whole frame") {
+        assert_undoes(&drawn, frames.screen(), &mut before);
         let letter = |pixel: &[u8; 4]| match pixel {
             [.., 0] => '.',
             [red, ..] => char::from(b'0' + red / 10 - 1),
@@ -56,6 +62,22 @@ fn screens(file: &[u8]) -> Vec<String> {
         screens.push(rows.join(" "));
     }
     screens
+}
+
+/// What was covered, put back in its place, has to make of the screen what it was `before`.
+fn assert_undoes(drawn: &Drawn, screen: &Image, before: &mut Vec<[u8; 4]>) {
+    let width = screen.width as usize;
+    let screen = screen.pixels.as_chunks::<4>().0;
+    before.resize(screen.len(), [0; 4]); // the first finds nothing
+    let Place { left, top, .. } = drawn.place;
+    let mut undone = screen.to_vec();
+    let rows = drawn.covered.chunks(drawn.place.width.max(1));
+    assert_eq!(drawn.covered.len(), drawn.place.width * drawn.place.height);
+    for (y, row) in (top..).zip(rows) {
+        undone[y * width + left..][..row.len()].copy_from_slice(row);
+    }
+    assert_eq!(undone, *before);
+    *before = screen.to_vec();
 }
 
 #[test]
@@ -109,7 +131,7 @@ fn times_and_repetitions_are_those_of_browsers() {
         let file = gif(1, 1, None, &[frame]);
         let patience = Patience::endless();
         let mut frames = Frames::open(&file, &LIMITS, &patience).expect("a GIF");
-        assert_eq!(frames.draw(), Ok(Some(milliseconds)), "delay {delay}");
+        assert_eq!(time(frames.draw()), Ok(Some(milliseconds)), "delay {delay}");
         assert_eq!(frames.draw(), Ok(None));
     }
     for (repeat, loops) in [
@@ -166,7 +188,7 @@ fn a_file_may_end_between_frames_but_not_within_one() {
         let is_within = length >= one.len() - 1 + 18;
         let outcome = frames.draw();
         if length == two.len() - 1 {
-            assert_eq!(outcome, Ok(Some(70)), "only the trailer is missing");
+            assert_eq!(time(outcome), Ok(Some(70)), "only the trailer is missing");
             assert_eq!(frames.draw(), Ok(None));
         } else if !is_within {
             assert_eq!(outcome, Ok(None), "{length} bytes");

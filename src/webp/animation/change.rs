@@ -3,17 +3,18 @@
 
 use crate::webp::crew::Crew;
 use crate::webp::{EncodeError, hidden};
+use std::ops::Range;
 
-/// A rectangle of the canvas, in pixels. Left and top are even, since the format stores their halves.
+/// A rectangle of the canvas, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rect {
     /// Columns before it.
     pub left: usize,
     /// Rows before it.
     pub top: usize,
-    /// At least 1.
+    /// Columns.
     pub width: usize,
-    /// At least 1.
+    /// Rows.
     pub height: usize,
 }
 
@@ -23,16 +24,53 @@ impl Rect {
         self.width * self.height
     }
 
-    fn holds(self, x: usize, y: usize) -> bool {
-        (self.left..self.left + self.width).contains(&x)
-            && (self.top..self.top + self.height).contains(&y)
+    /// Columns up to its end.
+    pub fn right(self) -> usize {
+        self.left + self.width
     }
+
+    /// Rows up to its end.
+    pub fn bottom(self) -> usize {
+        self.top + self.height
+    }
+
+    /// The smallest that holds both.
+    fn around(self, other: Rect) -> Rect {
+        match (self.area(), other.area()) {
+            (0, _) => return other,
+            (_, 0) => return self,
+            _ => {}
+        }
+        let (left, top) = (self.left.min(other.left), self.top.min(other.top));
+        Rect {
+            left,
+            top,
+            width: self.right().max(other.right()) - left,
+            height: self.bottom().max(other.bottom()) - top,
+        }
+    }
+
+    /// Which of some columns of row `y` it has.
+    fn part(self, y: usize, columns: &Range<usize>) -> Option<Range<usize>> {
+        let part = self.left.max(columns.start)..self.right().min(columns.end);
+        let is_there = (self.top..self.bottom()).contains(&y) && !part.is_empty();
+        is_there.then_some(part)
+    }
+}
+
+/// What a canvas showed, before, of a rectangle outside of which it is the same still.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Covered {
+    /// Within the canvas.
+    pub rect: Rect,
+    /// Red, green, blue and alpha, row by row.
+    pub pixels: Vec<[u8; 4]>,
 }
 
 /// What is to be drawn, but for its pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Where.
+    /// Where: a pixel at least. Left and top are even, since the format stores their halves.
     pub rect: Rect,
     /// Whether the rectangle of the frame before is cleared first.
     pub clears: bool,
@@ -67,14 +105,14 @@ pub enum Grain {
 }
 
 /// A side of a macroblock, and rows between two questions whether the file is waited for.
-pub const SIDE: usize = 16;
+const SIDE: usize = 16;
 
 /// The canvas as a frame finds it.
 #[derive(Clone, Copy, Debug)]
 pub struct Before<'a> {
-    /// Red, green, blue and alpha, in rows of `width`.
-    pub pixels: &'a [[u8; 4]],
-    /// In pixels.
+    /// Where it may be other than after the frame.
+    pub covered: &'a Covered,
+    /// Of the canvas, in pixels.
     pub width: usize,
     /// What counts as transparent.
     pub cleared: Option<Rect>,
@@ -94,11 +132,18 @@ impl Before<'_> {
             bounds: None,
             blends: true,
         };
-        for (y, row) in after.chunks_exact(self.width).enumerate() {
-            if y % SIDE == 0 {
+        let rect = self.cleared.map_or(self.covered.rect, |cleared| {
+            cleared.around(self.covered.rect)
+        });
+        let mut was = vec![[0; 4]; rect.width];
+        for y in rect.top..rect.bottom() {
+            if (y - rect.top).is_multiple_of(SIDE) {
                 crew.check()?;
             }
-            self.look(y, row, &mut found);
+            let now = &after[y * self.width + rect.left..][..rect.width];
+            was.copy_from_slice(now);
+            self.undo((rect.left, y), &mut was);
+            found.look((rect.left, y), &was, now);
         }
         Ok(found.bounds.map(|[left, top, right, bottom]| {
             let (left, top) = (left & !1, top & !1);
@@ -157,18 +202,24 @@ impl Before<'_> {
     /// Makes those pixels of a row of macroblocks transparent that are not to be drawn.
     fn leave(self, (left, top): (usize, usize), width: usize, pixels: &mut [u8], grain: Grain) {
         let pixels = pixels.as_chunks_mut::<4>().0;
-        let changes = |x: usize, y: usize, pixel| differs(self.at(left + x, top + y), pixel);
+        let mut was = pixels.to_vec();
+        for (y, row) in (top..).zip(was.chunks_exact_mut(width)) {
+            self.undo((left, y), row);
+        }
         for begin in (0..width).step_by(SIDE) {
             let columns = begin..(begin + SIDE).min(width);
             let is_drawn = grain == Grain::Macroblock
-                && pixels.chunks_exact(width).enumerate().any(|(y, row)| {
-                    let mut places = columns.clone().zip(&row[columns.clone()]);
-                    places.any(|(x, pixel)| changes(x, y, *pixel))
-                });
-            for (y, row) in pixels.chunks_exact_mut(width).enumerate() {
-                for (x, pixel) in columns.clone().zip(&mut row[columns.clone()]) {
+                && was
+                    .chunks_exact(width)
+                    .zip(pixels.chunks_exact(width))
+                    .any(|(was, row)| {
+                        let mut both = was[columns.clone()].iter().zip(&row[columns.clone()]);
+                        both.any(|(was, pixel)| differs(*was, *pixel))
+                    });
+            for (was, row) in was.chunks_exact(width).zip(pixels.chunks_exact_mut(width)) {
+                for (was, pixel) in was[columns.clone()].iter().zip(&mut row[columns.clone()]) {
                     let is_kept = is_drawn && pixel[3] == 255;
-                    if !is_kept && !changes(x, y, *pixel) {
+                    if !is_kept && !differs(*was, *pixel) {
                         *pixel = [0; 4];
                     }
                 }
@@ -176,33 +227,18 @@ impl Before<'_> {
         }
     }
 
-    fn at(self, x: usize, y: usize) -> [u8; 4] {
-        if self.cleared.is_some_and(|rect| rect.holds(x, y)) {
-            return [0; 4];
+    /// Makes of a part of a row, as it is after the frame, from column `left` on, what it was before.
+    fn undo(self, (left, y): (usize, usize), row: &mut [[u8; 4]]) {
+        let columns = left..left + row.len();
+        let Covered { rect, pixels } = self.covered;
+        if let Some(part) = rect.part(y, &columns) {
+            let begin = (y - rect.top) * rect.width + part.start - rect.left;
+            let pixels = &pixels[begin..][..part.len()];
+            row[part.start - left..part.end - left].copy_from_slice(pixels);
         }
-        self.pixels[y * self.width + x]
-    }
-
-    /// Whether nothing of the row is cleared.
-    fn is_whole(self, y: usize) -> bool {
-        self.cleared
-            .is_none_or(|rect| !(rect.top..rect.top + rect.height).contains(&y))
-    }
-
-    /// Adds what differs in a row.
-    fn look(self, y: usize, row: &[[u8; 4]], found: &mut Found) {
-        if self.is_whole(y) && row == &self.pixels[y * self.width..][..self.width] {
-            return;
-        }
-        for (x, &pixel) in row.iter().enumerate() {
-            let was = self.at(x, y);
-            if !differs(was, pixel) {
-                continue;
-            }
-            // One of the two hides the other.
-            found.blends &= pixel[3] == 255 || was[3] == 0;
-            let [left, top, right, bottom] = found.bounds.unwrap_or([x, y, x, y]);
-            found.bounds = Some([left.min(x), top.min(y), right.max(x), bottom.max(y)]);
+        let cleared = self.cleared.and_then(|rect| rect.part(y, &columns));
+        if let Some(part) = cleared {
+            row[part.start - left..part.end - left].fill([0; 4]);
         }
     }
 }
@@ -213,6 +249,24 @@ struct Found {
     bounds: Option<[usize; 4]>,
     /// Whether drawing over what is there is exact.
     blends: bool,
+}
+
+impl Found {
+    /// Adds what differs in a part of a row, from column `left` on.
+    fn look(&mut self, (left, y): (usize, usize), was: &[[u8; 4]], now: &[[u8; 4]]) {
+        if was == now {
+            return;
+        }
+        for ((x, &was), &now) in (left..).zip(was).zip(now) {
+            if !differs(was, now) {
+                continue;
+            }
+            // One of the two hides the other.
+            self.blends &= now[3] == 255 || was[3] == 0;
+            let [left, top, right, bottom] = self.bounds.unwrap_or([x, y, x, y]);
+            self.bounds = Some([left.min(x), top.min(y), right.max(x), bottom.max(y)]);
+        }
+    }
 }
 
 /// Whether a pixel looks otherwise: colours under alpha 0 are nobody's.
@@ -240,6 +294,14 @@ mod tests {
         Crew::new(1, &Patient)
     }
 
+    /// All of a canvas of so many columns.
+    fn whole(canvas: &[[u8; 4]], width: usize) -> Covered {
+        Covered {
+            rect: rect(0, 0, width, canvas.len() / width),
+            pixels: canvas.to_vec(),
+        }
+    }
+
     /// A change and its pixels, of alpha 0 a `.`.
     fn between(
         before: &[[u8; 4]],
@@ -247,7 +309,7 @@ mod tests {
         cleared: Option<Rect>,
     ) -> Option<(Change, String)> {
         let before = Before {
-            pixels: before,
+            covered: &whole(before, 4),
             width: 4,
             cleared,
         };
@@ -291,6 +353,39 @@ mod tests {
     }
 
     #[test]
+    fn what_is_covered_and_what_is_cleared_may_lie_apart() {
+        let after = canvas(&["abcd", "efgh", "ijkl"]);
+        let covered = Covered {
+            rect: rect(3, 2, 1, 1),
+            pixels: canvas(&["x"]),
+        };
+        let changed = |covered, cleared| {
+            let before = Before {
+                covered,
+                width: 4,
+                cleared,
+            };
+            let change = before
+                .change_to(&after, patient())
+                .expect("nobody leaves")?;
+            Some((change.rect, drawn(before, &change, &after, Grain::Pixel)))
+        };
+        let text = |text: &str| text.to_owned();
+        let expected = (rect(2, 2, 2, 1), text(".l"));
+        assert_eq!(changed(&covered, None), Some(expected));
+        let cleared = Some(rect(0, 0, 2, 1));
+        let expected = (rect(0, 0, 4, 3), text("ab.. .... ...l"));
+        assert_eq!(changed(&covered, cleared), Some(expected));
+        let nothing = Covered {
+            rect: rect(2, 0, 0, 3),
+            pixels: Vec::new(),
+        };
+        let expected = (rect(0, 0, 2, 1), text("ab"));
+        assert_eq!(changed(&nothing, cleared), Some(expected));
+        assert_eq!(changed(&nothing, None), None);
+    }
+
+    #[test]
     fn pixels_that_become_transparent_are_drawn_in_place() {
         let before = canvas(&["abcd"]);
         let (change, _) = between(&before, &canvas(&["ab.d"]), None).expect("a pixel differs");
@@ -321,7 +416,7 @@ mod tests {
         let before = canvas(&[&row("aaaa"), &row("aaaa")]);
         let after = canvas(&[&row("aaab"), &row("aaaa")]);
         let before = Before {
-            pixels: &before,
+            covered: &whole(&before, 20),
             width: 20,
             cleared: None,
         };
@@ -339,7 +434,7 @@ mod tests {
         let row = |changed: &str| ["a5.a", changed].concat();
         let (before, after) = (canvas(&[&row("a")]), canvas(&[&row("b")]));
         let before = Before {
-            pixels: &before,
+            covered: &whole(&before, 5),
             width: 5,
             cleared: None,
         };
@@ -355,7 +450,7 @@ mod tests {
         let canvas = vec![[1, 2, 3, 255]; 64 * 160];
         let other = vec![[3, 2, 1, 255]; 64 * 160];
         let before = Before {
-            pixels: &canvas,
+            covered: &whole(&canvas, 64),
             width: 64,
             cleared: None,
         };

@@ -59,7 +59,7 @@ impl Frame {
             }
         }
         if way == Way::Either {
-            omitted = Omitted::hidden(&pixels);
+            omitted = Omitted::hidden(&pixels, crew)?;
         }
         if way != Way::Lossless {
             pixels = draw(Grain::Macroblock, pixels)?;

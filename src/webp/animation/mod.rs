@@ -1,7 +1,7 @@
 //! Animated pictures: RFC 9649, section 2.7.1.1 (the `ANIM` and `ANMF` chunks).
 //!
-//! Frames come one by one, each as the whole canvas that a viewer is to see. Of each only what changes is coded, and only the
-//! last one is kept: its time may grow yet, and the next one decides how it is left.
+//! Frames come one by one, each as the whole canvas that a viewer is to see, with what it has covered of the one before. Of each only
+//! what changes is coded, and no canvas is kept.
 
 mod change;
 mod frame;
@@ -11,6 +11,7 @@ use super::coded::{self, Coded};
 use super::crew::Crew;
 use super::{Coding, EncodeError, Encoded, MAX_SIDE, Metadata, Options, riff};
 use change::{Before, Change};
+pub use change::{Covered, Rect};
 use frame::Frame;
 use habit::Habit;
 use std::sync::Mutex;
@@ -21,8 +22,6 @@ pub struct Animation<'a> {
     size: (u32, u32),
     options: Options<'a>,
     metadata: Metadata<'a>,
-    /// What a viewer sees after the last frame, but for the errors of lossy ones.
-    canvas: Vec<[u8; 4]>,
     /// Frames that are not in the file yet. They are coded side by side, so that several threads have work. The last of them may be
     /// shown for longer yet, and the next one decides how it is left.
     waiting: Vec<Frame>,
@@ -55,7 +54,6 @@ impl<'a> Animation<'a> {
             size: (width, height),
             options,
             metadata,
-            canvas: vec![[0; 4]; area((width, height))],
             waiting: Vec::new(),
             habit: Habit::default(),
             file: riff::Animation::new((width, height), loops, &metadata)?,
@@ -64,18 +62,28 @@ impl<'a> Animation<'a> {
         })
     }
 
-    /// Shows `canvas` (red, green, blue, alpha) for so many milliseconds, after what was shown before. Once this fails, the animation
-    /// cannot go on.
+    /// Shows `canvas` (red, green, blue, alpha) for so many milliseconds. `covered` is what was shown before, where it may be another:
+    /// at first all is transparent.
     ///
     /// # Errors
-    /// [`EncodeError::PixelCount`] if it has another size, and those of [`super::encode`], of this or an earlier canvas.
-    pub fn add(&mut self, canvas: &[u8], milliseconds: u32) -> Result<(), EncodeError> {
+    /// [`EncodeError::PixelCount`] if either has another size, and those of [`super::encode`], of this or an earlier canvas.
+    pub fn add(
+        &mut self,
+        canvas: &[u8],
+        covered: Covered,
+        milliseconds: u32,
+    ) -> Result<(), EncodeError> {
         let (canvas, rest) = canvas.as_chunks::<4>();
-        if canvas.len() != area(self.size) || !rest.is_empty() {
+        if canvas.len() != self.area() || !rest.is_empty() || !self.holds(&covered) {
             return Err(EncodeError::PixelCount);
         }
         let milliseconds = milliseconds.min(LONGEST);
-        let change = match (self.change_to(canvas)?, self.waiting.last_mut()) {
+        let before = Before {
+            covered: &covered,
+            width: self.size.0 as usize,
+            cleared: None,
+        };
+        let change = match (self.change_to(canvas, before)?, self.waiting.last_mut()) {
             (Some(change), _) => change,
             (None, Some(last)) if last.milliseconds + milliseconds <= LONGEST => {
                 last.milliseconds += milliseconds;
@@ -89,25 +97,21 @@ impl<'a> Animation<'a> {
             last.change.rect
         });
         // No more than one canvas, so that memory is bounded.
-        let most = area(self.size).min(coded::SIDE_BY_SIDE);
+        let most = self.area().min(coded::SIDE_BY_SIDE);
         if self.waiting_area() + change.rect.area() > most {
             self.code_waiting()?;
             self.write_waiting()?;
         }
-        let before = Before {
-            pixels: &self.canvas,
-            width: self.size.0 as usize,
-            cleared,
-        };
+        let before = Before { cleared, ..before };
         let mut frame = Frame::draw(before, change, canvas, &mut self.habit, &self.options)?;
+        drop(covered);
         frame.milliseconds = milliseconds;
         self.waiting.push(frame);
         if self.waiting_area() >= most {
-            // Nothing more goes beside these, and what a viewer sees is at hand in `canvas`.
-            self.canvas = Vec::new();
+            // Nothing more goes beside these.
             self.code_waiting()?;
         }
-        self.show(canvas)
+        Ok(())
     }
 
     /// The file.
@@ -128,14 +132,24 @@ impl<'a> Animation<'a> {
         Crew::new(self.options.threads, self.options.caller)
     }
 
+    /// Pixels of the canvas.
+    fn area(&self) -> usize {
+        self.size.0 as usize * self.size.1 as usize
+    }
+
+    fn holds(&self, covered: &Covered) -> bool {
+        let Covered { rect, pixels } = covered;
+        let (width, height) = (self.size.0 as usize, self.size.1 as usize);
+        rect.right() <= width && rect.bottom() <= height && pixels.len() == rect.area()
+    }
+
     /// What makes `canvas` of what is seen, in one of three ways: drawn over it, which takes fewest pixels and cannot make any
     /// transparent; in its place; or over it once the last frame is cleared. `None` if nothing changes.
-    fn change_to(&self, canvas: &[[u8; 4]]) -> Result<Option<Change>, EncodeError> {
-        let before = Before {
-            pixels: &self.canvas,
-            width: self.size.0 as usize,
-            cleared: None,
-        };
+    fn change_to(
+        &self,
+        canvas: &[[u8; 4]],
+        before: Before<'_>,
+    ) -> Result<Option<Change>, EncodeError> {
         let Some(change) = before.change_to(canvas, self.crew())? else {
             return Ok(None);
         };
@@ -150,17 +164,6 @@ impl<'a> Animation<'a> {
         let cleared = cleared.unwrap_or_else(|| Change::none(true));
         let is_better = cleared.blends && cleared.rect.area() <= change.rect.area();
         Ok(Some(if is_better { cleared } else { change }))
-    }
-
-    fn show(&mut self, canvas: &[[u8; 4]]) -> Result<(), EncodeError> {
-        let crew = self.crew();
-        self.canvas.clear();
-        self.canvas.reserve_exact(canvas.len());
-        for band in canvas.chunks(change::SIDE * self.size.0 as usize) {
-            crew.check()?;
-            self.canvas.extend_from_slice(band);
-        }
-        Ok(())
     }
 
     fn waiting_area(&self) -> usize {
@@ -198,17 +201,12 @@ impl<'a> Animation<'a> {
         let coding = coded.coding();
         let is_same = self.coding.is_none_or(|before| before == coding);
         // A canvas begins transparent.
-        let covers = frame.change.rect.area() == area(self.size);
+        let covers = frame.change.rect.area() == self.area();
         let leaves_some = self.coding.is_none() && !covers;
         self.coding = Some(if is_same { coding } else { Coding::Mixed });
         self.has_alpha |= coded.has_alpha() || frame.is_cleared || leaves_some;
         self.file.frame(&frame.header(), coded)
     }
-}
-
-/// Pixels of so many columns and rows.
-fn area((width, height): (u32, u32)) -> usize {
-    width as usize * height as usize
 }
 
 #[cfg(test)]

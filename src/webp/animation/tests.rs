@@ -16,12 +16,28 @@ fn encode(width: u32, height: u32, loops: u16, film: &Film, mode: Mode) -> Vec<u
     };
     let mut animation =
         Animation::new(width, height, loops, options, Metadata::default()).expect("good sides");
+    let mut before = vec![0; film[0].0.len()];
     for (canvas, milliseconds) in film {
         animation
-            .add(canvas, *milliseconds)
+            .add(canvas, whole(&before, width), *milliseconds)
             .expect("a canvas of that size");
+        before.clone_from(canvas);
     }
     animation.finish().expect("a small file").file
+}
+
+/// All of a canvas of so many columns.
+fn whole(canvas: &[u8], width: u32) -> Covered {
+    let (pixels, width) = (canvas.as_chunks().0.to_vec(), width as usize);
+    Covered {
+        rect: Rect {
+            left: 0,
+            top: 0,
+            width,
+            height: pixels.len() / width,
+        },
+        pixels,
+    }
 }
 
 /// Chunks one after the other: names and data.
@@ -231,7 +247,30 @@ fn plays_as_often_as_asked_and_only_what_fits_is_taken() {
     let options = Options::with_quality(90);
     let mut animation =
         Animation::new(24, 18, 0, options, Metadata::default()).expect("good sides");
-    assert_eq!(animation.add(&[0; 4], 10), Err(EncodeError::PixelCount));
+    let canvas = [0; 24 * 18 * 4];
+    let all = whole(&canvas, 24);
+    let outside = |left, top| Covered {
+        rect: Rect {
+            left,
+            top,
+            ..all.rect
+        },
+        ..all.clone()
+    };
+    let few = whole(&canvas[..24 * 17 * 4], 24);
+    let less = Covered {
+        rect: all.rect,
+        ..few
+    };
+    for (canvas, covered) in [
+        (&canvas[..4], all.clone()),
+        (&canvas, outside(1, 0)),
+        (&canvas, outside(0, 1)),
+        (&canvas, less),
+    ] {
+        let outcome = animation.add(canvas, covered, 10);
+        assert_eq!(outcome, Err(EncodeError::PixelCount));
+    }
     assert_eq!(
         animation.finish(),
         Err(EncodeError::PixelCount),
@@ -274,10 +313,46 @@ fn busy_film() -> Vec<Vec<u8>> {
 
 fn encode_busy(options: Options<'_>) -> Result<Vec<u8>, EncodeError> {
     let mut animation = Animation::new(160, 120, 0, options, Metadata::default())?;
+    let mut before = vec![0; 160 * 120 * 4];
     for canvas in busy_film() {
-        animation.add(&canvas, 40)?;
+        animation.add(&canvas, whole(&before, 160), 40)?;
+        before = canvas;
     }
     animation.finish().map(|encoded| encoded.file)
+}
+
+#[test]
+fn the_file_is_the_same_however_much_is_said_to_be_covered() {
+    let options = Options::with_quality(90);
+    let mut animation =
+        Animation::new(24, 18, 1, options, Metadata::default()).expect("good sides");
+    let mut before = vec![0; 24 * 18 * 4];
+    for (canvas, milliseconds) in film() {
+        let all = whole(&before, 24);
+        let differs = |at: &usize| all.pixels[*at] != canvas.as_chunks().0[*at];
+        let places: Vec<usize> = (0..24 * 18).filter(differs).collect();
+        let columns = || places.iter().map(|at| at % 24);
+        let rows = || places.iter().map(|at| at / 24);
+        let left = columns().min().unwrap_or(7);
+        let top = rows().min().unwrap_or(5);
+        let rect = Rect {
+            left,
+            top,
+            width: columns().max().map_or(0, |last| last + 1 - left),
+            height: rows().max().map_or(0, |last| last + 1 - top),
+        };
+        let rows = all.pixels.chunks(24).skip(top).take(rect.height);
+        let pixels = rows.flat_map(|row| &row[left..left + rect.width]);
+        let covered = Covered {
+            rect,
+            pixels: pixels.copied().collect(),
+        };
+        let outcome = animation.add(&canvas, covered, milliseconds);
+        outcome.expect("a canvas of that size");
+        before = canvas;
+    }
+    let file = animation.finish().expect("a small file").file;
+    assert!(file == encode(24, 18, 1, &film(), options.mode));
 }
 
 #[test]
@@ -360,8 +435,12 @@ fn a_caller_who_waits_no_more_ends_the_film_and_gets_its_cores_back() {
 fn frames_wait_for_one_another_only_as_long_as_they_are_no_more_than_a_canvas() {
     let mut animation = Animation::new(160, 120, 0, Options::with_quality(75), Metadata::default())
         .expect("good sides");
+    let mut before = vec![0; 160 * 120 * 4];
     for canvas in busy_film() {
-        animation.add(&canvas, 40).expect("a canvas of that size");
+        animation
+            .add(&canvas, whole(&before, 160), 40)
+            .expect("a canvas of that size");
+        before = canvas;
         let waiting = animation
             .waiting
             .iter()

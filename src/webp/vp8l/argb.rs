@@ -16,14 +16,21 @@ impl Omitted {
     pub const NONE: Omitted = Omitted { words: Vec::new() };
 
     /// Those that are transparent now, of red, green, blue and alpha.
-    pub fn hidden(pixels: &[u8]) -> Omitted {
+    ///
+    /// # Errors
+    /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+    pub fn hidden(pixels: &[u8], crew: Crew<'_>) -> Result<Omitted, EncodeError> {
+        let pixels = pixels.as_chunks().0;
+        let mut words = Vec::with_capacity(pixels.len().div_ceil(64));
         let word = |pixels: &[[u8; 4]]| {
             let hidden = pixels.iter().map(|pixel| u64::from(pixel[3] == 0));
             hidden.rev().fold(0, |word, bit| word << 1 | bit)
         };
-        Omitted {
-            words: pixels.as_chunks().0.chunks(64).map(word).collect(),
+        for part in pixels.chunks(PIXELS_A_QUESTION) {
+            crew.check()?;
+            words.extend(part.chunks(64).map(word));
         }
+        Ok(Omitted { words })
     }
 
     /// Clears those among `pixels`, the first of which is number `begin`, a multiple of 64.
@@ -105,17 +112,18 @@ mod tests {
 
     #[test]
     fn what_was_hidden_is_omitted() {
-        let is_hidden = |i: usize| i % 3 == 0 || i * i % 1001 < 500;
+        let is_hidden = |i: usize| i.is_multiple_of(3) || i * i % 1001 < 500;
         let (width, height) = (257, 300); // more than one question, and no whole word at the end
         let hidden = (0..width * height).flat_map(|i| [1, 2, 3, if is_hidden(i) { 0 } else { 9 }]);
-        let omitted = Omitted::hidden(&hidden.collect::<Vec<u8>>());
+        let crew = Crew::new(1, &Patient);
+        let omitted = Omitted::hidden(&hidden.collect::<Vec<u8>>(), crew).expect("patient");
         let picture = Picture {
             width: width as u32,
             height: height as u32,
             layout: Layout::Rgba,
             pixels: &[4, 5, 6, 7].repeat(width * height),
         };
-        let pixels = from_picture(&picture, &omitted, false, Crew::new(1, &Patient));
+        let pixels = from_picture(&picture, &omitted, false, crew);
         let expected = |i| if is_hidden(i) { 0 } else { 0x0704_0506 };
         assert!(pixels == Ok((0..width * height).map(expected).collect()));
     }
