@@ -195,9 +195,12 @@ impl<'a> Frames<'a> {
         let palette = self.decoder.palette().map_err(|error| invalid(&error))?;
         let palette = rgba_palette(&frame, palette);
         let mut indices = vec![0; count];
-        self.decoder
-            .read_into_buffer(&mut indices)
-            .map_err(|error| invalid(&error))?;
+        // All of them at once, and interlaced rows in the order of the file: row by row, the decoder loses codes that go beyond one.
+        match self.decoder.fill_buffer(&mut indices) {
+            Ok(true) => {}
+            Ok(false) => return Err(invalid(&DecodingError::UnexpectedEof)),
+            Err(error) => return Err(invalid(&error)),
+        }
 
         let mut place = Place {
             left: usize::from(frame.left),
@@ -221,7 +224,12 @@ impl<'a> Frames<'a> {
             DisposalMethod::Previous => Disposal::Restore(place, self.copy(place)?),
             DisposalMethod::Any | DisposalMethod::Keep => Disposal::Keep,
         };
-        self.lay(place, &indices, &palette)?;
+        let row = if frame.interlaced {
+            interlaced_row
+        } else {
+            |y, _| y
+        };
+        self.lay(place, |y| row(y, place.height), &indices, &palette)?;
         Ok(Some(Drawn {
             milliseconds: milliseconds(frame.delay),
             place: changed,
@@ -279,16 +287,17 @@ impl<'a> Frames<'a> {
         Ok(pixels)
     }
 
-    /// Draws the indices of a frame.
+    /// Draws the indices of a frame. `stored` says where each of its rows stands among them.
     fn lay(
         &mut self,
         place: Place,
+        stored: impl Fn(usize) -> usize,
         indices: &[u8],
         palette: &[[u8; 4]; 256],
     ) -> Result<(), Cancelled> {
-        let indices = indices.chunks_exact(place.width);
-        for (row, indices) in self.screen.rows_of(place).zip(indices) {
+        for (y, row) in self.screen.rows_of(place).enumerate() {
             self.patience.check()?;
+            let indices = &indices[stored(y) * place.width..][..place.width];
             for (pixel, &index) in row.iter_mut().zip(indices) {
                 let color = palette[usize::from(index)];
                 if color[3] != 0 {
@@ -297,6 +306,16 @@ impl<'a> Frames<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// Where a row of an interlaced frame stands in the file, behind those of the passes before its own (GIF 89a, appendix E).
+fn interlaced_row(y: usize, height: usize) -> usize {
+    match y % 8 {
+        0 => y / 8,
+        4 => height.div_ceil(8) + y / 8,
+        2 | 6 => height.div_ceil(4) + y / 4,
+        _ => height.div_ceil(2) + y / 2,
     }
 }
 
@@ -549,15 +568,26 @@ mod tests {
 
     #[test]
     fn interlaced_rows_are_sorted() {
-        // Of four rows the passes of GIF 89a appendix E hold rows 0, then 2, then 1 and 3.
-        let interlaced = Frame {
-            interlaced: true,
-            ..frame(0, 0, 1, 4, &[0, 2, 1, 1])
-        };
-        assert_eq!(
-            pixels(&gif(1, 4, &[interlaced])),
-            [FIRST, SECOND, THIRD, SECOND]
-        );
+        // The passes of GIF 89a, appendix E: the first row and the step. In flat rows one code may stand for several.
+        const PASSES: [(usize, usize); 4] = [(0, 8), (4, 8), (2, 4), (1, 2)];
+        for (width, height) in [(1, 4), (5, 1), (9, 9), (17, 16), (30, 23), (47, 63)] {
+            for index in [|_| 0, |y| y as u8 % 3, |y| y as u8 / 8 % 3] {
+                let rows: Vec<usize> = PASSES
+                    .iter()
+                    .flat_map(|&(first, step)| (first..height).step_by(step))
+                    .collect();
+                let indices: Vec<u8> = rows.iter().flat_map(|&y| vec![index(y); width]).collect();
+                let interlaced = Frame {
+                    interlaced: true,
+                    ..frame(0, 0, width as u16, height as u16, &indices)
+                };
+                let file = gif(width as u16, height as u16, &[interlaced]);
+                let color = |y| [FIRST, SECOND, THIRD][usize::from(index(y))];
+                let expected: Vec<[u8; 4]> =
+                    (0..height).flat_map(|y| vec![color(y); width]).collect();
+                assert!(pixels(&file) == expected, "{width} x {height}");
+            }
+        }
     }
 
     #[test]
