@@ -3,8 +3,8 @@
 //! A baseline file in one scan decodes in little more than its output. A progressive one, or one with a scan for each
 //! component, is held as 16-bit coefficients until its end: 3 to 6 bytes a pixel more, 8 for four components.
 
+mod end;
 mod frame;
-mod outline;
 
 pub(super) use frame::segments;
 
@@ -14,7 +14,6 @@ use super::patience::Source;
 use super::planes::{Planes, limit_chroma, limit_luma};
 use super::{DecodeError, Footprint, Image, Layout, Limits, Patience, Raw, RawPlanes};
 use frame::Frame;
-use outline::Outline;
 use std::mem;
 use zune_jpeg::errors::DecodeErrors;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
@@ -37,7 +36,7 @@ pub(super) fn read(
         height,
         count,
         stored,
-    } = open(bytes, limits, patience)?;
+    } = open(bytes, &Frame::read(bytes)?, limits, patience)?;
     let mut profile = decoder.icc_profile();
     let pixels = match inks(stored) {
         Some(inks) => {
@@ -67,9 +66,7 @@ pub(super) fn read_planes(
     limits: &Limits,
     patience: &Patience<'_>,
 ) -> Result<Option<RawPlanes>, DecodeError> {
-    let Some(frame) = Frame::read(bytes) else {
-        return Ok(None);
-    };
+    let frame = Frame::read(bytes)?;
     let Some(orientation) = frame.planes(colour::is_srgb) else {
         return Ok(None);
     };
@@ -79,7 +76,7 @@ pub(super) fn read_planes(
         height,
         stored,
         ..
-    } = open(bytes, limits, patience)?;
+    } = open(bytes, &frame, limits, patience)?;
     let icc = decoder.icc_profile();
     let is_yuv = matches!(stored, ColorSpace::YCbCr | ColorSpace::Luma);
     if !is_yuv || icc.is_some() && frame.profile().is_none() {
@@ -110,12 +107,11 @@ struct Opened<'a> {
 
 fn open<'a>(
     bytes: &'a [u8],
+    frame: &Frame,
     limits: &Limits,
     patience: &'a Patience<'a>,
 ) -> Result<Opened<'a>, DecodeError> {
-    let outline = Outline::of(bytes);
-    outline.check_kind()?;
-    let end = outline.end(patience)?;
+    let end = end::find(bytes, frame.begin, patience)?;
     let source = match end {
         Some(end) => Source::new(&bytes[..end.at], PORTION, patience).with_tail(BEHIND_SCANS),
         None => Source::new(bytes, PORTION, patience),
@@ -134,7 +130,6 @@ fn open<'a>(
         components,
         header.sof.is_progressive(),
     );
-    let frame = frame(bytes)?;
     if found != frame.outline() {
         // The memory was estimated by what has been read here.
         return Err(ambiguous());
@@ -171,8 +166,7 @@ fn options() -> DecoderOptions {
 
 /// What [`read`] takes.
 pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
-    Outline::of(bytes).check_kind()?;
-    let frame = frame(bytes)?;
+    let frame = Frame::read(bytes)?;
     let (width, height) = (u32::from(frame.width), u32::from(frame.height));
     limits.check(width, height)?;
     Ok(Footprint {
@@ -184,12 +178,6 @@ pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeEr
         planes: frame
             .planes(|_| false)
             .map(|_| Planes::bytes(width, height)),
-    })
-}
-
-fn frame(bytes: &[u8]) -> Result<Frame, DecodeError> {
-    Frame::read(bytes).ok_or_else(|| {
-        DecodeError::Invalid("the JPEG's headers are damaged or of a rare kind".to_owned())
     })
 }
 

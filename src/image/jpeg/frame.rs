@@ -1,9 +1,8 @@
-//! What the headers of a JPEG say of the memory that decoding takes, and of whether it can stay in YUV: the frame header and the
-//! first scan's (ITU-T T.81, B.2.2 and B.2.3), and the other segments.
+//! What the headers of a JPEG say of its kind, of the memory that decoding takes, and of whether it can stay in YUV: the frame
+//! header and the first scan's (ITU-T T.81, B.2.2 and B.2.3), and the other segments.
 
-use crate::image::{orientation, planes};
+use crate::image::{DecodeError, orientation, planes};
 use ::image::metadata::Orientation;
-use std::iter;
 
 /// What stands before the first scan's data.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,6 +22,8 @@ pub struct Frame {
     /// Units of that scan from one restart marker to the next; 0 if it has none.
     restart_interval: usize,
     applications: Applications,
+    /// Where the data of that scan begins in the file.
+    pub begin: usize,
 }
 
 /// What the segments of applications say.
@@ -61,35 +62,39 @@ impl Applications {
 }
 
 impl Frame {
-    /// Reads the segments up to the first scan; `None` if they are damaged or have no frame header.
-    pub fn read(bytes: &[u8]) -> Option<Frame> {
+    /// Reads the segments up to the first scan.
+    ///
+    /// # Errors
+    /// [`DecodeError::Invalid`] if they are damaged or have no frame header, or if it is of a kind that hardly any program reads.
+    pub fn read(bytes: &[u8]) -> Result<Frame, DecodeError> {
         let mut frame: Option<Frame> = None;
         let mut applications = Applications::default();
         let mut restart_interval = 0;
-        for (marker, segment) in segments(bytes) {
+        let mut segments = segments(bytes);
+        while let Some((marker, segment)) = segments.next() {
             match marker {
-                // The decoder takes these three, and refuses a second one.
-                0xc0..=0xc2 if frame.is_none() => {
-                    frame = Some(Frame::of(segment, marker == 0xc2)?);
-                }
+                0xc4 | 0xc8 | 0xcc => {} // tables, and a reserved marker
+                // The decoder refuses a second one.
+                0xc0..=0xcf if frame.is_none() => frame = Some(Frame::of(marker, segment)?),
                 0xdd => {
-                    let interval = segment.first_chunk().copied()?;
+                    let interval = segment.first_chunk().copied().ok_or_else(damaged)?;
                     restart_interval = usize::from(u16::from_be_bytes(interval));
                 }
                 0xe0..=0xef => applications.add(marker, segment),
                 0xda => {
-                    let frame = frame?;
-                    return Some(Frame {
-                        scanned: usize::from(*segment.first()?),
+                    let frame = frame.ok_or_else(damaged)?;
+                    return Ok(Frame {
+                        scanned: usize::from(*segment.first().ok_or_else(damaged)?),
                         restart_interval,
                         applications,
+                        begin: bytes.len() - segments.rest.len(),
                         ..frame
                     });
                 }
                 _ => {}
             }
         }
-        None
+        Err(damaged())
     }
 
     /// Width, height, the number of components, and whether it is progressive.
@@ -183,18 +188,19 @@ impl Frame {
         u64::from(self.width).div_ceil(8 * most(0)) * u64::from(self.height).div_ceil(8 * most(1))
     }
 
-    fn of(segment: &[u8], is_progressive: bool) -> Option<Frame> {
-        let &[_precision, h1, h0, w1, w0, count, ref components @ ..] = segment else {
-            return None;
+    fn of(marker: u8, segment: &[u8]) -> Result<Frame, DecodeError> {
+        let &[precision, h1, h0, w1, w0, count, ref components @ ..] = segment else {
+            return Err(damaged());
         };
+        check_kind(marker, precision)?;
         let components = components.as_chunks::<3>().0;
         if components.len() != usize::from(count) {
-            return None;
+            return Err(damaged());
         }
-        Some(Frame {
+        Ok(Frame {
             width: u16::from_be_bytes([w1, w0]),
             height: u16::from_be_bytes([h1, h0]),
-            is_progressive,
+            is_progressive: marker == 0xc2,
             sampling: components
                 .iter()
                 .map(|[_, factors, _]| [factors >> 4, factors & 15])
@@ -206,14 +212,46 @@ impl Frame {
             scanned: 0,
             restart_interval: 0,
             applications: Applications::default(),
+            begin: 0,
         })
     }
 }
 
+/// Refuses by name what T.81, table B.1, has and hardly any program reads.
+fn check_kind(marker: u8, precision: u8) -> Result<(), DecodeError> {
+    let kind = match marker {
+        0xc3 => "it is coded without loss",
+        0xc5..=0xc7 => "it is coded in a hierarchy",
+        0xc9..=0xcf => "its entropy coding is arithmetic",
+        _ if precision != 8 => "its samples do not have 8 bits",
+        _ => return Ok(()),
+    };
+    Err(DecodeError::Invalid(format!(
+        "the JPEG is of a rare kind: {kind}"
+    )))
+}
+
+fn damaged() -> DecodeError {
+    DecodeError::Invalid("the JPEG's headers are damaged".to_owned())
+}
+
 /// Markers and what their segments hold, behind the start of image.
-pub fn segments(bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
-    let mut rest = bytes.get(2..).unwrap_or_default();
-    iter::from_fn(move || {
+pub fn segments(bytes: &[u8]) -> Segments<'_> {
+    Segments {
+        rest: bytes.get(2..).unwrap_or_default(),
+    }
+}
+
+/// See [`segments`].
+pub struct Segments<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Segments<'a> {
+    type Item = (u8, &'a [u8]);
+
+    fn next(&mut self) -> Option<(u8, &'a [u8])> {
+        let mut rest = self.rest;
         // Fill bytes; and stray ones, of which the decoder passes over some.
         while rest.first().is_some_and(|&byte| byte != 0xff) || rest.get(1) == Some(&0xff) {
             rest = &rest[1..];
@@ -223,15 +261,16 @@ pub fn segments(bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
         };
         let length = usize::from(u16::from_be_bytes([high, low])).checked_sub(2)?;
         let (segment, next) = behind.split_at_checked(length)?;
-        rest = next;
+        self.rest = next;
         Some((marker, segment))
-    })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::image::jpeg::tests::{jpeg, segment};
+    use std::iter;
 
     /// The headers of a file of this size, whose scan has so many of the components.
     fn headers(kind: u8, (width, height): (u16, u16), factors: &[u8], scanned: u8) -> Vec<u8> {
@@ -301,12 +340,17 @@ mod tests {
     #[test]
     fn no_part_of_the_headers_is_enough() {
         let whole = headers(0xc0, (20, 7), &[0x11; 3], 3);
-        assert!(Frame::read(&whole).is_some());
+        assert!(Frame::read(&whole).is_ok());
         for length in 0..whole.len() {
-            assert_eq!(Frame::read(&whole[..length]), None, "{length} bytes");
+            let part = Frame::read(&whole[..length]);
+            assert_eq!(part, Err(damaged()), "{length} bytes");
         }
         let mut lying = whole;
         lying[11] = 4;
-        assert_eq!(Frame::read(&lying), None, "four components in three");
+        assert_eq!(
+            Frame::read(&lying),
+            Err(damaged()),
+            "four components in three"
+        );
     }
 }
