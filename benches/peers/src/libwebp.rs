@@ -9,6 +9,7 @@ use libwebp_sys::{
     WebPMemoryWrite, WebPMemoryWriter, WebPMemoryWriterInit, WebPPicture, WebPPictureFree,
     WebPPictureImportRGB, WebPPictureImportRGBA, WebPValidateConfig,
 };
+use towebp::webp::Layout;
 
 use crate::picture::Picture;
 
@@ -108,54 +109,31 @@ unsafe fn run(
     }
 }
 
-/// Decodes to RGB with libwebp's own ("fancy") chroma upsampling.
+/// Decodes to samples of this layout, with libwebp's own ("fancy") chroma upsampling.
 ///
 /// # Errors
 /// When libwebp refuses the file, or it is not `width` x `height`.
-pub fn decode(file: &[u8], width: u32, height: u32) -> Result<Picture, String> {
-    let stride = 3 * width as usize;
-    let mut pixels = vec![0; stride * height as usize];
-    // SAFETY: reads `file.len()` bytes, writes at most `pixels.len()` bytes; libwebp checks the size against the file.
+pub fn decode(file: &[u8], (width, height): (u32, u32), layout: Layout) -> Result<Vec<u8>, String> {
+    let decode_into = match layout {
+        Layout::Rgb => WebPDecodeRGBInto,
+        Layout::Rgba => WebPDecodeRGBAInto,
+    };
+    let stride = layout.channels() * width as usize;
+    let mut samples = vec![0; stride * height as usize];
+    // SAFETY: reads `file.len()` bytes, writes at most `samples.len()` bytes; libwebp checks the size against the file.
     let done = unsafe {
-        WebPDecodeRGBInto(
+        decode_into(
             file.as_ptr(),
             file.len(),
-            pixels.as_mut_ptr(),
-            pixels.len(),
+            samples.as_mut_ptr(),
+            samples.len(),
             stride as c_int,
         )
     };
     if done.is_null() {
         return Err(format!("libwebp cannot decode it as {width}x{height}"));
     }
-    Ok(Picture {
-        width,
-        height,
-        pixels,
-    })
-}
-
-/// Decodes to RGBA.
-///
-/// # Errors
-/// When libwebp refuses the file, or it is not `width` x `height`.
-pub fn decode_rgba(file: &[u8], width: u32, height: u32) -> Result<Vec<u8>, String> {
-    let stride = 4 * width as usize;
-    let mut pixels = vec![0; stride * height as usize];
-    // SAFETY: as above.
-    let done = unsafe {
-        WebPDecodeRGBAInto(
-            file.as_ptr(),
-            file.len(),
-            pixels.as_mut_ptr(),
-            pixels.len(),
-            stride as c_int,
-        )
-    };
-    if done.is_null() {
-        return Err(format!("libwebp cannot decode it as {width}x{height}"));
-    }
-    Ok(pixels)
+    Ok(samples)
 }
 
 /// For example `1.6.0`.

@@ -195,7 +195,7 @@ impl Picture {
 
     /// Whether every pixel is what it was, but for the colour of fully transparent ones.
     fn check(&self, file: &[u8]) -> Result<(), String> {
-        let decoded = libwebp::decode_rgba(file, self.width, self.height)?;
+        let decoded = libwebp::decode(file, (self.width, self.height), Layout::Rgba)?;
         let before = self.rgba.as_chunks::<4>().0;
         let after = decoded.as_chunks::<4>().0;
         let same = |(a, b): (&[u8; 4], &[u8; 4])| a == b || (a[3] == 0 && b[3] == 0);

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use rustix::time::{ClockId, clock_gettime};
+use towebp::webp::Layout;
 
 use crate::cache::{self, Cache};
 use crate::libwebp;
@@ -191,8 +192,14 @@ fn encode_and_score(
     let file = peer
         .encode(picture, quality)
         .map_err(|error| format!("{peer}, quality {quality}: {error}"))?;
-    let decoded = libwebp::decode(&file, picture.width, picture.height)
+    let &Picture { width, height, .. } = picture;
+    let pixels = libwebp::decode(&file, (width, height), Layout::Rgb)
         .map_err(|error| format!("{peer}, quality {quality}: {error}"))?;
+    let decoded = Picture {
+        width,
+        height,
+        pixels,
+    };
     Ok(Point {
         bytes: file.len() as u64,
         scores: original.compare(&decoded)?,

@@ -1,4 +1,4 @@
-//! What a viewer is shown, told by decoders that are not ours: GIFs by the crate image, WebPs by libwebp.
+//! What a viewer is shown, told by decoders that are not ours: GIFs by the crate image, WebP files by libwebp.
 
 use std::collections::BTreeSet;
 use std::io::Cursor;

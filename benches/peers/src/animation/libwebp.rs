@@ -19,7 +19,7 @@ pub enum Way {
 
 /// An animation in the making, with the settings of `gif2webp`: method 4, one thread, and key frames as it asks for them.
 pub struct Encoder {
-    encoder: *mut sys::WebPAnimEncoder,
+    handle: *mut sys::WebPAnimEncoder,
     config: sys::WebPConfig,
     size: (u32, u32),
     now: c_int,
@@ -59,7 +59,7 @@ impl Encoder {
             return Err("libwebp makes no encoder of animations".to_owned());
         }
         Ok(Encoder {
-            encoder,
+            handle: encoder,
             config,
             size,
             now: 0,
@@ -83,7 +83,7 @@ impl Encoder {
                 sys::WebPPictureImportRGBA(&raw mut picture, rgba.as_ptr(), 4 * width as c_int)
                     != 0
                     && sys::WebPAnimEncoderAdd(
-                        self.encoder,
+                        self.handle,
                         &raw mut picture,
                         self.now,
                         &raw const self.config,
@@ -104,12 +104,12 @@ impl Encoder {
         // SAFETY: no picture marks the end, as the header says; `data` is libwebp's until it is freed.
         unsafe {
             let end = sys::WebPAnimEncoderAdd(
-                self.encoder,
+                self.handle,
                 std::ptr::null_mut(),
                 self.now,
                 std::ptr::null(),
             );
-            if end == 0 || sys::WebPAnimEncoderAssemble(self.encoder, &raw mut data) == 0 {
+            if end == 0 || sys::WebPAnimEncoderAssemble(self.handle, &raw mut data) == 0 {
                 return Err(self.error());
             }
             let file = std::slice::from_raw_parts(data.bytes, data.size).to_vec();
@@ -120,7 +120,7 @@ impl Encoder {
 
     fn error(&self) -> String {
         // SAFETY: libwebp gives a string that lives as long as the encoder.
-        let text = unsafe { CStr::from_ptr(sys::WebPAnimEncoderGetError(self.encoder)) };
+        let text = unsafe { CStr::from_ptr(sys::WebPAnimEncoderGetError(self.handle)) };
         format!("libwebp: {}", text.to_string_lossy())
     }
 }
@@ -128,7 +128,7 @@ impl Encoder {
 impl Drop for Encoder {
     fn drop(&mut self) {
         // SAFETY: it was made by libwebp, and nobody has it any more.
-        unsafe { sys::WebPAnimEncoderDelete(self.encoder) }
+        unsafe { sys::WebPAnimEncoderDelete(self.handle) }
     }
 }
 

@@ -7,6 +7,7 @@ mod peer;
 mod score;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
 use crate::measure::{cpu_time, median};
@@ -187,9 +188,9 @@ impl<'a> Subject<'a> {
         let (mut least, mut most) = (0, 101);
         while least < most {
             let quality = u8::midpoint(least, most);
-            if !known.contains_key(&quality) {
+            if let Entry::Vacant(unknown) = known.entry(quality) {
                 let (bytes, film) = self.convert(Peer::Towebp, quality)?;
-                known.insert(quality, (bytes, self.score(&film, SAMPLE)?));
+                unknown.insert((bytes, self.score(&film, SAMPLE)?));
             }
             if known[&quality].1.mean >= mean {
                 most = quality;
@@ -203,12 +204,12 @@ impl<'a> Subject<'a> {
     /// The bytes of a WebP, and what libwebp shows of it, held to what the GIF shows.
     fn convert(&self, peer: Peer, quality: u8) -> Result<(usize, Film), String> {
         let fault = |error: String| format!("{peer}: {error}");
-        let file = peer.convert(&self.gif, quality).map_err(fault)?;
-        let film = Film::of_webp(&file).map_err(fault)?;
+        let webp = peer.convert(&self.gif, quality).map_err(fault)?;
+        let film = Film::of_webp(&webp).map_err(fault)?;
         for difference in self.film.faults_of(&film) {
             output::print(&format!("{peer}, quality {quality}: {difference}"))?;
         }
-        Ok((file.len(), film))
+        Ok((webp.len(), film))
     }
 
     fn score(&self, film: &Film, most: usize) -> Result<Score, String> {

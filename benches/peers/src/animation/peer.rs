@@ -1,4 +1,4 @@
-//! Who makes WebPs of GIFs: the whole job, from the bytes of the one to the bytes of the other.
+//! Who makes WebP files of GIFs: the whole job, from the bytes of the one to the bytes of the other.
 
 use std::fmt;
 use std::str::FromStr;

@@ -5,6 +5,7 @@ mod frontier;
 mod rate_distortion;
 mod svg;
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use towebp::webp::Effort;
@@ -61,7 +62,7 @@ fn look(peer: Peer) -> Look {
             };
             let mut name = format!("libwebp m{method}");
             if sharpness > 0 {
-                name += &format!(", sharpness {sharpness}");
+                write!(name, ", sharpness {sharpness}").expect("a String takes everything");
             }
             (name, stroke(color, 1.75, sharpness > 0))
         }

@@ -43,7 +43,7 @@ pub fn draw(results: &Results) -> String {
         .flat_map(|c| c.points.iter().map(|p| p.ssimulacra2));
     let score_axis = Axis::linear(scores.clone(), (BOTTOM, TOP));
     draw_curves(&mut svg, &curves, &score_axis);
-    draw_savings(&mut svg, &curves, Axis::linear(scores, SAVINGS));
+    draw_savings(&mut svg, &curves, &Axis::linear(scores, SAVINGS));
     svg.small(
         (CURVES.0 - 32.0, HEIGHT - 20.0),
         Anchor::Start,
@@ -112,7 +112,7 @@ fn label_outermost(svg: &mut Svg, curves: &[Curve], x: &Axis, y: &Axis) {
     }
 }
 
-fn draw_savings(svg: &mut Svg, curves: &[Curve], x: Axis) {
+fn draw_savings(svg: &mut Svg, curves: &[Curve], x: &Axis) {
     let Some(reference) = curves.iter().find(|c| c.is_reference).and_then(pchip) else {
         return;
     };
@@ -130,7 +130,7 @@ fn draw_savings(svg: &mut Svg, curves: &[Curve], x: Axis) {
         INK,
         "Bytes at equal SSIMULACRA2, beside libwebp m4",
     );
-    frame(svg, &x, &y, SAVINGS, short, percent);
+    frame(svg, x, &y, SAVINGS, short, percent);
     svg.text(
         (f64::midpoint(SAVINGS.0, SAVINGS.1), BOTTOM + 34.0),
         Anchor::Middle,
