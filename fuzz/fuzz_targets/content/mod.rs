@@ -1,7 +1,7 @@
 //! The pictures and options that the encoders are tried with.
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
-use towebp::webp::{self, Effort};
+use towebp::webp::Effort;
 
 #[derive(Debug)]
 pub struct AnyEffort(pub Effort);
@@ -21,29 +21,6 @@ pub struct Threads(pub usize);
 impl<'a> Arbitrary<'a> for Threads {
     fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
         bytes.int_in_range(1..=3).map(Threads)
-    }
-}
-
-#[derive(Debug)]
-pub struct Sides {
-    pub width: u32,
-    pub height: u32,
-}
-
-/// Small mostly, since the time goes with the pixels: a few macroblocks have every neighbourhood that there is.
-impl<'a> Arbitrary<'a> for Sides {
-    fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
-        let (width, height) = match bytes.arbitrary::<u8>()? {
-            0..=223 => (1..=50, 1..=50),
-            224..=247 => (1..=130, 1..=130),
-            248..=251 => (1..=300, 1..=300),
-            252..=253 => (1..=webp::MAX_SIDE, 1..=2),
-            254..=255 => (1..=2, 1..=webp::MAX_SIDE),
-        };
-        Ok(Sides {
-            width: bytes.int_in_range(width)?,
-            height: bytes.int_in_range(height)?,
-        })
     }
 }
 
