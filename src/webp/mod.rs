@@ -16,6 +16,8 @@ mod vp8;
 mod vp8l;
 mod yuv;
 
+#[cfg(fuzzing)]
+pub use animation::player;
 pub use animation::{Animation, Covered, Rect};
 pub use cpu::Simd;
 pub use crew::{Caller, Patient};

@@ -6,6 +6,8 @@
 mod change;
 mod frame;
 mod habit;
+#[cfg(any(test, fuzzing))]
+pub mod player;
 
 use super::coded::{self, Coded};
 use super::crew::Crew;

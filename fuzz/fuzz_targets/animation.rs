@@ -1,0 +1,309 @@
+//! Animations, of GIFs through the whole conversion, and of canvases whose alpha is any. Whatever comes in: no panic, the same
+//! bytes for another number of threads, and every state of the screen for its time. Without loss it is exact in every pixel,
+//! but for the colour of fully transparent ones; with loss its alpha is.
+
+#![no_main]
+
+mod content;
+
+use content::{AnyEffort, Content, Threads};
+use gif::{DisposalMethod, Encoder, Repeat};
+use image_webp::{LoopCount, WebPDecoder};
+use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
+use libfuzzer_sys::fuzz_target;
+use std::io::Cursor;
+use std::iter;
+use towebp::conversion::{self, Fonts, Job, Params, Patient};
+use towebp::image::{Format, Limits};
+use towebp::webp::player::{Film, merged, play};
+use towebp::webp::{self, Metadata, Mode, Options};
+
+fuzz_target!(|input: Input| input.check());
+
+#[derive(Arbitrary, Debug)]
+struct Input {
+    is_gif: bool,
+    effort: AnyEffort,
+    mode: AnyMode,
+    quality: u8,
+    threads: Threads,
+    loops: u16,
+    width: UpTo40<1>,
+    height: UpTo40<1>,
+    colors: Vec<[u8; 3]>,
+    frames: Vec<Frame>,
+}
+
+#[derive(Arbitrary, Debug)]
+struct Frame {
+    left: UpTo40<0>,
+    top: UpTo40<0>,
+    width: UpTo40<1>,
+    height: UpTo40<1>,
+    /// Hundredths of a second.
+    delay: u16,
+    content: Content,
+    disposal: u8,
+    is_interlaced: bool,
+    /// The index that draws nothing.
+    transparent: Option<u8>,
+    /// Of its own palette, if it has one.
+    colors: Option<Vec<[u8; 3]>>,
+}
+
+impl Input {
+    fn check(&self) {
+        let frames = &self.frames[..self.frames.len().min(MOST_FRAMES)];
+        if frames.len() < 2 {
+            return; // a GIF of one frame is a still picture
+        }
+        let film = if self.is_gif {
+            self.film_of_gif(frames)
+        } else {
+            self.film_of_canvases(frames)
+        };
+        let encode = |threads| {
+            if self.is_gif {
+                self.convert(&self.gif(frames), threads)
+            } else {
+                self.encode(&film, threads)
+            }
+        };
+        let webp = encode(1);
+        let again = encode(self.threads.0);
+        assert!(webp == again, "other bytes with {:?}", self.threads);
+        self.check_played(&merged(&film), &webp);
+    }
+
+    fn check_played(&self, film: &Film, webp: &[u8]) {
+        let decoder = WebPDecoder::new(Cursor::new(webp)).expect("the container is in order");
+        let size = (self.width.0.into(), self.height.0.into());
+        assert_eq!(decoder.dimensions(), size);
+        assert_eq!(decoder.num_frames() as usize, film.len());
+        let expected = match self.loops {
+            0 => LoopCount::Forever,
+            loops => LoopCount::Times(loops.try_into().expect("not 0")),
+        };
+        assert_eq!(decoder.loop_count(), expected);
+        let played = play(webp);
+        assert_eq!(played.len(), film.len());
+        for (number, (played, expected)) in played.iter().zip(film).enumerate() {
+            assert_eq!(played.1, expected.1, "time of state {number}");
+            if self.mode.0 == Mode::Lossless {
+                assert!(played.0 == expected.0, "state {number} looks otherwise");
+            }
+            let alpha = |canvas: &[u8]| canvas.iter().skip(3).step_by(4).copied().collect();
+            let [played, expected]: [Vec<u8>; 2] = [alpha(&played.0), alpha(&expected.0)];
+            assert!(played == expected, "alpha of state {number}");
+        }
+    }
+
+    /// Through the conversion, as a request goes.
+    fn convert(&self, gif: &[u8], threads: usize) -> Vec<u8> {
+        let params = Params {
+            quality: self.quality % 101,
+            effort: self.effort.0,
+            mode: self.mode.0,
+            ..Params::parse(iter::empty()).expect("the defaults")
+        };
+        let job = Job {
+            bytes: gif,
+            format: Format::Gif,
+            params: &params,
+            watermark_picture: None,
+            fonts: Fonts::bundled(),
+            limits: &Limits::DEFAULT,
+            threads,
+            caller: &Patient,
+        };
+        conversion::run(&job).expect("a good GIF").webp
+    }
+
+    /// Through the encoder alone, since no pixel of a GIF is half transparent.
+    fn encode(&self, film: &Film, threads: usize) -> Vec<u8> {
+        let options = Options {
+            effort: self.effort.0,
+            mode: self.mode.0,
+            threads,
+            ..Options::with_quality(self.quality % 101)
+        };
+        let size = (self.width.0.into(), self.height.0.into());
+        let metadata = Metadata::default();
+        let mut animation = webp::Animation::new(size.0, size.1, self.loops, options, metadata)
+            .expect("good sides");
+        let area = usize::from(self.width.0) * usize::from(self.height.0);
+        let mut before = vec![[0; 4]; area];
+        for (canvas, milliseconds) in film {
+            let rect = webp::Rect {
+                left: 0,
+                top: 0,
+                width: self.width.0.into(),
+                height: self.height.0.into(),
+            };
+            let pixels = std::mem::replace(&mut before, canvas.as_chunks().0.to_vec());
+            let covered = webp::Covered { rect, pixels };
+            let added = animation.add(canvas, covered, *milliseconds);
+            added.expect("a canvas of that size");
+        }
+        animation.finish().expect("there are frames").file
+    }
+
+    fn gif(&self, frames: &[Frame]) -> Vec<u8> {
+        let mut file = Vec::new();
+        let palette = palette(&self.colors).into_flattened();
+        let (width, height) = (self.width.0, self.height.0);
+        let mut encoder =
+            Encoder::new(&mut file, width, height, &palette).expect("a valid palette");
+        // It says how often it is repeated.
+        let repeat = match self.loops {
+            0 => Repeat::Infinite,
+            loops => Repeat::Finite(loops - 1),
+        };
+        encoder.set_repeat(repeat).expect("a Vec takes all");
+        for frame in frames {
+            let written = encoder.write_frame(&frame.to_gif());
+            written.expect("a good frame");
+        }
+        drop(encoder);
+        file
+    }
+
+    /// What a browser shows of [`Input::gif`].
+    fn film_of_gif(&self, frames: &[Frame]) -> Film {
+        let mut canvas = self.canvas();
+        let show = |frame: &Frame| {
+            let before = canvas.clone();
+            let colors = palette(frame.colors.as_ref().unwrap_or(&self.colors));
+            let indices = frame.samples(1);
+            self.draw(&mut canvas, frame, |at, pixel| {
+                let index = indices[at];
+                if frame.transparent != Some(index) {
+                    let [red, green, blue] = colors[usize::from(index)];
+                    *pixel = [red, green, blue, 255];
+                }
+            });
+            let shown = canvas.as_flattened().to_vec();
+            match frame.disposal() {
+                DisposalMethod::Any | DisposalMethod::Keep => {}
+                DisposalMethod::Background => {
+                    self.draw(&mut canvas, frame, |_, pixel| *pixel = [0; 4]);
+                }
+                DisposalMethod::Previous => canvas = before,
+            }
+            // As browsers play what is to be shown for no time or a hundredth of a second.
+            let hundredths = if frame.delay < 2 { 10 } else { frame.delay };
+            (shown, u32::from(hundredths) * 10)
+        };
+        frames.iter().map(show).collect()
+    }
+
+    fn film_of_canvases(&self, frames: &[Frame]) -> Film {
+        let mut canvas = self.canvas();
+        let show = |frame: &Frame| {
+            let pixels = frame.samples(4);
+            let pixels = pixels.as_chunks::<4>().0;
+            self.draw(&mut canvas, frame, |at, pixel| {
+                *pixel = pixels[at];
+                if pixel[3] == 0 {
+                    *pixel = [0; 4];
+                }
+            });
+            (canvas.as_flattened().to_vec(), frame.delay.into())
+        };
+        frames.iter().map(show).collect()
+    }
+
+    fn canvas(&self) -> Vec<[u8; 4]> {
+        vec![[0; 4]; usize::from(self.width.0) * usize::from(self.height.0)]
+    }
+
+    /// Calls `draw` with each place in a frame that is on the canvas, too, and the pixel there.
+    fn draw(
+        &self,
+        canvas: &mut [[u8; 4]],
+        frame: &Frame,
+        mut draw: impl FnMut(usize, &mut [u8; 4]),
+    ) {
+        let [left, top] = [frame.left, frame.top].map(|offset| usize::from(offset.0));
+        let [width, height] = [frame.width, frame.height].map(|side| usize::from(side.0));
+        let rows = canvas.chunks_exact_mut(self.width.0.into());
+        for (y, row) in rows.skip(top).take(height).enumerate() {
+            for (x, pixel) in row.iter_mut().skip(left).take(width).enumerate() {
+                draw(y * width + x, pixel);
+            }
+        }
+    }
+}
+
+impl Frame {
+    fn disposal(&self) -> DisposalMethod {
+        DisposalMethod::from_u8(self.disposal % 4).expect("there are four")
+    }
+
+    fn samples(&self, channels: usize) -> Vec<u8> {
+        let (width, height) = (self.width.0, self.height.0);
+        self.content.pixels(width.into(), height.into(), channels)
+    }
+
+    fn to_gif(&self) -> gif::Frame<'static> {
+        let indices = self.samples(1);
+        let rows: Vec<&[u8]> = indices.chunks_exact(self.width.0.into()).collect();
+        // GIF 89a, appendix E.
+        let passes = [(0, 8), (4, 8), (2, 4), (1, 2)];
+        let interlaced = passes
+            .iter()
+            .flat_map(|&(first, step)| rows.iter().skip(first).step_by(step));
+        let buffer = if self.is_interlaced {
+            interlaced.copied().flatten().copied().collect()
+        } else {
+            indices.clone()
+        };
+        gif::Frame {
+            left: self.left.0,
+            top: self.top.0,
+            width: self.width.0,
+            height: self.height.0,
+            delay: self.delay,
+            dispose: self.disposal(),
+            interlaced: self.is_interlaced,
+            transparent: self.transparent,
+            palette: self
+                .colors
+                .as_ref()
+                .map(|colors| palette(colors).into_flattened()),
+            buffer: buffer.into(),
+            ..gif::Frame::default()
+        }
+    }
+}
+
+/// These colours, again and again: one for each index.
+fn palette(colors: &[[u8; 3]]) -> Vec<[u8; 3]> {
+    let greys = [[0; 3], [255; 3]];
+    let colors = if colors.is_empty() { &greys } else { colors };
+    colors.iter().copied().cycle().take(256).collect()
+}
+
+/// More take their time and show nothing new.
+const MOST_FRAMES: usize = 8;
+
+/// `LEAST` to 40.
+#[derive(Clone, Copy, Debug)]
+struct UpTo40<const LEAST: u16>(u16);
+
+impl<'a, const LEAST: u16> Arbitrary<'a> for UpTo40<LEAST> {
+    fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        bytes.int_in_range(LEAST..=40).map(UpTo40)
+    }
+}
+
+#[derive(Debug)]
+struct AnyMode(Mode);
+
+impl<'a> Arbitrary<'a> for AnyMode {
+    fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        // Without loss most is seen.
+        let modes = [Mode::Lossless, Mode::Lossless, Mode::Auto, Mode::Lossy];
+        bytes.choose(&modes).map(|mode| AnyMode(*mode))
+    }
+}
