@@ -71,20 +71,20 @@ pub fn filter(planes: &mut Planes, records: &[MacroblockRecord], parameters: &Fi
             let has_inner_edges = !record.luma.has_y2() || !record.skipped;
             let at = mb_y * size * stride + mb_x * size;
             // Columns first, then rows; macroblock edges before the subblock edges within.
-            if mb_x > 0 {
-                macroblock_edge(plane, at, 1, stride, size, thresholds);
-            }
-            if has_inner_edges {
-                for x in (4..size).step_by(4) {
-                    subblock_edge(plane, at + x, 1, stride, size, thresholds);
+            for (is_outermost, step, along) in [(mb_x == 0, 1, stride), (mb_y == 0, stride, 1)] {
+                let edge = |distance| Edge {
+                    at: at + distance * step,
+                    step,
+                    along,
+                    size,
+                };
+                if !is_outermost {
+                    edge(0).each_run(plane, |pixels| macroblock_edge(pixels, thresholds));
                 }
-            }
-            if mb_y > 0 {
-                macroblock_edge(plane, at, stride, 1, size, thresholds);
-            }
-            if has_inner_edges {
-                for y in (4..size).step_by(4) {
-                    subblock_edge(plane, at + y * stride, stride, 1, size, thresholds);
+                if has_inner_edges {
+                    for distance in (4..size).step_by(4) {
+                        edge(distance).each_run(plane, |pixels| subblock_edge(pixels, thresholds));
+                    }
                 }
             }
         }
@@ -120,76 +120,65 @@ fn adjust(pixels: &mut Across, use_outer: bool) -> i32 {
     f
 }
 
-/// Applies `change` to the `size` runs of eight pixels across an edge. `step` leads across, `along` along it.
-#[inline]
-fn each_run(
-    plane: &mut [u8],
+/// An edge in a plane.
+struct Edge {
+    /// The first pixel behind it.
     at: usize,
+    /// From one pixel to the next across it.
     step: usize,
+    /// From one run across it to the next.
     along: usize,
+    /// Its length in pixels.
     size: usize,
-    mut change: impl FnMut(&mut Across) -> bool,
-) {
-    for i in 0..size {
-        let start = at + i * along - 4 * step;
-        let mut pixels = std::array::from_fn(|k| i32::from(plane[start + k * step]) - 128);
-        if change(&mut pixels) {
-            for k in 1..7 {
-                plane[start + k * step] = (pixels[k] + 128) as u8;
+}
+
+impl Edge {
+    /// Applies `change`, which says whether it changed anything, to each run of eight pixels across.
+    #[inline]
+    fn each_run(&self, plane: &mut [u8], change: impl Fn(&mut Across) -> bool) {
+        for i in 0..self.size {
+            let start = self.at + i * self.along - 4 * self.step;
+            let mut pixels = std::array::from_fn(|k| i32::from(plane[start + k * self.step]) - 128);
+            if change(&mut pixels) {
+                for k in 1..7 {
+                    plane[start + k * self.step] = (pixels[k] + 128) as u8;
+                }
             }
         }
     }
 }
 
 /// Section 15.3, between macroblocks.
-fn macroblock_edge(
-    plane: &mut [u8],
-    at: usize,
-    step: usize,
-    along: usize,
-    size: usize,
-    thresholds: Thresholds,
-) {
-    each_run(plane, at, step, along, size, |pixels| {
-        if !is_filtered(*pixels, thresholds.macroblock_edge, thresholds.interior) {
-            return false;
-        }
-        if has_high_variance(*pixels, thresholds.high_variance) {
-            adjust(pixels, true);
-            return true;
-        }
-        let [_, _, p1, p0, q0, q1, ..] = *pixels;
-        let w = clamp(clamp(p1 - q1) + 3 * (q0 - p0));
-        for (distance, weight) in [27, 18, 9].into_iter().enumerate() {
-            let a = clamp((weight * w + 63) >> 7);
-            pixels[4 + distance] = clamp(pixels[4 + distance] - a);
-            pixels[3 - distance] = clamp(pixels[3 - distance] + a);
-        }
-        true
-    });
+fn macroblock_edge(pixels: &mut Across, thresholds: Thresholds) -> bool {
+    if !is_filtered(*pixels, thresholds.macroblock_edge, thresholds.interior) {
+        return false;
+    }
+    if has_high_variance(*pixels, thresholds.high_variance) {
+        adjust(pixels, true);
+        return true;
+    }
+    let [_, _, p1, p0, q0, q1, ..] = *pixels;
+    let w = clamp(clamp(p1 - q1) + 3 * (q0 - p0));
+    for (distance, weight) in [27, 18, 9].into_iter().enumerate() {
+        let a = clamp((weight * w + 63) >> 7);
+        pixels[4 + distance] = clamp(pixels[4 + distance] - a);
+        pixels[3 - distance] = clamp(pixels[3 - distance] + a);
+    }
+    true
 }
 
 /// Section 15.3, within a macroblock.
-fn subblock_edge(
-    plane: &mut [u8],
-    at: usize,
-    step: usize,
-    along: usize,
-    size: usize,
-    thresholds: Thresholds,
-) {
-    each_run(plane, at, step, along, size, |pixels| {
-        if !is_filtered(*pixels, thresholds.subblock_edge, thresholds.interior) {
-            return false;
-        }
-        let high_variance = has_high_variance(*pixels, thresholds.high_variance);
-        let a = (adjust(pixels, high_variance) + 1) >> 1;
-        if !high_variance {
-            pixels[5] = clamp(pixels[5] - a);
-            pixels[2] = clamp(pixels[2] + a);
-        }
-        true
-    });
+fn subblock_edge(pixels: &mut Across, thresholds: Thresholds) -> bool {
+    if !is_filtered(*pixels, thresholds.subblock_edge, thresholds.interior) {
+        return false;
+    }
+    let high_variance = has_high_variance(*pixels, thresholds.high_variance);
+    let a = (adjust(pixels, high_variance) + 1) >> 1;
+    if !high_variance {
+        pixels[5] = clamp(pixels[5] - a);
+        pixels[2] = clamp(pixels[2] + a);
+    }
+    true
 }
 
 #[cfg(test)]
@@ -226,17 +215,15 @@ mod tests {
     #[test]
     fn a_small_step_is_smoothed_and_a_large_one_kept() {
         let run = |step: u8| {
-            let mut row = [
-                100,
-                100,
-                100,
-                100,
-                100 + step,
-                100 + step,
-                100 + step,
-                100 + step,
-            ];
-            macroblock_edge(&mut row, 4, 1, 8, 1, Thresholds::new(10, 0).expect("not 0"));
+            let thresholds = Thresholds::new(10, 0).expect("not 0");
+            let mut row: [u8; 8] = std::array::from_fn(|x| if x < 4 { 100 } else { 100 + step });
+            let edge = Edge {
+                at: 4,
+                step: 1,
+                along: 8,
+                size: 1,
+            };
+            edge.each_run(&mut row, |pixels| macroblock_edge(pixels, thresholds));
             row
         };
         // w = clamp(-8 + 24) = 16: 27 * 16 + 63 >> 7 = 3, 18: 2, 9: 1.
