@@ -10,6 +10,8 @@ mod cpu;
 mod crew;
 mod drawn;
 mod hidden;
+#[cfg(any(test, fuzzing))]
+pub mod judge;
 mod memory;
 mod riff;
 mod vp8;

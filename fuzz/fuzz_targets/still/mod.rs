@@ -2,8 +2,7 @@
 
 use crate::content::Content;
 use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
-use std::io::Cursor;
-use towebp::webp::{self, Layout, Picture};
+use towebp::webp::{self, Layout, Picture, judge};
 
 #[derive(Arbitrary, Debug)]
 pub struct Still {
@@ -41,24 +40,15 @@ impl Still {
 ///
 /// # Panics
 /// If the file does not decode, or to another size.
-pub fn before_and_after(
-    picture: &Picture<'_>,
+pub fn before_and_after<'a>(
+    picture: &Picture<'a>,
     file: &[u8],
-) -> impl Iterator<Item = ([u8; 4], [u8; 4])> {
-    let mut decoder =
-        image_webp::WebPDecoder::new(Cursor::new(file)).expect("the container is in order");
-    assert_eq!(decoder.dimensions(), (picture.width, picture.height));
-    let mut samples = vec![0; decoder.output_buffer_size().expect("a picture of 64 bits")];
-    decoder.read_image(&mut samples).expect("it decodes");
-    let channels = if decoder.has_alpha() { 4 } else { 3 };
-    let before = rgba(picture.pixels, picture.layout.channels());
-    before.into_iter().zip(rgba(&samples, channels))
-}
-
-fn rgba(samples: &[u8], channels: usize) -> Vec<[u8; 4]> {
-    let pixels = samples.chunks_exact(channels);
-    let rgba = pixels.map(|pixel| [pixel[0], pixel[1], pixel[2], *pixel.get(3).unwrap_or(&255)]);
-    rgba.collect()
+) -> impl Iterator<Item = ([u8; 4], [u8; 4])> + use<'a> {
+    let (size, after) = judge::decode(file);
+    assert_eq!(size, (picture.width, picture.height));
+    let before = picture.pixels.chunks(picture.layout.channels());
+    let before = before.map(|pixel| [pixel[0], pixel[1], pixel[2], *pixel.get(3).unwrap_or(&255)]);
+    before.zip(after)
 }
 
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! Plays animations as a viewer does: RFC 9649, section 2.7.1.1. For tests and `fuzz/`; the product has none of it.
 
-use image_webp::WebPDecoder;
-use std::io::Cursor;
+use crate::webp::judge;
 
 /// Canvases and the milliseconds for which each is shown. What nobody sees is black.
 pub type Film = Vec<(Vec<u8>, u32)>;
@@ -34,7 +33,7 @@ pub fn play(file: &[u8]) -> Film {
         }
         let is_drawn_over = frame[15] & 2 == 0;
         let rect = (left, top, columns, rows);
-        let drawn = pixels(&still(columns, rows, &frame[16..]));
+        let (_, drawn) = judge::decode(&still(columns, rows, &frame[16..]));
         for (place, pixel) in places(rect).zip(drawn) {
             let below = canvas[place];
             canvas[place] = match pixel {
@@ -77,16 +76,6 @@ fn chunks(mut bytes: &[u8]) -> Vec<(&[u8], &[u8])> {
         bytes = &rest[size.next_multiple_of(2)..];
     }
     chunks
-}
-
-/// The pixels of a still file, as red, green, blue and alpha.
-fn pixels(file: &[u8]) -> Vec<[u8; 4]> {
-    let mut decoder = WebPDecoder::new(Cursor::new(file)).expect("a WebP file");
-    let mut samples = vec![0; decoder.output_buffer_size().expect("small")];
-    decoder.read_image(&mut samples).expect("it decodes");
-    let pixels = samples.chunks(if decoder.has_alpha() { 4 } else { 3 });
-    let rgba = pixels.map(|pixel| [pixel[0], pixel[1], pixel[2], *pixel.get(3).unwrap_or(&255)]);
-    rgba.collect()
 }
 
 /// A file of its own for the chunks of a frame.

@@ -5,8 +5,7 @@ use crate::webp::coded::Coded;
 use crate::webp::crew::Patient;
 use crate::webp::crew::tests::Impatient;
 use crate::webp::vp8l::lz77;
-use crate::webp::{Metadata, riff};
-use std::io::Cursor;
+use crate::webp::{Metadata, judge, riff};
 
 const EFFORTS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
 
@@ -42,21 +41,9 @@ fn decode(data: &[u8]) -> (usize, Vec<u32>) {
         is_lossless: true,
     };
     let file = riff::still((1, 1), &coded, &Metadata::default()).expect("small");
-    let mut decoder = image_webp::WebPDecoder::new(Cursor::new(file)).expect("a WebP file");
-    let mut samples = vec![0; decoder.output_buffer_size().expect("small")];
-    decoder.read_image(&mut samples).expect("it decodes");
-    let pixels = if decoder.has_alpha() {
-        let pixels = samples.as_chunks::<4>().0.iter();
-        pixels
-            .map(|&[r, g, b, a]| u32::from_be_bytes([a, r, g, b]))
-            .collect()
-    } else {
-        let pixels = samples.as_chunks::<3>().0.iter();
-        pixels
-            .map(|&[r, g, b]| u32::from_be_bytes([255, r, g, b]))
-            .collect()
-    };
-    (decoder.dimensions().0 as usize, pixels)
+    let ((width, _), pixels) = judge::decode(&file);
+    let argb = |[r, g, b, a]: [u8; 4]| u32::from_be_bytes([a, r, g, b]);
+    (width as usize, pixels.into_iter().map(argb).collect())
 }
 
 #[track_caller]
