@@ -1,5 +1,5 @@
 //! How long a conversion goes on before it notices that nobody waits for it any more, for each of the given files:
-//! `cargo bench --bench patience -- FILES [WATERMARK=FILE]`. See `benches/README.md`.
+//! `cargo bench --bench patience -- FILES [WATERMARK=FILE] [QUERY=PARAMETERS]`. See `benches/README.md`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -13,11 +13,13 @@ const STOPS: u32 = 10;
 fn main() {
     let mut files = Vec::new();
     let mut watermark = None;
+    let mut query = "watermark=towebp".to_owned();
     // cargo adds `--bench`.
     for argument in std::env::args().skip(1).filter(|text| text != "--bench") {
-        match argument.strip_prefix("WATERMARK=") {
-            Some(path) => watermark = Some(read(Path::new(path))),
-            None => files.push(PathBuf::from(argument)),
+        match argument.split_once('=') {
+            Some(("WATERMARK", path)) => watermark = Some(read(Path::new(path))),
+            Some(("QUERY", given)) => given.clone_into(&mut query),
+            _ => files.push(PathBuf::from(argument)),
         }
     }
     if files.is_empty() {
@@ -31,14 +33,18 @@ fn main() {
         "", "MP", "decode ms", "all ms", "questions", "gap ms", "after ms", "stop ms"
     );
     for path in files {
-        report(&path, watermark.as_deref());
+        report(&path, watermark.as_deref(), &query);
     }
 }
 
-fn report(path: &Path, watermark: Option<&[u8]>) {
+fn report(path: &Path, watermark: Option<&[u8]>, query: &str) {
     let bytes = read(path);
     let format = Format::sniff(&bytes).expect("a picture");
-    let params = Params::parse([("watermark", "towebp")].into_iter()).expect("good parameters");
+    let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
+    let pairs = pairs
+        .iter()
+        .map(|(name, value)| (name.as_ref(), value.as_ref()));
+    let params = Params::parse(pairs).expect("good parameters");
     let limits = Limits::default();
     let run = |caller: &dyn Caller| {
         conversion::run(&Job {

@@ -1,7 +1,6 @@
 //! A picture as the chunks that hold its pixels: RFC 9649, sections 2.5 to 2.7. With loss or without, as the caller asks, or
 //! whichever takes fewer bytes.
 
-use super::crew::Crew;
 use super::drawn;
 use super::vp8l::Omitted;
 use super::{Coding, EncodeError, Layout, Mode, Options, Picture, Planes, alpha, vp8, vp8l};
@@ -54,7 +53,7 @@ impl Coded {
 /// See [`EncodeError`].
 pub fn code(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, EncodeError> {
     picture.check()?;
-    match Way::of(picture, options.mode) {
+    match Way::of(picture, options)? {
         Way::Lossless => lossless(picture, &Omitted::NONE, options),
         Way::Lossy => lossy(picture, options),
         Way::Either => Ok(either(picture, &Omitted::NONE, options)?.0),
@@ -71,13 +70,16 @@ pub enum Way {
 }
 
 impl Way {
-    /// What a mode comes to for a picture.
-    pub fn of(picture: &Picture<'_>, mode: Mode) -> Way {
-        match mode {
+    /// What the mode comes to for a picture.
+    ///
+    /// # Errors
+    /// [`EncodeError::Cancelled`] if the file is no longer waited for.
+    pub fn of(picture: &Picture<'_>, options: &Options<'_>) -> Result<Way, EncodeError> {
+        Ok(match options.mode {
             Mode::Lossless => Way::Lossless,
-            Mode::Auto if drawn::is_likely(picture) => Way::Either,
+            Mode::Auto if drawn::is_likely(picture, options.crew())? => Way::Either,
             Mode::Auto | Mode::Lossy => Way::Lossy,
-        }
+        })
     }
 }
 
@@ -100,7 +102,7 @@ pub fn either(
     options: &Options<'_>,
 ) -> Result<(Coded, Option<usize>), EncodeError> {
     let pixels = picture.width as usize * picture.height as usize;
-    let crew = Crew::new(options.threads, options.caller);
+    let crew = options.crew();
     let crew = crew.at_most(if pixels <= SIDE_BY_SIDE { 2 } else { 1 });
     let expected = drawn::bytes_with_loss(picture, options.quality, crew)?;
     let is_enough = AtomicBool::new(false);

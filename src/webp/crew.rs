@@ -70,6 +70,36 @@ impl<'a> Crew<'a> {
         Err(EncodeError::Cancelled)
     }
 
+    /// Copies `items`, and asks in between: new memory takes a millisecond for a few megabytes.
+    ///
+    /// # Errors
+    /// [`EncodeError::Cancelled`] if the caller waits no more.
+    pub fn copy<T: Copy>(self, items: &[T]) -> Result<Vec<T>, EncodeError> {
+        const BYTES: usize = 1 << 20;
+        let mut copied = Vec::with_capacity(items.len());
+        for part in items.chunks(BYTES / size_of::<T>()) {
+            self.check()?;
+            copied.extend_from_slice(part);
+        }
+        Ok(copied)
+    }
+
+    /// Gives the memory of `items` back, from the last one on, and asks in between: the system takes a millisecond for some ten
+    /// megabytes.
+    ///
+    /// # Errors
+    /// [`EncodeError::Cancelled`] if the caller waits no more.
+    pub fn release<T>(self, mut items: Vec<T>) -> Result<(), EncodeError> {
+        const BYTES: usize = 1 << 24;
+        let most = BYTES / size_of::<T>();
+        while items.len() > most {
+            self.check()?;
+            items.truncate(items.len() - most);
+            items.shrink_to_fit();
+        }
+        Ok(())
+    }
+
     /// Does `work` for every number below `count`, and gives what it gave in that order. Work is begun in that order
     /// too, and what is begun is finished: so it may wait for work with a lower number.
     ///

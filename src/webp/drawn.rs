@@ -6,6 +6,9 @@ use super::{EncodeError, Picture};
 /// One row of so many is looked at, with the one above it.
 const ROWS_APART: usize = 8;
 
+/// Rows between two questions whether the file is waited for: a fraction of a millisecond of the longest.
+const ROWS_A_QUESTION: usize = 128;
+
 /// Up to so many bits a pixel, by the estimate, a picture is tried without loss. The 24 Kodak photographs come to 5.1 to 10.8,
 /// nine screenshots, charts and logos to 0.2 to 1.5.
 const MOST_BITS: u64 = 4;
@@ -14,18 +17,24 @@ const MOST_BITS: u64 = 4;
 ///
 /// A pixel that repeats its left or its upper neighbour is taken to cost nothing, and any other two bits, and for each sample as
 /// many again as its difference to the nearer of both has.
-pub fn is_likely(picture: &Picture<'_>) -> bool {
+///
+/// # Errors
+/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+pub fn is_likely(picture: &Picture<'_>, crew: Crew<'_>) -> Result<bool, EncodeError> {
     let channels = picture.layout.channels();
     let stride = picture.width as usize * channels;
     let rows: Vec<&[u8]> = picture.pixels.chunks_exact(stride).collect();
     let mut bits = 0;
     let mut pixels = 0;
     for y in (0..rows.len()).step_by(ROWS_APART) {
+        if y.is_multiple_of(ROWS_A_QUESTION) {
+            crew.check()?;
+        }
         let above = rows[y.saturating_sub(1)];
         bits += row_bits(rows[y], above, channels);
         pixels += picture.width as u64;
     }
-    bits <= MOST_BITS * pixels
+    Ok(bits <= MOST_BITS * pixels)
 }
 
 fn row_bits(row: &[u8], above: &[u8], channels: usize) -> u64 {
@@ -117,12 +126,13 @@ mod tests {
     fn is_likely_drawn(pixel: impl Fn(u32, u32) -> [u8; 3]) -> bool {
         let places = (0..64).flat_map(|y| (0..64).map(move |x| (x, y)));
         let pixels: Vec<u8> = places.flat_map(|(x, y)| pixel(x, y)).collect();
-        is_likely(&Picture {
+        let picture = Picture {
             width: 64,
             height: 64,
             layout: Layout::Rgb,
             pixels: &pixels,
-        })
+        };
+        is_likely(&picture, Crew::new(1, &Patient)).expect("patient")
     }
 
     #[test]

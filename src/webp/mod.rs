@@ -182,13 +182,17 @@ impl Options<'_> {
         Ok(())
     }
 
+    fn crew(&self) -> Crew<'_> {
+        Crew::new(self.threads, self.caller)
+    }
+
     fn settings(&self) -> vp8::Settings<'_> {
         vp8::Settings {
             quality: self.quality,
             effort: self.effort,
             log2_partitions: self.log2_partitions,
             simd: self.simd,
-            crew: Crew::new(self.threads, self.caller),
+            crew: self.crew(),
         }
     }
 
@@ -196,7 +200,7 @@ impl Options<'_> {
         vp8l::Settings {
             effort: self.effort,
             simd: self.simd,
-            crew: Crew::new(self.threads, self.caller),
+            crew: self.crew(),
         }
     }
 }
@@ -303,7 +307,12 @@ pub fn encode_telling(
 ) -> Result<Encoded, EncodeError> {
     let coded = coded::code(picture, options)?;
     Ok(Encoded {
-        file: riff::still((picture.width, picture.height), &coded, metadata)?,
+        file: riff::still(
+            (picture.width, picture.height),
+            &coded,
+            metadata,
+            options.crew(),
+        )?,
         coding: coded.coding(),
     })
 }
@@ -324,7 +333,7 @@ pub fn encode_planes(
 ) -> Result<Encoded, EncodeError> {
     let coded = coded::code_planes(size, source, options)?;
     Ok(Encoded {
-        file: riff::still(size, &coded, metadata)?,
+        file: riff::still(size, &coded, metadata, options.crew())?,
         coding: coded.coding(),
     })
 }

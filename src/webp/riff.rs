@@ -3,6 +3,7 @@
 use super::EncodeError;
 use super::Metadata;
 use super::coded::Coded;
+use super::crew::Crew;
 
 /// Flags of the `VP8X` chunk.
 mod flag {
@@ -17,11 +18,12 @@ mod flag {
 /// are those with metadata.
 ///
 /// # Errors
-/// [`EncodeError::TooLarge`] if a size does not fit its 32 bits.
+/// [`EncodeError::TooLarge`] if a size does not fit its 32 bits; [`EncodeError::Cancelled`] if the crew's caller waits no more.
 pub fn still(
     (width, height): (u32, u32),
     coded: &Coded,
     metadata: &Metadata<'_>,
+    crew: Crew<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
     let mut file = File::new();
     if coded.alpha.is_some() || !metadata.is_empty() {
@@ -29,7 +31,7 @@ pub fn still(
         file.extended(width, height, alpha, metadata)?;
     }
     for (name, data) in coded.chunks() {
-        file.chunk(name, data)?;
+        file.long_chunk(name, data, crew)?;
     }
     file.finish(metadata)
 }
@@ -105,12 +107,36 @@ impl File {
     }
 
     fn chunk(&mut self, name: [u8; 4], data: &[u8]) -> Result<(), EncodeError> {
+        self.begin(name, data)?;
+        self.0.extend_from_slice(data);
+        self.0.resize(self.0.len().next_multiple_of(2), 0);
+        Ok(())
+    }
+
+    /// The same, and asks in between whether the file is waited for.
+    fn long_chunk(
+        &mut self,
+        name: [u8; 4],
+        data: &[u8],
+        crew: Crew<'_>,
+    ) -> Result<(), EncodeError> {
+        /// About a millisecond.
+        const BYTES_A_QUESTION: usize = 1 << 20;
+        self.begin(name, data)?;
+        for part in data.chunks(BYTES_A_QUESTION) {
+            crew.check()?;
+            self.0.extend_from_slice(part);
+        }
+        self.0.resize(self.0.len().next_multiple_of(2), 0);
+        Ok(())
+    }
+
+    /// The header of a chunk, and room for its data.
+    fn begin(&mut self, name: [u8; 4], data: &[u8]) -> Result<(), EncodeError> {
         let size = u32::try_from(data.len()).map_err(|_| EncodeError::TooLarge)?;
         self.0.reserve(8 + data.len().next_multiple_of(2));
         self.0.extend(name);
         self.0.extend(size.to_le_bytes());
-        self.0.extend_from_slice(data);
-        self.0.resize(self.0.len().next_multiple_of(2), 0);
         Ok(())
     }
 
@@ -155,6 +181,7 @@ impl File {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::webp::Patient;
 
     const NOTHING: Metadata<'_> = Metadata {
         icc: None,
@@ -170,12 +197,20 @@ mod tests {
         }
     }
 
+    fn written(
+        size: (u32, u32),
+        coded: &Coded,
+        metadata: &Metadata<'_>,
+    ) -> Result<Vec<u8>, EncodeError> {
+        still(size, coded, metadata, Crew::new(1, &Patient))
+    }
+
     #[test]
     fn a_simple_file_byte_for_byte() {
-        let file = still((1, 1), &coded(None, &[1, 2, 3], false), &NOTHING);
+        let file = written((1, 1), &coded(None, &[1, 2, 3], false), &NOTHING);
         let expected = b"RIFF\x10\0\0\0WEBPVP8 \x03\0\0\0\x01\x02\x03\0";
         assert_eq!(file.expect("small"), *expected);
-        let file = still((1, 1), &coded(None, &[1, 2, 3, 4, 5, 6], true), &NOTHING);
+        let file = written((1, 1), &coded(None, &[1, 2, 3, 4, 5, 6], true), &NOTHING);
         let expected = b"RIFF\x12\0\0\0WEBPVP8L\x06\0\0\0\x01\x02\x03\x04\x05\x06";
         assert_eq!(file.expect("small"), *expected);
     }
@@ -183,7 +218,7 @@ mod tests {
     #[test]
     fn an_extended_file_byte_for_byte() {
         let coded = coded(Some(&[9]), &[7, 7], false);
-        let file = still((0x1234, 1), &coded, &NOTHING).expect("small");
+        let file = written((0x1234, 1), &coded, &NOTHING).expect("small");
         let expected = b"RIFF\x2A\0\0\0WEBPVP8X\x0A\0\0\0\x10\0\0\0\x33\x12\0\0\0\0ALPH\x01\0\0\0\x09\0VP8 \x02\0\0\0\x07\x07";
         assert_eq!(file, *expected);
     }
@@ -196,14 +231,14 @@ mod tests {
             xmp: Some(b"fg"),
         };
         let lossless = coded(None, &[0x2f, 0, 0, 0, 0x10], true); // its alpha bit is set
-        let file = still((2, 2), &lossless, &metadata).expect("small");
+        let file = written((2, 2), &lossless, &metadata).expect("small");
         let expected = b"RIFF\x44\0\0\0WEBPVP8X\x0A\0\0\0\x3C\0\0\0\x01\0\0\x01\0\0ICCP\x03\0\0\0abc\0VP8L\x05\0\0\0\x2f\0\0\0\x10\0EXIF\x02\0\0\0deXMP \x02\0\0\0fg";
         assert_eq!(file, *expected);
         let exif = Metadata {
             exif: Some(b"de"),
             ..NOTHING
         };
-        let file = still((2, 2), &coded(None, &[1, 2], false), &exif).expect("small");
+        let file = written((2, 2), &coded(None, &[1, 2], false), &exif).expect("small");
         let expected = b"RIFF\x2A\0\0\0WEBPVP8X\x0A\0\0\0\x08\0\0\0\x01\0\0\x01\0\0VP8 \x02\0\0\0\x01\x02EXIF\x02\0\0\0de";
         assert_eq!(file, *expected);
         let file = Animation::new((2, 2), 0, &exif)

@@ -3,7 +3,6 @@
 use super::change::{Before, Change, Grain};
 use super::habit::Habit;
 use crate::webp::coded::{self, Coded, Way};
-use crate::webp::crew::Crew;
 use crate::webp::vp8l::Omitted;
 use crate::webp::{EncodeError, Layout, Mode, Options, Picture};
 
@@ -43,7 +42,7 @@ impl Frame {
         habit: &mut Habit,
         options: &Options<'_>,
     ) -> Result<Frame, EncodeError> {
-        let crew = Crew::new(options.threads, options.caller);
+        let crew = options.crew();
         let draw = |grain, room| before.draw(&change, after, grain, room, crew);
         let mut way = match options.mode {
             Mode::Auto => habit.way(change.rect.area()),
@@ -54,7 +53,7 @@ impl Frame {
         let mut omitted = Omitted::NONE;
         if way != Way::Lossy {
             pixels = draw(Grain::Pixel, pixels)?;
-            if Way::of(&picture(&change, &pixels), options.mode) == Way::Lossy {
+            if Way::of(&picture(&change, &pixels), options)? == Way::Lossy {
                 way = Way::Lossy;
             }
         }

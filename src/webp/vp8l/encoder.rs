@@ -223,7 +223,8 @@ fn write_transformed(
         keep_smaller(&mut smallest, trial);
     }
     *bits = smallest.expect("there is a way to group");
-    Ok(())
+    crew.release(pixels)?;
+    crew.release(tokens.0)
 }
 
 /// The colour cache by which `tokens` take fewest bits.
@@ -290,5 +291,6 @@ fn parse(
         };
         tokens = parse.cheapest(&mut copies, crew)?;
     }
+    crew.release(copies)?;
     Ok(tokens)
 }

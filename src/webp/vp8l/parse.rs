@@ -121,7 +121,12 @@ impl Parse<'_> {
         let codes = DistanceCodes::new(self.width);
         let mut tokens = Tokens::default();
         let mut i = 0;
+        let mut asked = 0;
         while i < copies.len() {
+            if i >= asked {
+                crew.check()?;
+                asked = i + PIXELS_A_QUESTION;
+            }
             let copy = copies[i];
             if copy.length() == 0 {
                 tokens.push_literal();

@@ -40,7 +40,8 @@ fn decode(data: &[u8]) -> (usize, Vec<u32>) {
         frame: data.to_vec(),
         is_lossless: true,
     };
-    let file = riff::still((1, 1), &coded, &Metadata::default()).expect("small");
+    let crew = Crew::new(1, &Patient);
+    let file = riff::still((1, 1), &coded, &Metadata::default(), crew).expect("small");
     let ((width, _), pixels) = judge::decode(&file);
     let argb = |[r, g, b, a]: [u8; 4]| u32::from_be_bytes([a, r, g, b]);
     (width as usize, pixels.into_iter().map(argb).collect())

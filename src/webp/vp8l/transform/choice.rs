@@ -256,12 +256,7 @@ fn predict(
     let direct = estimate(&pixels)?;
     let direct_costs = sum_around(&direct.blocks(&pixels, width, BLOCK_BITS, crew)?, across);
     let is_open: Vec<bool> = direct_costs.iter().map(|cost| *cost > LEAST_GAIN).collect();
-    let mut best = Candidate {
-        total: direct.total,
-        costs: direct.sample_costs(),
-        tokens: direct.tokens,
-        predicted: None,
-    };
+    let mut best = Candidate::new(direct, None);
     if is_open.contains(&true) {
         let blocks = Blocks {
             bits: BLOCK_BITS,
@@ -271,7 +266,7 @@ fn predict(
         let (all, left) = predictor::choose(&pixels, width, blocks, simd, crew)?;
         let mut predicted = Vec::new();
         let costs = if search.looks_for_copies {
-            predicted.clone_from(&pixels);
+            predicted = crew.copy(&pixels)?;
             predictor::subtract_predicted(&mut predicted, width, &all, simd, crew)?;
             estimate(&predicted)?.blocks(&predicted, width, BLOCK_BITS, crew)?
         } else {
@@ -298,24 +293,23 @@ fn predict(
             let mixed = if search.looks_for_copies {
                 predictor::residuals_of_fewer(&pixels, &predicted, width, &modes, crew)?
             } else {
-                let mut mixed = pixels.clone();
+                let mut mixed = crew.copy(&pixels)?;
                 predictor::subtract_predicted(&mut mixed, width, &modes, simd, crew)?;
                 mixed
             };
-            let estimate = estimate(&mixed)?;
-            let mut cheapest = cheapest.lock().expect(NO_PANIC);
-            // The first of equals, whichever was done first.
-            if (estimate.total, i + 1) < (cheapest.1.total, cheapest.0) {
-                let candidate = Candidate {
-                    total: estimate.total,
-                    costs: estimate.sample_costs(),
-                    tokens: estimate.tokens,
-                    predicted: Some((modes, mixed)),
-                };
-                *cheapest = (i + 1, candidate);
+            let candidate = Candidate::new(estimate(&mixed)?, Some((modes, mixed)));
+            let mut other = (i + 1, candidate);
+            {
+                let mut cheapest = cheapest.lock().expect(NO_PANIC);
+                // The first of equals, whichever was done first.
+                if (other.1.total, other.0) < (cheapest.1.total, cheapest.0) {
+                    std::mem::swap(&mut *cheapest, &mut other);
+                }
             }
-            Ok(())
+            let left = other.1.predicted.map(|(_, pixels)| pixels);
+            crew.release(left.unwrap_or_default())
         })?;
+        crew.release(predicted)?;
         best = cheapest.into_inner().expect(NO_PANIC).1;
     }
     let Some((modes, mut predicted)) = best.predicted else {
@@ -326,17 +320,19 @@ fn predict(
             transforms: Vec::new(),
         });
     };
-    drop(pixels);
+    crew.release(pixels)?;
     let mut transforms = Vec::new();
     if search.tries_color
         && let Some((apart, factors)) = color::apply(&predicted, width, &modes, &best.costs, crew)?
     {
         let estimate = estimate(&apart)?;
+        let mut other = apart;
         if estimate.total < best.total {
             best.tokens = estimate.tokens;
-            predicted = apart;
+            std::mem::swap(&mut predicted, &mut other);
             transforms.push(Transform::Color(factors));
         }
+        crew.release(other)?;
     }
     transforms.insert(0, Transform::Predictor(modes));
     Ok(Transformed {
@@ -375,6 +371,17 @@ struct Candidate {
     costs: SampleCosts,
     /// If any are.
     predicted: Option<(Modes, Vec<u32>)>,
+}
+
+impl Candidate {
+    fn new(estimate: Estimate, predicted: Option<(Modes, Vec<u32>)>) -> Candidate {
+        Candidate {
+            total: estimate.total,
+            costs: estimate.sample_costs(),
+            tokens: estimate.tokens,
+            predicted,
+        }
+    }
 }
 
 /// For each block, the sum of it and its neighbours.

@@ -221,13 +221,14 @@ pub fn choose(
     let Blocks { is_open, .. } = blocks;
     let block = 1usize << blocks.bits;
     let across = width.div_ceil(block);
-    let rows = crew.run(height.div_ceil(block), |block_row| {
+    let rows = crew.run_checked(height.div_ceil(block), |block_row| {
         let is_open = &is_open[block_row * across..][..across];
         let mut bytes = RowBytes::new(width);
         let mut scratch = vec![0; width * 4];
         let mut costs = vec![[0; MODES]; across];
         let rows = (block_row * block).max(1)..(block_row * block + block).min(height);
         for y in rows.step_by(blocks.rows_apart) {
+            crew.check()?;
             for (run, is_open) in runs(is_open) {
                 if is_open {
                     let columns = run.start * block..(run.end * block).min(width);
@@ -237,7 +238,7 @@ pub fn choose(
                 }
             }
         }
-        costs
+        Ok(costs)
     })?;
     let mut modes: Vec<u8> = Vec::with_capacity(across * rows.len());
     let mut least = Vec::with_capacity(across * rows.len());
