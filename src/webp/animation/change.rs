@@ -261,8 +261,8 @@ impl Found {
             if !differs(was, now) {
                 continue;
             }
-            // One of the two hides the other.
-            self.blends &= now[3] == 255 || was[3] == 0;
+            // What is seen through hides nothing; and over nothing, decoders round its colour.
+            self.blends &= now[3] == 255;
             let [left, top, right, bottom] = self.bounds.unwrap_or([x, y, x, y]);
             self.bounds = Some([left.min(x), top.min(y), right.max(x), bottom.max(y)]);
         }
@@ -390,11 +390,14 @@ mod tests {
         let before = canvas(&["abcd"]);
         let (change, _) = between(&before, &canvas(&["ab.d"]), None).expect("a pixel differs");
         assert_eq!((change.rect, change.blends), (rect(2, 0, 1, 1), false));
-        // Half transparent ones are, too, unless nothing is there.
-        let (change, _) = between(&before, &canvas(&["5bcd"]), None).expect("a pixel differs");
-        assert!(!change.blends);
+        // Half transparent ones are, too, whatever is there.
+        for before in ["abcd", "...."] {
+            let (change, _) =
+                between(&canvas(&[before]), &canvas(&["5..d"]), None).expect("a pixel differs");
+            assert!(!change.blends, "over {before}");
+        }
         let (change, _) =
-            between(&canvas(&["...."]), &canvas(&["5..a"]), None).expect("two differ");
+            between(&canvas(&["...."]), &canvas(&["b..a"]), None).expect("two differ");
         assert!(change.blends);
     }
 

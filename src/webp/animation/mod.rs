@@ -145,8 +145,8 @@ impl<'a> Animation<'a> {
         rect.right() <= width && rect.bottom() <= height && pixels.len() == rect.area()
     }
 
-    /// What makes `canvas` of what is seen, in one of three ways: drawn over it, which takes fewest pixels and cannot make any
-    /// transparent; in its place; or over it once the last frame is cleared. `None` if nothing changes.
+    /// What makes `canvas` of what is seen: drawn over it, which takes fewest pixels and cannot make any transparent, or in its place;
+    /// and either of them once the last frame is cleared. `None` if nothing changes.
     fn change_to(
         &self,
         canvas: &[[u8; 4]],
@@ -164,7 +164,8 @@ impl<'a> Animation<'a> {
         };
         let cleared = before.change_to(canvas, self.crew())?;
         let cleared = cleared.unwrap_or_else(|| Change::none(true));
-        let is_better = cleared.blends && cleared.rect.area() <= change.rect.area();
+        let (least, other) = (cleared.rect.area(), change.rect.area());
+        let is_better = least < other || cleared.blends && least == other;
         Ok(Some(if is_better { cleared } else { change }))
     }
 
