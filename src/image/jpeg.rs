@@ -36,6 +36,7 @@ pub(super) fn read(
         height,
         count,
         stored,
+        exif,
     } = open(bytes, &Frame::read(bytes)?, limits, patience)?;
     let mut profile = decoder.icc_profile();
     let pixels = match inks(stored) {
@@ -56,7 +57,7 @@ pub(super) fn read(
         },
         grey: stored == ColorSpace::Luma,
         space: profile.map(Space::Icc),
-        exif: decoder.exif().cloned(),
+        exif,
     })
 }
 
@@ -75,6 +76,7 @@ pub(super) fn read_planes(
         width,
         height,
         stored,
+        exif,
         ..
     } = open(bytes, &frame, limits, patience)?;
     let icc = decoder.icc_profile();
@@ -90,7 +92,7 @@ pub(super) fn read_planes(
     Ok(Some(RawPlanes {
         planes: planes.turned(orientation, patience)?,
         icc,
-        exif: decoder.exif().cloned(),
+        exif,
     }))
 }
 
@@ -103,6 +105,8 @@ struct Opened<'a> {
     count: usize,
     /// What its samples are.
     stored: ColorSpace,
+    /// That in front of the scans: the decoder would take one between them, too.
+    exif: Option<Vec<u8>>,
 }
 
 fn open<'a>(
@@ -146,12 +150,14 @@ fn open<'a>(
     if end.is_none_or(|end| end.restarts < frame.restarts()) {
         return Err(ends_too_early());
     }
+    let exif = decoder.exif().cloned();
     Ok(Opened {
         decoder,
         width,
         height,
         count,
         stored,
+        exif,
     })
 }
 
@@ -712,5 +718,16 @@ pub(super) mod tests {
         let raw = read(&file, &LIMITS, &Patience::endless()).expect("a valid picture");
         assert_eq!(raw.space, Some(Space::Icc(b"profile".to_vec())));
         assert_eq!(raw.exif.as_deref(), Some(&b"MM\0*"[..]));
+    }
+
+    #[test]
+    fn exif_between_scans_is_none() {
+        let scans = [0, 1, 2].map(|component| vec![(component, 100)]);
+        let mut file = file((8, 8), &[0x11; 3], &scans, &[]);
+        let last = file.windows(2).rposition(|pair| pair == [0xff, 0xda]);
+        let last = last.expect("it has three scans");
+        file.splice(last..last, turning(6));
+        let raw = read(&file, &LIMITS, &Patience::endless()).expect("a valid picture");
+        assert_eq!(raw.exif, None);
     }
 }
