@@ -271,12 +271,7 @@ fn damaged(reason: &str) -> DecodeError {
 mod tests {
     use super::*;
     use crate::image::colour::Space;
-
-    const LIMITS: Limits = Limits {
-        max_side: 1000,
-        max_pixels: 10_000,
-        ..Limits::DEFAULT
-    };
+    use crate::image::tests::{LIMITS, assert_parts_are_refused};
 
     /// A bitmap with a BITMAPINFOHEADER; `extra` lies between that and the rows: masks or a palette.
     fn bmp(
@@ -590,13 +585,7 @@ mod tests {
     fn a_file_that_is_cut_short_anywhere_is_refused() {
         let file = bmp(20, 10, 24, 0, &[], &[7; 600]);
         image(&file);
-        for length in 2..file.len() {
-            assert!(
-                read(&file[..length], &LIMITS, &Patience::endless()).is_err(),
-                "{length} of {} bytes were enough",
-                file.len()
-            );
-        }
+        assert_parts_are_refused(read, &file, 2..file.len());
     }
 
     #[test]

@@ -485,13 +485,9 @@ mod frames_tests;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::image::tests::{LIMITS, assert_parts_are_refused};
     use ::gif::Encoder;
 
-    const LIMITS: Limits = Limits {
-        max_side: 1000,
-        max_pixels: 10_000,
-        ..Limits::DEFAULT
-    };
     const PALETTE: [u8; 12] = [10, 11, 12, 20, 21, 22, 30, 31, 32, 40, 41, 42];
 
     fn gif(width: u16, height: u16, frames: &[Frame<'_>]) -> Vec<u8> {
@@ -606,13 +602,7 @@ mod tests {
         let file = gif(40, 30, &[frame(0, 0, 40, 30, &indices)]);
         assert_eq!(pixels(&file).len(), 1200);
         // The last bytes are the end of the data's blocks and the trailer.
-        for length in 6..file.len() - 4 {
-            assert!(
-                read(&file[..length], &LIMITS, &Patience::endless()).is_err(),
-                "{length} of {} bytes were enough",
-                file.len()
-            );
-        }
+        assert_parts_are_refused(read, &file, 6..file.len() - 4);
         assert!(
             read(&gif(4, 4, &[]), &LIMITS, &Patience::endless()).is_err(),
             "no frame at all"

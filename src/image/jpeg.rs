@@ -275,16 +275,11 @@ fn invalid(error: &DecodeErrors) -> DecodeError {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::image::tests::{LIMITS, assert_parts_are_refused};
     use crate::image::{Format, Keep};
     use std::cell::Cell;
     use std::collections::BTreeSet;
     use std::fmt::Write;
-
-    const LIMITS: Limits = Limits {
-        max_side: 1000,
-        max_pixels: 10_000,
-        ..Limits::DEFAULT
-    };
 
     /// A baseline JPEG of plain 8 x 8 blocks. `blocks` has a sample for each component of each block; `segments` come right
     /// after the start of image.
@@ -657,13 +652,7 @@ pub(super) mod tests {
         let blocks: Vec<&[u8]> = samples.iter().map(<[u8; 3]>::as_slice).collect();
         let file = jpeg(80, 48, &blocks, &[]);
         read(&file, &LIMITS, &Patience::endless()).expect("the whole file is valid");
-        for length in 3..file.len() {
-            assert!(
-                read(&file[..length], &LIMITS, &Patience::endless()).is_err(),
-                "{length} of {} bytes were enough",
-                file.len()
-            );
-        }
+        assert_parts_are_refused(read, &file, 3..file.len());
     }
 
     #[test]

@@ -323,6 +323,29 @@ struct Raw {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ops::Range;
+
+    /// What the readers are tried with.
+    pub(super) const LIMITS: Limits = Limits {
+        max_side: 1000,
+        max_pixels: 10_000,
+        ..Limits::DEFAULT
+    };
+
+    /// A file that ends after any of `lengths` bytes is refused.
+    pub(super) fn assert_parts_are_refused(
+        read: fn(&[u8], &Limits, &Patience<'_>) -> Result<Raw, DecodeError>,
+        file: &[u8],
+        lengths: Range<usize>,
+    ) {
+        for length in lengths {
+            assert!(
+                read(&file[..length], &LIMITS, &Patience::endless()).is_err(),
+                "{length} of {} bytes were enough",
+                file.len()
+            );
+        }
+    }
 
     #[test]
     fn an_opaque_alpha_channel_is_dropped() {

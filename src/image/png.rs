@@ -327,14 +327,9 @@ fn invalid(error: &DecodingError) -> DecodeError {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::image::tests::{LIMITS, assert_parts_are_refused};
     use ::png::Encoder;
     use std::borrow::Cow;
-
-    const LIMITS: Limits = Limits {
-        max_side: 1000,
-        max_pixels: 10_000,
-        ..Limits::DEFAULT
-    };
 
     /// A PNG of `info`, whose sizes, colour type, depth and metadata are the caller's.
     pub(in crate::image) fn png(info: Info<'_>, rows: &[u8]) -> Vec<u8> {
@@ -515,13 +510,7 @@ pub(super) mod tests {
         let samples: Vec<u8> = (0..=255).cycle().take(40 * 30 * 3).collect();
         let file = png(info(40, 30, ColorType::Rgb, BitDepth::Eight), &samples);
         image(&file);
-        for length in 8..file.len() {
-            assert!(
-                read(&file[..length], &LIMITS, &Patience::endless()).is_err(),
-                "{length} of {} bytes were enough",
-                file.len()
-            );
-        }
+        assert_parts_are_refused(read, &file, 8..file.len());
     }
 
     #[test]

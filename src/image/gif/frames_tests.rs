@@ -1,13 +1,8 @@
 //! Animations: each screen as a browser shows it.
 
 use super::*;
+use crate::image::tests::LIMITS;
 use ::gif::Encoder;
-
-const LIMITS: Limits = Limits {
-    max_side: 1000,
-    max_pixels: 10_000,
-    ..Limits::DEFAULT
-};
 
 /// Colours of the indices 0 to 3, of which 3 is transparent.
 const PALETTE: [u8; 12] = [10, 10, 10, 20, 20, 20, 30, 30, 30, 40, 40, 40];
