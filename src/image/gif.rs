@@ -82,14 +82,15 @@ impl Place {
         }
     }
 
-    /// What of it is on the screen.
+    /// What of it is on the screen; at its end, and empty, if nothing is.
     fn on(self, screen: &Image) -> Place {
-        let columns = (screen.width as usize).saturating_sub(self.left);
-        let rows = (screen.height as usize).saturating_sub(self.top);
+        let (across, down) = (screen.width as usize, screen.height as usize);
+        let (left, top) = (self.left.min(across), self.top.min(down));
         Place {
-            width: self.width.min(columns),
-            height: self.height.min(rows),
-            ..self
+            left,
+            top,
+            width: self.width.min(across - left),
+            height: self.height.min(down - top),
         }
     }
 

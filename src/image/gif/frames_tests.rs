@@ -66,6 +66,8 @@ fn assert_undoes(drawn: &Drawn, screen: &Image, before: &mut Vec<[u8; 4]>) {
     before.resize(screen.len(), [0; 4]); // the first finds nothing
     let Place { left, top, .. } = drawn.place;
     let mut undone = screen.to_vec();
+    let (right, bottom) = (left + drawn.place.width, top + drawn.place.height);
+    assert!(right <= width && bottom * width <= screen.len(), "outside");
     let rows = drawn.covered.chunks(drawn.place.width.max(1));
     assert_eq!(drawn.covered.len(), drawn.place.width * drawn.place.height);
     for (y, row) in (top..).zip(rows) {
