@@ -55,10 +55,8 @@ impl Transformed {
         self.pixels.len() <= SMALL && token::written(&self.tokens.0) <= LITTLE
     }
 
-    /// What it comes to, transforms included, in 1 / [`BIT`] bits.
+    /// What it comes to, with its palette if it has one, in 1 / [`BIT`] bits.
     fn estimate(&self, crew: Crew<'_>) -> Result<u64, EncodeError> {
-        let mut bits = BitWriter::default();
-        self.write_transforms(&mut bits, crew)?;
         let image = TokenImage {
             pixels: &self.pixels,
             width: self.width,
@@ -67,7 +65,11 @@ impl Transformed {
         };
         let counts = histogram::count(&image, crew)?;
         let cost = histogram::cost(&counts) + histogram::extra_cost(&counts);
-        Ok(bits.bits() as u64 * BIT + cost)
+        let [Transform::ColorIndexing(palette)] = &self.transforms[..] else {
+            return Ok(cost);
+        };
+        let palette = Estimate::new(&palette.deltas(), palette.len(), 0, crew)?;
+        Ok(cost + palette.total)
     }
 
     /// Writes the transforms with their data, and that no more follow.
