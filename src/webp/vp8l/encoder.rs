@@ -83,6 +83,8 @@ struct Search {
     rounds: usize,
     /// Places nearby that are looked at for each pixel, by their distance codes.
     near_codes: usize,
+    /// The first of the rounds in which they are.
+    near_from: usize,
     /// For groups of codes; the best is taken.
     groups: &'static [entropy_image::Search],
 }
@@ -108,6 +110,7 @@ impl Search {
                 depth: None,
                 rounds: 0,
                 near_codes: 0,
+                near_from: 1,
                 groups: &[const { groups(16, 3, 1000, 32) }],
             },
             Effort::Medium if image.has_little() => Search {
@@ -115,6 +118,7 @@ impl Search {
                 depth: Some(16),
                 rounds: 2,
                 near_codes: 4,
+                near_from: 2,
                 groups: &[const { groups(64, 6, 5000, 64) }],
             },
             // Copies are nearly all there is to a picture of few colours, and a cache would hold what its indices say.
@@ -123,6 +127,7 @@ impl Search {
                 depth: Some(8),
                 rounds: 2,
                 near_codes: 4,
+                near_from: 2,
                 groups: &[const { groups(32, 4, 5000, 32) }],
             },
             Effort::Medium => Search {
@@ -130,6 +135,7 @@ impl Search {
                 depth: Some(8),
                 rounds: 1,
                 near_codes: 2,
+                near_from: 1,
                 groups: &[const { groups(32, 4, 5000, 32) }],
             },
             Effort::High if image.has_little() => Search {
@@ -137,6 +143,7 @@ impl Search {
                 depth: Some(128),
                 rounds: 4,
                 near_codes: 32,
+                near_from: 1,
                 groups: &[
                     const { groups(64, 6, 5000, 8) },
                     const { groups(64, 6, 5000, 32) },
@@ -148,6 +155,7 @@ impl Search {
                 depth: Some(128),
                 rounds: 4,
                 near_codes: if image.is_indexed() { 32 } else { 2 },
+                near_from: 1,
                 groups: &[const { groups(64, 6, 5000, 32) }],
             },
         }
@@ -286,7 +294,11 @@ fn parse(
             width,
             cache,
             model: &model,
-            near_codes: search.near_codes,
+            near_codes: if round >= search.near_from {
+                search.near_codes
+            } else {
+                0
+            },
             shortens: round == search.rounds,
         };
         tokens = parse.cheapest(&mut copies, crew)?;

@@ -111,6 +111,8 @@ impl Transformed {
 const SMALL: usize = 1 << 15;
 /// Up to so many literals and copies, it has little in it: more can be tried.
 const LITTLE: usize = 1 << 10;
+/// Up to so many, what goes with a palette may be more than what it saves, even if it saves most pixels.
+const NEXT_TO_NOTHING: usize = 1 << 9;
 
 /// `pixels` after the transforms that make them cheapest. Of a small picture that has few colours and little in it, what goes with
 /// transforms and codes may outweigh what they save: a palette is taken if it looks cheaper, and at high effort there are
@@ -133,7 +135,11 @@ pub fn candidates(
         return Ok(vec![indexed]);
     };
     if settings.effort != Effort::High {
-        let direct = unpredicted(direct, width, settings.crew)?;
+        // Several indices to a pixel are too much to be without, unless there is next to nothing to code.
+        if indexed.width < width && token::written(&indexed.tokens.0) > NEXT_TO_NOTHING {
+            return Ok(vec![indexed]);
+        }
+        let direct = unpredicted(direct, width, &indexed, settings.crew)?;
         let is_cheaper = direct.estimate(settings.crew)? < indexed.estimate(settings.crew)?;
         return Ok(vec![if is_cheaper { direct } else { indexed }]);
     }
@@ -165,15 +171,21 @@ fn index(
     })
 }
 
-/// What [`without_palette`] comes to for nearly all pictures with little in them.
+/// What [`without_palette`] comes to for nearly all pictures with little in them. `indexed` is the same picture.
 fn unpredicted(
     mut pixels: Vec<u32>,
     width: usize,
+    indexed: &Transformed,
     crew: Crew<'_>,
 ) -> Result<Transformed, EncodeError> {
     subtract_green::apply(&mut pixels, crew)?;
     Ok(Transformed {
-        tokens: lz77::quick(&pixels, width, crew)?,
+        // Where each index has a pixel of its own, they repeat where colours do.
+        tokens: if indexed.width == width {
+            indexed.tokens.clone()
+        } else {
+            lz77::quick(&pixels, width, crew)?
+        },
         pixels,
         width,
         transforms: vec![Transform::SubtractGreen],
