@@ -105,13 +105,14 @@ impl Search {
             }
         }
         match effort {
+            // Indices repeat more than the first copy that is found tells.
             Effort::Low => Search {
                 cache_bits: &[0],
-                depth: None,
-                rounds: 0,
+                depth: image.is_indexed().then_some(1),
+                rounds: 1,
                 near_codes: 0,
                 near_from: 1,
-                groups: &[const { groups(16, 3, 1000, 32) }],
+                groups: &[const { groups(12, 2, 500, 64) }],
             },
             Effort::Medium if image.has_little() => Search {
                 cache_bits: &[0, 5],
