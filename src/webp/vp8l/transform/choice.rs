@@ -230,7 +230,7 @@ impl Search {
     fn of(effort: Effort) -> Search {
         match effort {
             Effort::Low => Search {
-                rows_apart: 3,
+                rows_apart: 8,
                 looks_for_copies: false,
                 factors: &[9],
                 compares: false,
