@@ -80,21 +80,25 @@ pub fn group(
     search: Search,
     crew: Crew<'_>,
 ) -> Result<Grouping, EncodeError> {
+    /// At the start, at least.
+    const TILES_A_GROUP: usize = 4;
     let most = search
         .tiles
         .min(token::written(image.tokens) / search.filling);
-    let tiles = Tiles::new(image, most, crew)?;
-    let together = tiles.count(vec![0; tiles.filled.len()], 1).histograms;
-    let alone = |histograms| Grouping {
-        histograms,
+    let alone = |histogram| Grouping {
+        histograms: vec![histogram],
         image: None,
     };
-    let limit = search.groups.min(tiles.filled.len() / 4);
-    if limit < 2 {
-        return Ok(alone(together));
+    if most < 2 * TILES_A_GROUP {
+        return Ok(alone(histogram::count(image, crew)?));
     }
-    let whole = &together[0];
-    let mut groups = tiles.by_cost(whole, limit);
+    let tiles = Tiles::new(image, most, crew)?;
+    let whole = tiles.whole();
+    let limit = search.groups.min(tiles.filled.len() / TILES_A_GROUP);
+    if limit < 2 {
+        return Ok(alone(whole));
+    }
+    let mut groups = tiles.by_cost(&whole, limit);
     for round in 0..search.rounds {
         tiles.choose(&mut groups, crew)?;
         if round + 2 == search.rounds {
@@ -103,8 +107,8 @@ pub fn group(
     }
     let apart: u64 = groups.histograms.iter().map(|g| histogram::cost(g)).sum();
     let map = groups.map_cost() * tiles.filled.len() as u64;
-    if apart + map >= histogram::cost(whole) {
-        return Ok(alone(together));
+    if apart + map >= histogram::cost(&whole) {
+        return Ok(alone(whole));
     }
     Ok(Grouping {
         image: Some(tiles.image(&groups.of)),
@@ -223,6 +227,12 @@ impl Tiles {
             of[*tile] = (rank * count / order.len()) as u16;
         }
         self.count(of, count)
+    }
+
+    /// How often each symbol occurs in all of them.
+    fn whole(&self) -> Vec<u32> {
+        let mut groups = self.count(vec![0; self.filled.len()], 1);
+        groups.histograms.swap_remove(0)
     }
 
     /// The groups' histograms, if tiles are in groups `of`.
