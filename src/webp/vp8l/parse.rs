@@ -175,6 +175,11 @@ impl Parse<'_> {
             if i < asked {
                 crew.check()?;
                 asked = i.saturating_sub(PIXELS_A_QUESTION);
+                // Not all of a flat picture at its end.
+                for near in &mut near {
+                    near.look(pixels, i, seen);
+                }
+                seen = i;
             }
             let base = costs[(i + 1) % RING];
             let after = |length: usize| costs[(i + length) % RING].wrapping_sub(base);
