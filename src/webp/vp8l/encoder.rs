@@ -116,7 +116,7 @@ impl Search {
             },
             Effort::Medium if image.has_little() => Search {
                 cache_bits: &[0, 5],
-                depth: Some(8),
+                depth: Some(16),
                 rounds: 2,
                 near_codes: 4,
                 near_from: 2,
