@@ -37,6 +37,9 @@ pub struct Frames<'a> {
     screen: Image,
     /// How the frame that was drawn last is left.
     disposal: Disposal,
+    images: Images<'a>,
+    /// The frame that was drawn last.
+    last: Option<Last<'a>>,
 }
 
 /// A frame that was drawn.
@@ -48,6 +51,15 @@ pub struct Drawn {
     pub place: Place,
     /// What it showed there before, row by row.
     pub covered: Vec<[u8; 4]>,
+}
+
+/// A frame that was drawn, as the file has it.
+struct Last<'a> {
+    image: &'a [u8],
+    transparent: Option<u8>,
+    dispose: DisposalMethod,
+    /// Whether nothing was below its transparent pixels.
+    is_alone: bool,
 }
 
 /// What happens to a frame before the next one (GIF 89a, 23).
@@ -70,6 +82,21 @@ pub struct Place {
     pub width: usize,
     /// Rows.
     pub height: usize,
+}
+
+impl Drawn {
+    fn unchanged(delay: u16) -> Drawn {
+        Drawn {
+            milliseconds: milliseconds(delay),
+            place: Place {
+                left: 0,
+                top: 0,
+                width: 0,
+                height: 0,
+            },
+            covered: Vec::new(),
+        }
+    }
 }
 
 impl Place {
@@ -157,6 +184,8 @@ impl<'a> Frames<'a> {
                 pixels: Vec::new(),
             },
             disposal: Disposal::Keep,
+            images: Images::of(bytes),
+            last: None,
         })
     }
 
@@ -193,6 +222,10 @@ impl<'a> Frames<'a> {
         // The indices are one byte a pixel of the frame, which may be larger than the screen.
         let size = (u32::from(frame.width), u32::from(frame.height));
         let count = self.limits.check(size.0, size.1)?;
+        let image = self.images.next();
+        if image.is_some_and(|image| self.repeats(image, &frame)) {
+            return Ok(Some(Drawn::unchanged(frame.delay)));
+        }
         let palette = self.decoder.palette().map_err(|error| invalid(&error))?;
         let palette = rgba_palette(&frame, palette);
         let mut indices = vec![0; count];
@@ -219,6 +252,12 @@ impl<'a> Frames<'a> {
             self.screen.pixels = vec![0; count * 4];
         }
         let (changed, covered) = self.cover(place, is_first)?;
+        self.last = image.map(|image| Last {
+            image,
+            transparent: frame.transparent,
+            dispose: frame.dispose,
+            is_alone: is_first || matches!(self.disposal, Disposal::Clear(other) if other == place),
+        });
         self.dispose()?;
         self.disposal = match frame.dispose {
             DisposalMethod::Background => Disposal::Clear(place),
@@ -236,6 +275,17 @@ impl<'a> Frames<'a> {
             place: changed,
             covered,
         }))
+    }
+
+    /// Whether a frame makes of the screen what the last one did, and leaves it so: it need not be decoded.
+    fn repeats(&self, image: &[u8], frame: &Frame<'_>) -> bool {
+        self.last.as_ref().is_some_and(|last| {
+            // What was restored or kept below it is there still; what was cleared is not, unless there was nothing.
+            last.image == image
+                && last.transparent == frame.transparent
+                && last.dispose == frame.dispose
+                && (last.is_alone || last.dispose != DisposalMethod::Background)
+        })
     }
 
     /// Where a frame will change the screen, by how the one before is left, too, and what is there.
@@ -341,18 +391,36 @@ fn milliseconds(hundredths: u16) -> u32 {
 
 /// Whether there is more than one frame, by the outline of the file (GIF 89a, appendix B); nothing is decoded.
 pub fn is_animated(bytes: &[u8]) -> bool {
-    count_images(bytes, 2).unwrap_or(0) == 2
+    Images::of(bytes).nth(1).is_some()
 }
 
-/// Image descriptors, up to `most`; `None` if the file ends before there are as many.
-fn count_images(bytes: &[u8], most: usize) -> Option<usize> {
-    let mut rest = behind_head(bytes)?;
-    let mut images = 0;
-    while images < most && matches!(rest.first()?, b'!' | b',') {
-        images += usize::from(rest[0] == b',');
-        rest = behind_block(rest)?;
+/// The images of a file, each from its descriptor to the end of its data, by the outline of the file.
+struct Images<'a> {
+    rest: &'a [u8],
+}
+
+impl Images<'_> {
+    fn of(bytes: &[u8]) -> Images<'_> {
+        Images {
+            rest: behind_head(bytes).unwrap_or_default(),
+        }
     }
-    Some(images)
+}
+
+impl<'a> Iterator for Images<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        while let &kind @ (b'!' | b',') = self.rest.first()? {
+            let behind = behind_block(self.rest)?;
+            let (block, behind) = self.rest.split_at(self.rest.len() - behind.len());
+            self.rest = behind;
+            if kind == b',' {
+                return Some(block);
+            }
+        }
+        None
+    }
 }
 
 /// The file up to its trailer, or to a byte that begins neither an extension nor an image: for browsers, both are the end.

@@ -203,3 +203,50 @@ fn several_frames_are_seen_in_the_outline() {
         assert!(!is_animated(&animated[..length]), "{length} bytes");
     }
 }
+
+#[test]
+fn a_repeated_frame_is_not_decoded_but_shown_as_if() {
+    use DisposalMethod::{Any, Background, Keep, Previous};
+    let ground = || frame([0, 0, 3, 1], &[0, 0, 0], Keep);
+    let shape = |dispose| frame([0, 0, 2, 1], &[3, 1], dispose);
+    let dot = || frame([2, 0, 1, 1], &[2], Keep);
+    for (dispose, expected, unchanged) in [
+        (
+            Any,
+            ["000", "010", "010", "010", "012"],
+            [2, 3].as_slice(),
+        ),
+        (Keep, ["000", "010", "010", "010", "012"], &[2, 3]),
+        (Previous, ["000", "010", "010", "010", "002"], &[2, 3]),
+        // The second is drawn on what the first has cleared.
+        (Background, ["000", "010", ".10", ".10", "..2"], &[3]),
+    ] {
+        let frames = [
+            ground(),
+            shape(dispose),
+            shape(dispose),
+            shape(dispose),
+            dot(),
+        ];
+        let file = gif(3, 1, None, &frames);
+        assert_eq!(screens(&file), expected, "{dispose:?}");
+        let patience = Patience::endless();
+        let mut frames = Frames::open(&file, &LIMITS, &patience).expect("a GIF");
+        let places = (0..5).map(|_| frames.draw().expect("whole").expect("five frames").place);
+        let is_empty: Vec<usize> = (0..5)
+            .zip(places)
+            .filter(|(_, place)| place.is_empty())
+            .map(|(i, _)| i)
+            .collect();
+        assert_eq!(is_empty, unchanged, "{dispose:?}");
+    }
+    // The same data, but left otherwise or with another index transparent.
+    let frames = [shape(Keep), shape(Background), dot()];
+    assert_eq!(screens(&gif(3, 1, None, &frames)), [".1.", ".1.", "..2"]);
+    let colours = |transparent| Frame {
+        transparent,
+        ..frame([0, 0, 2, 1], &[0, 1], Background)
+    };
+    let frames = [colours(Some(0)), colours(Some(1)), colours(None)];
+    assert_eq!(screens(&gif(2, 1, None, &frames)), [".1", "0.", "01"]);
+}
