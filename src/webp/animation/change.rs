@@ -257,15 +257,17 @@ impl Found {
         if was == now {
             return;
         }
-        for ((x, &was), &now) in (left..).zip(was).zip(now) {
-            if !differs(was, now) {
-                continue;
-            }
-            // What is seen through hides nothing; and over nothing, decoders round its colour.
-            self.blends &= now[3] == 255;
-            let [left, top, right, bottom] = self.bounds.unwrap_or([x, y, x, y]);
-            self.bounds = Some([left.min(x), top.min(y), right.max(x), bottom.max(y)]);
-        }
+        let differs = |(was, now): (&[u8; 4], &[u8; 4])| differs(*was, *now);
+        let mut both = was.iter().zip(now);
+        let Some(first) = both.clone().position(differs) else {
+            return;
+        };
+        let last = both.clone().rposition(differs).unwrap_or(first);
+        // What is seen through hides nothing; and over nothing, decoders round its colour.
+        self.blends &= both.all(|both| !differs(both) || both.1[3] == 255);
+        let (first, last) = (left + first, left + last);
+        let [left, top, right, _] = self.bounds.unwrap_or([first, y, last, y]);
+        self.bounds = Some([left.min(first), top, right.max(last), y]);
     }
 }
 
