@@ -4,7 +4,7 @@
 use super::drawn;
 use super::vp8l::Omitted;
 use super::{Coding, EncodeError, Layout, Mode, Options, Picture, Planes, alpha, vp8, vp8l};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A picture without its container.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,8 +91,8 @@ pub const SIDE_BY_SIDE: usize = 1 << 19;
 const NEXT_TO_NOTHING: usize = 256;
 
 /// Codes a picture without loss, but for what is `omitted` then, and with, and gives what takes fewer bytes, and how many the other
-/// takes. Where the first takes no more than the other is expected to, that is what is given. Where it takes next to nothing, there
-/// is no other.
+/// takes at least. Where the first takes no more than the other is expected to, that is what is given. Where it takes next to
+/// nothing, there is no other.
 ///
 /// # Errors
 /// See [`EncodeError`].
@@ -101,33 +101,41 @@ pub fn either(
     omitted: &Omitted,
     options: &Options<'_>,
 ) -> Result<(Coded, Option<usize>), EncodeError> {
+    options.check()?;
     let pixels = picture.width as usize * picture.height as usize;
     let crew = options.crew();
     let crew = crew.at_most(if pixels <= SIDE_BY_SIDE { 2 } else { 1 });
     let expected = drawn::bytes_with_loss(picture, options.quality, crew)?;
-    let is_enough = AtomicBool::new(false);
-    let mut coded = crew.run_checked(2, |index| match index {
-        0 => {
+    let enough = expected.max(NEXT_TO_NOTHING);
+    let exact_bytes = AtomicUsize::new(usize::MAX);
+    let mut coded = crew.run_checked(2, |index| {
+        if index == 0 {
             let exact = lossless(picture, omitted, options)?;
-            let enough = expected.max(NEXT_TO_NOTHING);
-            is_enough.store(exact.bytes() <= enough, Ordering::Relaxed);
-            Ok(Some(exact))
+            exact_bytes.store(exact.bytes(), Ordering::Relaxed);
+            return Ok(Some(exact));
         }
-        _ if is_enough.load(Ordering::Relaxed) => Ok(None),
-        _ => lossy(picture, options).map(Some),
+        if exact_bytes.load(Ordering::Relaxed) <= enough {
+            return Ok(None);
+        }
+        let mut lossy = lossy_frame(picture, options)?;
+        // Of what is larger already, alpha need not be coded.
+        if lossy.bytes() < exact_bytes.load(Ordering::Relaxed) {
+            lossy.alpha = coded_alpha(picture, options)?;
+        }
+        Ok(Some(lossy))
     })?;
-    let is_enough = is_enough.into_inner();
-    if is_enough {
-        coded[1] = None; // it may have been coded side by side
+    let (lossy, exact) = (coded.pop().flatten(), coded.pop().flatten());
+    let exact = exact.expect("it is always coded");
+    if exact.bytes() <= enough {
+        let larger = Some(expected).filter(|expected| exact.bytes() <= *expected);
+        return Ok((exact, larger)); // the other may have been coded side by side
     }
-    let mut coded: Vec<_> = coded.into_iter().flatten().collect();
-    coded.sort_by_key(Coded::bytes); // the lossless one is first if both take as many
-    let smaller = coded.swap_remove(0);
-    let larger = match coded.first() {
-        Some(larger) => Some(larger.bytes()),
-        None => Some(expected).filter(|expected| smaller.bytes() <= *expected),
-    };
-    Ok((smaller, larger))
+    let lossy = lossy.expect("it is coded where this is not enough");
+    Ok(if lossy.bytes() < exact.bytes() {
+        (lossy, Some(exact.bytes()))
+    } else {
+        (exact, Some(lossy.frame.len()))
+    })
 }
 
 /// Codes what `source` gives, with loss.
@@ -160,25 +168,37 @@ pub fn code_planes(
 /// See [`EncodeError`].
 pub fn lossy(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, EncodeError> {
     options.check()?;
-    let (width, height) = (picture.width, picture.height);
+    let mut coded = lossy_frame(picture, options)?;
+    coded.alpha = coded_alpha(picture, options)?;
+    Ok(coded)
+}
+
+/// [`lossy`] but for alpha.
+fn lossy_frame(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, EncodeError> {
     let settings = options.settings();
     let planes = || Planes::from_picture(picture, settings.simd, settings.crew);
-    let frame = vp8::encode(planes, width, height, &settings)?;
-    settings.crew.check()?;
-    let alpha = alpha_plane(picture);
-    let alpha = alpha.map(|plane| {
+    Ok(Coded {
+        alpha: None,
+        frame: vp8::encode(planes, picture.width, picture.height, &settings)?,
+        is_lossless: false,
+    })
+}
+
+/// The alpha of a picture that is coded with loss, unless all of it is opaque.
+fn coded_alpha(
+    picture: &Picture<'_>,
+    options: &Options<'_>,
+) -> Result<Option<Vec<u8>>, EncodeError> {
+    options.crew().check()?;
+    let coded = alpha_plane(picture).map(|plane| {
         alpha::encode(
             plane,
-            width as usize,
+            picture.width as usize,
             options.alpha_quality,
             &options.lossless_settings(),
         )
     });
-    Ok(Coded {
-        alpha: alpha.transpose()?,
-        frame,
-        is_lossless: false,
-    })
+    coded.transpose()
 }
 
 /// Codes a picture without loss, but for what is `omitted`.

@@ -211,11 +211,7 @@ fn a_repeated_frame_is_not_decoded_but_shown_as_if() {
     let shape = |dispose| frame([0, 0, 2, 1], &[3, 1], dispose);
     let dot = || frame([2, 0, 1, 1], &[2], Keep);
     for (dispose, expected, unchanged) in [
-        (
-            Any,
-            ["000", "010", "010", "010", "012"],
-            [2, 3].as_slice(),
-        ),
+        (Any, ["000", "010", "010", "010", "012"], [2, 3].as_slice()),
         (Keep, ["000", "010", "010", "010", "012"], &[2, 3]),
         (Previous, ["000", "010", "010", "010", "002"], &[2, 3]),
         // The second is drawn on what the first has cleared.
