@@ -1,6 +1,6 @@
-//! Animations, of GIFs through the whole conversion, and of canvases whose alpha is any. Whatever comes in: no panic, the same
-//! bytes for another number of threads, and every state of the screen for its time. Without loss it is exact in every pixel,
-//! but for the colour of fully transparent ones; with loss its alpha is.
+//! Animations, of GIFs through the whole conversion, with a watermark or none, and of canvases whose alpha is any. Whatever comes in:
+//! no panic, the same bytes for another number of threads, and every state of the screen for its time. Without loss it is exact in
+//! every pixel, but for the colour of fully transparent ones; with loss its alpha is.
 
 #![no_main]
 
@@ -14,7 +14,8 @@ use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::iter;
 use towebp::conversion::{self, Fonts, Job, Params, Patient};
-use towebp::image::{Format, Limits};
+use towebp::image::{self, Format, Image, Layout, Limits, Patience, Place};
+use towebp::watermark::{self, Overlay, Placement, Position};
 use towebp::webp::player::{Film, merged, play};
 use towebp::webp::{self, Metadata, Mode, Options};
 
@@ -31,7 +32,21 @@ struct Input {
     width: UpTo40<1>,
     height: UpTo40<1>,
     colors: Vec<[u8; 3]>,
+    mark: Option<Mark>,
     frames: Vec<Frame>,
+}
+
+/// A watermark of GIFs.
+#[derive(Arbitrary, Debug)]
+struct Mark {
+    width: UpTo40<1>,
+    height: UpTo40<1>,
+    content: Content,
+    position: u8,
+    opacity: u8,
+    margin: Option<u8>,
+    is_tiled: bool,
+    rotate: i8,
 }
 
 #[derive(Arbitrary, Debug)]
@@ -49,11 +64,15 @@ struct Frame {
     transparent: Option<u8>,
     /// Of its own palette, if it has one.
     colors: Option<Vec<[u8; 3]>>,
+    /// How often it follows itself.
+    repeats: u8,
 }
 
 impl Input {
     fn check(&self) {
-        let frames = &self.frames[..self.frames.len().min(MOST_FRAMES)];
+        let repeated = |frame| iter::repeat_n(frame, 1 + usize::from(Frame::repeats(frame)));
+        let frames = self.frames.iter().flat_map(repeated).take(MOST_FRAMES);
+        let frames: &[&Frame] = &frames.collect::<Vec<_>>();
         if frames.len() < 2 {
             return; // a GIF of one frame is a still picture
         }
@@ -104,13 +123,18 @@ impl Input {
             quality: self.quality % 101,
             effort: self.effort.0,
             mode: self.mode.0,
+            placement: self
+                .mark
+                .as_ref()
+                .map_or(Placement::default(), Mark::placement),
             ..Params::parse(iter::empty()).expect("the defaults")
         };
+        let mark = self.mark.as_ref().map(Mark::png);
         let job = Job {
             bytes: gif,
             format: Format::Gif,
             params: &params,
-            watermark_picture: None,
+            watermark_picture: mark.as_deref(),
             fonts: Fonts::bundled(),
             limits: &Limits::DEFAULT,
             threads,
@@ -148,7 +172,7 @@ impl Input {
         animation.finish().expect("there are frames").file
     }
 
-    fn gif(&self, frames: &[Frame]) -> Vec<u8> {
+    fn gif(&self, frames: &[&Frame]) -> Vec<u8> {
         let mut file = Vec::new();
         let palette = palette(&self.colors).into_flattened();
         let (width, height) = (self.width.0, self.height.0);
@@ -169,7 +193,7 @@ impl Input {
     }
 
     /// What a browser shows of [`Input::gif`].
-    fn film_of_gif(&self, frames: &[Frame]) -> Film {
+    fn film_of_gif(&self, frames: &[&Frame]) -> Film {
         let mut canvas = self.canvas();
         let show = |frame: &Frame| {
             let before = canvas.clone();
@@ -194,10 +218,12 @@ impl Input {
             let hundredths = if frame.delay < 2 { 10 } else { frame.delay };
             (shown, u32::from(hundredths) * 10)
         };
-        frames.iter().map(show).collect()
+        let mut film: Film = frames.iter().copied().map(show).collect();
+        self.lay_mark_over(&mut film);
+        film
     }
 
-    fn film_of_canvases(&self, frames: &[Frame]) -> Film {
+    fn film_of_canvases(&self, frames: &[&Frame]) -> Film {
         let mut canvas = self.canvas();
         let show = |frame: &Frame| {
             let pixels = frame.samples(4);
@@ -210,7 +236,40 @@ impl Input {
             });
             (canvas.as_flattened().to_vec(), frame.delay.into())
         };
-        frames.iter().map(show).collect()
+        frames.iter().copied().map(show).collect()
+    }
+
+    /// On all of each state: what was drawn onto nothing.
+    fn lay_mark_over(&self, film: &mut Film) {
+        let Some(mark) = &self.mark else { return };
+        let patience = Patience::endless();
+        let (width, height) = (self.width.0.into(), self.height.0.into());
+        let picture = image::decode(&mark.png(), Format::Png, &Limits::DEFAULT, &patience);
+        let picture = picture.expect("a good PNG");
+        let overlay = Overlay::new(width, height, |image| {
+            watermark::draw_picture(image, &picture, &mark.placement(), &patience)
+        });
+        let overlay = overlay.expect("nobody leaves");
+        for (canvas, _) in film {
+            let mut image = Image {
+                width,
+                height,
+                layout: Layout::Rgba,
+                pixels: std::mem::take(canvas),
+            };
+            let all = Place {
+                left: 0,
+                top: 0,
+                width: width as usize,
+                height: height as usize,
+            };
+            let laid = overlay.lay_over(&mut image, all, &patience);
+            laid.expect("nobody leaves");
+            *canvas = image.pixels;
+            for pixel in canvas.as_chunks_mut::<4>().0 {
+                *pixel = if pixel[3] == 0 { [0; 4] } else { *pixel };
+            }
+        }
     }
 
     fn canvas(&self) -> Vec<[u8; 4]> {
@@ -235,7 +294,37 @@ impl Input {
     }
 }
 
+impl Mark {
+    fn placement(&self) -> Placement {
+        Placement {
+            position: Position::ALL[usize::from(self.position) % Position::ALL.len()],
+            margin: self.margin.map(u16::from),
+            scale: None,
+            rotate: self.rotate.into(),
+            is_tiled: self.is_tiled,
+            opacity: self.opacity % 101,
+        }
+    }
+
+    /// Red, green, blue and alpha.
+    fn png(&self) -> Vec<u8> {
+        let (width, height) = (self.width.0.into(), self.height.0.into());
+        let mut file = Vec::new();
+        let mut encoder = png::Encoder::new(&mut file, width, height);
+        encoder.set_color(png::ColorType::Rgba);
+        let mut writer = encoder.write_header().expect("a Vec takes all");
+        let written = writer.write_image_data(&self.content.pixels(width, height, 4));
+        written.expect("as many as that");
+        writer.finish().expect("a Vec takes all");
+        file
+    }
+}
+
 impl Frame {
+    fn repeats(&self) -> u8 {
+        self.repeats % 4
+    }
+
     fn disposal(&self) -> DisposalMethod {
         DisposalMethod::from_u8(self.disposal % 4).expect("there are four")
     }
