@@ -83,8 +83,8 @@ struct Search {
     rounds: usize,
     /// Places nearby that are looked at for each pixel, by their distance codes.
     near_codes: usize,
-    /// The first of the rounds in which they are.
-    near_from: usize,
+    /// Whether they are in every round, or in the last one alone.
+    is_near_always: bool,
     /// For groups of codes; the best is taken.
     groups: &'static [entropy_image::Search],
 }
@@ -111,7 +111,7 @@ impl Search {
                 depth: image.is_indexed().then_some(1),
                 rounds: 1,
                 near_codes: 0,
-                near_from: 1,
+                is_near_always: false,
                 groups: &[const { groups(12, 2, 500, 64) }],
             },
             Effort::Medium if image.has_little() => Search {
@@ -119,7 +119,7 @@ impl Search {
                 depth: Some(16),
                 rounds: 2,
                 near_codes: 4,
-                near_from: 2,
+                is_near_always: false,
                 groups: &[const { groups(64, 6, 5000, 64) }],
             },
             // Copies are nearly all there is to a picture of few colours, and a cache would hold what its indices say.
@@ -128,7 +128,7 @@ impl Search {
                 depth: Some(8),
                 rounds: 2,
                 near_codes: 4,
-                near_from: 2,
+                is_near_always: false,
                 groups: &[const { groups(32, 4, 5000, 32) }],
             },
             Effort::Medium => Search {
@@ -136,7 +136,7 @@ impl Search {
                 depth: Some(8),
                 rounds: 1,
                 near_codes: 2,
-                near_from: 1,
+                is_near_always: true,
                 groups: &[const { groups(32, 4, 5000, 32) }],
             },
             Effort::High if image.has_little() => Search {
@@ -144,7 +144,7 @@ impl Search {
                 depth: Some(128),
                 rounds: 4,
                 near_codes: 32,
-                near_from: 1,
+                is_near_always: true,
                 groups: &[
                     const { groups(64, 6, 5000, 8) },
                     const { groups(64, 6, 5000, 32) },
@@ -156,7 +156,7 @@ impl Search {
                 depth: Some(128),
                 rounds: 4,
                 near_codes: if image.is_indexed() { 32 } else { 2 },
-                near_from: 1,
+                is_near_always: true,
                 groups: &[const { groups(64, 6, 5000, 32) }],
             },
         }
@@ -283,6 +283,7 @@ fn parse(
     // What one round leaves of the copies found is what the next one chooses from: it converges, in no more memory.
     let mut copies = hash_chain::longest_copies(pixels, width, depth, crew)?;
     for round in 1..=search.rounds {
+        let is_last = round == search.rounds;
         let image = TokenImage {
             pixels,
             width,
@@ -295,12 +296,12 @@ fn parse(
             width,
             cache,
             model: &model,
-            near_codes: if round >= search.near_from {
+            near_codes: if is_last || search.is_near_always {
                 search.near_codes
             } else {
                 0
             },
-            shortens: round == search.rounds,
+            shortens: is_last,
         };
         tokens = parse.cheapest(&mut copies, crew)?;
     }

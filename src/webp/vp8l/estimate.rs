@@ -40,7 +40,7 @@ impl Estimate {
         };
         let counts = histogram::count(&image, crew)?;
         Ok(Estimate {
-            total: histogram::cost(&counts) + histogram::extra_cost(&counts),
+            total: histogram::total_cost(&counts),
             model: CostModel::new(&counts),
             tokens,
             cache,

@@ -127,8 +127,12 @@ pub fn cache_code_cost(counts: &[u32]) -> u64 {
     used as u64 * entropy::CODE_LENGTH
 }
 
-/// The extra bits of lengths and distances, in the same unit.
-pub fn extra_cost(counts: &[u32]) -> u64 {
+/// [`cost`] with the extra bits of lengths and distances.
+pub fn total_cost(counts: &[u32]) -> u64 {
+    cost(counts) + extra_cost(counts)
+}
+
+fn extra_cost(counts: &[u32]) -> u64 {
     let of = |first: usize, symbols: usize| -> u64 {
         (0..)
             .zip(&counts[first..first + symbols])

@@ -64,7 +64,7 @@ impl Transformed {
             cache: &CacheHits::NONE,
         };
         let counts = histogram::count(&image, crew)?;
-        let cost = histogram::cost(&counts) + histogram::extra_cost(&counts);
+        let cost = histogram::total_cost(&counts);
         let [Transform::ColorIndexing(palette)] = &self.transforms[..] else {
             return Ok(cost);
         };
