@@ -10,12 +10,24 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+use support::film::flicker;
 use support::jpeg::{Kind, jpeg};
 use support::picture::Picture;
 use support::service::{Service, send};
 use support::{PATIENCE, read_response};
 
 const MIB: u64 = 1 << 20;
+
+/// What lets a film of thousands of frames be converted until its client leaves, and how it takes longest.
+const PATIENT: [&str; 6] = [
+    "--conversion-timeout",
+    "3600",
+    "--max-frames",
+    "100000",
+    "--max-film-pixels",
+    "1000000000000",
+];
+const SLOW: &str = "&mode=lossy&effort=high";
 
 #[test]
 fn a_crowd_of_large_pictures_stays_below_the_memory() {
@@ -111,67 +123,57 @@ fn refused(service: &Service, png: &[u8]) -> (u64, u64) {
 
 #[test]
 fn who_waits_is_next_and_who_leaves_makes_room() {
-    // For one of these at a time.
-    let (service, _) = start(80 * MIB, &["--threads", "4"]);
-    let slow = Picture::noise(3000, 2500).png();
+    // For one of the large ones at a time.
+    let (service, _) = start(130 * MIB, &[&["--threads", "4"], &PATIENT[..]].concat());
+    let film = flicker(1800, 1500);
+    let large = Picture::noise(3000, 2500).png();
     let small = Picture::noise(1000, 1000).png();
-    let message = |parameters: &str, body: &[u8]| request(&service, parameters, "image/png", body);
-    thread::scope(|scope| {
-        let first = scope.spawn(|| send(service.address(), &message("&effort=high", &slow)));
-        until(&service, |gauges| gauges.reserved > 0);
-        let mut leaving = TcpStream::connect(service.address()).expect("it listens");
-        leaving.write_all(&message("", &slow)).expect("it reads");
-        until(&service, |gauges| gauges.waiting == 1);
-        let mut second = TcpStream::connect(service.address()).expect("it listens");
-        second.set_read_timeout(Some(PATIENCE)).expect("a time");
-        second.write_all(&message("", &slow)).expect("it reads");
-        until(&service, |gauges| gauges.waiting == 2);
-        drop(leaving);
-        until(&service, |gauges| gauges.waiting == 1);
-        // Would fit, and is behind one that does not.
-        let third = scope.spawn(|| send(service.address(), &message("", &small)));
-        until(&service, |gauges| gauges.waiting == 2);
-        assert!(
-            !first.is_finished(),
-            "the first is done: nobody had to wait"
-        );
-
-        let first = first.join().expect("no panic").expect("an answer");
-        assert_eq!(first.status, 200, "{}", first.text());
-        let second = read_response(&mut second, false);
-        assert_eq!(second.status, 200, "{}", second.text());
-        let third = third.join().expect("no panic").expect("an answer");
-        assert_eq!(third.status, 200, "{}", third.text());
-    });
+    let begin = |parameters: &str, media_type: &str, body: &[u8]| {
+        let mut stream = TcpStream::connect(service.address()).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time");
+        let message = request(&service, parameters, media_type, body);
+        stream.write_all(&message).expect("it reads");
+        stream
+    };
+    let first = begin(SLOW, "image/gif", &film);
+    until(&service, |gauges| gauges.reserved > 0);
+    let leaving = begin("", "image/png", &large);
+    until(&service, |gauges| gauges.waiting == 1);
+    let mut second = begin("", "image/png", &large);
+    until(&service, |gauges| gauges.waiting == 2);
+    drop(leaving);
+    until(&service, |gauges| gauges.waiting == 1);
+    // Would fit, and is behind one that does not.
+    let mut third = begin("", "image/png", &small);
+    until(&service, |gauges| gauges.waiting == 2);
+    drop(first);
+    for stream in [&mut second, &mut third] {
+        let answer = read_response(stream, false);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
     until(&service, |gauges| {
         gauges.reserved == 0 && gauges.waiting == 0
     });
-    assert_eq!(service.conversions(), 3, "who left is not counted");
+    assert_eq!(service.conversions(), 2, "who left is not counted");
 }
 
 #[test]
 fn who_waits_too_long_is_told_when_to_come_again() {
-    let (service, _) = start(80 * MIB, &["--queue-timeout", "1"]);
-    let slow = Picture::noise(3000, 2500).png();
-    let message = |parameters: &str| request(&service, parameters, "image/png", &slow);
-    thread::scope(|scope| {
-        let first = scope.spawn(|| send(service.address(), &message("&effort=high")));
-        until(&service, |gauges| gauges.reserved > 0);
-        let second = send(service.address(), &message("")).expect("an answer");
-        assert!(
-            !first.is_finished(),
-            "the first is done: nobody had to wait"
-        );
-        let detail = second.problem(503, "busy");
-        assert!(detail.contains("memory"), "{detail}");
-        let seconds = second
-            .header("retry-after")
-            .and_then(|text| text.parse().ok());
-        assert!(matches!(seconds, Some(1..=60)), "{second:?}");
-        let first = first.join().expect("no panic").expect("an answer");
-        assert_eq!(first.status, 200, "{}", first.text());
-    });
-    assert_eq!(service.conversions(), 1);
+    let flags = [&["--queue-timeout", "1"], &PATIENT[..]].concat();
+    let (service, _) = start(130 * MIB, &flags);
+    let film = request(&service, SLOW, "image/gif", &flicker(1800, 1500));
+    let mut first = TcpStream::connect(service.address()).expect("it listens");
+    first.write_all(&film).expect("it reads");
+    until(&service, |gauges| gauges.reserved > 0);
+    let large = Picture::noise(3000, 2500).png();
+    let second = service.convert(&[], "image/png", &large);
+    let detail = second.problem(503, "busy");
+    assert!(detail.contains("memory"), "{detail}");
+    let seconds = second
+        .header("retry-after")
+        .and_then(|text| text.parse().ok());
+    assert!(matches!(seconds, Some(1..=60)), "{second:?}");
+    assert_eq!(service.conversions(), 0);
 }
 
 #[test]

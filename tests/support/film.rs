@@ -49,3 +49,21 @@ pub fn film(pictures: &[Picture]) -> Vec<u8> {
     drop(encoder);
     file
 }
+
+/// Black and white in turn, 4,000 frames in all: a file that is soon sent, and takes a minute or more with loss and much effort.
+pub fn flicker(width: u16, height: u16) -> Vec<u8> {
+    const PALETTE: [u8; 6] = [0, 0, 0, 255, 255, 255];
+    /// Signature, size and flags, and the palette.
+    const HEAD: usize = 13 + PALETTE.len();
+    let mut file = Vec::new();
+    let mut encoder = Encoder::new(&mut file, width, height, &PALETTE).expect("a valid palette");
+    for index in [0, 1] {
+        let indices = vec![index; usize::from(width) * usize::from(height)];
+        let frame = Frame::from_indexed_pixels(width, height, indices, None);
+        encoder.write_frame(&frame).expect("a valid frame");
+    }
+    drop(encoder);
+    let (head, frames) = file.split_at(HEAD);
+    let frames = frames.strip_suffix(b";").expect("a trailer");
+    [head, &frames.repeat(2000), b";"].concat()
+}
