@@ -2,8 +2,8 @@
 //! whichever takes fewer bytes.
 
 use super::drawn;
-use super::vp8l::Omitted;
-use super::{Coding, EncodeError, Layout, Mode, Options, Picture, Planes, alpha, vp8, vp8l};
+use super::source::Source;
+use super::{Coding, EncodeError, Mode, Options, Picture, Planes, alpha, vp8, vp8l};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A picture without its container.
@@ -54,9 +54,9 @@ impl Coded {
 pub fn code(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, EncodeError> {
     picture.check()?;
     match Way::of(picture, options)? {
-        Way::Lossless => lossless(picture, &Omitted::NONE, options),
+        Way::Lossless => lossless(picture, options),
         Way::Lossy => lossy(picture, options),
-        Way::Either => Ok(either(picture, &Omitted::NONE, options)?.0),
+        Way::Either => Ok(either(picture, options)?.0),
     }
 }
 
@@ -74,10 +74,10 @@ impl Way {
     ///
     /// # Errors
     /// [`EncodeError::Cancelled`] if the file is no longer waited for.
-    pub fn of(picture: &Picture<'_>, options: &Options<'_>) -> Result<Way, EncodeError> {
+    pub fn of(source: &impl Source, options: &Options<'_>) -> Result<Way, EncodeError> {
         Ok(match options.mode {
             Mode::Lossless => Way::Lossless,
-            Mode::Auto if drawn::is_likely(picture, options.crew())? => Way::Either,
+            Mode::Auto if drawn::is_likely(source, options.crew())? => Way::Either,
             Mode::Auto | Mode::Lossy => Way::Lossy,
         })
     }
@@ -90,37 +90,35 @@ pub const SIDE_BY_SIDE: usize = 1 << 19;
 /// Bytes without loss that make it idle to look for fewer with loss.
 const NEXT_TO_NOTHING: usize = 256;
 
-/// Codes a picture without loss, but for what is `omitted` then, and with, and gives what takes fewer bytes, and how many the other
-/// takes at least. Where the first takes no more than the other is expected to, that is what is given. Where it takes next to
-/// nothing, there is no other.
+/// Codes a picture without loss and with, and gives what takes fewer bytes, and how many the other takes at least. Where the first
+/// takes no more than the other is expected to, that is what is given. Where it takes next to nothing, there is no other.
 ///
 /// # Errors
 /// See [`EncodeError`].
 pub fn either(
-    picture: &Picture<'_>,
-    omitted: &Omitted,
+    source: &impl Source,
     options: &Options<'_>,
 ) -> Result<(Coded, Option<usize>), EncodeError> {
     options.check()?;
-    let pixels = picture.width as usize * picture.height as usize;
+    let (width, height) = source.size();
     let crew = options.crew();
-    let crew = crew.at_most(if pixels <= SIDE_BY_SIDE { 2 } else { 1 });
-    let expected = drawn::bytes_with_loss(picture, options.quality, crew)?;
+    let crew = crew.at_most(if width * height <= SIDE_BY_SIDE { 2 } else { 1 });
+    let expected = drawn::bytes_with_loss(source, options.quality, crew)?;
     let enough = expected.max(NEXT_TO_NOTHING);
     let exact_bytes = AtomicUsize::new(usize::MAX);
     let mut coded = crew.run_checked(2, |index| {
         if index == 0 {
-            let exact = lossless(picture, omitted, options)?;
+            let exact = lossless(source, options)?;
             exact_bytes.store(exact.bytes(), Ordering::Relaxed);
             return Ok(Some(exact));
         }
         if exact_bytes.load(Ordering::Relaxed) <= enough {
             return Ok(None);
         }
-        let mut lossy = lossy_frame(picture, options)?;
+        let mut lossy = lossy_frame(source, options)?;
         // Of what is larger already, alpha need not be coded.
         if lossy.bytes() < exact_bytes.load(Ordering::Relaxed) {
-            lossy.alpha = coded_alpha(picture, options)?;
+            lossy.alpha = coded_alpha(source, options)?;
         }
         Ok(Some(lossy))
     })?;
@@ -166,34 +164,40 @@ pub fn code_planes(
 ///
 /// # Errors
 /// See [`EncodeError`].
-pub fn lossy(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, EncodeError> {
+pub fn lossy(source: &impl Source, options: &Options<'_>) -> Result<Coded, EncodeError> {
     options.check()?;
-    let mut coded = lossy_frame(picture, options)?;
-    coded.alpha = coded_alpha(picture, options)?;
+    let mut coded = lossy_frame(source, options)?;
+    coded.alpha = coded_alpha(source, options)?;
     Ok(coded)
 }
 
 /// [`lossy`] but for alpha.
-fn lossy_frame(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, EncodeError> {
+fn lossy_frame(source: &impl Source, options: &Options<'_>) -> Result<Coded, EncodeError> {
     let settings = options.settings();
-    let planes = || Planes::from_picture(picture, settings.simd, settings.crew);
+    let (width, height) = source.size();
+    // The encoder needs no more of the picture than this.
+    let planes = || {
+        source.with_loss(settings.crew, |picture| {
+            Planes::from_picture(picture, settings.simd, settings.crew)
+        })
+    };
     Ok(Coded {
         alpha: None,
-        frame: vp8::encode(planes, picture.width, picture.height, &settings)?,
+        frame: vp8::encode(planes, width as u32, height as u32, &settings)?,
         is_lossless: false,
     })
 }
 
 /// The alpha of a picture that is coded with loss, unless all of it is opaque.
 fn coded_alpha(
-    picture: &Picture<'_>,
+    source: &impl Source,
     options: &Options<'_>,
 ) -> Result<Option<Vec<u8>>, EncodeError> {
-    options.crew().check()?;
-    let coded = alpha_plane(picture).map(|plane| {
+    let (width, _) = source.size();
+    let coded = source.alpha(options.crew())?.map(|plane| {
         alpha::encode(
             plane,
-            picture.width as usize,
+            width,
             options.alpha_quality,
             &options.lossless_settings(),
         )
@@ -201,18 +205,14 @@ fn coded_alpha(
     coded.transpose()
 }
 
-/// Codes a picture without loss, but for what is `omitted`.
+/// Codes a picture without loss.
 ///
 /// # Errors
 /// See [`EncodeError`].
-pub fn lossless(
-    picture: &Picture<'_>,
-    omitted: &Omitted,
-    options: &Options<'_>,
-) -> Result<Coded, EncodeError> {
+pub fn lossless(source: &impl Source, options: &Options<'_>) -> Result<Coded, EncodeError> {
     let settings = options.lossless_settings();
-    let width = picture.width as usize;
-    let pixels = || vp8l::from_picture(picture, omitted, options.exact, settings.crew);
+    let (width, _) = source.size();
+    let pixels = || source.argb(options.exact, settings.crew);
     let mut frame = vp8l::encode(pixels()?, width, &settings)?;
     let max_error = vp8l::max_error(options.near_lossless);
     if max_error > 0 {
@@ -229,15 +229,4 @@ pub fn lossless(
         frame,
         is_lossless: true,
     })
-}
-
-/// The alpha of each pixel, unless all are opaque.
-fn alpha_plane(picture: &Picture<'_>) -> Option<Vec<u8>> {
-    match picture.layout {
-        Layout::Rgb => None,
-        Layout::Rgba => {
-            let alpha = picture.pixels.chunks_exact(4).map(|pixel| pixel[3]);
-            alpha.clone().any(|a| a != 255).then(|| alpha.collect())
-        }
-    }
 }

@@ -1,7 +1,8 @@
 //! Whether a picture is likely drawn rather than photographed: then coding it without loss may take fewer bytes.
 
+use super::EncodeError;
 use super::crew::Crew;
-use super::{EncodeError, Picture};
+use super::source::{Form, Source};
 
 /// One row of so many is looked at, with the one above it.
 const ROWS_APART: usize = 8;
@@ -20,19 +21,18 @@ const MOST_BITS: u64 = 4;
 ///
 /// # Errors
 /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
-pub fn is_likely(picture: &Picture<'_>, crew: Crew<'_>) -> Result<bool, EncodeError> {
-    let channels = picture.layout.channels();
-    let stride = picture.width as usize * channels;
-    let rows: Vec<&[u8]> = picture.pixels.chunks_exact(stride).collect();
+pub fn is_likely(source: &impl Source, crew: Crew<'_>) -> Result<bool, EncodeError> {
+    let channels = source.layout().channels();
+    let (width, height) = source.size();
     let mut bits = 0;
     let mut pixels = 0;
-    for y in (0..rows.len()).step_by(ROWS_APART) {
+    for y in (0..height).step_by(ROWS_APART) {
         if y.is_multiple_of(ROWS_A_QUESTION) {
             crew.check()?;
         }
-        let above = rows[y.saturating_sub(1)];
-        bits += row_bits(rows[y], above, channels);
-        pixels += picture.width as u64;
+        let above = source.row(y.saturating_sub(1), Form::Exact);
+        bits += row_bits(&source.row(y, Form::Exact), &above, channels);
+        pixels += width as u64;
     }
     Ok(bits <= MOST_BITS * pixels)
 }
@@ -56,21 +56,22 @@ fn row_bits(row: &[u8], above: &[u8], channels: usize) -> u64 {
 /// # Errors
 /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
 pub fn bytes_with_loss(
-    picture: &Picture<'_>,
+    source: &impl Source,
     quality: u8,
     crew: Crew<'_>,
 ) -> Result<usize, EncodeError> {
     /// Per block and bit of its contrast in steps of [`STEP_BITS`] bits, in 120ths of a byte: at quality 0, and more by the quality.
     const BYTES: usize = 60;
     const STEP_BITS: u32 = 4;
-    let channels = picture.layout.channels();
-    let stride = picture.width as usize * channels;
-    let mut ranges = vec![Range::NONE; (picture.width as usize).div_ceil(4)];
+    let channels = source.layout().channels();
+    let (width, height) = source.size();
+    let mut ranges = vec![Range::NONE; width.div_ceil(4)];
     let mut bits = 0;
-    for rows in picture.pixels.chunks(stride * 4) {
+    for top in (0..height).step_by(4) {
         crew.check()?;
         ranges.fill(Range::NONE);
-        for row in rows.chunks_exact(stride) {
+        for y in top..(top + 4).min(height) {
+            let row = source.row(y, Form::Lossy);
             for (range, four) in ranges.iter_mut().zip(row.chunks(channels * 4)) {
                 four.chunks_exact(channels)
                     .for_each(|pixel| range.add(pixel));
@@ -121,7 +122,7 @@ fn difference_bits(a: &[u8], b: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::webp::{Layout, Patient};
+    use crate::webp::{Layout, Patient, Picture};
 
     fn is_likely_drawn(pixel: impl Fn(u32, u32) -> [u8; 3]) -> bool {
         let places = (0..64).flat_map(|y| (0..64).map(move |x| (x, y)));

@@ -14,6 +14,7 @@ mod hidden;
 pub mod judge;
 mod memory;
 mod riff;
+mod source;
 mod vp8;
 mod vp8l;
 mod yuv;

@@ -1,8 +1,8 @@
 //! What a frame changes on the canvas: RFC 9649, section 2.7.1.1, has the two ways to draw a frame (over what is there, or in
 //! its place) and the two to leave one (as it is, or cleared).
 
+use crate::webp::EncodeError;
 use crate::webp::crew::Crew;
-use crate::webp::{EncodeError, hidden};
 use std::ops::Range;
 
 /// A rectangle of the canvas, in pixels.
@@ -94,18 +94,8 @@ impl Change {
     }
 }
 
-/// Which pixels of a rectangle are drawn where not all of them change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grain {
-    /// Those that change.
-    Pixel,
-    /// All opaque ones of a macroblock in which one changes: what alpha takes is then next to nothing, and lossy coding has no
-    /// holes to go around.
-    Macroblock,
-}
-
 /// A side of a macroblock, and rows between two questions whether the file is waited for.
-const SIDE: usize = 16;
+pub const SIDE: usize = 16;
 
 /// The canvas as a frame finds it.
 #[derive(Clone, Copy, Debug)]
@@ -160,75 +150,8 @@ impl Before<'_> {
         }))
     }
 
-    /// The pixels of a change to `after`: alpha is 0 where what is there is left, and the colour under it that of what is drawn
-    /// close by. They take the room of others, which are lost.
-    ///
-    /// # Errors
-    /// [`EncodeError::Cancelled`] if the file is no longer waited for.
-    pub fn draw(
-        self,
-        change: &Change,
-        after: &[[u8; 4]],
-        grain: Grain,
-        room: Vec<u8>,
-        crew: Crew<'_>,
-    ) -> Result<Vec<u8>, EncodeError> {
-        let Rect {
-            left,
-            top,
-            width,
-            height,
-        } = change.rect;
-        let mut pixels = room;
-        pixels.clear();
-        pixels.reserve_exact(change.rect.area() * 4);
-        let mut colour = [0; 3];
-        for band in (top..top + height).step_by(SIDE) {
-            crew.check()?;
-            let begin = pixels.len();
-            for y in band..(band + SIDE).min(top + height) {
-                pixels.extend_from_slice(after[y * self.width + left..][..width].as_flattened());
-            }
-            if change.blends {
-                self.leave((left, band), width, &mut pixels[begin..], grain);
-            }
-            if grain == Grain::Macroblock {
-                colour = hidden::fill_on(&mut pixels[begin..], width, colour);
-            }
-        }
-        Ok(pixels)
-    }
-
-    /// Makes those pixels of a row of macroblocks transparent that are not to be drawn.
-    fn leave(self, (left, top): (usize, usize), width: usize, pixels: &mut [u8], grain: Grain) {
-        let pixels = pixels.as_chunks_mut::<4>().0;
-        let mut was = pixels.to_vec();
-        for (y, row) in (top..).zip(was.chunks_exact_mut(width)) {
-            self.undo((left, y), row);
-        }
-        for begin in (0..width).step_by(SIDE) {
-            let columns = begin..(begin + SIDE).min(width);
-            let is_drawn = grain == Grain::Macroblock
-                && was
-                    .chunks_exact(width)
-                    .zip(pixels.chunks_exact(width))
-                    .any(|(was, row)| {
-                        let mut both = was[columns.clone()].iter().zip(&row[columns.clone()]);
-                        both.any(|(was, pixel)| differs(*was, *pixel))
-                    });
-            for (was, row) in was.chunks_exact(width).zip(pixels.chunks_exact_mut(width)) {
-                for (was, pixel) in was[columns.clone()].iter().zip(&mut row[columns.clone()]) {
-                    let is_kept = is_drawn && pixel[3] == 255;
-                    if !is_kept && !differs(*was, *pixel) {
-                        *pixel = [0; 4];
-                    }
-                }
-            }
-        }
-    }
-
     /// Makes of a part of a row, as it is after the frame, from column `left` on, what it was before.
-    fn undo(self, (left, y): (usize, usize), row: &mut [[u8; 4]]) {
+    pub fn undo(self, (left, y): (usize, usize), row: &mut [[u8; 4]]) {
         let columns = left..left + row.len();
         let Covered { rect, pixels } = self.covered;
         if let Some(part) = rect.part(y, &columns) {
@@ -272,7 +195,7 @@ impl Found {
 }
 
 /// Whether a pixel looks otherwise: colours under alpha 0 are nobody's.
-fn differs(before: [u8; 4], after: [u8; 4]) -> bool {
+pub fn differs(before: [u8; 4], after: [u8; 4]) -> bool {
     before != after && (before[3] != 0 || after[3] != 0)
 }
 
@@ -280,7 +203,9 @@ fn differs(before: [u8; 4], after: [u8; 4]) -> bool {
 mod tests {
     use super::*;
     use crate::webp::Patient;
+    use crate::webp::animation::drawing::{Drawing, Grain, Mask, Origin};
     use crate::webp::crew::tests::Impatient;
+    use crate::webp::source::{Form, Source};
 
     /// A canvas 4 pixels wide: `.` is transparent, letters are opaque greys, digits are half transparent.
     fn canvas(rows: &[&str]) -> Vec<[u8; 4]> {
@@ -320,12 +245,31 @@ mod tests {
     }
 
     fn drawn(before: Before<'_>, change: &Change, after: &[[u8; 4]], grain: Grain) -> String {
-        let pixels = before
-            .draw(change, after, grain, Vec::new(), patient())
-            .expect("nobody leaves");
+        let mask = Mask::new(before, change, after, patient()).expect("nobody leaves");
+        let rect = change.rect;
+        let drawing = Drawing {
+            mask: &mask,
+            origin: Origin::Canvas {
+                pixels: &after[rect.top * before.width + rect.left..],
+                stride: before.width,
+            },
+            size: (rect.width, rect.height),
+        };
         let letter = |pixel: &[u8; 4]| if pixel[3] == 0 { '.' } else { pixel[0] as char };
-        let rows = pixels.as_chunks::<4>().0.chunks(change.rect.width);
-        let rows: Vec<String> = rows.map(|row| row.iter().map(letter).collect()).collect();
+        let letters =
+            |pixels: &[u8]| -> Vec<char> { pixels.as_chunks().0.iter().map(letter).collect() };
+        let rows: Vec<String> = match grain {
+            Grain::Pixel => (0..rect.height)
+                .map(|y| letters(&drawing.row(y, Form::Exact)).iter().collect())
+                .collect(),
+            Grain::Macroblock => {
+                let all = drawing.with_loss(patient(), |picture| Ok(letters(picture.pixels)));
+                let all = all.expect("nobody leaves");
+                all.chunks(rect.width)
+                    .map(|row| row.iter().collect())
+                    .collect()
+            }
+        };
         rows.join(" ")
     }
 
@@ -471,8 +415,8 @@ mod tests {
             assert_eq!(caller.asked.into_inner(), patience + 1, "it went on");
             let caller = Impatient::new(patience);
             let crew = Crew::new(1, &caller);
-            let drawn = before.draw(&all, &other, Grain::Pixel, Vec::new(), crew);
-            assert_eq!(drawn, Err(EncodeError::Cancelled));
+            let mask = Mask::new(before, &all, &other, crew).map(|_| ());
+            assert_eq!(mask, Err(EncodeError::Cancelled));
             assert_eq!(caller.asked.into_inner(), patience + 1, "it went on");
         }
         let caller = Impatient::new(10);

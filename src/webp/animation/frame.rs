@@ -1,10 +1,10 @@
 //! A frame on its way into the file: RFC 9649, section 2.7.1.1.
 
-use super::change::{Before, Change, Grain};
+use super::change::{Change, Rect};
+use super::drawing::{Drawing, Grain, Kept, Mask, Origin};
 use super::habit::Habit;
 use crate::webp::coded::{self, Coded, Way};
-use crate::webp::vp8l::Omitted;
-use crate::webp::{EncodeError, Layout, Mode, Options, Picture};
+use crate::webp::{EncodeError, Mode, Options};
 
 /// A frame that is drawn.
 #[derive(Debug)]
@@ -22,46 +22,44 @@ pub struct Frame {
 enum Content {
     Drawn {
         way: Way,
-        /// Red, green, blue and alpha.
-        pixels: Vec<u8>,
-        /// What is drawn for loss alone.
-        omitted: Omitted,
+        mask: Mask,
+        /// What is to be coded, once the canvas may show others.
+        kept: Option<Kept>,
     },
     Coded(Coded),
 }
 
+/// What is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Canvas<'a> {
+    /// Red, green, blue and alpha.
+    pub pixels: &'a [[u8; 4]],
+    /// Pixels of a row.
+    pub width: usize,
+}
+
 impl Frame {
-    /// Draws a change to the canvas `after`, to be coded as `options` say, or if they leave it open, as `habit` does.
+    /// Draws a change to `canvas`, to be coded as `options` say, or if they leave it open, as `habit` does.
     ///
     /// # Errors
     /// [`EncodeError::Cancelled`] if the file is no longer waited for.
     pub fn draw(
-        before: Before<'_>,
         change: Change,
-        after: &[[u8; 4]],
+        mask: Mask,
+        canvas: Canvas<'_>,
         habit: &mut Habit,
         options: &Options<'_>,
     ) -> Result<Frame, EncodeError> {
-        let crew = options.crew();
-        let draw = |grain, room| before.draw(&change, after, grain, room, crew);
         let mut way = match options.mode {
             Mode::Auto => habit.way(change.rect.area()),
             Mode::Lossless => Way::Lossless,
             Mode::Lossy => Way::Lossy,
         };
-        let mut pixels = Vec::new();
-        let mut omitted = Omitted::NONE;
         if way != Way::Lossy {
-            pixels = draw(Grain::Pixel, pixels)?;
-            if Way::of(&picture(&change, &pixels), options)? == Way::Lossy {
+            let drawing = canvas.drawing(change.rect, &mask);
+            if Way::of(&drawing, options)? == Way::Lossy {
                 way = Way::Lossy;
             }
-        }
-        if way == Way::Either {
-            omitted = Omitted::hidden(&pixels, crew)?;
-        }
-        if way != Way::Lossless {
-            pixels = draw(Grain::Macroblock, pixels)?;
         }
         Ok(Frame {
             change,
@@ -69,30 +67,49 @@ impl Frame {
             is_cleared: false,
             content: Content::Drawn {
                 way,
-                pixels,
-                omitted,
+                mask,
+                kept: None,
             },
         })
     }
 
-    /// Codes its pixels, if that is not done yet, and gives them up. If both ways were needed, gives the bytes of the larger one.
+    /// Keeps what it needs of `canvas` before another is shown.
+    pub fn keep(&mut self, canvas: Canvas<'_>) {
+        if let Content::Drawn { way, mask, kept } = &mut self.content {
+            let grain = match way {
+                Way::Lossless => Grain::Pixel,
+                Way::Lossy | Way::Either => Grain::Macroblock,
+            };
+            *kept = Some(canvas.drawing(self.change.rect, mask).keep(grain));
+        }
+    }
+
+    /// Codes its pixels, if that is not done yet, and gives them up. `canvas` is what is shown now. If both ways were needed, gives the
+    /// bytes of the larger one.
     ///
     /// # Errors
     /// As [`coded::code`].
-    pub fn code(&mut self, options: &Options<'_>) -> Result<Option<usize>, EncodeError> {
-        let Content::Drawn {
-            way,
-            pixels,
-            omitted,
-        } = &self.content
-        else {
+    pub fn code(
+        &mut self,
+        canvas: Canvas<'_>,
+        options: &Options<'_>,
+    ) -> Result<Option<usize>, EncodeError> {
+        let Content::Drawn { way, mask, kept } = &self.content else {
             return Ok(None);
         };
-        let picture = picture(&self.change, pixels);
+        let rect = self.change.rect;
+        let drawing = match kept {
+            Some(kept) => Drawing {
+                mask,
+                origin: Origin::Kept(kept),
+                size: (rect.width, rect.height),
+            },
+            None => canvas.drawing(rect, mask),
+        };
         let (coded, larger) = match way {
-            Way::Lossless => (coded::lossless(&picture, omitted, options)?, None),
-            Way::Lossy => (coded::lossy(&picture, options)?, None),
-            Way::Either => coded::either(&picture, omitted, options)?,
+            Way::Lossless => (coded::lossless(&drawing, options)?, None),
+            Way::Lossy => (coded::lossy(&drawing, options)?, None),
+            Way::Either => coded::either(&drawing, options)?,
         };
         self.content = Content::Coded(coded);
         Ok(larger)
@@ -121,11 +138,16 @@ impl Frame {
     }
 }
 
-fn picture<'a>(change: &Change, pixels: &'a [u8]) -> Picture<'a> {
-    Picture {
-        width: change.rect.width as u32,
-        height: change.rect.height as u32,
-        layout: Layout::Rgba,
-        pixels,
+impl<'a> Canvas<'a> {
+    /// What `mask` draws of a rectangle.
+    fn drawing(self, rect: Rect, mask: &'a Mask) -> Drawing<'a> {
+        Drawing {
+            mask,
+            origin: Origin::Canvas {
+                pixels: &self.pixels[rect.top * self.width + rect.left..],
+                stride: self.width,
+            },
+            size: (rect.width, rect.height),
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! what changes is coded, and no canvas is kept.
 
 mod change;
+mod drawing;
 mod frame;
 mod habit;
 #[cfg(any(test, fuzzing))]
@@ -14,7 +15,8 @@ use super::crew::Crew;
 use super::{Coding, EncodeError, Encoded, MAX_SIDE, Metadata, Options, riff};
 use change::{Before, Change};
 pub use change::{Covered, Rect};
-use frame::Frame;
+use drawing::Mask;
+use frame::{Canvas, Frame};
 use habit::Habit;
 use std::sync::Mutex;
 
@@ -98,22 +100,29 @@ impl<'a> Animation<'a> {
             last.is_cleared = true;
             last.change.rect
         });
+        let before = Before { cleared, ..before };
+        let mask = Mask::new(before, &change, canvas, self.crew())?;
+        drop(covered);
+        let canvas = Canvas {
+            pixels: canvas,
+            width: self.size.0 as usize,
+        };
         // No more than one canvas, so that memory is bounded.
         let most = self.area().min(coded::SIDE_BY_SIDE);
         if self.waiting_area() + change.rect.area() > most {
-            self.code_waiting()?;
+            self.code_waiting(canvas)?;
             self.write_waiting()?;
         }
-        let before = Before { cleared, ..before };
-        let mut frame = Frame::draw(before, change, canvas, &mut self.habit, &self.options)?;
-        drop(covered);
+        let mut frame = Frame::draw(change, mask, canvas, &mut self.habit, &self.options)?;
         frame.milliseconds = milliseconds;
-        self.waiting.push(frame);
-        if self.waiting_area() >= most {
-            // Nothing more goes beside these.
-            self.code_waiting()?;
+        if self.waiting_area() + change.rect.area() < most {
+            frame.keep(canvas);
+            self.waiting.push(frame);
+            return Ok(());
         }
-        Ok(())
+        // Nothing more goes beside these.
+        self.waiting.push(frame);
+        self.code_waiting(canvas)
     }
 
     /// The file.
@@ -122,7 +131,10 @@ impl<'a> Animation<'a> {
     /// [`EncodeError::PixelCount`] if there is no frame; [`EncodeError::TooLarge`] if a size does not fit its 32 bits; those of
     /// [`super::encode`].
     pub fn finish(mut self) -> Result<Encoded, EncodeError> {
-        self.code_waiting()?;
+        self.code_waiting(Canvas {
+            pixels: &[],
+            width: 0,
+        })?;
         self.write_waiting()?;
         Ok(Encoded {
             coding: self.coding.ok_or(EncodeError::PixelCount)?,
@@ -174,13 +186,13 @@ impl<'a> Animation<'a> {
         areas.sum()
     }
 
-    /// Codes the frames that wait, side by side.
-    fn code_waiting(&mut self) -> Result<(), EncodeError> {
+    /// Codes the frames that wait, side by side. The last one may be what `canvas` shows.
+    fn code_waiting(&mut self, canvas: Canvas<'_>) -> Result<(), EncodeError> {
         let (crew, options) = (self.crew(), &self.options);
         let frames: Vec<_> = self.waiting.iter_mut().map(Mutex::new).collect();
         let larger = crew.run_checked(frames.len(), |index| {
             let mut frame = frames[index].lock().expect("each is taken once");
-            frame.code(options)
+            frame.code(canvas, options)
         })?;
         for (frame, larger) in self.waiting.iter().zip(larger) {
             if let (Some(coded), Some(larger)) = (frame.coded(), larger) {

@@ -1,0 +1,87 @@
+//! Where the pixels of a picture come from.
+
+use super::crew::Crew;
+use super::{EncodeError, Layout, Picture, vp8l};
+use std::borrow::Cow;
+
+/// How pixels are coded. Those of a frame of an animation are not the same for both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Without loss.
+    Exact,
+    /// With loss.
+    Lossy,
+}
+
+/// Gives the pixels of a picture in the form that is asked for, as often as it is: each form takes as much memory as a picture.
+pub trait Source: Sync {
+    /// Width and height in pixels.
+    fn size(&self) -> (usize, usize);
+
+    /// What [`Source::row`] holds.
+    fn layout(&self) -> Layout;
+
+    /// A row as it is coded in a form, but for colours that nobody sees.
+    fn row(&self, y: usize, form: Form) -> Cow<'_, [u8]>;
+
+    /// All of it as it is coded without loss: ARGB. Fully transparent pixels keep their colour only if it is to be `exact`.
+    ///
+    /// # Errors
+    /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+    fn argb(&self, exact: bool, crew: Crew<'_>) -> Result<Vec<u32>, EncodeError>;
+
+    /// The alpha of each pixel as it is coded with loss, unless all are opaque.
+    ///
+    /// # Errors
+    /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+    fn alpha(&self, crew: Crew<'_>) -> Result<Option<Vec<u8>>, EncodeError>;
+
+    /// Does `work` with all of it as it is coded with loss.
+    ///
+    /// # Errors
+    /// [`EncodeError::Cancelled`] if the crew's caller waits no more, and those of `work`.
+    fn with_loss<T>(
+        &self,
+        crew: Crew<'_>,
+        work: impl FnOnce(&Picture<'_>) -> Result<T, EncodeError>,
+    ) -> Result<T, EncodeError>;
+}
+
+/// As it is.
+impl Source for Picture<'_> {
+    fn size(&self) -> (usize, usize) {
+        (self.width as usize, self.height as usize)
+    }
+
+    fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    fn row(&self, y: usize, _: Form) -> Cow<'_, [u8]> {
+        let stride = self.width as usize * self.layout.channels();
+        Cow::Borrowed(&self.pixels[y * stride..][..stride])
+    }
+
+    fn argb(&self, exact: bool, crew: Crew<'_>) -> Result<Vec<u32>, EncodeError> {
+        vp8l::from_picture(self, exact, crew)
+    }
+
+    fn alpha(&self, crew: Crew<'_>) -> Result<Option<Vec<u8>>, EncodeError> {
+        crew.check()?;
+        Ok(match self.layout {
+            Layout::Rgb => None,
+            Layout::Rgba => {
+                let alpha = self.pixels.chunks_exact(4).map(|pixel| pixel[3]);
+                alpha.clone().any(|a| a != 255).then(|| alpha.collect())
+            }
+        })
+    }
+
+    fn with_loss<T>(
+        &self,
+        _: Crew<'_>,
+        work: impl FnOnce(&Picture<'_>) -> Result<T, EncodeError>,
+    ) -> Result<T, EncodeError> {
+        work(self)
+    }
+}
