@@ -76,8 +76,11 @@ impl<'a> Film<'a> {
         let watermark = overlay.transpose()?;
         let options = options(job, pixels);
         let animation = Animation::new(width, height, frames.loops(), options, metadata);
+        let mut animation = animation.map_err(refused)?;
+        // It is rarely larger than the GIF. Memory that is not written to takes none.
+        animation.reserve(job.bytes.len());
         Ok(Film {
-            animation: animation.map_err(refused)?,
+            animation,
             watermark: watermark.map(|overlay| (overlay, clear(width, height))),
         })
     }

@@ -58,6 +58,11 @@ impl Animation {
         Ok(Animation(file))
     }
 
+    /// Makes room for so many bytes more, so that the file need not move as it grows.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.0.0.reserve_exact(bytes);
+    }
+
     /// Appends an `ANMF` chunk: where and when, as section 2.7.1.1 draws it, and the pixels.
     ///
     /// # Errors
@@ -87,7 +92,9 @@ impl Animation {
         if has_alpha {
             self.0.0[FLAGS] |= flag::ALPHA;
         }
-        self.0.finish(metadata)
+        let mut file = self.0.finish(metadata)?;
+        file.shrink_to_fit();
+        Ok(file)
     }
 }
 

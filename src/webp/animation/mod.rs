@@ -66,6 +66,11 @@ impl<'a> Animation<'a> {
         })
     }
 
+    /// Makes room for a file of so many bytes, if it is known about how large it becomes.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.file.reserve(bytes);
+    }
+
     /// Shows `canvas` (red, green, blue, alpha) for so many milliseconds. `covered` is what was shown before, where it may be another:
     /// at first all is transparent.
     ///
