@@ -45,6 +45,15 @@ fn blocks(number: u32) -> Picture {
     })
 }
 
+/// Of such blocks on a flat ground, no more than what is coded beside others.
+fn some_blocks(number: u32) -> Picture {
+    let blocks = blocks(number);
+    Picture::of(1000, 710, |x, y| match (x, y) {
+        (..=699, ..=699) => blocks.at(x, y),
+        _ => [40, 90, 40, 255],
+    })
+}
+
 /// 1 MP of a larger picture.
 fn upper_left(picture: &Picture) -> Picture {
     Picture::of(1000, 1000, |x, y| picture.at(x, y))
@@ -106,6 +115,11 @@ fn no_conversion_takes_more_than_was_estimated() {
         ("noise.bmp", noise.bmp(), &["", "effort=low"]),
         ("squares.gif", moving_squares(1000, 1000, 12), FILMS),
         ("drawn-film.gif", film(&[0, 1, 2, 3].map(blocks)), FILMS),
+        (
+            "partly-drawn-film.gif",
+            film(&[0, 1, 2, 3].map(some_blocks)),
+            FILMS,
+        ),
         (
             "noise-film.gif",
             film(&[&noise, &waves, &noise].map(upper_left)),

@@ -10,10 +10,6 @@ use crate::webp;
 /// Of a text to be drawn, for each of its bytes: its glyphs, and the lines that they make.
 const BYTES_OF_TEXT: u64 = 100;
 
-/// Of an animation, beside the one at hand: what comes back after the frame; and what it covers, or once that is given up, what
-/// is drawn of it.
-const SCREENS: u64 = 2;
-
 /// Of frames that are drawn and wait for others, beside which they are coded.
 const WAITING: u64 = 1 << 21;
 
@@ -81,9 +77,10 @@ fn film(job: &Job<'_>, picture: &Footprint) -> u64 {
     let screen = picture.pixels();
     // The watermark, and what is shown with it.
     let marked = if is_watermarked(job) { 2 * screen } else { 0 };
-    // A bit a pixel tells what is drawn for loss alone.
-    let drawn = SCREENS * screen + screen / 32 + WAITING.min(screen);
-    marked + drawn + job.threads as u64 * FRAME + 2 * job.bytes.len() as u64
+    // What a frame covers is given up, but for two bits a pixel, before anything is encoded, which takes more.
+    let restored = screen;
+    let drawn = screen / 16 + WAITING.min(screen);
+    marked + restored + drawn + job.threads as u64 * FRAME + 2 * job.bytes.len() as u64
 }
 
 fn encoder(job: &Job<'_>, picture: &Footprint) -> u64 {
