@@ -1,6 +1,6 @@
 //! What is drawn of a frame: RFC 9649, section 2.7.1.1, leaves what is there where a pixel has alpha 0.
 
-use super::change::{Before, Change, Rect, SIDE, differs};
+use super::change::{Before, Change, Rect, SIDE, are_same, differs};
 use crate::webp::crew::Crew;
 use crate::webp::source::{Form, Source};
 use crate::webp::{EncodeError, Layout, Picture, hidden, vp8l};
@@ -100,7 +100,7 @@ impl Mask {
 }
 
 fn changed(was: &[[u8; 4]], now: &[[u8; 4]]) -> u64 {
-    if was == now {
+    if are_same(was, now) {
         return 0;
     }
     bits(was.iter().zip(now).map(|(was, now)| differs(*was, *now)))
