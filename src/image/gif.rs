@@ -252,7 +252,8 @@ impl<'a> Frames<'a> {
             self.screen.pixels = vec![0; count * 4];
         }
         let (changed, covered) = self.cover(place, is_first)?;
-        self.last = image.map(|image| Last {
+        let is_in_its_place = (place.left, place.top) == (frame.left.into(), frame.top.into());
+        self.last = image.filter(|_| is_in_its_place).map(|image| Last {
             image,
             transparent: frame.transparent,
             dispose: frame.dispose,

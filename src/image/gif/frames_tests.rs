@@ -245,4 +245,7 @@ fn a_repeated_frame_is_not_decoded_but_shown_as_if() {
     };
     let frames = [colours(Some(0)), colours(Some(1)), colours(None)];
     assert_eq!(screens(&gif(2, 1, None, &frames)), [".1", "0.", "01"]);
+    // On an empty screen the first one alone is brought to the corner.
+    let frames = [0, 1].map(|_| frame([1, 0, 2, 1], &[1, 2], Keep));
+    assert_eq!(screens(&gif(0, 0, None, &frames)), ["12", "11"]);
 }
