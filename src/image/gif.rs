@@ -37,7 +37,8 @@ pub struct Frames<'a> {
     screen: Image,
     /// How the frame that was drawn last is left.
     disposal: Disposal,
-    images: Images<'a>,
+    /// What the decoder has still before it.
+    blocks: Blocks<'a>,
     /// The frame that was drawn last.
     last: Option<Last<'a>>,
 }
@@ -166,7 +167,7 @@ impl<'a> Frames<'a> {
             NonZeroU64::new(limits.max_pixels).unwrap_or(NonZeroU64::MIN),
         ));
         let decoder = options
-            .read_info(Source::new(blocks(bytes), PORTION, patience))
+            .read_info(Source::new(without_rest(bytes), PORTION, patience))
             .map_err(|error| invalid(&error))?;
         let (width, height) = (u32::from(decoder.width()), u32::from(decoder.height()));
         if width != 0 && height != 0 {
@@ -184,7 +185,7 @@ impl<'a> Frames<'a> {
                 pixels: Vec::new(),
             },
             disposal: Disposal::Keep,
-            images: Images::of(bytes),
+            blocks: Blocks::of(bytes),
             last: None,
         })
     }
@@ -222,7 +223,7 @@ impl<'a> Frames<'a> {
         // The indices are one byte a pixel of the frame, which may be larger than the screen.
         let size = (u32::from(frame.width), u32::from(frame.height));
         let count = self.limits.check(size.0, size.1)?;
-        let image = self.images.next();
+        let image = self.blocks.find(is_image);
         if image.is_some_and(|image| self.repeats(image, &frame)) {
             return Ok(Some(Drawn::unchanged(frame.delay)));
         }
@@ -390,73 +391,74 @@ fn milliseconds(hundredths: u16) -> u32 {
     }
 }
 
-/// Whether there is more than one frame, by the outline of the file (GIF 89a, appendix B); nothing is decoded.
+/// Whether there is more than one frame, by the outline of the file; nothing is decoded.
 pub fn is_animated(bytes: &[u8]) -> bool {
-    Images::of(bytes).nth(1).is_some()
+    Blocks::of(bytes).filter(is_image).nth(1).is_some()
 }
 
-/// The images of a file, each from its descriptor to the end of its data, by the outline of the file.
-struct Images<'a> {
+fn is_image(block: &&[u8]) -> bool {
+    block.starts_with(b",")
+}
+
+/// The outline of a file (GIF 89a, appendix B): each extension, and each image from its descriptor to the end of its data. It ends
+/// where a block does not, and at a byte that begins neither.
+pub(super) struct Blocks<'a> {
     rest: &'a [u8],
 }
 
-impl Images<'_> {
-    fn of(bytes: &[u8]) -> Images<'_> {
-        Images {
+impl Blocks<'_> {
+    pub(super) fn of(bytes: &[u8]) -> Blocks<'_> {
+        Blocks {
             rest: behind_head(bytes).unwrap_or_default(),
         }
     }
 }
 
-impl<'a> Iterator for Images<'a> {
+impl<'a> Iterator for Blocks<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
-        while let &kind @ (b'!' | b',') = self.rest.first()? {
-            let behind = behind_block(self.rest)?;
-            let (block, behind) = self.rest.split_at(self.rest.len() - behind.len());
-            self.rest = behind;
-            if kind == b',' {
-                return Some(block);
-            }
-        }
-        None
+        let (b'!' | b',') = self.rest.first()? else {
+            return None;
+        };
+        let behind = behind_block(self.rest)?;
+        let (block, behind) = self.rest.split_at(self.rest.len() - behind.len());
+        self.rest = behind;
+        Some(block)
     }
 }
 
 /// The file up to its trailer, or to a byte that begins neither an extension nor an image: for browsers, both are the end.
-fn blocks(bytes: &[u8]) -> &[u8] {
-    let mut rest = behind_head(bytes).unwrap_or_default();
-    while let Some(b'!' | b',') = rest.first() {
-        let Some(behind) = behind_block(rest) else {
-            return bytes; // it ends too early, which the decoder will find
-        };
-        rest = behind;
+fn without_rest(bytes: &[u8]) -> &[u8] {
+    let mut blocks = Blocks::of(bytes);
+    blocks.by_ref().for_each(drop);
+    let rest = blocks.rest;
+    match rest.first() {
+        Some(b'!' | b',') => bytes, // it ends too early, which the decoder will find
+        first => {
+            let trailer = usize::from(first == Some(&b';'));
+            &bytes[..bytes.len() - rest.len() + trailer]
+        }
     }
-    let trailer = usize::from(rest.first() == Some(&b';'));
-    &bytes[..bytes.len() - rest.len() + trailer]
 }
 
 /// What an extension before the first image says under the older of the two names that browsers know.
 fn repetitions(bytes: &[u8]) -> Option<u16> {
     const BEGIN: &[u8] = b"!\xff\x0bANIMEXTS1.0\x03\x01";
-    let mut rest = behind_head(bytes)?;
-    while rest.first() == Some(&b'!') {
-        if let Some(&[low, high, ..]) = rest.strip_prefix(BEGIN) {
-            return Some(u16::from_le_bytes([low, high]));
-        }
-        rest = behind_block(rest)?;
-    }
-    None
+    let mut extensions = Blocks::of(bytes).take_while(|block| !is_image(block));
+    extensions.find_map(|block| match block.strip_prefix(BEGIN)? {
+        [low, high, ..] => Some(u16::from_le_bytes([*low, *high])),
+        _ => None,
+    })
 }
 
 /// What follows the logical screen descriptor and its colours.
-pub(super) fn behind_head(bytes: &[u8]) -> Option<&[u8]> {
+fn behind_head(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(13 + table_bytes(*bytes.get(10)?)..)
 }
 
 /// What follows the extension or the image that `bytes` begin with.
-pub(super) fn behind_block(bytes: &[u8]) -> Option<&[u8]> {
+fn behind_block(bytes: &[u8]) -> Option<&[u8]> {
     let head = match bytes.first()? {
         // Behind the descriptor and its table, the size of the codes.
         b',' => 11 + table_bytes(*bytes.get(9)?),
@@ -478,7 +480,7 @@ fn table_bytes(flags: u8) -> usize {
     }
 }
 
-/// Extensions that nobody knows are passed over. [`blocks`] keeps from the decoder what it then would take for one.
+/// Extensions that nobody knows are passed over. [`without_rest`] keeps from the decoder what it then would take for one.
 fn options() -> DecodeOptions {
     let mut options = DecodeOptions::new();
     options.allow_unknown_blocks(true);
@@ -490,7 +492,7 @@ pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeEr
     /// The decoder's tables, and its window.
     const TABLES: u64 = 1 << 20;
     let mut decoder = options()
-        .read_info(blocks(bytes))
+        .read_info(without_rest(bytes))
         .map_err(|error| invalid(&error))?;
     let screen = (u32::from(decoder.width()), u32::from(decoder.height()));
     let frame = decoder.next_frame_info().map_err(|error| invalid(&error))?;

@@ -112,16 +112,11 @@ fn xmp_of_jpeg(bytes: &[u8]) -> Option<&[u8]> {
 /// In an application extension: the packet as it is, then bytes that lead readers who take it for sub-blocks to its end.
 fn xmp_of_gif(bytes: &[u8]) -> Option<&[u8]> {
     const TRAILER: usize = 258;
-    let mut rest = gif::behind_head(bytes)?;
-    while matches!(rest.first()?, b'!' | b',') {
-        let behind = gif::behind_block(rest)?;
-        if let Some(data) = rest.strip_prefix(b"!\xff\x0bXMP DataXMP") {
-            let packet = (data.len() - behind.len()).checked_sub(TRAILER)?;
-            return (data[packet] == 1).then_some(&data[..packet]);
-        }
-        rest = behind;
-    }
-    None
+    let mut packets =
+        gif::Blocks::of(bytes).filter_map(|block| block.strip_prefix(b"!\xff\x0bXMP DataXMP"));
+    let data = packets.next()?;
+    let packet = data.len().checked_sub(TRAILER)?;
+    (data[packet] == 1).then_some(&data[..packet])
 }
 
 /// Sets each `tiff:Orientation`, an attribute or an element, to 1.
