@@ -128,23 +128,16 @@ fn who_waits_is_next_and_who_leaves_makes_room() {
     let film = flicker(1800, 1500);
     let large = Picture::noise(3000, 2500).png();
     let small = Picture::noise(1000, 1000).png();
-    let begin = |parameters: &str, media_type: &str, body: &[u8]| {
-        let mut stream = TcpStream::connect(service.address()).expect("it listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a time");
-        let message = request(&service, parameters, media_type, body);
-        stream.write_all(&message).expect("it reads");
-        stream
-    };
-    let first = begin(SLOW, "image/gif", &film);
+    let first = begin(&service, SLOW, "image/gif", &film);
     until(&service, |gauges| gauges.reserved > 0);
-    let leaving = begin("", "image/png", &large);
+    let leaving = begin(&service, "", "image/png", &large);
     until(&service, |gauges| gauges.waiting == 1);
-    let mut second = begin("", "image/png", &large);
+    let mut second = begin(&service, "", "image/png", &large);
     until(&service, |gauges| gauges.waiting == 2);
     drop(leaving);
     until(&service, |gauges| gauges.waiting == 1);
     // Would fit, and is behind one that does not.
-    let mut third = begin("", "image/png", &small);
+    let mut third = begin(&service, "", "image/png", &small);
     until(&service, |gauges| gauges.waiting == 2);
     drop(first);
     for stream in [&mut second, &mut third] {
@@ -161,9 +154,7 @@ fn who_waits_is_next_and_who_leaves_makes_room() {
 fn who_waits_too_long_is_told_when_to_come_again() {
     let flags = [&["--queue-timeout", "1"], &PATIENT[..]].concat();
     let (service, _) = start(130 * MIB, &flags);
-    let film = request(&service, SLOW, "image/gif", &flicker(1800, 1500));
-    let mut first = TcpStream::connect(service.address()).expect("it listens");
-    first.write_all(&film).expect("it reads");
+    let _first = begin(&service, SLOW, "image/gif", &flicker(1800, 1500));
     until(&service, |gauges| gauges.reserved > 0);
     let large = Picture::noise(3000, 2500).png();
     let second = service.convert(&[], "image/png", &large);
@@ -229,6 +220,15 @@ fn start(conversions: u64, flags: &[&str]) -> (Service, u64) {
     let service = with(memory);
     assert_eq!(gauges(&service).budget, conversions);
     (service, memory)
+}
+
+/// Sends a request whose answer is waited for later, or never.
+fn begin(service: &Service, parameters: &str, media_type: &str, body: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(service.address()).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time");
+    let message = request(service, parameters, media_type, body);
+    stream.write_all(&message).expect("it reads");
+    stream
 }
 
 fn request(service: &Service, parameters: &str, media_type: &str, body: &[u8]) -> Vec<u8> {
