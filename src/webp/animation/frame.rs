@@ -39,11 +39,11 @@ pub struct Canvas<'a> {
 }
 
 impl Frame {
-    /// Draws a change to `canvas`, to be coded as `options` say, or if they leave it open, as `habit` does.
+    /// A change to `canvas` whose pixels `mask` tells, to be coded as `options` say, or if they leave it open, as `habit` does.
     ///
     /// # Errors
     /// [`EncodeError::Cancelled`] if the file is no longer waited for.
-    pub fn draw(
+    pub fn new(
         change: Change,
         mask: Mask,
         canvas: Canvas<'_>,

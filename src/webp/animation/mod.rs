@@ -118,7 +118,7 @@ impl<'a> Animation<'a> {
             self.code_waiting(canvas)?;
             self.write_waiting()?;
         }
-        let mut frame = Frame::draw(change, mask, canvas, &mut self.habit, &self.options)?;
+        let mut frame = Frame::new(change, mask, canvas, &mut self.habit, &self.options)?;
         frame.milliseconds = milliseconds;
         if self.waiting_area() + change.rect.area() < most {
             frame.keep(canvas);
