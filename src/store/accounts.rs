@@ -186,6 +186,37 @@ impl<'t> Tables<'t> {
         Ok(Some(record(id, value).account))
     }
 
+    /// Replaces the password's hash; `None` if there is no such account. If `verified` is given, nothing is changed either
+    /// unless that is the hash until now: the password that was asked for may have been replaced meanwhile.
+    ///
+    /// # Errors
+    /// Those of redb.
+    pub fn set_password(
+        &mut self,
+        id: AccountId,
+        password_hash: &str,
+        verified: Option<&str>,
+    ) -> Result<Option<Account>, redb::Error> {
+        let Some(before) = self
+            .accounts
+            .get(id.0)?
+            .map(|value| record(id, value.value()))
+        else {
+            return Ok(None);
+        };
+        if verified.is_some() && verified != before.password_hash.as_deref() {
+            return Ok(None);
+        }
+        let value: ValueAt = (
+            clock::to_milliseconds(before.account.created),
+            before.account.token_generation,
+            &before.account.email,
+            Some(password_hash),
+        );
+        self.accounts.insert(id.0, value)?;
+        Ok(Some(record(id, value).account))
+    }
+
     /// Deletes an account; false if there is none.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ impl Attempts {
         }
     }
 
-    /// Begins an attempt, which counts as failed until [`Attempts::succeeded`]: else many at once would all pass
+    /// Begins an attempt, which counts as failed until [`Attempts::forget`]: else many at once would all pass
     /// before the first was counted.
     ///
     /// # Errors
@@ -82,8 +82,8 @@ impl Attempts {
         Ok(())
     }
 
-    /// The attempt under way gave the right password: the address starts anew.
-    pub fn succeeded(&self, email: &Email) {
+    /// The attempt under way gave the right password, or the password is another now: the address starts anew.
+    pub fn forget(&self, email: &Email) {
         self.failures
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -167,7 +167,7 @@ mod tests {
         let owner = email("owner@example.org");
         let now = Instant::now();
         fail_five_times(&attempts, &owner, now);
-        attempts.succeeded(&owner);
+        attempts.forget(&owner);
         fail_five_times(&attempts, &owner, now);
         fail_five_times(&attempts, &owner, now + FORGOTTEN_AFTER);
     }

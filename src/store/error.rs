@@ -36,6 +36,17 @@ pub enum CreateAccountError {
     Store(StoreError),
 }
 
+/// A password was not set.
+#[derive(Debug)]
+pub enum SetPasswordError {
+    /// The password is too short (under 8 characters) or too long (over 1024 bytes); a sentence.
+    Password(String),
+    /// There is no such account.
+    NoAccount,
+    /// The store failed.
+    Store(StoreError),
+}
+
 /// Sign-in was refused.
 #[derive(Debug)]
 pub enum SignInError {
@@ -93,6 +104,16 @@ impl fmt::Display for CreateAccountError {
     }
 }
 
+impl fmt::Display for SetPasswordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SetPasswordError::Password(sentence) => f.write_str(sentence),
+            SetPasswordError::NoAccount => f.write_str("there is no such account"),
+            SetPasswordError::Store(error) => error.fmt(f),
+        }
+    }
+}
+
 impl fmt::Display for SignInError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -117,6 +138,7 @@ impl fmt::Display for TokenError {
 impl std::error::Error for OpenError {}
 impl std::error::Error for StoreError {}
 impl std::error::Error for CreateAccountError {}
+impl std::error::Error for SetPasswordError {}
 impl std::error::Error for SignInError {}
 impl std::error::Error for TokenError {}
 
@@ -129,6 +151,12 @@ impl From<StoreError> for OpenError {
 impl From<StoreError> for CreateAccountError {
     fn from(error: StoreError) -> Self {
         CreateAccountError::Store(error)
+    }
+}
+
+impl From<StoreError> for SetPasswordError {
+    fn from(error: StoreError) -> Self {
+        SetPasswordError::Store(error)
     }
 }
 

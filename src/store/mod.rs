@@ -43,7 +43,9 @@ use std::time::{Instant, SystemTime};
 pub use accounts::{Account, AccountId};
 pub use backup::{Backup, Snapshot};
 pub use check::{Findings, check_file};
-pub use error::{CreateAccountError, OpenError, SignInError, StoreError, TokenError};
+pub use error::{
+    CreateAccountError, OpenError, SetPasswordError, SignInError, StoreError, TokenError,
+};
 pub use sessions::Session;
 pub use usage::{UsageEntry, UsagePage, UsageTotals, WatermarkKind};
 
@@ -227,6 +229,29 @@ impl Store {
         self.database.read(accounts::all)
     }
 
+    /// Gives the account a password, whether it had one or not, and ends all its sessions: for the operator, who has
+    /// to know that it is the owner who asks. Whoever had to wait after wrong passwords need not any more.
+    ///
+    /// # Errors
+    /// The password is not acceptable, there is no such account, or the store failed; the old password stays then.
+    pub fn set_password(&self, id: AccountId, password: &str) -> Result<Account, SetPasswordError> {
+        let password = Password::parse(password).map_err(SetPasswordError::Password)?;
+        let account = self
+            .writer
+            .write(Command::SetPassword {
+                account: id,
+                password_hash: self.passwords.hash(&password)?,
+                verified: None,
+                kept_session: None,
+            })?
+            .account()
+            .ok_or(SetPasswordError::NoAccount)?;
+        if let Ok(email) = Email::parse(&account.email) {
+            self.attempts.forget(&email);
+        }
+        Ok(account)
+    }
+
     /// Deletes the account; its sessions and history go with it. False if there is none.
     ///
     /// # Errors
@@ -288,7 +313,7 @@ impl Store {
         if !self.passwords.verify(password, hash)? {
             return Err(SignInError::Wrong);
         }
-        self.attempts.succeeded(&email);
+        self.attempts.forget(&email);
         record
             .map(|record| record.account)
             .ok_or(SignInError::Wrong)

@@ -214,15 +214,19 @@ impl<'t> Tables<'t> {
         Ok(true)
     }
 
-    /// Ends all sessions of an account. Reads all sessions: it is rare.
+    /// Ends all sessions of an account but that of the cookie `kept`. Reads all sessions: it is rare.
     ///
     /// # Errors
     /// Those of redb.
-    pub fn end_all_of(&mut self, account: AccountId) -> Result<(), redb::Error> {
+    pub fn end_all_of(
+        &mut self,
+        account: AccountId,
+        kept: Option<&[u8; 32]>,
+    ) -> Result<(), redb::Error> {
         let mut cookies = Vec::new();
         for row in self.sessions.iter()? {
             let (cookie, value) = row?;
-            if value.value().0 == account.0 {
+            if value.value().0 == account.0 && kept != Some(cookie.value()) {
                 cookies.push(*cookie.value());
             }
         }

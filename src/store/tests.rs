@@ -374,6 +374,63 @@ fn the_sixth_guess_waits_even_with_the_right_password() {
 }
 
 #[test]
+fn the_operator_gives_a_password_to_an_account_that_has_none_or_another() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let owner = store.create_account("owner@example.org", None).unwrap();
+    let other = store
+        .create_account("other@example.org", Some("battery staple"))
+        .unwrap();
+    let token = store.token(&owner);
+    let [session, others] = [owner.id, other.id].map(|id| store.start_session(id).unwrap());
+    for _ in 0..5 {
+        assert!(store.sign_in("owner@example.org", "wrong horse").is_err());
+    }
+
+    for password in ["correct horse", "another horse"] {
+        let changed = store.set_password(owner.id, password).unwrap();
+        assert!(changed.has_password);
+        assert_eq!(
+            store.sign_in("owner@example.org", password).unwrap(),
+            changed,
+            "whoever has been given a password need not wait"
+        );
+    }
+    assert!(matches!(
+        store.sign_in("owner@example.org", "correct horse"),
+        Err(SignInError::Wrong)
+    ));
+    assert!(
+        store.session(&session).unwrap().is_none(),
+        "a session of before goes on"
+    );
+    assert!(
+        store.session(&others).unwrap().is_some(),
+        "another account's session has ended"
+    );
+    assert!(store.authenticate(&token).is_ok(), "the token is another");
+
+    let short = store.set_password(owner.id, "short");
+    assert!(
+        matches!(&short, Err(SetPasswordError::Password(reason)) if reason.contains("5 characters")),
+        "{short:?}"
+    );
+    let nobody = store.set_password(AccountId(other.id.0 + 1), "correct horse");
+    assert!(
+        matches!(nobody, Err(SetPasswordError::NoAccount)),
+        "{nobody:?}"
+    );
+    drop(store);
+    assert!(
+        folder
+            .store()
+            .sign_in("owner@example.org", "another horse")
+            .is_ok(),
+        "it is forgotten with the process"
+    );
+}
+
+#[test]
 fn an_account_is_made_once() {
     let folder = Folder::new();
     let store = folder.store();

@@ -62,6 +62,18 @@ pub enum Command {
     DeleteAccount(AccountId),
     /// Answered by the account, or by nothing if there is none.
     RotateToken(AccountId),
+    /// Also ends the account's sessions. Answered by the account, or by nothing if there is none, or its password is
+    /// no more the one that was verified.
+    SetPassword {
+        /// Whose.
+        account: AccountId,
+        /// PHC string.
+        password_hash: String,
+        /// The PHC string that must be stored still, if one must.
+        verified: Option<String>,
+        /// SHA-256 of the cookie whose session goes on.
+        kept_session: Option<[u8; 32]>,
+    },
     /// Also sweeps expired ones. Nothing happens if there is no such account.
     StartSession {
         /// SHA-256 of the cookie.
@@ -295,7 +307,7 @@ impl<'t> Tables<'t> {
             Command::DeleteAccount(account) => {
                 let existed = self.accounts.delete(*account)?;
                 if existed {
-                    self.sessions.end_all_of(*account)?;
+                    self.sessions.end_all_of(*account, None)?;
                     self.usage.delete_all_of(*account)?;
                 }
                 Ok(outcome(existed))
@@ -304,6 +316,20 @@ impl<'t> Tables<'t> {
                 .accounts
                 .rotate(*account)?
                 .map_or(Outcome::Unchanged, Outcome::Account)),
+            Command::SetPassword {
+                account,
+                password_hash,
+                verified,
+                kept_session,
+            } => {
+                let changed =
+                    self.accounts
+                        .set_password(*account, password_hash, verified.as_deref())?;
+                if changed.is_some() {
+                    self.sessions.end_all_of(*account, kept_session.as_ref())?;
+                }
+                Ok(changed.map_or(Outcome::Unchanged, Outcome::Account))
+            }
             Command::StartSession {
                 cookie,
                 account,
@@ -322,7 +348,7 @@ impl<'t> Tables<'t> {
             }
             Command::EndSession { cookie } => Ok(outcome(self.sessions.end(cookie)?)),
             Command::EndSessionsOf(account) => {
-                self.sessions.end_all_of(*account)?;
+                self.sessions.end_all_of(*account, None)?;
                 Ok(Outcome::Changed)
             }
             Command::SweepSessions { now } => Ok(outcome(self.sessions.sweep(*now)?)),
