@@ -47,25 +47,41 @@
 //!
 //! `towebp convert` enters at step 8 with the same parameters. `towebp account`, `backup` and `check` reach the store
 //! through [`admin`], beside a running server too.
+//!
+//! # As a library
+//!
+//! The encoder, [`webp`], depends on nothing. `towebp = { version = "0.1", default-features = false }` gives it alone; all else
+//! belongs to the feature `service`.
 
 // The program: commands and their settings.
+#[cfg(feature = "service")]
 pub mod cli;
+#[cfg(feature = "service")]
 pub mod config;
 
 // A request comes in.
+#[cfg(feature = "service")]
 pub mod front;
+#[cfg(feature = "service")]
 pub mod http;
 
 // Whose it is, and the ways to look after accounts.
+#[cfg(feature = "service")]
 pub mod admin;
+#[cfg(feature = "service")]
 pub mod dashboard;
+#[cfg(feature = "service")]
 pub mod store;
 
 // The watermark's picture.
+#[cfg(feature = "service")]
 pub mod fetch;
 
 // The work: pixels in, pixels drawn over, WebP out.
+#[cfg(feature = "service")]
 pub mod conversion;
+#[cfg(feature = "service")]
 pub mod image;
+#[cfg(feature = "service")]
 pub mod watermark;
 pub mod webp;

@@ -1,0 +1,16 @@
+//! A picture that `image` decodes is encoded by towebp. `scripts/test` runs it.
+
+#[test]
+fn a_jpeg_that_image_decodes_becomes_a_webp() {
+    let file = include_bytes!("../../support/halves.jpg");
+    let decoded = image::load_from_memory(file).expect("a JPEG").into_rgb8();
+    let picture = towebp::webp::Picture {
+        width: decoded.width(),
+        height: decoded.height(),
+        layout: towebp::webp::Layout::Rgb,
+        pixels: decoded.as_raw(),
+    };
+    let options = towebp::webp::Options::with_quality(80);
+    let webp = towebp::webp::encode(&picture, &options).expect("it is a good picture");
+    assert!(webp.starts_with(b"RIFF") && &webp[8..12] == b"WEBP");
+}
