@@ -61,6 +61,8 @@ pub mod config;
 
 // A request comes in.
 #[cfg(feature = "service")]
+mod fair_queue;
+#[cfg(feature = "service")]
 pub mod front;
 #[cfg(feature = "service")]
 pub mod http;

@@ -23,7 +23,9 @@ const ROOMS: &[(&str, &[&str])] = &[
             "store",
         ],
     ),
-    ("front", &[]),
+    // A collection, like those of the standard library.
+    ("fair_queue", &[]),
+    ("front", &["fair_queue"]),
     (
         "http",
         &[

@@ -4,6 +4,7 @@
 //! connection has been answered on, the folder is removed and the listener shut down: `tiny_http`'s accepting thread ends,
 //! which it could not survive a lack of descriptors or threads with anyway, and nobody else can ever connect.
 
+use super::admitted::{Owner, Pool};
 use super::answer::AnswerReader;
 use super::blocks::Blocks;
 use super::connection::Request;
@@ -36,12 +37,12 @@ pub struct Hatch {
 }
 
 impl Hatch {
-    /// Opens it in a new folder inside `data`, which no other process may use at the same time.
+    /// Opens it in a new folder of this name inside `data`, which no other process may use at the same time.
     ///
     /// # Errors
     /// A sentence for the operator.
-    pub fn open(data: &Path) -> Result<Hatch, String> {
-        let folder = data.join("front-door");
+    pub fn open(data: &Path, name: &str) -> Result<Hatch, String> {
+        let folder = data.join(name);
         Hatch::open_in(&folder).map_err(|error| {
             format!(
                 "the private socket in {} cannot be made: {error}",
@@ -82,9 +83,9 @@ impl Hatch {
     ///
     /// # Errors
     /// A sentence for the operator.
-    pub fn connect(self, count: usize) -> Result<Vec<Slot>, String> {
+    pub fn connect(self, pool: Pool, count: usize) -> Result<Vec<Slot>, String> {
         let slots = (0..count)
-            .map(|_| self.connect_one())
+            .map(|_| self.connect_one(pool))
             .collect::<io::Result<Vec<Slot>>>();
         let slots = slots.map_err(|error| {
             format!("the HTTP server behind the door did not start (is there a limit on threads?): {error}")
@@ -100,7 +101,7 @@ impl Hatch {
         Ok(slots)
     }
 
-    fn connect_one(&self) -> io::Result<Slot> {
+    fn connect_one(&self, pool: Pool) -> io::Result<Slot> {
         let mut stream = StdUnixStream::connect(&self.reached_by)?;
         stream.set_read_timeout(Some(TIME_TO_ANSWER))?;
         stream.write_all(KNOCK)?;
@@ -116,7 +117,7 @@ impl Hatch {
             }
         }
         stream.set_nonblocking(true)?;
-        Ok(Slot::new(UnixStream::from_std(stream)))
+        Ok(Slot::new(pool, UnixStream::from_std(stream)))
     }
 }
 
@@ -129,6 +130,8 @@ impl Drop for Hatch {
 /// One connection to `tiny_http`, and so one request at a time.
 pub struct Slot {
     stream: UnixStream,
+    /// Whose workers it leads to.
+    pub pool: Pool,
     /// Whose request it has.
     pub work: Option<Work>,
     /// Memory that it holds, as the budget knows it.
@@ -141,6 +144,8 @@ pub struct Slot {
 pub struct Work {
     /// Who waits for the answer; nobody, once the client is gone.
     pub client: Option<Key>,
+    /// Whose request it is.
+    pub owner: Owner,
     /// Since when.
     pub since: Instant,
     /// Whether a part of the answer was sent.
@@ -164,9 +169,10 @@ pub enum Output {
 }
 
 impl Slot {
-    fn new(stream: UnixStream) -> Slot {
+    fn new(pool: Pool, stream: UnixStream) -> Slot {
         Slot {
             stream,
+            pool,
             work: None,
             counted: 0,
             is_lost: false,
@@ -176,6 +182,11 @@ impl Slot {
     /// Whether it can take a request.
     pub fn is_free(&self) -> bool {
         self.work.is_none() && !self.is_lost
+    }
+
+    /// Whether it can take a request for this pool.
+    pub fn is_free_for(&self, pool: Pool) -> bool {
+        self.pool == pool && self.is_free()
     }
 
     /// The socket, to be registered.
@@ -196,6 +207,7 @@ impl Slot {
         let Request {
             head,
             client: address,
+            admitted,
             body,
             length,
         } = request;
@@ -212,6 +224,7 @@ impl Slot {
         text.push_str("\r\n");
         self.work = Some(Work {
             client: Some(client),
+            owner: admitted.owner,
             since: now,
             begun: false,
             length: usize::try_from(length).unwrap_or(usize::MAX),
@@ -291,7 +304,7 @@ mod tests {
     fn nobody_can_connect_after_the_slots() {
         for name in ["short".to_owned(), "long".repeat(40)] {
             let data = folder(&name);
-            let hatch = Hatch::open(&data).expect("a private socket");
+            let hatch = Hatch::open(&data, "private").expect("a private socket");
             let mode = fs::metadata(&hatch.folder)
                 .expect("it is there")
                 .permissions()
@@ -308,7 +321,8 @@ mod tests {
                 assert!(server.recv().is_err(), "the accepting thread has ended");
             });
             let (path, inside) = (hatch.reached_by.clone(), hatch.folder.clone());
-            assert_eq!(hatch.connect(3).expect("three connections").len(), 3);
+            let slots = hatch.connect(Pool::Pages, 3).expect("three connections");
+            assert_eq!(slots.len(), 3);
             worker.join().expect("three knocks");
             assert!(!inside.exists(), "nothing is left on disk");
             StdUnixStream::connect(path).expect_err("the socket is gone");

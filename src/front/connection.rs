@@ -1,6 +1,7 @@
 //! One client's connection: what it has sent, what it is owed, and how long it may take. It knows nothing of other
 //! connections; [`super::watch`] asks it to [`Connection::step`] whenever its socket may have more.
 
+use super::admitted::Admitted;
 use super::answer::{Answer, without_body};
 use super::blocks::Blocks;
 use super::chunked::Chunked;
@@ -112,6 +113,8 @@ pub struct Request {
     pub head: Head,
     /// Whose it is: the peer, or whom a trusted proxy speaks for.
     pub client: IpAddr,
+    /// What was decided of it.
+    pub admitted: Admitted,
     /// Its body, without any coding.
     pub body: Blocks,
     /// Bytes of the body.
@@ -122,7 +125,6 @@ pub struct Request {
 pub struct Body {
     request: Request,
     rest: Rest,
-    limit: u64,
     began: Instant,
     pace: Pace,
 }
@@ -249,12 +251,12 @@ impl Connection {
         by_stage.into_iter().chain(by_reading).min()
     }
 
-    /// Begins to take a body of up to `limit` bytes in, or has the request whole at once if there is none.
+    /// Begins to take the body in, or has the request whole at once if there is none.
     pub fn take_body(
         &mut self,
         head: Head,
         client: IpAddr,
-        limit: u64,
+        admitted: Admitted,
         limits: &Limits,
         now: Instant,
     ) -> Step {
@@ -264,6 +266,7 @@ impl Connection {
         let request = Request {
             head,
             client,
+            admitted,
             body: Blocks::default(),
             length: 0,
         };
@@ -278,7 +281,6 @@ impl Connection {
         self.stage = Stage::Body(Box::new(Body {
             request,
             rest,
-            limit,
             began: now,
             pace: Pace::new(now),
         }));
@@ -566,6 +568,7 @@ impl Wish {
 impl Body {
     /// Takes what belongs to the body, and gives how many bytes that was.
     fn take(&mut self, bytes: &[u8], rate: u64, now: Instant) -> Result<usize, Refusal> {
+        let limit = self.request.admitted.body_limit;
         let Request { body, length, .. } = &mut self.request;
         let before = *length;
         let used = match &mut self.rest {
@@ -581,8 +584,8 @@ impl Body {
                 body.push(data, None);
             })?,
         };
-        if *length > self.limit {
-            return Err(Refusal::BodyTooLarge { limit: self.limit });
+        if *length > limit {
+            return Err(Refusal::BodyTooLarge { limit });
         }
         self.pace.moved((*length - before) as usize, rate, now);
         Ok(used)

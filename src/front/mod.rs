@@ -7,6 +7,7 @@
 //! body is worth being sent. Only a whole request, written anew in one plain form, is passed on to
 //! `tiny_http`, over a private connection ([`backend`]); the answer comes back the same way.
 
+mod admitted;
 mod answer;
 mod backend;
 mod blocks;
@@ -15,6 +16,7 @@ mod clients;
 mod connection;
 mod crowd;
 mod head;
+mod lane;
 mod limits;
 mod pace;
 mod peer;
@@ -24,6 +26,7 @@ mod slab;
 mod stop;
 mod watch;
 
+pub use admitted::{Admitted, Owner, Pool};
 pub use answer::Answer;
 pub use backend::Hatch;
 pub use chunked::Chunked;
@@ -44,11 +47,11 @@ use std::thread;
 
 /// What the door asks of the rooms behind it. Both are called on the door's only thread: every connection waits for them.
 pub trait Behind: Send + 'static {
-    /// Decides by the head alone whether this is worth going on with, and gives the most bytes that its body may have.
+    /// Decides by the head alone whether this is worth going on with, and how.
     ///
     /// # Errors
     /// The answer that refuses it, or that needs no worker.
-    fn admit(&self, head: &Head, client: IpAddr) -> Result<u64, Answer>;
+    fn admit(&self, head: &Head, client: IpAddr) -> Result<Admitted, Answer>;
 
     /// Puts a refusal into words. `head` is there if it could be read.
     fn refuse(&self, refusal: Refusal, head: Option<&Head>, client: IpAddr) -> Answer;
@@ -115,19 +118,23 @@ impl Door {
         Arc::clone(&self.clients)
     }
 
-    /// Connects to the server that accepts from the hatch by as many connections as it has workers to keep busy, and
-    /// begins to let requests through.
+    /// Connects to the servers behind and begins to let requests through. `upstreams` has each pool's hatch and its number of
+    /// worker threads: as many connections are made, so that a request that was handed over is with a thread.
     ///
     /// # Errors
     /// A sentence for the operator.
     pub fn open(
         self,
-        hatch: Hatch,
-        workers: usize,
+        upstreams: Vec<(Pool, Hatch, usize)>,
         behind: impl Behind,
     ) -> Result<OpenDoor, String> {
-        // While a worker is at one request, the next one is on its way to it.
-        let slots = hatch.connect(workers + workers.min(16))?;
+        let slots = upstreams
+            .into_iter()
+            .map(|(pool, hatch, workers)| hatch.connect(pool, workers))
+            .collect::<Result<Vec<_>, String>>()?
+            .into_iter()
+            .flatten()
+            .collect();
         let watch = watch::Watch::new(self, slots, behind)
             .map_err(|error| format!("the front door cannot be opened: {error}"))?;
         let (stop, pulse, crowd) = (watch.stop(), watch.pulse(), watch.crowd());

@@ -5,12 +5,14 @@ mod closing;
 mod entry;
 mod work;
 
+use super::admitted::{Admitted, Pool};
 use super::answer::Answer;
 use super::backend::Slot;
 use super::clients::Clients;
 use super::connection::{Connection, Stage, Step};
 use super::crowd::{Crowd, Load};
 use super::head::Head;
+use super::lane::Lane;
 use super::limits::Limits;
 use super::peer::{Counts, client};
 use super::pulse::Pulse;
@@ -20,7 +22,7 @@ use super::stop::Stop;
 use super::{Behind, Door, Framing};
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Waker};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -52,7 +54,8 @@ pub struct Watch<B> {
     slots: Vec<Slot>,
     /// Slots that are lost: an error of our own.
     lost: usize,
-    queue: VecDeque<Key>,
+    /// By the number of their pool.
+    lanes: [Lane; Pool::ALL.len()],
     /// Bytes that connections and slots hold.
     held: usize,
     timers: BTreeSet<(Instant, Key)>,
@@ -62,8 +65,6 @@ pub struct Watch<B> {
     accept_at: Option<Instant>,
     /// Whether the last attempt failed, which was logged.
     is_starved: bool,
-    /// Mean time that a request spends in a slot.
-    service_time: Duration,
     stop: Stop,
     pulse: Pulse,
     crowd: Crowd,
@@ -99,13 +100,12 @@ impl<B: Behind> Watch<B> {
             told: 0,
             slots,
             lost: 0,
-            queue: VecDeque::new(),
+            lanes: Default::default(),
             held: 0,
             timers: BTreeSet::new(),
             unfinished: Vec::new(),
             accept_at: None,
             is_starved: false,
-            service_time: Duration::from_millis(100),
             stop: Stop::new(Arc::clone(&waker)),
             pulse: Pulse::new(waker),
             crowd: Crowd::default(),
@@ -205,7 +205,7 @@ impl<B: Behind> Watch<B> {
         let working = self.slots.iter().filter(|slot| slot.work.is_some());
         Load {
             connections: self.connections.len(),
-            waiting: self.queue.len(),
+            waiting: self.lanes.iter().map(Lane::len).sum(),
             working: working.count(),
             held: self.held,
         }
@@ -245,8 +245,7 @@ impl<B: Behind> Watch<B> {
             Step::Again => true,
             Step::Head(head) => self.admit(key, *head),
             Step::Whole => {
-                self.queue.push_back(key);
-                self.dispatch();
+                self.enqueue(key);
                 false
             }
             Step::Refuse(refusal) => self.refuse(key, refusal, None),
@@ -254,7 +253,7 @@ impl<B: Behind> Watch<B> {
                 if self.make_room() {
                     return true;
                 }
-                let busy = self.busy();
+                let busy = self.busy(Pool::Conversions);
                 self.refuse(key, busy, None)
             }
             Step::Close => {
@@ -269,11 +268,12 @@ impl<B: Behind> Watch<B> {
             return false;
         };
         let admitted = catch_unwind(AssertUnwindSafe(|| self.behind.admit(&head, client)));
-        let limit = match admitted {
-            Ok(Ok(limit)) => limit,
+        let admitted = match admitted {
+            Ok(Ok(admitted)) => admitted,
             Ok(Err(answer)) => return self.answer(key, &answer, Some(&head)),
             Err(_) => return self.refuse(key, Refusal::Broken, Some(&head)),
         };
+        let limit = admitted.body_limit;
         if let Framing::Length(length) = head.framing
             && length > limit
         {
@@ -282,7 +282,7 @@ impl<B: Behind> Watch<B> {
         let Some(connection) = self.connections.get_mut(key) else {
             return false;
         };
-        let step = connection.take_body(head, client, limit, &self.limits, self.now);
+        let step = connection.take_body(head, client, admitted, &self.limits, self.now);
         self.follow(key, step)
     }
 
@@ -313,6 +313,13 @@ impl<B: Behind> Watch<B> {
         let Some(connection) = self.connections.get_mut(key) else {
             return false;
         };
+        let queued = match &connection.stage {
+            Stage::Queued { request, .. } => Some(&request.admitted),
+            _ => None,
+        };
+        if let Some(admitted) = queued {
+            self.lanes[admitted.pool as usize].remove(admitted.owner, key);
+        }
         let step = connection.refuse(answer, head, &self.limits, self.now);
         self.follow(key, step)
     }
@@ -349,11 +356,18 @@ impl<B: Behind> Watch<B> {
         } else {
             self.told -= 1;
         }
-        if let Stage::Working { slot } = connection.stage {
-            self.clients.leave(slot);
-            if let Some(work) = &mut self.slots[slot].work {
-                work.client = None;
+        match connection.stage {
+            Stage::Queued { request, .. } => {
+                let Admitted { pool, owner, .. } = request.admitted;
+                self.lanes[pool as usize].remove(owner, key);
             }
+            Stage::Working { slot } => {
+                self.clients.leave(slot);
+                if let Some(work) = &mut self.slots[slot].work {
+                    work.client = None;
+                }
+            }
+            _ => {}
         }
     }
 
@@ -391,7 +405,10 @@ impl<B: Behind> Watch<B> {
             let refusal = match &connection.stage {
                 Stage::Head { .. } if !connection.is_idle() => Refusal::SlowHead,
                 Stage::Body(_) => Refusal::SlowBody,
-                Stage::Queued { .. } => self.busy(),
+                Stage::Queued { request, .. } => {
+                    let pool = request.admitted.pool;
+                    self.busy(pool)
+                }
                 _ => {
                     self.close(key);
                     continue;
@@ -434,7 +451,7 @@ impl<B: Behind> Watch<B> {
             matches!(connection.stage, Stage::Head { .. } | Stage::Body(_))
         });
         if can_be_told {
-            let busy = self.busy();
+            let busy = self.busy(Pool::Conversions);
             if self.refuse(victim, busy, None) {
                 self.unfinished.push(victim);
             }
@@ -445,11 +462,11 @@ impl<B: Behind> Watch<B> {
         true
     }
 
-    /// 503, with the time that those who wait already will take.
-    fn busy(&self) -> Refusal {
-        let waiting = self.queue.len() as u32 + 1;
-        let slots = (self.slots.len() - self.lost).max(1) as u32;
-        let wait = self.service_time.saturating_mul(waiting) / slots;
+    /// 503, with the time that those who wait for these workers already will take.
+    fn busy(&self, pool: Pool) -> Refusal {
+        let of_pool = |slot: &&Slot| slot.pool == pool && !slot.is_lost;
+        let workers = self.slots.iter().filter(of_pool).count();
+        let wait = self.lanes[pool as usize].expected_wait(workers);
         Refusal::Busy {
             retry_after: wait.as_secs().clamp(1, 60),
         }

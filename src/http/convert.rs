@@ -9,7 +9,7 @@ use crate::conversion::{
 };
 use crate::front::Gone;
 use crate::image::Format;
-use crate::store::{Account, UsageEntry, WatermarkKind};
+use crate::store::{Account, AccountId, UsageEntry, WatermarkKind};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -35,14 +35,15 @@ pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<R
     Ok(response)
 }
 
-/// Decides by the head whether the body is worth being sent.
+/// Decides by the head whether the body is worth being sent, and gives the account that it is converted for.
 ///
 /// # Errors
 /// See the table in [`super::error`].
-pub fn admit(rooms: &Rooms, request: &Request) -> Result<(), Problem> {
+pub fn admit(rooms: &Rooms, request: &Request) -> Result<AccountId, Problem> {
     let Checked { account, .. } = check(rooms, request)?;
     rooms.store.check_available()?;
-    rooms.limiters.allowance.look(&rooms.store, account.id)
+    rooms.limiters.allowance.look(&rooms.store, account.id)?;
+    Ok(account.id)
 }
 
 fn convert(

@@ -6,7 +6,7 @@ use super::exchange;
 use super::request::Request;
 use super::response::Response;
 use super::router;
-use crate::front::{Answer, Behind, Head, Refusal};
+use crate::front::{Admitted, Answer, Behind, Head, Refusal};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,7 +24,7 @@ impl Desk {
 }
 
 impl Behind for Desk {
-    fn admit(&self, head: &Head, client: IpAddr) -> Result<u64, Answer> {
+    fn admit(&self, head: &Head, client: IpAddr) -> Result<Admitted, Answer> {
         let started = Instant::now();
         let request = request(head, client);
         router::admit(&self.rooms, &request)

@@ -25,7 +25,7 @@ pub use ready::Readiness;
 
 use crate::conversion::{Budget, Cores, Fonts, Reserved};
 use crate::fetch::Fetcher;
-use crate::front::{self, Clients, Crowd, Door, Hatch, OpenDoor, Pulse, Stop};
+use crate::front::{self, Clients, Crowd, Door, Hatch, OpenDoor, Pool, Pulse, Stop};
 use crate::image;
 use crate::store::Store;
 use allowance::Allowance;
@@ -162,44 +162,65 @@ impl Limiters {
 pub struct Server {
     addresses: Vec<SocketAddr>,
     door: OpenDoor,
-    behind: Arc<tiny_http::Server>,
-    workers: Vec<JoinHandle<()>>,
+    pools: Vec<Workers>,
     is_over: Arc<AtomicBool>,
 }
 
+/// The threads of one pool.
+struct Workers {
+    server: Arc<tiny_http::Server>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Threads for all that is no conversion. None of it takes longer than computing a password, some 50 ms; while all four
+/// compute one, which four client addresses have to ask for, others wait as long.
+const PAGE_THREADS: usize = 4;
+
 impl Server {
-    /// Starts answering what comes through the door. In the folder `private`, a socket stands for a moment.
+    /// Starts answering what comes through the door. In the folder `private`, sockets stand for a moment.
     ///
     /// # Errors
     /// A sentence for the operator, if the sockets or the threads cannot be had.
     pub fn start(door: Door, rooms: Rooms, private: &Path) -> Result<Server, String> {
         let addresses = door.addresses().to_vec();
-        let hatch = Hatch::open(private)?;
-        let server = tiny_http::Server::from_listener(hatch.listener()?, None)
-            .map_err(|error| format!("the HTTP server did not start: {error}"))?;
-        let (server, rooms, clients) = (Arc::new(server), Arc::new(rooms), door.clients());
+        let (rooms, clients) = (Arc::new(rooms), door.clients());
         let is_over = Arc::new(AtomicBool::new(false));
-        let start = |number| {
-            let (server, rooms, clients, is_over) = (
-                Arc::clone(&server),
-                Arc::clone(&rooms),
-                Arc::clone(&clients),
-                Arc::clone(&is_over),
-            );
-            thread::Builder::new()
-                .name(format!("worker-{number}"))
-                .spawn(move || work(&server, &rooms, &clients, &is_over))
-                .map_err(|error| format!("worker {number} did not start: {error}"))
+        let start = |pool: Pool| {
+            let (name, count) = match pool {
+                Pool::Conversions => ("convert", rooms.settings.threads.get()),
+                Pool::Pages => ("pages", PAGE_THREADS),
+            };
+            let hatch = Hatch::open(private, &format!("front-door-{name}"))?;
+            let server = tiny_http::Server::from_listener(hatch.listener()?, None)
+                .map_err(|error| format!("the HTTP server did not start: {error}"))?;
+            let server = Arc::new(server);
+            let start_thread = |number| {
+                let (server, rooms, clients, is_over) = (
+                    Arc::clone(&server),
+                    Arc::clone(&rooms),
+                    Arc::clone(&clients),
+                    Arc::clone(&is_over),
+                );
+                let name = format!("{name}-{number}");
+                thread::Builder::new()
+                    .name(name.clone())
+                    .spawn(move || work(&server, &rooms, &clients, &is_over))
+                    .map_err(|error| format!("the thread {name} did not start: {error}"))
+            };
+            let threads = (1..=count)
+                .map(start_thread)
+                .collect::<Result<Vec<_>, String>>()?;
+            Ok(((pool, hatch, count), Workers { server, threads }))
         };
-        let workers = (1..=rooms.settings.threads.get())
+        let (upstreams, pools) = Pool::ALL
+            .into_iter()
             .map(start)
-            .collect::<Result<Vec<_>, String>>()?;
-        let door = door.open(hatch, workers.len(), desk::Desk::new(rooms))?;
+            .collect::<Result<(Vec<_>, Vec<_>), String>>()?;
+        let door = door.open(upstreams, desk::Desk::new(rooms))?;
         Ok(Server {
             addresses,
             door,
-            behind: server,
-            workers,
+            pools,
             is_over,
         })
     }
@@ -232,11 +253,13 @@ impl Server {
         let ended = self.door.ended.recv();
         ended.unwrap_or_else(|_| Err("the front door's thread has ended".to_owned()))?;
         self.is_over.store(true, Ordering::SeqCst);
-        for _ in &self.workers {
-            self.behind.unblock();
+        for Workers { server, threads } in &self.pools {
+            for _ in threads {
+                server.unblock();
+            }
         }
-        for worker in self.workers {
-            worker
+        for thread in self.pools.into_iter().flat_map(|pool| pool.threads) {
+            thread
                 .join()
                 .map_err(|_| "a worker has panicked".to_owned())?;
         }

@@ -4,24 +4,33 @@ use super::error::{Kind, Problem};
 use super::request::{Body, Request};
 use super::response::Response;
 use super::{Rooms, convert, pages, ready, usage};
+use crate::front::{Admitted, Owner, Pool, group};
 
-/// Decides by a request's head whether it is worth its body, and gives the most bytes that the body may have. All that a
+/// Decides by a request's head whether it is worth its body, and by whom and in whose turn it is answered. All that a
 /// handler checks before it reads the body is checked here too, so that nobody sends one in vain.
 ///
 /// # Errors
 /// The answer that refuses the request; or that says that the server is alive, however busy its workers are.
-pub fn admit(rooms: &Rooms, request: &Request) -> Result<u64, Response> {
-    let limit = match request.path.as_str() {
+pub fn admit(rooms: &Rooms, request: &Request) -> Result<Admitted, Response> {
+    let admitted = match request.path.as_str() {
         "/convert" => method(request, "POST")
             .and_then(|()| convert::admit(rooms, request))
-            .map(|()| rooms.settings.max_body),
+            .map(|account| Admitted {
+                body_limit: rooms.settings.max_body,
+                pool: Pool::Conversions,
+                owner: Owner::Account(account.0),
+            }),
         "/healthz" => match method(request, READ) {
             Ok(()) => return Err(healthy()),
             Err(problem) => Err(problem),
         },
-        _ => pages::admit(rooms, request),
+        _ => pages::admit(rooms, request).map(|body_limit| Admitted {
+            body_limit,
+            pool: Pool::Pages,
+            owner: Owner::Address(group(request.client)),
+        }),
     };
-    limit.map_err(|problem| refusal(request, problem))
+    admitted.map_err(|problem| refusal(request, problem))
 }
 
 /// A problem as those who sent the request would like to see it.

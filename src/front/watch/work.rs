@@ -1,24 +1,45 @@
 //! Workers: whole requests on their way to them, and answers on their way back.
 
-use super::super::backend::{Output, Slot, Work};
-use super::{Behind, Refusal, Watch};
+use super::super::backend::{Output, Work};
+use super::{Behind, Key, Pool, Refusal, Stage, Watch};
 use std::io::{self, ErrorKind};
-use std::time::Duration;
 
 impl<B: Behind> Watch<B> {
-    /// Gives whole requests to free slots, first come, first served.
-    pub(super) fn dispatch(&mut self) {
-        while let Some(number) = self.slots.iter().position(Slot::is_free) {
-            let Some(key) = self.queue.pop_front() else {
+    /// Has a whole request wait for the workers of its pool.
+    pub(super) fn enqueue(&mut self, key: Key) {
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        let Stage::Queued { request, .. } = &connection.stage else {
+            return;
+        };
+        let (pool, owner) = (request.admitted.pool, request.admitted.owner);
+        self.lanes[pool as usize].push(owner, key);
+        self.dispatch(pool);
+    }
+
+    /// Gives whole requests to free slots, in their owners' turns.
+    pub(super) fn dispatch(&mut self, pool: Pool) {
+        loop {
+            let mut slots = self.slots.iter().enumerate();
+            let mut free = slots.by_ref().filter(|(_, slot)| slot.is_free_for(pool));
+            let Some((number, _)) = free.next() else {
                 return;
             };
-            // Those that were refused or went away while they waited are in the queue still.
+            let count = match pool {
+                Pool::Conversions => usize::MAX,
+                Pool::Pages => 1 + free.count(),
+            };
+            let Some(key) = self.lanes[pool as usize].pop(count) else {
+                return;
+            };
             let Some(connection) = self.connections.get_mut(key) else {
                 continue;
             };
             let Some((request, since)) = connection.take_request(number) else {
                 continue;
             };
+            self.lanes[pool as usize].begin(request.admitted.owner);
             self.clients.renew(number, since);
             if connection.input_closed {
                 self.clients.leave(number);
@@ -46,7 +67,7 @@ impl<B: Behind> Watch<B> {
         }
         self.settle_slot(number);
         if was_busy && self.slots[number].is_free() {
-            self.dispatch();
+            self.dispatch(self.slots[number].pool);
         }
     }
 
@@ -88,16 +109,20 @@ impl<B: Behind> Watch<B> {
     fn settle_slot(&mut self, number: usize) {
         let slot = &mut self.slots[number];
         if slot.work.as_ref().is_some_and(Work::is_done) {
-            let spent = slot
-                .work
-                .take()
-                .map_or(Duration::ZERO, |work| self.now - work.since);
-            // The last some ten requests count.
-            self.service_time = (self.service_time * 7 + spent) / 8;
+            self.take_work(number);
         }
+        let slot = &mut self.slots[number];
         let held = slot.held();
         self.held = self.held - slot.counted + held;
         slot.counted = held;
+    }
+
+    /// The slot's request has been dealt with; gives what it was, if there was one.
+    fn take_work(&mut self, number: usize) -> Option<Work> {
+        let slot = &mut self.slots[number];
+        let work = slot.work.take()?;
+        self.lanes[slot.pool as usize].done(work.owner, self.now - work.since);
+        Some(work)
     }
 
     /// Should never happen. The requests go on by the other slots.
@@ -110,11 +135,8 @@ impl<B: Behind> Watch<B> {
         slot.is_lost = true;
         self.lost += 1;
         self.poll.registry().deregister(slot.stream()).ok();
-        let Some((key, begun)) = slot
-            .work
-            .take()
-            .and_then(|work| Some((work.client?, work.begun)))
-        else {
+        let work = self.take_work(number);
+        let Some((key, begun)) = work.and_then(|work| Some((work.client?, work.begun))) else {
             return;
         };
         if begun {

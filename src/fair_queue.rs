@@ -1,0 +1,135 @@
+//! A queue in which owners take turns: first in, first out for each of them, and round robin among them, so that one
+//! owner with many items delays another owner's only item by a single turn.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+
+/// Items of type `T` that wait, each for an owner of type `K`.
+#[derive(Debug)]
+pub struct FairQueue<K, T> {
+    /// Each owner that has items here, once; the first one's turn is next.
+    turns: VecDeque<K>,
+    items: HashMap<K, VecDeque<T>>,
+    count: usize,
+}
+
+impl<K, T> Default for FairQueue<K, T> {
+    fn default() -> FairQueue<K, T> {
+        FairQueue {
+            turns: VecDeque::new(),
+            items: HashMap::new(),
+            count: 0,
+        }
+    }
+}
+
+impl<K: Copy + Eq + Hash, T> FairQueue<K, T> {
+    /// Adds an item behind all others of its owner.
+    pub fn push(&mut self, owner: K, item: T) {
+        let items = self.items.entry(owner).or_default();
+        if items.is_empty() {
+            self.turns.push_back(owner);
+        }
+        items.push_back(item);
+        self.count += 1;
+    }
+
+    /// Takes the first item of the first owner in turn for which `is_allowed` says yes. That owner's next turn comes after
+    /// those of all others.
+    pub fn pop(&mut self, mut is_allowed: impl FnMut(K, &T) -> bool) -> Option<(K, T)> {
+        let mut turns = self.turns.iter();
+        let turn = turns.position(|&owner| {
+            let first = self.items.get(&owner).and_then(VecDeque::front);
+            first.is_some_and(|item| is_allowed(owner, item))
+        })?;
+        let owner = self.turns[turn];
+        let item = self.items.get_mut(&owner)?.pop_front()?;
+        self.turns.remove(turn);
+        self.turns.push_back(owner);
+        self.count -= 1;
+        self.forget_if_empty(owner);
+        Some((owner, item))
+    }
+
+    /// Removes the items of this owner for which `is_meant` says yes.
+    pub fn remove(&mut self, owner: K, mut is_meant: impl FnMut(&T) -> bool) {
+        let Some(items) = self.items.get_mut(&owner) else {
+            return;
+        };
+        let before = items.len();
+        items.retain(|item| !is_meant(item));
+        self.count -= before - items.len();
+        self.forget_if_empty(owner);
+    }
+
+    /// How many items wait.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    fn forget_if_empty(&mut self, owner: K) {
+        if self.items.get(&owner).is_some_and(VecDeque::is_empty) {
+            self.items.remove(&owner);
+            self.turns.retain(|other| *other != owner);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(items: &[(char, u32)]) -> FairQueue<char, u32> {
+        let mut queue = FairQueue::default();
+        for &(owner, item) in items {
+            queue.push(owner, item);
+        }
+        queue
+    }
+
+    fn drained(mut queue: FairQueue<char, u32>) -> Vec<u32> {
+        std::iter::from_fn(|| queue.pop(|_, _| true))
+            .map(|(_, item)| item)
+            .collect()
+    }
+
+    #[test]
+    fn one_owner_is_served_in_order() {
+        assert_eq!(drained(queue(&[('a', 1), ('a', 2), ('a', 3)])), [1, 2, 3]);
+    }
+
+    #[test]
+    fn owners_take_turns_however_many_items_one_has() {
+        let many = [('a', 1), ('a', 2), ('a', 3), ('a', 4), ('b', 10), ('c', 20)];
+        assert_eq!(drained(queue(&many)), [1, 10, 20, 2, 3, 4]);
+    }
+
+    #[test]
+    fn whoever_was_served_is_behind_one_who_comes_later() {
+        let mut queue = queue(&[('a', 1), ('a', 2), ('b', 10), ('b', 11)]);
+        assert_eq!(queue.pop(|_, _| true), Some(('a', 1)));
+        queue.push('c', 20);
+        assert_eq!(drained(queue), [10, 2, 20, 11]);
+    }
+
+    #[test]
+    fn an_owner_that_may_not_go_keeps_its_turn_and_its_order() {
+        let mut queue = queue(&[('a', 1), ('a', 2), ('b', 10)]);
+        assert_eq!(queue.pop(|owner, _| owner != 'a'), Some(('b', 10)));
+        assert_eq!(queue.pop(|_, item| *item == 2), None, "1 is before it");
+        assert_eq!(drained(queue), [1, 2]);
+    }
+
+    #[test]
+    fn what_is_removed_leaves_nothing_behind() {
+        let mut queue = queue(&[('a', 1), ('b', 10), ('a', 2)]);
+        queue.remove('a', |item| *item == 1);
+        queue.remove('b', |_| true);
+        queue.remove('c', |_| true);
+        assert_eq!(
+            (queue.len(), queue.turns.len(), queue.items.len()),
+            (1, 1, 1)
+        );
+        assert_eq!(drained(queue), [2]);
+    }
+}

@@ -1,0 +1,74 @@
+//! One pool's queue of whole requests, shared fairly between their owners.
+
+use super::admitted::Owner;
+use super::slab::Key;
+use crate::fair_queue::FairQueue;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Requests that wait for the workers of one pool, and how many of each owner these workers have.
+#[derive(Debug)]
+pub struct Lane {
+    queue: FairQueue<Owner, Key>,
+    working: HashMap<Owner, usize>,
+    /// Mean time that a request is with a worker.
+    service_time: Duration,
+}
+
+impl Default for Lane {
+    fn default() -> Lane {
+        Lane {
+            queue: FairQueue::default(),
+            working: HashMap::new(),
+            service_time: Duration::from_millis(100),
+        }
+    }
+}
+
+impl Lane {
+    /// A request begins to wait.
+    pub fn push(&mut self, owner: Owner, key: Key) {
+        self.queue.push(owner, key);
+    }
+
+    /// A request waits no more, because its client left or its time is over.
+    pub fn remove(&mut self, owner: Owner, key: Key) {
+        self.queue.remove(owner, |other| *other == key);
+    }
+
+    /// The next request to be handed over, with so many workers free. An owner gets another worker only while it has
+    /// fewer than are free: alone it has half of them at most, and whoever else comes finds some.
+    pub fn pop(&mut self, free: usize) -> Option<Key> {
+        let working = &self.working;
+        let has_few = |owner, _: &Key| working.get(&owner).copied().unwrap_or(0) < free;
+        self.queue.pop(has_few).map(|(_, key)| key)
+    }
+
+    /// A request of this owner was handed over.
+    pub fn begin(&mut self, owner: Owner) {
+        *self.working.entry(owner).or_default() += 1;
+    }
+
+    /// One of them was answered after this time.
+    pub fn done(&mut self, owner: Owner, spent: Duration) {
+        if let Some(count) = self.working.get_mut(&owner) {
+            *count -= 1;
+            if *count == 0 {
+                self.working.remove(&owner);
+            }
+        }
+        // An average over about the last ten requests.
+        self.service_time = (self.service_time * 7 + spent) / 8;
+    }
+
+    /// How many requests wait.
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// How long a request that comes now may wait, with so many workers.
+    pub fn expected_wait(&self, workers: usize) -> Duration {
+        let ahead = self.queue.len() as u32 + 1;
+        self.service_time.saturating_mul(ahead) / workers.max(1) as u32
+    }
+}
