@@ -1,6 +1,10 @@
 //! The commands, as they are typed.
 
+#[path = "cli/interruptions.rs"]
+mod interruptions;
 mod support;
+#[path = "cli/targets.rs"]
+mod targets;
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind};
@@ -495,6 +499,45 @@ fn unknown_commands_and_flags_are_refused() {
             "{arguments:?} passed for a success"
         );
     }
+}
+
+#[test]
+fn help_and_values_are_read_alike_by_all_commands() {
+    for arguments in [
+        &["-h"][..],
+        &["convert", "-h"],
+        &["convert", "a.png", "--quality=75", "-h"],
+        &["account", "list", "-h"],
+        &["backup", "-h"],
+        &["check", "--help"],
+    ] {
+        let output = run(towebp().args(arguments), b"");
+        succeeded(&output);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.starts_with("Usage: towebp"), "{arguments:?}: {said}");
+    }
+    let folder = Folder::new();
+    write(&folder, "a.png", &Picture::waves(30, 20).png());
+    let quality = |arguments: &[&str]| {
+        let all = [&["a.png", "-o", "-", "--mode=lossy"], arguments].concat();
+        let output = convert(&folder, &all, b"");
+        succeeded(&output);
+        Webp(output.stdout)
+    };
+    assert_eq!(quality(&["--quality=20"]), quality(&["--quality", "20"]));
+    assert_ne!(quality(&["--quality=20"]), quality(&["--quality=90"]));
+    let data = folder.path.join("data");
+    let flag = format!("--data={}", data.display());
+    let created = run(
+        towebp().args(["account", "create", OWNER, flag.as_str()]),
+        b"",
+    );
+    succeeded(&created);
+    assert!(account(&["list"], &data).contains(OWNER));
+    let refused = convert(&folder, &["a.png", "--lossless=yes"], b"");
+    failed(&refused, &["--lossless takes no value"]);
+    let refused = convert(&folder, &["a.png", "--qualty=3"], b"");
+    failed(&refused, &["--qualty"]);
 }
 
 #[test]

@@ -3,14 +3,14 @@
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
-use argh::FromArgs;
+use argh::{ArgsInfo, FromArgs};
 
 use crate::admin::Session;
 use crate::store::{self, Settings};
 
 /// Make and look after accounts, beside a running server too.
-#[derive(Debug, FromArgs)]
-#[argh(subcommand, name = "account")]
+#[derive(Debug, FromArgs, ArgsInfo)]
+#[argh(subcommand, name = "account", help_triggers("-h", "--help", "help"))]
 pub struct AccountCommand {
     #[argh(subcommand)]
     action: Action,
@@ -29,7 +29,7 @@ pub fn run(command: AccountCommand) -> Result<(), String> {
     )
 }
 
-#[derive(Debug, FromArgs)]
+#[derive(Debug, FromArgs, ArgsInfo)]
 #[argh(subcommand)]
 enum Action {
     Create(Create),
@@ -41,8 +41,8 @@ enum Action {
 }
 
 /// Make an account and print its token.
-#[derive(Debug, FromArgs)]
-#[argh(subcommand, name = "create")]
+#[derive(Debug, FromArgs, ArgsInfo)]
+#[argh(subcommand, name = "create", help_triggers("-h", "--help", "help"))]
 struct Create {
     /// its e-mail address
     #[argh(positional)]
@@ -59,8 +59,8 @@ struct Create {
 }
 
 /// List all accounts: e-mail, creation, conversions, dashboard; separated by tabs.
-#[derive(Debug, FromArgs)]
-#[argh(subcommand, name = "list")]
+#[derive(Debug, FromArgs, ArgsInfo)]
+#[argh(subcommand, name = "list", help_triggers("-h", "--help", "help"))]
 struct List {
     /// the data folder (default: towebp-data)
     #[argh(option, default = "super::default_data()")]
@@ -71,8 +71,8 @@ struct List {
 }
 
 /// Make an invitation and print its code: for one account on the sign-up page, within 14 days.
-#[derive(Debug, FromArgs)]
-#[argh(subcommand, name = "invite")]
+#[derive(Debug, FromArgs, ArgsInfo)]
+#[argh(subcommand, name = "invite", help_triggers("-h", "--help", "help"))]
 struct Invite {
     /// the data folder (default: towebp-data)
     #[argh(option, default = "super::default_data()")]
@@ -83,8 +83,8 @@ struct Invite {
 }
 
 /// Print an account's token.
-#[derive(Debug, FromArgs)]
-#[argh(subcommand, name = "token")]
+#[derive(Debug, FromArgs, ArgsInfo)]
+#[argh(subcommand, name = "token", help_triggers("-h", "--help", "help"))]
 struct Token {
     /// its e-mail address
     #[argh(positional)]
@@ -98,8 +98,8 @@ struct Token {
 }
 
 /// Give an account a new token and print it; the old one is refused at once.
-#[derive(Debug, FromArgs)]
-#[argh(subcommand, name = "rotate")]
+#[derive(Debug, FromArgs, ArgsInfo)]
+#[argh(subcommand, name = "rotate", help_triggers("-h", "--help", "help"))]
 struct Rotate {
     /// its e-mail address
     #[argh(positional)]
@@ -113,8 +113,8 @@ struct Rotate {
 }
 
 /// Delete an account with its sessions and history.
-#[derive(Debug, FromArgs)]
-#[argh(subcommand, name = "delete")]
+#[derive(Debug, FromArgs, ArgsInfo)]
+#[argh(subcommand, name = "delete", help_triggers("-h", "--help", "help"))]
 struct Delete {
     /// its e-mail address
     #[argh(positional)]

@@ -1,14 +1,14 @@
 //! `towebp backup`: all that is stored in one new file, beside a running server too.
 
 use crate::{admin, store};
-use argh::FromArgs;
+use argh::{ArgsInfo, FromArgs};
 use indicatif::ProgressBar;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 /// Write all accounts and their history into a new file, beside a running server too. The secret is not in it.
-#[derive(FromArgs)]
-#[argh(subcommand, name = "backup")]
+#[derive(FromArgs, ArgsInfo)]
+#[argh(subcommand, name = "backup", help_triggers("-h", "--help", "help"))]
 pub struct BackupCommand {
     /// the file to make, readable by its owner only
     #[argh(positional)]

@@ -2,13 +2,13 @@
 
 use crate::admin::{self, Checked};
 use crate::store::{self, OpenError};
-use argh::FromArgs;
+use argh::{ArgsInfo, FromArgs};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Check that all that is stored fits together, beside a running server too. The exit code is 1 if it does not.
-#[derive(FromArgs)]
-#[argh(subcommand, name = "check")]
+#[derive(FromArgs, ArgsInfo)]
+#[argh(subcommand, name = "check", help_triggers("-h", "--help", "help"))]
 pub struct CheckCommand {
     /// a database file that no server uses, such as a backup, instead of the data folder's
     #[argh(positional)]

@@ -2,25 +2,32 @@
 
 mod plan;
 
-use super::cores;
+use super::interrupt::{self, Outputs};
+use super::output::{Late, Output};
+use super::{cores, say};
 use crate::conversion::{self, Conversion, Cores, Fonts, Job, Params};
 use crate::fetch::{Fetcher, Settings};
 use crate::image::{Format, Limits};
-use argh::FromArgs;
+use argh::{ArgsInfo, FromArgs};
 use indicatif::{HumanBytes, ProgressBar};
+pub use plan::STANDARD_INPUT;
 use plan::{Source, Step, Target, plan};
 use std::io::{self, IsTerminal, Read, Write};
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::{fs, process, thread};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{fs, thread};
 
-/// Convert pictures (PNG, JPEG, GIF, BMP) to WebP. An existing WebP file of the same name is
-/// replaced; an input never is.
-#[derive(FromArgs, Debug)]
-#[argh(subcommand, name = "convert")]
+/// Convert pictures (PNG, JPEG, GIF, BMP) to WebP. An existing file is replaced if its name ends in
+/// .webp, else only with --force; an input never is.
+#[derive(FromArgs, ArgsInfo, Debug)]
+#[argh(subcommand, name = "convert", help_triggers("-h", "--help", "help"))]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub struct ConvertCommand {
     /// pictures to convert; - is standard input
     #[argh(positional, arg_name = "in")]
@@ -30,6 +37,18 @@ pub struct ConvertCommand {
     /// output; by default beside each picture, with the ending .webp
     #[argh(option, short = 'o', arg_name = "out")]
     output: Option<String>,
+
+    /// replace an existing file whose name does not end in .webp, too
+    #[argh(switch)]
+    force: bool,
+
+    /// never replace a file: pictures whose WebP exists are passed over in silence, and the exit code is 0
+    #[argh(switch)]
+    no_clobber: bool,
+
+    /// do not convert pictures whose WebP exists, and say so
+    #[argh(switch)]
+    skip_existing: bool,
 
     /// from 0 (smallest) to 100 (best), default 85
     #[argh(option, arg_name = "number")]
@@ -129,6 +148,7 @@ pub struct ConvertCommand {
 #[expect(clippy::needless_pass_by_value, reason = "a command is run once")]
 pub fn run(command: ConvertCommand) -> Result<(), String> {
     let params = command.params()?;
+    let existing = command.existing()?;
     let steps = plan(&command.inputs, command.output.as_deref())?;
     let threads = command.threads.unwrap_or_else(cores);
     let work = Work {
@@ -141,29 +161,11 @@ pub fn run(command: ConvertCommand) -> Result<(), String> {
         params,
         fonts: super::fonts(&command.font)?,
         limits: command.limits(),
+        existing,
+        outputs: Outputs::default(),
     };
     make_folders(&steps)?;
-    let failures = convert_all(&work, &steps);
-    match failures.as_slice() {
-        [] => Ok(()),
-        [failure] if steps.len() == 1 => Err(failure.clone()),
-        many => Err(format!(
-            "{} of {} pictures were not converted:\n{}",
-            many.len(),
-            steps.len(),
-            many.join("\n")
-        )),
-    }
-}
-
-/// Makes a lone `-` that stands for an input readable to argh, which takes it for an option. One that follows an option
-/// is that option's value and stays.
-pub fn name_standard_input(arguments: &mut [String]) {
-    for index in 1..arguments.len() {
-        if arguments[index] == "-" && !arguments[index - 1].starts_with('-') {
-            plan::STANDARD_INPUT.clone_into(&mut arguments[index]);
-        }
-    }
+    convert_all(&work, &steps)
 }
 
 impl ConvertCommand {
@@ -198,6 +200,20 @@ impl ConvertCommand {
         Params::parse(given).map_err(|error| error.to_string())
     }
 
+    fn existing(&self) -> Result<Existing, String> {
+        match (self.force, self.no_clobber, self.skip_existing) {
+            (true, false, false) => Ok(Existing::Replace),
+            (true, ..) => Err(
+                "--force replaces files and --no-clobber and --skip-existing keep them: \
+                     give only one of these"
+                    .to_owned(),
+            ),
+            (false, _, true) => Ok(Existing::Skip),
+            (false, true, false) => Ok(Existing::SkipInSilence),
+            (false, false, false) => Ok(Existing::ReplaceWebp),
+        }
+    }
+
     fn limits(&self) -> Limits {
         let default = Limits::default();
         Limits {
@@ -216,6 +232,18 @@ struct Work {
     watermark: Option<Arc<[u8]>>,
     /// What pictures share, and the last one has to itself.
     cores: Cores,
+    existing: Existing,
+    outputs: Outputs,
+}
+
+/// What becomes of a regular file that is at a target's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Existing {
+    Replace,
+    /// It is replaced if its name ends in `.webp`, else the picture fails.
+    ReplaceWebp,
+    Skip,
+    SkipInSilence,
 }
 
 fn load_watermark(place: &str) -> Result<Arc<[u8]>, String> {
@@ -246,30 +274,86 @@ fn make_folders(steps: &[Step]) -> Result<(), String> {
     Ok(())
 }
 
-/// Converts as many at a time as there are cores; returns a line for each failure, in the order of the inputs.
-fn convert_all(work: &Work, steps: &[Step]) -> Vec<String> {
-    let bar = if steps.len() > 1 && io::stderr().is_terminal() {
-        ProgressBar::new(steps.len() as u64)
-    } else {
-        ProgressBar::hidden()
-    };
+/// What became of one input.
+enum Outcome {
+    /// With the line that says so.
+    Converted(String),
+    /// With the line that says so, if it should be said.
+    Skipped(Option<String>),
+}
+
+/// How far a batch is.
+struct Progress {
+    bar: ProgressBar,
+    total: usize,
+    /// Places of inputs that failed, each with a line that says why.
+    failures: Mutex<Vec<(usize, String)>>,
+}
+
+impl Progress {
+    fn new(total: usize) -> Progress {
+        let bar = if total > 1 && io::stderr().is_terminal() {
+            ProgressBar::new(total as u64)
+        } else {
+            ProgressBar::hidden()
+        };
+        Progress {
+            bar,
+            total,
+            failures: Mutex::default(),
+        }
+    }
+
+    fn add_failure(&self, index: usize, line: String) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        failures.push((index, line));
+    }
+
+    /// The lines of those that failed, in the order of the inputs.
+    fn failures(&self) -> Vec<String> {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        failures.sort();
+        failures.iter().map(|(_, line)| line.clone()).collect()
+    }
+
+    /// What is said when a signal ends the batch.
+    fn say_interrupted(&self, converted: usize) {
+        self.bar.finish_and_clear();
+        let total = self.total;
+        let mut lines = vec![format!(
+            "towebp: interrupted when {converted} of {total} pictures were converted"
+        )];
+        lines.extend(self.failures());
+        say::note(&lines.join("\n"));
+    }
+}
+
+/// Converts as many at a time as there are cores.
+fn convert_all(work: &Work, steps: &[Step]) -> Result<(), String> {
+    let progress = Arc::new(Progress::new(steps.len()));
+    interrupt::catch(&work.outputs, {
+        let progress = Arc::clone(&progress);
+        move |converted| progress.say_interrupted(converted)
+    })?;
     let next = AtomicUsize::new(0);
-    let failures = Mutex::new(Vec::new());
     let convert_until_done = || {
         while let Some((index, step)) = {
             let index = next.fetch_add(1, Ordering::Relaxed);
             steps.get(index).map(|step| (index, step))
         } {
             match catch_unwind(AssertUnwindSafe(|| convert(work, step))) {
-                Ok(Ok(line)) => bar.suspend(|| eprintln!("{line}")),
-                Ok(Err(reason)) => push(&failures, index, format!("{}: {reason}", step.source)),
-                Err(_) => push(
-                    &failures,
-                    index,
-                    format!("{}: the conversion failed", step.source),
-                ),
+                Ok(Ok(Outcome::Converted(line) | Outcome::Skipped(Some(line)))) => {
+                    progress.bar.suspend(|| say::note(&line));
+                }
+                Ok(Ok(Outcome::Skipped(None))) => {}
+                Ok(Err(reason)) => {
+                    progress.add_failure(index, format!("{}: {reason}", step.source));
+                }
+                Err(_) => {
+                    progress.add_failure(index, format!("{}: the conversion failed", step.source));
+                }
             }
-            bar.inc(1);
+            progress.bar.inc(1);
         }
     };
     thread::scope(|scope| {
@@ -278,23 +362,34 @@ fn convert_all(work: &Work, steps: &[Step]) -> Vec<String> {
         }
         convert_until_done();
     });
-    bar.finish_and_clear();
-    let mut failures = failures
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    failures.sort();
-    failures.into_iter().map(|(_, line)| line).collect()
+    progress.bar.finish_and_clear();
+    match progress.failures().as_slice() {
+        [] => Ok(()),
+        [failure] if steps.len() == 1 => Err(failure.clone()),
+        many => Err(format!(
+            "{} of {} pictures were not converted:\n{}",
+            many.len(),
+            steps.len(),
+            many.join("\n")
+        )),
+    }
 }
 
-fn push(failures: &Mutex<Vec<(usize, String)>>, index: usize, line: String) {
-    failures
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-        .push((index, line));
-}
-
-/// Converts one input; returns the line that says so.
-fn convert(work: &Work, step: &Step) -> Result<String, String> {
+/// Converts one input. What its target is gets looked at first: a picture that is not to be written is not read.
+fn convert(work: &Work, step: &Step) -> Result<Outcome, String> {
+    let output = match &step.target {
+        Target::StandardOutput => None,
+        Target::File(path) => {
+            let found = Output::find(path);
+            let output = found.map_err(|error| format!("{}: {error}", step.target))?;
+            if let Some(file) = output.replaces()
+                && let Some(skipped) = work.existing.skips(step, file)?
+            {
+                return Ok(skipped);
+            }
+            Some(output)
+        }
+    };
     let bytes = read(&step.source).map_err(|error| error.to_string())?;
     let format = Format::sniff(&bytes).ok_or("it looks like none of PNG, JPEG, GIF and BMP")?;
     let job = Job {
@@ -310,8 +405,54 @@ fn convert(work: &Work, step: &Step) -> Result<String, String> {
     let own_core = work.cores.occupy();
     let conversion = conversion::run(&job).map_err(|error| error.to_string())?;
     drop(own_core);
-    write(&step.target, &conversion.webp).map_err(|error| format!("{}: {error}", step.target))?;
-    Ok(describe(step, bytes.len(), &conversion))
+    let written = match &output {
+        None => write_standard_output(&conversion.webp, &work.outputs),
+        Some(output) => output.write(&conversion.webp, 0o666, work.existing.late(), &work.outputs),
+    };
+    match written {
+        Ok(()) => Ok(Outcome::Converted(describe(step, bytes.len(), &conversion))),
+        // It was made while the picture was converted.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let skipped = match &step.target {
+                Target::File(path) => work.existing.skips(step, path)?,
+                Target::StandardOutput => None,
+            };
+            skipped.ok_or_else(|| format!("{}: {error}", step.target))
+        }
+        Err(error) => Err(format!("{}: {error}", step.target)),
+    }
+}
+
+impl Existing {
+    /// Whether a picture is passed over because of the regular file that would be replaced.
+    ///
+    /// # Errors
+    /// The file is not to be replaced, and the picture therefore not converted.
+    fn skips(self, step: &Step, file: &Path) -> Result<Option<Outcome>, String> {
+        let is_webp = file
+            .extension()
+            .is_some_and(|ending| ending.eq_ignore_ascii_case("webp"));
+        match self {
+            Existing::Skip => Ok(Some(Outcome::Skipped(Some(format!(
+                "{}: skipped, since {} exists",
+                step.source, step.target
+            ))))),
+            Existing::SkipInSilence => Ok(Some(Outcome::Skipped(None))),
+            Existing::ReplaceWebp if !is_webp => Err(format!(
+                "{} exists, and its name does not end in .webp: give --force to replace it, or another -o",
+                file.display()
+            )),
+            Existing::Replace | Existing::ReplaceWebp => Ok(None),
+        }
+    }
+
+    /// What becomes of a file that appears while the picture is converted.
+    fn late(self) -> Late {
+        match self {
+            Existing::Replace | Existing::ReplaceWebp => Late::Replace,
+            Existing::Skip | Existing::SkipInSilence => Late::Keep,
+        }
+    }
 }
 
 fn describe(step: &Step, input_bytes: usize, conversion: &Conversion) -> String {
@@ -346,31 +487,18 @@ fn read(source: &Source) -> io::Result<Vec<u8>> {
     }
 }
 
-fn write(target: &Target, webp: &[u8]) -> io::Result<()> {
-    match target {
-        Target::File(path) => write_whole(path, webp),
-        Target::StandardOutput => {
-            let mut output = io::stdout().lock();
-            output.write_all(webp)?;
-            output.flush()
-        }
-    }
-}
-
-/// Writes beside the target and renames, so that nobody ever sees half a file.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let unfinished = path.with_file_name(format!(".{name}.{}.tmp", process::id()));
-    let written = fs::write(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&unfinished); // the first error is the one to tell
-    }
-    written
+fn write_standard_output(webp: &[u8], outputs: &Outputs) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    output.write_all(webp)?;
+    output.flush()?;
+    outputs.count_finished();
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process;
 
     /// A folder of the test's own, removed at its end.
     struct Folder(PathBuf);
@@ -512,23 +640,5 @@ mod tests {
         convert(&[&input, "--max-pixels", "128"]).expect("16 x 8 is 128");
         let error = convert(&[&input, "--max-pixels", "127"]).expect_err("16 x 8 is 128");
         assert!(error.contains("at most 127"), "{error}");
-    }
-
-    #[test]
-    fn a_lone_dash_is_an_input_unless_it_is_an_options_value() {
-        let mut arguments =
-            ["towebp", "convert", "-", "-o", "-", "--quality", "5", "-"].map(str::to_owned);
-        name_standard_input(&mut arguments);
-        let expected = [
-            "towebp",
-            "convert",
-            "/dev/stdin",
-            "-o",
-            "-",
-            "--quality",
-            "5",
-            "/dev/stdin",
-        ];
-        assert_eq!(arguments, expected);
     }
 }

@@ -1,5 +1,7 @@
 //! `towebp serve --demo`: an account, and one conversion through the server's own front.
 
+use super::interrupt::Outputs;
+use super::output::{Late, Output};
 use crate::store::{Account, Store, StoreError};
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
@@ -31,7 +33,9 @@ pub fn run(store: &Store, address: SocketAddr, data: &Path) -> Result<(), String
         .map_err(|error| format!("{}: {error}", data.display()))?;
     let (before, after) = (data.join("demo.jpg"), data.join("demo.webp"));
     for (file, bytes) in [(&before, PICTURE), (&after, &webp[..])] {
-        std::fs::write(file, bytes).map_err(|error| format!("{}: {error}", file.display()))?;
+        Output::find(file)
+            .and_then(|output| output.write(bytes, 0o666, Late::Replace, &Outputs::default()))
+            .map_err(|error| format!("{}: {error}", file.display()))?;
     }
 
     let text = format!(

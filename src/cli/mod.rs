@@ -1,20 +1,30 @@
 //! The command line.
 
+#![deny(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "these macros panic when the stream is closed; `say` does not"
+)]
+
 mod account;
+mod arguments;
 mod backup;
 mod check;
 mod convert;
 mod demo;
+mod interrupt;
 mod logging;
 mod malloc;
 mod memory;
+mod output;
+mod say;
 mod serve;
 mod signals;
 mod systemd;
 
 use crate::config::LogFormat;
 use crate::conversion::Fonts;
-use argh::FromArgs;
+use argh::{ArgsInfo, FromArgs};
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::num::NonZeroUsize;
@@ -23,7 +33,7 @@ use std::process::{self, ExitCode};
 use std::{fs, thread};
 
 /// Turns PNG, JPEG, GIF and BMP pictures into WebP: as an HTTP service, or right here.
-#[derive(FromArgs)]
+#[derive(FromArgs, ArgsInfo)]
 #[argh(help_triggers("-h", "--help", "help"))]
 struct Towebp {
     /// print the version and end
@@ -33,7 +43,7 @@ struct Towebp {
     command: Option<Command>,
 }
 
-#[derive(FromArgs)]
+#[derive(FromArgs, ArgsInfo)]
 #[argh(subcommand)]
 #[allow(
     clippy::large_enum_variant,
@@ -49,7 +59,7 @@ enum Command {
 
 /// Runs the program with the process's arguments. Errors go to standard error as one line, with exit code 1.
 pub fn run() -> ExitCode {
-    let towebp = read(process_arguments());
+    let towebp = read(&process_arguments());
     let log_format = match &towebp.command {
         Some(Command::Serve(command)) => command.log_format,
         _ => LogFormat::Text,
@@ -57,7 +67,7 @@ pub fn run() -> ExitCode {
     logging::start(log_format);
     let outcome = match towebp.command {
         _ if towebp.version => {
-            println!("towebp {}", env!("CARGO_PKG_VERSION"));
+            say::print(&format!("towebp {}", env!("CARGO_PKG_VERSION")));
             Ok(())
         }
         None => Err("nothing to do: towebp serve, convert, account, backup or check; towebp --help tells more".to_owned()),
@@ -73,27 +83,31 @@ pub fn run() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
-            eprintln!("towebp: {sentence}");
+            say::note(&format!("towebp: {sentence}"));
             ExitCode::FAILURE
         }
     }
 }
 
-/// What `argh::from_env` does, after giving a lone `-` a name that argh does not take for an option.
-fn read(mut arguments: Vec<String>) -> Towebp {
-    convert::name_standard_input(&mut arguments);
-    let arguments: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
+/// Reads the arguments, or ends the process: after a help text with exit code 0, after a mistake with 1.
+fn read(arguments: &[String]) -> Towebp {
+    let arguments = arguments::prepare(arguments, &Towebp::get_args_info())
+        .unwrap_or_else(|sentence| refuse(&sentence));
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     Towebp::from_args(&["towebp"], &arguments).unwrap_or_else(|early| {
         if early.status.is_ok() {
-            println!("{}", early.output);
+            say::print(&early.output);
             process::exit(0);
         }
-        eprintln!(
-            "{}\nRun towebp --help for more information.",
-            early.output.trim_end()
-        );
-        process::exit(1)
+        refuse(early.output.trim_end())
     })
+}
+
+fn refuse(mistake: &str) -> ! {
+    say::note(&format!(
+        "{mistake}\nRun towebp --help for more information."
+    ));
+    process::exit(1)
 }
 
 /// How many cores this process may use.
@@ -128,11 +142,14 @@ fn fonts(files: &[PathBuf]) -> Result<Fonts, String> {
     Ok(fonts)
 }
 
+/// The arguments behind the program's name.
 fn process_arguments() -> Vec<String> {
-    let arguments: Result<Vec<String>, _> =
-        std::env::args_os().map(OsString::into_string).collect();
+    let arguments: Result<Vec<String>, _> = std::env::args_os()
+        .skip(1)
+        .map(OsString::into_string)
+        .collect();
     arguments.unwrap_or_else(|argument| {
-        eprintln!("towebp: not UTF-8: {}", argument.display());
+        say::note(&format!("towebp: not UTF-8: {}", argument.display()));
         process::exit(1)
     })
 }

@@ -10,7 +10,7 @@ use crate::front::{self, Door};
 use crate::http::{self, Limiters, Metrics, Present, Rate, Readiness, Rooms, Server};
 use crate::image;
 use crate::store::{self, OpenError, Store};
-use argh::FromArgs;
+use argh::{ArgsInfo, FromArgs};
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Runs the HTTP service and the dashboard.
-#[derive(FromArgs)]
+#[derive(FromArgs, ArgsInfo)]
 #[argh(subcommand, name = "serve", help_triggers("-h", "--help", "help"))]
 pub struct ServeCommand {
     /// address and port, may be given more than once; port 0 takes a free one (default 127.0.0.1:8080: this machine);

@@ -5,7 +5,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// The name by which an input is standard input, besides `-`.
-pub(super) const STANDARD_INPUT: &str = "/dev/stdin";
+pub const STANDARD_INPUT: &str = "/dev/stdin";
+
+/// The name by which an output is standard output, besides `-`. It is not opened anew: a socket cannot be, and a file
+/// would be written from its beginning.
+const STANDARD_OUTPUT: &str = "/dev/stdout";
 
 /// Where a picture comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +48,7 @@ pub(super) fn plan(inputs: &[String], output: Option<&str>) -> Result<Vec<Step>,
         many if many.contains(&Source::StandardInput) => {
             return Err("- (standard input) must be the only input".to_owned());
         }
-        _ if output == Some("-") => {
+        _ if matches!(output, Some("-" | STANDARD_OUTPUT)) => {
             return Err(
                 "-o - (standard output) takes one input; for many give a folder".to_owned(),
             );
@@ -91,7 +95,7 @@ impl fmt::Display for Target {
 /// One input goes to the file named, into the folder named, or beside itself.
 fn single_target(source: &Source, output: Option<&str>) -> Target {
     match output {
-        Some("-") => Target::StandardOutput,
+        Some("-" | STANDARD_OUTPUT) => Target::StandardOutput,
         Some(folder) if folder.ends_with('/') || Path::new(folder).is_dir() => {
             target_in(source, Some(Path::new(folder)))
         }
@@ -212,10 +216,12 @@ mod tests {
                 Ok(vec!["a.webp".to_owned()])
             );
         }
-        assert_eq!(
-            targets(&["a.png"], Some("-")),
-            Ok(vec!["standard output".to_owned()])
-        );
+        for output in ["-", STANDARD_OUTPUT] {
+            assert_eq!(
+                targets(&["a.png"], Some(output)),
+                Ok(vec!["standard output".to_owned()])
+            );
+        }
         assert!(targets(&["a.png", "-"], Some("out")).is_err());
         assert!(targets(&["a.png", "b.png"], Some("-")).is_err());
         assert!(targets(&[], None).is_err());

@@ -1,0 +1,290 @@
+//! Files that commands write where they are told to, without loss of what is there.
+//!
+//! - A regular file appears whole or not at all: it is written under a temporary name beside the target and renamed.
+//!   One that is replaced keeps its mode, and its owner where the system permits that.
+//! - A symbolic link stays, and the file that it leads to is replaced or made.
+//! - What is not a regular file (a device, a FIFO, a descriptor of this process such as `/dev/fd/3`) is opened and written
+//!   to: renaming over it would destroy it.
+
+use super::interrupt::Outputs;
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+/// Symbolic links in a row that are followed, as in Linux (`path_resolution(7)`).
+const LONGEST_CHAIN: usize = 40;
+
+/// A target, as it was found.
+#[derive(Debug)]
+pub struct Output {
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// Opened and written to.
+    Stream(PathBuf),
+    /// Written beside this path, which is no symbolic link, and renamed to it.
+    File {
+        path: PathBuf,
+        /// What is there now.
+        replaced: Option<Metadata>,
+    },
+}
+
+/// What becomes of a file that appears at the target's place while the output is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Late {
+    /// It is replaced.
+    Replace,
+    /// It stays, and writing fails with [`io::ErrorKind::AlreadyExists`].
+    Keep,
+}
+
+impl Output {
+    /// Looks at what the path leads to.
+    ///
+    /// # Errors
+    /// It is a folder, leads through a folder that there is not, or to symbolic links without end.
+    pub fn find(target: &Path) -> io::Result<Output> {
+        let mut path = target.to_owned();
+        for _ in 0..LONGEST_CHAIN {
+            if is_descriptor(&path) {
+                return Ok(Output {
+                    place: Place::Stream(target.to_owned()),
+                });
+            }
+            let found = match fs::symlink_metadata(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                found => Some(found?),
+            };
+            match found {
+                Some(link) if link.is_symlink() => {
+                    let leads_to = fs::read_link(&path)?;
+                    // `join` takes an absolute path as it is.
+                    path = folder_of(&path).join(leads_to);
+                }
+                Some(folder) if folder.is_dir() => {
+                    return Err(io::ErrorKind::IsADirectory.into());
+                }
+                Some(file) if !file.is_file() => {
+                    return Ok(Output {
+                        place: Place::Stream(path),
+                    });
+                }
+                replaced => {
+                    return Ok(Output {
+                        place: Place::File { path, replaced },
+                    });
+                }
+            }
+        }
+        Err(io::Error::other("too many symbolic links"))
+    }
+
+    /// The regular file that writing would replace: behind symbolic links, where there are any.
+    pub fn replaces(&self) -> Option<&Path> {
+        match &self.place {
+            Place::File {
+                path,
+                replaced: Some(_),
+            } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Writes all bytes. A new file gets this mode, less the process's umask.
+    ///
+    /// # Errors
+    /// As the system says; a file that was there is then as it was.
+    pub fn write(&self, bytes: &[u8], mode: u32, late: Late, outputs: &Outputs) -> io::Result<()> {
+        match &self.place {
+            Place::Stream(path) => {
+                write_stream(path, bytes)?;
+                outputs.count_finished();
+                Ok(())
+            }
+            Place::File { path, replaced } => {
+                let temporary = temporary_beside(path)?;
+                let mode = if replaced.is_some() { 0o600 } else { mode };
+                let mut file = outputs.begin(&temporary, || {
+                    OpenOptions::new()
+                        .write(true)
+                        .create_new(true)
+                        .mode(mode)
+                        .open(&temporary)
+                })?;
+                let written = file.write_all(bytes).and_then(|()| {
+                    replaced
+                        .as_ref()
+                        .map_or(Ok(()), |old| take_over(&file, old))
+                });
+                if let Err(error) = written {
+                    outputs.abandon(&temporary);
+                    return Err(error);
+                }
+                outputs.finish(&temporary, || match late {
+                    Late::Replace => fs::rename(&temporary, path),
+                    Late::Keep => rename_new(&temporary, path),
+                })
+            }
+        }
+    }
+}
+
+/// Whether the path names an open file of a process, whatever that is: a link that cannot be replaced.
+fn is_descriptor(path: &Path) -> bool {
+    path.starts_with("/dev/fd") || (path.starts_with("/proc") && folder_of(path).ends_with("fd"))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn write_stream(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // A regular file behind a descriptor (`3>>file`) is added to, as every other program that has the descriptor does.
+    let is_file = fs::metadata(path).is_ok_and(|found| found.is_file());
+    let mut file = OpenOptions::new().write(true).append(is_file).open(path)?;
+    file.write_all(bytes)?;
+    // A disk in a device file tells of failed writes here; others cannot be synced.
+    if file.metadata()?.file_type().is_block_device() {
+        file.sync_all()?;
+    }
+    Ok(())
+}
+
+/// Gives the new file the owner and the mode of the old one. Another group than before gets no more than all others had.
+fn take_over(file: &File, old: &Metadata) -> io::Result<()> {
+    let new = file.metadata()?;
+    let is_owned = (new.uid(), new.gid()) == (old.uid(), old.gid())
+        || fchown(file, Some(old.uid()), Some(old.gid())).is_ok();
+    // Only root may give files away; a group may be given by each of its members.
+    let has_group =
+        is_owned || new.gid() == old.gid() || fchown(file, None, Some(old.gid())).is_ok();
+    let mode = kept_mode(old.mode(), has_group);
+    file.set_permissions(Permissions::from_mode(mode))
+}
+
+/// Permissions alone: no set-user-ID on a file of other contents.
+fn kept_mode(old: u32, has_group: bool) -> u32 {
+    let others = old & 0o007;
+    let group = if has_group { 0o070 } else { others << 3 };
+    old & (0o707 | group)
+}
+
+/// As a rename that fails if the name is taken. Where there are no hard links, a name that is taken meanwhile is missed.
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::hard_link(from, to) {
+        Ok(()) => fs::remove_file(from),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        Err(_) if fs::symlink_metadata(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => fs::rename(from, to),
+    }
+}
+
+/// A name that nobody can guess and prepare.
+fn temporary_beside(path: &Path) -> io::Result<PathBuf> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    // A file's name has at most 255 bytes.
+    let name: String = name.to_string_lossy().chars().take(50).collect();
+    let random = u64::from_ne_bytes(random);
+    Ok(path.with_file_name(format!(".{name}.{random:016x}.tmp")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tests::Folder;
+    use std::os::unix::fs::symlink;
+
+    fn write(target: &Path, bytes: &[u8]) -> io::Result<()> {
+        Output::find(target)?.write(bytes, 0o666, Late::Replace, &Outputs::default())
+    }
+
+    fn count(folder: &Folder) -> usize {
+        fs::read_dir(folder.path()).unwrap().count()
+    }
+
+    #[test]
+    fn links_stay_and_what_they_lead_to_is_written() {
+        let folder = Folder::new();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("sub")).unwrap();
+        fs::write(at("sub/real"), "old").unwrap();
+        symlink("sub/real", at("link")).unwrap();
+        symlink(at("link"), at("chain")).unwrap();
+        symlink("made", at("sub/dangling")).unwrap();
+        symlink("loop", at("loop")).unwrap();
+        write(&at("chain"), b"new").unwrap();
+        assert_eq!(fs::read(at("sub/real")).unwrap(), b"new");
+        for link in ["link", "chain"] {
+            assert!(fs::symlink_metadata(at(link)).unwrap().is_symlink());
+        }
+        let dangling = Output::find(&at("sub/dangling")).unwrap();
+        assert_eq!(dangling.replaces(), None);
+        let real = folder.path().join("sub/real");
+        assert_eq!(Output::find(&at("chain")).unwrap().replaces(), Some(&*real));
+        write(&at("sub/dangling"), b"made").unwrap();
+        assert_eq!(fs::read(at("sub/made")).unwrap(), b"made");
+        assert!(write(&at("loop"), b"").is_err());
+        assert!(write(&at("sub"), b"").is_err(), "a folder was written");
+        assert_eq!(fs::read_dir(at("sub")).unwrap().count(), 3);
+        assert_eq!(count(&folder), 4, "something was left behind");
+    }
+
+    #[test]
+    fn a_replaced_file_keeps_its_mode_and_a_new_one_gets_what_is_asked_for() {
+        let folder = Folder::new();
+        let file = folder.path().join("file");
+        let mode = || fs::metadata(&file).unwrap().mode() & 0o7777;
+        let output = Output::find(&file).unwrap();
+        assert_eq!(output.replaces(), None);
+        output
+            .write(b"new", 0o600, Late::Keep, &Outputs::default())
+            .unwrap();
+        assert_eq!(mode(), 0o600);
+        let late = output.write(b"late", 0o600, Late::Keep, &Outputs::default());
+        assert_eq!(late.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+        for kept in [0o600, 0o640, 0o755, 0o444] {
+            fs::set_permissions(&file, Permissions::from_mode(kept)).unwrap();
+            assert_eq!(Output::find(&file).unwrap().replaces(), Some(&*file));
+            write(&file, b"newer").unwrap();
+            assert_eq!(
+                (mode(), fs::read(&file).unwrap()),
+                (kept, b"newer".to_vec())
+            );
+        }
+        assert_eq!(count(&folder), 1, "something was left behind");
+    }
+
+    #[test]
+    fn another_group_gets_no_more_than_others_had() {
+        for (old, same_group, other_group) in [
+            (0o640, 0o640, 0o600),
+            (0o664, 0o664, 0o644),
+            (0o600, 0o600, 0o600),
+            (0o604, 0o604, 0o604),
+            (0o6755, 0o755, 0o755),
+        ] {
+            assert_eq!(kept_mode(old, true), same_group, "{old:o}");
+            assert_eq!(kept_mode(old, false), other_group, "{old:o}");
+        }
+    }
+
+    #[test]
+    fn descriptors_are_told_from_files() {
+        for path in ["/dev/fd/3", "/proc/self/fd/1", "/proc/12/fd/3"] {
+            assert!(is_descriptor(Path::new(path)), "{path}");
+        }
+        for path in ["/dev/null", "/proc/self/comm", "fd/3", "/srv/fd/3"] {
+            assert!(!is_descriptor(Path::new(path)), "{path}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Lines for people on standard error, and for programs on standard output.
+//!
+//! The macros `eprintln!` and `println!` panic when nobody reads the stream any more (`towebp convert ... 2>&1 | head -1`).
+//! These functions do not: what a command was asked for does not depend on who reads its messages.
+
+use std::io::{self, Write};
+
+/// Writes a line to standard error, in one piece, so that lines of several threads do not mix.
+pub fn note(line: &str) {
+    io::stderr().write_all(format!("{line}\n").as_bytes()).ok();
+}
+
+/// Writes a line to standard output.
+pub fn print(line: &str) {
+    io::stdout().write_all(format!("{line}\n").as_bytes()).ok();
+}
