@@ -284,6 +284,7 @@ mod tests {
             store: store::Settings {
                 data: PathBuf::from("no-such-folder"),
                 secret_file: None,
+                allow_shared_data: false,
             },
             http: http::Settings::default(),
             limits: image::Limits::default(),

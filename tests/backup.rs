@@ -2,10 +2,12 @@
 
 mod support;
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, DirBuilder};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
@@ -62,7 +64,10 @@ fn a_backup_of_a_server_at_work_has_all_that_was_answered_before() {
     // As README has it: the file and the secret into a new folder.
     let folder = Folder::new();
     let data = folder.path.join("data");
-    fs::create_dir(&data).expect("a new folder");
+    DirBuilder::new()
+        .mode(0o700)
+        .create(&data)
+        .expect("a new folder");
     fs::rename(&file, data.join("towebp.redb")).expect("the same disk");
     fs::copy(service.data().join("secret"), data.join("secret")).expect("it is there");
     let restored = Service::resume(folder, service.token.clone());
@@ -99,10 +104,7 @@ fn a_backup_without_a_server_replaces_a_file_only_if_told_to() {
     let elsewhere = folder.path.join("missing/backup");
     let refused = backup(&data, &elsewhere, &[]);
     let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(
-        said.contains("missing/backup.partial cannot be written"),
-        "{said}"
-    );
+    assert!(said.contains("missing/backup cannot be written"), "{said}");
     let refused = backup(&folder.path.join("none"), &file, &[]);
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(said.contains("there are no accounts in"), "{said}");
@@ -144,6 +146,58 @@ fn a_check_counts_what_is_there_and_fails_on_damage() {
         said.contains("pages") || said.contains("towebp.redb"),
         "{said}"
     );
+}
+
+#[test]
+fn sessions_are_not_in_a_backup() {
+    let server = Server::start();
+    let form = [("email", OWNER), ("password", "correct horse")];
+    let signed_up = server.request("POST", "/signup").form(&form).send();
+    assert_eq!(signed_up.status, 303, "{}", signed_up.text());
+    let folder = Folder::new();
+    let file = folder.path.join("backup.redb");
+    let said = |output: Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(backup(&server.data(), &file, &[]).status.success());
+    assert_eq!(
+        said(check(&server.data())),
+        "1 accounts, 1 sessions, 0 conversions\n"
+    );
+    let checked = run(towebp().arg("check").arg(&file), b"");
+    assert!(checked.status.success(), "{checked:?}");
+    assert_eq!(said(checked), "1 accounts, 0 sessions, 0 conversions\n");
+}
+
+#[test]
+fn a_signal_removes_what_there_is_of_a_backup() {
+    let folder = Folder::new();
+    let data = folder.path.join("data");
+    create_account(&data, OWNER);
+    // A server that begins to answer, and goes no further.
+    let socket = UnixListener::bind(data.join("admin.sock")).expect("our own folder");
+    let child = towebp()
+        .arg("backup")
+        .arg(folder.path.join("backup"))
+        .arg("--data")
+        .arg(&data)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    // The first connection only looks whether a server runs.
+    let (looks, _) = socket.accept().expect("it connects");
+    let (mut asks, _) = socket.accept().expect("it connects");
+    let mut line = [0; 9];
+    asks.read_exact(&mut line).expect("it asks");
+    assert_eq!(&line, b"\"backup\"\n");
+    asks.write_all(b"\"backup\"\n").expect("it waits");
+    let files = || fs::read_dir(&folder.path).expect("a folder").count();
+    assert_eq!(files(), 2, "the data folder and an unfinished file");
+    let number = i32::try_from(child.id()).expect("Linux has no more processes");
+    let process = rustix::process::Pid::from_raw(number).expect("not 0");
+    rustix::process::kill_process(process, rustix::process::Signal::INT).expect("it runs");
+    let ended = child.wait_with_output().expect("it ends");
+    assert_eq!(ended.status.code(), Some(130), "{ended:?}");
+    assert_eq!(files(), 1, "something was left behind");
+    drop((looks, asks));
 }
 
 fn backup(data: &Path, file: &Path, flags: &[&str]) -> Output {

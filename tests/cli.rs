@@ -2,6 +2,8 @@
 
 #[path = "cli/interruptions.rs"]
 mod interruptions;
+#[path = "cli/passwords.rs"]
+mod passwords;
 mod support;
 #[path = "cli/targets.rs"]
 mod targets;

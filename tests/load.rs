@@ -122,6 +122,7 @@ impl Hurried {
         let settings = store::Settings {
             data: folder.path.join("data"),
             secret_file: None,
+            allow_shared_data: false,
         };
         let store = Arc::new(Store::open(&settings).expect("a new store"));
         let account = store.create_account(OWNER, None).expect("a new account");

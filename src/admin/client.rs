@@ -98,6 +98,20 @@ impl Session {
         })
     }
 
+    /// Gives the account a password, whether it had one or not, and ends its sessions.
+    ///
+    /// # Errors
+    /// A sentence; also if the password is too short or too long, or there is no such account.
+    pub fn set_password(&self, email: &str, password: &str) -> Result<(), String> {
+        match self.ask(Request::Password {
+            email: email.to_owned(),
+            password: password.to_owned(),
+        })? {
+            Answer::Changed => Ok(()),
+            other => Err(unexpected(other)),
+        }
+    }
+
     /// Deletes the account with its sessions and history.
     ///
     /// # Errors
@@ -126,18 +140,16 @@ impl Session {
     }
 }
 
-/// Writes all that is stored in the data folder into a new database file, and gives the number of rows. `progress` is told
-/// how many of how many are there.
+/// Fills a new database file with all that is stored in the data folder but sessions, and gives the number of rows. `progress`
+/// is told how many of how many are there.
 ///
 /// # Errors
-/// A sentence: the store cannot be read, or the file is there already (unless it is to be replaced) or cannot be written.
+/// A sentence: the store cannot be read, or the file cannot be written.
 pub fn backup(
     data: &Path,
-    target: &Path,
-    replace: bool,
+    backup: Backup,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<u64, String> {
-    let backup = Backup::create(target, replace)?;
     match reach(data, || Snapshot::open(&store::database_path(data)))? {
         Way::Server(data) => match exchange(&data, &Request::Backup, TIME_TO_ANSWER)? {
             (Answer::Backup, rows) => backup.fill(rows, progress),

@@ -5,6 +5,7 @@
 //! "list"                                                     {"accounts":[{"email":...}, ...]}
 //! {"token":{"email":"owner@example.org"}}                    {"token":"twp_..."}
 //! {"rotate":{"email":"owner@example.org"}}                   {"token":"twp_..."}
+//! {"password":{"email":"owner@example.org","password":"..."}} "changed"
 //! {"delete":{"email":"owner@example.org"}}                   "deleted"
 //! "invite"                                                   {"invite":"a code"}
 //! "check"                                                    {"checked":{"accounts":1, ..., "problems":[]}}
@@ -16,7 +17,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::{Account, CreateAccountError, Findings, Store, StoreError};
+use crate::store::{Account, CreateAccountError, Findings, SetPasswordError, Store, StoreError};
 
 /// What is asked. No `Debug`: a password must not reach a log.
 #[derive(Deserialize, Serialize)]
@@ -47,6 +48,13 @@ pub enum Request {
         /// Its address.
         email: String,
     },
+    /// Give the account a password and end its sessions.
+    Password {
+        /// Its address.
+        email: String,
+        /// The new one.
+        password: String,
+    },
     /// Delete the account.
     Delete {
         /// Its address.
@@ -64,7 +72,9 @@ pub enum Answer {
     Accounts(Vec<AccountLine>),
     /// The code of a new invitation.
     Invite(String),
-    /// It is gone.
+    /// The account has the new password.
+    Changed,
+    /// The account is gone.
     Deleted,
     /// What is in the store, and what is wrong with it.
     Checked(Checked),
@@ -171,6 +181,14 @@ fn carry_out(store: &Store, request: Request) -> Result<Answer, String> {
                 .map_err(|error| error.to_string())?
                 .ok_or_else(|| unknown(&email))?;
             Ok(Answer::Token(store.token(&rotated)))
+        }
+        Request::Password { email, password } => {
+            let account = find(store, &email)?;
+            match store.set_password(account.id, &password) {
+                Ok(_) => Ok(Answer::Changed),
+                Err(SetPasswordError::NoAccount) => Err(unknown(&email)),
+                Err(error) => Err(error.to_string()),
+            }
         }
         Request::Delete { email } => {
             let account = find(store, &email)?;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::store::tests::{Folder, entry};
-use crate::store::{Settings, TokenError};
+use crate::store::{Backup, Settings, TokenError};
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -97,6 +97,7 @@ fn a_data_folder_with_a_long_path_works_too() {
     let settings = Settings {
         data,
         secret_file: None,
+        allow_shared_data: false,
     };
     let store = Arc::new(crate::store::Store::open(&settings).unwrap());
     let socket = serve(store, &settings.data).unwrap();
@@ -161,7 +162,8 @@ fn a_backup_that_is_not_read_on_holds_up_no_command_and_no_end() {
     assert_eq!(&line, b"\"backup\"\n");
 
     let file = folder.path().join("backup");
-    let refused = backup(&data, &file, false, &mut |_, _| {}).unwrap_err();
+    let begin = || Backup::create(&file, false).unwrap();
+    let refused = backup(&data, begin(), &mut |_, _| {}).unwrap_err();
     assert!(refused.contains("another backup"), "{refused}");
     assert!(check(&data).unwrap_err().contains("another backup"));
     let session = Session::open(&folder.settings()).unwrap();
@@ -176,7 +178,7 @@ fn a_backup_that_is_not_read_on_holds_up_no_command_and_no_end() {
     );
     drop(store);
     let mut told = 0;
-    let rows = backup(&data, &file, false, &mut |done, all| {
+    let rows = backup(&data, begin(), &mut |done, all| {
         assert!(done <= all);
         told += 1;
     });
@@ -230,6 +232,17 @@ fn live(session: &Session) -> String {
     assert_eq!(accounts[0].email, "machine@example.org");
     assert!(!accounts[0].has_password);
     assert_eq!(accounts[0].conversions, 0);
+    let short = session.set_password("machine@example.org", "short");
+    assert!(short.unwrap_err().contains("at least 8"));
+    session
+        .set_password("Machine@example.org", "correct horse")
+        .unwrap();
+    assert!(session.list().unwrap()[0].has_password);
+    let nobody = session.set_password("nobody@example.org", "correct horse");
+    assert_eq!(
+        nobody.unwrap_err(),
+        "there is no account nobody@example.org"
+    );
     assert!(accounts[0].created().elapsed().unwrap() < Duration::from_mins(1));
 
     session.delete("machine@example.org").unwrap();

@@ -1,10 +1,13 @@
 //! `towebp account`: accounts for machines without a browser, beside a running server too.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Cursor, IsTerminal, Write};
 use std::path::PathBuf;
 
 use argh::{ArgsInfo, FromArgs};
 
+use super::interrupt::Outputs;
+use super::output::{Late, Output};
+use super::terminal;
 use crate::admin::Session;
 use crate::store::{self, Settings};
 
@@ -21,12 +24,27 @@ pub struct AccountCommand {
 /// # Errors
 /// A sentence for standard error; the process should end with status 1.
 pub fn run(command: AccountCommand) -> Result<(), String> {
+    let mut input: Box<dyn BufRead> = if command.reads_password() && io::stdin().is_terminal() {
+        Box::new(Cursor::new(terminal::ask_for_new_password()?))
+    } else {
+        Box::new(io::stdin().lock())
+    };
     run_with(
         command,
-        &mut io::stdin().lock(),
+        &mut *input,
         &mut io::stdout().lock(),
         &mut io::stderr().lock(),
     )
+}
+
+impl AccountCommand {
+    fn reads_password(&self) -> bool {
+        match &self.action {
+            Action::Create(create) => create.password_stdin,
+            Action::Password(_) => true,
+            _ => false,
+        }
+    }
 }
 
 #[derive(Debug, FromArgs, ArgsInfo)]
@@ -37,6 +55,7 @@ enum Action {
     Invite(Invite),
     Token(Token),
     Rotate(Rotate),
+    Password(SetPassword),
     Delete(Delete),
 }
 
@@ -50,12 +69,21 @@ struct Create {
     /// read a password from the first line of standard input; without one the account has no dashboard
     #[argh(switch)]
     password_stdin: bool,
+    /// write the token into a new file that only its owner may read, instead of standard output
+    #[argh(option, short = 'o', arg_name = "file")]
+    output: Option<PathBuf>,
+    /// replace the file of --output if it exists
+    #[argh(switch)]
+    force: bool,
     /// the data folder (default: towebp-data)
     #[argh(option, default = "super::default_data()")]
     data: PathBuf,
     /// the server's secret, if it is not the data folder's own
     #[argh(option)]
     secret_file: Option<PathBuf>,
+    /// use a data folder that group or others may write
+    #[argh(switch)]
+    allow_shared_data: bool,
 }
 
 /// List all accounts: e-mail, creation, conversions, dashboard; separated by tabs.
@@ -68,6 +96,9 @@ struct List {
     /// the server's secret, if it is not the data folder's own
     #[argh(option)]
     secret_file: Option<PathBuf>,
+    /// use a data folder that group or others may write
+    #[argh(switch)]
+    allow_shared_data: bool,
 }
 
 /// Make an invitation and print its code: for one account on the sign-up page, within 14 days.
@@ -80,6 +111,9 @@ struct Invite {
     /// the server's secret, if it is not the data folder's own
     #[argh(option)]
     secret_file: Option<PathBuf>,
+    /// use a data folder that group or others may write
+    #[argh(switch)]
+    allow_shared_data: bool,
 }
 
 /// Print an account's token.
@@ -89,12 +123,21 @@ struct Token {
     /// its e-mail address
     #[argh(positional)]
     email: String,
+    /// write the token into a new file that only its owner may read, instead of standard output
+    #[argh(option, short = 'o', arg_name = "file")]
+    output: Option<PathBuf>,
+    /// replace the file of --output if it exists
+    #[argh(switch)]
+    force: bool,
     /// the data folder (default: towebp-data)
     #[argh(option, default = "super::default_data()")]
     data: PathBuf,
     /// the server's secret, if it is not the data folder's own
     #[argh(option)]
     secret_file: Option<PathBuf>,
+    /// use a data folder that group or others may write
+    #[argh(switch)]
+    allow_shared_data: bool,
 }
 
 /// Give an account a new token and print it; the old one is refused at once.
@@ -104,12 +147,40 @@ struct Rotate {
     /// its e-mail address
     #[argh(positional)]
     email: String,
+    /// write the token into a new file that only its owner may read, instead of standard output
+    #[argh(option, short = 'o', arg_name = "file")]
+    output: Option<PathBuf>,
+    /// replace the file of --output if it exists
+    #[argh(switch)]
+    force: bool,
     /// the data folder (default: towebp-data)
     #[argh(option, default = "super::default_data()")]
     data: PathBuf,
     /// the server's secret, if it is not the data folder's own
     #[argh(option)]
     secret_file: Option<PathBuf>,
+    /// use a data folder that group or others may write
+    #[argh(switch)]
+    allow_shared_data: bool,
+}
+
+/// Give an account a password, in the place of the one that it has; all its sessions end. The password is the first line of
+/// standard input, or asked for twice at a terminal.
+#[derive(Debug, FromArgs, ArgsInfo)]
+#[argh(subcommand, name = "password", help_triggers("-h", "--help", "help"))]
+struct SetPassword {
+    /// its e-mail address
+    #[argh(positional)]
+    email: String,
+    /// the data folder (default: towebp-data)
+    #[argh(option, default = "super::default_data()")]
+    data: PathBuf,
+    /// the server's secret, if it is not the data folder's own
+    #[argh(option)]
+    secret_file: Option<PathBuf>,
+    /// use a data folder that group or others may write
+    #[argh(switch)]
+    allow_shared_data: bool,
 }
 
 /// Delete an account with its sessions and history.
@@ -128,6 +199,9 @@ struct Delete {
     /// the server's secret, if it is not the data folder's own
     #[argh(option)]
     secret_file: Option<PathBuf>,
+    /// use a data folder that group or others may write
+    #[argh(switch)]
+    allow_shared_data: bool,
 }
 
 fn run_with(
@@ -137,21 +211,12 @@ fn run_with(
     notes: &mut dyn Write,
 ) -> Result<(), String> {
     match command.action {
-        Action::Create(Create {
-            email,
-            password_stdin,
+        Action::Create(command) => create(command, input, output, notes),
+        Action::List(List {
             data,
             secret_file,
-        }) => {
-            let password = if password_stdin {
-                Some(read_password(input)?)
-            } else {
-                None
-            };
-            let token = open(data, secret_file, notes)?.create(&email, password.as_deref())?;
-            print(output, &token)
-        }
-        Action::List(List { data, secret_file }) => open_existing(data, secret_file, notes)?
+            allow_shared_data,
+        }) => open_existing(&settings(data, secret_file, allow_shared_data), notes)?
             .list()?
             .iter()
             .try_for_each(|account| {
@@ -169,25 +234,56 @@ fn run_with(
                     ),
                 )
             }),
-        Action::Invite(Invite { data, secret_file }) => {
-            print(output, &open_existing(data, secret_file, notes)?.invite()?)
+        Action::Invite(Invite {
+            data,
+            secret_file,
+            allow_shared_data,
+        }) => {
+            let settings = settings(data, secret_file, allow_shared_data);
+            print(output, &open_existing(&settings, notes)?.invite()?)
         }
         Action::Token(Token {
             email,
+            output: file,
+            force,
             data,
             secret_file,
-        }) => print(
-            output,
-            &open_existing(data, secret_file, notes)?.token(&email)?,
-        ),
+            allow_shared_data,
+        }) => {
+            let place = TokenPlace::find(file, force)?;
+            let settings = settings(data, secret_file, allow_shared_data);
+            let token = open_existing(&settings, notes)?.token(&email)?;
+            place.put(output, &email, &token)
+        }
         Action::Rotate(Rotate {
+            email,
+            output: file,
+            force,
+            data,
+            secret_file,
+            allow_shared_data,
+        }) => {
+            let place = TokenPlace::find(file, force)?;
+            let settings = settings(data, secret_file, allow_shared_data);
+            let token = open_existing(&settings, notes)?.rotate(&email)?;
+            place.put(output, &email, &token)
+        }
+        Action::Password(SetPassword {
             email,
             data,
             secret_file,
-        }) => print(
-            output,
-            &open_existing(data, secret_file, notes)?.rotate(&email)?,
-        ),
+            allow_shared_data,
+        }) => {
+            let password = read_password(input)?;
+            let settings = settings(data, secret_file, allow_shared_data);
+            open_existing(&settings, notes)?.set_password(&email, &password)?;
+            let email = email.trim();
+            note(
+                notes,
+                &format!("the account {email} has a new password, and its sessions are ended"),
+            );
+            Ok(())
+        }
         Action::Delete(Delete {
             email, yes: false, ..
         }) => Err(format!(
@@ -198,22 +294,101 @@ fn run_with(
             yes: true,
             data,
             secret_file,
+            allow_shared_data,
         }) => {
-            open_existing(data, secret_file, notes)?.delete(&email)?;
+            let settings = settings(data, secret_file, allow_shared_data);
+            open_existing(&settings, notes)?.delete(&email)?;
             note(notes, &format!("the account {email} is deleted"));
             Ok(())
         }
     }
 }
 
-fn open(
-    data: PathBuf,
-    secret_file: Option<PathBuf>,
+fn create(
+    command: Create,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
     notes: &mut dyn Write,
-) -> Result<Session, String> {
-    let own_secret = secret_file.is_none();
-    let session = Session::open(&Settings { data, secret_file })?;
-    if session.is_through_server() && !own_secret {
+) -> Result<(), String> {
+    let Create {
+        email,
+        password_stdin,
+        output: file,
+        force,
+        data,
+        secret_file,
+        allow_shared_data,
+    } = command;
+    let settings = settings(data, secret_file, allow_shared_data);
+    let password = password_stdin.then(|| read_password(input)).transpose()?;
+    let place = TokenPlace::find(file, force);
+    let session = open(&settings, notes)?;
+    // Twice the same command: the first has made the account, whatever has become of its token.
+    if session.token(&email).is_ok() {
+        let email = email.trim();
+        return Err(format!(
+            "there is an account {email} already; towebp account token {email} prints its token"
+        ));
+    }
+    let place = place?;
+    let token = session.create(&email, password.as_deref())?;
+    place.put(output, &email, &token)
+}
+
+fn settings(data: PathBuf, secret_file: Option<PathBuf>, allow_shared_data: bool) -> Settings {
+    Settings {
+        data,
+        secret_file,
+        allow_shared_data,
+    }
+}
+
+/// Where a token goes.
+struct TokenPlace(Option<(PathBuf, Output, Late)>);
+
+impl TokenPlace {
+    /// Standard output, or a file, which is looked at before anything is done.
+    ///
+    /// # Errors
+    /// A sentence: the file exists and is not to be replaced, or cannot be made.
+    fn find(file: Option<PathBuf>, force: bool) -> Result<TokenPlace, String> {
+        let Some(file) = file else {
+            return Ok(TokenPlace(None));
+        };
+        let output =
+            Output::find(&file).map_err(|error| format!("--output {}: {error}", file.display()))?;
+        if let Some(existing) = output.replaces()
+            && !force
+        {
+            return Err(format!(
+                "--output {} exists; --force replaces it",
+                existing.display()
+            ));
+        }
+        let late = if force { Late::Replace } else { Late::Keep };
+        Ok(TokenPlace(Some((file, output, late))))
+    }
+
+    fn put(self, standard_output: &mut dyn Write, email: &str, token: &str) -> Result<(), String> {
+        let Some((file, output, late)) = self.0 else {
+            return print(standard_output, token);
+        };
+        let line = format!("{token}\n");
+        output
+            .write(line.as_bytes(), 0o600, late, &Outputs::default())
+            .map_err(|error| {
+                format!(
+                    "--output {}: {error}; towebp account token {} prints the token",
+                    file.display(),
+                    email.trim()
+                )
+            })
+    }
+}
+
+fn open(settings: &Settings, notes: &mut dyn Write) -> Result<Session, String> {
+    let session = Session::open(settings)?;
+    if session.is_through_server() && settings.secret_file.is_some() {
         note(
             notes,
             "a server runs on this data folder: its own secret is used, not --secret-file",
@@ -223,13 +398,9 @@ fn open(
 }
 
 /// As [`open`], but a mistyped `--data` does not make a new folder, in which nothing could be found.
-fn open_existing(
-    data: PathBuf,
-    secret_file: Option<PathBuf>,
-    notes: &mut dyn Write,
-) -> Result<Session, String> {
-    super::must_exist(&store::database_path(&data), &data)?;
-    open(data, secret_file, notes)
+fn open_existing(settings: &Settings, notes: &mut dyn Write) -> Result<Session, String> {
+    super::must_exist(&store::database_path(&settings.data), &settings.data)?;
+    open(settings, notes)
 }
 
 fn read_password(input: &mut dyn BufRead) -> Result<String, String> {
@@ -285,6 +456,10 @@ mod tests {
             store.sign_in("owner@example.org", "correct horse").is_ok(),
             "the line's end is no part of it"
         );
+        let set = account(&folder, &["password", "owner@example.org"], "another horse");
+        set.unwrap();
+        assert!(store.sign_in("owner@example.org", "another horse").is_ok());
+        assert!(store.sign_in("owner@example.org", "correct horse").is_err());
         let said = account(&folder, &["list", "--secret-file", "elsewhere"], "").unwrap();
         assert!(said.notes.contains("--secret-file"), "{}", said.notes);
         assert!(said.output.ends_with("\t0\tdashboard\n"), "{}", said.output);
@@ -329,12 +504,68 @@ mod tests {
         );
 
         let error = account(folder, &["create", "machine@example.org"], "").unwrap_err();
-        assert_eq!(error, "there is an account machine@example.org already");
+        assert_eq!(
+            error,
+            "there is an account machine@example.org already; towebp account token machine@example.org prints its token"
+        );
+
+        let password = ["password", "Machine@example.org"];
+        let set = account(folder, &password, "correct horse\nmore").unwrap();
+        assert_eq!(set.output, "");
+        assert!(set.notes.contains("new password"), "{}", set.notes);
+        let listed = account(folder, &["list"], "").unwrap().output;
+        assert!(listed.ends_with("\t0\tdashboard\n"), "{listed}");
+        let error = account(folder, &password, "short\n").unwrap_err();
+        assert!(error.contains("5 characters"), "{error}");
+        let nobody = account(folder, &["password", "no@example.org"], "correct horse\n");
+        assert_eq!(nobody.unwrap_err(), "there is no account no@example.org");
         let error = account(folder, &["delete", "machine@example.org"], "").unwrap_err();
         assert!(error.contains("--yes"), "{error}");
         account(folder, &["delete", "machine@example.org", "--yes"], "").unwrap();
         let error = account(folder, &["token", "machine@example.org"], "").unwrap_err();
         assert_eq!(error, "there is no account machine@example.org");
+    }
+
+    #[test]
+    fn a_token_goes_into_a_file_that_is_not_emptied_by_a_second_time() {
+        let folder = Folder::new();
+        let path = folder.path().join("token");
+        let file = path.to_str().unwrap();
+        let read = || std::fs::read_to_string(&path).unwrap();
+        let create = ["create", "machine@example.org", "-o", file];
+        let created = account(&folder, &create, "").unwrap();
+        assert_eq!((created.output, created.notes), Default::default());
+        let token = account(&folder, &["token", "machine@example.org"], "").unwrap();
+        assert_eq!(read(), token.output);
+        let mode = std::os::unix::fs::PermissionsExt::mode(
+            &std::fs::metadata(&path).unwrap().permissions(),
+        );
+        assert_eq!(mode & 0o777, 0o600);
+
+        let error = account(&folder, &create, "").unwrap_err();
+        let helpful = "towebp account token machine@example.org prints its token";
+        assert!(
+            error.contains("already") && error.ends_with(helpful),
+            "{error}"
+        );
+        for action in ["create", "rotate"] {
+            let email = ["new@example.org", "machine@example.org"][usize::from(action == "rotate")];
+            let error = account(&folder, &[action, email, "-o", file], "").unwrap_err();
+            assert!(error.contains("exists; --force"), "{error}");
+        }
+        assert_eq!(read(), token.output, "it was emptied");
+        let listed = account(&folder, &["list"], "").unwrap().output;
+        assert_eq!(
+            listed.lines().count(),
+            1,
+            "made without a place for its token"
+        );
+
+        let rotate = ["rotate", "machine@example.org", "-o", file, "--force"];
+        account(&folder, &rotate, "").unwrap();
+        let rotated = account(&folder, &["token", "machine@example.org"], "").unwrap();
+        assert_eq!(read(), rotated.output);
+        assert_ne!(rotated.output, token.output);
     }
 
     #[derive(Debug)]

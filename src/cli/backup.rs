@@ -1,12 +1,16 @@
 //! `towebp backup`: all that is stored in one new file, beside a running server too.
 
+use super::interrupt::{self, Outputs};
+use super::say;
+use crate::store::Backup;
 use crate::{admin, store};
 use argh::{ArgsInfo, FromArgs};
 use indicatif::ProgressBar;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
-/// Write all accounts and their history into a new file, beside a running server too. The secret is not in it.
+/// Write all accounts and their history into a new file, beside a running server too. The secret and the sessions are not in
+/// it.
 #[derive(FromArgs, ArgsInfo)]
 #[argh(subcommand, name = "backup", help_triggers("-h", "--help", "help"))]
 pub struct BackupCommand {
@@ -27,28 +31,28 @@ pub struct BackupCommand {
 /// A sentence for standard error.
 pub fn run(command: &BackupCommand) -> Result<(), String> {
     super::must_exist(&store::database_path(&command.data), &command.data)?;
+    let outputs = Outputs::default();
+    interrupt::catch(&outputs, |_| {
+        say::note("towebp: interrupted");
+    })?;
+    let backup = outputs.begin(|| {
+        let backup = Backup::create(&command.file, command.force)?;
+        Ok::<_, String>((backup.partial().to_owned(), backup))
+    })?;
     let bar = if io::stderr().is_terminal() {
         ProgressBar::new(0)
     } else {
         ProgressBar::hidden()
     };
-    let rows = admin::backup(
-        &command.data,
-        &command.file,
-        command.force,
-        &mut |done, all| {
-            bar.set_length(all);
-            bar.set_position(done);
-        },
-    );
+    let rows = admin::backup(&command.data, backup, &mut |done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    });
     bar.finish_and_clear();
-    // The file is there, whoever reads this.
-    writeln!(io::stdout(), "{}: {} rows", command.file.display(), rows?).ok();
-    writeln!(
-        io::stderr(),
+    say::print(&format!("{}: {} rows", command.file.display(), rows?));
+    say::note(
         "The server's secret is not in it, and no token works without: keep a copy of the file secret (or --secret-file) \
-         somewhere else."
-    )
-    .ok();
+         somewhere else.",
+    );
     Ok(())
 }

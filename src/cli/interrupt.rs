@@ -24,14 +24,15 @@ struct State {
 }
 
 impl Outputs {
-    /// Makes a temporary file by `make`, which must not wait. A signal comes before or after, never in between.
+    /// Makes a temporary file by `make`, which tells its path and must not wait. A signal comes before or after, never in
+    /// between.
     ///
     /// # Errors
     /// Those of `make`.
-    pub fn begin<T>(&self, path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    pub fn begin<T, E>(&self, make: impl FnOnce() -> Result<(PathBuf, T), E>) -> Result<T, E> {
         let mut state = self.state();
-        let made = make()?;
-        state.unfinished.insert(path.to_owned());
+        let (path, made) = make()?;
+        state.unfinished.insert(path);
         Ok(made)
     }
 

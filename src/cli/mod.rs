@@ -21,6 +21,7 @@ mod say;
 mod serve;
 mod signals;
 mod systemd;
+mod terminal;
 
 use crate::config::LogFormat;
 use crate::conversion::Fonts;

@@ -7,6 +7,7 @@
 //!   to: renaming over it would destroy it.
 
 use super::interrupt::Outputs;
+use crate::store::rename_new;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
@@ -108,12 +109,13 @@ impl Output {
             Place::File { path, replaced } => {
                 let temporary = temporary_beside(path)?;
                 let mode = if replaced.is_some() { 0o600 } else { mode };
-                let mut file = outputs.begin(&temporary, || {
-                    OpenOptions::new()
+                let mut file = outputs.begin(|| {
+                    let file = OpenOptions::new()
                         .write(true)
                         .create_new(true)
                         .mode(mode)
-                        .open(&temporary)
+                        .open(&temporary)?;
+                    Ok::<_, io::Error>((temporary.clone(), file))
                 })?;
                 let written = file.write_all(bytes).and_then(|()| {
                     replaced
@@ -174,16 +176,6 @@ fn kept_mode(old: u32, has_group: bool) -> u32 {
     let others = old & 0o007;
     let group = if has_group { 0o070 } else { others << 3 };
     old & (0o707 | group)
-}
-
-/// As a rename that fails if the name is taken. Where there are no hard links, a name that is taken meanwhile is missed.
-fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    match fs::hard_link(from, to) {
-        Ok(()) => fs::remove_file(from),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        Err(_) if fs::symlink_metadata(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
-        Err(_) => fs::rename(from, to),
-    }
 }
 
 /// A name that nobody can guess and prepare.

@@ -39,6 +39,10 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "file")]
     secret_file: Option<PathBuf>,
 
+    /// use a data folder or database that group or others may write: they can take over every account
+    #[argh(switch)]
+    allow_shared_data: bool,
+
     /// conversions at the same time, and at most as many cores for one of them while it is alone (default: one for each
     /// core)
     #[argh(option, arg_name = "number", from_str_fn(config::threads))]
@@ -316,6 +320,7 @@ impl ServeCommand {
             store: store::Settings {
                 data: self.data,
                 secret_file: self.secret_file,
+                allow_shared_data: self.allow_shared_data,
             },
             http: http::Settings {
                 threads: self.threads.unwrap_or(http.threads),

@@ -16,10 +16,12 @@
 //! ```
 //!
 //! Numbers have their least significant byte first.
+//!
+//! Sessions are not among the rows: a browser that is signed in is no data to keep, and whoever restores a backup after a
+//! theft does not want the thief's sessions back. The two tables are in the new file, empty.
 
-use std::fs::{self, File, Permissions, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use redb::{
@@ -29,6 +31,7 @@ use redb::{
 
 use super::database::{Database, FORMAT, META};
 use super::error::{OpenError, StoreError};
+use super::secret::random_bytes;
 use super::{accounts, folder, invites, sessions, usage};
 
 /// Bytes of rows in one commit of the new file, and so in memory.
@@ -94,50 +97,64 @@ impl Snapshot {
     }
 }
 
-/// A backup that is being written: as `FILE.partial`, which goes if it does not become `FILE`.
+/// A backup that is being written, under a temporary name beside its target, which goes if it does not become whole.
 pub struct Backup {
     target: PathBuf,
     partial: PathBuf,
+    replace: bool,
     /// None once it is whole.
     file: Option<File>,
 }
 
 impl Backup {
-    /// Begins one, readable by its owner only. A file of the target's name is replaced in the end if `replace`.
+    /// Begins one in a new file that only its owner may read. Its name cannot be guessed, so nobody can have prepared a
+    /// link or a file of that name, and one would not be used. A regular file of the target's name is replaced in
+    /// the end if `replace`.
     ///
     /// # Errors
-    /// A sentence: there is such a file, it is being written by another, or it cannot be made.
+    /// A sentence: the target is there already, or the file cannot be made.
     pub fn create(target: &Path, replace: bool) -> Result<Backup, String> {
-        if !replace && target.try_exists().unwrap_or(true) {
-            return Err(format!(
-                "{} is there already; --force replaces it",
-                target.display()
-            ));
-        }
-        let mut partial = target.as_os_str().to_owned();
-        partial.push(".partial");
-        let partial = PathBuf::from(partial);
-        let cannot = |error: io::Error| format!("{} cannot be written: {error}", partial.display());
-        let file = folder::open_private(&partial).map_err(cannot)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
+        let cannot = |error: io::Error| format!("{} cannot be written: {error}", target.display());
+        match fs::symlink_metadata(target) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(cannot(error)),
+            Ok(found) if found.is_symlink() => {
                 return Err(format!(
-                    "{} is being written by another towebp backup",
-                    partial.display()
+                    "{} is a symbolic link, which a backup does not follow: name the file itself",
+                    target.display()
                 ));
             }
-            Err(TryLockError::Error(error)) => return Err(cannot(error)),
+            Ok(found) if !found.is_file() => {
+                return Err(format!(
+                    "{} is not a regular file: a backup is a new file",
+                    target.display()
+                ));
+            }
+            Ok(_) if !replace => {
+                return Err(format!(
+                    "{} is there already; --force replaces it",
+                    target.display()
+                ));
+            }
+            Ok(_) => {}
         }
-        // One that was ended in the middle may have left it.
-        file.set_len(0)
-            .and_then(|()| fs::set_permissions(&partial, Permissions::from_mode(0o600)))
-            .map_err(cannot)?;
+        let name = target.file_name();
+        let name = name.ok_or_else(|| cannot(io::ErrorKind::InvalidInput.into()))?;
+        let random = u64::from_ne_bytes(random_bytes().map_err(cannot)?);
+        let name = format!(".{}.{random:016x}.partial", name.to_string_lossy());
+        let partial = target.with_file_name(name);
+        let file = folder::create_new_private(&partial).map_err(cannot)?;
         Ok(Backup {
             target: target.to_owned(),
             partial,
+            replace,
             file: Some(file),
         })
+    }
+
+    /// The temporary file: what a process that is ended in the middle has to remove.
+    pub fn partial(&self) -> &Path {
+        &self.partial
     }
 
     /// Fills it from what [`Snapshot::export`] writes, and gives the number of its rows. `progress` is told how many of how
@@ -151,9 +168,14 @@ impl Backup {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<u64, String> {
         let file = self.file.take().expect("it is taken here alone");
-        let filled = import(rows, file, progress).and_then(|rows| {
-            File::open(&self.partial)?.sync_all()?;
-            fs::rename(&self.partial, &self.target)?;
+        let filled = file.try_clone().and_then(|written| {
+            let rows = import(rows, file, progress)?;
+            written.sync_all()?;
+            if self.replace {
+                fs::rename(&self.partial, &self.target)?;
+            } else {
+                folder::rename_new(&self.partial, &self.target)?;
+            }
             folder::sync(folder::of(&self.target))?;
             Ok(rows)
         });
@@ -161,6 +183,7 @@ impl Backup {
             fs::remove_file(&self.partial).ok();
             let cause = match error.kind() {
                 io::ErrorKind::UnexpectedEof => "the rows ended too early".to_owned(),
+                io::ErrorKind::AlreadyExists => "a file of that name was made meanwhile".to_owned(),
                 _ => error.to_string(),
             };
             format!("the backup {} was not made: {cause}", self.target.display())
@@ -266,6 +289,11 @@ trait Visitor {
     ) -> io::Result<()>;
 }
 
+/// Tables 4 and 5, which are made and stay empty. A server of before that was so sends their rows.
+fn is_of_sessions(table: u8) -> bool {
+    matches!(table, 4 | 5)
+}
+
 /// Every table. `meta` comes last: without the format in it, no towebp takes a file for whole.
 fn visit(visitor: &mut impl Visitor) -> io::Result<()> {
     visitor.visit(1, accounts::ACCOUNTS)?;
@@ -287,9 +315,12 @@ struct Count<'a> {
 impl Visitor for Count<'_> {
     fn visit<K: Key + 'static, V: Value + 'static>(
         &mut self,
-        _: u8,
+        number: u8,
         table: TableDefinition<'static, K, V>,
     ) -> io::Result<()> {
+        if is_of_sessions(number) {
+            return Ok(());
+        }
         let table = self.read.open_table(table).map_err(io::Error::other)?;
         self.rows += table.len().map_err(io::Error::other)?;
         Ok(())
@@ -307,6 +338,9 @@ impl<W: Write> Visitor for Export<'_, W> {
         number: u8,
         table: TableDefinition<'static, K, V>,
     ) -> io::Result<()> {
+        if is_of_sessions(number) {
+            return Ok(());
+        }
         let table = self.read.open_table(table).map_err(io::Error::other)?;
         for row in table.iter().map_err(io::Error::other)? {
             let (key, value) = row.map_err(io::Error::other)?;
@@ -342,6 +376,9 @@ impl Visitor for Insert<'_> {
         let mut table = self.write.open_table(table).map_err(io::Error::other)?;
         if number == self.table {
             self.is_known = true;
+            if is_of_sessions(number) {
+                return Ok(());
+            }
             for (key, value) in self.rows {
                 table
                     .insert(K::from_bytes(key), V::from_bytes(value))
@@ -363,6 +400,7 @@ mod tests {
     use super::*;
     use crate::store::tests::{Folder, entry};
     use crate::store::{Settings, Store, database_path};
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 
     /// A store with two accounts, the second deleted again, an invitation, a session and `entries` conversions.
     fn filled(folder: &Folder, entries: u64) -> (Store, String, String) {
@@ -397,8 +435,10 @@ mod tests {
         let restored = Settings {
             data: folder.path().join("restored"),
             secret_file: Some(folder.settings().data.join("secret")),
+            allow_shared_data: false,
         };
-        fs::create_dir(&restored.data).unwrap();
+        let mut private = fs::DirBuilder::new();
+        private.mode(0o700).create(&restored.data).unwrap();
         let file = database_path(&restored.data);
         let mut told = Vec::new();
         Backup::create(&file, false)
@@ -414,11 +454,15 @@ mod tests {
         let copy = Store::open(&restored).unwrap();
         let owner = copy.authenticate(&token).unwrap();
         assert_eq!(copy.usage_totals(owner.id).unwrap().conversions, 3);
-        assert_eq!(copy.session(&cookie).unwrap().unwrap().account, owner);
+        assert!(
+            copy.session(&cookie).unwrap().is_none(),
+            "a session came back"
+        );
         copy.create_invited_account("guest@example.org", "correct horse", &code)
             .unwrap();
         let findings = copy.snapshot().unwrap().check().unwrap();
         assert_eq!(findings.problems, [""; 0]);
+        assert_eq!((findings.accounts, findings.sessions), (2, 0));
         // Numbers that were given are not given again.
         let next = copy.create_account("next@example.org", None).unwrap();
         assert!(next.id > owner.id);
@@ -470,22 +514,74 @@ mod tests {
     }
 
     #[test]
+    fn sessions_of_an_older_servers_stream_are_left_out() {
+        let folder = Folder::new();
+        let file = folder.path().join("backup");
+        let head = [FORMAT, 3].map(u64::to_le_bytes).concat();
+        let lengths = |key: u32, value: u32| [key, value].map(u32::to_le_bytes).concat();
+        let session = [&[4][..], &lengths(32, 24), &[7; 56]].concat();
+        let end = [&[5][..], &lengths(40, 0), &[7; 40]].concat();
+        let meta = [&[9][..], &lengths(6, 8), b"format", &FORMAT.to_le_bytes()].concat();
+        let rows = [head, session, end, meta, vec![0]].concat();
+        let backup = Backup::create(&file, false).unwrap();
+        assert_eq!(backup.fill(&rows[..], &mut |_, _| {}), Ok(3));
+        let findings = crate::store::check_file(&file).unwrap();
+        assert_eq!((findings.sessions, &findings.problems[..]), (0, &[][..]));
+    }
+
+    #[test]
     fn what_is_there_is_replaced_only_if_that_is_asked_for() {
         let folder = Folder::new();
         let (store, ..) = filled(&folder, 1);
         let file = folder.path().join("backup");
-        let partial = folder.path().join("backup.partial");
         fs::write(&file, "precious").unwrap();
         let refused = Backup::create(&file, false).err().unwrap();
         assert!(refused.contains("--force"), "{refused}");
-        fs::write(&partial, vec![9; 1 << 20]).unwrap();
         let first = Backup::create(&file, true).unwrap();
-        let refused = Backup::create(&file, true).err().unwrap();
-        assert!(refused.contains("another towebp backup"), "{refused}");
+        let partial = first.partial().to_owned();
+        let second = Backup::create(&file, true).unwrap();
+        assert_ne!(partial, second.partial(), "two write one file");
+        drop(second);
         assert_eq!(fs::read(&file).unwrap(), b"precious", "until it is whole");
         first.fill(&export(&store)[..], &mut |_, _| {}).unwrap();
         assert!(!partial.exists());
         let findings = crate::store::check_file(&file).unwrap();
         assert_eq!((findings.entries, &findings.problems[..]), (1, &[][..]));
+
+        // A file that is made while the backup is.
+        let late = folder.path().join("late");
+        let backup = Backup::create(&late, false).unwrap();
+        fs::write(&late, "precious").unwrap();
+        let refused = backup.fill(&export(&store)[..], &mut |_, _| {});
+        assert!(refused.unwrap_err().contains("made meanwhile"));
+        assert_eq!(fs::read(&late).unwrap(), b"precious");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn links_and_what_is_no_file_are_left_alone() {
+        let folder = Folder::new();
+        let (store, ..) = filled(&folder, 1);
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("victim"), "precious").unwrap();
+        // What a stranger could prepare in a folder that all may write, such as /tmp.
+        symlink("victim", at("backup.partial")).unwrap();
+        symlink("victim", at("link")).unwrap();
+        symlink("nowhere", at("dangling")).unwrap();
+        let socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        for name in ["link", "dangling", "socket", "data"] {
+            for replace in [false, true] {
+                let refused = Backup::create(&at(name), replace).err().unwrap();
+                assert!(refused.contains(name), "{refused}");
+            }
+        }
+        drop(socket);
+        let backup = Backup::create(&at("backup"), false).unwrap();
+        let made = fs::symlink_metadata(backup.partial()).unwrap();
+        assert!(made.is_file() && made.permissions().mode() & 0o777 == 0o600);
+        backup.fill(&export(&store)[..], &mut |_, _| {}).unwrap();
+        assert_eq!(fs::read(at("victim")).unwrap(), b"precious");
+        assert!(fs::symlink_metadata(at("backup")).unwrap().is_file());
+        assert!(!at("nowhere").exists());
     }
 }

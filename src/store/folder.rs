@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 /// Makes the folder, and those above it, if missing: mode 0700. One that exists keeps its mode: it may be a
-/// mounted volume; what lies inside is 0600 either way.
+/// mounted volume; what lies inside is 0600 either way. See [`refuse_shared`].
 ///
 /// # Errors
 /// A sentence that names the folder.
@@ -26,6 +26,30 @@ pub fn create_private(folder: &Path) -> Result<(), String> {
         })
 }
 
+/// Refuses a folder or a file that others than its owner may write. In such a data folder anybody could put another
+/// database in the place of this one, or another socket for administration; in such a database they could make
+/// accounts theirs. What is missing is not refused.
+///
+/// # Errors
+/// A sentence that names it, and the command that mends it.
+pub fn refuse_shared(path: &Path, what: &str) -> Result<(), String> {
+    let Ok(found) = fs::metadata(path) else {
+        return Ok(());
+    };
+    let mode = found.permissions().mode() & 0o7777;
+    let (who, mend) = match (mode & 0o020 != 0, mode & 0o002 != 0) {
+        (false, false) => return Ok(()),
+        (true, false) => ("its group", "g-w"),
+        (false, true) => ("everybody", "o-w"),
+        (true, true) => ("its group and everybody", "go-w"),
+    };
+    let path = path.display();
+    Err(format!(
+        "the {what} {path} may be written by {who} (mode {mode:04o}), who could take over every account: \
+         chmod {mend} {path} mends that, and --allow-shared-data allows it"
+    ))
+}
+
 /// Opens a file to read and write, making an empty one of mode 0600 if missing.
 ///
 /// # Errors
@@ -40,19 +64,35 @@ pub fn open_private(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Makes a new file of mode 0600 to write.
+/// Makes a new file of mode 0600 to read and write. What has its name already, be it a symbolic link, is neither
+/// followed nor used: that is what `O_EXCL` says (open(2)).
 ///
 /// # Errors
 /// As the system says; also if there is one already.
 pub fn create_new_private(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new()
+        .read(true)
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(path)?;
     // A umask may have taken the owner's own bits.
-    fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
     Ok(file)
+}
+
+/// Renames a file to a name that is not taken. On a disk without hard links, one that is taken at the same moment is
+/// missed.
+///
+/// # Errors
+/// As the system says; [`io::ErrorKind::AlreadyExists`] if the name is taken.
+pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::hard_link(from, to) {
+        Ok(()) => fs::remove_file(from),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        Err(_) if fs::symlink_metadata(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => fs::rename(from, to),
+    }
 }
 
 /// Puts names made in the folder on disk: syncing a file does not sync its name.
@@ -68,5 +108,68 @@ pub fn of(file: &Path) -> &Path {
     match file.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tests::Folder;
+    use crate::store::{OpenError, Store, database_path};
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn what_others_may_write_is_refused_and_named_unless_it_is_allowed() {
+        let folder = Folder::new();
+        let settings = folder.settings();
+        drop(folder.store());
+        let database = database_path(&settings.data);
+        for (path, private) in [(&settings.data, 0o700), (&database, 0o600)] {
+            let set = |mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+            for (bits, mend) in [
+                (0o020, "g-w"),
+                (0o002, "o-w"),
+                (0o022, "go-w"),
+                (0o1022, "go-w"),
+            ] {
+                set(private | bits);
+                let Err(OpenError::Failed(sentence)) = Store::open(&settings) else {
+                    panic!("{} was opened with {bits:o}", path.display());
+                };
+                let mended = format!("chmod {mend} {} ", path.display());
+                assert!(sentence.contains(&mended), "{sentence}");
+                assert!(sentence.contains("--allow-shared-data"), "{sentence}");
+                let mut allowed = settings.clone();
+                allowed.allow_shared_data = true;
+                drop(Store::open(&allowed).unwrap());
+            }
+            // To read is not to write.
+            set(private | 0o055);
+            drop(folder.store());
+            set(private);
+            drop(folder.store());
+        }
+    }
+
+    #[test]
+    fn a_new_private_file_is_new() {
+        let folder = Folder::new();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("taken"), "precious").unwrap();
+        symlink("taken", at("link")).unwrap();
+        symlink("nowhere", at("dangling")).unwrap();
+        for name in ["taken", "link", "dangling"] {
+            let error = create_new_private(&at(name)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::AlreadyExists, "{name}");
+        }
+        assert_eq!(fs::read(at("taken")).unwrap(), b"precious");
+        assert!(!at("nowhere").exists());
+        create_new_private(&at("new")).unwrap();
+        for name in ["taken", "link", "dangling"] {
+            let error = rename_new(&at("new"), &at(name)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::AlreadyExists, "{name}");
+        }
+        rename_new(&at("new"), &at("renamed")).unwrap();
+        assert!(at("renamed").exists() && !at("new").exists());
     }
 }

@@ -46,6 +46,7 @@ pub use check::{Findings, check_file};
 pub use error::{
     CreateAccountError, OpenError, SetPasswordError, SignInError, StoreError, TokenError,
 };
+pub(crate) use folder::rename_new;
 pub use sessions::Session;
 pub use usage::{UsageEntry, UsagePage, UsageTotals, WatermarkKind};
 
@@ -70,6 +71,8 @@ pub struct Settings {
     pub data: PathBuf,
     /// The server's secret, if not `DIR/secret`; made if missing while there are no accounts.
     pub secret_file: Option<PathBuf>,
+    /// Whether group or others may write the folder and the database; else that is refused.
+    pub allow_shared_data: bool,
 }
 
 /// The open store; share it by reference or `Arc`. Dropping it waits for the writes under way.
@@ -97,7 +100,12 @@ impl Store {
 
     fn open_with(settings: &Settings, clock: Clock) -> Result<Store, OpenError> {
         folder::create_private(&settings.data).map_err(OpenError::Failed)?;
-        let database = Arc::new(Database::open(&database_path(&settings.data))?);
+        let database_path = database_path(&settings.data);
+        if !settings.allow_shared_data {
+            folder::refuse_shared(&settings.data, "data folder").map_err(OpenError::Failed)?;
+            folder::refuse_shared(&database_path, "database").map_err(OpenError::Failed)?;
+        }
+        let database = Arc::new(Database::open(&database_path)?);
         let has_accounts = database.read(accounts::any).map_err(OpenError::from)?;
         let secret_file = settings
             .secret_file

@@ -32,6 +32,7 @@ impl Folder {
         Settings {
             data: self.0.join("data"),
             secret_file: None,
+            allow_shared_data: false,
         }
     }
 
@@ -109,6 +110,7 @@ fn a_stolen_database_yields_no_working_token() {
     let thief = Settings {
         data: folder.path().join("stolen"),
         secret_file: None,
+        allow_shared_data: false,
     };
     fs::create_dir(&thief.data).unwrap();
     fs::copy(

@@ -5,6 +5,7 @@
 mod support;
 
 mod floods;
+mod folders;
 mod framing;
 mod limits;
 mod pictures;
