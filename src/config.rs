@@ -28,7 +28,8 @@ pub struct Config {
     pub http: http::Settings,
     /// `--max-pixels`, `--max-frames`, `--max-film-pixels`.
     pub limits: image::Limits,
-    /// `--allow-private-watermark-hosts`, `--ca-file`, `--watermark-timeout`, `--watermark-cache`.
+    /// `--allow-private-watermark-hosts`, `--ca-file`, `--watermark-timeout`, `--watermark-cache`, and those about
+    /// fetches at a time.
     pub fetch: fetch::Settings,
 }
 
@@ -86,8 +87,28 @@ impl Config {
             1,
             3600,
         )?;
-        // A worker waits for the watermark.
+        // A client waits for the watermark.
         within("--watermark-timeout", self.fetch.timeout.as_secs(), 1, 300)?;
+        // Each fetch is a thread; what waits is a request that is held.
+        let fetch = &self.fetch;
+        for (flag, number, least, most) in [
+            ("--watermark-fetches", fetch.fetches, 1, 1024),
+            (
+                "--watermark-fetches-per-account",
+                fetch.fetches_per_account,
+                1,
+                1024,
+            ),
+            ("--watermark-queue", fetch.queue, 0, 1 << 18),
+            (
+                "--watermark-queue-per-account",
+                fetch.queue_per_account,
+                0,
+                1 << 18,
+            ),
+        ] {
+            within(flag, number as u64, least, most)?;
+        }
         // Above, it would be a file server.
         within(
             "--watermark-cache",

@@ -37,13 +37,27 @@ impl<K: Copy + Eq + Hash, T> FairQueue<K, T> {
     /// Takes the first item of the first owner in turn for which `is_allowed` says yes. That owner's next turn comes after
     /// those of all others.
     pub fn pop(&mut self, mut is_allowed: impl FnMut(K, &T) -> bool) -> Option<(K, T)> {
-        let mut turns = self.turns.iter();
-        let turn = turns.position(|&owner| {
-            let first = self.items.get(&owner).and_then(VecDeque::front);
-            first.is_some_and(|item| is_allowed(owner, item))
-        })?;
-        let owner = self.turns[turn];
-        let item = self.items.get_mut(&owner)?.pop_front()?;
+        self.pop_within(1, &mut is_allowed)
+    }
+
+    /// Like [`FairQueue::pop`], but an owner whose first item is not allowed may have a later one taken.
+    pub fn pop_any(&mut self, mut is_allowed: impl FnMut(K, &T) -> bool) -> Option<(K, T)> {
+        self.pop_within(usize::MAX, &mut is_allowed)
+    }
+
+    /// `depth` is how many items of each owner are looked at.
+    fn pop_within(
+        &mut self,
+        depth: usize,
+        is_allowed: &mut impl FnMut(K, &T) -> bool,
+    ) -> Option<(K, T)> {
+        let found = self.turns.iter().enumerate().find_map(|(turn, &owner)| {
+            let mut items = self.items.get(&owner)?.iter().take(depth);
+            let index = items.position(|item| is_allowed(owner, item))?;
+            Some((turn, owner, index))
+        });
+        let (turn, owner, index) = found?;
+        let item = self.items.get_mut(&owner)?.remove(index)?;
         self.turns.remove(turn);
         self.turns.push_back(owner);
         self.count -= 1;
@@ -62,9 +76,27 @@ impl<K: Copy + Eq + Hash, T> FairQueue<K, T> {
         self.forget_if_empty(owner);
     }
 
+    /// Keeps the items for which `is_kept` says yes.
+    pub fn retain(&mut self, mut is_kept: impl FnMut(&T) -> bool) {
+        for owner in self.turns.clone() {
+            self.remove(owner, |item| !is_kept(item));
+        }
+    }
+
+    /// All owners' items, in no particular order between owners.
+    pub fn iter(&self) -> impl Iterator<Item = (K, &T)> {
+        let owners = self.items.iter();
+        owners.flat_map(|(&owner, items)| items.iter().map(move |item| (owner, item)))
+    }
+
     /// How many items wait.
     pub fn len(&self) -> usize {
         self.count
+    }
+
+    /// How many items of this owner wait.
+    pub fn len_of(&self, owner: K) -> usize {
+        self.items.get(&owner).map_or(0, VecDeque::len)
     }
 
     fn forget_if_empty(&mut self, owner: K) {
@@ -117,7 +149,12 @@ mod tests {
         let mut queue = queue(&[('a', 1), ('a', 2), ('b', 10)]);
         assert_eq!(queue.pop(|owner, _| owner != 'a'), Some(('b', 10)));
         assert_eq!(queue.pop(|_, item| *item == 2), None, "1 is before it");
-        assert_eq!(drained(queue), [1, 2]);
+        assert_eq!(queue.pop_any(|_, item| *item == 2), Some(('a', 2)));
+        assert_eq!(
+            (queue.len(), queue.len_of('a'), queue.len_of('b')),
+            (1, 1, 0)
+        );
+        assert_eq!(drained(queue), [1]);
     }
 
     #[test]
@@ -130,6 +167,9 @@ mod tests {
             (queue.len(), queue.turns.len(), queue.items.len()),
             (1, 1, 1)
         );
-        assert_eq!(drained(queue), [2]);
+        assert_eq!(queue.iter().collect::<Vec<_>>(), [('a', &2)]);
+        queue.push('b', 11);
+        queue.retain(|item| *item == 11);
+        assert_eq!(drained(queue), [11]);
     }
 }

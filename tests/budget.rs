@@ -124,7 +124,9 @@ fn refused(service: &Service, png: &[u8]) -> (u64, u64) {
 #[test]
 fn who_waits_is_next_and_who_leaves_makes_room() {
     // For one of the large ones at a time.
-    let (service, _) = start(130 * MIB, &[&["--threads", "4"], &PATIENT[..]].concat());
+    // The account may hold three quarters of the buffer: the film and two large ones.
+    let own = ["--threads", "4", "--buffer", "96MiB"];
+    let (service, _) = start(130 * MIB, &[&own, &PATIENT[..]].concat());
     let film = flicker(1800, 1500);
     let large = Picture::noise(3000, 2500).png();
     let small = Picture::noise(1000, 1000).png();

@@ -39,12 +39,12 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("admin", &["store"]),
     ("dashboard", &["store"]),
-    ("conversion", &["image", "watermark", "webp"]),
+    ("conversion", &["fair_queue", "image", "watermark", "webp"]),
     ("watermark", &["image"]),
     ("image", &[]),
     // A library inside: it could leave home by moving one folder.
     ("webp", &[]),
-    ("fetch", &[]),
+    ("fetch", &["fair_queue"]),
     ("store", &[]),
 ];
 

@@ -137,7 +137,7 @@ impl Hurried {
             fonts: Fonts::default(),
             limits: Limits::default(),
             cores: Cores::new(NonZeroUsize::MIN),
-            memory: Budget::new(u64::MAX),
+            memory: Budget::new(u64::MAX, 1),
             limiters: http::Limiters::new(&http_settings),
             readiness: http::Readiness::default(),
             metrics: http::Metrics::default(),

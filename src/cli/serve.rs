@@ -76,9 +76,26 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "file")]
     ca_file: Option<PathBuf>,
 
-    /// time for fetching a watermark picture (default 10: a worker waits for it)
+    /// time for fetching a watermark picture, its turn included (default 10: as long as a host needs on a bad day)
     #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
     watermark_timeout: Option<Duration>,
+
+    /// fetches of watermark pictures at a time (default 16: each is a thread)
+    #[argh(option, arg_name = "number")]
+    watermark_fetches: Option<usize>,
+
+    /// of these for one account (default 4: three others find some left)
+    #[argh(option, arg_name = "number")]
+    watermark_fetches_per_account: Option<usize>,
+
+    /// watermark pictures that wait to be fetched; conversions that want more are answered 503 (default 64: what 16 fetches
+    /// get done within --watermark-timeout)
+    #[argh(option, arg_name = "number")]
+    watermark_queue: Option<usize>,
+
+    /// of these for one account (default 16: a quarter)
+    #[argh(option, arg_name = "number")]
+    watermark_queue_per_account: Option<usize>,
 
     /// memory for watermark pictures that were fetched lately, 0 for none (default 16MiB: some hundred logos)
     #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
@@ -216,7 +233,8 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
 
     let signals = signals::catch()?;
     let manager = Manager::from_environment()?;
-    let memory = Budget::new(config.memory_for_conversions());
+    let workers = config.http.threads.get();
+    let memory = Budget::new(config.memory_for_conversions(), workers);
     let door = door(&config.listen, config.front)?;
     let store = Arc::new(Store::open(&config.store).map_err(refused)?);
     let _admin = admin::serve(Arc::clone(&store), &data)?;
@@ -225,7 +243,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     let metrics = Metrics::default();
     let rooms = Rooms {
         store: Arc::clone(&store),
-        fetcher,
+        fetcher: fetcher.clone(),
         fonts,
         limits: config.limits,
         // More workers than cores wait for watermarks or share a core: they bring no more threads to one picture.
@@ -241,7 +259,12 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
         .metrics
         .map(|address| {
             let crowd = server.crowd();
-            metrics.serve(address, Present { memory, crowd })
+            let present = Present {
+                memory,
+                crowd,
+                fetcher,
+            };
+            metrics.serve(address, present)
         })
         .transpose()?;
     signals.close(server.stop(), manager.clone())?;
@@ -345,6 +368,14 @@ impl ServeCommand {
                 ca_file: self.ca_file,
                 timeout: self.watermark_timeout.unwrap_or(fetch.timeout),
                 cache_bytes: self.watermark_cache.map_or(fetch.cache_bytes, size),
+                fetches: self.watermark_fetches.unwrap_or(fetch.fetches),
+                fetches_per_account: self
+                    .watermark_fetches_per_account
+                    .unwrap_or(fetch.fetches_per_account),
+                queue: self.watermark_queue.unwrap_or(fetch.queue),
+                queue_per_account: self
+                    .watermark_queue_per_account
+                    .unwrap_or(fetch.queue_per_account),
                 ..fetch
             },
         };

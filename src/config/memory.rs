@@ -53,7 +53,7 @@ impl Config {
         let (aside, buffer) = (self.set_aside(), self.front.buffer as u64);
         let least = (aside + LEAST_FOR_CONVERSIONS).saturating_add(buffer);
         Err(format!(
-            "--memory {}: at least {least} are needed: {aside} for the program, the accounts, --watermark-cache and --threads {}, {buffer} \
+            "--memory {}: at least {least} are needed: {aside} for the program, the accounts, watermarks with --watermark-cache, and --threads {}, {buffer} \
              for --buffer, which holds a body of --max-body, and {LEAST_FOR_CONVERSIONS} for conversions",
             self.memory, self.http.threads
         ))
@@ -61,9 +61,10 @@ impl Config {
 
     /// What is neither for conversions nor for the front door.
     fn set_aside(&self) -> u64 {
-        let worker = WORKER + self.fetch.max_bytes;
-        let workers = self.http.threads.get() as u64 * worker;
-        PROGRAM + store::MEMORY + self.fetch.cache_bytes as u64 + workers
+        // One more while one account has all.
+        let workers = (1 + self.http.threads.get() as u64) * WORKER;
+        let watermarks = self.fetch.cache_bytes + self.fetch.downloads_bytes();
+        PROGRAM + store::MEMORY + watermarks as u64 + workers
     }
 }
 

@@ -78,11 +78,12 @@ impl Client {
         })
     }
 
-    /// GETs a URL that was checked. Whether it `is_wanted` still is asked with every piece of the body.
+    /// GETs a URL that was checked. Whether it `may_go_on` is asked with every piece of the body, and with the bytes that
+    /// are held.
     pub(super) fn get(
         &self,
         uri: &Uri,
-        is_wanted: &dyn Fn() -> bool,
+        may_go_on: &dyn Fn(usize) -> Result<(), FetchError>,
     ) -> Result<Download, FetchError> {
         let host = uri.host().unwrap_or_default();
         let agent = if uri.scheme_str() == Some("https") {
@@ -121,9 +122,7 @@ impl Client {
             if body.len() as u64 > self.max_bytes {
                 return Err(self.too_large());
             }
-            if !is_wanted() {
-                return Err(FetchError::Abandoned);
-            }
+            may_go_on(body.len())?;
         }
     }
 

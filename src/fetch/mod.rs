@@ -7,11 +7,14 @@
 mod address;
 mod cache;
 mod client;
+mod downloads;
 mod flights;
 mod freshness;
 mod resolver;
 mod tls;
 mod url;
+
+pub use flights::{Pending, Wake};
 
 use client::{Client, Network};
 use flights::Flights;
@@ -38,11 +41,28 @@ pub struct Settings {
     pub ca_file: Option<PathBuf>,
     /// Most bytes of pictures that are kept for those who ask again; 0 keeps none.
     pub cache_bytes: usize,
+    /// Fetches at a time, each with a thread.
+    pub fetches: usize,
+    /// Of these for one account.
+    pub fetches_per_account: usize,
+    /// Fetches that wait for their turn.
+    pub queue: usize,
+    /// Of these for one account.
+    pub queue_per_account: usize,
+}
+
+impl Settings {
+    /// Most bytes that pictures on their way in take together: four of the largest.
+    pub fn downloads_bytes(&self) -> usize {
+        usize::try_from(self.max_bytes.saturating_mul(4)).unwrap_or(usize::MAX)
+    }
 }
 
 impl Default for Settings {
     /// 8 MiB hold any logo, even a photograph; 10 s and 3 redirects are what a picture host needs on a bad day. 16 MiB hold
-    /// some hundred logos, and two of the largest pictures.
+    /// some hundred logos, and two of the largest pictures. 16 fetches at a time are 160 a second of a host that answers in
+    /// 100 ms; four accounts with 4 each can slow them down together, and no single one. 64 in the queue are what these 16
+    /// begin within the timeout if each takes 2 s, and 16 of one account leave room for three others.
     fn default() -> Settings {
         Settings {
             allow_private: false,
@@ -51,6 +71,10 @@ impl Default for Settings {
             max_redirects: 3,
             ca_file: None,
             cache_bytes: 16 << 20,
+            fetches: 16,
+            fetches_per_account: 4,
+            queue: 64,
+            queue_per_account: 16,
         }
     }
 }
@@ -75,7 +99,7 @@ pub enum FetchError {
     Timeout,
     /// https is not to be had on this machine's CPU.
     TlsUnavailable,
-    /// Other fetches were under way all of the time, here or at this host.
+    /// Other fetches were under way all of the time, here or at this host, or too many wait for their turn.
     Busy,
     /// Whoever asked waits no more.
     Abandoned,
@@ -136,7 +160,8 @@ pub enum Source {
     Cache,
 }
 
-/// Fetches by one set of settings; made to be shared between threads.
+/// Fetches by one set of settings; made to be shared between threads. A clone fetches together with it.
+#[derive(Clone)]
 pub struct Fetcher {
     policy: Policy,
     flights: Arc<Flights>,
@@ -166,11 +191,26 @@ impl Fetcher {
         };
         let client = Client::new(network, settings, policy)?;
         let flights = Flights::new(
-            settings.timeout,
-            settings.cache_bytes,
-            Box::new(move |uri, is_wanted| client.get(uri, is_wanted)),
+            settings,
+            Box::new(move |uri, may_go_on| client.get(uri, may_go_on)),
         );
         Ok(Fetcher { policy, flights })
+    }
+
+    /// Begins to GET `url` for this account, and does not wait: `wake` is called once the outcome is there, unless it is
+    /// there at once. The outcome is [`FetchError::Timeout`] or [`FetchError::Busy`] at [`Pending::deadline`] at the latest.
+    ///
+    /// # Errors
+    /// See [`FetchError`].
+    pub fn begin(&self, account: u64, url: &str, wake: Wake) -> Result<Pending, FetchError> {
+        let uri = url::parse(url)?;
+        url::check(&uri, self.policy)?;
+        self.flights.begin(account, uri, wake)
+    }
+
+    /// How many fetches are under way, and how many wait for their turn.
+    pub fn load(&self) -> (usize, usize) {
+        self.flights.load()
     }
 
     /// GETs `url` and returns the body, for as long as `is_waiting` says that somebody waits for it: it is asked several

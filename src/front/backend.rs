@@ -9,6 +9,7 @@ use super::answer::AnswerReader;
 use super::blocks::Blocks;
 use super::connection::Request;
 use super::head::INTERNAL;
+use super::held::Share;
 use super::slab::Key;
 use mio::net::UnixStream;
 use std::fmt::Write as _;
@@ -135,7 +136,7 @@ pub struct Slot {
     /// Whose request it has.
     pub work: Option<Work>,
     /// Memory that it holds, as the budget knows it.
-    pub counted: usize,
+    pub counted: Share,
     /// Whether its connection broke.
     pub is_lost: bool,
 }
@@ -150,8 +151,8 @@ pub struct Work {
     pub since: Instant,
     /// Whether a part of the answer was sent.
     pub begun: bool,
-    /// Bytes of the body, which the worker has until it answers.
-    length: usize,
+    /// Bytes of the body and beside it, which the worker has until it answers.
+    handed: usize,
     without_body: bool,
     outgoing: Blocks,
     answer: AnswerReader,
@@ -174,7 +175,7 @@ impl Slot {
             stream,
             pool,
             work: None,
-            counted: 0,
+            counted: Share::default(),
             is_lost: false,
         }
     }
@@ -195,15 +196,25 @@ impl Slot {
     }
 
     /// Memory that it holds, or has handed to the worker.
-    pub fn held(&self) -> usize {
-        self.work.as_ref().map_or(0, |work| {
-            let handed = if work.begun { 0 } else { work.length };
-            work.outgoing.held().max(handed)
+    pub fn held(&self) -> Share {
+        self.work.as_ref().map_or(Share::default(), |work| {
+            let handed = if work.begun { 0 } else { work.handed };
+            Share {
+                bytes: work.outgoing.held().max(handed),
+                owner: Some(work.owner),
+            }
         })
     }
 
-    /// Gives it a request; `number` is its own.
-    pub fn begin(&mut self, request: Request, number: usize, client: Key, now: Instant) {
+    /// Gives it a request; `beside` is how many bytes the worker has of it already, `number` is the slot's own.
+    pub fn begin(
+        &mut self,
+        request: Request,
+        beside: usize,
+        number: usize,
+        client: Key,
+        now: Instant,
+    ) {
         let Request {
             head,
             client: address,
@@ -211,6 +222,8 @@ impl Slot {
             body,
             length,
         } = request;
+        let handed = usize::try_from(length).unwrap_or(usize::MAX);
+
         let mut text = format!(
             "{} {} HTTP/1.1\r\n{INTERNAL}slot: {number}\r\n{INTERNAL}client: {address}\r\n",
             head.method, head.target
@@ -227,7 +240,7 @@ impl Slot {
             owner: admitted.owner,
             since: now,
             begun: false,
-            length: usize::try_from(length).unwrap_or(usize::MAX),
+            handed: handed.saturating_add(beside),
             without_body: head.method == "HEAD",
             outgoing: body.behind(text.into_bytes()),
             answer: AnswerReader::default(),

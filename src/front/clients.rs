@@ -1,5 +1,7 @@
-//! Whether the client of a request is still there, for those who work on the request.
+//! What a worker is told of the request that it has, beside the request itself: whether its client is still there, and its
+//! ticket.
 
+use super::admitted::Ticket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -24,7 +26,7 @@ impl Gone {
         self.flag.load(Ordering::Relaxed)
     }
 
-    /// When the request was whole, and began to wait for a worker.
+    /// When the request began to wait for a worker: once it was whole, and what it needs beside was there.
     pub fn whole_since(&self) -> Instant {
         self.whole_since
     }
@@ -47,30 +49,42 @@ impl Gone {
 }
 
 /// The client of the request in each slot.
-#[derive(Debug, Default)]
-pub struct Clients(Mutex<Vec<Gone>>);
+#[derive(Default)]
+pub struct Clients(Mutex<Vec<Client>>);
+
+#[derive(Default)]
+struct Client {
+    gone: Gone,
+    ticket: Option<Box<dyn Ticket>>,
+}
 
 impl Clients {
     /// Of the request that is in this slot.
     pub fn gone(&self, slot: usize) -> Gone {
-        self.with(slot, |gone| gone.clone())
+        self.with(slot, |client| client.gone.clone())
     }
 
-    /// The slot has a new request, which was whole at that time.
-    pub(super) fn renew(&self, slot: usize, whole_since: Instant) {
-        self.with(slot, |gone| *gone = Gone::since(whole_since));
+    /// The ticket of the request that is in this slot, once.
+    pub fn take_ticket(&self, slot: usize) -> Option<Box<dyn Ticket>> {
+        self.with(slot, |client| client.ticket.take())
+    }
+
+    /// The slot has a new request, which waits for a worker since that time.
+    pub(super) fn renew(&self, slot: usize, whole_since: Instant, ticket: Option<Box<dyn Ticket>>) {
+        let gone = Gone::since(whole_since);
+        self.with(slot, |client| *client = Client { gone, ticket });
     }
 
     /// The client of this slot's request has gone.
     pub(super) fn leave(&self, slot: usize) {
-        self.with(slot, |gone| gone.set());
+        self.with(slot, |client| client.gone.set());
     }
 
-    fn with<T>(&self, slot: usize, use_it: impl FnOnce(&mut Gone) -> T) -> T {
-        // A Vec of flags is whole at all times, whoever panicked.
+    fn with<T>(&self, slot: usize, use_it: impl FnOnce(&mut Client) -> T) -> T {
+        // A Vec of these is whole at all times, whoever panicked.
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if slots.len() <= slot {
-            slots.resize_with(slot + 1, Gone::default);
+            slots.resize_with(slot + 1, Client::default);
         }
         use_it(&mut slots[slot])
     }
@@ -84,10 +98,10 @@ mod tests {
     fn a_slot_s_next_request_has_its_own_flag() {
         let clients = Clients::default();
         let now = Instant::now();
-        clients.renew(3, now);
+        clients.renew(3, now, None);
         let first = clients.gone(3);
         clients.leave(3);
-        clients.renew(3, now);
+        clients.renew(3, now, None);
         let second = clients.gone(3);
         assert!(first.is_set() && !second.is_set());
         assert_eq!(second.whole_since(), now);

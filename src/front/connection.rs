@@ -1,11 +1,12 @@
 //! One client's connection: what it has sent, what it is owed, and how long it may take. It knows nothing of other
 //! connections; [`super::watch`] asks it to [`Connection::step`] whenever its socket may have more.
 
-use super::admitted::Admitted;
+use super::admitted::{Admitted, Owner};
 use super::answer::{Answer, without_body};
 use super::blocks::Blocks;
 use super::chunked::Chunked;
 use super::head::{self, Framing, Head, HeadLimits, Search};
+use super::held::Share;
 use super::limits::Limits;
 use super::pace::Pace;
 use super::refusal::Refusal;
@@ -37,7 +38,7 @@ pub struct Connection {
     /// When it is called late, as the timers know it.
     pub deadline: Option<Instant>,
     /// Its memory, as the budget knows it.
-    pub counted: usize,
+    pub counted: Share,
     /// Read and not used yet.
     inbox: Vec<u8>,
     /// To be written.
@@ -46,6 +47,8 @@ pub struct Connection {
     answering: Option<Instant>,
     pace: Pace,
     wish: Wish,
+    /// Whose request was admitted last.
+    owner: Option<Owner>,
 }
 
 /// How a client wants its answer.
@@ -72,8 +75,10 @@ pub enum Stage {
     Queued {
         /// What waits.
         request: Box<Request>,
-        /// Since when.
+        /// Since when; what its ticket waited for is left out.
         since: Instant,
+        /// What its ticket waits for, before a worker may have it.
+        preparing: Option<Preparing>,
     },
     /// A worker has it.
     Working {
@@ -94,6 +99,15 @@ pub enum Stage {
         /// Since when.
         since: Instant,
     },
+}
+
+/// A request's [`Ticket`](super::Ticket) waits for something.
+#[derive(Clone, Copy, Debug)]
+pub struct Preparing {
+    /// When it was asked first.
+    pub began: Instant,
+    /// When it has to be asked again.
+    pub until: Instant,
 }
 
 /// What comes after an answer.
@@ -163,7 +177,8 @@ impl Connection {
             input_closed: false,
             is_last: false,
             deadline: None,
-            counted: 0,
+            counted: Share::default(),
+            owner: None,
             inbox: Vec::new(),
             outbox: Blocks::default(),
             answering: None,
@@ -186,10 +201,20 @@ impl Connection {
     }
 
     /// Memory that it holds.
-    pub fn held(&self) -> usize {
+    pub fn held(&self) -> Share {
+        Share {
+            bytes: self.held_bytes(),
+            owner: self.owner,
+        }
+    }
+
+    fn held_bytes(&self) -> usize {
         let body = match &self.stage {
             Stage::Body(body) => body.request.body.held(),
-            Stage::Queued { request, .. } => request.body.held(),
+            Stage::Queued { request, .. } => {
+                let ticket = request.admitted.ticket.as_ref();
+                request.body.held() + ticket.map_or(0, |ticket| ticket.held())
+            }
             _ => 0,
         };
         body + self.outbox.held() + self.inbox.capacity()
@@ -204,7 +229,7 @@ impl Connection {
             _ => self.answering,
         };
         since.map_or(0, |since| {
-            self.held() as u128 * (now.saturating_duration_since(since).as_millis() + 1)
+            self.held_bytes() as u128 * (now.saturating_duration_since(since).as_millis() + 1)
         })
     }
 
@@ -242,7 +267,9 @@ impl Connection {
                 Some(*since + limits.head_time)
             }
             Stage::Body(body) => Some(body.pace.deadline().min(body.began + limits.body_time)),
-            Stage::Queued { since, .. } => Some(*since + limits.queue_time),
+            Stage::Queued {
+                since, preparing, ..
+            } => Some(preparing.map_or(*since + limits.queue_time, |preparing| preparing.until)),
             Stage::Working { .. } | Stage::Answering(_) => None,
             Stage::Lingering { since } => Some(*since + limits.linger_time),
         };
@@ -261,6 +288,7 @@ impl Connection {
         now: Instant,
     ) -> Step {
         self.wish = Wish::of(&head);
+        self.owner = Some(admitted.owner);
         let framing = head.framing;
         let asks = head.expects_continue && self.inbox.is_empty();
         let request = Request {
@@ -331,7 +359,7 @@ impl Connection {
     /// Takes the request that waits for a worker, and since when it does.
     pub fn take_request(&mut self, slot: usize) -> Option<(Box<Request>, Instant)> {
         match std::mem::replace(&mut self.stage, Stage::Working { slot }) {
-            Stage::Queued { request, since } => Some((request, since)),
+            Stage::Queued { request, since, .. } => Some((request, since)),
             other => {
                 self.stage = other;
                 None
@@ -400,6 +428,7 @@ impl Connection {
         self.stage = Stage::Queued {
             request: Box::new(request),
             since: now,
+            preparing: None,
         };
     }
 

@@ -16,6 +16,7 @@ mod clients;
 mod connection;
 mod crowd;
 mod head;
+mod held;
 mod lane;
 mod limits;
 mod pace;
@@ -26,7 +27,7 @@ mod slab;
 mod stop;
 mod watch;
 
-pub use admitted::{Admitted, Owner, Pool};
+pub use admitted::{Admitted, Owner, Pool, Preparation, Ticket, Wake};
 pub use answer::Answer;
 pub use backend::Hatch;
 pub use chunked::Chunked;

@@ -51,6 +51,8 @@ pub enum Refusal {
     },
     /// There are too many connections already, in all or from this address.
     TooManyConnections,
+    /// The client left while its request waited.
+    ClientGone,
     /// The service behind the door broke off.
     Broken,
 }

@@ -5,13 +5,14 @@ mod closing;
 mod entry;
 mod work;
 
-use super::admitted::{Admitted, Pool};
+use super::admitted::{Admitted, Owner, Pool, Woken};
 use super::answer::Answer;
 use super::backend::Slot;
 use super::clients::Clients;
 use super::connection::{Connection, Stage, Step};
 use super::crowd::{Crowd, Load};
 use super::head::Head;
+use super::held::{Held, Share};
 use super::lane::Lane;
 use super::limits::Limits;
 use super::peer::{Counts, client};
@@ -56,8 +57,8 @@ pub struct Watch<B> {
     lost: usize,
     /// By the number of their pool.
     lanes: [Lane; Pool::ALL.len()],
-    /// Bytes that connections and slots hold.
-    held: usize,
+    /// What connections and slots hold.
+    held: Held,
     timers: BTreeSet<(Instant, Key)>,
     /// Connections that have more to do than their turn allowed.
     unfinished: Vec<Key>,
@@ -66,6 +67,7 @@ pub struct Watch<B> {
     /// Whether the last attempt failed, which was logged.
     is_starved: bool,
     stop: Stop,
+    woken: Woken,
     pulse: Pulse,
     crowd: Crowd,
     /// Once it was asked to close: when the last requests must have ended.
@@ -101,12 +103,13 @@ impl<B: Behind> Watch<B> {
             slots,
             lost: 0,
             lanes: Default::default(),
-            held: 0,
+            held: Held::default(),
             timers: BTreeSet::new(),
             unfinished: Vec::new(),
             accept_at: None,
             is_starved: false,
             stop: Stop::new(Arc::clone(&waker)),
+            woken: Woken::new(Arc::clone(&waker)),
             pulse: Pulse::new(waker),
             crowd: Crowd::default(),
             closes_at: None,
@@ -181,6 +184,9 @@ impl<B: Behind> Watch<B> {
                     }
                 }
             }
+            for key in self.woken.take() {
+                self.prepare_again(key);
+            }
             for key in std::mem::take(&mut self.unfinished) {
                 self.drive(key);
             }
@@ -207,7 +213,7 @@ impl<B: Behind> Watch<B> {
             connections: self.connections.len(),
             waiting: self.lanes.iter().map(Lane::len).sum(),
             working: working.count(),
-            held: self.held,
+            held: self.held.all(),
         }
     }
 
@@ -224,10 +230,12 @@ impl<B: Behind> Watch<B> {
     /// Lets it go on as far as it can.
     fn drive(&mut self, key: Key) {
         for _ in 0..STEPS {
-            let has_room = self.held < self.limits.buffer;
             let Some(connection) = self.connections.get_mut(key) else {
                 return;
             };
+            let budget = self.limits.buffer;
+            let has_room =
+                self.held.all() < budget && !self.held.is_over_its_part(connection.counted, budget);
             let step = connection.step(&mut self.scratch, &self.limits, has_room, self.now);
             if !self.follow(key, step) {
                 return self.settle(key);
@@ -244,13 +252,11 @@ impl<B: Behind> Watch<B> {
             Step::Wait => false,
             Step::Again => true,
             Step::Head(head) => self.admit(key, *head),
-            Step::Whole => {
-                self.enqueue(key);
-                false
-            }
+            Step::Whole => self.prepare(key),
             Step::Refuse(refusal) => self.refuse(key, refusal, None),
             Step::Room => {
-                if self.make_room() {
+                let owner = self.over_its_part(key);
+                if self.make_room(owner) {
                     return true;
                 }
                 let busy = self.busy(Pool::Conversions);
@@ -331,8 +337,13 @@ impl<B: Behind> Watch<B> {
             return;
         };
         connection.input_closed = true;
-        if let Stage::Working { slot } = connection.stage {
-            self.clients.leave(slot);
+        match &connection.stage {
+            Stage::Working { slot } => self.clients.leave(*slot),
+            // A conversion costs too much to be done for nobody.
+            Stage::Queued { request, .. } if request.admitted.pool == Pool::Conversions => {
+                self.refuse(key, Refusal::ClientGone, None);
+            }
+            _ => {}
         }
     }
 
@@ -347,7 +358,7 @@ impl<B: Behind> Watch<B> {
         let Some(connection) = self.connections.remove(key) else {
             return;
         };
-        self.held -= connection.counted;
+        self.held.replace(connection.counted, Share::default());
         if let Some(deadline) = connection.deadline {
             self.timers.remove(&(deadline, key));
         }
@@ -358,8 +369,8 @@ impl<B: Behind> Watch<B> {
         }
         match connection.stage {
             Stage::Queued { request, .. } => {
-                let Admitted { pool, owner, .. } = request.admitted;
-                self.lanes[pool as usize].remove(owner, key);
+                let Admitted { pool, owner, .. } = &request.admitted;
+                self.lanes[*pool as usize].remove(*owner, key);
             }
             Stage::Working { slot } => {
                 self.clients.leave(slot);
@@ -377,7 +388,7 @@ impl<B: Behind> Watch<B> {
             return;
         };
         let held = connection.held();
-        self.held = self.held - connection.counted + held;
+        self.held.replace(connection.counted, held);
         connection.counted = held;
         let deadline = connection.time_over(&self.limits);
         if deadline != connection.deadline {
@@ -403,6 +414,12 @@ impl<B: Behind> Watch<B> {
             };
             connection.deadline = None;
             let refusal = match &connection.stage {
+                Stage::Queued {
+                    preparing: Some(_), ..
+                } => {
+                    self.prepare_again(key);
+                    continue;
+                }
                 Stage::Head { .. } if !connection.is_idle() => Refusal::SlowHead,
                 Stage::Body(_) => Refusal::SlowBody,
                 Stage::Queued { request, .. } => {
@@ -429,19 +446,28 @@ impl<B: Behind> Watch<B> {
             return;
         };
         let is_head = matches!(connection.stage, Stage::Head { .. });
-        if is_head && connection.counted > 0 && self.held >= self.limits.buffer {
-            self.make_room();
+        let holds = connection.counted.bytes > 0;
+        if is_head && holds && self.held.all() >= self.limits.buffer {
+            self.make_room(None);
         }
     }
 
+    /// Its account, if that holds too much of the budget: then others do not have to make room for it.
+    fn over_its_part(&mut self, key: Key) -> Option<Owner> {
+        let share = self.connections.get_mut(key)?.counted;
+        let is_over = self.held.is_over_its_part(share, self.limits.buffer);
+        share.owner.filter(|_| is_over)
+    }
+
     /// The budget is used up: whoever holds most for longest, and is not whole yet or does not read its answer, has to
-    /// go. That is a slow client rather than a quick one, and a hostile one rather than either. Says whether there was
-    /// one.
-    fn make_room(&mut self) -> bool {
+    /// go. That is a slow client rather than a quick one, and a hostile one rather than either. With an owner, it is the
+    /// heaviest of theirs. Says whether there was one.
+    fn make_room(&mut self, of: Option<Owner>) -> bool {
         let now = self.now;
         let heaviest = self
             .connections
             .iter()
+            .filter(|(_, connection)| of.is_none() || connection.counted.owner == of)
             .map(|(key, connection)| (connection.burden(now), key))
             .max();
         let Some((1.., victim)) = heaviest else {

@@ -3,62 +3,68 @@
 use super::error::{Kind, Problem};
 use super::request::{Body, Request};
 use super::response::Response;
+use super::ticket::Ticket;
 use super::{Rooms, usage};
 use crate::conversion::{
     self, Caller, Conversion, ConversionError, Cores, Job, Params, Patient, Timing,
 };
 use crate::front::Gone;
 use crate::image::Format;
-use crate::store::{Account, AccountId, UsageEntry, WatermarkKind};
+use crate::store::{Account, UsageEntry, WatermarkKind};
 use std::fmt::Write;
-use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Converts the body. The method has been checked (405); then come the token (401), the parameters and
-/// the `Content-Type` (400), whether it could be recorded (503), the account's allowance (429) and the body (400, 413), and only a token known to be good has the body read at all. The usage entry
-/// is on disk before anything is delivered.
+/// Converts the body. [`admit`] has checked the head before the body was read at all; then come whether it could be
+/// recorded (503), the account's allowance (429), the body (400, 413) and the watermark's picture, which is here or is not
+/// to be had. The usage entry is on disk before anything is delivered.
 ///
 /// # Errors
 /// See the table in [`super::error`].
-pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Response, Problem> {
-    let checked = check(rooms, request)?;
+pub fn answer(
+    rooms: &Rooms,
+    request: &Request,
+    ticket: Ticket,
+    body: &mut Body<'_>,
+) -> Result<Response, Problem> {
+    // The token may have been replaced while the request came in and waited.
+    let account = authenticate(rooms, request)?;
     if request.gone.is_set() {
         return Err(Problem::client_gone());
     }
     rooms.store.check_available()?;
-    let taken = rooms
-        .limiters
-        .allowance
-        .take(&rooms.store, checked.account.id)?;
-    let mut response = convert(rooms, request, body, checked).unwrap_or_else(Response::from);
+    let taken = rooms.limiters.allowance.take(&rooms.store, account.id)?;
+    let mut response = convert(rooms, request, body, ticket).unwrap_or_else(Response::from);
     response.headers.extend_from_slice(taken.headers());
     Ok(response)
 }
 
-/// Decides by the head whether the body is worth being sent, and gives the account that it is converted for.
+/// Decides by the head whether the body is worth being sent: the method has been checked (405), and the token (401), the
+/// parameters and the `Content-Type` (400) are. What was found out goes on to [`answer`].
 ///
 /// # Errors
 /// See the table in [`super::error`].
-pub fn admit(rooms: &Rooms, request: &Request) -> Result<AccountId, Problem> {
-    let Checked { account, .. } = check(rooms, request)?;
+pub fn admit(rooms: &Rooms, request: &Request) -> Result<Ticket, Problem> {
+    let checked = check(rooms, request)?;
     rooms.store.check_available()?;
-    rooms.limiters.allowance.look(&rooms.store, account.id)?;
-    Ok(account.id)
+    let account = checked.account.id;
+    rooms.limiters.allowance.look(&rooms.store, account)?;
+    let (fetcher, metrics) = (rooms.fetcher.clone(), rooms.metrics.clone());
+    Ok(Ticket::new(checked, fetcher, metrics))
 }
 
 fn convert(
     rooms: &Rooms,
     request: &Request,
     body: &mut Body<'_>,
-    checked: Checked,
+    ticket: Ticket,
 ) -> Result<Response, Problem> {
+    let (checked, watermark_picture) = ticket.into_parts();
     let Checked {
         account,
         params,
         download,
         format,
     } = checked;
-    let started = Instant::now();
     let bytes = body.read(rooms.settings.max_body)?;
     if bytes.is_empty() {
         return Err(Problem::new(
@@ -66,7 +72,7 @@ fn convert(
             format!("Send the picture's bytes as the body: {FLAGS}."),
         ));
     }
-    let watermark_picture = watermark_picture(rooms, request, &params)?;
+    let watermark_picture = watermark_picture?;
     let job = Job {
         bytes: &bytes,
         format,
@@ -77,8 +83,10 @@ fn convert(
         threads: rooms.cores.total(),
         caller: &Patient,
     };
-    let mut memory = rooms.reserve(request, conversion::memory(&job)?)?;
-    let deadline = Instant::now() + rooms.settings.conversion_timeout;
+    let needed = conversion::memory(&job)? + job.watermark_picture.map_or(0, <[u8]>::len) as u64;
+    let mut reserved = rooms.reserve(request, account.id, needed)?;
+    let started = Instant::now();
+    let deadline = started + rooms.settings.conversion_timeout;
     let own_core = rooms.cores.occupy();
     let converted = conversion::run(&Job {
         caller: &Client {
@@ -99,34 +107,17 @@ fn convert(
     let entry = usage_entry(&params, format, bytes.len(), &converted, started.elapsed());
     rooms.store.record_usage(account.id, &entry)?;
     rooms.metrics.converted(format.name(), converted.timing);
-    memory.shrink(converted.webp.len() as u64);
+    reserved.finish(converted.webp.len() as u64);
     Ok(Response {
-        memory: Some(memory),
+        memory: Some(reserved),
         ..success(converted, download)
     })
 }
 
-/// The file behind `watermark_image`, if that is given.
-///
-/// # Errors
-/// See the table in [`super::error`].
-fn watermark_picture(
-    rooms: &Rooms,
-    request: &Request,
-    params: &Params,
-) -> Result<Option<Arc<[u8]>>, Problem> {
-    let Some(url) = &params.picture_url else {
-        return Ok(None);
-    };
-    let outcome = rooms.fetcher.fetch(url, &|| !request.gone.is_set());
-    rooms.metrics.fetched(&outcome);
-    Ok(Some(outcome?.bytes))
-}
-
 /// What the head of a request says.
-struct Checked {
-    account: Account,
-    params: Params,
+pub struct Checked {
+    pub account: Account,
+    pub params: Params,
     download: Option<String>,
     format: Format,
 }
@@ -136,8 +127,7 @@ struct Checked {
 /// # Errors
 /// See the table in [`super::error`].
 fn check(rooms: &Rooms, request: &Request) -> Result<Checked, Problem> {
-    let token = request.token()?.ok_or_else(Problem::token_missing)?;
-    let account = rooms.store.authenticate(token)?;
+    let account = authenticate(rooms, request)?;
     // Nobody's fault but the caller's if the token came twice, even the same one.
     request.parameter("token")?;
     let params = Params::parse(
@@ -152,6 +142,15 @@ fn check(rooms: &Rooms, request: &Request) -> Result<Checked, Problem> {
         download: request.parameter("download")?.map(content_disposition),
         format: content_type(request)?,
     })
+}
+
+/// Whose token the request has.
+///
+/// # Errors
+/// 401.
+fn authenticate(rooms: &Rooms, request: &Request) -> Result<Account, Problem> {
+    let token = request.token()?.ok_or_else(Problem::token_missing)?;
+    Ok(rooms.store.authenticate(token)?)
 }
 
 /// Whoever waits for the answer, as the encoder sees it.

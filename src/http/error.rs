@@ -407,6 +407,7 @@ impl From<Refusal> for Problem {
                 ),
             ),
             Refusal::CutShort { received } => return body_cut_short(received),
+            Refusal::ClientGone => return Problem::client_gone(),
             Refusal::SlowHead => (
                 Kind::RequestTimeout,
                 "The request's headers did not arrive in time.".to_owned(),
@@ -533,7 +534,7 @@ impl From<Unreserved> for Problem {
                 retry_after: Some(wait.as_secs().saturating_add(1).min(LONGEST_RETRY)),
                 ..Problem::new(
                     Kind::Busy,
-                    "The pictures that are being converted take all memory; try again later.",
+                    "The pictures that are being converted take all workers or all memory; try again later.",
                 )
             },
             Unreserved::Left => Problem::client_gone(),

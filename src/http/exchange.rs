@@ -5,7 +5,7 @@ use super::error::{Kind, Problem};
 use super::metrics::Metrics;
 use super::request::{Body, Request};
 use super::response::Response;
-use crate::front::{self, Clients};
+use crate::front::{self, Clients, Ticket};
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,10 +17,10 @@ pub fn run(
     mut incoming: tiny_http::Request,
     clients: &Clients,
     metrics: &Metrics,
-    answer: impl FnOnce(&Request, &mut Body<'_>) -> Response,
+    answer: impl FnOnce(&Request, Option<Box<dyn Ticket>>, &mut Body<'_>) -> Response,
 ) {
     let started = Instant::now();
-    let Some(request) = read_head(&incoming, clients) else {
+    let Some((request, ticket)) = read_head(&incoming, clients) else {
         // The door itself, which wants to see that somebody is here.
         incoming.respond(tiny_http::Response::empty(204)).ok();
         return;
@@ -28,7 +28,7 @@ pub fn run(
     let declared = incoming.body_length().map_or(0, |length| length as u64);
     let mut body = Body::new(incoming.as_reader(), declared);
 
-    let answered = catch_unwind(AssertUnwindSafe(|| answer(&request, &mut body)));
+    let answered = catch_unwind(AssertUnwindSafe(|| answer(&request, ticket, &mut body)));
     let response = answered.unwrap_or_else(|panic| {
         let cause = format!("panic: {}", panic_message(&*panic));
         Response::from(
@@ -80,14 +80,17 @@ pub fn log(
     );
 }
 
-/// `None` if it is no client's request.
-fn read_head(incoming: &tiny_http::Request, clients: &Clients) -> Option<Request> {
+/// The head, and what admission has found out; `None` if it is no client's request.
+fn read_head(
+    incoming: &tiny_http::Request,
+    clients: &Clients,
+) -> Option<(Request, Option<Box<dyn Ticket>>)> {
     let headers = incoming.headers().iter();
     let headers = headers.map(|header| (header.field.as_str().as_str(), header.value.as_str()));
     let (slot, client) = front::internal(headers.clone())?;
     let mut request = Request::new(incoming.method().as_str(), incoming.url(), client, headers);
     request.gone = clients.gone(slot);
-    Some(request)
+    Some((request, clients.take_ticket(slot)))
 }
 
 fn send(incoming: tiny_http::Request, response: &Response) {
@@ -137,7 +140,7 @@ mod tests {
                     server.recv().expect("a request"),
                     &Clients::default(),
                     &Metrics::default(),
-                    &handler,
+                    |request, _, body| handler(request, body),
                 );
             }
         });
@@ -187,7 +190,7 @@ mod tests {
             server.recv().expect("a request"),
             &Clients::default(),
             &Metrics::default(),
-            |_, _| panic!("it has no client"),
+            |_, _, _| panic!("it has no client"),
         );
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");

@@ -2,7 +2,7 @@
 //! connection at a time, each with a time limit. [`FAMILIES`] are all there are.
 
 use crate::conversion::{Budget, Timing};
-use crate::fetch::{FetchError, Fetched, Source};
+use crate::fetch::{FetchError, Fetched, Fetcher, Source};
 use crate::front::Crowd;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Name, kind, and what it counts, in which unit and by which labels.
-const FAMILIES: [[&str; 3]; 14] = [
+const FAMILIES: [[&str; 3]; 17] = [
     ["towebp_requests_total", "counter", "Answers, by status."],
     [
         "towebp_request_bytes_total",
@@ -48,12 +48,12 @@ const FAMILIES: [[&str; 3]; 14] = [
     [
         "towebp_requests_waiting",
         "gauge",
-        "Whole requests that wait for a worker.",
+        "Whole requests that wait for a thread.",
     ],
     [
         "towebp_requests_working",
         "gauge",
-        "Requests that workers have, or will have next.",
+        "Requests that threads have, conversions included that wait for memory and a worker.",
     ],
     [
         "towebp_buffer_bytes",
@@ -73,7 +73,22 @@ const FAMILIES: [[&str; 3]; 14] = [
     [
         "towebp_memory_waiting",
         "gauge",
-        "Conversions that wait for memory.",
+        "Conversions that wait for memory and a worker.",
+    ],
+    [
+        "towebp_conversions_running",
+        "gauge",
+        "Conversions that have memory and a worker.",
+    ],
+    [
+        "towebp_watermark_fetches_running",
+        "gauge",
+        "Watermark pictures that are being fetched.",
+    ],
+    [
+        "towebp_watermark_fetches_waiting",
+        "gauge",
+        "Watermark pictures that wait to be fetched.",
     ],
     [
         "process_resident_memory_bytes",
@@ -92,12 +107,14 @@ const TIME_TO_ASK: Duration = Duration::from_secs(2);
 const LONGEST_HEAD: usize = 16 << 10;
 
 /// Who is asked what is going on now.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Present {
     /// Of the conversions.
     pub memory: Budget,
     /// At the front door.
     pub crowd: Crowd,
+    /// Of watermarks.
+    pub fetcher: Fetcher,
 }
 
 /// Counts of what has been done since the start. A clone counts on together.
@@ -243,6 +260,10 @@ impl Present {
         write_one(text, "towebp_memory_budget_bytes", usage.total)?;
         write_one(text, "towebp_memory_reserved_bytes", usage.reserved)?;
         write_one(text, "towebp_memory_waiting", usage.waiting as u64)?;
+        write_one(text, "towebp_conversions_running", usage.running as u64)?;
+        let (fetching, waiting) = self.fetcher.load();
+        write_one(text, "towebp_watermark_fetches_running", fetching as u64)?;
+        write_one(text, "towebp_watermark_fetches_waiting", waiting as u64)?;
         match resident_bytes() {
             Some(bytes) => write_one(text, "process_resident_memory_bytes", bytes),
             None => Ok(()),
@@ -336,6 +357,7 @@ fn resident_bytes() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fetch;
 
     #[test]
     fn buckets_hold_all_that_is_below_their_end() {
@@ -348,8 +370,9 @@ mod tests {
             metrics.converted("png", timing(milliseconds));
         }
         let text = metrics.to_text(&Present {
-            memory: Budget::new(1),
+            memory: Budget::new(1, 1),
             crowd: Crowd::default(),
+            fetcher: Fetcher::new(&fetch::Settings::default()).expect("no file is read"),
         });
         for line in [
             "towebp_stage_seconds_bucket{stage=\"decode\",le=\"0.001\"} 1",

@@ -16,6 +16,7 @@ mod ready;
 mod request;
 mod response;
 mod router;
+mod ticket;
 mod usage;
 
 pub use crate::dashboard::Signup;
@@ -27,7 +28,7 @@ use crate::conversion::{Budget, Cores, Fonts, Reserved};
 use crate::fetch::Fetcher;
 use crate::front::{self, Clients, Crowd, Door, Hatch, OpenDoor, Pool, Pulse, Stop};
 use crate::image;
-use crate::store::Store;
+use crate::store::{AccountId, Store};
 use allowance::Allowance;
 use error::Problem;
 use limiter::Limiter;
@@ -46,7 +47,8 @@ pub const LONGEST_BODY: u64 = 1 << 30;
 /// The room's own settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Workers, and so conversions at the same time. Each keeps one core busy: as many as there are cores.
+    /// Workers, and so conversions at the same time, but for one more while a single account has all of them. Each keeps
+    /// one core busy: as many as there are cores.
     pub threads: NonZeroUsize,
     /// Most bytes of a picture's file. 32 MiB is above what cameras write as JPEG and most PNG screenshots.
     pub max_body: u64,
@@ -129,14 +131,19 @@ pub struct Rooms {
 }
 
 impl Rooms {
-    /// Takes memory for what is done for this request, and waits for it as long as the request may wait.
+    /// Takes memory and a worker for this request's conversion, and waits for them as long as the request may wait.
     ///
     /// # Errors
     /// 413 for what there will never be, 503 for what others have too long.
-    fn reserve(&self, request: &Request, bytes: u64) -> Result<Reserved, Problem> {
+    fn reserve(
+        &self,
+        request: &Request,
+        account: AccountId,
+        bytes: u64,
+    ) -> Result<Reserved, Problem> {
         let until = request.gone.whole_since() + self.settings.queue_time;
-        let reserved = self.memory.reserve(bytes, until, || !request.gone.is_set());
-        Ok(reserved?)
+        let is_waiting = || !request.gone.is_set();
+        Ok(self.memory.reserve(account.0, bytes, until, is_waiting)?)
     }
 }
 
@@ -176,6 +183,11 @@ struct Workers {
 /// compute one, which four client addresses have to ask for, others wait as long.
 const PAGE_THREADS: usize = 4;
 
+/// Threads for conversions, beyond two for each worker. A thread reads the request and finds out what memory it takes, then
+/// waits for memory and a worker ([`Budget`]), so that others with smaller pictures get by. No account has more than half of
+/// the threads, which has to be enough for all workers.
+const WAITING_THREADS: usize = 8;
+
 impl Server {
     /// Starts answering what comes through the door. In the folder `private`, sockets stand for a moment.
     ///
@@ -187,7 +199,10 @@ impl Server {
         let is_over = Arc::new(AtomicBool::new(false));
         let start = |pool: Pool| {
             let (name, count) = match pool {
-                Pool::Conversions => ("convert", rooms.settings.threads.get()),
+                Pool::Conversions => {
+                    let workers = rooms.settings.threads.get();
+                    ("convert", 2 * workers + WAITING_THREADS)
+                }
                 Pool::Pages => ("pages", PAGE_THREADS),
             };
             let hatch = Hatch::open(private, &format!("front-door-{name}"))?;
@@ -272,9 +287,12 @@ fn work(server: &tiny_http::Server, rooms: &Rooms, clients: &Clients, is_over: &
     while !is_over.load(Ordering::SeqCst) {
         // Errors come at the start, when the door has all its connections and ends the accepting of more, and at the end.
         if let Ok(incoming) = server.recv() {
-            exchange::run(incoming, clients, &rooms.metrics, |request, body| {
-                router::answer(rooms, request, body)
-            });
+            exchange::run(
+                incoming,
+                clients,
+                &rooms.metrics,
+                |request, ticket, body| router::answer(rooms, request, ticket, body),
+            );
         }
     }
 }

@@ -3,8 +3,9 @@
 use super::error::{Kind, Problem};
 use super::request::{Body, Request};
 use super::response::Response;
+use super::ticket::Ticket;
 use super::{Rooms, convert, pages, ready, usage};
-use crate::front::{Admitted, Owner, Pool, group};
+use crate::front::{self, Admitted, Owner, Pool, group};
 
 /// Decides by a request's head whether it is worth its body, and by whom and in whose turn it is answered. All that a
 /// handler checks before it reads the body is checked here too, so that nobody sends one in vain.
@@ -15,10 +16,11 @@ pub fn admit(rooms: &Rooms, request: &Request) -> Result<Admitted, Response> {
     let admitted = match request.path.as_str() {
         "/convert" => method(request, "POST")
             .and_then(|()| convert::admit(rooms, request))
-            .map(|account| Admitted {
+            .map(|ticket| Admitted {
                 body_limit: rooms.settings.max_body,
                 pool: Pool::Conversions,
-                owner: Owner::Account(account.0),
+                owner: Owner::Account(ticket.account().0),
+                ticket: Some(Box::new(ticket)),
             }),
         "/healthz" => match method(request, READ) {
             Ok(()) => return Err(healthy()),
@@ -28,6 +30,7 @@ pub fn admit(rooms: &Rooms, request: &Request) -> Result<Admitted, Response> {
             body_limit,
             pool: Pool::Pages,
             owner: Owner::Address(group(request.client)),
+            ticket: None,
         }),
     };
     admitted.map_err(|problem| refusal(request, problem))
@@ -42,9 +45,16 @@ pub fn refusal(request: &Request, problem: Problem) -> Response {
 }
 
 /// Finds the handler by path and method, and turns its error into an answer.
-pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Response {
+pub fn answer(
+    rooms: &Rooms,
+    request: &Request,
+    ticket: Option<Box<dyn front::Ticket>>,
+    body: &mut Body<'_>,
+) -> Response {
     let api = match request.path.as_str() {
-        "/convert" => method(request, "POST").and_then(|()| convert::answer(rooms, request, body)),
+        "/convert" => method(request, "POST")
+            .and_then(|()| Ticket::from_front(ticket))
+            .and_then(|ticket| convert::answer(rooms, request, ticket, body)),
         "/readyz" => {
             method(request, READ).and_then(|()| ready::answer(&rooms.readiness, &rooms.store))
         }

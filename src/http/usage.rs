@@ -49,7 +49,8 @@ pub fn json(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
 pub fn csv(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
     let account = account(rooms, request)?;
     let totals = rooms.store.usage_totals(account.id)?;
-    let memory = rooms.reserve(request, (1 + totals.conversions) * LONGEST_ROW)?;
+    let bytes = (1 + totals.conversions) * LONGEST_ROW;
+    let memory = rooms.memory.reserve_memory(account.id.0, bytes)?;
     let mut text =
         "id,time,format,input_bytes,output_bytes,width,height,quality,watermark,milliseconds\r\n"
             .to_owned();

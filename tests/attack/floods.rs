@@ -225,7 +225,7 @@ fn running_out_of_descriptors_is_survived() {
     let token = create_account(&data, "owner@example.org");
     // 12 descriptors more than the server needs by itself; it is told of more connections than that.
     let mut server = Command::new("sh")
-        .args(["-c", "ulimit -n 48; exec \"$0\" \"$@\""])
+        .args(["-c", "ulimit -n 84; exec \"$0\" \"$@\""])
         .arg(towebp().get_program())
         .args([
             "serve",

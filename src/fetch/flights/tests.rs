@@ -13,20 +13,34 @@ type Begun = (String, Sender<Outcome>);
 
 /// Flights whose loads wait for the test.
 fn held(timeout: Duration) -> (Arc<Flights>, Receiver<Begun>) {
+    held_with(&Settings {
+        timeout,
+        ..settings()
+    })
+}
+
+/// With one account as good as many.
+fn settings() -> Settings {
+    Settings {
+        fetches_per_account: usize::MAX,
+        queue_per_account: usize::MAX,
+        ..Settings::default()
+    }
+}
+
+fn held_with(settings: &Settings) -> (Arc<Flights>, Receiver<Begun>) {
     let (begin, begun) = mpsc::channel();
     let begin = Mutex::new(begin);
     let flights = Flights::new(
-        timeout,
-        1 << 20,
-        Box::new(move |uri, is_wanted| {
+        settings,
+        Box::new(move |uri, may_go_on| {
             let (sender, outcome) = mpsc::channel();
             let begin = begin.lock().expect("nobody panicked").clone();
             begin.send((uri.to_string(), sender)).expect("it is heard");
             loop {
                 match outcome.recv_timeout(Duration::from_millis(5)) {
                     Ok(outcome) => return outcome,
-                    Err(mpsc::RecvTimeoutError::Timeout) if is_wanted() => {}
-                    Err(mpsc::RecvTimeoutError::Timeout) => return Err(FetchError::Abandoned),
+                    Err(mpsc::RecvTimeoutError::Timeout) => may_go_on(0)?,
                     Err(mpsc::RecvTimeoutError::Disconnected) => panic!("as the test wants it"),
                 }
             }
@@ -230,19 +244,20 @@ fn a_slow_host_leaves_room_for_others() {
 
 #[test]
 fn so_many_fly_at_a_time_and_others_wait_within_their_time() {
+    let most = settings().fetches;
     let (flights, loads) = held(PATIENCE);
     let url = |number: usize| format!("http://{number}.example/");
-    let callers: Vec<_> = (0..FLIGHTS).map(|n| fetch(&flights, &url(n))).collect();
-    let mut held: Vec<Begun> = (0..FLIGHTS).map(|_| begun(&loads)).collect();
+    let callers: Vec<_> = (0..most).map(|n| fetch(&flights, &url(n))).collect();
+    let mut held: Vec<Begun> = (0..most).map(|_| begun(&loads)).collect();
     let start = Instant::now();
     let is_waiting = || start.elapsed() < Duration::from_millis(100);
-    let gone = flights.fetch(uri(&url(FLIGHTS)), &is_waiting);
+    let gone = flights.fetch(uri(&url(most)), &is_waiting);
     assert_eq!(gone, Err(FetchError::Abandoned));
     assert!(
-        flights.lock().queue.is_empty(),
+        flights.lock().queue.len() == 0,
         "it does not queue any more"
     );
-    let next = fetch(&flights, &url(FLIGHTS + 1));
+    let next = fetch(&flights, &url(most + 1));
     until(|| flights.lock().queue.len() == 1);
     assert!(loads.try_recv().is_err(), "no more fly");
     let (_, sender) = held.pop().expect("many");
@@ -262,8 +277,11 @@ fn whoever_never_got_a_turn_is_told_so() {
     let (release, released) = mpsc::channel::<()>();
     let released = Mutex::new(released);
     let flights = Flights::new(
-        Duration::from_millis(100),
-        0,
+        &Settings {
+            timeout: Duration::from_millis(100),
+            cache_bytes: 0,
+            ..settings()
+        },
         Box::new(move |_, _| {
             released.lock().expect("nobody panicked").recv().ok();
             Err(FetchError::Abandoned)
@@ -280,4 +298,120 @@ fn whoever_never_got_a_turn_is_told_so() {
     until(|| !flights.has_flights());
     let outcome = flights.fetch(same_host(0), &|| true);
     assert_eq!(outcome, Err(FetchError::Abandoned), "there is room again");
+}
+
+/// Asks without waiting; the wakes are counted.
+fn ask(
+    flights: &Arc<Flights>,
+    account: u64,
+    url: &str,
+    woken: &Arc<AtomicUsize>,
+) -> Result<Pending, FetchError> {
+    let woken = Arc::clone(woken);
+    let wake = move || {
+        woken.fetch_add(1, Ordering::SeqCst);
+    };
+    flights.begin(account, uri(url), Box::new(wake))
+}
+
+fn outcome(pending: &Pending) -> Option<Result<Fetched, FetchError>> {
+    pending.outcome(Instant::now())
+}
+
+#[test]
+fn whoever_asks_is_woken_once_and_need_not_wait() {
+    let (flights, loads) = held(PATIENCE);
+    let woken = Arc::default();
+    let url = "http://a.example/logo";
+    let [first, second, left] =
+        [(); 3].map(|()| ask(&flights, 1, url, &woken).expect("there is room"));
+    assert_eq!(outcome(&first), None);
+    drop(left);
+    let (_, sender) = begun(&loads);
+    sender.send(Ok(download("logo"))).expect("it waits");
+    until(|| woken.load(Ordering::SeqCst) == 2);
+    for pending in [first, second] {
+        let fetched = outcome(&pending).expect("it was woken").expect("fetched");
+        assert_eq!(*fetched.bytes, *b"logo");
+    }
+    let kept = ask(&flights, 1, url, &woken).expect("there is room");
+    assert!(outcome(&kept).is_some() && kept.deadline().is_none());
+    assert_eq!(woken.load(Ordering::SeqCst), 2, "who left is not woken");
+}
+
+#[test]
+fn one_account_leaves_room_for_others_and_waits_for_its_own() {
+    let (flights, loads) = held_with(&Settings {
+        timeout: PATIENCE,
+        fetches_per_account: 2,
+        ..Settings::default()
+    });
+    let woken = Arc::default();
+    let dripping: Vec<Pending> = (0..5)
+        .map(|n| ask(&flights, 1, &format!("http://drip{n}.example/"), &woken).expect("room"))
+        .collect();
+    let mut of_first: Vec<Begun> = (0..2).map(|_| begun(&loads)).collect();
+    assert_eq!(flights.lock().queue.len_of(1), 3);
+    let other = ask(&flights, 2, "http://quick.example/", &woken).expect("room");
+    let (url, sender) = begun(&loads);
+    assert_eq!(
+        url, "http://quick.example/",
+        "it does not queue behind another account"
+    );
+    sender.send(Ok(download("logo"))).expect("it waits");
+    until(|| outcome(&other).is_some());
+    // Whoever joins what waits in another account's turn has it begun in their own.
+    let joined = ask(&flights, 2, "http://drip4.example/", &woken).expect("room");
+    let (url, sender) = begun(&loads);
+    assert_eq!(url, "http://drip4.example/");
+    sender.send(Ok(download("logo"))).expect("it waits");
+    until(|| outcome(&joined).is_some() && outcome(&dripping[4]).is_some());
+    assert!(loads.try_recv().is_err(), "the account has its two");
+    let (_, sender) = of_first.remove(0);
+    sender.send(Ok(download("logo"))).expect("it waits");
+    assert_eq!(
+        begun(&loads).0,
+        "http://drip2.example/",
+        "the next of its own"
+    );
+    drop(dripping);
+    until(|| !flights.has_flights());
+    assert_eq!(flights.lock().queue.len(), 0);
+}
+
+#[test]
+fn what_does_not_fit_the_queue_is_refused_at_once() {
+    let (flights, loads) = held_with(&Settings {
+        timeout: PATIENCE,
+        fetches: 1,
+        queue: 3,
+        queue_per_account: 2,
+        ..Settings::default()
+    });
+    let woken = Arc::default();
+    let ask = |account: u64, number: u64| {
+        ask(
+            &flights,
+            account,
+            &format!("http://{account}-{number}.example/"),
+            &woken,
+        )
+    };
+    let mut all = vec![ask(1, 0).expect("it begins")];
+    let _held = begun(&loads);
+    all.extend([1, 2].map(|number| ask(1, number).expect("two may wait")));
+    assert_eq!(
+        ask(1, 3).err(),
+        Some(FetchError::Busy),
+        "a third of the account"
+    );
+    all.push(ask(2, 0).expect("a third in all"));
+    assert_eq!(ask(3, 0).err(), Some(FetchError::Busy), "a fourth in all");
+    all.remove(1);
+    all.push(ask(3, 0).expect("whoever left made room"));
+    assert_eq!(
+        flights.lock().wanted.len(),
+        4,
+        "what was refused is not wanted"
+    );
 }

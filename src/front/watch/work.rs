@@ -1,21 +1,65 @@
 //! Workers: whole requests on their way to them, and answers on their way back.
 
+use super::super::admitted::{Preparation, Wake};
 use super::super::backend::{Output, Work};
+use super::super::connection::Preparing;
 use super::{Behind, Key, Pool, Refusal, Stage, Watch};
 use std::io::{self, ErrorKind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl<B: Behind> Watch<B> {
-    /// Has a whole request wait for the workers of its pool.
-    pub(super) fn enqueue(&mut self, key: Key) {
+    /// Has a whole request wait for what its ticket needs, and then for the workers of its pool. Says whether the
+    /// connection can go on.
+    pub(super) fn prepare(&mut self, key: Key) -> bool {
         let Some(connection) = self.connections.get_mut(key) else {
-            return;
+            return false;
         };
-        let Stage::Queued { request, .. } = &connection.stage else {
-            return;
+        let Stage::Queued {
+            request,
+            since,
+            preparing,
+        } = &mut connection.stage
+        else {
+            return false;
         };
         let (pool, owner) = (request.admitted.pool, request.admitted.owner);
-        self.lanes[pool as usize].push(owner, key);
-        self.dispatch(pool);
+        if pool == Pool::Conversions && connection.input_closed {
+            return self.refuse(key, Refusal::ClientGone, None);
+        }
+        let began = preparing.map_or(self.now, |preparing| preparing.began);
+        let wake = Wake::new(key, &self.woken);
+        let ticket = request.admitted.ticket.as_mut();
+        let prepare = || ticket.map_or(Preparation::Ready, |ticket| ticket.prepare(&wake));
+        match catch_unwind(AssertUnwindSafe(prepare)) {
+            Ok(Preparation::Waits { until }) => *preparing = Some(Preparing { began, until }),
+            Ok(Preparation::Ready) => {
+                *preparing = None;
+                *since += self.now - began;
+                self.lanes[pool as usize].push(owner, key);
+                self.dispatch(pool);
+            }
+            Err(_) => return self.refuse(key, Refusal::Broken, None),
+        }
+        false
+    }
+
+    /// Asks the ticket of a request again, if it waits for something still.
+    pub(super) fn prepare_again(&mut self, key: Key) {
+        let stage = self
+            .connections
+            .get_mut(key)
+            .map(|connection| &connection.stage);
+        let Some(Stage::Queued {
+            preparing: Some(_), ..
+        }) = stage
+        else {
+            return;
+        };
+        if self.prepare(key) {
+            self.drive(key);
+        } else {
+            self.settle(key);
+        }
     }
 
     /// Gives whole requests to free slots, in their owners' turns.
@@ -26,25 +70,24 @@ impl<B: Behind> Watch<B> {
             let Some((number, _)) = free.next() else {
                 return;
             };
-            let count = match pool {
-                Pool::Conversions => usize::MAX,
-                Pool::Pages => 1 + free.count(),
-            };
+            let count = 1 + free.count();
             let Some(key) = self.lanes[pool as usize].pop(count) else {
                 return;
             };
             let Some(connection) = self.connections.get_mut(key) else {
                 continue;
             };
-            let Some((request, since)) = connection.take_request(number) else {
+            let Some((mut request, since)) = connection.take_request(number) else {
                 continue;
             };
             self.lanes[pool as usize].begin(request.admitted.owner);
-            self.clients.renew(number, since);
+            let ticket = request.admitted.ticket.take();
+            let beside = ticket.as_ref().map_or(0, |ticket| ticket.held());
+            self.clients.renew(number, since, ticket);
             if connection.input_closed {
                 self.clients.leave(number);
             }
-            self.slots[number].begin(*request, number, key, self.now);
+            self.slots[number].begin(*request, beside, number, key, self.now);
             self.settle(key);
             self.drive_slot(number);
         }
@@ -99,8 +142,8 @@ impl<B: Behind> Watch<B> {
             self.drive(key);
         } else {
             self.settle(key);
-            if self.held >= self.limits.buffer {
-                self.make_room();
+            if self.held.all() >= self.limits.buffer {
+                self.make_room(None);
             }
         }
         Ok(())
@@ -113,7 +156,7 @@ impl<B: Behind> Watch<B> {
         }
         let slot = &mut self.slots[number];
         let held = slot.held();
-        self.held = self.held - slot.counted + held;
+        self.held.replace(slot.counted, held);
         slot.counted = held;
     }
 
