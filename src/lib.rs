@@ -27,8 +27,8 @@
 //! 1. [`front`] owns the address. Its one thread reads the head, holds it to the limits, and refuses what is no strict
 //!    HTTP/1.1. Then it asks the `desk` of [`http`] whether the request is worth its body.
 //! 2. `router` finds who would answer: `convert`. Another method ends here with a 405.
-//! 3. `convert` asks [`store`] whose token it is: [`store::Store::authenticate`] checks its checksum and its HMAC, then
-//!    the account's present generation. A 401 ends here.
+//! 3. `convert` asks [`store`] whose token it is: [`store::Store::check_token`] checks its checksum and its HMAC, then
+//!    the account's present generation, all in memory: that thread waits for no disk. A 401 ends here.
 //! 4. The query becomes [`conversion::Params`], capped and checked; `Content-Type` becomes an [`image::Format`]. A 400
 //!    ends here; so does a 503 while the disk takes no writes, since nothing is converted that cannot be recorded.
 //! 5. Only now the body is taken in, up to the limit (413), at no less than the least rate (408).

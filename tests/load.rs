@@ -104,7 +104,7 @@ fn a_conversion_that_takes_too_long_is_stopped_and_answered_with_503() {
         "answered after {waited:?}, but its worker was free {free_after:?} later"
     );
     let account = service.store.authenticate(&service.token).expect("a token");
-    let totals = service.store.usage_totals(account.id).expect("a store");
+    let totals = service.store.usage_totals(account).expect("a store");
     assert_eq!(totals.conversions, 2, "what failed is not in the history");
 }
 

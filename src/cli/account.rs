@@ -448,9 +448,10 @@ mod tests {
             "correct horse\r\n",
         );
         let token = token.unwrap().output;
+        let owner = store.account_by_email("owner@example.org").unwrap();
         assert_eq!(
-            store.authenticate(token.trim_end()).unwrap().email,
-            "owner@example.org"
+            store.authenticate(token.trim_end()).unwrap(),
+            owner.unwrap().id
         );
         assert!(
             store.sign_in("owner@example.org", "correct horse").is_ok(),

@@ -46,12 +46,15 @@ impl Allowance {
         }
     }
 
-    /// Whether the account may have one more now, without taking it: before its body is read.
+    /// Whether the account may have one more now, without taking it: before its body is read. It is called by the event
+    /// loop, so it goes by what is in memory: whoever is not known there passes, and [`Allowance::take`] asks the disk.
     ///
     /// # Errors
     /// 429, as [`Allowance::take`].
     pub fn look(&self, store: &Store, account: AccountId) -> Result<(), Problem> {
-        let month = self.month(store, account)?;
+        let month = self
+            .monthly
+            .and_then(|_| store.known_usage_in_month(account, SystemTime::now()));
         if let Some(limiter) = &self.rate {
             let looked = limiter.look(account, Instant::now());
             looked.map_err(|wait| self.rate_limited(wait.next_after, month))?;

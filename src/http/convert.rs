@@ -10,7 +10,7 @@ use crate::conversion::{
 };
 use crate::front::Gone;
 use crate::image::Format;
-use crate::store::{Account, UsageEntry, WatermarkKind};
+use crate::store::{AccountId, TokenCheck, TokenError, UsageEntry, WatermarkKind};
 use std::fmt::Write;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -26,27 +26,32 @@ pub fn answer(
     ticket: Ticket,
     body: &mut Body<'_>,
 ) -> Result<Response, Problem> {
-    // The token may have been replaced while the request came in and waited.
-    let account = authenticate(rooms, request)?;
+    // Admission has looked at memory alone, and the token may have been replaced while the request came in and waited.
+    let account = rooms.store.authenticate(token(request)?)?;
     if request.gone.is_set() {
         return Err(Problem::client_gone());
     }
     rooms.store.check_available()?;
-    let taken = rooms.limiters.allowance.take(&rooms.store, account.id)?;
+    let taken = rooms.limiters.allowance.take(&rooms.store, account)?;
     let mut response = convert(rooms, request, body, ticket).unwrap_or_else(Response::from);
     response.headers.extend_from_slice(taken.headers());
     Ok(response)
 }
 
-/// Decides by the head whether the body is worth being sent: the method has been checked (405), and the token (401), the
-/// parameters and the `Content-Type` (400) are. What was found out goes on to [`answer`].
+/// Decides by the head, and by what is in memory, whether the body is worth being sent: the method has been checked (405),
+/// and the token (401), the parameters and the `Content-Type` (400) are. What was found out goes on to [`answer`]. It is
+/// called by the event loop, so it waits for nothing; an account that is not known in memory passes, and [`answer`] asks
+/// the disk.
 ///
 /// # Errors
 /// See the table in [`super::error`].
 pub fn admit(rooms: &Rooms, request: &Request) -> Result<Ticket, Problem> {
-    let checked = check(rooms, request)?;
+    let account = match rooms.store.check_token(token(request)?) {
+        TokenCheck::Valid(account) | TokenCheck::Unknown(account) => account,
+        TokenCheck::Invalid => return Err(TokenError::Invalid.into()),
+    };
+    let checked = check(request, account)?;
     rooms.store.check_available()?;
-    let account = checked.account.id;
     rooms.limiters.allowance.look(&rooms.store, account)?;
     let (fetcher, metrics) = (rooms.fetcher.clone(), rooms.metrics.clone());
     Ok(Ticket::new(checked, fetcher, metrics))
@@ -84,7 +89,7 @@ fn convert(
         caller: &Patient,
     };
     let needed = conversion::memory(&job)? + job.watermark_picture.map_or(0, <[u8]>::len) as u64;
-    let mut reserved = rooms.reserve(request, account.id, needed)?;
+    let mut reserved = rooms.reserve(request, account, needed)?;
     let started = Instant::now();
     let deadline = started + rooms.settings.conversion_timeout;
     let own_core = rooms.cores.occupy();
@@ -105,7 +110,7 @@ fn convert(
     drop(own_core);
 
     let entry = usage_entry(&params, format, bytes.len(), &converted, started.elapsed());
-    rooms.store.record_usage(account.id, &entry)?;
+    rooms.store.record_usage(account, &entry)?;
     rooms.metrics.converted(format.name(), converted.timing);
     reserved.finish(converted.webp.len() as u64);
     Ok(Response {
@@ -116,18 +121,21 @@ fn convert(
 
 /// What the head of a request says.
 pub struct Checked {
-    pub account: Account,
+    pub account: AccountId,
     pub params: Params,
     download: Option<String>,
     format: Format,
 }
 
-/// Checks all that the head shows.
+fn token(request: &Request) -> Result<&str, Problem> {
+    request.token()?.ok_or_else(Problem::token_missing)
+}
+
+/// Checks all else that the head shows.
 ///
 /// # Errors
 /// See the table in [`super::error`].
-fn check(rooms: &Rooms, request: &Request) -> Result<Checked, Problem> {
-    let account = authenticate(rooms, request)?;
+fn check(request: &Request, account: AccountId) -> Result<Checked, Problem> {
     // Nobody's fault but the caller's if the token came twice, even the same one.
     request.parameter("token")?;
     let params = Params::parse(
@@ -142,15 +150,6 @@ fn check(rooms: &Rooms, request: &Request) -> Result<Checked, Problem> {
         download: request.parameter("download")?.map(content_disposition),
         format: content_type(request)?,
     })
-}
-
-/// Whose token the request has.
-///
-/// # Errors
-/// 401.
-fn authenticate(rooms: &Rooms, request: &Request) -> Result<Account, Problem> {
-    let token = request.token()?.ok_or_else(Problem::token_missing)?;
-    Ok(rooms.store.authenticate(token)?)
 }
 
 /// Whoever waits for the answer, as the encoder sees it.

@@ -296,3 +296,6 @@ fn work(server: &tiny_http::Server, rooms: &Rooms, clients: &Clients, is_over: &
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,7 @@ pub fn session_cookie(settings: &Settings) -> &'static str {
 }
 
 /// Where forms are sent.
-const FORMS: [&str; 5] = [
+pub(super) const FORMS: [&str; 5] = [
     "/signup",
     "/signin",
     "/signout",

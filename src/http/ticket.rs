@@ -55,7 +55,7 @@ impl Ticket {
 
     /// Whose conversion it is.
     pub fn account(&self) -> AccountId {
-        self.checked.account.id
+        self.checked.account
     }
 
     /// What the head says, and the file behind `watermark_image`, if that is given.

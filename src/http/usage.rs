@@ -4,7 +4,7 @@ use super::error::{Kind, Problem};
 use super::request::Request;
 use super::response::Response;
 use super::{Rooms, pages};
-use crate::store::{Account, UsageEntry, UsageTotals};
+use crate::store::{AccountId, UsageEntry, UsageTotals};
 use serde::Serialize;
 use std::fmt::Write;
 use std::time::{Duration, SystemTime};
@@ -29,8 +29,8 @@ pub fn json(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
     let limit = number(request, "limit")?
         .unwrap_or(DEFAULT_LIMIT)
         .clamp(1, MAX_LIMIT);
-    let page = rooms.store.usage(account.id, before, limit as usize)?;
-    let totals = rooms.store.usage_totals(account.id)?;
+    let page = rooms.store.usage(account, before, limit as usize)?;
+    let totals = rooms.store.usage_totals(account)?;
     Ok(Response::json(&Page {
         entries: page
             .entries
@@ -48,15 +48,15 @@ pub fn json(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
 /// 401 without a good token or session.
 pub fn csv(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
     let account = account(rooms, request)?;
-    let totals = rooms.store.usage_totals(account.id)?;
+    let totals = rooms.store.usage_totals(account)?;
     let bytes = (1 + totals.conversions) * LONGEST_ROW;
-    let memory = rooms.memory.reserve_memory(account.id.0, bytes)?;
+    let memory = rooms.memory.reserve_memory(account.0, bytes)?;
     let mut text =
         "id,time,format,input_bytes,output_bytes,width,height,quality,watermark,milliseconds\r\n"
             .to_owned();
     let mut before = None;
     loop {
-        let page = rooms.store.usage(account.id, before, MAX_LIMIT as usize)?;
+        let page = rooms.store.usage(account, before, MAX_LIMIT as usize)?;
         for (id, entry) in &page.entries {
             push_row(&mut text, &Entry::new(*id, entry));
         }
@@ -169,7 +169,7 @@ fn rfc3339(time: SystemTime) -> String {
 }
 
 /// Whose history: by token if one is given, else by session.
-fn account(rooms: &Rooms, request: &Request) -> Result<Account, Problem> {
+fn account(rooms: &Rooms, request: &Request) -> Result<AccountId, Problem> {
     if let Some(token) = request.token()? {
         return Ok(rooms.store.authenticate(token)?);
     }
@@ -180,7 +180,7 @@ fn account(rooms: &Rooms, request: &Request) -> Result<Account, Problem> {
         .store
         .session(cookie)?
         .ok_or_else(Problem::token_missing)?;
-    Ok(session.account)
+    Ok(session.account.id)
 }
 
 fn number(request: &Request, name: &'static str) -> Result<Option<u64>, Problem> {

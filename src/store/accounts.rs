@@ -87,6 +87,20 @@ pub fn all(read: &ReadTransaction) -> Result<Vec<Account>, redb::Error> {
     Ok(all)
 }
 
+/// The accounts with how often each one's token was rotated, youngest first.
+///
+/// # Errors
+/// Those of redb, here and with each account.
+pub fn generations(
+    read: &ReadTransaction,
+) -> Result<impl Iterator<Item = Result<(AccountId, u32), redb::Error>>, redb::Error> {
+    let rows = read.open_table(ACCOUNTS)?.range::<u64>(..)?.rev();
+    Ok(rows.map(|row| {
+        let (id, value) = row?;
+        Ok((AccountId(id.value()), value.value().1))
+    }))
+}
+
 /// The account of this number.
 ///
 /// # Errors

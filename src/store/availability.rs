@@ -28,21 +28,27 @@ impl Availability {
 
     /// A write has failed.
     pub fn failed(&self, cause: &str) {
-        let mut outage = self.lock();
-        if outage.is_none() {
-            log::error!(
-                "the store cannot be written: {cause}; nothing is converted until it can, which is tried every second"
-            );
-            *outage = Some(Outage {
+        let is_first = {
+            let mut outage = self.lock();
+            let is_first = outage.is_none();
+            outage.get_or_insert_with(|| Outage {
                 since: Instant::now(),
                 cause: cause.to_owned(),
             });
+            is_first
+        };
+        // After the lock: the event loop waits for it, and the log may be slow.
+        if is_first {
+            log::error!(
+                "the store cannot be written: {cause}; nothing is converted until it can, which is tried every second"
+            );
         }
     }
 
     /// There was room for a large write.
     pub fn succeeded(&self) {
-        if let Some(Outage { since, .. }) = self.lock().take() {
+        let over = self.lock().take();
+        if let Some(Outage { since, .. }) = over {
             log::warn!(
                 "the store can be written again, after {} s",
                 since.elapsed().as_secs()

@@ -430,7 +430,7 @@ mod tests {
         let code = store.invite().unwrap();
         let rows = export(&store);
         let later = store.authenticate(&token).unwrap();
-        store.record_usage(later.id, &entry(9)).unwrap();
+        store.record_usage(later, &entry(9)).unwrap();
 
         let restored = Settings {
             data: folder.path().join("restored"),
@@ -453,7 +453,7 @@ mod tests {
 
         let copy = Store::open(&restored).unwrap();
         let owner = copy.authenticate(&token).unwrap();
-        assert_eq!(copy.usage_totals(owner.id).unwrap().conversions, 3);
+        assert_eq!(copy.usage_totals(owner).unwrap().conversions, 3);
         assert!(
             copy.session(&cookie).unwrap().is_none(),
             "a session came back"
@@ -465,7 +465,7 @@ mod tests {
         assert_eq!((findings.accounts, findings.sessions), (2, 0));
         // Numbers that were given are not given again.
         let next = copy.create_account("next@example.org", None).unwrap();
-        assert!(next.id > owner.id);
+        assert!(next.id > owner);
     }
 
     #[test]

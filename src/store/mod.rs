@@ -1,6 +1,7 @@
 //! Accounts, tokens, sessions and usage, in one redb file.
 //!
-//! Reads go straight to the database; every write goes through one writer thread, which commits what has
+//! Whose token it is, memory knows ([`known`]), so that the event loop may ask. All other reads go straight to the
+//! database; every write goes through one writer thread, which commits what has
 //! queued up in one transaction and answers after the commit ([`writer`]). A token is never stored: it is
 //! computed from the server's secret ([`token`], [`secret`]).
 //!
@@ -28,6 +29,7 @@ mod email;
 mod error;
 mod folder;
 mod invites;
+mod known;
 mod migration;
 mod password;
 mod secret;
@@ -47,6 +49,7 @@ pub use error::{
     CreateAccountError, OpenError, SetPasswordError, SignInError, StoreError, TokenError,
 };
 pub(crate) use folder::rename_new;
+pub use known::TokenCheck;
 pub use sessions::Session;
 pub use usage::{UsageEntry, UsagePage, UsageTotals, WatermarkKind};
 
@@ -55,14 +58,17 @@ use clock::Clock;
 use database::Database;
 use email::Email;
 use invites::Code;
+use known::KnownAccounts;
 use password::{Password, Passwords};
 use secret::Secret;
 use sessions::Cookie;
 use token::Token;
 use writer::{Command, Writer};
 
-/// Most bytes that an open store takes: pages of the database, those of a backup being made, and passwords being computed.
-pub const MEMORY: u64 = (database::CACHE_BYTES + backup::CACHE_BYTES + password::MEMORY) as u64;
+/// Most bytes that an open store takes: pages of the database, those of a backup being made, what is known of accounts, and
+/// passwords being computed.
+pub const MEMORY: u64 =
+    (database::CACHE_BYTES + backup::CACHE_BYTES + known::MEMORY + password::MEMORY) as u64;
 
 /// Where the data lies.
 #[derive(Clone, Debug)]
@@ -80,6 +86,7 @@ pub struct Store {
     // Before the database: the writer must end before the file is closed.
     writer: Writer,
     database: Arc<Database>,
+    known: Arc<KnownAccounts>,
     secret: Secret,
     passwords: Passwords,
     attempts: Attempts,
@@ -118,7 +125,13 @@ impl Store {
                 secret_file.display()
             );
         }
-        let writer = Writer::start(Arc::clone(&database)).map_err(OpenError::Failed)?;
+        Store::start(database, secret, clock)
+    }
+
+    fn start(database: Arc<Database>, secret: Secret, clock: Clock) -> Result<Store, OpenError> {
+        let known = Arc::new(database.read(KnownAccounts::load)?);
+        let writer =
+            Writer::start(Arc::clone(&database), Arc::clone(&known)).map_err(OpenError::Failed)?;
         match writer.write(Command::SweepSessions { now: clock.now() }) {
             // The log has it: what can only be read is of use too, and there may be room again.
             Ok(_) | Err(StoreError::Unavailable(_)) => {}
@@ -127,6 +140,7 @@ impl Store {
         Ok(Store {
             writer,
             database,
+            known,
             secret,
             passwords: Passwords::new(),
             attempts: Attempts::new(),
@@ -285,17 +299,34 @@ impl Store {
         Ok(self.writer.write(Command::RotateToken(id))?.account())
     }
 
-    /// Whose token this is. Compares in constant time; a mistyped or forged one never reaches the database.
+    /// What is known of a token without waiting for a disk, or for a lock that somebody holds who does: fit for the event
+    /// loop. Compares in constant time.
+    pub fn check_token(&self, token: &str) -> TokenCheck {
+        Token::parse(token, &self.secret)
+            .map_or(TokenCheck::Invalid, |token| self.known.check(token))
+    }
+
+    /// Whose token this is, as [`Store::check_token`], and from the disk if memory does not know. A mistyped or forged
+    /// one never reaches the disk.
     ///
     /// # Errors
     /// The token is refused, or the store failed.
-    pub fn authenticate(&self, token: &str) -> Result<Account, TokenError> {
+    pub fn authenticate(&self, token: &str) -> Result<AccountId, TokenError> {
         let token = Token::parse(token, &self.secret).ok_or(TokenError::Invalid)?;
-        self.database
-            .read(|read| accounts::by_id(read, token.account))?
-            .map(|record| record.account)
-            .filter(|account| account.token_generation == token.generation)
-            .ok_or(TokenError::Invalid)
+        let id = match self.known.check(token) {
+            TokenCheck::Valid(id) => return Ok(id),
+            TokenCheck::Invalid => return Err(TokenError::Invalid),
+            TokenCheck::Unknown(id) => id,
+        };
+        let changes = self.known.changes();
+        let record = self.database.read(|read| accounts::by_id(read, id))?;
+        let generation = record.map(|record| record.account.token_generation);
+        self.known.learn(id, generation, changes);
+        if generation == Some(token.generation) {
+            Ok(id)
+        } else {
+            Err(TokenError::Invalid)
+        }
     }
 
     /// Whose e-mail and password these are. After five failures in a row an e-mail has to wait, longer each
@@ -465,14 +496,23 @@ impl Store {
     /// # Errors
     /// The store failed.
     pub fn usage_in_month(&self, id: AccountId, now: SystemTime) -> Result<Month, StoreError> {
+        if let Some(month) = self.known_usage_in_month(id, now) {
+            return Ok(month);
+        }
         let (start, end) = clock::month(clock::to_milliseconds(now));
-        Ok(Month {
-            conversions: self
-                .database
-                .read(|read| usage::in_month(read, id, start))?,
-            start: clock::from_milliseconds(start),
-            end: clock::from_milliseconds(end),
-        })
+        let conversions = self
+            .database
+            .read(|read| usage::in_month(read, id, start))?;
+        self.known.counted(id, start, conversions);
+        Ok(Month::new(start, end, conversions))
+    }
+
+    /// As [`Store::usage_in_month`], if it is known without waiting for a disk, or for a lock that somebody holds who does: fit
+    /// for the event loop.
+    pub fn known_usage_in_month(&self, id: AccountId, now: SystemTime) -> Option<Month> {
+        let (start, end) = clock::month(clock::to_milliseconds(now));
+        let conversions = self.known.month(id, start)?;
+        Some(Month::new(start, end, conversions))
     }
 
     /// The sums over the account's whole history; zeros if there is no such account.
@@ -493,6 +533,16 @@ pub struct Month {
     pub start: SystemTime,
     /// The first moment of the next month.
     pub end: SystemTime,
+}
+
+impl Month {
+    fn new(start: u64, end: u64, conversions: u64) -> Month {
+        Month {
+            conversions,
+            start: clock::from_milliseconds(start),
+            end: clock::from_milliseconds(end),
+        }
+    }
 }
 
 /// Where the data folder's database lies.

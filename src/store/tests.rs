@@ -47,6 +47,125 @@ impl Drop for Folder {
     }
 }
 
+/// A store that reads each page from the disk whenever it needs it.
+pub(crate) fn store_on(disk: &disk::Disk) -> Store {
+    let database = Arc::new(disk.open_without_cache());
+    database.ensure_format().unwrap();
+    let folder = Folder::new();
+    let secret = Secret::open(&folder.path().join("secret"), false).unwrap();
+    Store::start(database, secret, Clock::new(SystemTime::now)).unwrap()
+}
+
+#[test]
+fn memory_knows_whose_token_it_is_and_follows_every_change_before_it_is_answered() {
+    let disk = disk::Disk::default();
+    let store = store_on(&disk);
+    let owner = store.create_account("owner@example.org", None).unwrap();
+    let deleted = store.create_account("deleted@example.org", None).unwrap();
+    let old = store.token(&owner);
+    let owner = store.rotate_token(owner.id).unwrap().unwrap();
+    store.delete_account(deleted.id).unwrap();
+
+    disk.slow_down(Duration::from_secs(1));
+    let reads = disk.reads();
+    for (token, expected) in [
+        (store.token(&owner), TokenCheck::Valid(owner.id)),
+        (old, TokenCheck::Invalid),
+        (store.token(&deleted), TokenCheck::Invalid),
+        ("twp_forged".to_owned(), TokenCheck::Invalid),
+    ] {
+        assert_eq!(store.check_token(&token), expected);
+        assert_eq!(
+            store.authenticate(&token).ok(),
+            (expected == TokenCheck::Valid(owner.id)).then_some(owner.id),
+            "what memory knows is not asked of the disk"
+        );
+    }
+    assert_eq!(disk.reads(), reads, "the disk was asked");
+}
+
+#[test]
+fn what_a_failed_commit_leaves_in_doubt_is_asked_of_the_disk_and_known_again() {
+    let disk = disk::Disk::default();
+    let store = store_on(&disk);
+    let owner = store.create_account("owner@example.org", None).unwrap();
+    let other = store.create_account("other@example.org", None).unwrap();
+    let deleted = store.create_account("deleted@example.org", None).unwrap();
+    store.delete_account(deleted.id).unwrap();
+    disk.break_after(0);
+    assert!(store.rotate_token(owner.id).is_err());
+    let other_token = store.token(&other);
+    assert_eq!(
+        store.check_token(&other_token),
+        TokenCheck::Unknown(other.id)
+    );
+    assert!(
+        matches!(store.authenticate(&other_token), Err(TokenError::Store(_))),
+        "neither memory nor the disk can tell"
+    );
+
+    disk.mend();
+    assert_eq!(store.authenticate(&other_token).unwrap(), other.id);
+    assert_eq!(
+        store.check_token(&other_token),
+        TokenCheck::Valid(other.id),
+        "it is remembered"
+    );
+    // The rotation has come to the disk or not; memory has to say the same.
+    let present = store
+        .account_by_email("owner@example.org")
+        .unwrap()
+        .unwrap();
+    for generation in 0..2 {
+        let token = store.token(&Account {
+            token_generation: generation,
+            ..owner.clone()
+        });
+        let is_present = generation == present.token_generation;
+        assert_eq!(store.authenticate(&token).is_ok(), is_present);
+    }
+    let gone = store.token(&deleted);
+    assert_eq!(store.check_token(&gone), TokenCheck::Unknown(deleted.id));
+    assert!(matches!(
+        store.authenticate(&gone),
+        Err(TokenError::Invalid)
+    ));
+    assert_eq!(store.check_token(&gone), TokenCheck::Invalid);
+}
+
+#[test]
+fn a_month_s_count_is_known_from_the_first_look_on_and_counts_every_conversion() {
+    let disk = disk::Disk::default();
+    let store = store_on(&disk);
+    let owner = store.create_account("owner@example.org", None).unwrap().id;
+    let now = entry(1).time;
+    let count = |month: Option<Month>| month.map(|month| month.conversions);
+    assert_eq!(store.known_usage_in_month(owner, now), None);
+    assert_eq!(store.usage_in_month(owner, now).unwrap().conversions, 0);
+    for conversions in 1..=3 {
+        store.record_usage(owner, &entry(conversions)).unwrap();
+        let reads = disk.reads();
+        assert_eq!(
+            count(store.known_usage_in_month(owner, now)),
+            Some(conversions)
+        );
+        assert_eq!(
+            store.usage_in_month(owner, now).unwrap().conversions,
+            conversions
+        );
+        assert_eq!(disk.reads(), reads, "the disk was asked");
+    }
+    disk.break_after(0);
+    assert!(store.record_usage(owner, &entry(4)).is_err());
+    disk.mend();
+    assert_eq!(store.known_usage_in_month(owner, now), None);
+    let recorded = store.usage_totals(owner).unwrap().conversions;
+    assert_eq!(
+        store.usage_in_month(owner, now).unwrap().conversions,
+        recorded
+    );
+}
+
 #[test]
 fn a_token_names_its_account_until_it_is_rotated() {
     let folder = Folder::new();
@@ -54,7 +173,7 @@ fn a_token_names_its_account_until_it_is_rotated() {
     let account = store.create_account("Owner@Example.org ", None).unwrap();
     assert_eq!(account.email, "owner@example.org");
     let old = store.token(&account);
-    assert_eq!(store.authenticate(&old).unwrap(), account);
+    assert_eq!(store.authenticate(&old).unwrap(), account.id);
 
     let rotated = store.rotate_token(account.id).unwrap().unwrap();
     assert_eq!(rotated.token_generation, 1);
@@ -62,7 +181,10 @@ fn a_token_names_its_account_until_it_is_rotated() {
         matches!(store.authenticate(&old), Err(TokenError::Invalid)),
         "the old token is still accepted"
     );
-    assert_eq!(store.authenticate(&store.token(&rotated)).unwrap(), rotated);
+    assert_eq!(
+        store.authenticate(&store.token(&rotated)).unwrap(),
+        rotated.id
+    );
 }
 
 #[test]
@@ -137,7 +259,7 @@ fn a_stolen_database_yields_no_working_token() {
         matches!(store.authenticate(&forged), Err(TokenError::Invalid)),
         "the forged token works"
     );
-    assert_eq!(store.authenticate(&token).unwrap(), account);
+    assert_eq!(store.authenticate(&token).unwrap(), account.id);
 }
 
 #[test]
@@ -539,7 +661,7 @@ fn a_reopened_store_has_all() {
 
     let store = folder.store();
     assert_eq!(store.accounts().unwrap(), std::slice::from_ref(&rotated));
-    assert_eq!(store.authenticate(&token).unwrap(), rotated);
+    assert_eq!(store.authenticate(&token).unwrap(), rotated.id);
     assert_eq!(store.session(&cookie).unwrap().unwrap().account, rotated);
     assert_eq!(
         store.usage(owner.id, None, 10).unwrap().entries,

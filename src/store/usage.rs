@@ -213,11 +213,16 @@ impl<'t> Tables<'t> {
         })
     }
 
-    /// Adds an entry and counts it. The account must exist.
+    /// Adds an entry and counts it; gives the first millisecond of its month, and the conversions in that. The account must
+    /// exist.
     ///
     /// # Errors
     /// Those of redb.
-    pub fn record(&mut self, account: AccountId, entry: &UsageEntry) -> Result<(), redb::Error> {
+    pub fn record(
+        &mut self,
+        account: AccountId,
+        entry: &UsageEntry,
+    ) -> Result<(u64, u64), redb::Error> {
         let before = self
             .totals
             .get(account.0)?
@@ -229,7 +234,8 @@ impl<'t> Tables<'t> {
         self.totals
             .insert(account.0, (sequence, input_bytes, output_bytes))?;
         let (month, _) = clock::month(clock::to_milliseconds(entry.time));
-        count(&mut self.months, (account.0, month), 1)
+        let conversions = count(&mut self.months, (account.0, month), 1)?;
+        Ok((month, conversions))
     }
 
     /// Counts the whole history by months, of which nothing may have been counted yet.
@@ -247,7 +253,7 @@ impl<'t> Tables<'t> {
             }
             times += 1;
         }
-        count(&mut self.months, last, times)
+        count(&mut self.months, last, times).map(drop)
     }
 
     /// Removes all of an account.
@@ -268,12 +274,13 @@ fn count(
     months: &mut Table<'_, (u64, u64), u64>,
     month: (u64, u64),
     more: u64,
-) -> Result<(), redb::Error> {
+) -> Result<u64, redb::Error> {
+    let before = months.get(month)?.map_or(0, |count| count.value());
+    let count = before.saturating_add(more);
     if more > 0 {
-        let before = months.get(month)?.map_or(0, |count| count.value());
-        months.insert(month, before.saturating_add(more))?;
+        months.insert(month, count)?;
     }
-    Ok(())
+    Ok(count)
 }
 
 fn sums((conversions, input_bytes, output_bytes): (u64, u64, u64)) -> UsageTotals {

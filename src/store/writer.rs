@@ -19,6 +19,7 @@ use super::database::Database;
 use super::email::Email;
 use super::error::StoreError;
 use super::invites;
+use super::known::KnownAccounts;
 use super::sessions;
 use super::usage::{self, UsageEntry};
 
@@ -118,6 +119,13 @@ pub enum Outcome {
     Account(Account),
     /// Something was changed.
     Changed,
+    /// A conversion was recorded.
+    Recorded {
+        /// The first millisecond of its month.
+        month: u64,
+        /// The account's conversions in that month.
+        conversions: u64,
+    },
     /// Nothing was.
     Unchanged,
 }
@@ -127,7 +135,7 @@ impl Outcome {
     pub fn account(self) -> Option<Account> {
         match self {
             Outcome::Account(account) => Some(account),
-            Outcome::Changed | Outcome::Unchanged => None,
+            Outcome::Changed | Outcome::Recorded { .. } | Outcome::Unchanged => None,
         }
     }
 
@@ -149,15 +157,15 @@ struct Request {
 }
 
 impl Writer {
-    /// Starts the thread.
+    /// Starts the thread, which brings what it has changed to `known` too.
     ///
     /// # Errors
     /// A sentence: the system has no thread to give.
-    pub fn start(database: Arc<Database>) -> Result<Writer, String> {
+    pub fn start(database: Arc<Database>, known: Arc<KnownAccounts>) -> Result<Writer, String> {
         let (queue, requests) = sync_channel(QUEUE);
         let thread = thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || run(&database, &requests))
+            .spawn(move || run(&database, &known, &requests))
             .map_err(|error| format!("the store's writer thread cannot be started: {error}"))?;
         Ok(Writer {
             queue: Some(queue),
@@ -191,7 +199,7 @@ impl Drop for Writer {
     }
 }
 
-fn run(database: &Database, requests: &Receiver<Request>) {
+fn run(database: &Database, known: &KnownAccounts, requests: &Receiver<Request>) {
     let mut probed = Instant::now();
     loop {
         let is_out = database.availability.check().is_err();
@@ -204,7 +212,7 @@ fn run(database: &Database, requests: &Receiver<Request>) {
             Ok(first) => {
                 let mut batch = vec![first];
                 batch.extend(requests.try_iter().take(BATCH - 1));
-                commit(database, &batch);
+                commit(database, known, &batch);
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
@@ -232,7 +240,7 @@ fn probe(database: &Database) {
     }
 }
 
-fn commit(database: &Database, batch: &[Request]) {
+fn commit(database: &Database, known: &KnownAccounts, batch: &[Request]) {
     let written = catch_unwind(AssertUnwindSafe(|| {
         database.write(|write| {
             let mut tables = Tables::open(write)?;
@@ -247,6 +255,9 @@ fn commit(database: &Database, batch: &[Request]) {
     // A caller that has gone away does not hear its answer; the others do.
     match written {
         Ok(outcomes) => {
+            for (request, outcome) in batch.iter().zip(&outcomes) {
+                tell(known, &request.command, outcome);
+            }
             for (request, outcome) in batch.iter().zip(outcomes) {
                 let _ = request.answer.send(Ok(outcome));
             }
@@ -256,9 +267,43 @@ fn commit(database: &Database, batch: &[Request]) {
                 database.availability.failed(cause);
             }
             for request in batch {
+                doubt(known, &request.command);
+            }
+            for request in batch {
                 let _ = request.answer.send(Err(error.clone()));
             }
         }
+    }
+}
+
+/// Brings to memory what is on disk now.
+fn tell(known: &KnownAccounts, command: &Command, outcome: &Outcome) {
+    match (command, outcome) {
+        (Command::CreateAccount { .. } | Command::RotateToken(_), Outcome::Account(account)) => {
+            known.changed(account.id, account.token_generation);
+        }
+        (Command::DeleteAccount(account), Outcome::Changed) => known.deleted(*account),
+        (Command::RecordUsage { account, .. }, Outcome::Recorded { month, conversions }) => {
+            known.counted(*account, *month, *conversions);
+        }
+        _ => {}
+    }
+}
+
+/// Takes from memory what may be on disk or not.
+fn doubt(known: &KnownAccounts, command: &Command) {
+    match command {
+        Command::CreateAccount { .. } | Command::RotateToken(_) | Command::DeleteAccount(_) => {
+            known.forget_all();
+        }
+        Command::RecordUsage { account, .. } => known.forget_month(*account),
+        Command::Invite { .. }
+        | Command::SetPassword { .. }
+        | Command::StartSession { .. }
+        | Command::RenewSession { .. }
+        | Command::EndSession { .. }
+        | Command::EndSessionsOf(_)
+        | Command::SweepSessions { .. } => {}
     }
 }
 
@@ -353,11 +398,11 @@ impl<'t> Tables<'t> {
             }
             Command::SweepSessions { now } => Ok(outcome(self.sessions.sweep(*now)?)),
             Command::RecordUsage { account, entry } => {
-                let exists = self.accounts.contains(*account)?;
-                if exists {
-                    self.usage.record(*account, entry)?;
+                if !self.accounts.contains(*account)? {
+                    return Ok(Outcome::Unchanged);
                 }
-                Ok(outcome(exists))
+                let (month, conversions) = self.usage.record(*account, entry)?;
+                Ok(Outcome::Recorded { month, conversions })
             }
         }
     }
@@ -381,7 +426,7 @@ mod tests {
         let disk = Disk::default();
         let database = Arc::new(disk.open());
         database.ensure_format().unwrap();
-        let writer = Writer::start(Arc::clone(&database)).unwrap();
+        let writer = start(&database);
         writer.write(create("first@example.org")).unwrap();
 
         disk.break_after(0);
@@ -424,7 +469,7 @@ mod tests {
         let disk = Disk::default();
         let database = Arc::new(disk.open());
         database.ensure_format().unwrap();
-        let writer = Writer::start(Arc::clone(&database)).unwrap();
+        let writer = start(&database);
         writer.write(create("first@example.org")).unwrap();
         database.availability.check().unwrap();
 
@@ -465,7 +510,7 @@ mod tests {
             let disk = Disk::default();
             let database = Arc::new(disk.open());
             database.ensure_format().unwrap();
-            let writer = Writer::start(Arc::clone(&database)).unwrap();
+            let writer = start(&database);
             writer.write(create("first@example.org")).unwrap();
 
             disk.break_after(operations);
@@ -500,7 +545,7 @@ mod tests {
         let disk = Disk::default();
         let database = Arc::new(disk.open());
         database.ensure_format().unwrap();
-        let writer = Writer::start(Arc::clone(&database)).unwrap();
+        let writer = start(&database);
         writer.write(create("first@example.org")).unwrap();
         let one = disk.syncs_of(|| drop(writer.write(create("second@example.org")).unwrap()));
 
@@ -522,6 +567,11 @@ mod tests {
             all <= 2 * one,
             "{CALLERS} waiting callers took {all} syncs; one alone takes {one}"
         );
+    }
+
+    fn start(database: &Arc<Database>) -> Writer {
+        let known = database.read(KnownAccounts::load).unwrap();
+        Writer::start(Arc::clone(database), Arc::new(known)).unwrap()
     }
 
     fn create(email: &str) -> Command {

@@ -1,9 +1,10 @@
-//! A disk in memory that can break, fill up, and be held up.
+//! A disk in memory that can break, fill up, be slow, and be held up.
 
 use crate::store::database::Database;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The disk; a clone is the same one.
 #[derive(Clone, Debug, Default)]
@@ -17,13 +18,27 @@ struct DiskState {
     is_full: AtomicBool,
     pause: Mutex<()>,
     syncs: AtomicUsize,
+    read_time: Mutex<Duration>,
+    read_pause: Mutex<()>,
+    reads: AtomicUsize,
 }
 
 impl Disk {
     pub fn open(&self) -> Database {
+        self.open_with_cache(1 << 30)
+    }
+
+    /// Every page that is needed is read anew, as from a database that is larger than the memory.
+    pub fn open_without_cache(&self) -> Database {
+        self.open_with_cache(0)
+    }
+
+    fn open_with_cache(&self, bytes: usize) -> Database {
         let disk = self.clone();
         Database::open_by(Box::new(move || {
-            redb::Database::builder().create_with_backend(disk.clone())
+            redb::Database::builder()
+                .set_cache_size(bytes)
+                .create_with_backend(disk.clone())
         }))
         .unwrap()
     }
@@ -41,6 +56,20 @@ impl Disk {
     /// Syncs wait until the guard is dropped.
     pub fn hold_up(&self) -> MutexGuard<'_, ()> {
         self.0.pause.lock().unwrap()
+    }
+
+    pub fn reads(&self) -> usize {
+        self.0.reads.load(Ordering::SeqCst)
+    }
+
+    /// From now on each read takes so long.
+    pub fn slow_down(&self, read_time: Duration) {
+        *self.0.read_time.lock().unwrap() = read_time;
+    }
+
+    /// Reads wait until the guard is dropped.
+    pub fn hold_up_reads(&self) -> MutexGuard<'_, ()> {
+        self.0.read_pause.lock().unwrap()
     }
 
     /// From now on the file cannot grow.
@@ -83,6 +112,16 @@ impl redb::StorageBackend for Disk {
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.check()?;
+        self.0.reads.fetch_add(1, Ordering::SeqCst);
+        let read_time = *self.0.read_time.lock().unwrap();
+        std::thread::sleep(read_time);
+        // A test that fails while it holds reads up must not fail those who read.
+        drop(
+            self.0
+                .read_pause
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
         let start = offset as usize;
         out.copy_from_slice(&self.0.bytes.lock().unwrap()[start..start + out.len()]);
         Ok(())

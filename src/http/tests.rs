@@ -1,0 +1,159 @@
+//! The event loop beside a slow disk.
+
+use super::*;
+use crate::fetch;
+use crate::store::tests::disk::Disk;
+use crate::store::tests::{Folder, entry, store_on};
+use crate::store::{Account, UsageEntry};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::time::{Instant, SystemTime};
+
+/// How long a test waits for what should come at once.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+#[test]
+fn admission_does_not_read_the_disk() {
+    let disk = Disk::default();
+    let rooms = rooms(&disk);
+    let store = &rooms.store;
+    let owner = account(store, "owner@example.org");
+    let rotated = account(store, "rotated@example.org");
+    let spent = account(store, "spent@example.org");
+    let cookie = store.start_session(owner.id).unwrap();
+    store.rotate_token(rotated.id).unwrap();
+    for _ in 0..2 {
+        let entry = UsageEntry {
+            time: SystemTime::now(),
+            ..entry(1)
+        };
+        store.record_usage(spent.id, &entry).unwrap();
+    }
+    let convert = |account: &Account| format!("/convert?token={}", store.token(account));
+    let cookie = format!("towebp_session={cookie}");
+    let form = "application/x-www-form-urlencoded";
+    let mut cases = vec![
+        ("POST", convert(&owner), "image/png", None),
+        ("POST", convert(&rotated), "image/png", Some(401)),
+        ("POST", convert(&spent), "image/png", Some(429)),
+        ("POST", "/convert".to_owned(), "image/png", Some(401)),
+        ("GET", "/healthz".to_owned(), "", Some(200)),
+    ];
+    for page in ["/", "/dashboard", "/api/usage", "/readyz", "/nothing"] {
+        cases.push(("GET", page.to_owned(), "", None));
+    }
+    for page in pages::FORMS {
+        cases.push(("POST", page.to_owned(), form, None));
+        cases.push(("POST", page.to_owned(), "image/png", Some(400)));
+    }
+    disk.slow_down(Duration::from_secs(1));
+    for (method, target, content_type, expected) in cases {
+        let headers = [("Cookie", cookie.as_str()), ("Content-Type", content_type)];
+        let request = Request::new(
+            method,
+            &target,
+            Ipv4Addr::LOCALHOST.into(),
+            headers.into_iter(),
+        );
+        let reads = disk.reads();
+        let refused = router::admit(&rooms, &request).err();
+        assert_eq!(disk.reads(), reads, "{method} {}: a read", request.path);
+        assert_eq!(
+            refused.map(|response| response.status),
+            expected,
+            "{method} {}",
+            request.path
+        );
+    }
+}
+
+#[test]
+fn while_the_disk_stands_still_the_event_loop_goes_on() {
+    let disk = Disk::default();
+    let rooms = rooms(&disk);
+    let store = Arc::clone(&rooms.store);
+    let owner = account(&store, "owner@example.org");
+    let token = store.token(&owner);
+    let cookie = store.start_session(owner.id).unwrap();
+    let folder = Folder::new();
+    let local = SocketAddr::from(([127, 0, 0, 1], 0));
+    let door = Door::new(&[local], front::Limits::default()).expect("a free port");
+    let server = Server::start(door, rooms, folder.path()).expect("a server");
+    let ask = |request: &str| {
+        let mut stream = TcpStream::connect(server.addresses()[0]).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    };
+    let convert = |token: &str| {
+        ask(&format!(
+            "POST /convert?token={token} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\n\
+             Content-Length: 3\r\nExpect: 100-continue\r\n\r\n"
+        ))
+    };
+
+    let reads_go_on = disk.hold_up_reads();
+    let reads = disk.reads();
+    let dashboard =
+        format!("GET /dashboard HTTP/1.1\r\nHost: a\r\nCookie: towebp_session={cookie}\r\n\r\n");
+    let mut page = ask(&dashboard);
+    let deadline = Instant::now() + DEADLINE;
+    while disk.reads() == reads {
+        assert!(Instant::now() < deadline, "no worker has begun to read");
+        thread::sleep(Duration::from_millis(1));
+    }
+    let mut conversion = convert(&token);
+    assert_eq!(status(&mut conversion), 100, "its body is asked for");
+    assert_eq!(status(&mut convert("twp_forged")), 401);
+    for _ in 0..3 {
+        assert_eq!(
+            status(&mut ask("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")),
+            200
+        );
+    }
+    drop(reads_go_on);
+
+    conversion.write_all(b"GIF").unwrap();
+    assert_eq!(status(&mut conversion), 400, "no picture");
+    assert_eq!(status(&mut page), 200, "the page that had to wait");
+    server.stop().ask().expect("its thread can be woken");
+    server.wait().expect("a graceful end");
+}
+
+/// The rooms on this disk: two workers, two conversions a month.
+fn rooms(disk: &Disk) -> Rooms {
+    let settings = Settings {
+        threads: NonZeroUsize::new(2).unwrap(),
+        monthly_quota: NonZeroU64::new(2),
+        rate_limit: NonZeroU32::new(1000),
+        ..Settings::default()
+    };
+    Rooms {
+        store: Arc::new(store_on(disk)),
+        fetcher: Fetcher::new(&fetch::Settings::default()).expect("default settings"),
+        fonts: Fonts::default(),
+        limits: image::Limits::default(),
+        cores: Cores::new(NonZeroUsize::MIN),
+        memory: Budget::new(u64::MAX),
+        limiters: Limiters::new(&settings),
+        readiness: Readiness::default(),
+        metrics: Metrics::default(),
+        settings,
+    }
+}
+
+fn account(store: &Store, email: &str) -> Account {
+    store.create_account(email, None).unwrap()
+}
+
+/// The status of the next answer, of which at least the head is read.
+fn status(stream: &mut TcpStream) -> u16 {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("an answer in time");
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).expect("ASCII");
+    head["HTTP/1.1 ".len()..][..3].parse().expect("a status")
+}
