@@ -61,6 +61,24 @@ pub enum SignInError {
     Store(StoreError),
 }
 
+/// What the owner of an account asked for in a session, by the present password, was not done.
+#[derive(Debug)]
+pub enum OwnerError {
+    /// The session is unknown, ended or expired.
+    SignedOut,
+    /// The present password is wrong, or the account has none.
+    Wrong,
+    /// Too many wrong ones in this session: wait this many seconds.
+    TooMany {
+        /// Seconds, at least 1.
+        retry_after: u64,
+    },
+    /// The new password is too short (under 8 characters) or too long (over 1024 bytes); a sentence.
+    NewPassword(String),
+    /// The store failed.
+    Store(StoreError),
+}
+
 /// A token was refused.
 #[derive(Debug)]
 pub enum TokenError {
@@ -126,6 +144,20 @@ impl fmt::Display for SignInError {
     }
 }
 
+impl fmt::Display for OwnerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OwnerError::SignedOut => f.write_str("the session has ended"),
+            OwnerError::Wrong => f.write_str("the present password is wrong"),
+            OwnerError::TooMany { retry_after } => {
+                write!(f, "too many attempts: try again in {retry_after} seconds")
+            }
+            OwnerError::NewPassword(sentence) => f.write_str(sentence),
+            OwnerError::Store(error) => error.fmt(f),
+        }
+    }
+}
+
 impl fmt::Display for TokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -140,6 +172,7 @@ impl std::error::Error for StoreError {}
 impl std::error::Error for CreateAccountError {}
 impl std::error::Error for SetPasswordError {}
 impl std::error::Error for SignInError {}
+impl std::error::Error for OwnerError {}
 impl std::error::Error for TokenError {}
 
 impl From<StoreError> for OpenError {
@@ -163,6 +196,12 @@ impl From<StoreError> for SetPasswordError {
 impl From<StoreError> for SignInError {
     fn from(error: StoreError) -> Self {
         SignInError::Store(error)
+    }
+}
+
+impl From<StoreError> for OwnerError {
+    fn from(error: StoreError) -> Self {
+        OwnerError::Store(error)
     }
 }
 

@@ -25,6 +25,7 @@ mod base62;
 mod check;
 mod clock;
 mod database;
+mod device;
 mod email;
 mod error;
 mod folder;
@@ -46,14 +47,16 @@ pub use accounts::{Account, AccountId};
 pub use backup::{Backup, Snapshot};
 pub use check::{Findings, check_file};
 pub use error::{
-    CreateAccountError, OpenError, SetPasswordError, SignInError, StoreError, TokenError,
+    CreateAccountError, OpenError, OwnerError, SetPasswordError, SignInError, StoreError,
+    TokenError,
 };
 pub(crate) use folder::rename_new;
 pub use known::TokenCheck;
 pub use sessions::Session;
 pub use usage::{UsageEntry, UsagePage, UsageTotals, WatermarkKind};
 
-use attempts::Attempts;
+use accounts::Record;
+use attempts::{Attempts, Origin};
 use clock::Clock;
 use database::Database;
 use email::Email;
@@ -269,7 +272,7 @@ impl Store {
             .account()
             .ok_or(SetPasswordError::NoAccount)?;
         if let Ok(email) = Email::parse(&account.email) {
-            self.attempts.forget(&email);
+            self.attempts.forget(&email, Origin::Stranger);
         }
         Ok(account)
     }
@@ -329,33 +332,129 @@ impl Store {
         }
     }
 
+    /// [`Store::sign_in_from`] a browser that has no device cookie.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn sign_in(&self, email: &str, password: &str) -> Result<Account, SignInError> {
+        self.sign_in_from(None, email, password)
+    }
+
     /// Whose e-mail and password these are. After five failures in a row an e-mail has to wait, longer each
     /// time up to 15 minutes, whether there is such an account or not; even the right password is refused
-    /// meanwhile.
+    /// meanwhile. A browser with a good device cookie of the account ([`Store::device_cookie`]) has its own count of
+    /// failures, and all others have one together.
     ///
     /// # Errors
     /// The e-mail or password is wrong, there were too many attempts, or the store failed.
-    pub fn sign_in(&self, email: &str, password: &str) -> Result<Account, SignInError> {
+    pub fn sign_in_from(
+        &self,
+        device_cookie: Option<&str>,
+        email: &str,
+        password: &str,
+    ) -> Result<Account, SignInError> {
         // No account can have such an address, so a quick answer tells nothing.
         let email = Email::parse(email).map_err(|_| SignInError::Wrong)?;
-        self.attempts
-            .begin(&email, Instant::now())
-            .map_err(|wait| SignInError::TooMany {
-                retry_after: wait.seconds,
-            })?;
         let record = self
             .database
             .read(|read| accounts::by_email(read, &email))?;
+        let device = device_cookie
+            .zip(record.as_ref())
+            .and_then(|(cookie, record)| {
+                let hash = record.password_hash.as_deref()?;
+                device::verify(cookie, &self.secret, record.account.id, hash)
+            });
+        let origin = device.map_or(Origin::Stranger, Origin::Device);
+        self.attempts
+            .begin(&email, origin, Instant::now())
+            .map_err(|wait| SignInError::TooMany {
+                retry_after: wait.seconds,
+            })?;
         let hash = record
             .as_ref()
             .and_then(|record| record.password_hash.as_deref());
         if !self.passwords.verify(password, hash)? {
             return Err(SignInError::Wrong);
         }
-        self.attempts.forget(&email);
+        self.attempts.forget(&email, origin);
         record
             .map(|record| record.account)
             .ok_or(SignInError::Wrong)
+    }
+
+    /// The value of a cookie by which a browser is known that has just signed in to the account: 43 letters and digits,
+    /// good until the password is changed. `None` if there is no such account, or it has no password.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn device_cookie(&self, id: AccountId) -> Result<Option<String>, StoreError> {
+        let record = self.database.read(|read| accounts::by_id(read, id))?;
+        let hash = record.and_then(|record| record.password_hash);
+        hash.map(|hash| device::cookie(&self.secret, id, &hash))
+            .transpose()
+    }
+
+    /// Replaces the password of the account that is signed in by this session's cookie, and ends all its other sessions. Wrong
+    /// passwords are slowed down as at sign-in, with a count of the session's own.
+    ///
+    /// # Errors
+    /// See [`OwnerError`]; the old password stays then.
+    pub fn change_password(
+        &self,
+        cookie: &str,
+        present: &str,
+        new: &str,
+    ) -> Result<Account, OwnerError> {
+        let new = Password::parse(new).map_err(OwnerError::NewPassword)?;
+        let (record, session) = self.verify_owner(cookie, present)?;
+        self.writer
+            .write(Command::SetPassword {
+                account: record.account.id,
+                password_hash: self.passwords.hash(&new)?,
+                verified: record.password_hash,
+                kept_session: Some(session),
+            })?
+            .account()
+            // Somebody else has replaced it since, which has ended this session.
+            .ok_or(OwnerError::SignedOut)
+    }
+
+    /// Deletes the account that is signed in by this session's cookie, as [`Store::delete_account`]. Wrong passwords are
+    /// slowed down as by [`Store::change_password`].
+    ///
+    /// # Errors
+    /// See [`OwnerError`]; nothing is deleted then.
+    pub fn delete_own_account(&self, cookie: &str, password: &str) -> Result<(), OwnerError> {
+        let (record, _) = self.verify_owner(cookie, password)?;
+        self.delete_account(record.account.id)?;
+        Ok(())
+    }
+
+    /// The account that is signed in by this cookie, and the cookie's hash, if the password is the account's.
+    fn verify_owner(&self, cookie: &str, password: &str) -> Result<(Record, [u8; 32]), OwnerError> {
+        let session = Cookie::parse(cookie).ok_or(OwnerError::SignedOut)?.hash();
+        let now = self.clock.now();
+        let record = self.database.read(|read| {
+            let found = sessions::find(read, &session, now)?;
+            found.map_or(Ok(None), |(account, _)| accounts::by_id(read, account.id))
+        })?;
+        let record = record.ok_or(OwnerError::SignedOut)?;
+        // What is stored was parsed once.
+        let email = Email::parse(&record.account.email).map_err(StoreError::Failed)?;
+        let origin = Origin::Session(session);
+        self.attempts
+            .begin(&email, origin, Instant::now())
+            .map_err(|wait| OwnerError::TooMany {
+                retry_after: wait.seconds,
+            })?;
+        if !self
+            .passwords
+            .verify(password, record.password_hash.as_deref())?
+        {
+            return Err(OwnerError::Wrong);
+        }
+        self.attempts.forget(&email, origin);
+        Ok((record, session))
     }
 
     /// Starts a session and returns the cookie's value: 43 letters and digits. It ends after 7 days without use, and after 30
