@@ -72,18 +72,22 @@ pub fn sign_in_form(visit: &Visit<'_>) -> Result<Outcome, StoreError> {
 /// When the store fails.
 pub fn sign_in(visit: &Visit<'_>, form: &Form) -> Result<Outcome, StoreError> {
     let email = form.field("email");
-    let (reason, verdict) = match visit.store.sign_in(email, form.field("password")) {
-        Ok(account) => return start_session(visit, account.id),
-        Err(SignInError::Wrong) => (
-            "The address or the password is wrong.".to_owned(),
-            Verdict::Rejected,
-        ),
-        Err(SignInError::TooMany { retry_after }) => (
-            format!("Too many attempts. Try again in {retry_after} seconds."),
-            Verdict::TooMany { retry_after },
-        ),
-        Err(SignInError::Store(error)) => return Err(error),
-    };
+    let (reason, verdict) =
+        match visit
+            .store
+            .sign_in_from(visit.device_cookie, email, form.field("password"))
+        {
+            Ok(account) => return start_session(visit, account.id),
+            Err(SignInError::Wrong) => (
+                "The address or the password is wrong.".to_owned(),
+                Verdict::Rejected,
+            ),
+            Err(SignInError::TooMany { retry_after }) => (
+                format!("Too many attempts. Try again in {retry_after} seconds."),
+                Verdict::TooMany { retry_after },
+            ),
+            Err(SignInError::Store(error)) => return Err(error),
+        };
     Ok(Outcome::Page(Page {
         markup: sign_in_page(visit, email, Some(&reason)),
         verdict,
@@ -133,15 +137,17 @@ fn start_session(visit: &Visit<'_>, id: AccountId) -> Result<Outcome, StoreError
     if let Some(old) = visit.session_cookie {
         visit.store.end_session(old)?;
     }
-    let value = visit.store.start_session(id)?;
     Ok(Outcome::Redirect {
         to: "/dashboard",
-        session: SessionChange::Start(value),
+        session: SessionChange::Start {
+            session: visit.store.start_session(id)?,
+            device: visit.store.device_cookie(id)?,
+        },
     })
 }
 
 /// The store's reasons are made to stand after a colon, as on the command line.
-fn as_sentence(reason: &str) -> String {
+pub fn as_sentence(reason: &str) -> String {
     let mut rest = reason.chars();
     let first = rest.next().map(char::to_uppercase).into_iter().flatten();
     first.chain(rest).chain(['.']).collect()
@@ -190,6 +196,9 @@ fn sign_in_page(visit: &Visit<'_>, email: &str, error: Option<&str>) -> Markup {
                 Signup::Invite => p.hint { "Invited? " a href="/signup" { "Create an account" } "." },
                 Signup::Closed => p.hint { "Sign-up is closed: accounts on this server are made by its operator." },
             }
+            p.hint {
+                "No password yet, since the account was made on the command line, or forgotten? The server's operator                  sets one by " code { "towebp account password" } "."
+            }
         }
     };
     document("Sign in", Viewer::Guest, &content)
@@ -202,7 +211,8 @@ fn email_field(email: &str) -> Markup {
     }
 }
 
-fn alert(error: Option<&str>) -> Markup {
+/// What is wrong with what was sent, read out by screen readers at once.
+pub fn alert(error: Option<&str>) -> Markup {
     html! {
         @if let Some(error) = error { p.alert role="alert" { (error) } }
     }

@@ -6,6 +6,7 @@
 mod account;
 mod layout;
 mod overview;
+mod own_account;
 
 use crate::store::{Session, Store, StoreError};
 use maud::Markup;
@@ -14,6 +15,7 @@ use std::num::NonZeroU64;
 pub use account::{sign_in, sign_in_form, sign_out, sign_out_everywhere, sign_up, sign_up_form};
 pub use layout::{landing, message};
 pub use overview::{overview, rotate_token};
+pub use own_account::{change_password, delete_account, deleted, password_changed};
 
 /// The one stylesheet.
 pub const STYLE: &str = include_str!("style.css");
@@ -30,6 +32,8 @@ pub struct Visit<'a> {
     pub store: &'a Store,
     /// The session cookie's value, as it came.
     pub session_cookie: Option<&'a str>,
+    /// The device cookie's value, as it came: it tells browsers that have signed in before.
+    pub device_cookie: Option<&'a str>,
     /// What the service's URLs begin with, without a slash at the end.
     pub base_url: &'a str,
     /// Who may create an account.
@@ -118,10 +122,22 @@ pub enum Verdict {
 pub enum SessionChange {
     /// Nothing.
     Keep,
-    /// It begins, under this cookie value.
-    Start(String),
+    /// It begins.
+    Start {
+        /// The session cookie's value.
+        session: String,
+        /// The device cookie's value, if the account has a password to sign in by.
+        device: Option<String>,
+    },
+    /// It goes on, and the browser is known by another device cookie, if it still is.
+    Renew {
+        /// The device cookie's value.
+        device: Option<String>,
+    },
     /// It ends.
     End,
+    /// It ends, and the browser is not known any more.
+    Forget,
 }
 
 fn page(markup: Markup) -> Outcome {

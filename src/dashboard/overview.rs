@@ -1,6 +1,7 @@
 //! The dashboard: token, totals and history of the signed-in account.
 
 use super::layout::{Viewer, command, curl_line, document};
+use super::own_account::account_card;
 use super::{Form, Outcome, Page, Verdict, Visit, go, page};
 use crate::store::{
     AccountId, Session, StoreError, UsageEntry, UsagePage, UsageTotals, WatermarkKind,
@@ -30,6 +31,7 @@ pub fn overview(visit: &Visit<'_>, before: Option<u64>) -> Result<Outcome, Store
         (try_card())
         (history_card(&history, before.is_some()))
         (sessions_card(&session.csrf))
+        (account_card(&session, &totals))
     };
     let viewer = Viewer::Account {
         email: &session.account.email,

@@ -21,13 +21,28 @@ pub fn session_cookie(settings: &Settings) -> &'static str {
     }
 }
 
+/// Where the browser keeps what tells that it has signed in before, under a name as that of [`session_cookie`].
+fn device_cookie(settings: &Settings) -> &'static str {
+    if is_behind_tls(settings) {
+        "__Host-towebp_device"
+    } else {
+        "towebp_device"
+    }
+}
+
+/// How long a browser keeps the device cookie, in seconds: 400 days, the longest that browsers allow (RFC 6265bis,
+/// section 5.5). It opens nothing, and ends with the password.
+const DEVICE_COOKIE_AGE: u64 = 400 * 24 * 60 * 60;
+
 /// Where forms are sent.
-pub(super) const FORMS: [&str; 5] = [
+pub(super) const FORMS: [&str; 7] = [
     "/signup",
     "/signin",
     "/signout",
     "/signout/everywhere",
     "/token/rotate",
+    "/account/password",
+    "/account/delete",
 ];
 
 /// Most bytes of a form. The longest field, a password, has up to 1024, three times that in percent encoding.
@@ -67,6 +82,7 @@ fn route(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Respon
     let visit = Visit {
         store: &rooms.store,
         session_cookie: request.cookie(session_cookie(&rooms.settings)),
+        device_cookie: request.cookie(device_cookie(&rooms.settings)),
         base_url: &base_url,
         signup: rooms.settings.signup,
         monthly_quota: rooms.settings.monthly_quota,
@@ -102,6 +118,22 @@ fn route(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Respon
             method(request, "POST")?;
             dashboard::rotate_token(&visit, &form(rooms, request, body)?)
         }
+        "/account/password" => {
+            method(request, "POST")?;
+            let form = form(rooms, request, body)?;
+            take(rooms.limiters.signin.as_ref(), request)?;
+            dashboard::change_password(&visit, &form)
+        }
+        "/account/delete" => {
+            method(request, "POST")?;
+            let form = form(rooms, request, body)?;
+            take(rooms.limiters.signin.as_ref(), request)?;
+            dashboard::delete_account(&visit, &form)
+        }
+        "/account/changed" => {
+            method(request, READ).map(|()| dashboard::password_changed(&visit))?
+        }
+        "/account/deleted" => method(request, READ).map(|()| Ok(dashboard::deleted()))?,
         "/dashboard" => {
             method(request, READ)?;
             let before = request
@@ -262,14 +294,25 @@ fn redirect(settings: &Settings, to: &str, session: &SessionChange) -> Response 
         ""
     };
     let attributes = format!("Path=/; HttpOnly; SameSite=Lax{secure}");
-    let name = session_cookie(settings);
+    let set = |response: Response, name: &str, value: &str, age: Option<u64>| {
+        let age = age.map_or(String::new(), |seconds| format!("; Max-Age={seconds}"));
+        response.header("Set-Cookie", &format!("{name}={value}; {attributes}{age}"))
+    };
+    let (session_name, device_name) = (session_cookie(settings), device_cookie(settings));
+    let with_device = |response: Response, device: &Option<String>| match device {
+        Some(value) => set(response, device_name, value, Some(DEVICE_COOKIE_AGE)),
+        None => response,
+    };
     match session {
         SessionChange::Keep => response,
-        SessionChange::Start(value) => {
-            response.header("Set-Cookie", &format!("{name}={value}; {attributes}"))
+        SessionChange::Start { session, device } => {
+            with_device(set(response, session_name, session, None), device)
         }
-        SessionChange::End => {
-            response.header("Set-Cookie", &format!("{name}=; {attributes}; Max-Age=0"))
+        SessionChange::Renew { device } => with_device(response, device),
+        SessionChange::End => set(response, session_name, "", Some(0)),
+        SessionChange::Forget => {
+            let response = set(response, session_name, "", Some(0));
+            set(response, device_name, "", Some(0))
         }
     }
 }
@@ -331,31 +374,47 @@ mod tests {
     }
 
     #[test]
-    fn the_cookie_is_out_of_reach_of_scripts_and_secure_behind_https() {
-        let cookie = |public_url: Option<&str>| {
+    fn cookies_are_out_of_reach_of_scripts_and_secure_behind_https() {
+        let cookies = |public_url: Option<&str>, change: SessionChange| {
             let settings = Settings {
                 public_url: public_url.map(str::to_owned),
                 ..Settings::default()
             };
-            let response = redirect(
-                &settings,
-                "/dashboard",
-                &SessionChange::Start("abc".to_owned()),
-            );
-            response
+            let response = redirect(&settings, "/dashboard", &change);
+            let cookies = response
                 .headers
                 .into_iter()
-                .find(|(name, _)| *name == "Set-Cookie")
-                .unwrap()
-                .1
+                .filter(|(name, _)| *name == "Set-Cookie");
+            cookies.map(|(_, value)| value).collect::<Vec<_>>()
+        };
+        let start = SessionChange::Start {
+            session: "abc".to_owned(),
+            device: Some("xyz".to_owned()),
         };
         assert_eq!(
-            cookie(None),
-            "towebp_session=abc; Path=/; HttpOnly; SameSite=Lax"
+            cookies(None, start.clone()),
+            [
+                "towebp_session=abc; Path=/; HttpOnly; SameSite=Lax",
+                "towebp_device=xyz; Path=/; HttpOnly; SameSite=Lax; Max-Age=34560000"
+            ]
         );
         assert_eq!(
-            cookie(Some("https://example.org")),
-            "__Host-towebp_session=abc; Path=/; HttpOnly; SameSite=Lax; Secure"
+            cookies(Some("https://example.org"), start),
+            [
+                "__Host-towebp_session=abc; Path=/; HttpOnly; SameSite=Lax; Secure",
+                "__Host-towebp_device=xyz; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=34560000"
+            ]
+        );
+        let ended = "towebp_session=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0";
+        let forgotten = "towebp_device=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0";
+        assert_eq!(cookies(None, SessionChange::End), [ended]);
+        assert_eq!(cookies(None, SessionChange::Forget), [ended, forgotten]);
+        let renewed = SessionChange::Renew {
+            device: Some("new".to_owned()),
+        };
+        assert_eq!(
+            cookies(None, renewed),
+            ["towebp_device=new; Path=/; HttpOnly; SameSite=Lax; Max-Age=34560000"]
         );
     }
 
