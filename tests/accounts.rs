@@ -67,6 +67,30 @@ fn an_address_has_so_many_sign_ups() {
 }
 
 #[test]
+fn a_prefix_of_v6_addresses_does_not_multiply_the_attempts() {
+    let server = Server::start_with(&["--trusted-proxy", "127.0.0.1", "--signin-limit", "1"]);
+    let sign_in = |client: &str| {
+        let answer = server
+            .request("POST", "/signin")
+            .header("X-Forwarded-For", client)
+            // No account can have this address: no password is computed.
+            .form(&[("email", "nobody"), ("password", PASSWORD)])
+            .send();
+        match answer.status {
+            400 => true,
+            429 => false,
+            other => panic!("{client}: {other}"),
+        }
+    };
+    let subnets = |step: usize| (0..20).map(move |i| format!("2001:db8:7:{:x}::1", i * step));
+    let allowed = |step| subnets(step).filter(|client| sign_in(client)).count();
+    assert_eq!(allowed(1), 4, "of a /56");
+    assert_eq!(allowed(0x100), 12, "of the rest of its /48");
+    assert!(sign_in("2001:db8:8::1"), "another /48 has its own");
+    assert!(sign_in("192.0.2.1") && sign_in("192.0.2.2"), "IPv4 too");
+}
+
+#[test]
 fn sign_up_can_be_by_invitation() {
     let server = Server::start_with(&["--signup", "invite"]);
     let output = std::process::Command::new(support::TOWEBP)

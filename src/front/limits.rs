@@ -13,8 +13,8 @@ pub struct Limits {
     /// Connections at a time. An idle one costs some hundred bytes here and a few KiB in the kernel; 4096 are more
     /// clients than the cores behind can serve. Lowered to what the limit of open files leaves.
     pub connections: usize,
-    /// Connections of one IPv4 address or one IPv6 /64, so that no single client takes all. 256 leave room for an
-    /// office behind one address.
+    /// Connections of one IPv4 address or one IPv6 /64, so that no single client takes all; the networks around a /64 may
+    /// have multiples of it ([`super::CLIENT_FACTORS`]). 256 leave room for an office behind one address.
     pub connections_per_address: usize,
     /// Request line and headers together. 16 KiB is twice what the common servers take, since the watermark's text
     /// stands in the query.

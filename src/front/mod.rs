@@ -35,7 +35,7 @@ pub use clients::{Clients, Gone};
 pub use crowd::{Crowd, Load};
 pub use head::{Framing, Head, HeadLimits, read as read_head};
 pub use limits::Limits;
-pub use peer::{Network, group};
+pub use peer::{CLIENT_FACTORS, Network, client_networks, group};
 pub use pulse::Pulse;
 pub use refusal::Refusal;
 pub use stop::Stop;

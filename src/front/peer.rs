@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 /// An address or a range of them, such as `10.0.0.0/8` or `::1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network {
     address: IpAddr,
     prefix: u8,
@@ -78,34 +78,43 @@ fn forwarded(text: &str) -> Option<IpAddr> {
     address.ok().map(|address| address.to_canonical())
 }
 
-/// How many connections each address has. IPv6 is counted by /64: a client has at least as many addresses.
+/// How many connections each client has, and each network around it.
 #[derive(Default)]
-pub struct Counts(HashMap<IpAddr, usize>);
+pub struct Counts(HashMap<Network, usize>);
 
 impl Counts {
-    /// Connections of this address.
-    pub fn of(&self, address: IpAddr) -> usize {
-        self.0.get(&group(address)).copied().unwrap_or(0)
+    /// Whether this address may have one more, if `most` is the limit of a client.
+    pub fn has_room(&self, address: IpAddr, most: usize) -> bool {
+        client_networks(address)
+            .zip(CLIENT_FACTORS)
+            .all(|(network, factor)| self.of(network) < most.saturating_mul(factor as usize))
     }
 
     /// One more.
     pub fn add(&mut self, address: IpAddr) {
-        *self.0.entry(group(address)).or_default() += 1;
+        for network in client_networks(address) {
+            *self.0.entry(network).or_default() += 1;
+        }
     }
 
     /// One fewer.
     pub fn remove(&mut self, address: IpAddr) {
-        let group = group(address);
-        if let Some(count) = self.0.get_mut(&group) {
-            *count -= 1;
-            if *count == 0 {
-                self.0.remove(&group);
+        for network in client_networks(address) {
+            if let Some(count) = self.0.get_mut(&network) {
+                *count -= 1;
+                if *count == 0 {
+                    self.0.remove(&network);
+                }
             }
         }
     }
+
+    fn of(&self, network: Network) -> usize {
+        self.0.get(&network).copied().unwrap_or(0)
+    }
 }
 
-/// Who is counted as one: an IPv4 address, or an IPv6 /64.
+/// Who takes turns as one: an IPv4 address, or an IPv6 /64.
 pub fn group(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -113,6 +122,34 @@ pub fn group(address: IpAddr) -> IpAddr {
         }
         v4 @ IpAddr::V4(_) => v4,
     }
+}
+
+/// What the networks of [`client_networks`] may have, as multiples of what one client may.
+///
+/// Providers give a home a /56 and a company a /48 (RIPE-690), of which a client picks its /64s at will: counted by /64
+/// alone, one customer would have 256 or 65,536 times the limit. With these factors it has 4 or 16 times the limit.
+/// They are not 1, since some hosting companies and universities give each of their many customers one /64 out of a common /48:
+/// it takes 4 or 16 of them together, each at its limit, to stop their neighbors.
+pub const CLIENT_FACTORS: [u32; 3] = [1, 4, 16];
+
+/// The networks that a client's limits count for it: an IPv4 address by itself; of an IPv6 address, whose lower half a
+/// client picks at will, the /64, the /56 and the /48.
+pub fn client_networks(address: IpAddr) -> impl Iterator<Item = Network> {
+    let address = address.to_canonical();
+    let prefixes: &[u8] = match address {
+        IpAddr::V4(_) => &[32],
+        IpAddr::V6(_) => &[64, 56, 48],
+    };
+    prefixes.iter().map(move |&prefix| Network {
+        address: match address {
+            IpAddr::V6(address) => {
+                let mask = u128::MAX << (128 - prefix);
+                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask))
+            }
+            v4 @ IpAddr::V4(_) => v4,
+        },
+        prefix,
+    })
 }
 
 #[cfg(test)]
@@ -176,17 +213,48 @@ mod tests {
     }
 
     #[test]
-    fn a_v6_network_counts_as_one() {
+    fn a_v6_network_of_64_bits_counts_as_one_client() {
         let mut counts = Counts::default();
         counts.add(ip("2001:db8::1"));
         counts.add(ip("2001:db8::ffff:1"));
         counts.add(ip("::ffff:192.0.2.1"));
-        assert_eq!(counts.of(ip("2001:db8::2")), 2);
-        assert_eq!(counts.of(ip("2001:db8:0:1::")), 0);
-        assert_eq!(counts.of(ip("192.0.2.1")), 1);
+        assert!(!counts.has_room(ip("2001:db8::2"), 2));
+        assert!(counts.has_room(ip("2001:db8::2"), 3));
+        assert!(counts.has_room(ip("2001:db8:0:1::"), 2));
+        assert!(!counts.has_room(ip("192.0.2.1"), 1));
+        assert!(counts.has_room(ip("192.0.2.2"), 1));
         counts.remove(ip("2001:db8::3"));
         counts.remove(ip("192.0.2.1"));
-        assert_eq!(counts.of(ip("2001:db8::1")), 1);
-        assert_eq!(counts.0.len(), 1, "nothing is kept for those who left");
+        assert!(counts.has_room(ip("2001:db8::1"), 2));
+        assert_eq!(counts.0.len(), 3, "nothing is kept for those who left");
+    }
+
+    #[test]
+    fn a_customer_s_v6_prefix_multiplies_its_limit_by_4_or_16_and_no_more() {
+        const MOST: usize = 2;
+        for (prefix, subnets, factor) in [("a /56", 256, 4), ("a /48", 65_536, 16)] {
+            let mut counts = Counts::default();
+            let mut allowed = 0;
+            // Spread over the prefix as widely as possible.
+            for subnet in (0..subnets).step_by(subnets as usize / 64) {
+                let address = ip(&format!("2001:db8:7:{subnet:x}::1"));
+                while counts.has_room(address, MOST) {
+                    counts.add(address);
+                    allowed += 1;
+                }
+            }
+            assert_eq!(allowed, factor * MOST, "{prefix}");
+            assert!(!counts.has_room(ip("2001:db8:7:1::1"), MOST), "{prefix}");
+            assert!(
+                counts.has_room(ip("2001:db8:8::1"), MOST),
+                "{prefix}: a neighbor waits"
+            );
+        }
+        let mut counts = Counts::default();
+        for host in 0..100 {
+            let address = ip(&format!("192.0.2.{host}"));
+            assert!(counts.has_room(address, 1), "IPv4 addresses are scarce");
+            counts.add(address);
+        }
     }
 }

@@ -4,8 +4,10 @@
 //! something moves it by one share of the window; what would move it further than a window ahead is refused. A key
 //! whose moment has passed is as one never seen, so the memory is bounded by the keys at work, and by [`MOST`].
 
+use crate::front::{CLIENT_FACTORS, Network, client_networks};
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -43,7 +45,7 @@ pub struct Wait {
 /// Holds each key to a rate.
 pub struct Limiter<K> {
     rate: Rate,
-    whole_at: Mutex<HashMap<K, Instant>>,
+    moments: Mutex<Moments<K>>,
 }
 
 impl<K: Copy + Eq + Hash> Limiter<K> {
@@ -51,7 +53,7 @@ impl<K: Copy + Eq + Hash> Limiter<K> {
     pub fn new(rate: Rate) -> Limiter<K> {
         Limiter {
             rate,
-            whole_at: Mutex::new(HashMap::new()),
+            moments: Mutex::new(Moments::new(rate)),
         }
     }
 
@@ -65,13 +67,10 @@ impl<K: Copy + Eq + Hash> Limiter<K> {
     /// # Errors
     /// There is none left; nothing is taken, so that asking too often does not lengthen the wait.
     pub fn take(&self, key: K, now: Instant) -> Result<Left, Wait> {
-        let mut all = self.lock();
-        let whole_at = self.after_one_more(all.get(&key).copied(), now)?;
-        if all.len() >= MOST && !all.contains_key(&key) {
-            make_room(&mut all, now);
-        }
-        all.insert(key, whole_at);
-        Ok(self.left(whole_at, now))
+        let mut moments = self.lock();
+        let whole_at = moments.after_one_more(key, now)?;
+        moments.put(key, whole_at, now);
+        Ok(moments.left(whole_at, now))
     }
 
     /// What [`Limiter::take`] would say, without taking.
@@ -79,11 +78,75 @@ impl<K: Copy + Eq + Hash> Limiter<K> {
     /// # Errors
     /// There is none left.
     pub fn look(&self, key: K, now: Instant) -> Result<(), Wait> {
-        let whole_at = self.lock().get(&key).copied();
-        self.after_one_more(whole_at, now).map(|_| ())
+        self.lock().after_one_more(key, now).map(|_| ())
     }
 
-    fn after_one_more(&self, whole_at: Option<Instant>, now: Instant) -> Result<Instant, Wait> {
+    fn lock(&self) -> MutexGuard<'_, Moments<K>> {
+        // A map of moments is whole at all times, whoever panicked.
+        self.moments.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Holds each client's address to a rate: an IPv4 address, or an IPv6 /64. The networks around a /64 are held to multiples
+/// of the rate ([`CLIENT_FACTORS`]), since one customer may have all of it.
+pub struct ClientLimiter(Mutex<[Moments<Network>; CLIENT_FACTORS.len()]>);
+
+impl ClientLimiter {
+    /// Nobody has done anything yet.
+    pub fn new(rate: Rate) -> ClientLimiter {
+        ClientLimiter(Mutex::new(CLIENT_FACTORS.map(|factor| {
+            let factor = NonZeroU32::new(factor).expect("no factor is 0");
+            Moments::new(Rate {
+                times: rate.times.saturating_mul(factor),
+                ..rate
+            })
+        })))
+    }
+
+    /// Takes one of the allowance of the address, and of each network that counts for it.
+    ///
+    /// # Errors
+    /// There is none left in one of them; nothing is taken from the others either.
+    pub fn take(&self, address: IpAddr, now: Instant) -> Result<(), Wait> {
+        // As in `Limiter`.
+        let mut levels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut whole_at = Vec::with_capacity(levels.len());
+        for (network, moments) in client_networks(address).zip(&*levels) {
+            whole_at.push(moments.after_one_more(network, now)?);
+        }
+        for ((network, moments), whole_at) in
+            client_networks(address).zip(&mut *levels).zip(whole_at)
+        {
+            moments.put(network, whole_at, now);
+        }
+        Ok(())
+    }
+}
+
+/// For each key, when all of its allowance is back.
+struct Moments<K> {
+    rate: Rate,
+    whole_at: HashMap<K, Instant>,
+}
+
+impl<K: Copy + Eq + Hash> Moments<K> {
+    fn new(rate: Rate) -> Moments<K> {
+        Moments {
+            rate,
+            whole_at: HashMap::new(),
+        }
+    }
+
+    fn put(&mut self, key: K, whole_at: Instant, now: Instant) {
+        if self.whole_at.len() >= MOST && !self.whole_at.contains_key(&key) {
+            make_room(&mut self.whole_at, now);
+        }
+        self.whole_at.insert(key, whole_at);
+    }
+
+    /// When all of the key's allowance is back, if one more is taken now.
+    fn after_one_more(&self, key: K, now: Instant) -> Result<Instant, Wait> {
+        let whole_at = self.whole_at.get(&key).copied();
         let after = whole_at.map_or(now, |at| at.max(now)) + self.share();
         let ahead = after - now;
         // A share is rounded down, so that all of them together never exceed the window.
@@ -110,11 +173,6 @@ impl<K: Copy + Eq + Hash> Limiter<K> {
 
     fn share(&self) -> Duration {
         (self.rate.window / self.rate.times.get()).max(Duration::from_nanos(1))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<K, Instant>> {
-        // A map of moments is whole at all times, whoever panicked.
-        self.whole_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -205,14 +263,54 @@ mod tests {
         for key in 0..MOST + 50 {
             limiter.take(key, now).unwrap();
         }
-        assert_eq!(limiter.lock().len(), MOST);
+        assert_eq!(limiter.lock().whole_at.len(), MOST);
         assert!(limiter.take(usize::MAX, now).is_err());
         limiter.take(0, now + MINUTE).unwrap();
         limiter.take(usize::MAX - 1, now + MINUTE).unwrap();
         assert!(
-            limiter.lock().len() <= 2,
+            limiter.lock().whole_at.len() <= 2,
             "those who are whole are forgotten"
         );
+    }
+
+    #[test]
+    fn a_customer_s_v6_prefix_multiplies_its_rate_by_4_or_16_and_no_more() {
+        for (prefix, subnets, expected) in [("a /56", 256, 12), ("a /48", 65_536, 48)] {
+            let limiter = ClientLimiter::new(three_a_minute::<()>().rate());
+            let now = Instant::now();
+            let take = |text: &str, now| limiter.take(text.parse().expect(text), now);
+            // Spread over the prefix as widely as possible.
+            let taken = (0..subnets)
+                .step_by(subnets / 64)
+                .flat_map(|subnet| [(); 3].map(|()| format!("2001:db8:7:{subnet:x}::1")))
+                .filter(|address| take(address, now).is_ok())
+                .count();
+            assert_eq!(taken, expected, "{prefix}");
+            let unused = "2001:db8:7:1::1";
+            let wait = take(unused, now).expect_err(prefix);
+            assert_eq!(wait.next_after, MINUTE / expected as u32, "{prefix}");
+            for _ in 0..3 {
+                take("2001:db8:8::1", now).expect("a neighbor waits for nobody");
+            }
+            assert!(take("2001:db8:8::2", now).is_err(), "the same /64");
+            let later = now + wait.next_after;
+            take(unused, later).expect("what was refused took nothing of the /64");
+            assert!(take(unused, later).is_err(), "one came back");
+        }
+        let limiter = ClientLimiter::new(three_a_minute::<()>().rate());
+        let now = Instant::now();
+        for host in 0..100 {
+            for address in [
+                format!("192.0.2.{host}"),
+                format!("::ffff:198.51.100.{host}"),
+            ] {
+                let address = address.parse().expect("an address");
+                for _ in 0..3 {
+                    assert!(limiter.take(address, now).is_ok(), "{address}");
+                }
+                assert!(limiter.take(address, now).is_err(), "{address}");
+            }
+        }
     }
 
     #[test]

@@ -31,9 +31,9 @@ use crate::image;
 use crate::store::{AccountId, Store};
 use allowance::Allowance;
 use error::Problem;
-use limiter::Limiter;
+use limiter::ClientLimiter;
 use request::Request;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::Path;
 use std::sync::Arc;
@@ -63,11 +63,12 @@ pub struct Settings {
     pub public_url: Option<String>,
     /// Who may create an account on the sign-up page.
     pub signup: Signup,
-    /// Attempts to sign in by one client address (IPv6: of one /64); `None` for no limit. Successful ones count too, since
+    /// Attempts to sign in by one client address (IPv6: of one /64, and 4 and 16 times as many of one /56 and one /48,
+    /// [`front::CLIENT_FACTORS`]); `None` for no limit. Successful ones count too, since
     /// each leaves a session in the database. 30 in 10 minutes: an office behind one address signs in less often, and somebody who tries one common password with
     /// many accounts, which no wait of an account stops, gets 4,320 a day.
     pub signin_rate: Option<Rate>,
-    /// Attempts to sign up by one client address; `None` for no limit. 10 in an hour: a class or an office comes in one
+    /// Attempts to sign up by one client address, counted in the same way; `None` for no limit. 10 in an hour: a class or an office comes in one
     /// after the other, and a script neither fills the disk nor finds out who has an account.
     pub signup_rate: Option<Rate>,
     /// Conversions of one account a minute; `None`, the default, for no limit: on one's own server the cores are the
@@ -149,8 +150,8 @@ impl Rooms {
 
 /// What is held to the rates of the settings.
 pub struct Limiters {
-    signin: Option<Limiter<IpAddr>>,
-    signup: Option<Limiter<IpAddr>>,
+    signin: Option<ClientLimiter>,
+    signup: Option<ClientLimiter>,
     allowance: Allowance,
 }
 
@@ -158,8 +159,8 @@ impl Limiters {
     /// With nothing counted yet.
     pub fn new(settings: &Settings) -> Limiters {
         Limiters {
-            signin: settings.signin_rate.map(Limiter::new),
-            signup: settings.signup_rate.map(Limiter::new),
+            signin: settings.signin_rate.map(ClientLimiter::new),
+            signup: settings.signup_rate.map(ClientLimiter::new),
             allowance: Allowance::new(settings.rate_limit, settings.monthly_quota),
         }
     }

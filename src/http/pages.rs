@@ -1,14 +1,12 @@
 //! The pages for people: from requests to [`dashboard`] actions, and from their outcomes to answers.
 
 use super::error::{Kind, Problem};
-use super::limiter::{Limiter, seconds};
+use super::limiter::{ClientLimiter, seconds};
 use super::request::{Body, Request};
 use super::response::{Response, with_problem_headers};
 use super::router::{READ, method, not_found};
 use super::{Rooms, Settings};
 use crate::dashboard::{self, Form, Outcome, Page, SessionChange, Verdict, Visit};
-use crate::front::group;
-use std::net::IpAddr;
 use std::time::Instant;
 
 /// Where the browser keeps its session. Behind TLS the name has a prefix by which browsers take the cookie from this very
@@ -172,11 +170,11 @@ fn posted(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Optio
 
 /// Counts an attempt of the client's address, before it costs anything: two passwords are computed at a time, and
 /// everybody else waits.
-fn take(limiter: Option<&Limiter<IpAddr>>, request: &Request) -> Result<(), Problem> {
+fn take(limiter: Option<&ClientLimiter>, request: &Request) -> Result<(), Problem> {
     let Some(limiter) = limiter else {
         return Ok(());
     };
-    match limiter.take(group(request.client), Instant::now()) {
+    match limiter.take(request.client, Instant::now()) {
         Ok(_) => Ok(()),
         Err(wait) => Err(Problem::too_many_attempts(seconds(wait.next_after))),
     }

@@ -63,8 +63,10 @@ impl<B: Behind> Watch<B> {
             .trusted_proxies
             .iter()
             .any(|network| network.contains(peer));
-        let too_many_of_it =
-            !is_proxy && self.addresses.of(peer) >= self.limits.connections_per_address;
+        let too_many_of_it = !is_proxy
+            && !self
+                .addresses
+                .has_room(peer, self.limits.connections_per_address);
         let is_full = !too_many_of_it
             && self.connections.len() - self.told >= self.limits.connections
             && !self.close_the_idlest();
