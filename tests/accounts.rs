@@ -2,7 +2,8 @@
 
 mod support;
 
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 use support::picture::Picture;
 use support::{Response, Server, read_response};
 
@@ -244,6 +245,160 @@ fn all_sessions_of_an_account_can_be_ended_at_once() {
 }
 
 #[test]
+fn the_owner_changes_the_password_and_the_other_browsers_are_signed_out() {
+    const NEW: &str = "another horse battery";
+    let server = Server::start();
+    let cookies = sign_up_with_cookies(&server, "owner@example.org");
+    let elsewhere = sign_in(&server, "", "owner@example.org", PASSWORD).session_cookie();
+    let page = dashboard(&server, &cookies);
+    let csrf = csrf(&page);
+    assert!(page.contains("action=\"/account/password\""), "{page}");
+    let change = |csrf: &str, present: &str, new: &str| {
+        server
+            .request("POST", "/account/password")
+            .header("Cookie", &cookies)
+            .form(&[("csrf", csrf), ("present", present), ("new", new)])
+            .send()
+    };
+    assert_eq!(change("forged", PASSWORD, NEW).status, 403);
+    let cross_site = server
+        .request("POST", "/account/password")
+        .header("Cookie", &cookies)
+        .header("Sec-Fetch-Site", "cross-site")
+        .form(&[("csrf", csrf), ("present", PASSWORD), ("new", NEW)])
+        .send();
+    assert_eq!(cross_site.status, 403);
+    for (present, new, reason) in [
+        ("wrong horse", NEW, "The present password is wrong."),
+        (PASSWORD, "short", "The password has 5 characters"),
+    ] {
+        let rejected = change(csrf, present, new);
+        assert_eq!(rejected.status, 400, "{reason}");
+        let text = rejected.text();
+        assert!(
+            text.contains("role=\"alert\"") && text.contains(reason),
+            "{text}"
+        );
+        assert!(!text.contains(new), "a password is shown: {text}");
+    }
+    dashboard(&server, &elsewhere);
+
+    let changed = change(csrf, PASSWORD, NEW);
+    assert_eq!(changed.status, 303, "{}", changed.text());
+    assert_eq!(changed.header("location"), Some("/account/changed"));
+    assert!(cookies_of(&changed).starts_with("towebp_device="));
+    dashboard(&server, &cookies);
+    let told = server
+        .request("GET", "/account/changed")
+        .header("Cookie", &cookies)
+        .send();
+    assert_eq!(told.status, 200);
+    assert!(told.text().contains("signed out"), "{}", told.text());
+    let ended = server
+        .request("GET", "/dashboard")
+        .header("Cookie", &elsewhere)
+        .send();
+    assert_eq!(ended.header("location"), Some("/signin"));
+    for (password, expected) in [(PASSWORD, 400), (NEW, 303)] {
+        let answer = sign_in(&server, "", "owner@example.org", password);
+        assert_eq!(answer.status, expected, "{password}");
+    }
+}
+
+#[test]
+fn the_owner_deletes_the_account_and_is_told_before_what_is_lost() {
+    let server = Server::start();
+    let cookies = sign_up_with_cookies(&server, "owner@example.org");
+    let page = dashboard(&server, &cookies);
+    let (_, rest) = page.split_once("convert?token=").expect("the curl line");
+    let token = &rest[..53];
+    convert(&server, token);
+    let page = dashboard(&server, &cookies);
+    for told in [
+        "conversions: 1",
+        "There is no way back",
+        "<strong>owner@example.org</strong>",
+    ] {
+        assert!(page.contains(told), "{told}: {page}");
+    }
+    let csrf = csrf(&page);
+    let delete = |csrf: &str, password: &str, confirmed: &str| {
+        server
+            .request("POST", "/account/delete")
+            .header("Cookie", &cookies)
+            .form(&[
+                ("csrf", csrf),
+                ("password", password),
+                ("confirmed", confirmed),
+            ])
+            .send()
+    };
+    for (csrf, password, confirmed, expected, reason) in [
+        ("forged", PASSWORD, "yes", 403, "not made for this session"),
+        (csrf, PASSWORD, "", 400, "tick the box"),
+        (csrf, "wrong horse", "yes", 400, "password is wrong"),
+    ] {
+        let rejected = delete(csrf, password, confirmed);
+        assert_eq!(rejected.status, expected, "{reason}");
+        assert!(rejected.text().contains(reason), "{}", rejected.text());
+    }
+    convert(&server, token);
+
+    let deleted = delete(csrf, PASSWORD, "yes");
+    assert_eq!(
+        (deleted.status, deleted.header("location")),
+        (303, Some("/account/deleted"))
+    );
+    let removed = deleted.headers.iter().filter(|(name, value)| {
+        name == "set-cookie" && value.contains("=;") && value.contains("Max-Age=0")
+    });
+    assert_eq!(removed.count(), 2, "{:?}", deleted.headers);
+    let told = server.request("GET", "/account/deleted").send();
+    assert_eq!(told.status, 200);
+    let refused = server
+        .request("POST", &format!("/convert?token={token}"))
+        .header("Content-Type", "image/png")
+        .body(Picture::waves(6, 4).png())
+        .send();
+    assert_eq!(refused.status, 401);
+    assert_eq!(
+        sign_in(&server, &cookies, "owner@example.org", PASSWORD).status,
+        400
+    );
+    let again = sign_up_with_cookies(&server, "owner@example.org");
+    let page = dashboard(&server, &again);
+    assert!(page.contains("No conversions yet"), "a history: {page}");
+}
+
+#[test]
+fn strangers_who_guess_do_not_lock_the_owner_out_of_a_known_browser() {
+    let server = Server::start_with(&["--signin-limit", "0"]);
+    let cookies = sign_up_with_cookies(&server, "owner@example.org");
+    let (_, device) = cookies.split_once("; ").expect("a second cookie");
+    assert!(device.starts_with("towebp_device="), "{cookies}");
+    // Until a stranger has to wait for long enough to see that the owner does not.
+    loop {
+        let refused = sign_in(&server, "", "owner@example.org", "wrong horse");
+        let wait = refused.header("retry-after").map(str::parse::<u64>);
+        match wait {
+            None => assert_eq!(refused.status, 400, "{}", refused.text()),
+            Some(Ok(8..)) => break,
+            Some(Ok(seconds)) => thread::sleep(Duration::from_secs(seconds)),
+            Some(Err(error)) => panic!("{error}"),
+        }
+    }
+    let signed_in = sign_in(&server, device, "owner@example.org", PASSWORD);
+    assert_eq!(signed_in.status, 303, "{}", signed_in.text());
+    let renewed = cookies_of(&signed_in);
+    assert!(
+        renewed.contains("towebp_device=") && !renewed.contains(device),
+        "each sign-in gives another: {renewed}"
+    );
+    let guess = sign_in(&server, device, "owner@example.org", "wrong horse");
+    assert_eq!(guess.status, 400, "the device has a count of its own");
+}
+
+#[test]
 fn behind_tls_the_cookie_is_bound_to_the_host_and_sent_by_tls_only() {
     let server = Server::start_with(&["--public-url", "https://webp.example.org"]);
     let signed_up = sign_up(&server, "owner@example.org");
@@ -365,6 +520,37 @@ fn sign_up(server: &Server, email: &str) -> Response {
         .request("POST", "/signup")
         .form(&[("email", email), ("password", PASSWORD)])
         .send()
+}
+
+/// Signs up, and gives the cookies of the session and of the device.
+fn sign_up_with_cookies(server: &Server, email: &str) -> String {
+    let signed_up = sign_up(server, email);
+    assert_eq!(signed_up.status, 303, "{}", signed_up.text());
+    cookies_of(&signed_up)
+}
+
+fn sign_in(server: &Server, cookies: &str, email: &str, password: &str) -> Response {
+    server
+        .request("POST", "/signin")
+        .header("Cookie", cookies)
+        .form(&[("email", email), ("password", password)])
+        .send()
+}
+
+/// All cookies that the answer sets, as a `Cookie` header's value.
+fn cookies_of(response: &Response) -> String {
+    let set = response
+        .headers
+        .iter()
+        .filter(|(name, _)| name == "set-cookie");
+    let pairs = set.filter_map(|(_, value)| value.split(';').next());
+    pairs.collect::<Vec<_>>().join("; ")
+}
+
+/// The secret of the first form on a page.
+fn csrf(page: &str) -> &str {
+    let (_, rest) = page.split_once("name=\"csrf\" value=\"").expect("a form");
+    &rest[..43]
 }
 
 /// Has to succeed.

@@ -8,6 +8,7 @@ mod accounts;
 mod floods;
 mod folders;
 mod framing;
+mod guessing;
 mod limits;
 mod pictures;
 mod slow;
