@@ -90,19 +90,17 @@ pub fn delete_account(visit: &Visit<'_>, form: &Form) -> Result<Outcome, StoreEr
     };
     let totals = visit.store.usage_totals(session.account.id)?;
     let (title, form) = ("Delete the account", deletion_form(&session, &totals));
-    match error {
-        Some(error) => rejected(&session, title, &form, error),
-        None => {
-            let reason = "Nothing was deleted: tick the box to confirm that you have understood.";
-            Ok(form_again(
-                &session,
-                title,
-                &form,
-                reason,
-                Verdict::Rejected,
-            ))
-        }
+    if let Some(error) = error {
+        return rejected(&session, title, &form, error);
     }
+    let reason = "Nothing was deleted: tick the box to confirm that you have understood.";
+    Ok(form_again(
+        &session,
+        title,
+        &form,
+        reason,
+        Verdict::Rejected,
+    ))
 }
 
 /// The page after a change of the password.

@@ -175,7 +175,7 @@ fn take(limiter: Option<&ClientLimiter>, request: &Request) -> Result<(), Proble
         return Ok(());
     };
     match limiter.take(request.client, Instant::now()) {
-        Ok(_) => Ok(()),
+        Ok(()) => Ok(()),
         Err(wait) => Err(Problem::too_many_attempts(seconds(wait.next_after))),
     }
 }

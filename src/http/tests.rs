@@ -134,7 +134,7 @@ fn rooms(disk: &Disk) -> Rooms {
         fonts: Fonts::default(),
         limits: image::Limits::default(),
         cores: Cores::new(NonZeroUsize::MIN),
-        memory: Budget::new(u64::MAX),
+        memory: Budget::new(u64::MAX, 2),
         limiters: Limiters::new(&settings),
         readiness: Readiness::default(),
         metrics: Metrics::default(),
