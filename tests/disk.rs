@@ -159,7 +159,7 @@ fn a_folder_on_a_read_only_disk_is_named_at_the_start() {
     let mount = disk.mount();
     // One folder with a database, and one without.
     let script = format!(
-        "mount -t tmpfs towebp {mount} && mkdir {mount}/new && {TOWEBP} account create {OWNER} --data {mount}/data && \
+        "mount -t tmpfs towebp {mount} && mkdir -m 700 {mount}/new && {TOWEBP} account create {OWNER} --data {mount}/data && \
          mount -o remount,ro {mount} && exec {TOWEBP} serve --listen 127.0.0.1:0 --data {mount}/"
     );
     for folder in ["data", "new", "missing"] {
@@ -279,7 +279,7 @@ impl Disk {
         std::os::unix::fs::symlink(format!("{}/data", self.mount()), folder.path.join("data"))
             .expect("a new link");
         let script = format!(
-            "mount -t tmpfs -o size=4m towebp {0} && mkdir {0}/data && exec \"$0\" \"$@\"",
+            "mount -t tmpfs -o size=4m towebp {0} && mkdir -m 700 {0}/data && exec \"$0\" \"$@\"",
             self.mount()
         );
         Server::start_warning(folder, &["unshare", "-Urm", "sh", "-c", &script])

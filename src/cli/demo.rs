@@ -51,7 +51,7 @@ pub fn run(store: &Store, address: SocketAddr, data: &Path) -> Result<(), String
         spent.as_millis(),
         shell_quoted(&before.to_string_lossy()),
         password.as_deref().unwrap_or(
-            "as printed when the account was made (towebp account delete demo@example.org, with --data, starts anew)"
+            "as printed when the account was made (towebp account password demo@example.org, with --data, sets another)"
         ),
     );
     io::stdout().write_all(text.as_bytes()).ok();

@@ -1,6 +1,6 @@
 //! Signals that end a command in the middle of its work (Ctrl+C): unfinished files are removed first.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use std::collections::BTreeSet;
@@ -88,6 +88,8 @@ pub fn catch(outputs: &Outputs, at_end: impl FnOnce(usize) + Send + 'static) -> 
         flag::register_conditional_shutdown(*signal, 128 + signal, Arc::clone(&is_clean))
             .map_err(failed)?;
     }
+    // A limit on the size of files (`ulimit -f`) makes writes fail, as a full disk does, instead of ending the process.
+    flag::register(SIGXFSZ, Arc::default()).map_err(failed)?;
     let mut signals = Signals::new(&caught).map_err(failed)?;
     let outputs = outputs.clone();
     thread::Builder::new()

@@ -36,9 +36,11 @@ pub fn from_1_to_2(write: &WriteTransaction, now: u64) -> Result<(), redb::Error
 mod tests {
     use super::*;
     use crate::store::database::{Database, META};
+    use crate::store::folder::{create_private, open_private};
     use crate::store::tests::{Folder, disk::Disk};
     use crate::store::{OpenError, Snapshot, Store, clock, database_path};
     use redb::ReadableDatabase;
+    use std::path::Path;
     use std::time::SystemTime;
 
     const USAGE_1: TableDefinition<(u64, u64), UsageValue> = TableDefinition::new("usage");
@@ -85,6 +87,13 @@ mod tests {
         write.commit().unwrap();
     }
 
+    /// An empty database that only its owner may write, whatever the umask says.
+    fn create(path: &Path) -> redb::Database {
+        redb::Database::builder()
+            .create_file(open_private(path).unwrap())
+            .unwrap()
+    }
+
     #[test]
     fn a_database_of_format_1_is_brought_up_to_date_at_opening() {
         let folder = Folder::new();
@@ -93,7 +102,7 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let cookie = crate::store::sessions::Cookie::random().unwrap();
         let now = clock::to_milliseconds(SystemTime::now());
-        write_format_1(&redb::Database::create(&path).unwrap(), &cookie.hash(), now);
+        write_format_1(&create(&path), &cookie.hash(), now);
         for opening in 1..=2 {
             let store = folder.store();
             let owner = store
@@ -191,9 +200,9 @@ mod tests {
     #[test]
     fn a_database_of_another_program_is_refused_and_left_alone() {
         let folder = Folder::new();
-        std::fs::create_dir(folder.settings().data).unwrap();
+        create_private(&folder.settings().data).unwrap();
         let path = database_path(&folder.settings().data);
-        let redb = redb::Database::create(&path).unwrap();
+        let redb = create(&path);
         let write = redb.begin_write().unwrap();
         write
             .open_table(TableDefinition::<u64, u64>::new("other"))

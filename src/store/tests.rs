@@ -234,7 +234,7 @@ fn a_stolen_database_yields_no_working_token() {
         secret_file: None,
         allow_shared_data: false,
     };
-    fs::create_dir(&thief.data).unwrap();
+    super::folder::create_private(&thief.data).unwrap();
     fs::copy(
         database_path(&folder.settings().data),
         database_path(&thief.data),

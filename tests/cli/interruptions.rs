@@ -1,9 +1,9 @@
 //! A batch that is ended by a signal, or that nobody listens to.
 
-use super::support::command::towebp;
+use super::support::command::{run, towebp};
 use super::support::picture::Picture;
 use super::support::{Folder, PATIENCE};
-use super::{assert_webp, names, write};
+use super::{assert_webp, failed, names, write};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -143,6 +143,23 @@ fn a_signal_that_is_ignored_from_the_start_stays_ignored() {
     assert_eq!(end_of(&mut child).code(), Some(0));
     feeder.join().expect("no panic").expect("it was read");
     assert_webp(&folder.path.join("c.webp"), 8, 8);
+}
+
+#[test]
+fn a_disk_that_takes_no_more_leaves_nothing_behind() {
+    let folder = Folder::new();
+    write(&folder, "a.png", &Picture::waves(120, 90).png());
+    write(&folder, "a.webp", b"precious");
+    // One block of 512 bytes, or of 1024 by some shells.
+    let script = r#"ulimit -f 1; exec "$0" convert --lossless a.png"#;
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_towebp")]);
+    let output = run(command.current_dir(&folder.path), b"");
+    failed(&output, &["a.webp", "File too large"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(names(&folder.path), ["a.png", "a.webp"]);
+    let kept = fs::read(folder.path.join("a.webp")).expect("it is there");
+    assert_eq!(kept, b"precious");
 }
 
 #[test]

@@ -12,8 +12,10 @@ pub mod picture;
 pub mod service;
 
 use std::fmt::Write as _;
+use std::fs::DirBuilder;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -41,7 +43,11 @@ impl Folder {
             COUNT.fetch_add(1, Ordering::Relaxed)
         );
         let path = std::env::temp_dir().join(name);
-        std::fs::create_dir(&path).expect("a new folder in the temporary folder");
+        // A data folder that the umask lets others write would be refused.
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
+            .expect("a new folder in the temporary folder");
         Folder { path }
     }
 
