@@ -3,7 +3,7 @@
 use super::bool_encoder::BoolEncoder;
 use super::loop_filter::FilterParameters;
 use super::probability;
-use super::quantize::{CHROMA_DC_DELTA, Y2_AC_DELTA};
+use super::quantize::QuantizerDeltas;
 use super::segment::Segmentation;
 use super::tables::CoefficientProbabilities;
 
@@ -74,8 +74,14 @@ impl FrameHeader<'_> {
     /// Section 9.6.
     fn write_quantizers(&self, encoder: &mut BoolEncoder) {
         encoder.write_literal(u32::from(self.segmentation.indices[0]), 7);
-        for delta in [0, 0, Y2_AC_DELTA, CHROMA_DC_DELTA, 0] {
-            write_optional(encoder, delta, 4);
+        let QuantizerDeltas {
+            luma_dc,
+            y2_dc,
+            y2_ac,
+            chroma_dc,
+        } = self.segmentation.deltas;
+        for delta in [luma_dc, y2_dc, y2_ac, chroma_dc, 0] {
+            write_optional(encoder, i32::from(delta), 4);
         }
     }
 }

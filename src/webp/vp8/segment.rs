@@ -1,7 +1,7 @@
 //! Segments: up to four groups of macroblocks with quantizers of their own (RFC 6386, section 9.3), by how
 //! much the picture itself hides errors there.
 
-use super::quantize::{MAX_INDEX, QuantizerIndex};
+use super::quantize::{MAX_INDEX, QuantizerDeltas, QuantizerIndex};
 use super::tables::AC_STEPS;
 use crate::webp::EncodeError;
 use crate::webp::crew::Crew;
@@ -11,6 +11,11 @@ use crate::webp::yuv::Planes;
 /// of the variance of luma. 0 (flat) to 3583.
 pub type Activity = u16;
 
+/// Below are skies, walls and what lies out of focus, which show every edge.
+pub const CALM: Activity = 900;
+/// From here on are leaves and gravel, where errors are large; between are faces and cloth.
+pub const BUSY: Activity = 2200;
+
 /// That of an ordinary photograph, for where it is not measured.
 pub const ORDINARY: Activity = 6 * 256;
 
@@ -19,6 +24,8 @@ pub const ORDINARY: Activity = 6 * 256;
 pub struct Segmentation {
     /// The quantizer of each segment.
     pub indices: [QuantizerIndex; 4],
+    /// What the indices of the other steps differ from these by.
+    pub deltas: QuantizerDeltas,
     /// How busy each segment is.
     pub activities: [Activity; 4],
     /// The segment of each macroblock, in raster order; empty if there is but one.
@@ -30,6 +37,7 @@ impl Segmentation {
     pub fn single(index: QuantizerIndex, activity: Activity) -> Segmentation {
         Segmentation {
             indices: [index; 4],
+            deltas: QuantizerDeltas::at(index),
             activities: [activity; 4],
             map: Vec::new(),
         }
@@ -67,6 +75,7 @@ pub fn segment(
     }
     Ok(Segmentation {
         indices,
+        deltas: QuantizerDeltas::at(index),
         activities: centres,
         map,
     })

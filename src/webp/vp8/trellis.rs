@@ -155,7 +155,7 @@ fn saved(magnitude: u16, level: u16, quantizer: &Quantizer, position: usize) -> 
 mod tests {
     use super::*;
     use crate::webp::vp8::block::Scalar;
-    use crate::webp::vp8::quantize::Quantizers;
+    use crate::webp::vp8::quantize::{QuantizerDeltas, Quantizers};
     use crate::webp::vp8::rate::CoefficientCosts;
     use crate::webp::vp8::tables::DEFAULT_PROBABILITIES;
     use crate::webp::vp8::token::{BlockKind, count_of};
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn no_choice_of_roundings_is_better() {
-        let quantizer = Quantizers::new(30).luma;
+        let quantizer = Quantizers::new(30, QuantizerDeltas::at(30)).luma;
         let all_costs = CoefficientCosts::new(&DEFAULT_PROBABILITIES);
         let costs = all_costs.of(BlockKind::Luma);
         let lambda = 256 * 20;
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn without_a_price_on_bits_levels_are_nearest() {
-        let quantizer = Quantizers::new(60).luma;
+        let quantizer = Quantizers::new(60, QuantizerDeltas::at(60)).luma;
         let all_costs = CoefficientCosts::new(&DEFAULT_PROBABILITIES);
         let coefficients = [
             500, -300, 40, -39, 20, 10, 0, 0, 90, 29, -31, 5, 0, 0, 33, -200,

@@ -152,12 +152,17 @@ const GOLDEN_RATIO: usize = 40503;
 impl<'a> Task<'a> {
     /// What is the same for all macroblocks.
     fn context(&self) -> Result<Context<'a>, EncodeError> {
-        let quantizers = self.segmentation.indices.map(Quantizers::new);
+        let quantizers = self
+            .segmentation
+            .indices
+            .map(|index| Quantizers::new(index, self.segmentation.deltas));
         let mut context = Context {
             source: self.source,
             segmentation: self.segmentation,
             quantizers,
-            lambdas: quantizers.map(|q| Lambdas::new(&q)),
+            lambdas: std::array::from_fn(|i| {
+                Lambdas::new(&quantizers[i], self.segmentation.activities[i])
+            }),
             costs: CoefficientCosts::new(&DEFAULT_PROBABILITIES),
             mode_budget: self.mode_budget,
             keeps_pixels: self.keeps_pixels,

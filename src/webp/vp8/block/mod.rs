@@ -85,7 +85,7 @@ pub trait BlockKernels: Copy {
 
 #[cfg(test)]
 mod tests {
-    use super::super::quantize::Quantizers;
+    use super::super::quantize::{QuantizerDeltas, Quantizers};
     use super::*;
     use crate::webp::cpu::{Instructions, Simd};
 
@@ -186,7 +186,8 @@ mod tests {
                 "{source:?} less {prediction:?}"
             );
             for index in [0, (i % 128) as u8, 127] {
-                let Quantizers { luma, chroma, .. } = Quantizers::new(index);
+                let Quantizers { luma, chroma, .. } =
+                    Quantizers::new(index, QuantizerDeltas::at(index));
                 for (quantizer, first) in [(luma, 0), (luma, 1), (chroma, 0)] {
                     let quantized = Scalar.quantize(&coefficients, &quantizer, first);
                     let twin = kernels.quantize(&coefficients, &quantizer, first);
