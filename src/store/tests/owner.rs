@@ -1,0 +1,190 @@
+//! Passwords: who may change them, and who has to wait after wrong ones.
+
+use super::*;
+
+#[test]
+fn the_operator_gives_a_password_to_an_account_that_has_none_or_another() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let owner = store.create_account("owner@example.org", None).unwrap();
+    let other = store
+        .create_account("other@example.org", Some("battery staple"))
+        .unwrap();
+    let token = store.token(&owner);
+    let [session, others] = [owner.id, other.id].map(|id| store.start_session(id).unwrap());
+    for _ in 0..5 {
+        assert!(store.sign_in("owner@example.org", "wrong horse").is_err());
+    }
+
+    for password in ["correct horse", "another horse"] {
+        let changed = store.set_password(owner.id, password).unwrap();
+        assert!(changed.has_password);
+        assert_eq!(
+            store.sign_in("owner@example.org", password).unwrap(),
+            changed,
+            "whoever has been given a password need not wait"
+        );
+    }
+    assert!(matches!(
+        store.sign_in("owner@example.org", "correct horse"),
+        Err(SignInError::Wrong)
+    ));
+    assert!(
+        store.session(&session).unwrap().is_none(),
+        "a session of before goes on"
+    );
+    assert!(
+        store.session(&others).unwrap().is_some(),
+        "another account's session has ended"
+    );
+    assert!(store.authenticate(&token).is_ok(), "the token is another");
+
+    let short = store.set_password(owner.id, "short");
+    assert!(
+        matches!(&short, Err(SetPasswordError::Password(reason)) if reason.contains("5 characters")),
+        "{short:?}"
+    );
+    let nobody = store.set_password(AccountId(other.id.0 + 1), "correct horse");
+    assert!(
+        matches!(nobody, Err(SetPasswordError::NoAccount)),
+        "{nobody:?}"
+    );
+    drop(store);
+    assert!(
+        folder
+            .store()
+            .sign_in("owner@example.org", "another horse")
+            .is_ok(),
+        "it is forgotten with the process"
+    );
+}
+
+/// Failed attempts, until the next must wait for minutes.
+fn exhaust(store: &Store, email: &str, origin: Origin) {
+    let (email, mut now) = (Email::parse(email).unwrap(), Instant::now());
+    for _ in 0..20 {
+        if let Err(wait) = store.attempts.begin(&email, origin, now) {
+            now += Duration::from_secs(wait.seconds);
+        }
+    }
+}
+
+#[test]
+fn strangers_who_guess_do_not_make_a_browser_wait_that_has_signed_in_before() {
+    const EMAIL: &str = "owner@example.org";
+    let folder = Folder::new();
+    let store = folder.store();
+    let owner = store.create_account(EMAIL, Some("correct horse")).unwrap();
+    let other = store
+        .create_account("other@example.org", Some("battery staple"))
+        .unwrap();
+    let machine = store.create_account("machine@example.org", None).unwrap();
+    assert_eq!(store.device_cookie(machine.id).unwrap(), None);
+    let cookie = |id| store.device_cookie(id).unwrap().unwrap();
+    let (own, stolen, others) = (cookie(owner.id), cookie(owner.id), cookie(other.id));
+    let has_to_wait = |device: Option<&str>| match store.sign_in_from(device, EMAIL, "wrong") {
+        Err(SignInError::TooMany { .. }) => true,
+        Err(SignInError::Wrong) => false,
+        other => panic!("{other:?}"),
+    };
+
+    exhaust(&store, EMAIL, Origin::Stranger);
+    for stranger in [None, Some("x"), Some(others.as_str())] {
+        assert!(has_to_wait(stranger), "{stranger:?}");
+    }
+    let signed_in = store.sign_in_from(Some(&own), EMAIL, "correct horse");
+    assert_eq!(signed_in.unwrap(), owner);
+    assert!(has_to_wait(None), "the owner's success helps strangers");
+
+    let record = store
+        .database
+        .read(|read| accounts::by_id(read, owner.id))
+        .unwrap();
+    let hash = record.unwrap().password_hash.unwrap();
+    let device = device::verify(&stolen, &store.secret, owner.id, &hash).unwrap();
+    exhaust(&store, EMAIL, Origin::Device(device));
+    assert!(has_to_wait(Some(&stolen)), "a thief may guess on");
+    assert!(!has_to_wait(Some(&own)), "a thief stops the owner");
+
+    store.set_password(owner.id, "another horse").unwrap();
+    assert!(!has_to_wait(None), "the operator's word counts");
+    exhaust(&store, EMAIL, Origin::Stranger);
+    assert!(has_to_wait(Some(&own)), "it outlives the password");
+    let own = cookie(owner.id);
+    assert!(!has_to_wait(Some(&own)));
+    drop(store);
+    let store = folder.store();
+    exhaust(&store, EMAIL, Origin::Stranger);
+    assert!(
+        store
+            .sign_in_from(Some(&own), EMAIL, "another horse")
+            .is_ok(),
+        "a restart forgets the browsers"
+    );
+}
+
+#[test]
+fn the_owner_changes_the_password_and_stays_signed_in_here_alone() {
+    const EMAIL: &str = "owner@example.org";
+    let folder = Folder::new();
+    let store = folder.store();
+    let owner = store.create_account(EMAIL, Some("correct horse")).unwrap();
+    let token = store.token(&owner);
+    let [here, elsewhere] = [(); 2].map(|()| store.start_session(owner.id).unwrap());
+    exhaust(&store, EMAIL, Origin::Stranger);
+    let short = store.change_password(&here, "correct horse", "short");
+    assert!(
+        matches!(&short, Err(OwnerError::NewPassword(reason)) if reason.contains("5 characters")),
+        "{short:?}"
+    );
+    let wrong = store.change_password(&here, "wrong horse", "another horse");
+    assert!(matches!(wrong, Err(OwnerError::Wrong)), "{wrong:?}");
+    let nobody = Cookie::random().unwrap();
+    let unknown = store.change_password(nobody.text(), "correct horse", "another horse");
+    assert!(matches!(unknown, Err(OwnerError::SignedOut)), "{unknown:?}");
+    assert!(store.session(&elsewhere).unwrap().is_some());
+
+    store
+        .change_password(&here, "correct horse", "another horse")
+        .expect("strangers who guess do not stop the owner");
+    assert!(store.session(&here).unwrap().is_some());
+    assert!(store.session(&elsewhere).unwrap().is_none());
+    assert!(store.authenticate(&token).is_ok(), "the token is another");
+    let wrong = store.change_password(&here, "correct horse", "third horse");
+    assert!(matches!(wrong, Err(OwnerError::Wrong)), "{wrong:?}");
+
+    let session = Cookie::parse(&here).unwrap().hash();
+    exhaust(&store, EMAIL, Origin::Session(session));
+    for outcome in [
+        store
+            .change_password(&here, "another horse", "third horse")
+            .map(drop),
+        store.delete_own_account(&here, "another horse"),
+    ] {
+        assert!(
+            matches!(outcome, Err(OwnerError::TooMany { .. })),
+            "a thief of the session may guess on: {outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn the_owner_deletes_the_account_with_all_that_it_has() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let owner = store
+        .create_account("owner@example.org", Some("correct horse"))
+        .unwrap();
+    let session = store.start_session(owner.id).unwrap();
+    store.record_usage(owner.id, &entry(1)).unwrap();
+    let wrong = store.delete_own_account(&session, "wrong horse");
+    assert!(matches!(wrong, Err(OwnerError::Wrong)), "{wrong:?}");
+    assert_eq!(store.accounts().unwrap().len(), 1);
+    store.delete_own_account(&session, "correct horse").unwrap();
+    assert!(store.accounts().unwrap().is_empty());
+    assert!(store.session(&session).unwrap().is_none());
+    assert!(store.authenticate(&store.token(&owner)).is_err());
+    assert_eq!(store.usage_totals(owner.id).unwrap().conversions, 0);
+    let gone = store.delete_own_account(&session, "correct horse");
+    assert!(matches!(gone, Err(OwnerError::SignedOut)), "{gone:?}");
+}
