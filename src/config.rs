@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn nonsense_is_rejected_by_the_flag_s_name() {
         type Spoil = fn(&mut Config);
-        let cases: [(&str, Spoil); 16] = [
+        let cases: [(&str, Spoil); 20] = [
             ("--max-body", |c| c.http.max_body = 0),
             ("--max-body", |c| c.http.max_body = 1 << 40),
             ("--max-pixels", |c| c.limits.max_pixels = 0),
@@ -332,6 +332,14 @@ mod tests {
                 c.http.conversion_timeout = Duration::from_secs(3601);
             }),
             ("--watermark-timeout", |c| c.fetch.timeout = Duration::ZERO),
+            ("--watermark-fetches", |c| c.fetch.fetches = 0),
+            ("--watermark-fetches-per-account", |c| {
+                c.fetch.fetches_per_account = 1025;
+            }),
+            ("--watermark-queue", |c| c.fetch.queue = usize::MAX),
+            ("--watermark-queue-per-account", |c| {
+                c.fetch.queue_per_account = usize::MAX;
+            }),
             ("--watermark-cache", |c| {
                 c.fetch.cache_bytes = (1 << 30) + 1;
             }),

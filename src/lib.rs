@@ -32,9 +32,11 @@
 //! 4. The query becomes [`conversion::Params`], capped and checked; `Content-Type` becomes an [`image::Format`]. A 400
 //!    ends here; so does a 503 while the disk takes no writes, since nothing is converted that cannot be recorded.
 //! 5. Only now the body is taken in, up to the limit (413), at no less than the least rate (408).
-//! 6. A worker of [`http`] takes the whole request from `tiny_http` (`exchange`), inside a boundary that turns a panic
-//!    into a 500. `router` and `convert` check the head once more, and read the body.
-//! 7. [`fetch`] gets the logo, through a resolver that lets no hop reach a private address.
+//! 6. [`fetch`] gets the logo, through a resolver that lets no hop reach a private address. The request waits for it in the
+//!    event loop, with its `ticket`, and then for a thread, in the turn of its account.
+//! 7. A thread of [`http`] takes the whole request from `tiny_http` (`exchange`), inside a boundary that turns a panic
+//!    into a 500. `convert` looks at the token once more, reads the body, and waits for memory and a worker
+//!    ([`conversion::Budget`]): until the queue timeout (503), or not at all for what is larger than all memory (413).
 //! 8. [`conversion::run`] does the work: [`mod@image`] sniffs and decodes the bytes, turns them upright and into sRGB;
 //!    [`watermark`] draws the logo, then the text; [`webp`] encodes, on a core of its own and all those that are idle
 //!    ([`conversion::Cores`]), and stops at the deadline (503). Its time is told by stages.

@@ -5,7 +5,8 @@
 //! to [`Limits`]: heads by [`head`], bodies by [`chunked`] and [`pace`], memory by a budget. What is wrong is
 //! refused here ([`Refusal`]), in the words of the rooms behind ([`Behind`]), who also decide by the head alone whether a
 //! body is worth being sent. Only a whole request, written anew in one plain form, is passed on to
-//! `tiny_http`, over a private connection ([`backend`]); the answer comes back the same way.
+//! `tiny_http`, over a private connection ([`backend`]); the answer comes back the same way. Until then it waits here for
+//! what its [`Ticket`] needs, and for a thread of its [`Pool`] in the turn of its [`Owner`].
 
 mod admitted;
 mod answer;

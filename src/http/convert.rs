@@ -114,7 +114,7 @@ fn convert(
     rooms.metrics.converted(format.name(), converted.timing);
     reserved.finish(converted.webp.len() as u64);
     Ok(Response {
-        memory: Some(reserved),
+        memory: Some(Box::new(reserved)),
         ..success(converted, download)
     })
 }

@@ -1,6 +1,6 @@
 //! Requests in, answers out: the only room that knows `tiny_http` and status codes.
 //!
-//! [`Server::start`] opens the front door onto a fixed number of workers. The door asks the [`desk`] whether a request is
+//! [`Server::start`] opens the front door onto a fixed number of threads, those for conversions and others for pages. The door asks the [`desk`] whether a request is
 //! worth its body, by its head alone. A worker takes a whole request ([`exchange`]), the [`router`] finds who answers
 //! it, and that one reads what it needs from the [`request`] and gives a [`response`] or a [`error::Problem`].
 

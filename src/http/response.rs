@@ -15,7 +15,7 @@ pub struct Response {
     /// For the log alone: what went wrong inside.
     pub cause: Option<String>,
     /// The memory of a large body, given back when it has been sent.
-    pub memory: Option<Reserved>,
+    pub memory: Option<Box<Reserved>>,
 }
 
 impl Response {

@@ -19,6 +19,9 @@ pub struct Ticket {
     metrics: Metrics,
 }
 
+/// The file behind `watermark_image`, if that is given, or why there is none.
+pub type Picture = Result<Option<Arc<[u8]>>, Problem>;
+
 /// How far the watermark's picture has come.
 enum Watermark {
     /// None was asked for.
@@ -58,11 +61,8 @@ impl Ticket {
         self.checked.account
     }
 
-    /// What the head says, and the file behind `watermark_image`, if that is given.
-    ///
-    /// # Errors
-    /// See the table in [`super::error`].
-    pub fn into_parts(self) -> (Checked, Result<Option<Arc<[u8]>>, Problem>) {
+    /// What the head says, and the watermark's picture.
+    pub fn into_parts(self) -> (Checked, Picture) {
         let picture = match self.watermark {
             Watermark::None => Ok(None),
             Watermark::Here(outcome) => outcome.map(|fetched| Some(fetched.bytes)),

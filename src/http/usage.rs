@@ -72,7 +72,7 @@ pub fn csv(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
             "attachment; filename=\"towebp-usage.csv\"",
         );
     Ok(Response {
-        memory: Some(memory),
+        memory: Some(Box::new(memory)),
         ..response
     })
 }
