@@ -12,6 +12,10 @@ use moxcms::{
 /// Larger profiles are ignored: real ones have a few KiB, those with tables up to about 2 MiB.
 pub(super) const MAX_PROFILE_BYTES: usize = 4 << 20;
 
+/// Most bytes that are held for each byte of an ICC profile: the profile and a copy, its tables as often as [`is_too_large`] lets tags
+/// name them, and the table of the one that is used in numbers of four bytes.
+pub(super) const PROFILE_COPIES: u64 = 10;
+
 /// Pixels that are converted at a time, from a copy: small enough for the cache.
 pub(super) const CHUNK_PIXELS: usize = 4096;
 
@@ -35,7 +39,7 @@ impl Space {
     /// As the library has it; `None` if it is too large.
     pub(super) fn profile(&self) -> Result<Option<ColorProfile>, CmsError> {
         Ok(Some(match self {
-            Space::Icc(bytes) if bytes.len() > MAX_PROFILE_BYTES => return Ok(None),
+            Space::Icc(bytes) if is_too_large(bytes) => return Ok(None),
             Space::Icc(bytes) => ColorProfile::new_from_slice(bytes)?,
             Space::Cicp {
                 primaries,
@@ -129,6 +133,25 @@ fn are_srgbs(points: &[[f64; 2]; 4]) -> bool {
 pub(super) const SRGB_CHROMATICITIES: [[f64; 2]; 4] =
     [[0.3127, 0.329], [0.64, 0.33], [0.3, 0.6], [0.15, 0.06]];
 
+/// Whether a profile is larger than any of use, or its tags are together: the library copies the data of each, and several may name the
+/// same (ICC.1, 7.3).
+pub(super) fn is_too_large(profile: &[u8]) -> bool {
+    /// The three intents of a device often share a table.
+    const MOST_TIMES: u64 = 3;
+    let number = |bytes: &[u8]| {
+        bytes
+            .first_chunk()
+            .map_or(0, |four| u32::from_be_bytes(*four))
+    };
+    let count = profile.get(128..).map_or(0, number);
+    let tags = profile.get(132..).unwrap_or_default().as_chunks::<12>().0;
+    let sizes = tags
+        .iter()
+        .take(count as usize)
+        .map(|tag| u64::from(number(&tag[8..])));
+    profile.len() > MAX_PROFILE_BYTES || sizes.sum::<u64>() > MOST_TIMES * profile.len() as u64
+}
+
 /// Whether a profile can be kept with RGB samples: it is within bounds, whole, and one of RGB.
 pub(super) fn is_of_rgb(profile: &[u8]) -> bool {
     let is_sound = |profile: ColorProfile| {
@@ -140,7 +163,7 @@ pub(super) fn is_of_rgb(profile: &[u8]) -> bool {
         );
         profile.color_space == DataColorSpace::Rgb && to_srgb.is_ok()
     };
-    profile.len() <= MAX_PROFILE_BYTES && ColorProfile::new_from_slice(profile).is_ok_and(is_sound)
+    !is_too_large(profile) && ColorProfile::new_from_slice(profile).is_ok_and(is_sound)
 }
 
 /// Whether a profile is that of sRGB, up to rounding.
@@ -149,7 +172,7 @@ pub(super) fn is_srgb(profile: &[u8]) -> bool {
         profile.color_space == DataColorSpace::Rgb
             && is_nearly_identity(&profile, &ColorProfile::new_srgb()).is_ok_and(|is| is)
     };
-    profile.len() <= MAX_PROFILE_BYTES && ColorProfile::new_from_slice(profile).is_ok_and(is_srgbs)
+    !is_too_large(profile) && ColorProfile::new_from_slice(profile).is_ok_and(is_srgbs)
 }
 
 /// Converts the samples from `space` to sRGB. A profile that is too large, damaged, of a kind that does not fit the
@@ -299,6 +322,26 @@ fn convert_grey(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tables_that_are_named_again_and_again_are_too_large() {
+        let profile = |tags: &[u32]| {
+            let mut profile = vec![0; 128];
+            profile.extend((tags.len() as u32).to_be_bytes());
+            profile.extend(tags.iter().flat_map(|size| {
+                let places = [[0; 4], [0, 0, 1, 0], size.to_be_bytes()];
+                places.into_iter().flatten()
+            }));
+            profile.resize(2000, 0);
+            profile
+        };
+        assert!(!is_too_large(&profile(&[2000; 3])));
+        assert!(is_too_large(&profile(&[2000, 2000, 2000, 1])));
+        assert!(is_too_large(&profile(&[u32::MAX; 2])));
+        assert!(!is_too_large(&[]));
+        assert!(!is_too_large(&vec![0; MAX_PROFILE_BYTES]));
+        assert!(is_too_large(&vec![0; MAX_PROFILE_BYTES + 1]));
+    }
 
     fn converted(profile: &[u8], layout: Layout, pixels: &[u8], grey: bool) -> Vec<u8> {
         let width = (pixels.len() / layout.channels()) as u32;

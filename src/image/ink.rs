@@ -2,7 +2,7 @@
 //!
 //! Samples are inverted: 255 is no ink. Files without Adobe's marker are read in the same way, as browsers read them.
 
-use super::colour::{CHUNK_PIXELS, MAX_PROFILE_BYTES};
+use super::colour::{CHUNK_PIXELS, is_too_large};
 use super::{Cancelled, Patience};
 use moxcms::{CmsError, ColorProfile, DataColorSpace, TransformExecutor, TransformOptions};
 use std::sync::Arc;
@@ -57,6 +57,7 @@ pub(super) fn to_srgb(
         samples[begin * 3..][..count * 3].copy_from_slice(converted);
     }
     samples.truncate(pixels * 3);
+    samples.shrink_to_fit();
     Ok(())
 }
 
@@ -64,7 +65,7 @@ pub(super) fn to_srgb(
 fn transform(
     profile: &[u8],
 ) -> Result<Option<Arc<dyn TransformExecutor<u8> + Send + Sync>>, CmsError> {
-    if profile.len() > MAX_PROFILE_BYTES {
+    if is_too_large(profile) {
         return Ok(None);
     }
     let profile = ColorProfile::new_from_slice(profile)?;

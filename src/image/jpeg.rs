@@ -2,11 +2,13 @@
 //!
 //! A baseline file in one scan decodes in little more than its output. A progressive one, or one with a scan for each
 //! component, is held as 16-bit coefficients until its end: 3 to 6 bytes a pixel more, 8 for four components.
+//!
+//! The headers are read here, once: the decoder gets the segments that were found, without metadata, and nothing between them.
 
-mod end;
 mod frame;
-
-pub(super) use frame::segments;
+mod profile;
+mod scans;
+mod segments;
 
 use super::colour::{self, Space};
 use super::ink::{self, Inks};
@@ -14,6 +16,7 @@ use super::patience::Source;
 use super::planes::{Planes, limit_chroma, limit_luma};
 use super::{DecodeError, Footprint, Image, Layout, Limits, Patience, Raw, RawPlanes};
 use frame::Frame;
+use segments::Segments;
 use std::mem;
 use zune_jpeg::errors::DecodeErrors;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
@@ -30,15 +33,15 @@ pub(super) fn read(
     limits: &Limits,
     patience: &Patience<'_>,
 ) -> Result<Raw, DecodeError> {
+    let frame = Frame::read(bytes)?;
     let Opened {
         mut decoder,
         width,
         height,
         count,
         stored,
-        exif,
-    } = open(bytes, &Frame::read(bytes)?, limits, patience)?;
-    let mut profile = decoder.icc_profile();
+    } = open(bytes, &frame, limits, patience)?;
+    let mut profile = frame.profile();
     let pixels = match inks(stored) {
         Some(inks) => {
             decoder.set_options(options().jpeg_set_out_colorspace(stored));
@@ -57,7 +60,7 @@ pub(super) fn read(
         },
         grey: stored == ColorSpace::Luma,
         space: profile.map(Space::Icc),
-        exif,
+        exif: frame.exif().map(<[u8]>::to_vec),
     })
 }
 
@@ -76,23 +79,17 @@ pub(super) fn read_planes(
         width,
         height,
         stored,
-        exif,
         ..
     } = open(bytes, &frame, limits, patience)?;
-    let icc = decoder.icc_profile();
-    let is_yuv = matches!(stored, ColorSpace::YCbCr | ColorSpace::Luma);
-    if !is_yuv || icc.is_some() && frame.profile().is_none() {
+    if !matches!(stored, ColorSpace::YCbCr | ColorSpace::Luma) {
         return Err(ambiguous());
-    }
-    if icc.as_deref() != frame.profile() {
-        return Ok(None); // others are missing, by its number
     }
     let mut planes = Planes::new(width, height);
     decode_planes(&mut decoder, &mut planes, patience)?;
     Ok(Some(RawPlanes {
         planes: planes.turned(orientation, patience)?,
-        icc,
-        exif,
+        icc: frame.profile(),
+        exif: frame.exif().map(<[u8]>::to_vec),
     }))
 }
 
@@ -105,60 +102,80 @@ struct Opened<'a> {
     count: usize,
     /// What its samples are.
     stored: ColorSpace,
-    /// That in front of the scans: the decoder would take one between them, too.
-    exif: Option<Vec<u8>>,
+}
+
+/// The markers and data of the segments in front of the first scan.
+pub(super) fn segments(bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    Segments::of(bytes).map(|segment| (segment.marker, segment.data))
 }
 
 fn open<'a>(
     bytes: &'a [u8],
-    frame: &Frame,
+    frame: &Frame<'a>,
     limits: &Limits,
     patience: &'a Patience<'a>,
 ) -> Result<Opened<'a>, DecodeError> {
-    let end = end::find(bytes, frame.begin, patience)?;
-    let source = match end {
-        Some(end) => Source::new(&bytes[..end.at], PORTION, patience).with_tail(BEHIND_SCANS),
-        None => Source::new(bytes, PORTION, patience),
-    };
-    // Bytes between segments are passed over, as browsers do, which the strict mode would refuse.
+    let scans = scans::find(bytes, frame.begin, patience)?;
+    let mut parts = frame.parts.as_slice().to_vec();
+    match &scans {
+        Some(scans) => {
+            parts.extend(scans.parts.as_slice());
+            parts.push(BEHIND_SCANS);
+        }
+        None => parts.push(&bytes[frame.begin..]),
+    }
+    // Colours are then told by a text of ours, where the strict mode would have its own.
+    let source = Source::of(&parts, PORTION, patience);
     let mut decoder = JpegDecoder::new_with_options(source, options().set_strict_mode(false));
     decoder.decode_headers().map_err(|error| invalid(&error))?;
     decoder.set_options(options());
     let header = decoder.info().expect("decode_headers filled it in");
     let (width, height) = (u32::from(header.width), u32::from(header.height));
     let count = limits.check(width, height)?;
-    let components = usize::from(header.components);
-    let found = (
+    let outline = (
         header.width,
         header.height,
-        components,
         header.sof.is_progressive(),
+        sampling(&mut decoder),
     );
-    if found != frame.outline() {
-        // The memory was estimated by what has been read here.
+    let position = decoder.inner_reader().position().ok();
+    if outline != frame.outline() || position != Some(frame.parts.length() as u64) {
+        // The memory was estimated by what has been read here, up to the same scan header.
         return Err(ambiguous());
     }
     let stored = decoder
         .input_colorspace()
         .expect("decode_headers filled it in");
-    if let ColorSpace::MultiBand(_) = stored {
+    if let ColorSpace::MultiBand(components) = stored {
         // Headers are not read strictly, so that the decoder lets them through.
         let reason = format!("the JPEG has {components} components, which stand for no colours");
         return Err(DecodeError::Invalid(reason));
     }
     // The decoder would make up what is missing, in the last row also where a restart marker should be.
-    if end.is_none_or(|end| end.restarts < frame.restarts()) {
+    if scans.is_none_or(|scans| scans.restarts < frame.restarts()) {
         return Err(ends_too_early());
     }
-    let exif = decoder.exif().cloned();
     Ok(Opened {
         decoder,
         width,
         height,
         count,
         stored,
-        exif,
     })
+}
+
+/// The sampling factors of each component, as the decoder has read them.
+fn sampling(decoder: &mut JpegDecoder<Source<'_>>) -> Vec<[usize; 2]> {
+    let raw = decoder.raw_output();
+    let count = raw.num_components().unwrap_or(0);
+    let planes = raw.layout().unwrap_or_default();
+    let factors = planes.iter().map(|plane| {
+        [
+            plane.horizontal_sampling_factor,
+            plane.vertical_sampling_factor,
+        ]
+    });
+    factors.take(count).collect()
 }
 
 /// The decoder's own bounds are opened as far as the format goes: ours give the clearer message.
@@ -532,8 +549,8 @@ pub(super) mod tests {
     fn what_cannot_stay_in_yuv_has_no_planes() {
         let colours = [[9, 8, 7].as_slice(); 4];
         assert!(planes(&jpeg(30, 8, &colours, &[])).is_none(), "4:4:4");
-        let profile = segment(0xe2, b"ICC_PROFILE\0\x01\x01profile");
-        assert!(planes(&four_units(&profile)).is_none(), "a profile");
+        let broken = segment(0xe2, b"ICC_PROFILE\0\x01\x01profile");
+        assert!(planes(&four_units(&broken)).is_none(), "a profile");
         let profile = |profile: moxcms::ColorProfile| {
             let profile = profile.encode().expect("a valid profile");
             segment(0xe2, &[b"ICC_PROFILE\0\x01\x01", &profile[..]].concat())
@@ -542,11 +559,16 @@ pub(super) mod tests {
         assert!(planes(&four_units(&display_p3)).is_none(), "Display P3");
         let srgb = profile(moxcms::ColorProfile::new_srgb());
         assert_eq!(planes(&four_units(&srgb)), planes(&four_units(&[])), "sRGB");
-        let mut first_of_two = srgb.clone();
+        // Numbers that are impossible make it none.
+        let mut first_of_two = broken.clone();
         first_of_two[4 + 13] = 2; // behind marker, length, name and its number
-        assert!(planes(&four_units(&first_of_two)).is_none(), "a part");
-        let twice = [srgb.clone(), srgb].concat();
-        assert!(planes(&four_units(&twice)).is_none(), "in two segments");
+        let plain = planes(&four_units(&[]));
+        assert_eq!(planes(&four_units(&first_of_two)), plain, "a part");
+        let twice = [broken.clone(), broken].concat();
+        assert_eq!(planes(&four_units(&twice)), plain, "twice the first");
+        let halves = [&b"\x02\x02file"[..], b"\x01\x02pro"]
+            .map(|half| segment(0xe2, &[&b"ICC_PROFILE\0"[..], half].concat()));
+        assert!(planes(&four_units(&halves.concat())).is_none(), "two parts");
         assert!(planes(&four_units(&adobe(0))).is_none(), "RGB");
         assert!(planes(&four_units(&adobe(1))).is_some(), "YCbCr by name");
         let inks: &[&[u8]] = &[&[9, 8, 7, 6]];
@@ -707,6 +729,53 @@ pub(super) mod tests {
         let raw = read(&file, &LIMITS, &Patience::endless()).expect("a valid picture");
         assert_eq!(raw.space, Some(Space::Icc(b"profile".to_vec())));
         assert_eq!(raw.exif.as_deref(), Some(&b"MM\0*"[..]));
+    }
+
+    #[test]
+    fn a_profile_with_impossible_numbers_is_ignored() {
+        let plain = four_units(&[]);
+        for numbers in [[0, 1], [1, 0], [2, 1], [0, 0], [1, 2], [3, 2]] {
+            let data = [&b"ICC_PROFILE\0"[..], &numbers, b"profile"].concat();
+            let file = four_units(&segment(0xe2, &data));
+            let raw = read(&file, &LIMITS, &Patience::endless()).expect("the picture is whole");
+            assert_eq!(raw.space, None, "{numbers:?}");
+            assert_eq!(raw.image.pixels, pixels(&plain), "{numbers:?}");
+            assert_eq!(planes(&file), planes(&plain), "{numbers:?}");
+        }
+    }
+
+    #[test]
+    fn a_profile_in_several_segments_is_put_together() {
+        let halves = [&b"\x02\x02file"[..], b"\x01\x02pro"]
+            .map(|half| segment(0xe2, &[&b"ICC_PROFILE\0"[..], half].concat()));
+        let file = jpeg(8, 8, &[&[128]], &halves.concat());
+        let raw = read(&file, &LIMITS, &Patience::endless()).expect("a valid picture");
+        assert_eq!(raw.space, Some(Space::Icc(b"profile".to_vec())));
+    }
+
+    /// Four components in a scan each. What FF 00 begins seems to be a segment that ends behind the first scan header: who takes it for
+    /// one reads a header of all components, and expects no coefficients to be kept.
+    #[test]
+    fn no_scan_hides_behind_what_is_no_marker() {
+        let scans = [0, 1, 2, 3].map(|component| vec![(component, 100); 4]);
+        let file = file((16, 16), &[0x11; 4], &scans, &[]);
+        assert_eq!(pixels(&file).len(), 16 * 16 * 3);
+        let first = file.windows(2).position(|pair| pair == [0xff, 0xda]);
+        let first = first.expect("it has four scans");
+        let header = segment(0xda, &[4, 1, 0, 2, 0, 3, 0, 4, 0, 0, 63, 0]);
+        let hidden = 2 + (segment(0xda, &[1, 1, 0, 0, 63, 0]).len() as u16);
+        let mut hiding = file[..first].to_vec();
+        hiding.extend([0xff, 0x00]);
+        hiding.extend(hidden.to_be_bytes());
+        hiding.extend(&file[first..first + usize::from(hidden) - 2]);
+        hiding.extend(&header);
+        hiding.extend(&file[first..]);
+        let expected = Err(frame::damaged());
+        assert_eq!(probe(&hiding, &LIMITS), expected);
+        assert_eq!(
+            read(&hiding, &LIMITS, &Patience::endless()).err(),
+            expected.err()
+        );
     }
 
     #[test]

@@ -59,17 +59,20 @@ impl fmt::Debug for Patience<'_> {
 /// Pixels that a pass over a picture takes between two questions: well below a millisecond of the slowest.
 pub(super) const PORTION_PIXELS: usize = 1 << 16;
 
-/// A file in memory whose reader asks before each portion of it, and fails once nobody waits.
+/// A file in memory, in one or several parts, whose reader asks before each portion of it, and fails once nobody waits.
 ///
 /// Between two questions it costs nothing: the end of the portion stands where the end of the file would be looked at.
 #[derive(Debug)]
 pub(super) struct Source<'a> {
-    bytes: &'a [u8],
-    /// What is read behind them.
-    tail: &'static [u8],
-    /// What may be read before the next question.
+    /// Each with its place in the whole.
+    parts: Vec<(usize, &'a [u8])>,
+    /// Bytes of all.
+    length: usize,
+    /// The part that is read, with its place.
+    part: (usize, &'a [u8]),
+    /// What may be read of it before the next question.
     rest: &'a [u8],
-    /// Where `rest` ends in `bytes`, or beyond them the position.
+    /// Where `rest` ends in the whole, or beyond it the position.
     end: usize,
     portion: usize,
     patience: &'a Patience<'a>,
@@ -78,20 +81,26 @@ pub(super) struct Source<'a> {
 impl<'a> Source<'a> {
     /// Asks every `portion` bytes, which are at least 1.
     pub(super) fn new(bytes: &'a [u8], portion: usize, patience: &'a Patience<'a>) -> Source<'a> {
+        Source::of(&[bytes], portion, patience)
+    }
+
+    /// As [`Source::new`], of several parts one after the other; it asks before each of them, too.
+    pub(super) fn of(parts: &[&'a [u8]], portion: usize, patience: &'a Patience<'a>) -> Source<'a> {
+        let mut length = 0;
+        let place = |part: &&'a [u8]| {
+            let place = length;
+            length += part.len();
+            (place, *part)
+        };
         Source {
-            bytes,
-            tail: &[],
+            parts: parts.iter().map(place).collect(),
+            length,
+            part: (0, &[]),
             rest: &[],
             end: 0,
             portion,
             patience,
         }
-    }
-
-    /// With this behind the file.
-    pub(super) fn with_tail(mut self, tail: &'static [u8]) -> Source<'a> {
-        self.tail = tail;
-        self
     }
 
     #[cold]
@@ -100,11 +109,12 @@ impl<'a> Source<'a> {
         self.patience
             .check()
             .map_err(|Cancelled| io::Error::other("nobody waits any more"))?;
-        let behind = self.end.checked_sub(self.bytes.len());
-        let coming = match behind {
-            None => &self.bytes[self.end..],
-            Some(behind) => self.tail.get(behind..).unwrap_or_default(),
-        };
+        let behind = self.parts.partition_point(|(place, _)| *place <= self.end);
+        if let Some(part) = behind.checked_sub(1) {
+            self.part = self.parts[part];
+        }
+        let (place, bytes) = self.part;
+        let coming = bytes.get(self.end - place..).unwrap_or_default();
         self.rest = &coming[..coming.len().min(self.portion)];
         self.end += self.rest.len();
         Ok(())
@@ -161,16 +171,22 @@ impl Seek for Source<'_> {
         let (from, by) = match to {
             SeekFrom::Start(position) => (0, i64::try_from(position).ok()),
             SeekFrom::Current(by) => (self.end - self.rest.len(), Some(by)),
-            SeekFrom::End(by) => (self.bytes.len() + self.tail.len(), Some(by)),
+            SeekFrom::End(by) => (self.length, Some(by)),
         };
         let position = by
             .and_then(|by| isize::try_from(by).ok())
             .and_then(|by| from.checked_add_signed(by))
             .ok_or(io::ErrorKind::InvalidInput)?;
-        // Beyond the portion a question is due. A little back is nothing new.
-        let end = self.end.min(self.bytes.len());
-        self.rest = self.bytes.get(position..end).unwrap_or_default();
-        self.end = end.max(position);
+        // Beyond the portion a question is due, and where another part is read. A little back is nothing new.
+        let (place, bytes) = self.part;
+        let read = position.checked_sub(place).zip(self.end.checked_sub(place));
+        self.rest = match read {
+            Some((position, end)) => bytes
+                .get(position..end.min(bytes.len()))
+                .unwrap_or_default(),
+            None => &[],
+        };
+        self.end = position + self.rest.len();
         Ok(position as u64)
     }
 }
@@ -206,13 +222,14 @@ pub(super) mod tests {
             }
             bytes
         };
-        static TAIL: [u8; 100] = BYTES;
         let bytes = BYTES;
         let endless = Patience::endless();
         let cases = [1, 3, 64, 1000].map(|portion| [0, 1, 30, 100].map(|length| (portion, length)));
         for (portion, length) in cases.into_iter().flatten() {
-            let (front, tail) = (&bytes[..length], &TAIL[length..]);
-            let mut source = Source::new(front, portion, &endless).with_tail(tail);
+            let (front, back) = bytes.split_at(length);
+            let (middle, back) = back.split_at(back.len() / 3);
+            let parts = [front, middle, &[], back];
+            let mut source = Source::of(&parts, portion, &endless);
             let mut cursor = io::Cursor::new(&bytes);
             let steps = [0, 5, -3, 60, -40, 30, 100, -20, -81, 7];
             for step in steps {
@@ -228,7 +245,7 @@ pub(super) mod tests {
                 if outcomes[0].is_ok() {
                     assert_eq!(
                         read[0], read[1],
-                        "after {step} by {portion}, a tail from {length} on"
+                        "after {step} by {portion}, parts from {length} on"
                     );
                 }
                 let back = SeekFrom::Start(cursor.stream_position().expect("a position").min(100));

@@ -1,12 +1,15 @@
 //! What the headers of a JPEG say of its kind, of the memory that decoding takes, and of whether it can stay in YUV: the frame
 //! header and the first scan's (ITU-T T.81, B.2.2 and B.2.3), and the other segments.
 
+use super::profile::{self, Chunks};
+use super::segments::{Parts, Segment, Segments, has_too_many_tables};
+use crate::image::colour::PROFILE_COPIES;
 use crate::image::{DecodeError, orientation, planes};
 use ::image::metadata::Orientation;
 
 /// What stands before the first scan's data.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct Frame<'a> {
     /// Width in pixels.
     pub width: u16,
     /// Height in pixels.
@@ -21,73 +24,110 @@ pub struct Frame {
     scanned: usize,
     /// Units of that scan from one restart marker to the next; 0 if it has none.
     restart_interval: usize,
-    applications: Applications,
+    applications: Applications<'a>,
+    /// What of the headers the decoder needs.
+    pub parts: Parts<'a>,
     /// Where the data of that scan begins in the file.
     pub begin: usize,
 }
 
 /// What the segments of applications say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Applications {
-    /// Bytes of profiles, Exif and others.
-    bytes: usize,
-    /// What follows the name and two numbers in each segment of a profile.
-    profile: Vec<Vec<u8>>,
+struct Applications<'a> {
+    /// The last Exif, from its TIFF header on.
+    exif: Option<&'a [u8]>,
+    /// ICC profiles.
+    profile: Chunks<'a>,
     /// Adobe's: whether and how colour was transformed.
     transform: Option<u8>,
-    /// That of the last Exif.
-    orientation: Option<Orientation>,
 }
 
-impl Applications {
+/// Of Adobe's segment, which has the transform as its last byte and may have more behind it.
+const ADOBE_BYTES: usize = 12;
+
+impl<'a> Applications<'a> {
     fn orientation(&self) -> Orientation {
-        self.orientation.unwrap_or(Orientation::NoTransforms)
+        let orientation = self.exif.and_then(orientation::read);
+        orientation.unwrap_or(Orientation::NoTransforms)
     }
 
-    fn add(&mut self, marker: u8, segment: &[u8]) {
-        self.bytes += segment.len();
+    fn add(&mut self, marker: u8, segment: &'a [u8]) {
         let exif = segment.strip_prefix(orientation::JPEG_PREFIX);
         if let Some(exif) = exif.filter(|exif| marker == 0xe1 && !exif.is_empty()) {
-            self.orientation = orientation::read(exif);
+            self.exif = Some(exif);
         }
-        let profile = segment.strip_prefix(b"ICC_PROFILE\0");
+        let profile = segment.strip_prefix(profile::NAME);
         if let Some(profile) = profile.filter(|_| marker == 0xe2) {
-            let profile = profile.get(2..).unwrap_or_default();
-            self.profile.push(profile.to_vec());
+            self.profile.add(profile);
         }
-        if marker == 0xee && segment.starts_with(b"Adobe") {
-            self.transform = segment.get(11).copied().or(self.transform);
+        if is_adobe(marker, segment) {
+            self.transform = Some(segment[ADOBE_BYTES - 1]);
         }
     }
 }
 
-impl Frame {
+fn is_adobe(marker: u8, segment: &[u8]) -> bool {
+    marker == 0xee && segment.starts_with(b"Adobe") && segment.len() >= ADOBE_BYTES
+}
+
+/// Whether the decoder needs a segment to make out the samples. Of what applications add, these are the transform of colours, and the
+/// mark of files whose tables are those of T.81, K.3.
+fn is_needed(marker: u8, segment: &[u8]) -> bool {
+    match marker {
+        0xe0 => segment.starts_with(b"AVI1\0"),
+        0xee => is_adobe(marker, segment),
+        // Metadata, comments, and what is reserved or of the hierarchical kinds.
+        0xe1..=0xfe | 0xc8 | 0xde | 0xdf => false,
+        _ => true,
+    }
+}
+
+impl<'a> Frame<'a> {
     /// Reads the segments up to the first scan.
     ///
     /// # Errors
     /// [`DecodeError::Invalid`] if they are damaged or have no frame header, or if it is of a kind that hardly any program reads.
-    pub fn read(bytes: &[u8]) -> Result<Frame, DecodeError> {
-        let mut frame: Option<Frame> = None;
+    pub fn read(bytes: &'a [u8]) -> Result<Frame<'a>, DecodeError> {
+        let mut frame: Option<Frame<'a>> = None;
         let mut applications = Applications::default();
         let mut restart_interval = 0;
-        let mut segments = segments(bytes);
-        while let Some((marker, segment)) = segments.next() {
+        let mut parts = Parts::default();
+        // Segments that are needed and stand side by side.
+        let mut needed = 0..2.min(bytes.len());
+        for Segment {
+            marker,
+            data,
+            place,
+        } in Segments::of(bytes)
+        {
+            if has_too_many_tables(marker, data) {
+                return Err(damaged());
+            }
+            if is_needed(marker, data) {
+                if place.start != needed.end {
+                    parts.push(&bytes[needed]).ok_or_else(damaged)?;
+                    needed = place.clone();
+                }
+                needed.end = place.end;
+            }
             match marker {
                 0xc4 | 0xc8 | 0xcc => {} // tables, and a reserved marker
                 // The decoder refuses a second one.
-                0xc0..=0xcf if frame.is_none() => frame = Some(Frame::of(marker, segment)?),
+                0xc0..=0xcf if frame.is_none() => frame = Some(Frame::of(marker, data)?),
                 0xdd => {
-                    let interval = segment.first_chunk().copied().ok_or_else(damaged)?;
+                    let interval = data.first_chunk().copied().ok_or_else(damaged)?;
                     restart_interval = usize::from(u16::from_be_bytes(interval));
                 }
-                0xe0..=0xef => applications.add(marker, segment),
+                0xe0..=0xef => applications.add(marker, data),
                 0xda => {
                     let frame = frame.ok_or_else(damaged)?;
+                    parts.push(&bytes[needed]).ok_or_else(damaged)?;
                     return Ok(Frame {
-                        scanned: usize::from(*segment.first().ok_or_else(damaged)?),
+                        scanned: usize::from(*data.first().ok_or_else(damaged)?),
                         restart_interval,
                         applications,
-                        begin: bytes.len() - segments.rest.len(),
+                        parts,
+                        begin: place.end,
                         ..frame
                     });
                 }
@@ -97,13 +137,14 @@ impl Frame {
         Err(damaged())
     }
 
-    /// Width, height, the number of components, and whether it is progressive.
-    pub fn outline(&self) -> (u16, u16, usize, bool) {
+    /// What the decoder has to find too: width, height, whether it is progressive, and the sampling factors of each component.
+    pub fn outline(&self) -> (u16, u16, bool, Vec<[usize; 2]>) {
+        let sampling = self.sampling.iter().map(|pair| pair.map(usize::from));
         (
             self.width,
             self.height,
-            self.components(),
             self.is_progressive,
+            sampling.collect(),
         )
     }
 
@@ -121,12 +162,14 @@ impl Frame {
             .saturating_sub(1)
     }
 
-    /// The profile, if it is in one segment.
-    pub fn profile(&self) -> Option<&[u8]> {
-        match self.applications.profile.as_slice() {
-            [profile] => Some(profile),
-            _ => None,
-        }
+    /// The ICC profile, put together; `None` if there is none that can be used.
+    pub fn profile(&self) -> Option<Vec<u8>> {
+        self.applications.profile.whole()
+    }
+
+    /// Exif from its TIFF header on.
+    pub fn exif(&self) -> Option<&'a [u8]> {
+        self.applications.exif
     }
 
     /// How the picture is to be turned if it can stay in YUV 4:2:0: its samples are that or grey, nothing says that their
@@ -144,7 +187,8 @@ impl Frame {
         ((is_grey || is_ycbcr)
             && !self.is_progressive
             && planes::can_turn(self.width, self.height, orientation)
-            && (self.applications.profile.is_empty() || self.profile().is_some_and(is_srgb)))
+            && (self.applications.profile.is_empty()
+                || self.applications.profile.single().is_some_and(is_srgb)))
         .then_some(orientation)
     }
 
@@ -158,8 +202,9 @@ impl Frame {
         /// Rows of blocks and of samples on their way to pixels, of a component, for each pixel of the width.
         const ROWS: u64 = 256;
         let rows = u64::from(self.width) * ROWS * self.components() as u64;
-        // Copied out, put together, and its tables made into numbers of four bytes.
-        let metadata = 6 * self.applications.bytes as u64;
+        let applications = &self.applications;
+        let metadata = applications.exif.unwrap_or_default().len() as u64
+            + PROFILE_COPIES * applications.profile.length() as u64;
         // Inks are four samples a pixel before they are three.
         let inks = match self.components() {
             4 => u64::from(self.width) * u64::from(self.height),
@@ -188,7 +233,7 @@ impl Frame {
         u64::from(self.width).div_ceil(8 * most(0)) * u64::from(self.height).div_ceil(8 * most(1))
     }
 
-    fn of(marker: u8, segment: &[u8]) -> Result<Frame, DecodeError> {
+    fn of(marker: u8, segment: &[u8]) -> Result<Frame<'a>, DecodeError> {
         let &[precision, h1, h0, w1, w0, count, ref components @ ..] = segment else {
             return Err(damaged());
         };
@@ -212,6 +257,7 @@ impl Frame {
             scanned: 0,
             restart_interval: 0,
             applications: Applications::default(),
+            parts: Parts::default(),
             begin: 0,
         })
     }
@@ -231,39 +277,8 @@ fn check_kind(marker: u8, precision: u8) -> Result<(), DecodeError> {
     )))
 }
 
-fn damaged() -> DecodeError {
+pub fn damaged() -> DecodeError {
     DecodeError::Invalid("the JPEG's headers are damaged".to_owned())
-}
-
-/// Markers and what their segments hold, behind the start of image.
-pub fn segments(bytes: &[u8]) -> Segments<'_> {
-    Segments {
-        rest: bytes.get(2..).unwrap_or_default(),
-    }
-}
-
-/// See [`segments`].
-pub struct Segments<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Iterator for Segments<'a> {
-    type Item = (u8, &'a [u8]);
-
-    fn next(&mut self) -> Option<(u8, &'a [u8])> {
-        let mut rest = self.rest;
-        // Fill bytes; and stray ones, of which the decoder passes over some.
-        while rest.first().is_some_and(|&byte| byte != 0xff) || rest.get(1) == Some(&0xff) {
-            rest = &rest[1..];
-        }
-        let &[_, marker, high, low, ref behind @ ..] = rest else {
-            return None;
-        };
-        let length = usize::from(u16::from_be_bytes([high, low])).checked_sub(2)?;
-        let (segment, next) = behind.split_at_checked(length)?;
-        self.rest = next;
-        Some((marker, segment))
-    }
 }
 
 #[cfg(test)]
@@ -286,8 +301,41 @@ mod tests {
         .concat()
     }
 
+    #[test]
+    fn a_marker_without_a_segment_is_refused() {
+        let whole = headers(0xc0, (20, 7), &[0x11; 3], 3);
+        let frame = whole.len() - segment(0xda, &[0; 8]).len();
+        for marker in [0x00, 0x01, 0x02, 0xbf, 0xd0, 0xd7, 0xd8, 0xd9] {
+            // What follows it would be a length that leads to the scan header.
+            let strange = [&whole[..frame], &[0xff, marker, 0, 2], &whole[frame..]].concat();
+            assert_eq!(Frame::read(&strange), Err(damaged()), "{marker:x}");
+        }
+    }
+
+    #[test]
+    fn the_decoder_gets_what_it_needs_and_nothing_else() {
+        let whole = headers(0xc0, (20, 7), &[0x11; 3], 3);
+        let adobe = segment(0xee, b"Adobe\0\x64\0\0\0\0\x01");
+        let strange = [
+            segment(0xe0, b"JFIF\0"),
+            segment(0xe2, b"ICC_PROFILE\0\x07\x01abc"),
+            segment(0xee, b"Adobe"),
+            segment(0xfe, b"words"),
+            vec![1, 2, 3],
+            adobe.clone(),
+            segment(0xe1, b"http://ns.adobe.com/xap/1.0/\0<x/>"),
+        ];
+        let file = [&whole[..2], &strange.concat(), &whole[2..], b"data"].concat();
+        let frame = Frame::read(&file).expect("valid headers");
+        let kept = [&whole[..2], &adobe, &whole[2..]].concat();
+        assert_eq!(frame.parts.as_slice().concat(), kept);
+        assert_eq!(&file[frame.begin..], b"data");
+        assert_eq!(frame.profile(), None);
+    }
+
     fn coefficients(kind: u8, size: (u16, u16), factors: &[u8], scanned: u8) -> u64 {
-        let frame = Frame::read(&headers(kind, size, factors, scanned)).expect("valid headers");
+        let file = headers(kind, size, factors, scanned);
+        let frame = Frame::read(&file).expect("valid headers");
         assert_eq!((frame.width, frame.height), size);
         frame.coefficients()
     }
@@ -329,12 +377,18 @@ mod tests {
 
     #[test]
     fn metadata_and_fill_bytes_before_the_frame_are_passed_over() {
-        let exif = segment(0xe1, &[7; 1000]);
-        let plain = Frame::read(&jpeg(20, 7, &[&[0; 3][..]; 3], &[])).expect("valid");
-        let with = [&exif[..], &[0xff, 0xff], &exif[..]].concat();
-        let frame = Frame::read(&jpeg(20, 7, &[&[0; 3][..]; 3], &with)).expect("valid");
+        let exif = segment(0xe1, &[&b"Exif\0\0"[..], &[7; 1000]].concat());
+        let twice = [&exif[..], &[0xff, 0xff], &exif[..]].concat();
+        let [without, with] =
+            [&[][..], &twice].map(|segments| jpeg(20, 7, &[&[0; 3][..]; 3], segments));
+        let plain = Frame::read(&without).expect("valid");
+        let frame = Frame::read(&with).expect("valid");
         assert_eq!((frame.width, frame.height, frame.components()), (20, 7, 3));
-        assert_eq!(frame.decoder_bytes() - plain.decoder_bytes(), 6 * 2000);
+        assert_eq!(frame.exif(), Some(&[7; 1000][..]));
+        let (more, less) = (frame.decoder_bytes(), plain.decoder_bytes());
+        assert_eq!(more - less, 1000, "the last one is kept");
+        let shown = |frame: &Frame<'_>| frame.parts.as_slice().concat();
+        assert_eq!(shown(&frame), shown(&plain), "the decoder sees none");
     }
 
     #[test]

@@ -1,0 +1,153 @@
+//! The scans of a JPEG and its end, which the decoder does not tell (ITU-T T.81, B.1.1 and B.2.2).
+
+use super::frame::damaged;
+use super::segments::{Parts, has_too_many_tables};
+use crate::image::{DecodeError, Patience};
+use std::mem;
+
+/// Bytes that are looked through between two questions: restart markers one after the other take a tenth of a millisecond.
+const PORTION: usize = 1 << 16;
+
+/// A comment without text, which stands in for a segment that the decoder must not see: a segment ends a scan, whatever it holds.
+const EMPTY_COMMENT: &[u8] = &[0xff, 0xfe, 0, 2];
+
+/// What stands between the first scan header and the end of image.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scans<'a> {
+    /// Without what applications put between scans, which the decoder would copy.
+    pub parts: Parts<'a>,
+    /// Restart markers.
+    pub restarts: usize,
+}
+
+/// Finds the end of image; `None` if it is missing. The first scan's data is what follows the first `begin` bytes.
+///
+/// # Errors
+/// [`DecodeError::Cancelled`]; [`DecodeError::Invalid`] if there are more segments than any writer has use for.
+pub fn find<'a>(
+    bytes: &'a [u8],
+    begin: usize,
+    patience: &Patience<'_>,
+) -> Result<Option<Scans<'a>>, DecodeError> {
+    let mut scans = Scans::default();
+    // Where a part begins that the decoder needs, and where the fill bytes begin that may precede a marker.
+    let (mut part, mut fill) = (begin, None);
+    let mut rest = &bytes[begin..];
+    let mut asked = None;
+    while !rest.is_empty() {
+        let portion = Some(rest.len() / PORTION);
+        if mem::replace(&mut asked, portion) != portion {
+            patience.check()?;
+        }
+        let near = &rest[..rest.len().min(PORTION)];
+        let Some(found) = near.chunks(64).position(|chunk| chunk.contains(&0xff)) else {
+            rest = &rest[near.len()..];
+            continue;
+        };
+        let Some(at) = rest.iter().skip(found * 64).position(|&byte| byte == 0xff) else {
+            break;
+        };
+        rest = &rest[found * 64 + at..];
+        let at = bytes.len() - rest.len();
+        let filled = fill.take().filter(|(_, next)| *next == at);
+        let first = filled.map_or(at, |(first, _)| first);
+        // Among entropy-coded bytes FF is followed by 00 or is part of a restart marker (T.81, B.1.1.5).
+        let length = match *rest {
+            [_, 0xd9, ..] => {
+                scans.parts.push(&bytes[part..first]).ok_or_else(damaged)?;
+                return Ok(Some(scans));
+            }
+            [_, 0, ..] => 2,
+            [_, 0xd0..=0xd7, ..] => {
+                scans.restarts += 1;
+                2
+            }
+            [_, 0xff, ..] => {
+                fill = Some((first, at + 1));
+                1
+            }
+            [_, marker, high, low, ref behind @ ..] => {
+                let length = usize::from(u16::from_be_bytes([high, low]));
+                let data = length
+                    .checked_sub(2)
+                    .and_then(|length| behind.get(..length));
+                if has_too_many_tables(marker, data.unwrap_or_default()) {
+                    return Err(damaged());
+                }
+                if matches!(marker, 0xe0..=0xef | 0xfe) {
+                    let is_alone = part < first || part == begin;
+                    scans.parts.push(&bytes[part..first]).ok_or_else(damaged)?;
+                    if is_alone {
+                        scans.parts.push(EMPTY_COMMENT).ok_or_else(damaged)?;
+                    }
+                    part = (at + 2 + length).min(bytes.len());
+                }
+                2 + length
+            }
+            _ => break,
+        };
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::jpeg::tests::segment;
+
+    fn scans(bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
+        let found = find(bytes, 2, &Patience::endless()).expect("few segments");
+        found.map(|scans| (scans.parts.as_slice().concat(), scans.restarts))
+    }
+
+    #[test]
+    fn the_end_is_behind_all_segments() {
+        let head = &[7, 7][..];
+        let data = &[1, 0xff, 0, 2, 0xff, 0xd3, 3][..];
+        let tables = segment(0xdb, &[0xff, 0xd9, 5]);
+        let file = [head, data, &tables, data, &[0xff, 0xff, 0xd9, 9, 9]].concat();
+        let kept = [data, &tables, data].concat();
+        assert_eq!(scans(&file), Some((kept, 2)));
+        for length in 2..file.len() - 3 {
+            assert_eq!(scans(&file[..length]), None, "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn what_applications_put_between_scans_becomes_one_empty_comment() {
+        let data = &[1, 0xff, 0][..];
+        let exif = segment(0xe1, b"Exif\0\0MM\0*");
+        let comment = segment(0xfe, b"words");
+        let end = [0xff, 0xd9];
+        let file = [
+            &[7, 7][..],
+            data,
+            &[0xff, 0xff],
+            &exif,
+            &[0xff],
+            &comment,
+            data,
+        ]
+        .concat();
+        let kept = [data, EMPTY_COMMENT, data].concat();
+        assert_eq!(scans(&[&file[..], &end].concat()), Some((kept, 0)));
+        let at_once = [&[7, 7][..], &exif, &exif, data, &end].concat();
+        assert_eq!(scans(&at_once), Some(([EMPTY_COMMENT, data].concat(), 0)));
+        let last = [&[7, 7][..], data, &exif, &end].concat();
+        assert_eq!(scans(&last), Some(([data, EMPTY_COMMENT].concat(), 0)));
+        let beyond = [&[7, 7][..], data, &[0xff, 0xe1, 0xff, 0xff], &end].concat();
+        assert_eq!(scans(&beyond), None);
+    }
+
+    #[test]
+    fn segments_without_end_are_refused() {
+        let pair = [segment(0xe1, &[]), vec![3]].concat();
+        let file = |pairs: usize| [&[7, 7][..], &pair.repeat(pairs), &[0xff, 0xd9]].concat();
+        let is_refused = |pairs| find(&file(pairs), 2, &Patience::endless()).is_err();
+        assert!(!is_refused(500));
+        assert!(is_refused(600));
+        let tables = [&[7, 7][..], &segment(0xc4, &[0; 3000]), &[0xff, 0xd9]].concat();
+        assert!(find(&tables, 2, &Patience::endless()).is_err());
+    }
+}

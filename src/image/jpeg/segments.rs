@@ -1,0 +1,143 @@
+//! Marker segments of a JPEG (ITU-T T.81, B.1.1.2 to B.1.1.4).
+
+use std::ops::Range;
+
+/// The segments behind the start of image, up to a marker that begins none, or to one that is not whole.
+///
+/// Bytes between two segments are passed over, as browsers do, and so are fill bytes.
+pub struct Segments<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+/// A marker segment.
+#[derive(Clone, Debug)]
+pub struct Segment<'a> {
+    /// The second byte of its marker.
+    pub marker: u8,
+    /// What follows its length.
+    pub data: &'a [u8],
+    /// Its place in the file, the marker included.
+    pub place: Range<usize>,
+}
+
+impl Segments<'_> {
+    /// The segments of a whole file.
+    pub fn of(bytes: &[u8]) -> Segments<'_> {
+        Segments { bytes, at: 2 }
+    }
+}
+
+impl<'a> Iterator for Segments<'a> {
+    type Item = Segment<'a>;
+
+    fn next(&mut self) -> Option<Segment<'a>> {
+        let rest = self.bytes.get(self.at..)?;
+        let fill = rest.iter().position(|&byte| byte == 0xff)?;
+        let second = fill + rest[fill..].iter().position(|&byte| byte != 0xff)?;
+        let &[marker, high, low, ref behind @ ..] = &rest[second..] else {
+            return None;
+        };
+        let length = usize::from(u16::from_be_bytes([high, low])).checked_sub(2)?;
+        let data = behind.get(..length)?;
+        if !begins_segment(marker) {
+            return None;
+        }
+        let begin = self.at + second - 1;
+        self.at = begin + 4 + length;
+        Some(Segment {
+            marker,
+            data,
+            place: begin..self.at,
+        })
+    }
+}
+
+/// Whether a length and data follow a marker (T.81, table B.1). FF 00 is no marker; TEM, `RSTn`, SOI and EOI stand alone; 02 to BF
+/// are reserved.
+fn begins_segment(marker: u8) -> bool {
+    matches!(marker, 0xc0..=0xcf | 0xda..=0xfe)
+}
+
+/// What of a file is handed to the decoder, one part after the other: it copies all metadata that it sees, and refuses a picture for
+/// what is wrong with some of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parts<'a>(Vec<&'a [u8]>);
+
+impl<'a> Parts<'a> {
+    /// More are not taken: real files have a handful.
+    const MOST: usize = 1024;
+
+    /// Adds a part; `None` if there are too many.
+    pub fn push(&mut self, part: &'a [u8]) -> Option<()> {
+        if part.is_empty() {
+            return Some(());
+        }
+        self.0.push(part);
+        (self.0.len() <= Parts::MOST).then_some(())
+    }
+
+    /// Bytes of all parts.
+    pub fn length(&self) -> usize {
+        self.0.iter().map(|part| part.len()).sum()
+    }
+
+    /// The parts.
+    pub fn as_slice(&self) -> &[&'a [u8]] {
+        &self.0
+    }
+}
+
+/// Whether a segment of tables is longer than eight tables of all codes, which is all that the format knows: the decoder makes
+/// 3.5 KB of each table, and a table without codes has 17 bytes.
+pub fn has_too_many_tables(marker: u8, data: &[u8]) -> bool {
+    const DEFINE_HUFFMAN_TABLES: u8 = 0xc4;
+    marker == DEFINE_HUFFMAN_TABLES && data.len() > 8 * (17 + 256)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::jpeg::tests::segment;
+
+    fn markers(bytes: &[u8]) -> Vec<u8> {
+        Segments::of(bytes).map(|segment| segment.marker).collect()
+    }
+
+    #[test]
+    fn stray_and_fill_bytes_are_passed_over() {
+        let tables = segment(0xdb, &[7; 3]);
+        let comment = segment(0xfe, &[]);
+        let file = [
+            &[0xff, 0xd8, 1, 2][..],
+            &tables,
+            &[0xff; 3],
+            &comment,
+            &[0, 9],
+            &tables,
+        ];
+        let file = file.concat();
+        assert_eq!(markers(&file), [0xdb, 0xfe, 0xdb]);
+        let second = Segments::of(&file).nth(1).expect("there are three");
+        assert_eq!(second.place, 14..18, "without the fill bytes");
+    }
+
+    #[test]
+    fn a_marker_without_a_segment_ends_them() {
+        let tables = segment(0xdb, &[7; 3]);
+        for marker in (0..=0xff).filter(|marker| !begins_segment(*marker)) {
+            let alone = [&[0xff, 0xd8][..], &tables, &[0xff, marker, 0, 2], &tables].concat();
+            // FF is a fill byte, behind which 00 is no marker.
+            assert_eq!(markers(&alone), [0xdb], "{marker:x}");
+        }
+    }
+
+    #[test]
+    fn no_part_of_a_segment_is_one() {
+        let file = [&[0xff, 0xd8][..], &segment(0xdb, &[7; 3])].concat();
+        for length in 0..file.len() {
+            assert!(markers(&file[..length]).is_empty(), "{length} bytes");
+        }
+        assert!(markers(&[0xff, 0xd8, 0xff, 0xdb, 0, 1, 0]).is_empty());
+    }
+}
