@@ -23,11 +23,11 @@ pub fn run(job: &Job<'_>, patience: &Patience<'_>) -> Result<Conversion, Convers
     };
     let mut frames = Frames::open(job.bytes, job.limits, patience).map_err(undecoded)?;
     let mut film: Option<Film<'_>> = None;
-    let mut count = 0;
+    let (mut count, mut pixels) = (0, 0);
     while let Some(drawn) = timed(&mut timing.decode, || frames.draw()).map_err(undecoded)? {
         let screen = frames.screen();
         count += 1;
-        let pixels = u64::from(screen.width) * u64::from(screen.height);
+        pixels += drawn.pixels;
         job.limits.check_film(count, pixels).map_err(undecoded)?;
         let film = match &mut film {
             Some(film) => film,
@@ -105,6 +105,7 @@ impl<'a> Film<'a> {
             milliseconds,
             place,
             covered,
+            ..
         } = drawn;
         let covered = Covered {
             rect: webp::Rect {

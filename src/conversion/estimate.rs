@@ -4,7 +4,7 @@ use super::{
     ConversionError, Job, Outline, can_stay_in_yuv, is_animated, is_watermarked, options,
     watermark_kind, webp_layout,
 };
-use crate::image::{self, Footprint, Layout};
+use crate::image::{self, Footprint};
 use crate::webp;
 
 /// Of a text to be drawn, for each of its bytes: its glyphs, and the lines that they make.
@@ -28,8 +28,12 @@ const COPIES_OF_METADATA: u64 = 3;
 /// # Errors
 /// What [`super::run`] would say of the headers.
 pub fn memory(job: &Job<'_>) -> Result<u64, ConversionError> {
-    let picture =
-        image::probe(job.bytes, job.format, job.limits).map_err(ConversionError::Picture)?;
+    let probed = if is_animated(job) {
+        image::probe_animation(job.bytes, job.limits)
+    } else {
+        image::probe(job.bytes, job.format, job.limits)
+    };
+    let picture = probed.map_err(ConversionError::Picture)?;
     let metadata = if job.params.keeps_metadata {
         COPIES_OF_METADATA * image::metadata_bytes(job.bytes, job.format)
     } else {
@@ -40,13 +44,7 @@ pub fn memory(job: &Job<'_>) -> Result<u64, ConversionError> {
             // The encoder's figure has planes in it.
             picture.planes_peak(planes).max(encoder(job, &picture))
         }
-        _ if is_animated(job) => {
-            let picture = Footprint {
-                layout: Layout::Rgba,
-                ..picture
-            };
-            through_rgb(job, &picture)? + film(job, &picture)
-        }
+        _ if is_animated(job) => through_rgb(job, &picture)? + film(job, &picture),
         _ => through_rgb(job, &picture)?,
     };
     Ok(work + metadata)

@@ -1,14 +1,13 @@
 //! GIF, by the crate `gif`: frames on the logical screen, one by one, transparent where none has drawn, as browsers show them.
 
-use super::patience::Source;
+mod needed;
+
 use super::{Cancelled, DecodeError, Footprint, Image, Layout, Limits, Patience, Raw, guarded};
 use ::gif::{
     ColorOutput, DecodeOptions, Decoder, DecodingError, DisposalMethod, Frame, MemoryLimit, Repeat,
 };
+use needed::Needed;
 use std::num::NonZeroU64;
-
-/// Bytes of the file between two questions: LZW makes up to 2.7 million pixels of them.
-const PORTION: usize = 1 << 10;
 
 /// Reads the first frame of a GIF. What follows it is not read.
 pub(super) fn read(
@@ -16,7 +15,10 @@ pub(super) fn read(
     limits: &Limits,
     patience: &Patience<'_>,
 ) -> Result<Raw, DecodeError> {
-    let mut frames = Frames::begin(bytes, limits, patience)?;
+    let mut frames = Frames {
+        is_still: true,
+        ..Frames::begin(bytes, limits, patience)?
+    };
     frames.draw_next()?.ok_or_else(no_frame)?;
     Ok(Raw {
         image: frames.screen,
@@ -28,7 +30,7 @@ pub(super) fn read(
 
 /// The frames of a GIF, drawn one after the other.
 pub struct Frames<'a> {
-    decoder: Decoder<Source<'a>>,
+    decoder: Decoder<Needed<'a>>,
     limits: &'a Limits,
     patience: &'a Patience<'a>,
     /// As the decoder does not know them; 0 is for ever.
@@ -41,6 +43,8 @@ pub struct Frames<'a> {
     blocks: Blocks<'a>,
     /// The frame that was drawn last.
     last: Option<Last<'a>>,
+    /// Only the first frame is wanted, and not what it covers.
+    is_still: bool,
 }
 
 /// A frame that was drawn.
@@ -52,6 +56,8 @@ pub struct Drawn {
     pub place: Place,
     /// What it showed there before, row by row.
     pub covered: Vec<[u8; 4]>,
+    /// Pixels of the frame or of the screen, whichever has more.
+    pub pixels: u64,
 }
 
 /// A frame that was drawn, as the file has it.
@@ -86,7 +92,7 @@ pub struct Place {
 }
 
 impl Drawn {
-    fn unchanged(delay: u16) -> Drawn {
+    fn unchanged(delay: u16, pixels: u64) -> Drawn {
         Drawn {
             milliseconds: milliseconds(delay),
             place: Place {
@@ -96,6 +102,7 @@ impl Drawn {
                 height: 0,
             },
             covered: Vec::new(),
+            pixels,
         }
     }
 }
@@ -167,7 +174,7 @@ impl<'a> Frames<'a> {
             NonZeroU64::new(limits.max_pixels).unwrap_or(NonZeroU64::MIN),
         ));
         let decoder = options
-            .read_info(Source::new(without_rest(bytes), PORTION, patience))
+            .read_info(Needed::of(bytes, patience))
             .map_err(|error| invalid(&error))?;
         let (width, height) = (u32::from(decoder.width()), u32::from(decoder.height()));
         if width != 0 && height != 0 {
@@ -187,6 +194,7 @@ impl<'a> Frames<'a> {
             disposal: Disposal::Keep,
             blocks: Blocks::of(bytes),
             last: None,
+            is_still: false,
         })
     }
 
@@ -224,8 +232,16 @@ impl<'a> Frames<'a> {
         let size = (u32::from(frame.width), u32::from(frame.height));
         let count = self.limits.check(size.0, size.1)?;
         let image = self.blocks.find(is_image);
+        let descriptor = image.unwrap_or(self.blocks.rest);
+        if place_of(descriptor) != Some([frame.left, frame.top, frame.width, frame.height]) {
+            // The memory was estimated by what the descriptors say.
+            return Err(DecodeError::Invalid(
+                "the GIF's blocks are ambiguous".to_owned(),
+            ));
+        }
         if image.is_some_and(|image| self.repeats(image, &frame)) {
-            return Ok(Some(Drawn::unchanged(frame.delay)));
+            let pixels = self.pixels_with(count);
+            return Ok(Some(Drawn::unchanged(frame.delay, pixels)));
         }
         let palette = self.decoder.palette().map_err(|error| invalid(&error))?;
         let palette = rgba_palette(&frame, palette);
@@ -276,7 +292,13 @@ impl<'a> Frames<'a> {
             milliseconds: milliseconds(frame.delay),
             place: changed,
             covered,
+            pixels: self.pixels_with(count),
         }))
+    }
+
+    /// Pixels of a frame of so many, or of the screen, whichever has more.
+    fn pixels_with(&self, frame: usize) -> u64 {
+        (frame as u64).max(u64::from(self.screen.width) * u64::from(self.screen.height))
     }
 
     /// Whether a frame makes of the screen what the last one did, and leaves it so: it need not be decoded.
@@ -292,6 +314,9 @@ impl<'a> Frames<'a> {
 
     /// Where a frame will change the screen, by how the one before is left, too, and what is there.
     fn cover(&mut self, place: Place, is_first: bool) -> Result<(Place, Vec<[u8; 4]>), Cancelled> {
+        if self.is_still {
+            return Ok((Place::all(&self.screen), Vec::new()));
+        }
         if is_first {
             let all = Place::all(&self.screen);
             // Zeroed memory takes none before it is written to.
@@ -428,18 +453,26 @@ impl<'a> Iterator for Blocks<'a> {
     }
 }
 
-/// The file up to its trailer, or to a byte that begins neither an extension nor an image: for browsers, both are the end.
-fn without_rest(bytes: &[u8]) -> &[u8] {
+/// Left, top, width and height by the descriptor of an image (GIF 89a, 20), which need not be whole.
+fn place_of(image: &[u8]) -> Option<[u16; 4]> {
+    let &[b',', ref place @ ..] = image else {
+        return None;
+    };
+    let place = place.first_chunk::<8>()?.as_chunks::<2>().0;
+    Some([0, 1, 2, 3].map(|side| u16::from_le_bytes(place[side])))
+}
+
+/// Width and height of all frames by their descriptors, of a last one that is cut, too.
+fn frame_sizes(bytes: &[u8]) -> impl Iterator<Item = (u32, u32)> {
     let mut blocks = Blocks::of(bytes);
-    blocks.by_ref().for_each(drop);
-    let rest = blocks.rest;
-    match rest.first() {
-        Some(b'!' | b',') => bytes, // it ends too early, which the decoder will find
-        first => {
-            let trailer = usize::from(first == Some(&b';'));
-            &bytes[..bytes.len() - rest.len() + trailer]
-        }
-    }
+    std::iter::from_fn(move || {
+        let image = match blocks.find(is_image) {
+            Some(image) => image,
+            None => std::mem::take(&mut blocks.rest),
+        };
+        let [.., width, height] = place_of(image)?;
+        Some((u32::from(width), u32::from(height)))
+    })
 }
 
 /// What an extension before the first image says under the older of the two names that browsers know.
@@ -480,19 +513,39 @@ fn table_bytes(flags: u8) -> usize {
     }
 }
 
-/// Extensions that nobody knows are passed over. [`without_rest`] keeps from the decoder what it then would take for one.
+/// Blocks that nobody knows are passed over, of which [`Needed`] keeps all from the decoder.
 fn options() -> DecodeOptions {
     let mut options = DecodeOptions::new();
     options.allow_unknown_blocks(true);
     options
 }
 
+/// The decoder's tables, and its window.
+const TABLES: u64 = 1 << 20;
+
+/// What [`Frames`] take, whose frames may be larger than the screen.
+pub(super) fn probe_animation(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
+    let screen = probe(bytes, limits)?;
+    let (mut largest, mut frames, mut pixels) = (0, 0u32, 0u64);
+    for (width, height) in frame_sizes(bytes) {
+        let frame = limits.check(width, height)? as u64;
+        largest = frame.max(largest);
+        frames = frames.saturating_add(1);
+        pixels = pixels.saturating_add(frame.max(screen.count()));
+        limits.check_film(frames, pixels)?;
+    }
+    Ok(Footprint {
+        layout: Layout::Rgba,
+        decoder: TABLES + largest,
+        ..screen
+    })
+}
+
 /// What [`read`] takes.
 pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
-    /// The decoder's tables, and its window.
-    const TABLES: u64 = 1 << 20;
+    let patience = Patience::endless();
     let mut decoder = options()
-        .read_info(without_rest(bytes))
+        .read_info(Needed::of(bytes, &patience))
         .map_err(|error| invalid(&error))?;
     let screen = (u32::from(decoder.width()), u32::from(decoder.height()));
     let frame = decoder.next_frame_info().map_err(|error| invalid(&error))?;

@@ -26,7 +26,7 @@ pub use gif::{Drawn, Frames, Place, is_animated};
 pub use metadata::{Keep, Metadata, metadata_bytes};
 pub use patience::{Cancelled, Patience};
 pub use planes::Planes;
-pub use probe::{Footprint, probe};
+pub use probe::{Footprint, probe, probe_animation};
 
 use colour::Space;
 use patience::PORTION_PIXELS;
@@ -99,7 +99,7 @@ pub struct Limits {
     pub max_pixels: u64,
     /// Most frames of an animation.
     pub max_frames: u32,
-    /// Most pixels of all frames of an animation, each counted as the whole screen.
+    /// Most pixels of all frames of an animation, each counted as the whole screen, or as itself if it is larger.
     pub max_film_pixels: u64,
 }
 
@@ -119,7 +119,7 @@ impl Limits {
         max_film_pixels: 1_000_000_000,
     };
 
-    /// Holds an animation of `frames` frames so far to the bounds, whose screen has so many pixels.
+    /// Holds an animation of `frames` frames so far to the bounds, which have so many pixels together.
     ///
     /// # Errors
     /// [`DecodeError::TooManyFrames`] or [`DecodeError::FilmTooLarge`].
@@ -128,7 +128,7 @@ impl Limits {
             let max_frames = self.max_frames;
             return Err(DecodeError::TooManyFrames { max_frames });
         }
-        if u64::from(frames) * pixels > self.max_film_pixels {
+        if pixels > self.max_film_pixels {
             let max_pixels = self.max_film_pixels;
             return Err(DecodeError::FilmTooLarge { max_pixels });
         }

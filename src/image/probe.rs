@@ -1,7 +1,7 @@
 //! What a picture takes, by its header alone: nothing is decoded, and nothing of the picture's size is allocated.
 
 use super::{DecodeError, Format, Layout, Limits, bmp, gif, jpeg, png};
-use std::panic::catch_unwind;
+use std::panic::{UnwindSafe, catch_unwind};
 
 /// What decoding takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,12 +48,26 @@ impl Footprint {
 /// What [`super::decode`] would say of the header. Damage elsewhere is not looked for.
 pub fn probe(bytes: &[u8], format: Format, limits: &Limits) -> Result<Footprint, DecodeError> {
     super::check_format(bytes, format)?;
-    let probe = match format {
-        Format::Png => png::probe,
-        Format::Jpeg => jpeg::probe,
-        Format::Gif => gif::probe,
-        Format::Bmp => bmp::probe,
-    };
-    catch_unwind(|| probe(bytes, limits))
+    guarded(|| match format {
+        Format::Png => png::probe(bytes, limits),
+        Format::Jpeg => jpeg::probe(bytes, limits),
+        Format::Gif => gif::probe(bytes, limits),
+        Format::Bmp => bmp::probe(bytes, limits),
+    })
+}
+
+/// Reads what all frames of a GIF say of their sizes: as [`probe`], for [`super::Frames`].
+///
+/// # Errors
+/// As [`probe`]; also what [`Limits::check_film`] says of all frames.
+pub fn probe_animation(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
+    super::check_format(bytes, Format::Gif)?;
+    guarded(|| gif::probe_animation(bytes, limits))
+}
+
+fn guarded(
+    probe: impl FnOnce() -> Result<Footprint, DecodeError> + UnwindSafe,
+) -> Result<Footprint, DecodeError> {
+    catch_unwind(probe)
         .unwrap_or_else(|_| Err(DecodeError::Invalid("the decoder failed on it".to_owned())))
 }
