@@ -316,12 +316,46 @@ mod jpeg {
                 (0xe2, b"ICC_PROFILE\0\x01\x02half of a profile"),
                 (0xe2, b"ICC_PROFILE\0\x01\x01nothing of a profile"),
                 (0xe2, b"ICC_PROFILE\0"),
+                (0xe2, b"ICC_PROFILE\0\x00\x01part zero"),
+                (0xe2, b"ICC_PROFILE\0\x01\x00one of none"),
+                (0xe2, b"ICC_PROFILE\0\x03\x02three of two"),
                 (0xed, b"Photoshop 3.0\0"),
                 (0xfe, b"a comment"),
             ] {
                 let file = [&good[..2], &segment(marker, data), &good[2..]].concat();
                 let what = format!("{marker:x} of {:?}", data.escape_ascii().to_string());
                 forgiven(&what, good, &file);
+            }
+        }
+    }
+
+    #[test]
+    fn markers_before_the_scan_have_to_begin_segments() {
+        for good in ALL {
+            let at = position(good, &[0xff, 0xdb]);
+            // Not a marker, reserved, restarts, and a start and an end of image.
+            for marker in [0x00, 0x01, 0x7f, 0xd0, 0xd7, 0xd8, 0xd9] {
+                let file = [&good[..at], &[0xff, marker, 0, 4, 9, 9], &good[at..]].concat();
+                refused(&format!("FF {marker:02X}"), &file, "headers");
+            }
+        }
+    }
+
+    #[test]
+    fn what_applications_put_between_scans_does_not_matter() {
+        let last = PROGRESSIVE
+            .windows(2)
+            .rposition(|pair| pair == [0xff, 0xda]);
+        let (front, back) = PROGRESSIVE.split_at(last.expect("it has scans"));
+        for data in [
+            &b"Exif\0\0MM\0*"[..],
+            b"ICC_PROFILE\0\x09\x01part",
+            b"",
+            &[7; 60_000],
+        ] {
+            for marker in [0xe1, 0xe2, 0xee, 0xfe] {
+                let file = [front, &segment(marker, data).repeat(3), back].concat();
+                forgiven(&format!("{marker:x} between scans"), PROGRESSIVE, &file);
             }
         }
     }
@@ -571,6 +605,24 @@ mod bmp {
             &file(&[3, 5, 0, 0, 3, 6]),
             "too early",
         );
+    }
+
+    #[test]
+    fn pixels_may_begin_among_the_colours() {
+        // Chromium and Pillow take the same bytes for both, and the palette is whole.
+        let entry = |index: u8| [index, 255 - index, index.wrapping_mul(7), 0];
+        let palette: Vec<u8> = (0..=255).flat_map(entry).collect();
+        let file = |offset: usize, rows: &[u8]| {
+            let mut file = b"BM".to_vec();
+            let words = [0, 0, offset as u32, 40, 4, 2, 1 | 8 << 16, 0, 0, 0, 0, 0, 0];
+            file.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+            [&file, &palette, rows].concat()
+        };
+        for begin in [0, 1, 40, 1016] {
+            let good = file(54 + 1024, &palette[begin..begin + 8]);
+            let what = format!("pixels from byte {begin} of the palette on");
+            forgiven(&what, &good, &file(54 + begin, &[9; 8]));
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod header;
 mod runs;
 
+use super::colour::PROFILE_COPIES;
 use super::patience::PORTION_PIXELS;
 use super::{Cancelled, DecodeError, Footprint, Image, Layout, Limits, Patience, Raw};
 use header::{Coding, Fields, Header};
@@ -54,14 +55,14 @@ pub(super) fn read(
             pixels,
         },
         grey: false,
-        space: header.space,
+        space: header::space(bytes),
         exif: None,
     })
 }
 
 /// What [`read`] takes.
 pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
-    /// A palette and tables of samples, and those of a profile.
+    /// A palette and tables of samples.
     const TABLES: u64 = 1 << 20;
     let header = Header::read(bytes)?;
     limits.check(header.width, header.height)?;
@@ -69,7 +70,7 @@ pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeEr
         width: header.width,
         height: header.height,
         layout: layout_of(&header),
-        decoder: TABLES,
+        decoder: TABLES + PROFILE_COPIES * header.profile_bytes as u64,
         planes: None,
     })
 }

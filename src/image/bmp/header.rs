@@ -13,7 +13,7 @@
 
 use super::{damaged, ends_too_early};
 use crate::image::DecodeError;
-use crate::image::colour::{Calibrated, SRGB_CHROMATICITIES, Space};
+use crate::image::colour::{Calibrated, MAX_PROFILE_BYTES, SRGB_CHROMATICITIES, Space};
 
 /// Of `BITMAPFILEHEADER`; the information header follows.
 const FILE_HEADER: usize = 14;
@@ -32,8 +32,8 @@ pub struct Header {
     pub palette: [[u8; 3]; 256],
     /// Where the pixels begin, from the start of the file.
     pub pixels_at: usize,
-    /// What the colours are, where it is said.
-    pub space: Option<Space>,
+    /// Bytes of an ICC profile that [`space`] copies.
+    pub profile_bytes: usize,
 }
 
 /// How pixels are stored.
@@ -73,11 +73,18 @@ impl Header {
             height: height.unsigned_abs(),
             is_top_down: height < 0,
             coding,
-            palette: info.palette(coding, pixels_at),
+            palette: info.palette(coding),
             pixels_at,
-            space: info.space(),
+            profile_bytes: info.profile().map_or(0, <[u8]>::len),
         })
     }
+}
+
+/// What the colours are, where the file says so. Its header was read.
+pub fn space(file: &[u8]) -> Option<Space> {
+    let info = Info::of(file).ok()?;
+    let profile = || Some(Space::Icc(info.profile()?.to_vec()));
+    info.calibrated().or_else(profile)
 }
 
 /// Kinds of coding, as the field of that name has them.
@@ -236,12 +243,11 @@ impl<'a> Info<'a> {
         }
     }
 
-    /// Ends before the pixels.
-    fn palette(&self, coding: Coding, pixels_at: usize) -> [[u8; 3]; 256] {
+    /// Colours behind the header. If the file says that its pixels begin among them, these bytes are both, as browsers have it.
+    fn palette(&self, coding: Coding) -> [[u8; 3]; 256] {
         let mut palette = [[0; 3]; 256];
         let begin = self.size + self.masks_behind();
-        let end = (pixels_at - FILE_HEADER).min(self.bytes.len());
-        let stored = self.bytes.get(begin..end).unwrap_or_default();
+        let stored = self.bytes.get(begin..).unwrap_or_default();
         let stored = stored.chunks_exact(self.entry_bytes());
         for (colour, stored) in palette.iter_mut().zip(stored).take(self.entries(coding)) {
             *colour = [stored[2], stored[1], stored[0]];
@@ -249,28 +255,29 @@ impl<'a> Info<'a> {
         palette
     }
 
-    fn space(&self) -> Option<Space> {
-        /// `LCS_CALIBRATED_RGB`.
-        const CALIBRATED: u32 = 0;
+    /// An ICC profile that is no larger than any of use.
+    fn profile(&self) -> Option<&'a [u8]> {
         /// `PROFILE_EMBEDDED`. Linked profiles name a file of the writer's own machine.
         const EMBEDDED: u32 = u32::from_be_bytes(*b"MBED");
-        match self.field(56) {
-            CALIBRATED if self.size >= 108 => self.calibrated(),
-            EMBEDDED if self.size >= 124 => {
-                let (begin, length) = (self.field(112) as usize, self.field(116) as usize);
-                let profile = self.bytes.get(begin..begin.checked_add(length)?)?;
-                Some(Space::Icc(profile.to_vec()))
-            }
-            _ => None,
+        if self.size < 124 || self.field(56) != EMBEDDED {
+            return None;
         }
+        let (begin, length) = (self.field(112) as usize, self.field(116) as usize);
+        let profile = self.bytes.get(begin..begin.checked_add(length)?)?;
+        (length <= MAX_PROFILE_BYTES).then_some(profile)
     }
 
     /// White is not told, and is taken for that of sRGB, as browsers do.
     fn calibrated(&self) -> Option<Space> {
+        /// `LCS_CALIBRATED_RGB`.
+        const CALIBRATED: u32 = 0;
         /// X, Y and Z of red, green and blue have 30 bits behind the point, which does not matter for their ratios.
         const XYZ: usize = 60;
         /// Exponents have 16 bits behind the point.
         const GAMMA: usize = 96;
+        if self.size < 108 || self.field(56) != CALIBRATED {
+            return None;
+        }
         let number = |at| f64::from(self.field(at));
         let [red, green, blue] = [0, 12, 24].map(|colour| {
             let [x, y, z] = [0, 4, 8].map(|axis| number(XYZ + colour + axis));
