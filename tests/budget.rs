@@ -11,6 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use support::film::flicker;
+use support::hostile::{
+    bmp_with_profile, gif_beyond_its_screen, gif_with_extensions, jpeg_with_hidden_scans,
+};
 use support::jpeg::{Kind, jpeg};
 use support::picture::Picture;
 use support::service::{Service, send};
@@ -84,6 +87,40 @@ fn a_crowd_of_large_pictures_stays_below_the_memory() {
         2 * CLIENTS
     );
     assert_eq!(service.conversions(), converted, "each counts once");
+}
+
+#[test]
+fn files_that_hide_their_size_stay_below_the_memory() {
+    const CLIENTS: usize = 16;
+    let (service, memory) = start(128 * MIB, &["--threads", "4"]);
+    let files = [
+        ("image/gif", gif_beyond_its_screen(16383, 6103), 200),
+        ("image/gif", gif_with_extensions(4 << 20), 200),
+        ("image/bmp", bmp_with_profile(8 << 20), 200),
+        ("image/jpeg", jpeg_with_hidden_scans(4000, 3000), 400),
+    ];
+    let converted = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let (service, files, converted) = (&service, &files, &converted);
+            scope.spawn(move || {
+                let (media_type, body, expected) = &files[client % files.len()];
+                let answer = send(service.address(), &request(service, "", media_type, body))
+                    .unwrap_or_else(|error| panic!("{media_type}: {error}"));
+                // Who found no place within the time is told to come again.
+                assert!(
+                    [*expected, 503].contains(&answer.status),
+                    "{media_type}: {}",
+                    answer.text()
+                );
+                converted.fetch_add(usize::from(answer.status == 200), Ordering::Relaxed);
+            });
+        }
+    });
+    let peak = peak(&service);
+    println!("peak {} MiB of {}", peak / MIB, memory / MIB);
+    assert!(peak <= memory, "{peak} bytes of {memory}");
+    assert!(converted.into_inner() >= 3, "one of each that is valid");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! PNG, by the crate `png`: every colour type and depth becomes 8-bit RGB or RGBA, row by row into the final buffer.
 //! Colours of 16 bits are converted to sRGB on the way, before they are rounded.
 
-use super::colour::{Calibrated, Space, is_of_rgb};
+use super::colour::{Calibrated, MAX_PROFILE_BYTES, PROFILE_COPIES, Space, is_of_rgb};
 use super::deep::{Deep, to_8_bit};
 use super::patience::Source;
 use super::{DecodeError, Footprint, Image, Layout, Limits, Patience, Raw, metadata};
@@ -106,38 +106,40 @@ fn read_converting(
 pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
     /// Rows, and the window of what is unpacked.
     const ROWS: u64 = 1 << 20;
-    /// The profile, its copy, and tables made of it.
-    const COPIES: u64 = 6;
     /// Exif, and its copy.
     const TWICE: u64 = 2;
-    let own_limits = ::png::Limits {
-        bytes: DECODER_BYTES,
-    };
-    let mut decoder = Decoder::new_with_limits(Cursor::new(bytes), own_limits);
-    decoder.set_ignore_text_chunk(true);
-    decoder.set_ignore_iccp_chunk(true);
-    decoder.set_transformations(Transformations::EXPAND);
+    // The header alone, since the decoder would copy Exif.
+    let mut decoder = Decoder::new(Cursor::new(bytes));
     let header = decoder
         .read_header_info()
         .map_err(|error| invalid(&error))?;
     let (width, height) = (header.width, header.height);
     limits.check(width, height)?;
-    let reader = decoder.read_info().map_err(|error| invalid(&error))?;
-    let (color, depth) = reader.output_color_type();
-    let deep = match depth {
+    let layout = match layout_of(header.color_type) {
+        Layout::Rgb if has_transparency(bytes) => Layout::Rgba,
+        layout => layout,
+    };
+    let deep = match header.bit_depth {
         BitDepth::Sixteen => Deep::BYTES,
         _ => 0,
     };
     Ok(Footprint {
         width,
         height,
-        layout: layout_of(color),
+        layout,
         decoder: ROWS
             + deep
-            + COPIES * profile_bytes(bytes)
+            + PROFILE_COPIES * profile_bytes(bytes).min(MAX_PROFILE_BYTES as u64)
             + TWICE * metadata::descriptions_of_png(bytes),
         planes: None,
     })
+}
+
+/// Whether colours of a palette, or one colour, are transparent.
+fn has_transparency(bytes: &[u8]) -> bool {
+    chunks(bytes)
+        .take_while(|(name, _)| *name != b"IDAT")
+        .any(|(name, _)| name == b"tRNS")
 }
 
 /// Most bytes that a profile in front of the pixels may unpack to.

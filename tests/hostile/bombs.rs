@@ -2,8 +2,9 @@
 
 use super::memory::peak;
 use super::support::hostile::{
-    END_OF_IMAGE, baseline_scan, chunk, deflated_zeros, empty_scan, first_scan, gif_head,
-    gif_image, ihdr, jpeg_head, png, run_length_bmp, scans_of_runs, segment,
+    END_OF_IMAGE, baseline_scan, bmp_with_profile, chunk, deflated_zeros, empty_scan, first_scan,
+    gif_beyond_its_screen, gif_head, gif_image, gif_with_extensions, ihdr, jpeg_head,
+    jpeg_with_hidden_scans, png, run_length_bmp, scans_of_runs, segment,
 };
 use super::support::picture::Picture;
 use super::{Client, SMALL, convert, convert_with};
@@ -95,6 +96,31 @@ fn sizes_without_data_end_by_the_deadline() {
         // Some 100 ms; the rest is for machines that are busy.
         assert!(began.elapsed() < Duration::from_secs(5), "{name}");
     }
+}
+
+#[test]
+fn what_hides_its_size_is_refused_or_takes_what_it_shows() {
+    let beyond = is_bounded("a frame", &gif_beyond_its_screen(16383, 6103), 0);
+    assert!(matches!(beyond, Err(DecodeError::TooManyPixels { .. })));
+    let extensions = gif_with_extensions(15 << 20);
+    assert_eq!(is_bounded("extensions", &extensions, 0), Ok(()));
+    let profile = bmp_with_profile(30 << 20);
+    assert_eq!(is_bounded("a profile", &profile, 0), Ok(()));
+    let hidden = is_bounded("scans", &jpeg_with_hidden_scans(60, 60), 0);
+    assert!(matches!(hidden, Err(DecodeError::Invalid(_))));
+    // Parts of profiles between the scans of a progressive file.
+    let part = segment(
+        0xe2,
+        &[&b"ICC_PROFILE\0\x01\x01"[..], &[7; 60_000]].concat(),
+    );
+    let parts = [
+        jpeg_head(60, 60, true),
+        first_scan(64),
+        part.repeat(300),
+        empty_scan(1, 1, 64),
+        END_OF_IMAGE.to_vec(),
+    ];
+    assert_eq!(is_bounded("parts of profiles", &parts.concat(), 0), Ok(()));
 }
 
 #[test]

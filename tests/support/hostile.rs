@@ -210,3 +210,101 @@ pub fn run_length_bmp(width: i32, height: i32, runs: &[u8]) -> Vec<u8> {
     );
     [file, palette, runs.to_vec()].concat()
 }
+
+/// A baseline JPEG of one flat colour, by the sampling factors of its components and by the components that each scan holds.
+pub fn flat_jpeg((width, height): (u16, u16), factors: &[u8], scans: &[&[u8]]) -> Vec<u8> {
+    let mut file = vec![0xff, 0xd8];
+    file.extend(segment(0xdb, &[&[0][..], &[1; 64]].concat()));
+    let [h, w] = [height, width].map(u16::to_be_bytes);
+    let mut frame = vec![8, h[0], h[1], w[0], w[1], factors.len() as u8];
+    frame.extend((1..).zip(factors).flat_map(|(id, &pair)| [id, pair, 0]));
+    file.extend(segment(0xc0, &frame));
+    // The one code for DC is 0, no change; and that for AC is 0, the end of the block.
+    for class in [0, 0x10] {
+        let mut table = vec![class, 1];
+        table.extend([0; 16]);
+        file.extend(segment(0xc4, &table));
+    }
+    let across = |factor: u8| usize::from(factor >> 4);
+    let down = |factor: u8| usize::from(factor & 15);
+    let most = |side: &dyn Fn(u8) -> usize| factors.iter().map(|&pair| side(pair)).max();
+    let (most_across, most_down) = (most(&across).unwrap_or(1), most(&down).unwrap_or(1));
+    let units =
+        usize::from(width).div_ceil(8 * most_across) * usize::from(height).div_ceil(8 * most_down);
+    for scan in scans {
+        let mut header = vec![scan.len() as u8];
+        header.extend(scan.iter().flat_map(|component| [component + 1, 0]));
+        header.extend([0, 63, 0]);
+        file.extend(segment(0xda, &header));
+        let pairs = scan
+            .iter()
+            .map(|&component| factors[usize::from(component)]);
+        let blocks: usize = match *scan {
+            &[component] => {
+                let pair = factors[usize::from(component)];
+                let side = |side: u16, factor: usize, most: usize| {
+                    (usize::from(side) * factor).div_ceil(most).div_ceil(8)
+                };
+                side(width, across(pair), most_across) * side(height, down(pair), most_down)
+            }
+            _ => units * pairs.map(|pair| across(pair) * down(pair)).sum::<usize>(),
+        };
+        file.resize(file.len() + (blocks * 2).div_ceil(8), 0);
+    }
+    file.extend(END_OF_IMAGE);
+    file
+}
+
+/// A JPEG of four inks in a scan each. FF 00 begins what a careless reader takes for a segment: behind it stands the header of a scan of
+/// all four, of which no coefficients would have to be kept.
+pub fn jpeg_with_hidden_scans(width: u16, height: u16) -> Vec<u8> {
+    let mut file = flat_jpeg((width, height), &[0x11; 4], &[&[0], &[1], &[2], &[3]]);
+    let first = file.windows(2).position(|pair| pair == [0xff, 0xda]);
+    let first = first.expect("it has four scans");
+    let header = segment(0xda, &[1, 1, 0, 0, 63, 0]);
+    let length = (header.len() as u16 + 2).to_be_bytes();
+    let all = segment(0xda, &[4, 1, 0, 2, 0, 3, 0, 4, 0, 0, 63, 0]);
+    let hiding = [&[0xff, 0][..], &length, &header, &all].concat();
+    file.splice(first..first, hiding);
+    file
+}
+
+/// A GIF whose screen and first frame have one pixel, and whose second frame has this size.
+pub fn gif_beyond_its_screen(width: u16, height: u16) -> Vec<u8> {
+    let mut file = gif_head(1, 1);
+    file.extend(gif_image(1, 1));
+    file.extend(gif_image(width, height));
+    file.push(b';');
+    file
+}
+
+/// A GIF of one pixel with an XMP packet and an ICC profile of so many bytes each.
+pub fn gif_with_extensions(bytes: usize) -> Vec<u8> {
+    let mut file = gif_head(1, 1);
+    for name in [b"XMP DataXMP", b"ICCRGBG1012"] {
+        file.extend([&b"!\xff\x0b"[..], name].concat());
+        file.extend([&[255][..], &[7; 255]].concat().repeat(bytes / 256));
+        file.push(0);
+    }
+    file.extend(gif_image(1, 1));
+    file.push(b';');
+    file
+}
+
+/// A BMP of one pixel with an ICC profile of so many bytes.
+pub fn bmp_with_profile(bytes: usize) -> Vec<u8> {
+    let mut header = 124u32.to_le_bytes().to_vec();
+    header.extend([1u32, 1, 1 | 24 << 16].map(u32::to_le_bytes).concat());
+    header.resize(56, 0);
+    header.extend(b"DEBM");
+    header.resize(112, 0);
+    header.extend([128, bytes as u32, 0].map(u32::to_le_bytes).concat());
+    let size = (14 + 128 + bytes) as u32;
+    let front = [
+        b"BM",
+        &size.to_le_bytes()[..],
+        &[0; 4],
+        &138u32.to_le_bytes(),
+    ];
+    [&front.concat(), &header, &[3, 2, 1, 0][..], &vec![7; bytes]].concat()
+}

@@ -1,0 +1,160 @@
+//! The estimate of memory. Whatever file comes in, and however it is to be converted: no more bytes are held than were estimated,
+//! nor more than a few while they are.
+
+#![no_main]
+
+use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
+use libfuzzer_sys::fuzz_target;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::num::NonZeroUsize;
+use std::sync::Once;
+use std::sync::atomic::{AtomicIsize, Ordering};
+use towebp::conversion::{self, Cores, Fonts, Job, Params};
+use towebp::image::{Format, Limits};
+
+/// Bytes that are held now, and most so far, by all threads.
+static HELD: AtomicIsize = AtomicIsize::new(0);
+static MOST: AtomicIsize = AtomicIsize::new(0);
+
+struct Counting;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn count(change: isize) {
+    let held = HELD.fetch_add(change, Ordering::Relaxed) + change;
+    MOST.fetch_max(held, Ordering::Relaxed);
+}
+
+// SAFETY: every call goes to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size as isize - layout.size() as isize);
+        // SAFETY: as the caller promises.
+        unsafe { System.realloc(block, layout, size) }
+    }
+}
+
+/// What `work` gives, and the most bytes that were held during it beyond what was held before.
+fn peak<T>(work: impl FnOnce() -> T) -> (T, u64) {
+    let before = HELD.load(Ordering::Relaxed);
+    MOST.store(before, Ordering::Relaxed);
+    let done = work();
+    let most = MOST.load(Ordering::Relaxed) - before;
+    (done, most.try_into().expect("no less than before"))
+}
+
+/// Small, so that most of the time goes into the readers and not into pixels.
+const LIMITS: Limits = Limits {
+    max_side: 4000,
+    max_pixels: 200_000,
+    max_frames: 20,
+    max_film_pixels: 1_000_000,
+};
+
+/// What an estimate may hold itself.
+const ESTIMATING: u64 = 256 << 10;
+
+fuzz_target!(|input: Input| {
+    // As in `decode`: the product catches panics of decoders.
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| std::panic::set_hook(Box::new(|panic| eprintln!("{panic}"))));
+    input.check();
+});
+
+#[derive(Arbitrary, Debug)]
+struct Input<'a> {
+    /// Which of the parameters below are given.
+    parameters: u32,
+    threads: Threads,
+    /// The picture is its own watermark, too.
+    is_marked: bool,
+    file: &'a [u8],
+}
+
+/// At most one of each name counts.
+const PARAMETERS: &[(&str, &str)] = &[
+    ("mode", "lossless"),
+    ("mode", "lossy"),
+    ("mode", "auto"),
+    ("effort", "low"),
+    ("effort", "high"),
+    ("quality", "0"),
+    ("quality", "100"),
+    ("metadata", "keep"),
+    ("animation", "first"),
+    ("alpha_quality", "20"),
+    ("near_lossless", "30"),
+    ("watermark", "towebp"),
+    ("watermark_size", "200"),
+    ("watermark_scale", "100"),
+    ("watermark_rotate", "33"),
+    ("watermark_tile", "true"),
+    ("watermark_outline", "shadow"),
+];
+
+impl Input<'_> {
+    fn check(&self) {
+        let Some(format) = Format::sniff(self.file) else {
+            return;
+        };
+        let mut pairs: Vec<(&str, &str)> = Vec::new();
+        for (bit, pair) in PARAMETERS.iter().enumerate() {
+            let is_new = pairs.iter().all(|(name, _)| *name != pair.0);
+            if self.parameters >> bit & 1 == 1 && is_new {
+                pairs.push(*pair);
+            }
+        }
+        let Ok(params) = Params::parse(pairs.into_iter()) else {
+            return;
+        };
+        let cores = Cores::new(NonZeroUsize::new(self.threads.0).expect("not zero"));
+        let job = Job {
+            bytes: self.file,
+            format,
+            params: &params,
+            watermark_picture: self.is_marked.then_some(self.file),
+            fonts: Fonts::bundled(),
+            limits: &LIMITS,
+            threads: self.threads.0,
+            caller: &cores,
+        };
+        let (estimated, held) = peak(|| conversion::memory(&job));
+        assert!(held <= ESTIMATING, "{held} bytes to estimate");
+        if let Ok(estimated) = estimated {
+            let (_, held) = peak(|| conversion::run(&job));
+            assert!(
+                held <= estimated,
+                "{held} bytes, estimated were {estimated}"
+            );
+        }
+    }
+}
+
+/// 1 to 4.
+#[derive(Debug)]
+struct Threads(usize);
+
+impl<'a> Arbitrary<'a> for Threads {
+    fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        bytes.int_in_range(1..=4).map(Threads)
+    }
+}
