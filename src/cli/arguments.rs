@@ -57,6 +57,20 @@ pub fn prepare(arguments: &[String], program: &CommandInfoWithArgs) -> Result<Ve
     Ok(prepared)
 }
 
+/// The command that the arguments begin with, as it is typed: `towebp account list`.
+pub fn command(arguments: &[String], program: &CommandInfoWithArgs) -> String {
+    let mut typed = "towebp".to_owned();
+    let mut command = program;
+    for argument in arguments {
+        let Some(sub) = command.commands.iter().find(|sub| sub.name == argument) else {
+            break;
+        };
+        command = &sub.command;
+        typed = format!("{typed} {argument}");
+    }
+    typed
+}
+
 /// The two parts of `--name=value`.
 fn name_and_value(argument: &str) -> Option<(&str, &str)> {
     argument
@@ -146,6 +160,19 @@ mod tests {
                 "/dev/stdin",
             ],
         );
+    }
+
+    #[test]
+    fn the_command_of_a_mistake_is_known() {
+        for (arguments, expected) in [
+            (&["convert", "list", "--no"][..], "towebp convert"),
+            (&["account", "list", "--no"], "towebp account list"),
+            (&["no", "convert"], "towebp"),
+            (&[], "towebp"),
+        ] {
+            let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
+            assert_eq!(command(&arguments, &Towebp::get_args_info()), expected);
+        }
     }
 
     #[test]

@@ -92,23 +92,24 @@ pub fn run() -> ExitCode {
 
 /// Reads the arguments, or ends the process: after a help text with exit code 0, after a mistake with 1.
 fn read(arguments: &[String]) -> Towebp {
-    let arguments = arguments::prepare(arguments, &Towebp::get_args_info())
-        .unwrap_or_else(|sentence| refuse(&sentence));
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    Towebp::from_args(&["towebp"], &arguments).unwrap_or_else(|early| {
+    let program = Towebp::get_args_info();
+    let refuse = |mistake: &str| -> ! {
+        let command = arguments::command(arguments, &program);
+        say::note(&format!(
+            "{mistake}\nRun {command} -h for more information."
+        ));
+        process::exit(1)
+    };
+    let prepared =
+        arguments::prepare(arguments, &program).unwrap_or_else(|sentence| refuse(&sentence));
+    let prepared: Vec<&str> = prepared.iter().map(String::as_str).collect();
+    Towebp::from_args(&["towebp"], &prepared).unwrap_or_else(|early| {
         if early.status.is_ok() {
             say::print(&early.output);
             process::exit(0);
         }
         refuse(early.output.trim_end())
     })
-}
-
-fn refuse(mistake: &str) -> ! {
-    say::note(&format!(
-        "{mistake}\nRun towebp --help for more information."
-    ));
-    process::exit(1)
 }
 
 /// How many cores this process may use.

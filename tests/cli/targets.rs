@@ -1,12 +1,13 @@
 //! `towebp convert -o`: what is at the target's place is replaced, written to, or left alone, and never destroyed.
 
-use super::support::Folder;
 use super::support::command::{run, towebp};
 use super::support::picture::Picture;
+use super::support::{Folder, PATIENCE};
 use super::{assert_webp, convert, failed, names, succeeded, write};
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::process::{Command, Output};
+use std::sync::mpsc;
 use std::thread;
 
 /// A folder with `a.png` of 30 x 20 pixels.
@@ -117,11 +118,14 @@ fn fifos_and_devices_are_written_to() {
     };
     assert!(make("mkfifo", &["fifo"]), "mkfifo failed");
     let fifo = folder.path.join("fifo");
-    let written = thread::scope(|scope| {
-        let reader = scope.spawn(|| fs::read(&fifo).expect("our own FIFO"));
-        succeeded(&convert(&folder, &["a.png", "-o", "fifo"], b""));
-        reader.join().expect("it can be read")
-    });
+    let (sender, received) = mpsc::channel();
+    let reader = fifo.clone();
+    // It waits for a writer: for ever, if the FIFO is replaced.
+    thread::spawn(move || sender.send(fs::read(reader)));
+    succeeded(&convert(&folder, &["a.png", "-o", "fifo"], b""));
+    let written = received.recv_timeout(PATIENCE);
+    let written = written.expect("nothing was written to the FIFO");
+    let written = written.expect("it can be read");
     let picture = Picture::decode(&written);
     assert_eq!((picture.width, picture.height), (30, 20));
     let kind = fs::symlink_metadata(&fifo)
