@@ -143,7 +143,7 @@ fn a_rate_limit_is_told_and_holds_each_account_by_itself() {
     convert(&server, &token);
     // Its body never comes: the head is refused.
     let head = format!(
-        "POST /convert?token={token} HTTP/1.1\r\nContent-Type: image/png\r\nContent-Length: 5000\r\n\r\n"
+        "POST /convert?token={token} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nContent-Length: 5000\r\n\r\n"
     );
     let refused = read_response(&mut server.send_raw(head), false);
     assert_eq!(

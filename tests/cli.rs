@@ -388,7 +388,7 @@ fn serve_listens_on_any_address_and_on_more_than_one() {
     });
     ports.sort_unstable();
     let statuses = ports.map(|port| {
-        let request = b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n";
+        let request = b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
         send(([127, 0, 0, 1], port).into(), request).map(|answer| answer.status)
     });
     let _ = child.kill();

@@ -141,8 +141,9 @@ fn huge_declared_bodies_are_refused_and_the_server_goes_on() {
         }
     }
     // Over u64: no number at all for tiny_http.
-    let mut stream =
-        server.send_raw("POST /convert HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n");
+    let mut stream = server.send_raw(
+        "POST /convert HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
+    );
     assert_eq!(read_response(&mut stream, false).status, 401);
     drop(stream);
     std::thread::sleep(Duration::from_millis(200));
@@ -153,9 +154,9 @@ fn huge_declared_bodies_are_refused_and_the_server_goes_on() {
 fn refused_requests_that_withhold_their_bodies_hold_up_nobody() {
     let server = Server::start();
     let heads = [
-        "POST /convert?token=wrong HTTP/1.1\r\nContent-Length: 5000\r\n\r\n",
-        "POST /convert?token=wrong HTTP/1.1\r\nContent-Length: 5000\r\nExpect: 100-continue\r\n\r\n",
-        "POST /convert?token=wrong HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST /convert?token=wrong HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n",
+        "POST /convert?token=wrong HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\nExpect: 100-continue\r\n\r\n",
+        "POST /convert?token=wrong HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
     ];
     let mut held = Vec::new();
     for head in heads.iter().cycle().take(12) {
@@ -211,7 +212,7 @@ fn a_body_over_the_limit_is_413_declared_or_not() {
     );
     let chunked = format!("{:x}\r\n{}\r\n0\r\n\r\n", 3000, "x".repeat(3000));
     let head = format!(
-        "POST {target} HTTP/1.1\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "POST {target} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n"
     );
     let mut stream = server.send_raw(head + &chunked);
     assert_eq!(read_response(&mut stream, false).status, 413);
@@ -233,7 +234,7 @@ fn bodies_must_be_whole_and_not_empty() {
         (400, Some("body_empty"))
     );
     let head = format!(
-        "POST {target} HTTP/1.1\r\nContent-Type: image/png\r\nContent-Length: 9000\r\n\r\nfew"
+        "POST {target} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nContent-Length: 9000\r\n\r\nfew"
     );
     let mut stream = server.send_raw(head);
     stream
@@ -245,7 +246,7 @@ fn bodies_must_be_whole_and_not_empty() {
         (400, Some("body_cut_short"))
     );
     let head = format!(
-        "POST {target} HTTP/1.1\r\nContent-Type: image/png\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nfew"
+        "POST {target} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nfew"
     );
     let twice = read_response(&mut server.send_raw(head), false);
     assert_eq!(
@@ -264,7 +265,7 @@ fn chunked_bodies_are_converted() {
     let png = small_png();
     let (first, second) = png.split_at(20);
     let mut request = format!(
-        "POST {target} HTTP/1.1\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "POST {target} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
     .into_bytes();
     for chunk in [first, second, &[]] {

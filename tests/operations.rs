@@ -81,7 +81,7 @@ fn a_second_signal_ends_at_once() {
 #[test]
 fn requests_that_do_not_end_are_cut_off_after_the_stop_timeout() {
     let mut server = Server::start_with(&["--stop-timeout", "1"]);
-    let mut slow = server.send_raw("GET /healthz HTTP/1.1\r\n");
+    let mut slow = server.send_raw("GET /healthz HTTP/1.1\r\nHost: a\r\n");
     until_connected(&server);
     server.signal(Signal::INT);
     let status = server.ended_within(SOON);

@@ -66,7 +66,7 @@ fn many_conversions_with_one_logo_fetch_it_once() {
     let address = output.split("Metrics: http://").nth(1).expect("an address");
     let address = address.split('/').next().expect("split gives one");
     let mut metrics = TcpStream::connect(address).expect("it listens");
-    write!(metrics, "GET /metrics HTTP/1.1\r\n\r\n").expect("it reads");
+    write!(metrics, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").expect("it reads");
     let text = read_response(&mut metrics, false).text().to_owned();
     let value = |source: &str| -> u64 {
         let name = format!("towebp_watermark_fetches_total{{source=\"{source}\"}} ");

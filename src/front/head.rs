@@ -5,6 +5,8 @@
 //! since most of its reading is finding the end.
 
 use super::refusal::Refusal;
+use std::borrow::Cow;
+use std::net::Ipv6Addr;
 
 /// Bounds on a head.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +22,8 @@ pub struct HeadLimits {
 pub struct Head {
     /// As it was sent: a token, `GET` or any other.
     pub method: String,
-    /// As it was sent, except that bytes beyond ASCII are percent-encoded.
+    /// The path with an optional query; any other form, such as `*`, as it was sent. An absolute URL (RFC 9112
+    /// section 3.2.2) has lost its scheme, and its authority stands in `Host`. Bytes beyond ASCII are percent-encoded.
     pub target: String,
     /// Names in lower case, and values in ASCII without white space around, bytes beyond it having become `?`. What
     /// concerns the connection alone is left out: `Connection`, `Content-Length`, `Transfer-Encoding`, `Expect` ...
@@ -142,17 +145,23 @@ pub fn parse(bytes: &[u8], limits: HeadLimits) -> Result<Head, Refusal> {
     let target = request.path.unwrap_or_default();
     let is_old = request.version == Some(0);
     let fields = Fields(request.headers);
-    if fields.all("host").count() > 1 {
-        return Err(Refusal::Malformed("Host is given more than once"));
+    let framing = fields.framing(method, is_old)?;
+    let expects_continue = fields.expects_continue(is_old)?;
+    fields.check_host(is_old)?;
+    let (authority, target) = without_authority(target)?;
+    let mut headers = fields.passed_on();
+    if let Some(authority) = authority {
+        headers.retain(|(name, _)| name != "host");
+        headers.push(("host".to_owned(), authority.to_owned()));
     }
     Ok(Head {
         method: method.to_owned(),
-        target: encoded(target),
-        headers: fields.passed_on(),
-        framing: fields.framing(method, is_old)?,
+        target: encoded(&target),
+        headers,
+        framing,
         is_old,
         keep_alive: fields.keep_alive(is_old),
-        expects_continue: fields.expects_continue(is_old)?,
+        expects_continue,
     })
 }
 
@@ -185,6 +194,67 @@ fn names_a_version(bytes: &[u8]) -> bool {
 /// RFC 9110 section 5.6.2.
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// Divides `http://host/path?query` into `host` and `/path?query`, and leaves every other target as it is.
+fn without_authority(target: &str) -> Result<(Option<&str>, Cow<'_, str>), Refusal> {
+    let scheme = ["http://", "https://"].into_iter().find(|scheme| {
+        let start = target.get(..scheme.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    });
+    let Some(scheme) = scheme else {
+        return Ok((None, target.into()));
+    };
+    let rest = &target[scheme.len()..];
+    let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    // RFC 9110 section 4.2.1: a URL without a host is invalid.
+    if authority.is_empty() || !is_host(authority.as_bytes()) {
+        return Err(Refusal::Malformed("the URL's host cannot be read"));
+    }
+    let path = if path.starts_with('/') {
+        path.into()
+    } else {
+        format!("/{path}").into()
+    };
+    Ok((Some(authority), path))
+}
+
+/// `Host` without the white space around it (RFC 9110 section 7.2): a name, an IPv4 address or an IPv6 address in
+/// brackets, then maybe a colon and a port. It may be empty: then the client's URL has no host.
+fn is_host(value: &[u8]) -> bool {
+    let Ok(text) = str::from_utf8(value) else {
+        return false;
+    };
+    let (is_named, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, port)) => (is_ipv6(address), port),
+        None => {
+            let (name, port) = text.split_at(text.find(':').unwrap_or(text.len()));
+            (is_registered_name(name), port)
+        }
+    };
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    is_named && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
+}
+
+/// An address of RFC 3986 section 3.2.2. The zone of a link-local one is of no concern here (RFC 6874).
+fn is_ipv6(text: &str) -> bool {
+    let (address, zone) = text.split_once('%').unwrap_or((text, "0"));
+    address.parse::<Ipv6Addr>().is_ok() && !zone.is_empty() && is_registered_name(zone)
+}
+
+/// `reg-name` of RFC 3986 section 3.2.2, of which IPv4 addresses are a part.
+fn is_registered_name(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        let is_plain = byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte);
+        let is_encoded = |bytes: &mut std::str::Bytes<'_>| {
+            byte == b'%' && (0..2).all(|_| bytes.next().is_some_and(|b| b.is_ascii_hexdigit()))
+        };
+        if !is_plain && !is_encoded(&mut bytes) {
+            return false;
+        }
+    }
+    true
 }
 
 fn encoded(target: &str) -> String {
@@ -228,6 +298,19 @@ impl Fields<'_> {
             .iter()
             .filter(move |header| header.name.eq_ignore_ascii_case(name))
             .map(|header| header.value.trim_ascii())
+    }
+
+    /// RFC 9112 section 3.2: a request names its host once, and HTTP/1.0 need not.
+    fn check_host(&self, is_old: bool) -> Result<(), Refusal> {
+        let mut hosts = self.all("host");
+        let message = match (hosts.next(), hosts.next()) {
+            (None, _) if is_old => return Ok(()),
+            (None, _) => "Host is missing",
+            (Some(_), Some(_)) => "Host is given more than once",
+            (Some(host), None) if is_host(host) => return Ok(()),
+            (Some(_), None) => "the host in Host cannot be read",
+        };
+        Err(Refusal::Malformed(message))
     }
 
     fn framing(&self, method: &str, is_old: bool) -> Result<Framing, Refusal> {
@@ -374,9 +457,9 @@ mod tests {
 
     #[test]
     fn bytes_beyond_ascii_arrive_in_ascii() {
-        let head = good("GET /?q=Käse HTTP/1.1\r\nX: Käse\r\n\r\n");
+        let head = good("GET /?q=Käse HTTP/1.1\r\nHost: a\r\nX: Käse\r\n\r\n");
         assert_eq!(head.target, "/?q=K%C3%A4se");
-        assert_eq!(head.headers[0].1, "K??se");
+        assert_eq!(head.headers[1].1, "K??se");
     }
 
     #[test]
@@ -394,7 +477,7 @@ mod tests {
             ("1.0", "Connection: Keep-Alive\r\n", true),
         ];
         for (version, line, keep_alive) in cases {
-            let head = good(format!("GET / HTTP/{version}\r\n{line}\r\n"));
+            let head = good(format!("GET / HTTP/{version}\r\nHost: a\r\n{line}\r\n"));
             assert_eq!(head.keep_alive, keep_alive, "{version} {line}");
         }
     }
@@ -402,7 +485,8 @@ mod tests {
     #[test]
     fn the_end_of_a_body_is_clear_or_the_request_is_refused() {
         let framing = |lines: &str| {
-            head(format!("POST / HTTP/1.1\r\n{lines}\r\n")).map(|head| head.unwrap().0.framing)
+            head(format!("POST / HTTP/1.1\r\nHost: a\r\n{lines}\r\n"))
+                .map(|head| head.unwrap().0.framing)
         };
         assert_eq!(framing(""), Ok(Framing::Length(0)));
         assert_eq!(framing("content-LENGTH: 12\r\n"), Ok(Framing::Length(12)));
@@ -513,8 +597,99 @@ mod tests {
     }
 
     #[test]
+    fn http_1_1_names_its_host_once() {
+        let refusal = |lines: &str| {
+            let outcome = head(format!("GET / HTTP/1.1\r\n{lines}\r\n"));
+            outcome
+                .err()
+                .unwrap_or_else(|| panic!("{lines:?} was read"))
+        };
+        assert_eq!(refusal(""), Refusal::Malformed("Host is missing"));
+        let twice = Refusal::Malformed("Host is given more than once");
+        assert_eq!(refusal("Host: a\r\nHost: a\r\n"), twice);
+        let unreadable = Refusal::Malformed("the host in Host cannot be read");
+        for host in [
+            "a b",
+            "a/b",
+            "a@b",
+            "http://a",
+            "a:b",
+            "a:80:80",
+            "a:-1",
+            "a?b",
+            "a#b",
+            "a\\b",
+            "%zz",
+            "a%4",
+            "[::1",
+            "::1",
+            "[::1]80",
+            "[1.2.3.4]",
+            "[::1%]",
+            "[v1.a]",
+            "k\u{e4}se",
+            "a, b",
+            "\"a\"",
+            "<a>",
+        ] {
+            assert_eq!(
+                refusal(&format!("Host: {host}\r\n")),
+                unreadable,
+                "{host:?}"
+            );
+        }
+        for host in [
+            "a",
+            "",
+            "localhost:8080",
+            "a:",
+            "192.0.2.1:80",
+            "[::1]",
+            "[2001:db8::7]:443",
+            "a_b.example.org.",
+            "[fe80::1%25eth0]:80",
+            "k%C3%A4se.example.org",
+        ] {
+            let head = good(format!("GET / HTTP/1.1\r\nhOST: {host} \r\n\r\n"));
+            assert_eq!(head.headers, [("host".to_owned(), host.to_owned())]);
+        }
+        assert_eq!(good("GET / HTTP/1.0\r\n\r\n").headers, []);
+        for hosts in ["Host: a b\r\n", "Host: a\r\nHost: a\r\n"] {
+            let outcome = head(format!("GET / HTTP/1.0\r\n{hosts}\r\n"));
+            assert!(matches!(outcome, Err(Refusal::Malformed(_))), "{hosts:?}");
+        }
+    }
+
+    #[test]
+    fn the_host_of_an_absolute_target_counts() {
+        for (target, path) in [
+            ("http://example.org/convert?a=1", "/convert?a=1"),
+            ("HTTPS://example.org/x", "/x"),
+            ("http://example.org", "/"),
+            ("http://example.org?a=/b", "/?a=/b"),
+        ] {
+            let head = good(format!("GET {target} HTTP/1.1\r\nHost: other\r\n\r\n"));
+            assert_eq!(head.target, path, "{target}");
+            let host = ("host".to_owned(), "example.org".to_owned());
+            assert_eq!(head.headers, [host], "{target}");
+        }
+        for target in [
+            "http://",
+            "http:///x",
+            "http://a@b/",
+            "http://a b/",
+            "https://?a",
+        ] {
+            let outcome = head(format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n"));
+            assert!(matches!(outcome, Err(Refusal::Malformed(_))), "{target}");
+        }
+        let without_host = head("GET http://example.org/ HTTP/1.1\r\n\r\n");
+        assert_eq!(without_host, Err(Refusal::Malformed("Host is missing")));
+    }
+
+    #[test]
     fn limits_are_kept_to_the_byte() {
-        let line = |length: usize| format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(length - 18));
+        let line = |length: usize| format!("GET /{} HTTP/1.0\r\n\r\n", "a".repeat(length - 18));
         assert!(matches!(head(line(1000)), Ok(Some(_))));
         assert_eq!(head(line(1001)), Err(Refusal::HeadTooLarge { limit: 1000 }));
         assert_eq!(
@@ -522,7 +697,7 @@ mod tests {
             Err(Refusal::TargetTooLong { limit: 1000 })
         );
         assert_eq!(head("a".repeat(999)), Ok(None));
-        let headers = |count: usize| format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(count));
+        let headers = |count: usize| format!("GET / HTTP/1.0\r\n{}\r\n", "A: b\r\n".repeat(count));
         assert_eq!(good(headers(8)).headers.len(), 8);
         assert_eq!(head(headers(9)), Err(Refusal::TooManyHeaders { limit: 8 }));
         assert_eq!(
@@ -533,7 +708,7 @@ mod tests {
 
     #[test]
     fn what_follows_a_head_is_left_alone() {
-        let text = b"GET / HTTP/1.1\r\n\r\n\0\n\xff";
+        let text = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n\0\n\xff";
         let (_, length) = read(text, LIMITS).unwrap().unwrap();
         assert_eq!(length, text.len() - 3);
     }

@@ -26,14 +26,13 @@ pub struct Request {
 }
 
 impl Request {
-    /// Reads a head. `target` is a path with an optional query, or an absolute `http` URL (RFC 9112 section 3.2.2).
+    /// Reads a head. `target` is a path with an optional query.
     pub fn new<'a>(
         method: &str,
         target: &str,
         client: IpAddr,
         headers: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> Request {
-        let target = origin_form(target);
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         Request {
             id: RequestId::next(),
@@ -239,17 +238,6 @@ impl<'r> Body<'r> {
     }
 }
 
-/// `http://host/path?query` to `/path?query`.
-fn origin_form(target: &str) -> &str {
-    let Some(rest) = target
-        .strip_prefix("http://")
-        .or_else(|| target.strip_prefix("https://"))
-    else {
-        return target;
-    };
-    rest.find('/').map_or("/", |start| &rest[start..])
-}
-
 /// The token of `Bearer TOKEN`; the scheme's case does not matter (RFC 9110 section 11.1).
 fn bearer(value: &str) -> Option<&str> {
     let (scheme, token) = value.split_once(' ')?;
@@ -278,15 +266,6 @@ mod tests {
         assert_eq!(request.parameter("flag"), Ok(Some("")));
         assert_eq!(request.parameter("x"), Err(Repeated("x")));
         assert_eq!(request.parameter("absent"), Ok(None));
-    }
-
-    #[test]
-    fn absolute_targets_lose_their_host() {
-        assert_eq!(
-            request("http://example.org/convert?a=1", &[]).path,
-            "/convert"
-        );
-        assert_eq!(request("http://example.org", &[]).path, "/");
     }
 
     #[test]

@@ -47,7 +47,7 @@ fn two_thousand_idle_connections_cost_little_and_no_thread() {
     // Half of them have asked something before.
     for stream in idle.iter_mut().take(count / 2) {
         stream
-            .write_all(b"GET /healthz HTTP/1.1\r\n\r\n")
+            .write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
             .expect("the server reads");
         assert_eq!(
             try_read_response(stream, false).expect("an answer").status,
@@ -99,7 +99,7 @@ fn a_thousand_bodies_that_only_begin_cost_little() {
     let service = warmed_up(MANY);
     let before = memory(&service);
     let head = format!(
-        "POST {} HTTP/1.1\r\nContent-Type: image/png\r\nContent-Length: 30000000\r\n\r\n",
+        "POST {} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nContent-Length: 30000000\r\n\r\n",
         service.target(&[])
     );
     let message = [head.as_bytes(), &[0; 1000]].concat();
@@ -135,7 +135,7 @@ fn requests_whose_bodies_are_withheld_hold_up_nobody() {
         .map(|line| {
             let mut stream = connect(&service);
             let head =
-                format!("POST /convert?token=wrong HTTP/1.1\r\nContent-Length: 5000\r\n{line}\r\n");
+                format!("POST /convert?token=wrong HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n{line}\r\n");
             stream.write_all(head.as_bytes()).expect("the server reads");
             assert_eq!(
                 try_read_response(&mut stream, false)
@@ -158,11 +158,11 @@ fn pipelined_floods_wait_in_the_socket() {
     let bystander = Bystander::start(&service);
     let end = Instant::now() + Duration::from_secs(3);
     let floods = [
-        "GET /icon.svg HTTP/1.1\r\n\r\n",
-        "GET /healthz HTTP/1.1\r\n\r\n",
-        "GET /convert HTTP/1.1\r\n\r\n",
+        "GET /icon.svg HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET /convert HTTP/1.1\r\nHost: a\r\n\r\n",
         "\r\n",
-        "POST /x HTTP/1.1\r\nContent-Length: 1\r\n\r\nx",
+        "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx",
     ];
     thread::scope(|scope| {
         for flood in floods {
@@ -205,13 +205,20 @@ fn endless_heads_end() {
     let service = warmed_up(&[]);
     let before = memory(&service);
     let endless = "a".repeat(10 << 20);
-    for (start, status) in [("GET /", 414), ("GET / HTTP/1.1\r\nX: ", 431), ("", 414)] {
+    for (start, status) in [
+        ("GET /", 414),
+        ("GET / HTTP/1.1\r\nHost: a\r\nX: ", 431),
+        ("", 414),
+    ] {
         let answers = exchange(&service, format!("{start}{endless}"));
         assert_eq!(statuses(&answers), [status], "{start:?}: {answers}");
     }
     let headers = "A: b\r\n".repeat(1 << 20);
     assert_eq!(
-        statuses(&exchange(&service, format!("GET / HTTP/1.1\r\n{headers}"))),
+        statuses(&exchange(
+            &service,
+            format!("GET / HTTP/1.1\r\nHost: a\r\n{headers}")
+        )),
         [431]
     );
     let grown = memory(&service).saturating_sub(before);
@@ -246,7 +253,9 @@ fn running_out_of_descriptors_is_survived() {
         connection
             .set_read_timeout(Some(Duration::from_secs(10)))
             .expect("a positive time");
-        connection.write_all(b"GET /healthz HTTP/1.1\r\n\r\n").ok();
+        connection
+            .write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            .ok();
         try_read_response(connection, false).map(|answer| answer.status)
     };
     let begun = |_| {
@@ -274,7 +283,7 @@ fn running_out_of_descriptors_is_survived() {
 
     let png = Picture::waves(30, 20).png();
     let head = format!(
-        "POST /convert?token={token} HTTP/1.1\r\nContent-Type: image/png\r\nContent-Length: {}\r\n\r\n",
+        "POST /convert?token={token} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nContent-Length: {}\r\n\r\n",
         png.len()
     );
     let converted = super::send(address, &[head.as_bytes(), &png].concat());
@@ -342,7 +351,7 @@ fn nobody_else_names_a_client() {
         let mut stream = TcpStream::connect(address).expect("it accepts");
         write!(
             stream,
-            "GET /healthz HTTP/1.1\r\n{line}Connection: close\r\n\r\n"
+            "GET /healthz HTTP/1.1\r\nHost: a\r\n{line}Connection: close\r\n\r\n"
         )
         .expect("it reads");
         assert_eq!(statuses(&read_to_end(&mut stream)), [200]);

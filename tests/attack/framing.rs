@@ -56,7 +56,7 @@ fn every_smuggling_form_is_refused_and_nothing_after_it_is_read() {
         ("Expect: 200-maybe", 417),
     ];
     for (lines, status) in heads {
-        let request = format!("POST / HTTP/1.1\r\n{lines}\r\n\r\n0\r\n\r\n{SMUGGLED}");
+        let request = format!("POST / HTTP/1.1\r\nHost: a\r\n{lines}\r\n\r\n0\r\n\r\n{SMUGGLED}");
         let answers = exchange(&service, request);
         assert_eq!(statuses(&answers), [*status], "{lines:?}: {answers}");
         assert!(
@@ -78,9 +78,9 @@ fn every_smuggling_form_is_refused_and_nothing_after_it_is_read() {
 fn request_lines_are_read_strictly() {
     let service = Service::start();
     let lines: &[(&[u8], u16)] = &[
-        (b"GET  / HTTP/1.1\r\n\r\n", 400),
+        (b"GET  / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         (b"GET / HTTP/1.1 \r\n\r\n", 400),
-        (b"GET /a b HTTP/1.1\r\n\r\n", 400),
+        (b"GET /a b HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         (b"GET /\r\n\r\n", 400),
         (b"GET / HTTP/1.1\n\n", 400),
         (b"GET / HTTP/1.1\r\rHost: a\r\n\r\n", 400),
@@ -105,6 +105,45 @@ fn request_lines_are_read_strictly() {
 }
 
 #[test]
+fn every_request_names_one_host() {
+    let service = Service::start();
+    let cases: &[(&str, &str, &str, u16)] = &[
+        ("/healthz", "1.1", "", 400),
+        ("/healthz", "1.1", "Host: a\r\nHost: a\r\n", 400),
+        ("/healthz", "1.1", "Host: a\r\nhost: b\r\n", 400),
+        ("/healthz", "1.1", "Host: a b\r\n", 400),
+        ("/healthz", "1.1", "Host: a/b\r\n", 400),
+        ("/healthz", "1.1", "Host: user@a\r\n", 400),
+        ("/healthz", "1.1", "Host: a:b\r\n", 400),
+        ("/healthz", "1.1", "Host: [::1\r\n", 400),
+        ("/healthz", "1.0", "Host: a\r\nHost: a\r\n", 400),
+        ("/healthz", "1.0", "Host: a b\r\n", 400),
+        ("http://example.org/healthz", "1.1", "", 400),
+        ("http://user@example.org/healthz", "1.1", "Host: a\r\n", 400),
+        ("/healthz", "1.0", "", 200),
+        ("/healthz", "1.1", "Host:\r\n", 200),
+        ("/healthz", "1.1", "Host: [::1]:8080\r\n", 200),
+        ("http://example.org/healthz", "1.1", "Host: a\r\n", 200),
+        ("http://example.org/healthz", "1.0", "", 200),
+    ];
+    for (target, version, lines, status) in cases {
+        let request = format!("GET {target} HTTP/{version}\r\n{lines}\r\n");
+        let answers = exchange(&service, &request);
+        assert_eq!(statuses(&answers), [*status], "{request:?}: {answers}");
+        let says_why = answers.contains("malformed_request") && answers.contains("ost ");
+        assert_eq!(says_why, *status == 400, "{request:?}: {answers}");
+    }
+    // Of two hosts, that of the URL is the one that the pages show.
+    let page = "GET http://shown.example.org/ HTTP/1.1\r\nHost: other.example.org\r\n\r\n";
+    let answers = exchange(&service, page);
+    assert!(
+        answers.contains("http://shown.example.org/convert"),
+        "{answers}"
+    );
+    assert!(!answers.contains("other.example.org"), "{answers}");
+}
+
+#[test]
 fn chunked_bodies_are_read_strictly() {
     let service = Service::start();
     let bodies = [
@@ -120,7 +159,7 @@ fn chunked_bodies_are_read_strictly() {
     ];
     for body in bodies {
         let request = format!(
-            "POST {} HTTP/1.1\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n{body}{SMUGGLED}",
+            "POST {} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n{body}{SMUGGLED}",
             service.target(&[])
         );
         let answers = exchange(&service, request);
@@ -129,7 +168,7 @@ fn chunked_bodies_are_read_strictly() {
     }
     // The largest size that can be said is no size that can be had.
     let huge = format!(
-        "POST {} HTTP/1.1\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nabc",
+        "POST {} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nabc",
         service.target(&[])
     );
     assert_eq!(statuses(&exchange(&service, huge)), [400], "cut short");
@@ -150,7 +189,7 @@ fn declared_lengths_allocate_nothing() {
             ("/convert?token=wrong".to_owned(), 401),
         ] {
             let head = format!(
-                "POST {target} HTTP/1.1\r\nContent-Type: image/png\r\nContent-Length: {length}\r\n\r\nabc"
+                "POST {target} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nContent-Length: {length}\r\n\r\nabc"
             );
             let answers = exchange(&service, head);
             assert_eq!(statuses(&answers), [status], "{length}: {answers}");
@@ -206,7 +245,7 @@ fn raw_utf_8_in_the_url_is_text() {
     let png = Picture::waves(200, 60).png();
     let proper = service.webp(&[("watermark", "Käse")], &png);
     let head = format!(
-        "POST /convert?token={}&watermark=Käse HTTP/1.1\r\nContent-Type: image/png\r\nContent-Length: {}\r\n\r\n",
+        "POST /convert?token={}&watermark=Käse HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nContent-Length: {}\r\n\r\n",
         service.token,
         png.len()
     );

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 fn get(target: &str, lines: &str) -> String {
-    format!("GET {target} HTTP/1.1\r\n{lines}\r\n")
+    format!("GET {target} HTTP/1.1\r\nHost: a\r\n{lines}\r\n")
 }
 
 fn status(stream: &mut TcpStream) -> u16 {
@@ -50,14 +50,14 @@ fn requests_may_have_so_many_headers() {
         assert_eq!(
             statuses(&exchange(
                 &service,
-                get("/healthz", &"A: b\r\n".repeat(most))
+                get("/healthz", &"A: b\r\n".repeat(most - 1))
             )),
             [200]
         );
         assert_eq!(
             statuses(&exchange(
                 &service,
-                get("/healthz", &"A: b\r\n".repeat(most + 1))
+                get("/healthz", &"A: b\r\n".repeat(most))
             )),
             [431]
         );
@@ -92,7 +92,7 @@ fn a_body_is_asked_for_only_if_it_is_wanted() {
     for (method, target, content_type, length, expected) in cases {
         let mut stream = connect(&service);
         let head = format!(
-            "{method} {target} HTTP/1.1\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\
+            "{method} {target} HTTP/1.1\r\nHost: a\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\
              Expect: 100-continue\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).expect("the server reads");
@@ -112,6 +112,48 @@ fn a_body_is_asked_for_only_if_it_is_wanted() {
     assert_eq!(status(&mut stream), 200);
 }
 
+#[test]
+fn a_wrong_path_is_404_whatever_its_body_which_nobody_waits_for() {
+    let service = warmed_up(&[]);
+    let before = memory(&service);
+    let token = &service.token;
+    let bodies = [
+        "Content-Type: image/png\r\nContent-Length: 5000000\r\n\r\n",
+        "Content-Length: 18446744073709551615\r\nExpect: 100-continue\r\n\r\nabc",
+        "Content-Type: image/png\r\nContent-Length: 5000\r\n\r\n",
+        "Transfer-Encoding: chunked\r\n\r\n",
+    ];
+    for path in ["/convert/", "/shrink", "/convert%3f", "/api/usage/x"] {
+        for method in ["POST", "PUT", "GET"] {
+            for rest in bodies {
+                let mut stream = connect(&service);
+                let head = format!("{method} {path}?token={token} HTTP/1.1\r\nHost: a\r\n{rest}");
+                // The connection stays open: an answer that waits for the body would not come.
+                stream.write_all(head.as_bytes()).expect("the server reads");
+                let answer = try_read_response(&mut stream, false).expect("an answer");
+                answer.problem(404, "not_found");
+            }
+        }
+    }
+    let picture = Picture::noise(300, 200).png();
+    assert!(picture.len() > 16 << 10, "more than a form may have");
+    let head = format!(
+        "POST /convert/?token={token} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\n\
+         Content-Length: {}\r\n\r\n",
+        picture.len()
+    );
+    let answer = send(service.address(), &[head.as_bytes(), &picture].concat());
+    answer
+        .expect("an answer, not a reset")
+        .problem(404, "not_found");
+    let wrong_method = service.request("PUT", "/convert", &[], &picture);
+    wrong_method.problem(405, "method_not_allowed");
+    let wrong_method = service.request("POST", "/dashboard", &[], &picture);
+    wrong_method.problem(405, "method_not_allowed");
+    let grown = memory(&service).saturating_sub(before);
+    assert!(grown < 2 << 20, "{grown} bytes for bodies of wrong paths");
+}
+
 /// As much as comes before our side closes, which a refused client does once it has its answer.
 fn read_to_end_with(stream: &mut TcpStream) -> String {
     stream.shutdown(std::net::Shutdown::Write).ok();
@@ -122,7 +164,7 @@ fn read_to_end_with(stream: &mut TcpStream) -> String {
 fn a_refused_upload_costs_nothing_and_its_client_sees_why() {
     let service = warmed_up(&["--max-body", "60MB"]);
     let before = memory(&service);
-    let head = "POST /convert?token=wrong HTTP/1.1\r\nContent-Type: image/png\r\nContent-Length: 50000000\r\n\r\n";
+    let head = "POST /convert?token=wrong HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nContent-Length: 50000000\r\n\r\n";
     let message = [head.as_bytes(), &vec![0; 50_000_000]].concat();
     for _ in 0..3 {
         // It sends all before it looks for an answer.
@@ -202,8 +244,7 @@ fn old_clients_get_one_answer_unless_they_ask_for_more() {
 #[test]
 fn answers_to_head_have_no_body() {
     let service = Service::start();
-    let requests =
-        "HEAD / HTTP/1.1\r\n\r\nHEAD /convert HTTP/1.1\r\n\r\nHEAD /healthz HTTP/1.1\r\n\r\n";
+    let requests = "HEAD / HTTP/1.1\r\nHost: a\r\n\r\nHEAD /convert HTTP/1.1\r\nHost: a\r\n\r\nHEAD /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
     let answers = exchange(&service, requests);
     assert_eq!(statuses(&answers), [200, 405, 200], "{answers}");
     assert!(
@@ -220,8 +261,10 @@ fn pipelined_requests_are_answered_in_order() {
     let mut message = Vec::new();
     for _ in 0..5 {
         message.extend(conversion(&service, &wide, ""));
-        message.extend(b"GET /healthz HTTP/1.1\r\n\r\n");
-        message.extend(b"POST /convert?token=wrong HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
+        message.extend(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+        message.extend(
+            b"POST /convert?token=wrong HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
+        );
         message.extend(conversion(&service, &high, ""));
     }
     stream.write_all(&message).expect("the server reads");
@@ -319,7 +362,7 @@ fn bodies_on_their_way_share_a_budget() {
     let service = warmed_up(&["--max-body", "1MiB", "--buffer", "3MiB"]);
     let before = memory(&service);
     let head = format!(
-        "POST {} HTTP/1.1\r\nContent-Type: image/png\r\nContent-Length: 1000000\r\n\r\n",
+        "POST {} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nContent-Length: 1000000\r\n\r\n",
         service.target(&[])
     );
     let message = [head.as_bytes(), &vec![0; 900_000]].concat();
@@ -394,7 +437,7 @@ fn a_conversion_ends_when_its_client_leaves() {
     let alone = started.elapsed();
 
     let head = format!(
-        "POST {} HTTP/1.1\r\nContent-Type: image/bmp\r\nContent-Length: {}\r\n\r\n",
+        "POST {} HTTP/1.1\r\nHost: a\r\nContent-Type: image/bmp\r\nContent-Length: {}\r\n\r\n",
         service.target(&[]),
         bmp.len()
     );

@@ -37,7 +37,10 @@ fn drip(mut stream: TcpStream, bytes: &[u8], pause: Duration) -> (String, Durati
 fn heads_that_drip_are_answered_408_in_time() {
     let service = Service::start_with(&["--head-timeout", "2"]);
     let bystander = Bystander::start(&service);
-    let request = format!("GET /healthz HTTP/1.1\r\nX: {}\r\n\r\n", "y".repeat(200));
+    let request = format!(
+        "GET /healthz HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n",
+        "y".repeat(200)
+    );
     thread::scope(|scope| {
         for _ in 0..50 {
             let stream = connect(&service);
@@ -56,7 +59,7 @@ fn heads_that_drip_are_answered_408_in_time() {
     bystander.finish("50 heads that drip", BEARABLE);
     let slow_but_in_time = drip(
         connect(&service),
-        b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
         Duration::from_millis(5),
     );
     assert_eq!(statuses(&slow_but_in_time.0), [200]);
@@ -113,7 +116,7 @@ fn bodies_below_the_least_rate_are_given_up_and_those_above_are_not() {
 fn bodies_have_a_deadline_however_they_come() {
     let service = Service::start_with(&["--body-timeout", "2"]);
     let head = format!(
-        "POST {} HTTP/1.1\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST {} HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n",
         service.target(&[])
     );
     let mut stream = connect(&service);
@@ -215,7 +218,7 @@ fn answers_that_nobody_reads_share_the_budget_too() {
     });
     let png = grey.png();
     let head = format!(
-        "POST {} HTTP/1.1\r\nConnection: close\r\nContent-Type: image/png\r\nContent-Length: {}\r\n\r\n",
+        "POST {} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: image/png\r\nContent-Length: {}\r\n\r\n",
         service.target(&[("quality", "100")]),
         png.len()
     );
@@ -250,7 +253,7 @@ fn idle_connections_are_closed_in_time_and_busy_ones_kept() {
     let mut busy = connect(&service);
     let started = Instant::now();
     for _ in 0..4 {
-        busy.write_all(b"GET /healthz HTTP/1.1\r\n\r\n")
+        busy.write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
             .expect("it is open still");
         assert_eq!(
             try_read_response(&mut busy, false)
