@@ -4,7 +4,7 @@ use super::error::{Kind, Problem};
 use super::limiter::{ClientLimiter, seconds};
 use super::request::{Body, Request};
 use super::response::{Response, with_problem_headers};
-use super::router::{READ, method, not_found};
+use super::router::not_found;
 use super::{Rooms, Settings};
 use crate::dashboard::{self, Form, Outcome, Page, SessionChange, Verdict, Visit};
 use std::time::Instant;
@@ -32,17 +32,6 @@ fn device_cookie(settings: &Settings) -> &'static str {
 /// section 5.5). It opens nothing, and ends with the password.
 const DEVICE_COOKIE_AGE: u64 = 400 * 24 * 60 * 60;
 
-/// Where forms are sent.
-pub(super) const FORMS: [&str; 7] = [
-    "/signup",
-    "/signin",
-    "/signout",
-    "/signout/everywhere",
-    "/token/rotate",
-    "/account/password",
-    "/account/delete",
-];
-
 /// Most bytes of a form. The longest field, a password, has up to 1024, three times that in percent encoding.
 const MAX_FORM: u64 = 16 << 10;
 
@@ -50,17 +39,12 @@ const MAX_FORM: u64 = 16 << 10;
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' blob:; \
       connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/// Answers everything that is not part of the API. Errors are pages for browsers and JSON for everybody else.
-pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Response {
-    route(rooms, request, body).unwrap_or_else(|problem| refusal(request, problem))
-}
-
 /// Decides by the head alone. Whatever is no form has no use for a body; a small one does no harm.
 ///
 /// # Errors
 /// The form is not one of our own.
 pub fn admit(rooms: &Rooms, request: &Request) -> Result<u64, Problem> {
-    if request.method == "POST" && FORMS.contains(&request.path.as_str()) {
+    if request.method == "POST" {
         check_form(rooms, request)?;
     }
     Ok(MAX_FORM)
@@ -75,7 +59,11 @@ pub fn refusal(request: &Request, problem: Problem) -> Response {
     }
 }
 
-fn route(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Response, Problem> {
+/// Answers everything that is not part of the API. The method is one of the path's.
+///
+/// # Errors
+/// 404, or why a form is not taken.
+pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Response, Problem> {
     let base_url = base_url(&rooms.settings, request);
     let visit = Visit {
         store: &rooms.store,
@@ -86,7 +74,7 @@ fn route(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Respon
         monthly_quota: rooms.settings.monthly_quota,
     };
     let outcome = match request.path.as_str() {
-        "/" => method(request, READ).map(|()| dashboard::landing(&visit))?,
+        "/" => dashboard::landing(&visit),
         "/signup" => match posted(rooms, request, body)? {
             None => {
                 let invite = request.parameter("invite")?.unwrap_or_default();
@@ -104,52 +92,36 @@ fn route(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Respon
                 dashboard::sign_in(&visit, &form)
             }
         },
-        "/signout" => {
-            method(request, "POST")?;
-            dashboard::sign_out(&visit, &form(rooms, request, body)?)
-        }
+        "/signout" => dashboard::sign_out(&visit, &form(rooms, request, body)?),
         "/signout/everywhere" => {
-            method(request, "POST")?;
             dashboard::sign_out_everywhere(&visit, &form(rooms, request, body)?)
         }
-        "/token/rotate" => {
-            method(request, "POST")?;
-            dashboard::rotate_token(&visit, &form(rooms, request, body)?)
-        }
+        "/token/rotate" => dashboard::rotate_token(&visit, &form(rooms, request, body)?),
         "/account/password" => {
-            method(request, "POST")?;
             let form = form(rooms, request, body)?;
             take(rooms.limiters.signin.as_ref(), request)?;
             dashboard::change_password(&visit, &form)
         }
         "/account/delete" => {
-            method(request, "POST")?;
             let form = form(rooms, request, body)?;
             take(rooms.limiters.signin.as_ref(), request)?;
             dashboard::delete_account(&visit, &form)
         }
-        "/account/changed" => {
-            method(request, READ).map(|()| dashboard::password_changed(&visit))?
-        }
-        "/account/deleted" => method(request, READ).map(|()| Ok(dashboard::deleted()))?,
+        "/account/changed" => dashboard::password_changed(&visit),
+        "/account/deleted" => Ok(dashboard::deleted()),
         "/dashboard" => {
-            method(request, READ)?;
             let before = request
                 .parameter("before")?
                 .and_then(|number| number.parse().ok());
             dashboard::overview(&visit, before)
         }
         "/style.css" => {
-            return method(request, READ)
-                .map(|()| asset("text/css; charset=utf-8", dashboard::STYLE));
+            return Ok(asset("text/css; charset=utf-8", dashboard::STYLE));
         }
         "/app.js" => {
-            return method(request, READ)
-                .map(|()| asset("text/javascript; charset=utf-8", dashboard::SCRIPT));
+            return Ok(asset("text/javascript; charset=utf-8", dashboard::SCRIPT));
         }
-        "/icon.svg" => {
-            return method(request, READ).map(|()| asset("image/svg+xml", dashboard::ICON));
-        }
+        "/icon.svg" => return Ok(asset("image/svg+xml", dashboard::ICON)),
         _ => return Err(not_found()),
     };
     Ok(match outcome? {
@@ -160,7 +132,6 @@ fn route(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Respon
 
 /// The form, if one was sent; none, if the page is only to be shown.
 fn posted(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Option<Form>, Problem> {
-    method(request, "GET, HEAD, POST")?;
     if request.method == "POST" {
         form(rooms, request, body).map(Some)
     } else {
