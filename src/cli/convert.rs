@@ -95,7 +95,7 @@ pub struct ConvertCommand {
     #[argh(option, arg_name = "pixels")]
     watermark_size: Option<String>,
 
-    /// colour of the text: white (the default), black, red, blue, yellow, gray or #RRGGBB
+    /// color of the text: white (the default), black, red, blue, yellow, gray, #RRGGBB or #RGB
     #[argh(option, arg_name = "color")]
     watermark_color: Option<String>,
 

@@ -143,7 +143,7 @@ impl Params {
                 "metadata" => keeps_metadata = word(name, value, keeping, "strip or keep")?,
                 "watermark" => text = value,
                 "watermark_size" => size = capped(name, value, 8..=200)? as u16,
-                "watermark_color" => color = word(name, value, Color::parse, Color::ALLOWED)?,
+                "watermark_color" => color = read_color(name, value)?,
                 "watermark_outline" => {
                     outline = word(name, value, Outline::parse, Outline::ALLOWED)?;
                 }
@@ -201,6 +201,18 @@ fn read_placement(
         _ => {} // token
     }
     Ok(())
+}
+
+fn read_color(name: &'static str, value: &str) -> Result<Color, ParamError> {
+    word(name, value, Color::parse, Color::ALLOWED).map_err(|mut error| {
+        // A plain # ends the query: it begins the fragment, which clients keep to themselves.
+        if value.is_empty() {
+            error
+                .detail
+                .push_str(" In a URL, # is written as %23: watermark_color=%23ffcc00.");
+        }
+        error
+    })
 }
 
 fn keeping(text: &str) -> Option<bool> {
@@ -514,7 +526,12 @@ mod tests {
         let error = parse(&[("watermark_color", "pink")]).expect_err("unknown");
         assert_eq!(
             error.detail,
-            "Parameter watermark_color: \"pink\" was given; allowed is white, black, red, blue, yellow, gray or #RRGGBB."
+            "Parameter watermark_color: \"pink\" was given; allowed is white, black, red, blue, yellow, gray, #RRGGBB or #RGB."
+        );
+        let error = parse(&[("watermark_color", "")]).expect_err("a plain # cut it off");
+        assert!(
+            error.detail.contains("watermark_color=%23ffcc00"),
+            "{error}"
         );
         let error = parse(&[("watermark_outline", "glow")]).expect_err("unknown");
         assert_eq!(
@@ -537,7 +554,6 @@ mod tests {
             assert!(parse(&[("effort", value)]).is_err(), "{value:?}");
         }
         assert!(parse(&[("watermark_position", "")]).is_err());
-        assert!(parse(&[("watermark_color", "")]).is_err());
     }
 
     #[test]

@@ -152,7 +152,7 @@ const PARAMETERS: [(&str, &str, &str); 13] = [
     ("watermark_size", "Its font size, 8 to 200", "24"),
     (
         "watermark_color",
-        "white, black, red, blue, yellow, gray or #RRGGBB",
+        "white, black, red, blue, yellow, gray, #RRGGBB or #RGB; the # is written %23 in a URL, or left out",
         "white",
     ),
     (
@@ -167,7 +167,7 @@ const PARAMETERS: [(&str, &str, &str); 13] = [
     ),
     (
         "watermark_position",
-        "topLeft, top, topRight, left, center, right, bottomLeft, bottom or bottomRight",
+        "topLeft, top, topRight, left, center, right, bottomLeft, bottom or bottomRight; bottom-right is read too",
         "bottomRight",
     ),
     ("watermark_opacity", "0 to 100", "50"),

@@ -1,5 +1,6 @@
 //! Answers: those that the rooms behind give for a refused request, and heads of those that come from a worker.
 
+use super::reason::reason;
 use std::fmt::Write;
 use std::time::SystemTime;
 
@@ -7,8 +8,6 @@ use std::time::SystemTime;
 pub struct Answer {
     /// The status code.
     pub status: u16,
-    /// Its name.
-    pub reason: &'static str,
     /// Names and values, without those that the door itself adds: `Connection`, `Content-Length`, `Date`.
     pub headers: Vec<(&'static str, String)>,
     /// The body.
@@ -21,7 +20,7 @@ impl Answer {
         let mut head = format!(
             "HTTP/1.1 {} {}\r\nDate: {}\r\nContent-Length: {}\r\n{connection}",
             self.status,
-            self.reason,
+            reason(self.status),
             httpdate::fmt_http_date(SystemTime::now()),
             self.body.len()
         );
@@ -107,7 +106,23 @@ impl AnswerReader {
         head.truncate(end);
         self.left = Some(if is_head { 0 } else { content_length(&head)? });
         head.truncate(end - 2);
-        Ok(Some((head, end - before)))
+        Ok(Some((with_our_reason(head), end - before)))
+    }
+}
+
+/// `tiny_http` takes its reason phrases from a table of its own (413 is `Payload Too Large` there).
+fn with_our_reason(head: Vec<u8>) -> Vec<u8> {
+    let line_end = head.iter().position(|&byte| byte == b'\r');
+    // `HTTP/1.1 200`, then a space and the phrase.
+    let status = head
+        .get(9..12)
+        .and_then(|digits| str::from_utf8(digits).ok());
+    let phrase = status.and_then(|digits| digits.parse().ok()).map(reason);
+    match (line_end, phrase) {
+        (Some(line_end @ 12..), Some(phrase)) if !phrase.is_empty() => {
+            [&head[..12], b" ", phrase.as_bytes(), &head[line_end..]].concat()
+        }
+        _ => head,
     }
 }
 
@@ -176,10 +191,26 @@ mod tests {
     }
 
     #[test]
+    fn reason_phrases_are_ours() {
+        for (line, expected) in [
+            ("413 Payload Too Large", "413 Content Too Large"),
+            ("200 OK", "200 OK"),
+            ("499 Unknown", "499 Client Closed Request"),
+            ("299 Something", "299 Something"),
+            ("413", "413 Content Too Large"),
+        ] {
+            let text = format!("HTTP/1.1 {line}\r\nContent-Length: 0\r\n\r\n");
+            let portion = AnswerReader::default().read(text.as_bytes(), false);
+            let head = portion.expect("it is readable").head.expect("it is whole");
+            let expected = format!("HTTP/1.1 {expected}\r\nContent-Length: 0\r\n");
+            assert_eq!(String::from_utf8_lossy(&head), expected);
+        }
+    }
+
+    #[test]
     fn a_refusal_is_a_whole_answer() {
         let answer = Answer {
             status: 413,
-            reason: "Content Too Large",
             headers: vec![("Content-Type", "text/plain".to_owned())],
             body: b"no".to_vec(),
         };

@@ -225,13 +225,14 @@ fn is_host(value: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(value) else {
         return false;
     };
-    let (is_named, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((address, port)) => (is_ipv6(address), port),
-        None => {
+    let literal = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let (is_named, port) = literal.map_or_else(
+        || {
             let (name, port) = text.split_at(text.find(':').unwrap_or(text.len()));
             (is_registered_name(name), port)
-        }
-    };
+        },
+        |(address, port)| (is_ipv6(address), port),
+    );
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     is_named && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
 }

@@ -23,6 +23,7 @@ mod limits;
 mod pace;
 mod peer;
 mod pulse;
+mod reason;
 mod refusal;
 mod slab;
 mod stop;
@@ -38,6 +39,7 @@ pub use head::{Framing, Head, HeadLimits, read as read_head};
 pub use limits::Limits;
 pub use peer::{CLIENT_FACTORS, Network, client_networks, group};
 pub use pulse::Pulse;
+pub use reason::reason;
 pub use refusal::Refusal;
 pub use stop::Stop;
 

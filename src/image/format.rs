@@ -43,7 +43,8 @@ impl Format {
             "image/png" => Some(Format::Png),
             "image/jpeg" | "image/jpg" => Some(Format::Jpeg),
             "image/gif" => Some(Format::Gif),
-            "image/bmp" => Some(Format::Bmp),
+            // The two others are older names, still given by the shared MIME database and some browsers.
+            "image/bmp" | "image/x-ms-bmp" | "image/x-bmp" => Some(Format::Bmp),
             _ => None,
         }
     }
@@ -88,6 +89,9 @@ mod tests {
             ("image/jpg", Some(Format::Jpeg)),
             ("image/gif", Some(Format::Gif)),
             ("image/bmp", Some(Format::Bmp)),
+            ("image/x-ms-bmp", Some(Format::Bmp)),
+            ("Image/X-BMP; charset=x", Some(Format::Bmp)),
+            ("image/x-windows-bmp", None),
             ("IMAGE/JPG; charset=x", Some(Format::Jpeg)),
             (" image/PNG ;q=1", Some(Format::Png)),
             ("image/webp", None),

@@ -16,14 +16,15 @@ impl Color {
     pub const WHITE: Color = Color::new(255, 255, 255);
 
     /// What [`Color::parse`] accepts, for messages.
-    pub const ALLOWED: &str = "white, black, red, blue, yellow, gray or #RRGGBB";
+    pub const ALLOWED: &str = "white, black, red, blue, yellow, gray, #RRGGBB or #RGB";
 
     /// A colour of its three parts.
     pub const fn new(red: u8, green: u8, blue: u8) -> Color {
         Color { red, green, blue }
     }
 
-    /// Reads one of the six names or `#RRGGBB`, in any case of letters.
+    /// Reads one of the six names, `#RRGGBB` or `#RGB` (each digit stands for two), in any case of letters. The `#`
+    /// may be left out, since it has to be percent-encoded in a URL.
     pub fn parse(text: &str) -> Option<Color> {
         match text.to_ascii_lowercase().as_str() {
             "white" => Some(Color::WHITE),
@@ -32,7 +33,7 @@ impl Color {
             "blue" => Some(Color::new(0, 0, 255)),
             "yellow" => Some(Color::new(255, 255, 0)),
             "gray" => Some(Color::new(128, 128, 128)), // as in CSS
-            other => parse_hex(other.strip_prefix('#')?),
+            other => parse_hex(other.strip_prefix('#').unwrap_or(other)),
         }
     }
 
@@ -52,11 +53,17 @@ impl Color {
 
 fn parse_hex(digits: &str) -> Option<Color> {
     // from_str_radix alone would take a sign.
-    if digits.len() != 6 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+    if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
     }
-    let [_, red, green, blue] = u32::from_str_radix(digits, 16).ok()?.to_be_bytes();
-    Some(Color::new(red, green, blue))
+    let number = u32::from_str_radix(digits, 16).ok()?;
+    let byte = |shift: u32| (number >> shift) as u8;
+    let digit = |shift: u32| (byte(shift) & 15) * 17;
+    match digits.len() {
+        6 => Some(Color::new(byte(16), byte(8), byte(0))),
+        3 => Some(Color::new(digit(8), digit(4), digit(0))),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -74,8 +81,38 @@ mod tests {
             ("gray", Color::new(128, 128, 128)),
             ("#12aBfF", Color::new(0x12, 0xab, 0xff)),
             ("#000000", Color::new(0, 0, 0)),
+            ("ffcc00", Color::new(0xff, 0xcc, 0)),
+            ("FFCC01", Color::new(0xff, 0xcc, 1)),
+            ("#fff", Color::WHITE),
+            ("#1aF", Color::new(0x11, 0xaa, 0xff)),
+            ("0c8", Color::new(0, 0xcc, 0x88)),
         ] {
             assert_eq!(Color::parse(text), Some(color), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_colors() {
+        for text in [
+            "",
+            "#",
+            "ff",
+            "#ff",
+            "ffff",
+            "#ffff",
+            "#fffff",
+            "#1234567",
+            "#ffffff80",
+            "##fff",
+            "#ggg",
+            "+ff",
+            "# ff",
+            "orange",
+            "transparent",
+            "0x123",
+            "\u{ff11}23",
+        ] {
+            assert_eq!(Color::parse(text), None, "{text:?}");
         }
     }
 

@@ -55,11 +55,15 @@ impl Position {
         Position::BottomRight,
     ];
 
-    /// Reads a position's exact name.
+    /// Reads a position's name in any case of letters, written as one word (`bottomRight`) or as two
+    /// (`bottom-right`, `bottom_right`).
     pub fn parse(text: &str) -> Option<Position> {
-        Position::ALL
-            .into_iter()
-            .find(|position| position.name() == text)
+        let text = text.replace('_', "-");
+        Position::ALL.into_iter().find(|position| {
+            let name = position.name();
+            let kebab = name.replace("Left", "-Left").replace("Right", "-Right");
+            text.eq_ignore_ascii_case(name) || text.eq_ignore_ascii_case(&kebab)
+        })
     }
 
     /// As the parameter has it.
@@ -120,13 +124,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_exact() {
+    fn names_are_read_in_the_usual_spellings() {
         for position in Position::ALL {
             assert_eq!(Position::parse(position.name()), Some(position));
             assert!(Position::ALLOWED.contains(position.name()), "{position:?}");
         }
+        for (text, position) in [
+            ("bottom-right", Position::BottomRight),
+            ("top_left", Position::TopLeft),
+            ("TOPRIGHT", Position::TopRight),
+            ("Bottom-Left", Position::BottomLeft),
+            ("Center", Position::Center),
+            ("TOP", Position::Top),
+            ("LEFT", Position::Left),
+        ] {
+            assert_eq!(Position::parse(text), Some(position), "{text}");
+        }
         for text in [
-            "", "topleft", "Center", "centre", "middle", " center", "TOP",
+            "",
+            "-left",
+            "centre",
+            "middle",
+            " center",
+            "top-",
+            "right-bottom",
+            "top--left",
+            "top left",
+            "b-ottomright",
         ] {
             assert_eq!(Position::parse(text), None, "{text:?}");
         }

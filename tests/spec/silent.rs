@@ -120,11 +120,13 @@ fn unknown_words_are_400_naming_the_allowed_ones() {
         "bottom or",
         "bottomRight",
     ];
-    let colors = ["white", "black", "red", "blue", "yellow", "gray", "#RRGGBB"];
+    let colors = [
+        "white", "black", "red", "blue", "yellow", "gray", "#RRGGBB", "#RGB",
+    ];
     let cases: [(&str, &[&str], &[&str]); 4] = [
         (
             "watermark_position",
-            &["middle", "Top", "north", ""],
+            &["middle", "right-bottom", "north", ""],
             &positions,
         ),
         (
@@ -134,7 +136,7 @@ fn unknown_words_are_400_naming_the_allowed_ones() {
                 "#12345",
                 "#1234567",
                 "#GGGGGG",
-                "123456",
+                "12345",
                 "rgb(1,2,3)",
                 "",
             ],
@@ -164,6 +166,45 @@ fn unknown_words_are_400_naming_the_allowed_ones() {
             }
         }
     }
+}
+
+#[test]
+fn usual_spellings_of_colors_and_positions_are_understood() {
+    let server = Service::start();
+    let png = small();
+    let spellings = [
+        (
+            "watermark_color",
+            "#ffcc00",
+            ["#FFCC00", "ffcc00", "#fc0", "FC0"],
+        ),
+        (
+            "watermark_color",
+            "white",
+            ["#ffffff", "#fff", "FFFFFF", "White"],
+        ),
+        (
+            "watermark_position",
+            "topLeft",
+            ["top-left", "TOP_LEFT", "topleft", "Top-Left"],
+        ),
+        (
+            "watermark_position",
+            "center",
+            ["Center", "CENTER", "cenTER", "center"],
+        ),
+    ];
+    for (name, usual, others) in spellings {
+        let expected = server.webp(&[("watermark", "a"), (name, usual)], &png);
+        for other in others {
+            let webp = server.webp(&[("watermark", "a"), (name, other)], &png);
+            assert_eq!(webp, expected, "{name}={other} is not {usual}");
+        }
+    }
+    let cut_off = format!("{}&watermark=a&watermark_color=", server.target(&[]));
+    let answer = server.request("POST", &cut_off, &[("Content-Type", "image/png")], &png);
+    let detail = answer.problem(400, "invalid_parameter");
+    assert!(detail.contains("%23"), "nobody is told of %23: {detail}");
 }
 
 #[test]
