@@ -94,13 +94,79 @@ fn every_answer_names_its_request() {
             Some("nosniff"),
             "{path}"
         );
-        answer
-            .header("x-request-id")
-            .unwrap_or_else(|| panic!("{path} has no id"))
-            .to_owned()
+        assert_eq!(answer.header("strict-transport-security"), None, "{path}");
+        let id = answer.header("x-request-id");
+        let id = id.unwrap_or_else(|| panic!("{path} has no id")).to_owned();
+        let is_random = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        assert!(is_random, "{path}: {id}");
+        id
     });
     let distinct: std::collections::HashSet<&String> = ids.iter().collect();
     assert_eq!(distinct.len(), ids.len(), "{ids:?}");
+}
+
+#[test]
+fn behind_https_every_answer_says_to_stay_there() {
+    let flags = ["--public-url", "https://webp.example.org"];
+    let server = Server::start_with(&flags);
+    for path in [
+        "/",
+        "/healthz",
+        "/nothing",
+        "/style.css",
+        "/api/usage",
+        "/convert",
+    ] {
+        let answer = server.request("GET", path).send();
+        let policy = answer.header("strict-transport-security");
+        assert_eq!(
+            policy,
+            Some("max-age=31536000"),
+            "{path}: {}",
+            answer.status
+        );
+    }
+    let server = Server::start_with(&["--public-url", "http://webp.example.org"]);
+    let answer = server.request("GET", "/").send();
+    assert_eq!(
+        answer.header("strict-transport-security"),
+        None,
+        "plain http"
+    );
+}
+
+#[test]
+fn mistyped_parameters_are_named_beside_the_answer() {
+    let server = Server::start();
+    let token = server.create_account("owner@example.org");
+    let header = |answer: &Response| {
+        let warning = answer.header("x-towebp-warning").unwrap_or_default();
+        assert!(!warning.contains(&token), "{warning}");
+        warning.to_owned()
+    };
+    let said = "unknown parameter \"qualty\", did you mean \"quality\"?";
+    let answer = convert(&server, &token, "&qualty=9");
+    assert_eq!((answer.status, header(&answer).as_str()), (200, said));
+    let answer = convert(&server, &token, "&quality=9&utm_source=mail");
+    assert_eq!(
+        (answer.status, answer.header("x-towebp-warning")),
+        (200, None)
+    );
+    // Refused by the event loop, and by a worker.
+    let answer = convert(&server, &token, "&qualty=9&effort=6");
+    assert_eq!((answer.status, header(&answer).as_str()), (400, said));
+    let answer = convert(&server, &token, "&qualty=9&watermark=%EF%BF%BF");
+    assert_eq!(
+        (answer.status, header(&answer).as_str()),
+        (400, said),
+        "{}",
+        answer.text()
+    );
+    let target = format!("/convert?tokn={token}");
+    let answer = server.request("POST", &target).body(small_png()).send();
+    let said = "unknown parameter \"tokn\", did you mean \"token\"?";
+    assert_eq!((answer.status, header(&answer).as_str()), (401, said));
+    assert!(!answer.text().contains(&token), "{}", answer.text());
 }
 
 #[test]

@@ -136,6 +136,7 @@ fn token(request: &Request) -> Result<&str, Problem> {
 /// # Errors
 /// See the table in [`super::error`].
 fn check(request: &Request, account: AccountId) -> Result<Checked, Problem> {
+    request.check_query()?;
     // Nobody's fault but the caller's if the token came twice, even the same one.
     request.parameter("token")?;
     let params = Params::parse(

@@ -3,6 +3,7 @@
 use super::Rooms;
 use super::error::Problem;
 use super::exchange;
+use super::pages;
 use super::request::Request;
 use super::response::Response;
 use super::router;
@@ -46,10 +47,10 @@ impl Behind for Desk {
 impl Desk {
     fn answer(&self, request: &Request, response: Response, started: Instant) -> Answer {
         exchange::log(request, &response, 0, started, &self.rooms.metrics);
-        let response = response.header("X-Request-Id", request.id.as_str());
+        let is_https = pages::is_behind_tls(&self.rooms.settings);
+        let response = response.for_request(request, is_https);
         Answer {
             status: response.status,
-            reason: reason(response.status),
             headers: response.headers,
             body: response.body,
         }
@@ -64,9 +65,4 @@ fn request(head: &Head, client: IpAddr) -> Request {
         client,
         headers.map(|(name, value)| (name.as_str(), value.as_str())),
     )
-}
-
-/// RFC 9110 section 15.
-fn reason(status: u16) -> &'static str {
-    tiny_http::StatusCode(status).default_reason_phrase()
 }

@@ -12,11 +12,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 /// Reads the request, has it answered, sends the answer and writes one line to the log. A panic of `answer` becomes
-/// a 500; nothing here unwinds into the worker.
+/// a 500; nothing here unwinds into the worker. `is_https` says whether clients reach the service by https.
 pub fn run(
     mut incoming: tiny_http::Request,
     clients: &Clients,
     metrics: &Metrics,
+    is_https: bool,
     answer: impl FnOnce(&Request, Option<Box<dyn Ticket>>, &mut Body<'_>) -> Response,
 ) {
     let started = Instant::now();
@@ -37,7 +38,7 @@ pub fn run(
         )
     });
     log(&request, &response, body.received(), started, metrics);
-    let response = response.header("X-Request-Id", request.id.as_str());
+    let response = response.for_request(&request, is_https);
     let sent = catch_unwind(AssertUnwindSafe(|| send(incoming, &response)));
     if let Err(panic) = sent {
         log::error!(
@@ -140,6 +141,7 @@ mod tests {
                     server.recv().expect("a request"),
                     &Clients::default(),
                     &Metrics::default(),
+                    false,
                     |request, _, body| handler(request, body),
                 );
             }
@@ -190,6 +192,7 @@ mod tests {
             server.recv().expect("a request"),
             &Clients::default(),
             &Metrics::default(),
+            false,
             |_, _, _| panic!("it has no client"),
         );
         let mut answer = String::new();

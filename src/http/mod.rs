@@ -16,6 +16,7 @@ mod ready;
 mod request;
 mod response;
 mod router;
+mod suggestion;
 mod ticket;
 mod usage;
 
@@ -288,10 +289,12 @@ fn work(server: &tiny_http::Server, rooms: &Rooms, clients: &Clients, is_over: &
     while !is_over.load(Ordering::SeqCst) {
         // Errors come at the start, when the door has all its connections and ends the accepting of more, and at the end.
         if let Ok(incoming) = server.recv() {
+            let is_https = pages::is_behind_tls(&rooms.settings);
             exchange::run(
                 incoming,
                 clients,
                 &rooms.metrics,
+                is_https,
                 |request, ticket, body| router::answer(rooms, request, ticket, body),
             );
         }

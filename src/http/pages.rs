@@ -2,7 +2,7 @@
 
 use super::error::{Kind, Problem};
 use super::limiter::{ClientLimiter, seconds};
-use super::request::{Body, Request};
+use super::request::{Body, Pairs, Request, decode_pairs};
 use super::response::{Response, with_problem_headers};
 use super::router::not_found;
 use super::{Rooms, Settings};
@@ -64,6 +64,7 @@ pub fn refusal(request: &Request, problem: Problem) -> Response {
 /// # Errors
 /// 404, or why a form is not taken.
 pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Response, Problem> {
+    request.check_query()?;
     let base_url = base_url(&rooms.settings, request);
     let visit = Visit {
         store: &rooms.store,
@@ -160,9 +161,15 @@ fn take(limiter: Option<&ClientLimiter>, request: &Request) -> Result<(), Proble
 fn form(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Form, Problem> {
     check_form(rooms, request)?;
     let bytes = body.read(MAX_FORM)?;
-    Ok(Form::new(
-        form_urlencoded::parse(&bytes).into_owned().collect(),
-    ))
+    let Pairs { pairs, undecodable } = decode_pairs(&bytes);
+    match undecodable {
+        // Two passwords would be the same that differ in such bytes alone.
+        Some(_) => Err(Problem::new(
+            Kind::InvalidForm,
+            "A field is not UTF-8; send all of them as text in UTF-8, percent-encoded.",
+        )),
+        None => Ok(Form::new(pairs)),
+    }
 }
 
 /// What the head of a form shows.
@@ -286,7 +293,8 @@ fn redirect(settings: &Settings, to: &str, session: &SessionChange) -> Response 
     }
 }
 
-fn is_behind_tls(settings: &Settings) -> bool {
+/// Whether browsers reach the service by https.
+pub fn is_behind_tls(settings: &Settings) -> bool {
     let url = settings.public_url.as_deref();
     url.is_some_and(|url| url.starts_with("https://"))
 }

@@ -1,6 +1,8 @@
 //! An answer as the handlers give it: plain data, turned into bytes by [`super::exchange`].
 
 use super::error::{Kind, Problem};
+use super::request::Request;
+use super::suggestion;
 use crate::conversion::Reserved;
 use serde::Serialize;
 
@@ -59,6 +61,20 @@ impl Response {
     /// 303: the browser goes on with GET.
     pub fn see_other(to: &str) -> Response {
         Response::new(303, "text/plain; charset=utf-8", "").header("Location", to)
+    }
+
+    /// With the headers that every answer has: the request's id, which parameters were probably mistyped, and, where
+    /// browsers reach the service by https, that they shall not try it without for a year (RFC 6797). Subdomains are
+    /// left alone: they may be somebody else's.
+    pub fn for_request(self, request: &Request, is_https: bool) -> Response {
+        let mut response = self.header("X-Request-Id", request.id.as_str());
+        if let Some(warning) = suggestion::warning(request) {
+            response = response.header("X-Towebp-Warning", &warning);
+        }
+        if is_https {
+            response = response.header("Strict-Transport-Security", "max-age=31536000");
+        }
+        response
     }
 
     /// With one header more. What is not printable ASCII becomes `_`: `tiny_http` would send it as it is, and a line

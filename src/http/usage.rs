@@ -25,6 +25,7 @@ const LONGEST_ROW: u64 = 200;
 /// 401 without a good token or session, 400 for numbers that are none.
 pub fn json(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
     let account = account(rooms, request)?;
+    request.check_query()?;
     let before = number(request, "before")?;
     let limit = number(request, "limit")?
         .unwrap_or(DEFAULT_LIMIT)
@@ -48,6 +49,7 @@ pub fn json(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
 /// 401 without a good token or session.
 pub fn csv(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
     let account = account(rooms, request)?;
+    request.check_query()?;
     let totals = rooms.store.usage_totals(account)?;
     let bytes = (1 + totals.conversions) * LONGEST_ROW;
     let memory = rooms.memory.reserve_memory(account.0, bytes)?;

@@ -259,6 +259,43 @@ fn raw_utf_8_in_the_url_is_text() {
 }
 
 #[test]
+fn what_is_not_utf_8_is_named_and_not_drawn() {
+    let service = Service::start();
+    let png = Picture::waves(200, 60).png();
+    let post =
+        |target: &str| service.request("POST", target, &[("Content-Type", "image/png")], &png);
+    let target = service.target(&[]);
+    for (query, name) in [
+        ("watermark=%ff%fe", "watermark"),
+        ("watermark=caf%E9", "watermark"),
+        ("watermark=%ED%A0%80", "watermark"),
+        ("watermark=%C0%AF", "watermark"),
+        ("watermark=%F4%90%80%80", "watermark"),
+        ("quality=80%ff", "quality"),
+        ("download=%e4.png", "download"),
+        ("unknown=%80", "unknown"),
+        ("water%ffmark=a", "water\u{fffd}mark"),
+    ] {
+        let detail = post(&format!("{target}&{query}")).problem(400, "invalid_parameter");
+        assert!(
+            detail.contains(&format!("Parameter {name}:")),
+            "{query}: {detail}"
+        );
+    }
+    // An unknown token is a 401 before anything else is looked at; one that is no text is unknown.
+    post("/convert?token=%ff&watermark=%ff").problem(401, "token_invalid");
+    let form = service.request(
+        "POST",
+        "/signin",
+        &[("Content-Type", "application/x-www-form-urlencoded")],
+        b"email=owner%40example.org&password=%ff%fe%fd%fc%fb%fa%f9%f8",
+    );
+    form.problem(400, "invalid_form");
+    assert_eq!(service.conversions(), 0);
+    assert_eq!(post(&format!("{target}&watermark=%C3%A4%zz%")).status, 200);
+}
+
+#[test]
 fn long_answers_have_a_length() {
     let service = Service::start();
     let answer = service.convert(

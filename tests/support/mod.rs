@@ -341,6 +341,8 @@ impl Request<'_> {
 #[derive(Debug)]
 pub struct Response {
     pub status: u16,
+    /// The status line's phrase.
+    pub reason: String,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
@@ -422,10 +424,17 @@ fn read_from(reader: &mut impl BufRead, without_body: bool) -> io::Result<Respon
     }
     let mut response = Response {
         status,
+        reason: status_line
+            .splitn(3, ' ')
+            .nth(2)
+            .unwrap_or_default()
+            .to_owned(),
         headers,
         body: Vec::new(),
     };
-    if !without_body {
+    if response.header("transfer-encoding") == Some("chunked") && !without_body {
+        response.body = read_chunks(reader)?;
+    } else if !without_body {
         let length = response
             .header("content-length")
             .and_then(|length| length.parse().ok());
@@ -434,6 +443,26 @@ fn read_from(reader: &mut impl BufRead, without_body: bool) -> io::Result<Respon
         reader.read_exact(&mut response.body)?;
     }
     Ok(response)
+}
+
+/// A chunked body, which must not end before its last chunk.
+fn read_chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let size = usize::from_str_radix(line.trim_end(), 16);
+        let size = size.map_err(|error| broken(format!("{error}: no chunk's size: {line:?}")))?;
+        let start = body.len();
+        body.resize(start + size + 2, 0);
+        reader.read_exact(&mut body[start..])?;
+        if body.split_off(start + size) != b"\r\n" {
+            return Err(broken("a chunk has no end".to_owned()));
+        }
+        if size == 0 {
+            return Ok(body);
+        }
+    }
 }
 
 fn broken(what: String) -> io::Error {

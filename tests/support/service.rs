@@ -195,6 +195,10 @@ impl Response {
         );
         let problem = self.json();
         assert_eq!(problem["code"], code, "{problem}");
+        assert_eq!(
+            problem["error"], self.reason,
+            "the status line says otherwise"
+        );
         problem["detail"].as_str().expect("a text").to_owned()
     }
 }
