@@ -47,11 +47,27 @@ pub struct AnswerReader {
     left: Option<u64>,
 }
 
+/// The header by which a worker says that its answer is a part of a longer one, and from where the next part goes on.
+/// The event loop asks for the next part, with the same header, once the client has read this one: so neither a worker nor
+/// a large buffer waits for a client. Clients neither see it nor can they send it.
+pub const NEXT_PART: &str = "x-towebp-next-part";
+
+/// The head of an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub struct AnswerHead {
+    /// The status code.
+    pub status: u16,
+    /// As it is sent, without its empty line. Without `Content-Length` if the answer has further parts.
+    pub bytes: Vec<u8>,
+    /// The value of [`NEXT_PART`].
+    pub next_part: Option<String>,
+}
+
 /// A portion of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Portion<'b> {
-    /// The head without its empty line, once it is there.
-    pub head: Option<Vec<u8>>,
+    /// The head, once it is there.
+    pub head: Option<AnswerHead>,
     /// Bytes of the body.
     pub body: &'b [u8],
     /// Whether that was all.
@@ -90,56 +106,83 @@ impl AnswerReader {
         })
     }
 
-    /// The head without its empty line, and how many of the bytes belong to it and the line.
+    /// The head, and how many of the bytes belong to it and its empty line.
     fn read_head(
         &mut self,
         bytes: &[u8],
         is_head: bool,
-    ) -> Result<Option<(Vec<u8>, usize)>, Unreadable> {
+    ) -> Result<Option<(AnswerHead, usize)>, Unreadable> {
         let before = self.head.len();
         self.head.extend_from_slice(bytes);
         let end = without_body(&self.head);
         if !self.head[..end].ends_with(b"\r\n\r\n") {
             return Ok(None);
         }
-        let mut head = std::mem::take(&mut self.head);
-        head.truncate(end);
-        self.left = Some(if is_head { 0 } else { content_length(&head)? });
-        head.truncate(end - 2);
-        Ok(Some((with_our_reason(head), end - before)))
+        let mut bytes = std::mem::take(&mut self.head);
+        bytes.truncate(end);
+        let (mut head, length) = parse_head(&bytes)?;
+        self.left = Some(if is_head {
+            0
+        } else {
+            length.ok_or(Unreadable)?
+        });
+        bytes.truncate(end - 2);
+        head.bytes = with_our_reason(bytes, head.status);
+        if head.next_part.is_some() {
+            head.bytes = without_lines(&head.bytes, &[NEXT_PART, "content-length"]);
+        }
+        Ok(Some((head, end - before)))
     }
 }
 
 /// `tiny_http` takes its reason phrases from a table of its own (413 is `Payload Too Large` there).
-fn with_our_reason(head: Vec<u8>) -> Vec<u8> {
+fn with_our_reason(head: Vec<u8>, status: u16) -> Vec<u8> {
     let line_end = head.iter().position(|&byte| byte == b'\r');
-    // `HTTP/1.1 200`, then a space and the phrase.
-    let status = head
-        .get(9..12)
-        .and_then(|digits| str::from_utf8(digits).ok());
-    let phrase = status.and_then(|digits| digits.parse().ok()).map(reason);
-    match (line_end, phrase) {
-        (Some(line_end @ 12..), Some(phrase)) if !phrase.is_empty() => {
+    match (line_end, reason(status)) {
+        // `HTTP/1.1 200`, then a space and the phrase.
+        (Some(line_end @ 12..), phrase) if !phrase.is_empty() => {
             [&head[..12], b" ", phrase.as_bytes(), &head[line_end..]].concat()
         }
         _ => head,
     }
 }
 
-fn content_length(head: &[u8]) -> Result<u64, Unreadable> {
+/// The head without the headers of these lower-case names.
+fn without_lines(head: &[u8], names: &[&str]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(head.len());
+    for line in head.split_inclusive(|&byte| byte == b'\n') {
+        let name = line.split(|&byte| byte == b':').next().unwrap_or_default();
+        if !names
+            .iter()
+            .any(|given| name.eq_ignore_ascii_case(given.as_bytes()))
+        {
+            kept.extend_from_slice(line);
+        }
+    }
+    kept
+}
+
+/// The head, whose `bytes` are left to the caller, and the length of the body.
+fn parse_head(bytes: &[u8]) -> Result<(AnswerHead, Option<u64>), Unreadable> {
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let mut response = httparse::Response::new(&mut headers);
-    response.parse(head).map_err(|_| Unreadable)?;
-    let length = response
-        .headers
-        .iter()
-        .find(|header| header.name.eq_ignore_ascii_case("content-length"))
-        .and_then(|header| str::from_utf8(header.value).ok())
-        .and_then(|value| value.parse().ok());
-    match response.code {
-        Some(204 | 304) => Ok(0),
-        _ => length.ok_or(Unreadable),
-    }
+    response.parse(bytes).map_err(|_| Unreadable)?;
+    let status = response.code.ok_or(Unreadable)?;
+    let value = |name: &str| {
+        let mut headers = response.headers.iter();
+        let header = headers.find(|header| header.name.eq_ignore_ascii_case(name));
+        header.and_then(|header| str::from_utf8(header.value).ok())
+    };
+    let length = match status {
+        204 | 304 => Some(0),
+        _ => value("content-length").and_then(|value| value.parse().ok()),
+    };
+    let head = AnswerHead {
+        status,
+        bytes: Vec::new(),
+        next_part: value(NEXT_PART).map(str::to_owned),
+    };
+    Ok((head, length))
 }
 
 #[cfg(test)]
@@ -160,7 +203,9 @@ mod tests {
                 body.extend_from_slice(portion.body);
                 last = portion.is_last;
             }
-            assert_eq!(head.as_deref(), Some(&ANSWER[..36]), "by {size}");
+            let head = head.expect("it has a head");
+            assert_eq!(head.bytes, ANSWER[..36], "by {size}");
+            assert_eq!((head.status, head.next_part), (200, None), "by {size}");
             assert_eq!((body.as_slice(), last), (&b"hello"[..], true), "by {size}");
         }
     }
@@ -203,8 +248,23 @@ mod tests {
             let portion = AnswerReader::default().read(text.as_bytes(), false);
             let head = portion.expect("it is readable").head.expect("it is whole");
             let expected = format!("HTTP/1.1 {expected}\r\nContent-Length: 0\r\n");
-            assert_eq!(String::from_utf8_lossy(&head), expected);
+            assert_eq!(String::from_utf8_lossy(&head.bytes), expected);
         }
+    }
+
+    #[test]
+    fn a_part_has_no_length_of_the_whole() {
+        let text = b"HTTP/1.1 200 OK\r\nA: b\r\nX-Towebp-Next-Part: 17\r\nContent-Length: 2\r\nC: d\r\n\r\nab";
+        let portion = AnswerReader::default()
+            .read(text, false)
+            .expect("it is readable");
+        let head = portion.head.expect("it is whole");
+        assert_eq!(head.next_part.as_deref(), Some("17"));
+        assert_eq!(
+            String::from_utf8_lossy(&head.bytes),
+            "HTTP/1.1 200 OK\r\nA: b\r\nC: d\r\n"
+        );
+        assert_eq!((portion.body, portion.is_last), (&b"ab"[..], true));
     }
 
     #[test]

@@ -4,15 +4,15 @@
 //! connection has been answered on, the folder is removed and the listener shut down: `tiny_http`'s accepting thread ends,
 //! which it could not survive a lack of descriptors or threads with anyway, and nobody else can ever connect.
 
-use super::admitted::{Owner, Pool};
-use super::answer::AnswerReader;
+use super::admitted::{Admitted, Owner, Pool};
+use super::answer::{AnswerReader, NEXT_PART};
 use super::blocks::Blocks;
 use super::connection::Request;
 use super::head::INTERNAL;
 use super::held::Share;
 use super::slab::Key;
 use mio::net::UnixStream;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -153,7 +153,10 @@ pub struct Work {
     pub begun: bool,
     /// Bytes of the body and beside it, which the worker has until it answers.
     handed: usize,
-    without_body: bool,
+    /// What was asked for, without its body and its ticket.
+    request: Request,
+    /// Which part of the answer comes after this one.
+    next_part: Option<String>,
     outgoing: Blocks,
     answer: AnswerReader,
     is_answered: bool,
@@ -209,7 +212,7 @@ impl Slot {
     /// Gives it a request; `beside` is how many bytes the worker has of it already, `number` is the slot's own.
     pub fn begin(
         &mut self,
-        request: Request,
+        mut request: Request,
         beside: usize,
         number: usize,
         client: Key,
@@ -218,30 +221,37 @@ impl Slot {
         let Request {
             head,
             client: address,
-            admitted,
-            body,
             length,
-        } = request;
-        let handed = usize::try_from(length).unwrap_or(usize::MAX);
-
+            part,
+            ..
+        } = &request;
+        let handed = usize::try_from(*length).unwrap_or(usize::MAX);
         let mut text = format!(
             "{} {} HTTP/1.1\r\n{INTERNAL}slot: {number}\r\n{INTERNAL}client: {address}\r\n",
             head.method, head.target
         );
-        for (name, value) in &head.headers {
+        let mut add = |name: &str, value: &dyn Display| {
             write!(text, "{name}: {value}\r\n").expect("a String takes everything");
+        };
+        for (name, value) in &head.headers {
+            add(name, value);
         }
-        if length > 0 {
-            write!(text, "content-length: {length}\r\n").expect("a String takes everything");
+        if *length > 0 {
+            add("content-length", length);
+        }
+        if let Some(part) = part {
+            add(NEXT_PART, part);
         }
         text.push_str("\r\n");
+        let body = std::mem::take(&mut request.body);
         self.work = Some(Work {
             client: Some(client),
-            owner: admitted.owner,
+            owner: request.admitted.owner,
             since: now,
             begun: false,
             handed: handed.saturating_add(beside),
-            without_body: head.method == "HEAD",
+            request,
+            next_part: None,
             outgoing: body.behind(text.into_bytes()),
             answer: AnswerReader::default(),
             is_answered: false,
@@ -283,10 +293,35 @@ impl Work {
         }
         let portion = self
             .answer
-            .read(bytes, self.without_body)
+            .read(bytes, self.request.head.method == "HEAD")
             .map_err(|_| ErrorKind::InvalidData)?;
         self.is_answered = portion.is_last;
+        if let Some(head) = &portion.head {
+            self.next_part.clone_from(&head.next_part);
+        }
         Ok(portion)
+    }
+
+    /// The request for the part of the answer after this one, if there is one.
+    pub fn next_request(&self) -> Option<Box<Request>> {
+        let part = self.next_part.clone()?;
+        let Request {
+            head,
+            client,
+            admitted,
+            ..
+        } = &self.request;
+        Some(Box::new(Request {
+            head: head.clone(),
+            client: *client,
+            admitted: Admitted {
+                ticket: None,
+                ..*admitted
+            },
+            body: Blocks::default(),
+            length: 0,
+            part: Some(part),
+        }))
     }
 
     /// Whether the answer was read and the request written to their ends.

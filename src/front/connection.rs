@@ -49,6 +49,20 @@ pub struct Connection {
     wish: Wish,
     /// Whose request was admitted last.
     owner: Option<Owner>,
+    /// How the present answer's body is sent.
+    form: Form,
+}
+
+/// How the body of an answer is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Form {
+    /// As it comes from the worker, with its length told before.
+    #[default]
+    Whole,
+    /// In parts, each in chunks (RFC 9112 section 7.1).
+    Chunked,
+    /// In parts, up to the end of the connection, to HTTP/1.0.
+    UntilClose,
 }
 
 /// How a client wants its answer.
@@ -85,6 +99,8 @@ pub enum Stage {
         /// Through this backend.
         slot: usize,
     },
+    /// A part of the answer has to be written; then the next one is asked for by this request.
+    PartSent(Box<Request>),
     /// The answer is complete here, and has to be written.
     Answering(Then),
     /// The answer was written; the rest of the request is dropped.
@@ -133,6 +149,8 @@ pub struct Request {
     pub body: Blocks,
     /// Bytes of the body.
     pub length: u64,
+    /// Which part of the answer is asked for, as the worker named it; the first one, or the whole, if there is none.
+    pub part: Option<String>,
 }
 
 /// A body on its way in.
@@ -184,6 +202,7 @@ impl Connection {
             answering: None,
             pace: Pace::new(now),
             wish: Wish::default(),
+            form: Form::Whole,
         }
     }
 
@@ -249,6 +268,7 @@ impl Connection {
             Stage::Head { .. } => self.read_head(scratch, limits, now),
             Stage::Body(_) => self.read_body(scratch, limits, has_room, now),
             Stage::Queued { .. } | Stage::Working { .. } => Step::Wait,
+            Stage::PartSent(_) => self.after_part(now),
             Stage::Answering(then) => self.after_answer(then, now),
             Stage::Discarding { left, since } => self.discard(scratch, left, since, now),
             Stage::Lingering { .. } => match self.stream.read(scratch) {
@@ -270,7 +290,7 @@ impl Connection {
             Stage::Queued {
                 since, preparing, ..
             } => Some(preparing.map_or(*since + limits.queue_time, |preparing| preparing.until)),
-            Stage::Working { .. } | Stage::Answering(_) => None,
+            Stage::Working { .. } | Stage::PartSent(_) | Stage::Answering(_) => None,
             Stage::Lingering { since } => Some(*since + limits.linger_time),
         };
         let reading = self.answering.filter(|_| !self.outbox.is_empty());
@@ -297,6 +317,7 @@ impl Connection {
             admitted,
             body: Blocks::default(),
             length: 0,
+            part: None,
         };
         let rest = match framing {
             Framing::Length(0) => {
@@ -381,6 +402,65 @@ impl Connection {
         head.extend_from_slice(self.wish.connection_line().as_bytes());
         head.extend_from_slice(b"\r\n");
         self.send(&head, limits, now)
+    }
+
+    /// Sends the head of an answer in parts: in chunks, or, to HTTP/1.0, up to the end of the connection.
+    ///
+    /// # Errors
+    /// The client is gone.
+    pub fn begin_parts(
+        &mut self,
+        mut head: Vec<u8>,
+        limits: &Limits,
+        now: Instant,
+    ) -> io::Result<()> {
+        let form = if self.wish.is_old {
+            self.wish.keep_alive = false;
+            Form::UntilClose
+        } else {
+            head.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+            Form::Chunked
+        };
+        // To HEAD, the head is all.
+        if !self.wish.without_body {
+            self.form = form;
+        }
+        self.send_head(head, limits, now)
+    }
+
+    /// Whether the present answer comes in parts, of which at least one was sent.
+    pub fn is_in_parts(&self) -> bool {
+        self.form != Form::Whole
+    }
+
+    /// Sends bytes of an answer's body.
+    ///
+    /// # Errors
+    /// The client is gone.
+    pub fn send_body(&mut self, bytes: &[u8], limits: &Limits, now: Instant) -> io::Result<()> {
+        // An empty chunk would end the body.
+        if self.form != Form::Chunked || bytes.is_empty() {
+            return self.send(bytes, limits, now);
+        }
+        let size = format!("{:x}\r\n", bytes.len());
+        let chunk = [size.as_bytes(), bytes, b"\r\n"].concat();
+        self.send(&chunk, limits, now)
+    }
+
+    /// The worker's part is complete; `request` asks for the next one.
+    pub fn part_sent(&mut self, request: Box<Request>) {
+        self.stage = Stage::PartSent(request);
+    }
+
+    /// Sends what follows the last part.
+    ///
+    /// # Errors
+    /// The client is gone.
+    pub fn end_parts(&mut self, limits: &Limits, now: Instant) -> io::Result<()> {
+        match std::mem::take(&mut self.form) {
+            Form::Chunked => self.send(b"0\r\n\r\n", limits, now),
+            Form::Whole | Form::UntilClose => Ok(()),
+        }
     }
 
     /// Sends bytes, now or as soon as the socket takes them.
@@ -524,6 +604,17 @@ impl Connection {
         }
         if let Stage::Body(body) = std::mem::replace(&mut self.stage, Connection::idle(now)) {
             self.queue(body.request, now);
+        }
+        Step::Whole
+    }
+
+    fn after_part(&mut self, now: Instant) -> Step {
+        if !self.outbox.is_empty() {
+            return Step::Wait;
+        }
+        if let Stage::PartSent(request) = std::mem::replace(&mut self.stage, Connection::idle(now))
+        {
+            self.queue(*request, now);
         }
         Step::Whole
     }

@@ -30,7 +30,7 @@ mod stop;
 mod watch;
 
 pub use admitted::{Admitted, Owner, Pool, Preparation, Ticket, Wake};
-pub use answer::Answer;
+pub use answer::{Answer, NEXT_PART};
 pub use backend::Hatch;
 pub use chunked::Chunked;
 pub use clients::{Clients, Gone};

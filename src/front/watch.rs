@@ -302,6 +302,12 @@ impl<B: Behind> Watch<B> {
     }
 
     fn refuse(&mut self, key: Key, refusal: Refusal, head: Option<&Head>) -> bool {
+        let connection = self.connections.get_mut(key);
+        if connection.is_some_and(|connection| connection.is_in_parts()) {
+            // A part of the answer was sent: nothing else can be said than that it breaks off.
+            self.close(key);
+            return false;
+        }
         let Some(client) = self.client(key, head) else {
             return false;
         };

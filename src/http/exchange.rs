@@ -5,7 +5,7 @@ use super::error::{Kind, Problem};
 use super::metrics::Metrics;
 use super::request::{Body, Request};
 use super::response::Response;
-use crate::front::{self, Clients, Ticket};
+use crate::front::{self, Clients, NEXT_PART, Ticket};
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -67,6 +67,10 @@ pub fn log(
         "HEAD" => 0,
         _ => response.body.len(),
     };
+    if request.header(NEXT_PART).is_some() {
+        // A later part of an answer that was counted and logged by its first one.
+        return metrics.sent(sent as u64);
+    }
     metrics.answered(response.status, received, sent as u64);
     log::info!(
         id = request.id.as_str(),

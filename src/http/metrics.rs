@@ -148,6 +148,11 @@ impl Metrics {
         });
     }
 
+    /// More bytes of an answer were sent.
+    pub fn sent(&self, bytes: u64) {
+        self.count(|counts| counts.bytes_out += bytes);
+    }
+
     /// A picture of this format was converted.
     pub fn converted(&self, format: &'static str, timing: Timing) {
         let stages = [timing.decode, timing.watermark, timing.encode];

@@ -4,7 +4,8 @@ use super::error::{Kind, Problem};
 use super::request::Request;
 use super::response::Response;
 use super::{Rooms, pages};
-use crate::store::{AccountId, UsageEntry, UsageTotals};
+use crate::front::NEXT_PART;
+use crate::store::{AccountId, UsageEntry, UsagePage, UsageTotals};
 use serde::Serialize;
 use std::fmt::Write;
 use std::time::{Duration, SystemTime};
@@ -15,8 +16,13 @@ const DEFAULT_LIMIT: u64 = 100;
 /// Most entries of a page: some 200 KB of JSON.
 const MAX_LIMIT: u64 = 1000;
 
-/// Bytes of an entry as CSV: seven numbers of up to 20 digits, the time, two words.
-const LONGEST_ROW: u64 = 200;
+/// Bytes from which on a part of the CSV is long enough: some 3,000 rows. A part waits for a worker like any request, so
+/// that shorter ones would take longer, and each client that reads one holds that much memory.
+const PART: usize = 256 << 10;
+
+/// The first row of the CSV.
+const COLUMNS: &str =
+    "id,time,format,input_bytes,output_bytes,width,height,quality,watermark,milliseconds\r\n";
 
 /// One page, newest first, and the totals of the whole history. `before` takes `next_before` of the page before;
 /// `limit` is capped to 1 to 1000.
@@ -43,40 +49,56 @@ pub fn json(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
     }))
 }
 
-/// The whole history, newest first.
+/// The whole history, newest first, as of the first part: later entries have larger numbers and come before it.
+///
+/// It is answered in parts, each from a few pages of the store, so that its memory does not grow with the history, and
+/// that a client which reads slowly holds neither a worker nor a view of the database. The token or session is checked for each
+/// part again.
 ///
 /// # Errors
 /// 401 without a good token or session.
 pub fn csv(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
     let account = account(rooms, request)?;
     request.check_query()?;
-    let totals = rooms.store.usage_totals(account)?;
-    let bytes = (1 + totals.conversions) * LONGEST_ROW;
-    let memory = rooms.memory.reserve_memory(account.0, bytes)?;
-    let mut text =
-        "id,time,format,input_bytes,output_bytes,width,height,quality,watermark,milliseconds\r\n"
-            .to_owned();
-    let mut before = None;
-    loop {
-        let page = rooms.store.usage(account, before, MAX_LIMIT as usize)?;
-        for (id, entry) in &page.entries {
-            push_row(&mut text, &Entry::new(*id, entry));
-        }
-        before = page.next_before;
-        if before.is_none() {
-            break;
-        }
-    }
+    let before = request
+        .header(NEXT_PART)
+        .and_then(|number| number.parse().ok());
+    let (text, next) = csv_part(before, |before| {
+        rooms.store.usage(account, before, MAX_LIMIT as usize)
+    })?;
     let response = Response::new(200, "text/csv; charset=utf-8; header=present", text)
         .header("Cache-Control", "private, no-store")
         .header(
             "Content-Disposition",
             "attachment; filename=\"towebp-usage.csv\"",
         );
-    Ok(Response {
-        memory: Some(Box::new(memory)),
-        ..response
+    Ok(match next {
+        Some(before) => response.header(NEXT_PART, &before.to_string()),
+        None => response,
     })
+}
+
+/// The rows before this number, the first part (without a number) with the columns' names before them, and the number
+/// from which the next part goes on, if there are more rows.
+fn csv_part<E>(
+    before: Option<u64>,
+    page: impl Fn(Option<u64>) -> Result<UsagePage, E>,
+) -> Result<(String, Option<u64>), E> {
+    let mut text = String::new();
+    if before.is_none() {
+        text.push_str(COLUMNS);
+    }
+    let mut before = before;
+    loop {
+        let page = page(before)?;
+        for (id, entry) in &page.entries {
+            push_row(&mut text, &Entry::new(*id, entry));
+        }
+        before = page.next_before;
+        if before.is_none() || text.len() >= PART {
+            return Ok((text, before));
+        }
+    }
 }
 
 /// Whole milliseconds, as far as the field goes (49 days).
@@ -226,6 +248,42 @@ mod tests {
             text,
             "4,2023-11-14T22:13:20.123Z,png,1000,100,30,20,85,text,7\r\n"
         );
+    }
+
+    #[test]
+    fn the_csv_comes_in_parts_of_bounded_length() {
+        const ROWS: u64 = 500_000;
+        // What the store gives; every other page finds that a row was added meanwhile.
+        let rows = std::cell::Cell::new(ROWS);
+        let page = |before: Option<u64>| {
+            let first = before.unwrap_or(rows.get() + 1);
+            rows.set(rows.get() + first % 2);
+            let ids = (1..first).rev().take(MAX_LIMIT as usize);
+            let entries: Vec<_> = ids.map(|id| (id, entry())).collect();
+            let last = entries.last().map_or(1, |(id, _)| *id);
+            Ok::<_, ()>(UsagePage {
+                entries,
+                next_before: (last > 1).then_some(last),
+            })
+        };
+        let (mut before, mut expected, mut parts) = (None, ROWS, 0);
+        loop {
+            let (text, next) = csv_part(before, page).expect("pages do not fail");
+            assert!(text.len() < PART + 200_000, "{} bytes", text.len());
+            let rows = text.strip_prefix(COLUMNS).unwrap_or(&text);
+            assert_eq!(rows.len() < text.len(), parts == 0, "the columns come once");
+            for row in rows.lines() {
+                assert!(row.starts_with(&format!("{expected},")), "{row}");
+                expected -= 1;
+            }
+            parts += 1;
+            before = next;
+            if before.is_none() {
+                break;
+            }
+        }
+        assert_eq!(expected, 0, "all rows of the start");
+        assert!(parts > 50, "{parts} parts");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod floods;
 mod folders;
 mod framing;
 mod guessing;
+mod history;
 mod limits;
 mod pictures;
 mod slow;

@@ -131,14 +131,31 @@ impl<B: Behind> Watch<B> {
         work.begun = true;
         let mut sent = Ok(());
         if let Some(head) = portion.head {
-            sent = connection.send_head(head, limits, now);
+            sent = match (connection.is_in_parts(), head.next_part) {
+                (false, None) => connection.send_head(head.bytes, limits, now),
+                (false, Some(_)) => connection.begin_parts(head.bytes, limits, now),
+                (true, _) if head.status == 200 => Ok(()),
+                // Its head was sent long ago: that the answer breaks off is all that can be said.
+                (true, _) => Err(ErrorKind::InvalidData.into()),
+            };
         }
-        sent = sent.and_then(|()| connection.send(portion.body, limits, now));
+        sent = sent.and_then(|()| connection.send_body(portion.body, limits, now));
+        let is_answered = work.is_answered();
+        if is_answered && sent.is_ok() {
+            work.client = None;
+            match work.next_request() {
+                Some(request) if connection.is_in_parts() => connection.part_sent(request),
+                _ => {
+                    if connection.is_in_parts() {
+                        sent = connection.end_parts(limits, now);
+                    }
+                    connection.answered();
+                }
+            }
+        }
         if sent.is_err() {
             self.close(key);
-        } else if work.is_answered() {
-            work.client = None;
-            connection.answered();
+        } else if is_answered {
             self.drive(key);
         } else {
             self.settle(key);
