@@ -1,5 +1,6 @@
 //! Sign-up, sign-in and sign-out.
 
+use super::duration::duration;
 use super::layout::{Viewer, document};
 use super::overview::{is_from_session, stale_form};
 use super::{Form, Outcome, Page, SessionChange, Signup, Verdict, Visit, go, page};
@@ -83,7 +84,7 @@ pub fn sign_in(visit: &Visit<'_>, form: &Form) -> Result<Outcome, StoreError> {
                 Verdict::Rejected,
             ),
             Err(SignInError::TooMany { retry_after }) => (
-                format!("Too many attempts. Try again in {retry_after} seconds."),
+                format!("Too many attempts. Try again in {}.", duration(retry_after)),
                 Verdict::TooMany { retry_after },
             ),
             Err(SignInError::Store(error)) => return Err(error),

@@ -2,77 +2,119 @@
 // Shows and runs what needs a script: copy buttons and the try-it form. Everything else on the pages works without.
 
 for (const button of document.querySelectorAll("button[data-copy]")) {
-  if (!navigator.clipboard) break; // plain http outside of localhost
   const source = document.getElementById(button.dataset.copy);
   button.hidden = false;
   button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(source.value ?? source.textContent);
-      button.textContent = "Copied";
-    } catch {
-      button.textContent = "Not allowed";
-    }
+    button.textContent = await copy(source) ? "Copied" : "Selected";
     setTimeout(() => { button.textContent = "Copy"; }, 2000);
   });
+}
+
+// Browsers have navigator.clipboard on https and localhost alone. Elsewhere the text is selected and the older command
+// tried; if that is refused too, the selection stays, to be copied by hand.
+async function copy(source) {
+  try {
+    await navigator.clipboard.writeText(source.value ?? source.textContent);
+    return true;
+  } catch { /* there is none, or it is not allowed */ }
+  if (source.select) {
+    source.focus();
+    source.select();
+  } else {
+    getSelection().selectAllChildren(source);
+  }
+  return document.execCommand("copy");
 }
 
 for (const field of document.querySelectorAll("input[readonly]")) {
   field.addEventListener("focus", () => field.select());
 }
 
+const TYPES = { "\x89PNG": "image/png", "\xff\xd8\xff": "image/jpeg", "GIF8": "image/gif", "BM": "image/bmp" };
+const NO_PICTURE = "This is not a PNG, JPEG, GIF or BMP. Choose another file.";
+const TOO_LARGE = "This picture is too large for this server. Choose a smaller one.";
+const LOAD_AGAIN = "The token on this page is out of date. Load the page again.";
+const LATER = "The server is busy. Try again in a moment.";
+
+// What to do about a problem on this page, by the problem's code. The API's own words, which are for those who write
+// programs, are shown only where there are none here.
+const HELP = {
+  body_empty: "This file is empty. Choose another one.",
+  content_type_missing: NO_PICTURE, content_type_unsupported: NO_PICTURE, wrong_format: NO_PICTURE,
+  invalid_image: "This picture is damaged or cut short. Choose another one.",
+  body_too_large: TOO_LARGE, too_much_memory: TOO_LARGE, image_too_wide: TOO_LARGE, too_many_pixels: TOO_LARGE,
+  too_many_frames: "This animation has too many frames for this server. Choose a shorter one.",
+  conversion_timeout: "The conversion took too long. Choose a smaller picture or a lower effort.",
+  token_missing: LOAD_AGAIN, token_invalid: LOAD_AGAIN, tokens_differ: LOAD_AGAIN,
+  busy: LATER, too_many_connections: LATER, storage_unavailable: LATER,
+  internal_error: "The server failed. Try again, or choose another picture.",
+};
+
 const tryCard = document.getElementById("try");
 if (tryCard) {
   tryCard.hidden = false;
   const element = (name) => document.getElementById("try-" + name);
+  const button = element("form").querySelector("button");
   let shown = null;
 
   element("form").addEventListener("submit", async (event) => {
     event.preventDefault();
-    const file = element("file").files[0];
+    if (button.disabled) return; // a second click, or the Enter key, while it converts
+    button.disabled = true;
+    element("link").hidden = true;
+    element("result").textContent = "Converting …";
+    try {
+      element("result").textContent = await convert(element("file").files[0]);
+    } catch {
+      element("result").textContent = "The server could not be reached. Try again.";
+    }
+    button.disabled = false;
+  });
+
+  // Shows the picture, and gives the sentence to show.
+  async function convert(file) {
+    const type = await typeOf(file);
+    if (!type) return file.size ? NO_PICTURE : HELP.body_empty;
     const query = new URLSearchParams({ quality: element("quality").value || "85", effort: element("effort").value });
     if (element("watermark").value) query.set("watermark", element("watermark").value);
-    element("result").textContent = "Converting …";
-    element("link").hidden = true;
-    try {
-      const answer = await fetch("/convert?" + query, {
-        method: "POST",
-        headers: {
-          "Content-Type": file.type === "image/x-ms-bmp" ? "image/bmp" : file.type || "application/octet-stream",
-          "Authorization": "Bearer " + document.getElementById("token").value,
-        },
-        body: file,
-      });
-      if (!answer.ok) {
-        element("result").textContent = (await answer.json()).detail;
-        return;
-      }
-      const webp = await answer.blob();
-      if (shown) URL.revokeObjectURL(shown);
-      shown = URL.createObjectURL(webp);
-      element("image").src = shown;
-      element("link").href = shown;
-      element("link").download = file.name.replace(/\.[^.]*$/, "") + ".webp";
-      element("link").hidden = false;
-      const saved = Math.round(100 - webp.size / file.size * 100);
-      element("result").textContent =
-        `${file.size.toLocaleString("en")} bytes in, ${webp.size.toLocaleString("en")} bytes out: ${saved} % saved. ` +
-        `${answer.headers.get("Image-Width")} × ${answer.headers.get("Image-Height")} pixels. Click the picture to save it.`;
-    } catch {
-      element("result").textContent = "The server could not be reached.";
-      return;
+    const answer = await fetch("/convert?" + query, {
+      method: "POST",
+      headers: { "Content-Type": type, "Authorization": "Bearer " + document.getElementById("token").value },
+      body: file,
+    });
+    if (!answer.ok) {
+      const problem = await answer.json().catch(() => ({}));
+      return HELP[problem.code] ?? problem.detail ?? `The server answered with status ${answer.status}.`;
     }
+    const webp = await answer.blob();
+    if (shown) URL.revokeObjectURL(shown);
+    shown = URL.createObjectURL(webp);
+    element("image").src = shown;
+    element("link").href = shown;
+    element("link").download = file.name.replace(/\.[^.]*$/, "") + ".webp";
+    element("link").hidden = false;
     showUsage();
-  });
+    const saved = Math.round(100 - webp.size / file.size * 100);
+    return `${file.size.toLocaleString("en")} bytes in, ${webp.size.toLocaleString("en")} bytes out: ${saved} % saved. ` +
+      `${answer.headers.get("Image-Width")} × ${answer.headers.get("Image-Height")} pixels. Click the picture to save it.`;
+  }
 }
 
-// Brings totals and history up to date; if that fails, they stay as they are until the page is loaded again.
+// By the first bytes: the type that the browser tells comes from the file's name.
+async function typeOf(file) {
+  const start = String.fromCharCode(...new Uint8Array(await file.slice(0, 4).arrayBuffer()));
+  const known = Object.keys(TYPES).find((bytes) => start.startsWith(bytes));
+  return TYPES[known];
+}
+
+// Brings totals, quota and history up to date; if that fails, they stay as they are until the page is loaded again.
 async function showUsage() {
   try {
     const answer = await fetch("/dashboard");
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    for (const id of ["totals", "history"]) {
+    for (const id of ["totals", "quota", "history"]) {
       const fresh = page.getElementById(id);
-      if (fresh) document.getElementById(id).replaceWith(fresh);
+      if (fresh) document.getElementById(id)?.replaceWith(fresh);
     }
   } catch { /* see above */ }
 }

@@ -4,6 +4,7 @@
 //! the outcome is in HTTP, [`crate::http`] says.
 
 mod account;
+mod duration;
 mod layout;
 mod overview;
 mod own_account;
@@ -13,6 +14,7 @@ use maud::Markup;
 use std::num::NonZeroU64;
 
 pub use account::{sign_in, sign_in_form, sign_out, sign_out_everywhere, sign_up, sign_up_form};
+pub use duration::duration;
 pub use layout::{landing, message};
 pub use overview::{overview, rotate_token};
 pub use own_account::{change_password, delete_account, deleted, password_changed};

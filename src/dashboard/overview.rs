@@ -143,7 +143,7 @@ fn try_card() -> Markup {
                 div.row {
                     div {
                         label for="try-file" { "Picture" }
-                        input #try-file type="file" accept="image/png,image/jpeg,image/gif,image/bmp" required;
+                        input #try-file type="file" accept="image/png,image/jpeg,image/gif,image/bmp,image/x-ms-bmp,.bmp" required;
                     }
                     div {
                         label for="try-quality" { "Quality" }
@@ -181,12 +181,12 @@ fn history_card(history: &UsagePage, is_later_page: bool) -> Markup {
                 p.hint { @if is_later_page { "There are no older conversions." } @else { "No conversions yet." } }
             } @else {
                 div.scroll tabindex="0" role="region" aria-label="Usage history" {
-                    table {
+                    table.history {
                         thead {
                             tr {
                                 th.number { "No." } th { "Time (UTC)" } th { "Format" } th.number { "In" }
                                 th.number { "Out" } th.number { "Saved" } th.number { "Pixels" }
-                                th.number { "Quality" } th { "Watermark" } th.number { "Time" }
+                                th.number { "Quality" } th { "Watermark" } th.number { "Took" }
                             }
                         }
                         tbody { @for (id, entry) in &history.entries { (row(*id, entry)) } }
@@ -216,19 +216,22 @@ fn sessions_card(csrf: &str) -> Markup {
     }
 }
 
+/// Where the page is narrow, each cell stands under its label instead of the column's head.
 fn row(id: u64, entry: &UsageEntry) -> Markup {
     html! {
         tr {
-            td.number { (id) }
-            td { (minute(entry.time)) }
-            td { (entry.format) }
-            td.number { (size(entry.input_bytes)) }
-            td.number { (size(entry.output_bytes)) }
-            td.number { (saved_percent(entry.input_bytes, entry.output_bytes)) }
-            td.number { (entry.width) " × " (entry.height) }
-            td.number { (entry.quality) }
-            td { @if entry.watermark != WatermarkKind::None { (entry.watermark.name()) } @else { "–" } }
-            td.number { (entry.milliseconds) " ms" }
+            td.number data-label="No." { (id) }
+            td data-label="Time (UTC)" { (minute(entry.time)) }
+            td data-label="Format" { (entry.format) }
+            td.number data-label="In" { (size(entry.input_bytes)) }
+            td.number data-label="Out" { (size(entry.output_bytes)) }
+            td.number data-label="Saved" { (saved_percent(entry.input_bytes, entry.output_bytes)) }
+            td.number data-label="Pixels" { (entry.width) " × " (entry.height) }
+            td.number data-label="Quality" { (entry.quality) }
+            td data-label="Watermark" {
+                @if entry.watermark != WatermarkKind::None { (entry.watermark.name()) } @else { "–" }
+            }
+            td.number data-label="Took" { (entry.milliseconds) " ms" }
         }
     }
 }
@@ -293,6 +296,50 @@ mod tests {
         assert_eq!(saved_percent(1000, 250), "75 %");
         assert_eq!(saved_percent(1000, 1500), "−50 %");
         assert_eq!(saved_percent(0, 0), "–");
+    }
+
+    #[test]
+    fn the_cells_of_a_row_are_labelled_as_their_columns() {
+        let entry = UsageEntry {
+            time: SystemTime::UNIX_EPOCH,
+            format: "png".to_owned(),
+            input_bytes: 2,
+            output_bytes: 1,
+            width: 1,
+            height: 1,
+            quality: 85,
+            watermark: WatermarkKind::None,
+            milliseconds: 1,
+        };
+        let history = UsagePage {
+            entries: vec![(1, entry)],
+            next_before: None,
+        };
+        let text = history_card(&history, false).into_string();
+        let between = |start: &str, end: char| -> Vec<String> {
+            let parts = text.split(start).skip(1);
+            parts
+                .filter_map(|part| Some(part.split_once(end)?.0.to_owned()))
+                .collect()
+        };
+        let heads = between("<th", '<');
+        let heads: Vec<&str> = heads
+            .iter()
+            .filter_map(|head| head.split_once('>'))
+            .map(|(_, head)| head)
+            .collect();
+        let heads: Vec<&str> = heads.into_iter().filter(|head| !head.is_empty()).collect();
+        assert_eq!(between("data-label=\"", '"'), heads, "{text}");
+        assert_eq!(heads.len(), 10, "{text}");
+    }
+
+    #[test]
+    fn the_script_brings_up_to_date_what_a_conversion_changes() {
+        for id in ["totals", "quota", "history"] {
+            let name = format!("\"{id}\"");
+            assert!(crate::dashboard::SCRIPT.contains(&name), "{id}");
+            assert!(crate::dashboard::STYLE.contains(".history"), "{id}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 use super::error::{Kind, Problem};
 use super::limiter::{Limiter, Rate, seconds};
+use crate::dashboard::duration;
 use crate::store::{AccountId, Month, Store};
 use std::collections::HashMap;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -117,9 +118,8 @@ impl Allowance {
         };
         if month.conversions >= quota.get() {
             let detail = format!(
-                "This account may have {quota} conversions a month (UTC) and has had them; the next month begins in {} \
-                 seconds.",
-                seconds(left_of(month))
+                "This account may have {quota} conversions a month (UTC) and has had them; the next month begins in {}.",
+                duration(seconds(left_of(month)))
             );
             return Err(problem(seconds(left_of(month)), detail));
         }
@@ -137,7 +137,8 @@ impl Allowance {
         let times = self.rate.as_ref().map_or(0, |l| l.rate().times.get());
         let retry_after = seconds(next_after);
         let detail = format!(
-            "This account may have {times} conversions a minute; the next is allowed in {retry_after} seconds."
+            "This account may have {times} conversions a minute; the next is allowed in {}.",
+            duration(retry_after)
         );
         let mut left = vec![item("rate", 0, next_after)];
         left.extend(self.month_left(month, 0));

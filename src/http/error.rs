@@ -5,6 +5,7 @@
 
 use super::request::{BodyError, NotUtf8, Repeated, TokensDiffer};
 use crate::conversion::{ConversionError, ParamError, Unreserved};
+use crate::dashboard::duration;
 use crate::fetch::FetchError;
 use crate::front::{Refusal, reason};
 use crate::image::{DecodeError, Format};
@@ -290,7 +291,8 @@ impl Problem {
     /// 429 for forms that were sent too often from one address.
     pub fn too_many_attempts(retry_after: u64) -> Problem {
         let detail = format!(
-            "Too many attempts came from your address. Try again in {retry_after} seconds."
+            "Too many attempts came from your address. Try again in {}.",
+            duration(retry_after)
         );
         Problem {
             retry_after: Some(retry_after),
@@ -603,6 +605,7 @@ fn watermark_picture(error: &DecodeError) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dashboard;
     use std::collections::HashSet;
 
     const ALL: [Kind; 47] = [
@@ -701,6 +704,53 @@ mod tests {
         assert!(problem.retry_after.is_some());
         assert!(!problem.detail.contains("redb"), "{}", problem.detail);
         assert_eq!(problem.cause, None);
+    }
+
+    #[test]
+    fn people_are_told_no_flags() {
+        let memory = Unreserved::TooLarge {
+            needed: 2,
+            total: 1,
+        };
+        let wrong = DecodeError::WrongFormat {
+            declared: Format::Png,
+            found: Some(Format::Gif),
+        };
+        let large = DecodeError::TooManyPixels {
+            width: 2,
+            height: 2,
+            max_pixels: 1,
+        };
+        let problems = [
+            Problem::from(memory),
+            picture(&wrong),
+            picture(&large),
+            conversion_timeout(),
+        ];
+        let others = [
+            Kind::ContentTypeMissing,
+            Kind::ContentTypeUnsupported,
+            Kind::BodyEmpty,
+            Kind::BodyTooLarge,
+            Kind::TokenMissing,
+            Kind::TokenInvalid,
+            Kind::Busy,
+            Kind::InternalError,
+        ];
+        for kind in problems
+            .into_iter()
+            .map(|problem| problem.kind)
+            .chain(others)
+        {
+            let key = format!("{}: ", kind.row().code);
+            assert!(
+                dashboard::SCRIPT.contains(&key),
+                "the page has no words for {key}"
+            );
+        }
+        for flag in ["curl", "-H '", "--data", "--memory"] {
+            assert!(!dashboard::SCRIPT.contains(flag), "{flag}");
+        }
     }
 
     #[test]
