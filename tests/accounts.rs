@@ -188,7 +188,19 @@ fn a_monthly_quota_counts_successes_and_the_dashboard_shows_it() {
         (refused.status, refused.json()["code"].as_str()),
         (429, Some("quota_exceeded"))
     );
-    assert!(refused.header("retry-after").is_some());
+    let seconds = refused.header("retry-after").unwrap_or_default();
+    assert!(seconds.parse::<u64>().is_ok(), "Retry-After: {seconds}");
+    let json = refused.json();
+    let detail = json["detail"].as_str().expect("a text");
+    let (_, wait) = detail.split_once("begins in ").expect("when it begins");
+    // The end of a month may be near.
+    let unit = ["day", "hour", "minute"]
+        .iter()
+        .find(|unit| wait.contains(**unit));
+    assert!(
+        unit.is_some() || wait.len() <= "59 seconds.".len(),
+        "{detail}"
+    );
     let usage = server
         .request("GET", &format!("/api/usage?token={token}"))
         .send();
