@@ -291,3 +291,33 @@ fn is_refused(address: SocketAddr) -> bool {
 fn until_connected(server: &Server) {
     assert_eq!(server.request("GET", "/healthz").send().status, 200);
 }
+
+#[test]
+fn behind_https_every_answer_says_to_stay_there() {
+    let flags = ["--public-url", "https://webp.example.org"];
+    let server = Server::start_with(&flags);
+    for path in [
+        "/",
+        "/healthz",
+        "/nothing",
+        "/style.css",
+        "/api/usage",
+        "/convert",
+    ] {
+        let answer = server.request("GET", path).send();
+        let policy = answer.header("strict-transport-security");
+        assert_eq!(
+            policy,
+            Some("max-age=31536000"),
+            "{path}: {}",
+            answer.status
+        );
+    }
+    let server = Server::start_with(&["--public-url", "http://webp.example.org"]);
+    let answer = server.request("GET", "/").send();
+    assert_eq!(
+        answer.header("strict-transport-security"),
+        None,
+        "plain http"
+    );
+}

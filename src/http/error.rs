@@ -605,7 +605,6 @@ fn watermark_picture(error: &DecodeError) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dashboard;
     use std::collections::HashSet;
 
     const ALL: [Kind; 47] = [
@@ -704,53 +703,6 @@ mod tests {
         assert!(problem.retry_after.is_some());
         assert!(!problem.detail.contains("redb"), "{}", problem.detail);
         assert_eq!(problem.cause, None);
-    }
-
-    #[test]
-    fn people_are_told_no_flags() {
-        let memory = Unreserved::TooLarge {
-            needed: 2,
-            total: 1,
-        };
-        let wrong = DecodeError::WrongFormat {
-            declared: Format::Png,
-            found: Some(Format::Gif),
-        };
-        let large = DecodeError::TooManyPixels {
-            width: 2,
-            height: 2,
-            max_pixels: 1,
-        };
-        let problems = [
-            Problem::from(memory),
-            picture(&wrong),
-            picture(&large),
-            conversion_timeout(),
-        ];
-        let others = [
-            Kind::ContentTypeMissing,
-            Kind::ContentTypeUnsupported,
-            Kind::BodyEmpty,
-            Kind::BodyTooLarge,
-            Kind::TokenMissing,
-            Kind::TokenInvalid,
-            Kind::Busy,
-            Kind::InternalError,
-        ];
-        for kind in problems
-            .into_iter()
-            .map(|problem| problem.kind)
-            .chain(others)
-        {
-            let key = format!("{}: ", kind.row().code);
-            assert!(
-                dashboard::SCRIPT.contains(&key),
-                "the page has no words for {key}"
-            );
-        }
-        for flag in ["curl", "-H '", "--data", "--memory"] {
-            assert!(!dashboard::SCRIPT.contains(flag), "{flag}");
-        }
     }
 
     #[test]

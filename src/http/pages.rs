@@ -395,6 +395,38 @@ mod tests {
         );
     }
 
+    /// The API's words name curl's flags and the server's.
+    #[test]
+    fn the_try_it_form_has_its_own_words_for_problems() {
+        for kind in [
+            Kind::BodyEmpty,
+            Kind::BodyTooLarge,
+            Kind::Busy,
+            Kind::ContentTypeMissing,
+            Kind::ContentTypeUnsupported,
+            Kind::ConversionTimeout,
+            Kind::ImageTooWide,
+            Kind::InternalError,
+            Kind::InvalidImage,
+            Kind::StorageUnavailable,
+            Kind::TokenInvalid,
+            Kind::TokenMissing,
+            Kind::TooManyFrames,
+            Kind::TooManyPixels,
+            Kind::TooMuchMemory,
+            Kind::WrongFormat,
+        ] {
+            let key = format!("{}: ", kind.row().code);
+            assert!(
+                dashboard::SCRIPT.contains(&key),
+                "there are no words for {key}"
+            );
+        }
+        for flag in ["curl", "-H '", "--data", "--memory"] {
+            assert!(!dashboard::SCRIPT.contains(flag), "{flag}");
+        }
+    }
+
     #[test]
     fn a_host_that_would_break_out_of_the_curl_line_is_not_repeated() {
         let base = |host| {

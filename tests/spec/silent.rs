@@ -567,3 +567,28 @@ fn browsers_get_their_errors_as_pages() {
     let content_type = answer.header("content-type").unwrap_or_default();
     assert!(content_type.starts_with("text/html"), "{content_type}");
 }
+
+#[test]
+fn mistyped_parameters_are_named_beside_the_answer() {
+    let server = Service::start();
+    let png = small();
+    let convert = |target: &str| {
+        let answer = server.request("POST", target, &[("Content-Type", "image/png")], &png);
+        let warning = answer.header("x-towebp-warning").unwrap_or_default();
+        assert!(!warning.contains(&server.token), "{warning}");
+        (answer.status, warning.to_owned())
+    };
+    let target = server.target(&[]);
+    let said = "unknown parameter \"qualty\", did you mean \"quality\"?".to_owned();
+    assert_eq!(convert(&format!("{target}&qualty=9")), (200, said.clone()));
+    let fine = format!("{target}&quality=9&utm_source=mail");
+    assert_eq!(convert(&fine), (200, String::new()));
+    // Refused by the event loop, and by a worker.
+    let refused = format!("{target}&qualty=9&effort=6");
+    assert_eq!(convert(&refused), (400, said.clone()));
+    let refused = format!("{target}&qualty=9&watermark=%EF%BF%BF");
+    assert_eq!(convert(&refused), (400, said));
+    let said = "unknown parameter \"tokn\", did you mean \"token\"?".to_owned();
+    let mistyped = format!("/convert?tokn={}", server.token);
+    assert_eq!(convert(&mistyped), (401, said));
+}
