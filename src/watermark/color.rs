@@ -92,31 +92,6 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_colors() {
-        for text in [
-            "",
-            "#",
-            "ff",
-            "#ff",
-            "ffff",
-            "#ffff",
-            "#fffff",
-            "#1234567",
-            "#ffffff80",
-            "##fff",
-            "#ggg",
-            "+ff",
-            "# ff",
-            "orange",
-            "transparent",
-            "0x123",
-            "\u{ff11}23",
-        ] {
-            assert_eq!(Color::parse(text), None, "{text:?}");
-        }
-    }
-
-    #[test]
     fn contrast_is_black_on_light_colours_and_white_on_dark_ones() {
         for (name, is_light) in [
             ("white", true),
@@ -141,8 +116,24 @@ mod tests {
     #[test]
     fn anything_else_is_refused() {
         for text in [
-            "", "green", "grey", "#fff", "#12345", "#1234567", "123456", "#+12345", "#12 345",
-            " white", "#ééé",
+            "",
+            "green",
+            "grey",
+            "#",
+            "ff",
+            "#ff",
+            "#ffff",
+            "#12345",
+            "#1234567",
+            "#ffffff80",
+            "##fff",
+            "#ggg",
+            "#+12345",
+            "+ff",
+            "#12 345",
+            " white",
+            "0x123",
+            "#ééé",
         ] {
             assert_eq!(Color::parse(text), None, "{text:?}");
         }
