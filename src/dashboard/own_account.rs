@@ -2,6 +2,7 @@
 //! wrong ones as sign-in does.
 
 use super::account::{alert, as_sentence};
+use super::duration::duration;
 use super::layout::{Viewer, document, message};
 use super::overview::{is_from_session, stale_form};
 use super::{Form, Outcome, Page, SessionChange, Verdict, Visit, go, page};
@@ -194,7 +195,7 @@ fn rejected(
         ),
         OwnerError::NewPassword(reason) => (as_sentence(&reason), Verdict::Rejected),
         OwnerError::TooMany { retry_after } => (
-            format!("Too many attempts. Try again in {retry_after} seconds."),
+            format!("Too many attempts. Try again in {}.", duration(retry_after)),
             Verdict::TooMany { retry_after },
         ),
         OwnerError::Store(error) => return Err(error),

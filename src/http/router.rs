@@ -121,6 +121,13 @@ fn healthy() -> Response {
     Response::new(200, "text/plain; charset=utf-8", "ok").header("Cache-Control", "no-store")
 }
 
+/// The paths that forms are sent to.
+#[cfg(test)]
+pub fn forms() -> impl Iterator<Item = &'static str> {
+    let takes_forms = |route: &&Route| route.path != "/convert" && route.methods.contains("POST");
+    ROUTES.iter().filter(takes_forms).map(|route| route.path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

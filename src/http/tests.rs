@@ -39,10 +39,11 @@ fn admission_does_not_read_the_disk() {
         ("POST", "/convert".to_owned(), "image/png", Some(401)),
         ("GET", "/healthz".to_owned(), "", Some(200)),
     ];
-    for page in ["/", "/dashboard", "/api/usage", "/readyz", "/nothing"] {
+    for page in ["/", "/dashboard", "/api/usage", "/readyz"] {
         cases.push(("GET", page.to_owned(), "", None));
     }
-    for page in pages::FORMS {
+    cases.push(("GET", "/nothing".to_owned(), "", Some(404)));
+    for page in router::forms() {
         cases.push(("POST", page.to_owned(), form, None));
         cases.push(("POST", page.to_owned(), "image/png", Some(400)));
     }

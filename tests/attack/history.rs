@@ -23,6 +23,7 @@ fn with_a_history() -> Service {
     let settings = store::Settings {
         data: folder.path.join("data"),
         secret_file: None,
+        allow_shared_data: false,
     };
     let store = Store::open(&settings).unwrap_or_else(|_| panic!("a new store is opened"));
     let account = store.create_account(OWNER, None).expect("a new account");
