@@ -351,7 +351,7 @@ mod jpeg {
             &b"Exif\0\0MM\0*"[..],
             b"ICC_PROFILE\0\x09\x01part",
             b"",
-            &[7; 60_000],
+            &vec![7; 60_000],
         ] {
             for marker in [0xe1, 0xe2, 0xee, 0xfe] {
                 let file = [front, &segment(marker, data).repeat(3), back].concat();

@@ -209,13 +209,13 @@ fn pngs_hold_no_more_than_was_estimated() {
         ("flat.png", Picture::flat(SIZE.0, SIZE.1, [9, 8, 7]).png()),
         ("small.png", Picture::noise(190, 140).png()),
         ("pixel.png", Picture::noise(1, 1).png()),
-        ("described.png", described_png(Picture::waves(90, 70))),
+        ("described.png", described_png(&Picture::waves(90, 70))),
     ]);
     faults.assert_none();
 }
 
 /// With 16 bits a sample, a profile, Exif that turns it, and XMP.
-fn described_png(picture: Picture) -> Vec<u8> {
+fn described_png(picture: &Picture) -> Vec<u8> {
     let mut info = png::Info::with_size(picture.width, picture.height);
     info.color_type = png::ColorType::Rgb;
     info.bit_depth = png::BitDepth::Sixteen;

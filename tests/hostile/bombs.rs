@@ -111,7 +111,7 @@ fn what_hides_its_size_is_refused_or_takes_what_it_shows() {
     // Parts of profiles between the scans of a progressive file.
     let part = segment(
         0xe2,
-        &[&b"ICC_PROFILE\0\x01\x01"[..], &[7; 60_000]].concat(),
+        &[&b"ICC_PROFILE\0\x01\x01"[..], &vec![7; 60_000]].concat(),
     );
     let parts = [
         jpeg_head(60, 60, true),
