@@ -77,10 +77,20 @@ impl Way {
     pub fn of(source: &impl Source, options: &Options<'_>) -> Result<Way, EncodeError> {
         Ok(match options.mode {
             Mode::Lossless => Way::Lossless,
-            Mode::Auto if drawn::is_likely(source, options.crew())? => Way::Either,
+            Mode::Auto if is_tiny(source) || drawn::is_likely(source, options.crew())? => {
+                Way::Either
+            }
             Mode::Auto | Mode::Lossy => Way::Lossy,
         })
     }
+}
+
+/// Whether a picture has so few pixels, up to 64 x 64, that coding it both ways costs next to nothing, and an estimate by some of
+/// its rows tells little.
+fn is_tiny(source: &impl Source) -> bool {
+    const PIXELS: usize = 1 << 12;
+    let (width, height) = source.size();
+    width * height <= PIXELS
 }
 
 /// Most pixels that are worked on beside other pictures. More take longer than a conversion that arrives should wait for its core

@@ -354,3 +354,101 @@ fn frames_wait_for_one_another_only_as_long_as_they_are_no_more_than_a_canvas() 
         assert!(waiting.sum::<usize>() <= 160 * 120);
     }
 }
+
+/// An opaque canvas of so many pixels a side.
+fn square(side: usize, pixel: impl Fn(usize, usize) -> [u8; 3]) -> Vec<u8> {
+    let places = (0..side).flat_map(|y| (0..side).map(move |x| (x, y)));
+    let opaque = |[red, green, blue]: [u8; 3]| [red, green, blue, 255];
+    places.flat_map(|(x, y)| opaque(pixel(x, y))).collect()
+}
+
+/// A quarter more of the canvas in each frame, with 256 colors of its own: two ramps across each other.
+fn ramps_in_quarters() -> Vec<Vec<u8>> {
+    let pixel = |shown: usize, x: usize, y: usize| {
+        let quarter = x / 16 + y / 16 * 2;
+        let ramps = [x % 16 * 17, y % 16 * 17, quarter * 80];
+        if quarter <= shown {
+            ramps.map(|sample| sample as u8)
+        } else {
+            [255; 3]
+        }
+    };
+    let frames = 0..4;
+    frames
+        .map(|shown| square(32, |x, y| pixel(shown, x, y)))
+        .collect()
+}
+
+/// A bar of 120 colors and some blocks of another color in each frame, on white.
+fn bars_and_blocks() -> Vec<Vec<u8>> {
+    let pixel = |frame: usize, x: usize, y: usize| {
+        let ramp = (y * 2 + x * 8) as u8;
+        let is_block = (x * 7 / 3 + y * 5 / 4 + frame * 3).is_multiple_of(5);
+        match (frame % 2, y) {
+            (0, 0..4) if x < 30 => [ramp, ramp, 255],
+            (1, 0..4) if x < 30 => [255, ramp, ramp],
+            (_, 12..24) if (8..40).contains(&x) && is_block => [200 * (frame % 2) as u8, 0, 90],
+            _ => [255; 3],
+        }
+    };
+    let frames = 0..4;
+    frames
+        .map(|frame| square(48, |x, y| pixel(frame, x, y)))
+        .collect()
+}
+
+/// A disk, and on it one more drawing of 32 x 32 pixels in each frame: flat colors of its own with black outlines.
+fn drawings_on_a_disk() -> Vec<Vec<u8>> {
+    let mut canvas = square(100, |x, y| {
+        let distance = x.abs_diff(50).pow(2) + y.abs_diff(50).pow(2);
+        if distance < 44 * 44 {
+            [30, 144, 255]
+        } else {
+            [135, 206, 235]
+        }
+    });
+    let mut frames = vec![canvas.clone()];
+    for (number, (left, top)) in [(4, 10), (34, 30), (62, 50), (10, 60)]
+        .into_iter()
+        .enumerate()
+    {
+        let color = |cell: usize| {
+            let mixed = (cell * 7 + number * 11 + 3) % 8;
+            [mixed & 1, mixed >> 1 & 1, mixed >> 2].map(|bit| (bit * 200 + number * 10) as u8)
+        };
+        for at in 0..32 * 32 {
+            let (x, y): (usize, usize) = (at % 32, at / 32);
+            // Mirrored, in cells whose rows are shifted, half of them dithered.
+            let mirrored = x.min(31 - x);
+            let cell = (mirrored + y / 6 * 3) / 7 + y / 6 * 3;
+            let is_outline = (mirrored + y / 6 * 3).is_multiple_of(7) || y.is_multiple_of(6);
+            let pixel = match (is_outline, cell % 2, (x + y) % 2) {
+                (true, ..) => [0; 3],
+                (_, 0, 0) => color(cell + 1),
+                _ => color(cell),
+            };
+            canvas[((top + y) * 100 + left + x) * 4..][..3].copy_from_slice(&pixel);
+        }
+        frames.push(canvas.clone());
+    }
+    frames
+}
+
+/// Few drawn frames of few pixels, each with colors of its own: what goes with a palette or with prefix codes is most of them.
+/// libwebp 1.2.4 (`img2webp -lossless -m 4 -q 75`) takes 342, 688 and 1148 bytes.
+#[test]
+fn few_small_frames_take_few_bytes() {
+    for (name, canvases, side, most) in [
+        ("ramps", ramps_in_quarters(), 32, 310),
+        ("bars", bars_and_blocks(), 48, 600),
+        ("drawings", drawings_on_a_disk(), 100, 1000),
+    ] {
+        let film: Film = canvases.into_iter().map(|canvas| (canvas, 100)).collect();
+        for mode in [Mode::Lossless, Mode::Auto] {
+            let file = encode(side, side, 0, &film, mode);
+            let bytes = file.len();
+            assert!(bytes <= most, "{name}, {mode:?}: {bytes} bytes of {most}");
+            assert!(play(&file) == film, "{name}, {mode:?}: it looks otherwise");
+        }
+    }
+}

@@ -115,9 +115,9 @@ impl Search {
                 groups: &[const { groups(12, 2, 500, 64) }],
             },
             Effort::Medium if image.has_little() => Search {
-                cache_bits: &[0, 5],
+                cache_bits: if image.is_indexed() { &[0] } else { &[0, 4, 6] },
                 depth: Some(16),
-                rounds: 2,
+                rounds: 3,
                 near_codes: 4,
                 is_near_always: false,
                 groups: &[const { groups(64, 6, 5000, 64) }],

@@ -1,6 +1,7 @@
 //! Prefix codes: RFC 9649, section 3.7.2.1. Their lengths from counts, their bits from lengths, and how both are written.
 
 use super::bit_writer::BitWriter;
+use std::ops::Range;
 
 /// Longest code of a symbol.
 pub const MAX_CODE_LENGTH: u8 = 15;
@@ -48,6 +49,84 @@ pub fn code_lengths(counts: &[u32], limit: u8) -> Vec<u8> {
         }
         least = least.saturating_mul(2);
     }
+}
+
+/// The lengths of the codes that take fewest bits for so many of each symbol together with what [`write_lengths`] writes of
+/// them, of those that are tried.
+///
+/// Huffman's lengths take fewest bits for the symbols alone. Where these are few, shorter limits, and counts that are evened out
+/// where they are similar, give lengths that repeat, which take less to write than the symbols then lose: 1 to 3 % of pictures
+/// of up to 64 x 64 pixels, and 0.2 % of those of 128 x 128.
+pub fn cheapest_lengths(counts: &[u32]) -> Vec<u8> {
+    /// Of more symbols, lengths are next to nothing.
+    const MOST_SYMBOLS: u32 = 1 << 14;
+    /// How far counts that are evened out may be apart.
+    const TOLERANCES: [u32; 2] = [2, 6];
+    /// Bits of the longest code beyond what as many codes of one length have.
+    const MARGINS: Range<u32> = 0..3;
+    let mut best = code_lengths(counts, MAX_CODE_LENGTH);
+    let used = counts.iter().filter(|count| **count > 0).count();
+    let is_simple = used < 3;
+    if is_simple || counts.iter().sum::<u32>() > MOST_SYMBOLS {
+        return best;
+    }
+    let mut least = total_bits(counts, &best);
+    let mut consider = |lengths: Vec<u8>| {
+        let bits = total_bits(counts, &lengths);
+        if bits < least {
+            least = bits;
+            best = lengths;
+        }
+    };
+    for margin in MARGINS {
+        let limit = used.next_power_of_two().ilog2() + margin;
+        consider(code_lengths(
+            counts,
+            limit.min(MAX_CODE_LENGTH.into()) as u8,
+        ));
+    }
+    for tolerance in TOLERANCES {
+        consider(code_lengths(&evened(counts, tolerance), MAX_CODE_LENGTH));
+    }
+    best
+}
+
+/// Bits of so many symbols by a code of more than one symbol, and of its lengths.
+fn total_bits(counts: &[u32], lengths: &[u8]) -> u64 {
+    let mut bits = BitWriter::default();
+    write_lengths(&mut bits, lengths);
+    let symbols = counts.iter().zip(lengths);
+    let symbols = symbols.map(|(count, length)| u64::from(*count) * u64::from(*length));
+    bits.bits() as u64 + symbols.sum::<u64>()
+}
+
+/// Counts in which each stretch of four or more that are at most `tolerance` or its share apart is replaced by its mean. Up to three
+/// symbols that do not occur are part of a stretch if others follow.
+fn evened(counts: &[u32], tolerance: u32) -> Vec<u32> {
+    const SHORTEST: usize = 4;
+    const LONGEST_GAP: usize = 3;
+    let mut evened = counts.to_vec();
+    let mut begin = 0;
+    while begin < counts.len() {
+        let (mut least, mut most) = (counts[begin], counts[begin]);
+        let mut end = begin + 1;
+        let following = (end..).zip(&counts[end..]);
+        for (at, &count) in following.filter(|(_, count)| **count > 0) {
+            (least, most) = (least.min(count), most.max(count));
+            let is_apart = most - least > tolerance.max(least * tolerance / 4);
+            if at - end > LONGEST_GAP || is_apart {
+                break;
+            }
+            end = at + 1;
+        }
+        let stretch = &mut evened[begin..end];
+        if counts[begin] > 0 && stretch.len() >= SHORTEST {
+            let (sum, length) = (stretch.iter().sum::<u32>(), stretch.len() as u32);
+            stretch.fill(((sum + length / 2) / length).max(1));
+        }
+        begin = if counts[begin] > 0 { end } else { begin + 1 };
+    }
+    evened
 }
 
 /// How deep each weight lies in Huffman's tree of them. They are in ascending order.
@@ -273,6 +352,51 @@ mod tests {
         assert_eq!(code_lengths(&[0, 7, 0], 15), [0, 1, 0]);
         assert_eq!(code_lengths(&[0, 0], 15), [0, 0]);
         assert_eq!(code_lengths(&[3, 9], 15), [1, 1]);
+    }
+
+    /// Every even one of 256 symbols once: by Huffman's lengths, those of the others take a bit each.
+    #[test]
+    fn lengths_that_repeat_are_taken_where_that_is_cheaper() {
+        let scattered: Vec<u32> = (0..256).map(|symbol| (symbol + 1) % 2).collect();
+        let [huffman, cheapest] = [code_lengths(&scattered, 15), cheapest_lengths(&scattered)];
+        let lengths = cheapest.iter().filter(|length| **length > 0).count();
+        assert!(lengths > 128, "{cheapest:?}");
+        let [most, least] = [&huffman, &cheapest].map(|lengths| total_bits(&scattered, lengths));
+        assert!(least < most, "{least} bits of {most}");
+        let mut random = 1u32;
+        for symbols in 3..200 {
+            let counts: Vec<u32> = (0..symbols)
+                .map(|_| {
+                    random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    (random >> 24).saturating_sub(200) >> (random >> 9 & 7)
+                })
+                .chain([1, 0, 5, 9])
+                .collect();
+            let lengths = cheapest_lengths(&counts);
+            let space: u32 = lengths
+                .iter()
+                .filter(|l| **l > 0)
+                .map(|l| 1 << (15 - l))
+                .sum();
+            assert_eq!(space, 1 << 15, "{symbols} symbols: a code that is whole");
+            let has_all = counts.iter().zip(&lengths).all(|(n, l)| *n == 0 || *l > 0);
+            assert!(has_all, "{symbols} symbols: all have codes");
+            let huffman = code_lengths(&counts, MAX_CODE_LENGTH);
+            assert!(
+                total_bits(&counts, &lengths) <= total_bits(&counts, &huffman),
+                "{symbols} symbols"
+            );
+        }
+    }
+
+    #[test]
+    fn counts_that_are_alike_become_the_same_but_for_wide_gaps() {
+        assert_eq!(
+            evened(&[0, 3, 4, 0, 0, 5, 0, 90, 1, 0, 0, 0, 0, 1], 2),
+            [0, 2, 2, 2, 2, 2, 0, 90, 1, 0, 0, 0, 0, 1]
+        );
+        assert_eq!(evened(&[0; 5], 2), [0; 5]);
+        assert_eq!(evened(&[7, 7, 7], 2), [7, 7, 7], "too short");
     }
 
     #[test]

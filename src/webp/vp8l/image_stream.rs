@@ -2,7 +2,7 @@
 
 use super::bit_writer::BitWriter;
 use super::entropy_image::{EntropyImage, Grouping};
-use super::huffman::{self, Code, MAX_CODE_LENGTH};
+use super::huffman::{self, Code};
 use super::prefix;
 use super::token::{CacheHits, TokenImage};
 use super::{histogram, lz77};
@@ -79,7 +79,7 @@ impl Codes {
         for (group, counts) in histograms.iter().enumerate() {
             for alphabet in histogram::alphabets(symbols) {
                 let at = group * symbols + alphabet.start..group * symbols + alphabet.end;
-                let code = huffman::code_lengths(&counts[alphabet], MAX_CODE_LENGTH);
+                let code = huffman::cheapest_lengths(&counts[alphabet]);
                 bits[at.clone()].copy_from_slice(&huffman::codes(&code));
                 lengths[at].copy_from_slice(&code);
             }

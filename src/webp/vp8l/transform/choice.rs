@@ -55,21 +55,30 @@ impl Transformed {
         self.pixels.len() <= SMALL && token::written(&self.tokens.0) <= LITTLE
     }
 
-    /// What it comes to, with its palette if it has one, in 1 / [`BIT`] bits.
+    /// What it comes to with the data of its transforms, in 1 / [`BIT`] bits: without a color cache or, unless pixels are indices,
+    /// with a small one, whichever is less.
     fn estimate(&self, crew: Crew<'_>) -> Result<u64, EncodeError> {
-        let image = TokenImage {
-            pixels: &self.pixels,
-            width: self.width,
-            tokens: &self.tokens.0,
-            cache: &CacheHits::NONE,
-        };
-        let counts = histogram::count(&image, crew)?;
-        let cost = histogram::total_cost(&counts);
-        let [Transform::ColorIndexing(palette)] = &self.transforms[..] else {
-            return Ok(cost);
-        };
-        let palette = Estimate::new(&palette.deltas(), palette.len(), 0, crew)?;
-        Ok(cost + palette.total)
+        let caches: &[u32] = if self.is_indexed() { &[0] } else { &[0, 4] };
+        let mut cost = u64::MAX;
+        for &bits in caches {
+            let image = TokenImage {
+                pixels: &self.pixels,
+                width: self.width,
+                tokens: &self.tokens.0,
+                cache: &CacheHits::new(&self.pixels, bits, crew)?,
+            };
+            cost = cost.min(histogram::total_cost(&histogram::count(&image, crew)?));
+        }
+        for transform in &self.transforms {
+            let (pixels, width) = match transform {
+                Transform::Predictor(modes) => (modes.pixels(), modes.across),
+                Transform::Color(factors) => (factors.pixels(), factors.across),
+                Transform::ColorIndexing(palette) => (palette.deltas(), palette.len()),
+                Transform::SubtractGreen => continue,
+            };
+            cost += Estimate::new(&pixels, width, 0, crew)?.total;
+        }
+        Ok(cost)
     }
 
     /// Writes the transforms with their data, and that no more follow.
@@ -107,6 +116,9 @@ impl Transformed {
     }
 }
 
+/// Up to so many pixels, 64 x 64, a picture is tiny: what goes with a palette may be more than the picture, and so all ways to
+/// code it are compared.
+const TINY: usize = 1 << 12;
 /// Up to so many pixels, 256 x 128, a picture is small.
 const SMALL: usize = 1 << 15;
 /// Up to so many literals and copies, it has little in it: more can be tried.
@@ -115,8 +127,8 @@ const LITTLE: usize = 1 << 10;
 const NEXT_TO_NOTHING: usize = 1 << 9;
 
 /// `pixels` after the transforms that make them cheapest. Of a small picture that has few colours and little in it, what goes with
-/// transforms and codes may outweigh what they save: a palette is taken if it looks cheaper, and at high effort there are
-/// several candidates, of which one has to be the smallest.
+/// transforms and codes may outweigh what they save: a palette is taken if it looks cheaper. Of a tiny picture, whatever its colours,
+/// and at high effort there are several candidates, of which one has to be the smallest.
 ///
 /// # Errors
 /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
@@ -125,34 +137,158 @@ pub fn candidates(
     width: usize,
     settings: &Settings<'_>,
 ) -> Result<Vec<Transformed>, EncodeError> {
+    let is_tiny = pixels.len() <= TINY && settings.effort != Effort::Low;
     let Some(palette) = Palette::new(&pixels, settings.crew)? else {
-        return Ok(vec![without_palette(pixels, width, settings)?]);
+        let mut candidates = Vec::new();
+        if is_tiny {
+            let mut cheapest = Cheapest::default();
+            cheapest.consider_all(pixels.clone(), width, settings)?;
+            candidates = cheapest.into_candidates(is_tiny);
+        }
+        if !is_tiny || settings.effort == Effort::High {
+            candidates.push(without_palette(pixels, width, settings)?);
+        }
+        return Ok(candidates);
     };
     let is_small = pixels.len() <= SMALL && settings.effort != Effort::Low;
     let direct = is_small.then(|| pixels.clone());
     let indexed = index(palette, pixels, width, settings.crew)?;
-    let Some(direct) = direct.filter(|_| indexed.has_little()) else {
+    let Some(direct) = direct.filter(|_| is_tiny || indexed.has_little()) else {
         return Ok(vec![indexed]);
     };
+    let is_packed = indexed.width < width;
     if settings.effort != Effort::High {
         // Several indices to a pixel are too much to be without, unless there is next to nothing to code.
-        if indexed.width < width && token::written(&indexed.tokens.0) > NEXT_TO_NOTHING {
+        let is_little =
+            token::written(&indexed.tokens.0) <= NEXT_TO_NOTHING || is_tiny && indexed.has_little();
+        if is_packed && !is_little {
             return Ok(vec![indexed]);
         }
-        let direct = unpredicted(direct, width, &indexed, settings.crew)?;
-        let is_cheaper = direct.estimate(settings.crew)? < indexed.estimate(settings.crew)?;
-        return Ok(vec![if is_cheaper { direct } else { indexed }]);
+        let mut cheapest = Cheapest::default();
+        if is_tiny && !is_packed {
+            cheapest.consider(indexed, settings.crew)?;
+            cheapest.consider_all(direct, width, settings)?;
+        } else {
+            let untransformed = plain(direct, width, &indexed, settings.crew)?;
+            let direct = unpredicted(untransformed.pixels.clone(), width, &indexed, settings.crew)?;
+            cheapest.consider(indexed, settings.crew)?;
+            cheapest.consider(direct, settings.crew)?;
+            cheapest.consider(untransformed, settings.crew)?;
+        }
+        return Ok(cheapest.into_candidates(is_tiny));
+    }
+    let mut candidates = Vec::new();
+    if is_tiny && !is_packed {
+        let mut cheapest = Cheapest::default();
+        cheapest.consider_all(direct.clone(), width, settings)?;
+        candidates.extend(cheapest.into_candidates(is_tiny));
     }
     let direct = without_palette(direct, width, settings)?;
     let mut predicted = predict(indexed.pixels.clone(), indexed.width, settings)?;
     predicted
         .transforms
         .splice(0..0, indexed.transforms.clone());
-    let mut candidates = vec![indexed, direct];
+    candidates.extend([indexed, direct]);
     if predicted.transforms.len() > 1 {
         candidates.push(predicted);
     }
     Ok(candidates)
+}
+
+/// The two candidates that look cheapest of those that were considered, the cheapest first.
+#[derive(Default)]
+struct Cheapest(Vec<(u64, Transformed)>);
+
+impl Cheapest {
+    /// Takes `candidate` if it looks cheaper than one of those that there are.
+    fn consider(&mut self, candidate: Transformed, crew: Crew<'_>) -> Result<(), EncodeError> {
+        let cost = candidate.estimate(crew)?;
+        let at = self.0.partition_point(|(known, _)| *known <= cost);
+        self.0.insert(at, (cost, candidate));
+        self.0.truncate(2);
+        Ok(())
+    }
+
+    /// The cheapest, and of a tiny picture the other one if it comes close: then estimates cannot tell, and to write both takes
+    /// little time. Of drawings of 32 x 32 pixels with ten colors that saves a tenth.
+    fn into_candidates(self, is_tiny: bool) -> Vec<Transformed> {
+        let most = match self.0.first() {
+            Some((least, _)) if is_tiny => least + least / 8,
+            _ => 0,
+        };
+        let candidates = self.0.into_iter().enumerate();
+        let close = candidates.filter(|(rank, (cost, _))| *rank == 0 || *cost <= most);
+        close.map(|(_, (_, candidate))| candidate).collect()
+    }
+
+    /// Considers the ways without a palette that a tiny picture may need: as it is and with subtract green, each of them with one
+    /// mode of prediction for the whole picture and with none, and with subtract green and a mode for each block of 8 x 8 pixels.
+    fn consider_all(
+        &mut self,
+        pixels: Vec<u32>,
+        width: usize,
+        settings: &Settings<'_>,
+    ) -> Result<(), EncodeError> {
+        /// log2 of the side of a block: the whole picture, and small blocks.
+        const WHOLE: u32 = 9;
+        const BLOCK: u32 = 3;
+        let crew = settings.crew;
+        let mut apart = pixels.clone();
+        subtract_green::apply(&mut apart, crew)?;
+        for (pixels, transforms) in [
+            (apart, vec![Transform::SubtractGreen]),
+            (pixels, Vec::new()),
+        ] {
+            let plain = Transformed {
+                tokens: lz77::quick(&pixels, width, crew)?,
+                pixels,
+                width,
+                transforms,
+            };
+            self.consider_predicted(&plain, WHOLE, settings)?;
+            if !plain.transforms.is_empty() {
+                self.consider_predicted(&plain, BLOCK, settings)?;
+            }
+            self.consider(plain, crew)?;
+        }
+        Ok(())
+    }
+
+    /// Considers `plain` predicted by blocks of a side of 2^`block_bits`.
+    fn consider_predicted(
+        &mut self,
+        plain: &Transformed,
+        block_bits: u32,
+        settings: &Settings<'_>,
+    ) -> Result<(), EncodeError> {
+        let (simd, crew) = (settings.simd, settings.crew);
+        let width = plain.width;
+        let side = 1 << block_bits;
+        let blocks = width.div_ceil(side) * (plain.pixels.len() / width).div_ceil(side);
+        let blocks = Blocks {
+            bits: block_bits,
+            is_open: &vec![true; blocks],
+            rows_apart: 1,
+        };
+        let (modes, left) = predictor::choose(&plain.pixels, width, blocks, simd, crew)?;
+        // What prediction leaves, if nothing of it is copied.
+        let left: u64 = left.iter().map(|left| u64::from(*left)).sum();
+        let is_dearer = self.0.first().is_some_and(|(least, _)| left * BIT > *least);
+        if is_dearer {
+            return Ok(());
+        }
+        let mut pixels = plain.pixels.clone();
+        predictor::subtract_predicted(&mut pixels, width, &modes, simd, crew)?;
+        let mut transforms = plain.transforms.clone();
+        transforms.push(Transform::Predictor(modes));
+        let candidate = Transformed {
+            tokens: lz77::quick(&pixels, width, crew)?,
+            pixels,
+            width,
+            transforms,
+        };
+        self.consider(candidate, crew)
+    }
 }
 
 /// Colours replaced by their indices.
@@ -179,6 +315,18 @@ fn unpredicted(
     crew: Crew<'_>,
 ) -> Result<Transformed, EncodeError> {
     subtract_green::apply(&mut pixels, crew)?;
+    let mut direct = plain(pixels, width, indexed, crew)?;
+    direct.transforms.push(Transform::SubtractGreen);
+    Ok(direct)
+}
+
+/// `pixels` as they are. `indexed` is the same picture.
+fn plain(
+    pixels: Vec<u32>,
+    width: usize,
+    indexed: &Transformed,
+    crew: Crew<'_>,
+) -> Result<Transformed, EncodeError> {
     Ok(Transformed {
         // Where each index has a pixel of its own, they repeat where colours do.
         tokens: if indexed.width == width {
@@ -188,7 +336,7 @@ fn unpredicted(
         },
         pixels,
         width,
-        transforms: vec![Transform::SubtractGreen],
+        transforms: Vec::new(),
     })
 }
 
