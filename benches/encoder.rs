@@ -134,7 +134,7 @@ fn encode(image: &Image, quality: u8) -> Vec<u8> {
         layout: webp::Layout::Rgb,
         pixels: &image.pixels,
     };
-    webp::encode(&picture, &Options::with_quality(quality)).expect("the photographs are small")
+    webp::encode(&picture, &Options::lossy(quality)).expect("the photographs are small")
 }
 
 fn median_seconds<T>(mut work: impl FnMut() -> T) -> f64 {

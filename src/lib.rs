@@ -55,6 +55,11 @@
 //! The encoder, [`webp`], depends on nothing. `towebp = { version = "0.1", default-features = false }` gives it alone; all else
 //! belongs to the feature `service`.
 
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "what a module's page says of its private parts is for those who read them, with --document-private-items"
+)]
+
 // The program: commands and their settings.
 #[cfg(feature = "service")]
 pub mod cli;

@@ -149,7 +149,7 @@ impl Input {
             effort: self.effort.0,
             mode: self.mode.0,
             threads,
-            ..Options::with_quality(self.quality % 101)
+            ..Options::lossy(self.quality % 101)
         };
         let size = (self.width.0.into(), self.height.0.into());
         let metadata = Metadata::default();

@@ -31,7 +31,7 @@ impl Input {
             effort: self.effort.0,
             exact: self.exact,
             simd: Simd::SCALAR,
-            ..Options::with_quality(100)
+            ..Options::lossy(100)
         };
         let other = Options {
             simd: Simd::detect(),

@@ -32,7 +32,7 @@ impl Input {
             effort: self.effort.0,
             log2_partitions: self.log2_partitions.as_ref().map(|log2| log2.0),
             simd: Simd::SCALAR,
-            ..Options::with_quality(self.quality.0)
+            ..Options::lossy(self.quality.0)
         };
         let other = Options {
             simd: Simd::detect(),

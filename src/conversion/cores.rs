@@ -208,7 +208,7 @@ mod tests {
             layout: Layout::Rgb,
             pixels: &pixels,
         };
-        let alone = encode(&picture, &Options::with_quality(75)).expect("a small picture");
+        let alone = encode(&picture, &Options::lossy(75)).expect("a small picture");
         for (conversions, total) in [(1, 4), (2, 2), (3, 4), (5, 3)] {
             let cores = cores(total);
             let [at_work, most, helpers] = [(); 3].map(|()| AtomicUsize::new(0));
@@ -228,7 +228,7 @@ mod tests {
                             let options = Options {
                                 threads: cores.total(),
                                 caller: &caller,
-                                ..Options::with_quality(75)
+                                ..Options::lossy(75)
                             };
                             let webp = encode(picture, &options).expect("a small picture");
                             caller.end();

@@ -288,7 +288,7 @@ fn options<'a>(job: &Job<'a>, pixels: u64) -> webp::Options<'a> {
         effort: job.params.effort,
         threads: job.threads,
         caller: job.caller,
-        ..webp::Options::with_quality(job.params.quality)
+        ..webp::Options::lossy(job.params.quality)
     }
 }
 

@@ -160,8 +160,9 @@ pub struct Options<'a> {
 }
 
 impl Options<'_> {
-    /// Everything else left to the encoder, which works on one thread.
-    pub fn with_quality(quality: u8) -> Options<'static> {
+    /// Coding with loss at `quality`, 0 (smallest) to 100 (best), by one thread at medium effort, with nobody asked. Other modes are
+    /// chosen by [`Options::mode`], as `Options { mode: Mode::Auto, ..Options::lossy(85) }`.
+    pub fn lossy(quality: u8) -> Options<'static> {
         Options {
             quality,
             mode: Mode::Lossy,
@@ -173,6 +174,14 @@ impl Options<'_> {
             simd: Simd::detect(),
             threads: 1,
             caller: &Patient,
+        }
+    }
+
+    /// Coding without loss, by one thread at medium effort, with nobody asked.
+    pub fn lossless() -> Options<'static> {
+        Options {
+            mode: Mode::Lossless,
+            ..Options::lossy(100)
         }
     }
 
@@ -321,7 +330,7 @@ pub fn encode_telling(
 /// Encodes a picture of `width` x `height` pixels that `source` gives in YUV, with loss, whatever [`Options::mode`] says, with metadata
 /// beside it. Nothing is made sharper: the samples are taken to be what a decoder is to interpolate.
 ///
-/// It takes as much memory as [`memory`] says of [`Layout::Rgb`], planes included: they are given up as soon as all is decided. Should
+/// It takes as much memory as [`memory()`] says of [`Layout::Rgb`], planes included: they are given up as soon as all is decided. Should
 /// the picture have to be coded anew, they are asked for again.
 ///
 /// # Errors
@@ -359,6 +368,35 @@ mod tests {
     }
 
     #[test]
+    fn options_say_by_their_name_whether_pixels_change() {
+        let pixels: Vec<u8> = (0..48 * 48 * 3u32)
+            .map(|i| (i.wrapping_mul(i) >> 6) as u8)
+            .collect();
+        let picture = Picture {
+            width: 48,
+            height: 48,
+            layout: Layout::Rgb,
+            pixels: &pixels,
+        };
+        for (options, coding) in [
+            (Options::lossy(75), Coding::Lossy),
+            (Options::lossy(100), Coding::Lossy),
+            (Options::lossless(), Coding::Lossless),
+        ] {
+            let encoded = encode_telling(&picture, &options, &Metadata::default());
+            let encoded = encoded.expect("a good picture");
+            assert_eq!(encoded.coding, coding);
+            let (_, decoded) = judge::decode(&encoded.file);
+            let decoded: Vec<u8> = decoded
+                .iter()
+                .flat_map(|pixel| &pixel[..3])
+                .copied()
+                .collect();
+            assert_eq!(decoded == pixels, coding == Coding::Lossless, "{coding:?}");
+        }
+    }
+
+    #[test]
     fn planes_give_the_file_of_the_picture_that_they_were() {
         for (width, height) in [(1, 1), (17, 33), (95, 160)] {
             let pixels: Vec<u8> = (0..width * height * 3)
@@ -374,7 +412,7 @@ mod tests {
                 let options = Options {
                     simd,
                     threads,
-                    ..Options::with_quality(75)
+                    ..Options::lossy(75)
                 };
                 let crew = Crew::new(1, &Patient);
                 let source = || {
@@ -413,7 +451,7 @@ mod tests {
         assert_eq!(planes((17, 1), 256, 64), Err(EncodeError::PixelCount));
         assert_eq!(planes((16, 1), 255, 64), Err(EncodeError::PixelCount));
         assert_eq!(planes((16, 1), 256, 65), Err(EncodeError::PixelCount));
-        let options = Options::with_quality(75);
+        let options = Options::lossy(75);
         let source = || planes((16, 1), 256, 64);
         let outcome = encode_planes((1, 16), source, &options, &Metadata::default());
         assert_eq!(outcome, Err(EncodeError::PixelCount));
@@ -436,7 +474,7 @@ mod tests {
             let options = Options {
                 threads,
                 caller: &caller,
-                ..Options::with_quality(75)
+                ..Options::lossy(75)
             };
             let outcome = encode(&picture, &options);
             (outcome.map(|_| ()), caller.asked.into_inner())

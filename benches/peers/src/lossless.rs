@@ -174,7 +174,7 @@ impl Picture {
                 let options = Options {
                     mode: Mode::Lossless,
                     effort,
-                    ..Options::with_quality(100)
+                    ..Options::lossy(100)
                 };
                 webp::encode(&picture, &options).map_err(|error| error.to_string())
             }

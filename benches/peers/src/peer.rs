@@ -40,7 +40,7 @@ impl Peer {
                 };
                 let options = towebp::webp::Options {
                     effort,
-                    ..towebp::webp::Options::with_quality(quality)
+                    ..towebp::webp::Options::lossy(quality)
                 };
                 towebp::webp::encode(&input, &options).map_err(|error| format!("towebp: {error:?}"))
             }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 fn encode(width: u32, height: u32, loops: u16, film: &Film, mode: Mode) -> Vec<u8> {
     let options = Options {
         mode,
-        ..Options::with_quality(90)
+        ..Options::lossy(90)
     };
     let mut animation =
         Animation::new(width, height, loops, options, Metadata::default()).expect("good sides");
@@ -150,7 +150,7 @@ fn plays_as_often_as_asked_and_only_what_fits_is_taken() {
         assert_eq!(decoder.loop_count(), expected);
         assert!(!decoder.has_alpha(), "all is opaque");
     }
-    let options = Options::with_quality(90);
+    let options = Options::lossy(90);
     let mut animation =
         Animation::new(24, 18, 0, options, Metadata::default()).expect("good sides");
     let canvas = [0; 24 * 18 * 4];
@@ -229,7 +229,7 @@ fn encode_busy(options: Options<'_>) -> Result<Vec<u8>, EncodeError> {
 
 #[test]
 fn the_file_is_the_same_however_much_is_said_to_be_covered() {
-    let options = Options::with_quality(90);
+    let options = Options::lossy(90);
     let mut animation =
         Animation::new(24, 18, 1, options, Metadata::default()).expect("good sides");
     let mut before = vec![0; 24 * 18 * 4];
@@ -268,7 +268,7 @@ fn the_file_is_the_same_for_every_number_of_threads() {
             encode_busy(Options {
                 mode,
                 threads,
-                ..Options::with_quality(75)
+                ..Options::lossy(75)
             })
         };
         let alone = by(1).expect("a small file");
@@ -316,7 +316,7 @@ fn a_caller_who_waits_no_more_ends_the_film_and_gets_its_cores_back() {
             mode: Mode::Auto,
             threads,
             caller: &caller,
-            ..Options::with_quality(75)
+            ..Options::lossy(75)
         });
         assert_eq!(caller.lent.into_inner(), 0, "cores still lent");
         (outcome.map(|_| ()), caller.asked.into_inner())
@@ -339,8 +339,8 @@ fn a_caller_who_waits_no_more_ends_the_film_and_gets_its_cores_back() {
 
 #[test]
 fn frames_wait_for_one_another_only_as_long_as_they_are_no_more_than_a_canvas() {
-    let mut animation = Animation::new(160, 120, 0, Options::with_quality(75), Metadata::default())
-        .expect("good sides");
+    let mut animation =
+        Animation::new(160, 120, 0, Options::lossy(75), Metadata::default()).expect("good sides");
     let mut before = vec![0; 160 * 120 * 4];
     for canvas in busy_film() {
         animation

@@ -10,7 +10,7 @@ fn a_jpeg_that_image_decodes_becomes_a_webp() {
         layout: towebp::webp::Layout::Rgb,
         pixels: decoded.as_raw(),
     };
-    let options = towebp::webp::Options::with_quality(80);
+    let options = towebp::webp::Options::lossy(80);
     let webp = towebp::webp::encode(&picture, &options).expect("it is a good picture");
     assert!(webp.starts_with(b"RIFF") && &webp[8..12] == b"WEBP");
 }

@@ -273,7 +273,7 @@ fn measure(picture: &Picture<'_>) -> [f64; 2] {
         for (threads, least) in least.iter_mut().enumerate() {
             let options = Options {
                 threads: threads + 1,
-                ..Options::with_quality(QUALITY)
+                ..Options::lossy(QUALITY)
             };
             let begun = Instant::now();
             crate::webp::encode(picture, &options).expect("a sound picture");
