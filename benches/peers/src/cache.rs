@@ -25,7 +25,7 @@ impl Cache {
         ));
         // Raise the number when a metric's crate or definition changes.
         let header = format!(
-            "# 1, libwebp {libwebp_version}: picture-peer-quality bytes ssimulacra2 dssim psnr_y"
+            "# 2, libwebp {libwebp_version}: picture-peer-quality bytes ssimulacra2 dssim butteraugli psnr_y y cb cr"
         );
         let text = fs::read_to_string(&path).unwrap_or_default();
         let mut lines = text.lines();
@@ -41,12 +41,12 @@ impl Cache {
         }
     }
 
-    /// The point under `key`, if it is there and has a DSSIM where one is wanted.
-    pub fn find(&self, key: &str, with_dssim: bool) -> Option<Point> {
+    /// The point under `key`, if it is there and has the slow scores where they are wanted.
+    pub fn find(&self, key: &str, with_slow: bool) -> Option<Point> {
         self.points
             .get(key)
             .copied()
-            .filter(|point| point.scores.dssim.is_some() || !with_dssim)
+            .filter(|point| point.scores.dssim.is_some() || !with_slow)
     }
 
     /// Adds points and writes the file.
@@ -64,13 +64,17 @@ impl Cache {
         keys.sort();
         for key in keys {
             let Point { bytes, scores } = self.points[key];
-            let dssim = scores
-                .dssim
-                .map_or_else(|| "-".to_owned(), |dssim| dssim.to_string());
+            let optional = |score: Option<f64>| {
+                score.map_or_else(|| "-".to_owned(), |score| score.to_string())
+            };
+            let [y, cb, cr] = scores.blocks;
             writeln!(
                 text,
-                "{key}\t{bytes}\t{}\t{dssim}\t{}",
-                scores.ssimulacra2, scores.psnr_y
+                "{key}\t{bytes}\t{}\t{}\t{}\t{}\t{y}\t{cb}\t{cr}",
+                scores.ssimulacra2,
+                optional(scores.dssim),
+                optional(scores.butteraugli),
+                scores.psnr_y
             )
             .expect("writing to a String does not fail");
         }
@@ -95,11 +99,13 @@ fn read_line(line: &str) -> Option<(String, Point)> {
     let key = fields.next()?.to_owned();
     let bytes = fields.next()?.parse().ok()?;
     let ssimulacra2 = fields.next()?.parse().ok()?;
-    let dssim = match fields.next()? {
-        "-" => None,
-        number => Some(number.parse().ok()?),
-    };
+    let dssim = read_optional(fields.next()?)?;
+    let butteraugli = read_optional(fields.next()?)?;
     let psnr_y = fields.next()?.parse().ok()?;
+    let mut blocks = [0.0; 3];
+    for plane in &mut blocks {
+        *plane = fields.next()?.parse().ok()?;
+    }
     Some((
         key,
         Point {
@@ -107,8 +113,18 @@ fn read_line(line: &str) -> Option<(String, Point)> {
             scores: Scores {
                 ssimulacra2,
                 dssim,
+                butteraugli,
                 psnr_y,
+                blocks,
             },
         },
     ))
+}
+
+/// A score, or `-` for one that was not computed; `None` if it is neither.
+fn read_optional(field: &str) -> Option<Option<f64>> {
+    match field {
+        "-" => Some(None),
+        number => number.parse().ok().map(Some),
+    }
 }

@@ -1,6 +1,7 @@
 //! Our encoder beside libwebp's, in one process and one run. See `benches/README.md`.
 
 mod animation;
+mod blocks;
 mod cache;
 mod curve;
 mod libwebp;
@@ -29,7 +30,7 @@ use crate::report::Results;
 /// BD-rate, CPU time and memory of towebp's encoder beside libwebp's.
 #[derive(FromArgs)]
 struct Arguments {
-    /// every 4th picture, qualities 30,50,75,92, no DSSIM, no memory, one timing run
+    /// every 4th picture, qualities 30,50,75,92, no DSSIM, no Butteraugli, no memory, one timing run
     #[argh(switch)]
     quick: bool,
     /// without loss: bytes and CPU time beside cwebp -lossless and image-webp, of PNG files with their alpha
@@ -129,7 +130,11 @@ fn run(arguments: Arguments) -> Result<(), String> {
         times,
         memory,
     };
-    output::print(&format!("{}{}", results.summary(), results.by_quality()))?;
+    output::print(&format!(
+        "{}{}",
+        results.summary(),
+        results.by_quality() + &results.blocks()
+    ))?;
     if let Some(folder) = folder {
         plot::write(&results, &folder)?;
     }
@@ -172,7 +177,7 @@ fn plan(arguments: Arguments) -> Result<Plan, String> {
         pictures,
         peers,
         qualities,
-        dssim: !arguments.quick,
+        slow_metrics: !arguments.quick,
     })
 }
 

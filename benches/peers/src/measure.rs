@@ -33,8 +33,8 @@ pub struct Plan {
     pub peers: Vec<Peer>,
     /// WebP qualities, 0 to 100.
     pub qualities: Vec<u8>,
-    /// Whether DSSIM is wanted.
-    pub dssim: bool,
+    /// Whether DSSIM and Butteraugli are wanted.
+    pub slow_metrics: bool,
 }
 
 /// One value for each picture, peer and quality, in the plan's order.
@@ -165,13 +165,16 @@ fn picture_points(
             // Ours change from one build to the next.
             let key =
                 matches!(peer, Peer::Libwebp(_)).then(|| format!("{fingerprint}-{peer}-{quality}"));
-            if let Some(point) = key.as_ref().and_then(|key| known.find(key, plan.dssim)) {
+            if let Some(point) = key
+                .as_ref()
+                .and_then(|key| known.find(key, plan.slow_metrics))
+            {
                 points.push(point);
                 continue;
             }
             let original = match &mut original {
                 Some(original) => original,
-                none => none.insert(Original::new(picture, plan.dssim)?),
+                none => none.insert(Original::new(picture, plan.slow_metrics)?),
             };
             let point = encode_and_score(picture, original, peer, quality)?;
             if let Some(key) = key {

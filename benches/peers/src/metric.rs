@@ -1,20 +1,26 @@
 //! How near a decoded picture is to its original.
 
+use butteraugli::{ButteraugliParams, ButteraugliReference};
 use dssim_core::{Dssim, DssimImage};
 use fast_ssim2::{PixelDescriptor, PixelSlice, Ssimulacra2Reference};
 use rgb::FromSlice;
 
+use crate::blocks::{self, Blocks};
 use crate::picture::Picture;
 
-/// The scores of one decoded picture. All grow with quality except [`Scores::dssim`].
+/// The scores of one decoded picture. SSIMULACRA2 and PSNR grow with quality, the others fall.
 #[derive(Clone, Copy, Debug)]
 pub struct Scores {
     /// 100 = identical, 90 = visually lossless, 70 = high, 50 = medium quality.
     pub ssimulacra2: f64,
     /// 0 = identical; `None` if it was not asked for.
     pub dssim: Option<f64>,
+    /// The 3-norm: 0 = identical; `None` if it was not asked for.
+    pub butteraugli: Option<f64>,
     /// In dB, of BT.601 luma in floating point; 99 if identical.
     pub psnr_y: f64,
+    /// Steps at macroblock edges: 0 = none; seen from about 30 on.
+    pub blocks: Blocks,
 }
 
 /// An original, prepared once for many comparisons.
@@ -22,27 +28,39 @@ pub struct Original<'a> {
     picture: &'a Picture,
     ssimulacra2: Ssimulacra2Reference,
     dssim: Option<(Dssim, DssimImage<f32>)>,
+    butteraugli: Option<ButteraugliReference>,
+    blocks: blocks::Original,
 }
 
 impl<'a> Original<'a> {
-    /// `with_dssim`: DSSIM takes longer than all else together.
+    /// `with_slow`: DSSIM and Butteraugli take longer than all else together.
     ///
     /// # Errors
     /// When a metric refuses the picture's size.
-    pub fn new(picture: &'a Picture, with_dssim: bool) -> Result<Self, String> {
+    pub fn new(picture: &'a Picture, with_slow: bool) -> Result<Self, String> {
         let ssimulacra2 =
             Ssimulacra2Reference::new(&slice(picture)?).map_err(|error| error.to_string())?;
-        let dssim = if with_dssim {
+        let dssim = if with_slow {
             let dssim = Dssim::new();
             let image = dssim_image(&dssim, picture)?;
             Some((dssim, image))
         } else {
             None
         };
+        let butteraugli = with_slow
+            .then(|| {
+                let (width, height) = (picture.width as usize, picture.height as usize);
+                let parameters = ButteraugliParams::default();
+                ButteraugliReference::new(&picture.pixels, width, height, parameters)
+            })
+            .transpose()
+            .map_err(|error| error.to_string())?;
         Ok(Self {
             picture,
             ssimulacra2,
             dssim,
+            butteraugli,
+            blocks: blocks::Original::new(picture),
         })
     }
 
@@ -64,10 +82,21 @@ impl<'a> Original<'a> {
             ),
             None => None,
         };
+        let butteraugli = match &self.butteraugli {
+            Some(original) => {
+                let result = original
+                    .compare(&decoded.pixels)
+                    .map_err(|error| error.to_string())?;
+                Some(result.pnorm_3)
+            }
+            None => None,
+        };
         Ok(Scores {
             ssimulacra2,
             dssim,
+            butteraugli,
             psnr_y: psnr_y(&self.picture.pixels, &decoded.pixels),
+            blocks: self.blocks.compare(decoded),
         })
     }
 }

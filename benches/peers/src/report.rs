@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::blocks::Blocks;
 use crate::curve::bd_rate;
 use crate::measure::{Grid, Plan, Point, median};
 use crate::metric::Scores;
@@ -47,7 +48,7 @@ impl Results {
     fn table(&self, title: &str, pictures: &[usize]) -> String {
         let mut text = format!(
             "{title}\n\
-             peer               SSIMULACRA2             DSSIM            PSNR-Y      CPU of m4 (min - max)   ms/MP   memory B/px\n",
+             peer               SSIMULACRA2             DSSIM       Butteraugli            PSNR-Y      CPU of m4 (min - max)   ms/MP   memory B/px\n",
         );
         for (index, peer) in self.plan.peers.iter().enumerate() {
             let bd = |metric: Metric| self.bd_text(index, metric, pictures);
@@ -75,9 +76,10 @@ impl Results {
                 .map_or_else(|| "-".into(), |m| format!("{m:.2}"));
             writeln!(
                 text,
-                "{peer:<15}{:>15}{:>18}{:>18}{cpu:>25}{speed:>8}{memory:>14}",
+                "{peer:<15}{:>15}{:>18}{:>18}{:>18}{cpu:>25}{speed:>8}{memory:>14}",
                 bd(ssimulacra2),
                 bd(dssim_db),
+                bd(butteraugli_db),
                 bd(psnr_y),
             )
             .expect(STRING);
@@ -128,10 +130,42 @@ impl Results {
         text
     }
 
+    /// For each quality: steps at macroblock edges, and what they are beyond the reference's at equal bytes.
+    pub fn blocks(&self) -> String {
+        let mut text = String::from(
+            "\nSteps at macroblock edges in smooth places, Y / Cb / Cr in percent, means over the pictures\n\
+             peer              q             blocks   minus m4 of equal bytes\n",
+        );
+        let pictures = self.plan.pictures.len();
+        for (index, peer) in self.plan.peers.iter().enumerate() {
+            for (q, quality) in self.plan.qualities.iter().enumerate() {
+                let (mut own, mut beyond) = ([0.0; 3], [0.0; 3]);
+                for picture in 0..pictures {
+                    let point = self.points.row(picture, index)[q];
+                    let reference = self.points.row(picture, self.reference());
+                    let theirs = blocks_at(reference, point.bytes as f64);
+                    for plane in 0..3 {
+                        own[plane] += point.scores.blocks[plane] / pictures as f64;
+                        beyond[plane] +=
+                            (point.scores.blocks[plane] - theirs[plane]) / pictures as f64;
+                    }
+                }
+                let ([y, cb, cr], [more_y, more_cb, more_cr]) = (own, beyond);
+                let own = format!("{y:.0} / {cb:.0} / {cr:.0}");
+                writeln!(
+                    text,
+                    "{peer:<15}{quality:>4}{own:>19}   {more_y:+.0} / {more_cb:+.0} / {more_cr:+.0}"
+                )
+                .expect(STRING);
+            }
+        }
+        text
+    }
+
     /// Every point as tab-separated values with a header line.
     pub fn tsv(&self) -> String {
         let mut text = String::from(
-            "picture\twidth\theight\tpeer\tquality\tbytes\tssimulacra2\tdssim\tpsnr_y\tcpu_ms\n",
+            "picture\twidth\theight\tpeer\tquality\tbytes\tssimulacra2\tdssim\tbutteraugli\tpsnr_y\tblocks_y\tblocks_cb\tblocks_cr\tcpu_ms\n",
         );
         for (p, (path, picture)) in self.plan.pictures.iter().enumerate() {
             for (index, peer) in self.plan.peers.iter().enumerate() {
@@ -142,11 +176,16 @@ impl Results {
                             Scores {
                                 ssimulacra2,
                                 dssim,
+                                butteraugli,
                                 psnr_y,
+                                blocks: [y, cb, cr],
                             },
                     } = self.points.row(p, index)[q];
                     let name = path.file_name().unwrap_or_default().display();
-                    let dssim = dssim.map_or_else(String::new, |dssim| format!("{dssim:.8}"));
+                    let optional = |score: Option<f64>| {
+                        score.map_or_else(String::new, |score| format!("{score:.8}"))
+                    };
+                    let (dssim, butteraugli) = (optional(dssim), optional(butteraugli));
                     let time = self
                         .times
                         .as_ref()
@@ -154,7 +193,7 @@ impl Results {
                     let (w, h) = (picture.width, picture.height);
                     writeln!(
                         text,
-                        "{name}\t{w}\t{h}\t{peer}\t{quality}\t{bytes}\t{ssimulacra2:.5}\t{dssim}\t{psnr_y:.4}\t{time}"
+                        "{name}\t{w}\t{h}\t{peer}\t{quality}\t{bytes}\t{ssimulacra2:.5}\t{dssim}\t{butteraugli}\t{psnr_y:.4}\t{y:.1}\t{cb:.1}\t{cr:.1}\t{time}"
                     )
                     .expect(STRING);
                 }
@@ -275,11 +314,17 @@ fn ssimulacra2(scores: &Scores) -> f64 {
     scores.ssimulacra2
 }
 
-/// In dB, so that it grows with quality and equal ratios weigh alike.
 fn dssim_db(scores: &Scores) -> f64 {
-    scores
-        .dssim
-        .map_or(f64::NAN, |dssim| -10.0 * dssim.max(1e-12).log10())
+    distance_db(scores.dssim)
+}
+
+fn butteraugli_db(scores: &Scores) -> f64 {
+    distance_db(scores.butteraugli)
+}
+
+/// In dB, so that it grows with quality and equal ratios weigh alike.
+fn distance_db(distance: Option<f64>) -> f64 {
+    distance.map_or(f64::NAN, |distance| -10.0 * distance.max(1e-12).log10())
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -297,4 +342,55 @@ fn curve(points: &[Point], metric: Metric) -> Vec<(f64, f64)> {
         .collect()
 }
 
+/// The blocks of a file of `bytes` by an encoder that made `points`: linear in the logarithm of the bytes between the two
+/// nearest, and those of the nearest outside of all.
+fn blocks_at(points: &[Point], bytes: f64) -> Blocks {
+    let mut points: Vec<(f64, Blocks)> = points
+        .iter()
+        .map(|point| ((point.bytes as f64).ln(), point.scores.blocks))
+        .collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let bytes = bytes.ln();
+    let above = points.partition_point(|point| point.0 < bytes);
+    let (low, high) = (
+        points[above.saturating_sub(1)],
+        points[above.min(points.len() - 1)],
+    );
+    let share = if high.0 > low.0 {
+        (bytes - low.0) / (high.0 - low.0)
+    } else {
+        0.0
+    };
+    std::array::from_fn(|plane| low.1[plane] + share * (high.1[plane] - low.1[plane]))
+}
+
 const STRING: &str = "writing to a String does not fail";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_taken_at_equal_bytes() {
+        let point = |bytes, y| Point {
+            bytes,
+            scores: Scores {
+                ssimulacra2: 0.0,
+                dssim: None,
+                butteraugli: None,
+                psnr_y: 0.0,
+                blocks: [y, 0.0, 0.0],
+            },
+        };
+        let points = [point(4000, 10.0), point(1000, 50.0)];
+        for (bytes, expected) in [
+            (500.0, 50.0),
+            (1000.0, 50.0),
+            (2000.0, 30.0),
+            (9000.0, 10.0),
+        ] {
+            let [y, ..] = blocks_at(&points, bytes);
+            assert!((y - expected).abs() < 1e-9, "{y} at {bytes} bytes");
+        }
+    }
+}
