@@ -60,7 +60,6 @@ struct Waiting {
     /// Nobody else's; those who come later have higher ones.
     number: u64,
     bytes: u64,
-    with_worker: bool,
     /// When others may overtake it no more.
     claims_at: Instant,
 }
@@ -142,25 +141,6 @@ impl Budget {
         until: Instant,
         is_waiting: impl Fn() -> bool,
     ) -> Result<Reserved, Unreserved> {
-        self.wait_for(account, bytes, true, until, is_waiting)
-    }
-
-    /// Takes so many bytes for this account, for what is no conversion. Does not wait.
-    ///
-    /// # Errors
-    /// See [`Unreserved`].
-    pub fn reserve_memory(&self, account: u64, bytes: u64) -> Result<Reserved, Unreserved> {
-        self.wait_for(account, bytes, false, Instant::now(), || true)
-    }
-
-    fn wait_for(
-        &self,
-        account: u64,
-        bytes: u64,
-        with_worker: bool,
-        until: Instant,
-        is_waiting: impl Fn() -> bool,
-    ) -> Result<Reserved, Unreserved> {
         let Shared { total, workers, .. } = *self.0;
         if bytes > total {
             return Err(Unreserved::TooLarge {
@@ -169,7 +149,7 @@ impl Budget {
             });
         }
         let mut uses = self.uses();
-        let number = uses.join(account, bytes, with_worker, until);
+        let number = uses.join(account, bytes, until);
         self.grant(&mut uses);
         loop {
             if uses.granted.remove(&number) {
@@ -196,7 +176,7 @@ impl Budget {
             account,
             bytes,
             asked: bytes,
-            has_worker: with_worker,
+            has_worker: true,
             since: Instant::now(),
         })
     }
@@ -217,21 +197,20 @@ impl Budget {
         let Shared { total, workers, .. } = *self.0;
         let now = Instant::now();
         while let Some((account, next)) = uses.next(total, workers, now) {
-            let workers = usize::from(next.with_worker);
             let held = uses.accounts.entry(account).or_default();
             held.bytes += next.bytes;
-            held.running += workers;
+            held.running += 1;
             uses.reserved += next.bytes;
-            uses.running += workers;
+            uses.running += 1;
             uses.granted.insert(next.number);
         }
         self.0.changed.notify_all();
     }
 
     /// Takes back so many bytes of this account, and its worker.
-    fn release(&self, account: u64, bytes: u64, with_worker: bool) {
+    fn release(&self, account: u64, bytes: u64, has_worker: bool) {
         let mut uses = self.uses();
-        let workers = usize::from(with_worker);
+        let workers = usize::from(has_worker);
         uses.reserved -= bytes;
         uses.running -= workers;
         if let Some(held) = uses.accounts.get_mut(&account) {
@@ -257,13 +236,12 @@ fn square(bytes: u64) -> u128 {
 
 impl Uses {
     /// Begins to wait, and gives the own number.
-    fn join(&mut self, account: u64, bytes: u64, with_worker: bool, until: Instant) -> u64 {
+    fn join(&mut self, account: u64, bytes: u64, until: Instant) -> u64 {
         self.arrivals += 1;
         let now = Instant::now();
         let waiting = Waiting {
             number: self.arrivals,
             bytes,
-            with_worker,
             claims_at: now + until.saturating_duration_since(now) / 2,
         };
         self.queue.push(account, waiting);
@@ -292,9 +270,8 @@ impl Uses {
         let share = total - total / 4;
         queue.pop(|account, waiting| {
             let own = held(account);
-            let has_worker = !waiting.with_worker
-                || *running < workers
-                || (*running == workers && one_has_all && own.running == 0);
+            let has_worker =
+                *running < workers || (*running == workers && one_has_all && own.running == 0);
             let fits = waiting.bytes <= free
                 && (own.running == 0 || own.bytes.saturating_add(waiting.bytes) <= share);
             let is_next = claim.is_none_or(|number| number == waiting.number);
@@ -527,7 +504,6 @@ mod tests {
                 Waiting {
                     number: u64::MAX - 1,
                     bytes: 90,
-                    with_worker: true,
                     claims_at: Instant::now(),
                 },
             );
@@ -544,7 +520,6 @@ mod tests {
                 Waiting {
                     number: 0,
                     bytes: 90,
-                    with_worker: true,
                     claims_at: Instant::now(),
                 },
             );
