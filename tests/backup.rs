@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
-use support::command::{account, run, towebp};
+use support::command::{account, run, towebp, towebp_with_signals};
 use support::service::{OWNER, Service, Size, send};
 use support::{Folder, Server, create_account};
 
@@ -174,7 +174,7 @@ fn a_signal_removes_what_there_is_of_a_backup() {
     create_account(&data, OWNER);
     // A server that begins to answer, and goes no further.
     let socket = UnixListener::bind(data.join("admin.sock")).expect("our own folder");
-    let child = towebp()
+    let child = towebp_with_signals()
         .arg("backup")
         .arg(folder.path.join("backup"))
         .arg("--data")

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// What lets a hostile account's requests last as long as a test does.
-const LASTING: [&str; 7] = [
+const LASTING: [&str; 9] = [
     "--allow-private-watermark-hosts",
     "--watermark-timeout",
     "300",
@@ -21,6 +21,8 @@ const LASTING: [&str; 7] = [
     "300",
     "--conversion-timeout",
     "3600",
+    "--max-film-pixels",
+    "100000000000",
 ];
 
 /// A host that answers at once and then sends a byte every 100 ms, for ever.
@@ -364,6 +366,8 @@ fn what_a_thread_has_waits_no_longer_than_the_queue_timeout() {
         "1",
         "--conversion-timeout",
         "3600",
+        "--max-film-pixels",
+        "100000000000",
     ];
     let service = Service::start_with(&flags);
     let heavy = four_heavy_files(&service);

@@ -1,6 +1,6 @@
 //! A batch that is ended by a signal, or that nobody listens to.
 
-use super::support::command::{run, towebp};
+use super::support::command::{run, towebp, towebp_with_signals};
 use super::support::picture::Picture;
 use super::support::{Folder, PATIENCE};
 use super::{assert_webp, failed, names, write};
@@ -60,7 +60,7 @@ fn a_signal_ends_a_batch_with_a_count() {
     for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let folder = batch_that_waits();
         write(&folder, "a.png", b"not a picture");
-        let mut child = towebp()
+        let mut child = towebp_with_signals()
             .args(BATCH)
             .current_dir(&folder.path)
             .stderr(Stdio::from(
@@ -88,7 +88,7 @@ fn nothing_unfinished_is_left_whenever_the_signal_comes() {
         write(&folder, input, &Picture::waves(48, 32).png());
     }
     for round in 0..12 {
-        let mut child = towebp()
+        let mut child = towebp_with_signals()
             .args(["convert", "--threads", "4", "-o", "out/"])
             .args(&inputs)
             .current_dir(&folder.path)

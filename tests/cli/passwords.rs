@@ -1,6 +1,6 @@
 //! `towebp account password` and tokens in files, as they are typed.
 
-use super::support::command::{account, run, towebp};
+use super::support::command::{account, run, towebp, towebp_with_signals};
 use super::support::picture::Picture;
 use super::support::service::{OWNER, Service};
 use super::support::{Folder, PATIENCE, Response, Server, create_account};
@@ -93,7 +93,7 @@ impl Terminal {
             .open(name.to_str().expect("ASCII"))
             .expect("it can be opened");
         let clone = || Stdio::from(line.try_clone().expect("a descriptor"));
-        let child = towebp()
+        let child = towebp_with_signals()
             .args(arguments)
             .arg("--data")
             .arg(data)

@@ -14,6 +14,17 @@ pub fn towebp() -> Command {
     command
 }
 
+/// The same, with the signals that a terminal sends not ignored. Tests that run as a job of a script in the background are
+/// started with SIGINT ignored, which their children inherit.
+pub fn towebp_with_signals() -> Command {
+    let mut command = Command::new("env");
+    command
+        .args(["--default-signal=INT,HUP", TOWEBP])
+        .env_remove("RUST_LOG")
+        .stdin(Stdio::null());
+    command
+}
+
 /// Runs a command with these bytes on standard input; kills it and fails if it does not end.
 pub fn run(command: &mut Command, input: &[u8]) -> Output {
     let mut child = command
