@@ -1,85 +1,33 @@
 //! Whether a conversion ever holds more bytes than was estimated before it began: an allocator counts them, over all formats and
 //! parameters. `tests/estimate.rs` asks the same of larger pictures, by what the system says of a process.
 
-#![expect(
-    unsafe_code,
-    reason = "an allocator is unsafe to write; this one passes all on to the system's"
-)]
-
+#[path = "support/counting.rs"]
+mod counting;
 #[path = "support/hostile.rs"]
 #[allow(dead_code, reason = "of the bombs, only some are used here")]
 mod hostile;
 #[path = "support/jpeg.rs"]
 mod jpegs;
+#[path = "support/peak.rs"]
+mod peak;
 #[path = "support/picture.rs"]
 #[allow(dead_code, reason = "nothing is decoded here")]
 mod picture;
 
 use gif::{DisposalMethod, Frame};
 use jpegs::Kind;
+use peak::peak;
 use picture::Picture;
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicIsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use towebp::conversion::{self, ConversionError, Cores, Fonts, Job, Params};
 use towebp::image::{Format, Limits};
-
-/// Bytes that are held now, and most so far, by all threads.
-static HELD: AtomicIsize = AtomicIsize::new(0);
-static MOST: AtomicIsize = AtomicIsize::new(0);
-
-struct Counting;
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-fn count(change: isize) {
-    let held = HELD.fetch_add(change, Ordering::Relaxed) + change;
-    MOST.fetch_max(held, Ordering::Relaxed);
-}
-
-// SAFETY: every call goes to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        count(-(layout.size() as isize));
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(block, layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(size as isize - layout.size() as isize);
-        // SAFETY: as the caller promises.
-        unsafe { System.realloc(block, layout, size) }
-    }
-}
 
 /// One test after the other, since all threads are counted.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What `work` gives, and the most bytes that were held during it beyond what was held before.
-fn peak<T>(work: impl FnOnce() -> T) -> (T, u64) {
-    let before = HELD.load(Ordering::Relaxed);
-    MOST.store(before, Ordering::Relaxed);
-    let done = work();
-    let most = MOST.load(Ordering::Relaxed) - before;
-    (done, most.try_into().expect("no less than before"))
 }
 
 /// What an estimate may hold itself.

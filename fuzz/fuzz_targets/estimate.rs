@@ -3,64 +3,18 @@
 
 #![no_main]
 
+#[path = "../../tests/support/counting.rs"]
+mod counting;
+#[path = "../../tests/support/peak.rs"]
+mod peak;
+
 use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
-use std::alloc::{GlobalAlloc, Layout, System};
+use peak::peak;
 use std::num::NonZeroUsize;
 use std::sync::Once;
-use std::sync::atomic::{AtomicIsize, Ordering};
 use towebp::conversion::{self, Cores, Fonts, Job, Params};
 use towebp::image::{Format, Limits};
-
-/// Bytes that are held now, and most so far, by all threads.
-static HELD: AtomicIsize = AtomicIsize::new(0);
-static MOST: AtomicIsize = AtomicIsize::new(0);
-
-struct Counting;
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-fn count(change: isize) {
-    let held = HELD.fetch_add(change, Ordering::Relaxed) + change;
-    MOST.fetch_max(held, Ordering::Relaxed);
-}
-
-// SAFETY: every call goes to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        count(-(layout.size() as isize));
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(block, layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(size as isize - layout.size() as isize);
-        // SAFETY: as the caller promises.
-        unsafe { System.realloc(block, layout, size) }
-    }
-}
-
-/// What `work` gives, and the most bytes that were held during it beyond what was held before.
-fn peak<T>(work: impl FnOnce() -> T) -> (T, u64) {
-    let before = HELD.load(Ordering::Relaxed);
-    MOST.store(before, Ordering::Relaxed);
-    let done = work();
-    let most = MOST.load(Ordering::Relaxed) - before;
-    (done, most.try_into().expect("no less than before"))
-}
 
 /// Small, so that most of the time goes into the readers and not into pixels.
 const LIMITS: Limits = Limits {

@@ -181,11 +181,7 @@ impl<'t> Tables<'t> {
     /// # Errors
     /// Those of redb.
     pub fn rotate(&mut self, id: AccountId) -> Result<Option<Account>, redb::Error> {
-        let Some(before) = self
-            .accounts
-            .get(id.0)?
-            .map(|value| record(id, value.value()))
-        else {
+        let Some(before) = self.record(id)? else {
             return Ok(None);
         };
         let created = clock::to_milliseconds(before.account.created);
@@ -211,11 +207,7 @@ impl<'t> Tables<'t> {
         password_hash: &str,
         verified: Option<&str>,
     ) -> Result<Option<Account>, redb::Error> {
-        let Some(before) = self
-            .accounts
-            .get(id.0)?
-            .map(|value| record(id, value.value()))
-        else {
+        let Some(before) = self.record(id)? else {
             return Ok(None);
         };
         if verified.is_some() && verified != before.password_hash.as_deref() {
@@ -229,6 +221,11 @@ impl<'t> Tables<'t> {
         );
         self.accounts.insert(id.0, value)?;
         Ok(Some(record(id, value).account))
+    }
+
+    fn record(&self, id: AccountId) -> Result<Option<Record>, redb::Error> {
+        let value = self.accounts.get(id.0)?;
+        Ok(value.map(|value| record(id, value.value())))
     }
 
     /// Deletes an account; false if there is none.

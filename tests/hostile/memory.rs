@@ -1,11 +1,6 @@
 //! Counts the memory that a thread holds.
 
-#![expect(
-    unsafe_code,
-    reason = "an allocator is unsafe to write; this one passes all on to the system's"
-)]
-
-use std::alloc::{GlobalAlloc, Layout, System};
+use super::support::counting::Counting;
 use std::cell::Cell;
 
 thread_local! {
@@ -13,10 +8,8 @@ thread_local! {
     static MOST: Cell<isize> = const { Cell::new(0) };
 }
 
-struct Counting;
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: Counting = Counting(count);
 
 fn count(change: isize) {
     // At a thread's end its counters may be gone already.
@@ -24,33 +17,6 @@ fn count(change: isize) {
         held.set(held.get() + change);
         let _ = MOST.try_with(|most| most.set(most.get().max(held.get())));
     });
-}
-
-// SAFETY: every call goes to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        count(-(layout.size() as isize));
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(block, layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(size as isize - layout.size() as isize);
-        // SAFETY: as the caller promises.
-        unsafe { System.realloc(block, layout, size) }
-    }
 }
 
 /// What `work` gives, and the most bytes that this thread held during it beyond what it held before.

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 pub mod command;
+pub mod counting;
 pub mod film;
 pub mod host;
 pub mod hostile;
