@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use towebp::image::{self, Format, Image, Limits, Patience};
-use towebp::webp::{self, Options, Picture};
+use towebp_encoder::{self as webp, Options, Picture};
 
 const PICTURES: [&str; 3] = ["astronaut.jpg", "coffee.jpg", "rocket.jpg"];
 const QUALITIES: [u8; 3] = [50, 75, 90];

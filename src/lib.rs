@@ -13,11 +13,11 @@
 //!                     token, usage  |------------> store <---------------+---- admin <- cli
 //!                     watermark URL |------------> fetch
 //!                                   v
-//!                              conversion: image -> watermark -> webp
+//!                              conversion: image -> watermark -> towebp_encoder
 //! ```
 //!
 //! Data flows along the arrows, and so do imports: nothing points back. [`http`] alone knows status codes,
-//! [`conversion`] and what is below it open no file and no socket, and [`webp`] knows nothing of the rest.
+//! [`conversion`] and what is below it open no file and no socket, and [`towebp_encoder`] is a crate that knows nothing of the rest.
 //! `tests/house.rs` holds the rooms to that.
 //!
 //! # One request
@@ -38,7 +38,7 @@
 //!    into a 500. `convert` looks at the token once more, reads the body, and waits for memory and a worker
 //!    ([`conversion::Budget`]): until the queue timeout (503), or not at all for what is larger than all memory (413).
 //! 8. [`conversion::run`] does the work: [`mod@image`] sniffs and decodes the bytes, turns them upright and into sRGB;
-//!    [`watermark`] draws the logo, then the text; [`webp`] encodes, on a core of its own and all those that are idle
+//!    [`watermark`] draws the logo, then the text; [`towebp_encoder`] encodes, on a core of its own and all those that are idle
 //!    ([`conversion::Cores`]), and stops at the deadline (503). Its time is told by stages.
 //! 9. [`store::Store::record_usage`] adds the entry to the history, and returns once it is on disk.
 //! 10. The WebP goes back to the door with its headers (`response`), and one line to the log. The door sends it on as
@@ -49,11 +49,6 @@
 //!
 //! `towebp convert` enters at step 8 with the same parameters. `towebp account`, `backup` and `check` reach the store
 //! through [`admin`], beside a running server too.
-//!
-//! # As a library
-//!
-//! The encoder, [`webp`], depends on nothing. `towebp = { version = "0.1", default-features = false }` gives it alone; all else
-//! belongs to the feature `service`.
 
 #![allow(
     rustdoc::private_intra_doc_links,
@@ -61,36 +56,23 @@
 )]
 
 // The program: commands and their settings.
-#[cfg(feature = "service")]
 pub mod cli;
-#[cfg(feature = "service")]
 pub mod config;
 
 // A request comes in.
-#[cfg(feature = "service")]
 mod fair_queue;
-#[cfg(feature = "service")]
 pub mod front;
-#[cfg(feature = "service")]
 pub mod http;
 
 // Whose it is, and the ways to look after accounts.
-#[cfg(feature = "service")]
 pub mod admin;
-#[cfg(feature = "service")]
 pub mod dashboard;
-#[cfg(feature = "service")]
 pub mod store;
 
 // The watermark's picture.
-#[cfg(feature = "service")]
 pub mod fetch;
 
 // The work: pixels in, pixels drawn over, WebP out.
-#[cfg(feature = "service")]
 pub mod conversion;
-#[cfg(feature = "service")]
 pub mod image;
-#[cfg(feature = "service")]
 pub mod watermark;
-pub mod webp;

@@ -16,8 +16,8 @@ use std::iter;
 use towebp::conversion::{self, Fonts, Job, Params, Patient};
 use towebp::image::{self, Format, Image, Layout, Limits, Patience, Place};
 use towebp::watermark::{self, Overlay, Placement, Position};
-use towebp::webp::player::{Film, merged, play};
-use towebp::webp::{self, Metadata, Mode, Options};
+use towebp_encoder::player::{Film, merged, play};
+use towebp_encoder::{self as webp, Metadata, Mode, Options};
 
 fuzz_target!(|input: Input| input.check());
 

@@ -10,7 +10,7 @@ use content::{AnyEffort, Threads};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use still::{Still, before_and_after};
-use towebp::webp::{self, Mode, Options, Simd};
+use towebp_encoder::{self as webp, Mode, Options, Simd};
 
 fuzz_target!(|input: Input| input.check());
 

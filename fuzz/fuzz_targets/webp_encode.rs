@@ -11,7 +11,7 @@ use content::{AnyEffort, Threads};
 use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use still::{Still, before_and_after};
-use towebp::webp::{self, Options, Simd};
+use towebp_encoder::{self as webp, Options, Simd};
 
 fuzz_target!(|input: Input| input.check());
 

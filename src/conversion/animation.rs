@@ -8,7 +8,7 @@ use crate::image::{
     Cancelled, DecodeError, Drawn, Frames, Image, Layout, Metadata, Patience, Place,
 };
 use crate::watermark::Overlay;
-use crate::webp::{self, Animation, Covered};
+use towebp_encoder::{self as webp, Animation, Covered};
 
 /// Decodes a frame, lays the watermark over it, which is drawn once, and encodes what has changed, until the last one.
 ///

@@ -99,10 +99,10 @@ impl Drop for Occupied<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::webp::{Layout, Options, Picture, encode};
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
     use std::time::Duration;
+    use towebp_encoder::{Layout, Options, Picture, encode};
 
     fn cores(total: usize) -> Cores {
         Cores::new(NonZeroUsize::new(total).expect("not zero"))

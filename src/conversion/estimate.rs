@@ -5,7 +5,7 @@ use super::{
     watermark_kind, webp_layout,
 };
 use crate::image::{self, Footprint};
-use crate::webp;
+use towebp_encoder as webp;
 
 /// Of a text to be drawn, for each of its bytes: its glyphs, and the lines that they make.
 const BYTES_OF_TEXT: u64 = 100;

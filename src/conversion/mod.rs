@@ -8,20 +8,21 @@ mod estimate;
 mod params;
 
 pub use crate::watermark::{Color, FontError, Fonts, Outline, Placement, Position, TextWatermark};
-pub use crate::webp::{Caller, Patient};
-pub use crate::webp::{Coding, Mode};
 pub use budget::{Budget, Reserved, Unreserved, Usage};
 pub use cores::{Cores, Occupied};
 pub use error::ConversionError;
 pub use estimate::memory;
 pub use params::{Animation, KNOWN_NAMES, ParamError, Params};
+pub use towebp_encoder::{Caller, Patient};
+pub use towebp_encoder::{Coding, Mode};
 
 use crate::image::{
     self, Cancelled, DecodeError, Format, Image, Keep, Layout, Limits, Metadata, Patience,
 };
-use crate::{watermark, webp};
+use crate::watermark;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
+use towebp_encoder as webp;
 
 /// One conversion to do.
 #[derive(Clone, Copy, Debug)]

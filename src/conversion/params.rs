@@ -1,9 +1,9 @@
 //! The specification's parameter table as code.
 
 use crate::watermark::{Color, Outline, Placement, Position, TextWatermark};
-use crate::webp::{Effort, Mode};
 use std::fmt;
 use std::ops::RangeInclusive;
+use towebp_encoder::{Effort, Mode};
 
 /// What a caller may ask for, already checked and capped.
 #[derive(Clone, Debug, PartialEq)]

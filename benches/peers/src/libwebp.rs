@@ -9,7 +9,7 @@ use libwebp_sys::{
     WebPMemoryWrite, WebPMemoryWriter, WebPMemoryWriterInit, WebPPicture, WebPPictureFree,
     WebPPictureImportRGB, WebPPictureImportRGBA, WebPValidateConfig,
 };
-use towebp::webp::Layout;
+use towebp_encoder::Layout;
 
 use crate::picture::Picture;
 

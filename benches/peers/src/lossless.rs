@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use towebp::webp::{self, Effort, Layout, Mode, Options};
+use towebp_encoder::{self as webp, Effort, Layout, Mode, Options};
 
 use crate::measure::{cpu_time, median};
 use crate::{libwebp, output, picture, report};

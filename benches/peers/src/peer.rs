@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use towebp::webp::Effort;
+use towebp_encoder::Effort;
 
 use crate::libwebp::{self, Settings};
 use crate::picture::Picture;
@@ -32,17 +32,17 @@ impl Peer {
         match self {
             Self::Libwebp(settings) => libwebp::encode(picture, quality, settings),
             Self::Towebp(effort) => {
-                let input = towebp::webp::Picture {
+                let input = towebp_encoder::Picture {
                     width: picture.width,
                     height: picture.height,
-                    layout: towebp::webp::Layout::Rgb,
+                    layout: towebp_encoder::Layout::Rgb,
                     pixels: &picture.pixels,
                 };
-                let options = towebp::webp::Options {
+                let options = towebp_encoder::Options {
                     effort,
-                    ..towebp::webp::Options::lossy(quality)
+                    ..towebp_encoder::Options::lossy(quality)
                 };
-                towebp::webp::encode(&input, &options).map_err(|error| format!("towebp: {error:?}"))
+                towebp_encoder::encode(&input, &options).map_err(|error| format!("towebp: {error:?}"))
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The pictures and options that the encoders are tried with.
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
-use towebp::webp::Effort;
+use towebp_encoder::Effort;
 
 #[derive(Debug)]
 pub struct AnyEffort(pub Effort);

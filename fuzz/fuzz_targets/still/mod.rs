@@ -2,7 +2,7 @@
 
 use crate::content::Content;
 use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
-use towebp::webp::{self, Layout, Picture, judge};
+use towebp_encoder::{self as webp, Layout, Picture, judge};
 
 #[derive(Arbitrary, Debug)]
 pub struct Still {

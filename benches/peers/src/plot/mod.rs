@@ -8,7 +8,7 @@ mod svg;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use towebp::webp::Effort;
+use towebp_encoder::Effort;
 
 use crate::libwebp::Settings;
 use crate::measure::Point;

@@ -1,0 +1,464 @@
+//! What is drawn of a frame: RFC 9649, section 2.7.1.1, leaves what is there where a pixel has alpha 0.
+
+use super::change::{Before, Change, Rect, SIDE, are_same, differs};
+use crate::crew::Crew;
+use crate::source::{Form, Source};
+use crate::{EncodeError, Layout, Picture, hidden, vp8l};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Which pixels of a rectangle are drawn where not all of them change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grain {
+    /// Those that change: for coding without loss.
+    Pixel,
+    /// All opaque ones of a macroblock in which one changes: what alpha takes is then next to nothing, and lossy coding has no
+    /// holes to go around.
+    Macroblock,
+}
+
+/// Which pixels of a change are drawn: a bit for each, the first one the lowest, and a new word for each row; no words at all if
+/// every pixel is. With these and the canvas after the change, the one before it is not needed any more.
+#[derive(Debug)]
+pub struct Mask {
+    pixels: Vec<u64>,
+    macroblocks: Vec<u64>,
+}
+
+/// Pixels that a word tells of.
+const A_WORD: usize = 64;
+
+impl Mask {
+    /// Of a change from the canvas `before` to the one `after`.
+    ///
+    /// # Errors
+    /// [`EncodeError::Cancelled`] if the file is no longer waited for.
+    pub fn new(
+        before: Before<'_>,
+        change: &Change,
+        after: &[[u8; 4]],
+        crew: Crew<'_>,
+    ) -> Result<Mask, EncodeError> {
+        let Rect {
+            left,
+            top,
+            width,
+            height,
+        } = change.rect;
+        let across = width.div_ceil(A_WORD);
+        let words = if change.blends { across * height } else { 0 };
+        let mut mask = Mask {
+            pixels: Vec::with_capacity(words),
+            macroblocks: Vec::with_capacity(words),
+        };
+        if !change.blends {
+            return Ok(mask);
+        }
+        let now = |y: usize| &after[y * before.width + left..][..width];
+        let mut was = vec![[0; 4]; width];
+        for band in (top..top + height).step_by(SIDE) {
+            crew.check()?;
+            let rows = band..(band + SIDE).min(top + height);
+            let begin = mask.pixels.len();
+            for y in rows.clone() {
+                was.copy_from_slice(now(y));
+                before.undo((left, y), &mut was);
+                let parts = was.chunks(A_WORD).zip(now(y).chunks(A_WORD));
+                mask.pixels
+                    .extend(parts.map(|(was, now)| changed(was, now)));
+            }
+            let changed = &mask.pixels[begin..];
+            let column = |x: usize| changed.iter().skip(x).step_by(across);
+            let touched = (0..across).map(|x| touched(column(x).fold(0, |all, word| all | word)));
+            let touched: Vec<u64> = touched.collect();
+            for (y, changed) in rows.zip(changed.chunks(across)) {
+                let parts = touched.iter().zip(changed).zip(now(y).chunks(A_WORD));
+                let drawn = parts.map(|((&touched, &changed), now)| match touched {
+                    0 => 0,
+                    _ => changed | touched & opaque(now),
+                });
+                mask.macroblocks.extend(drawn);
+            }
+        }
+        Ok(mask)
+    }
+
+    fn words(&self, grain: Grain) -> &[u64] {
+        match grain {
+            Grain::Pixel => &self.pixels,
+            Grain::Macroblock => &self.macroblocks,
+        }
+    }
+
+    /// The words of row `y` of so many pixels.
+    fn row(&self, grain: Grain, y: usize, width: usize) -> impl Iterator<Item = u64> {
+        let across = width.div_ceil(A_WORD);
+        let words = self.words(grain).get(y * across..).unwrap_or_default();
+        let all = std::iter::repeat_n(u64::MAX, across - words.len().min(across));
+        words.iter().take(across).copied().chain(all)
+    }
+}
+
+fn changed(was: &[[u8; 4]], now: &[[u8; 4]]) -> u64 {
+    if are_same(was, now) {
+        return 0;
+    }
+    bits(was.iter().zip(now).map(|(was, now)| differs(*was, *now)))
+}
+
+fn opaque(pixels: &[[u8; 4]]) -> u64 {
+    bits(pixels.iter().map(|pixel| pixel[3] == 255))
+}
+
+/// A bit for each of up to 64, by bytes first, of which the compiler makes vectors.
+fn bits(are_set: impl Iterator<Item = bool>) -> u64 {
+    /// Brings the lowest bit of byte `i` to bit 56 + `i`, and all others elsewhere.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let mut flags = [0; A_WORD];
+    for (flag, is_set) in flags.iter_mut().zip(are_set) {
+        *flag = u8::from(is_set);
+    }
+    let eights = flags.as_chunks().0.iter().rev();
+    eights.fold(0, |word, eight| {
+        word << 8 | u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56
+    })
+}
+
+/// All bits of the macroblocks that have one.
+fn touched(changed: u64) -> u64 {
+    const MACROBLOCK: u64 = (1 << SIDE) - 1;
+    let masks = (0..A_WORD).step_by(SIDE).map(|x| MACROBLOCK << x);
+    masks.filter(|mask| changed & mask != 0).sum()
+}
+
+/// The columns whose bits are set, as many at a time as lie side by side.
+fn runs(mut word: u64) -> impl Iterator<Item = Range<usize>> {
+    std::iter::from_fn(move || {
+        let begin = word.trailing_zeros();
+        let length = word.checked_shr(begin)?.trailing_ones();
+        word &= !ones(begin, length);
+        Some(begin as usize..(begin + length) as usize)
+    })
+}
+
+/// So many bits from `begin` on, at least one.
+fn ones(begin: u32, length: u32) -> u64 {
+    u64::MAX >> (u64::BITS - length) << begin
+}
+
+/// The pixels of a change, made of what the canvas shows after it.
+#[derive(Clone, Copy, Debug)]
+pub struct Drawing<'a> {
+    /// Which of them are drawn.
+    pub mask: &'a Mask,
+    /// Where they are.
+    pub origin: Origin<'a>,
+    /// Width and height in pixels.
+    pub size: (usize, usize),
+}
+
+/// Where the pixels of a change are.
+#[derive(Clone, Copy, Debug)]
+pub enum Origin<'a> {
+    /// On the canvas.
+    Canvas {
+        /// From the first one on.
+        pixels: &'a [[u8; 4]],
+        /// Pixels from one row to the next.
+        stride: usize,
+    },
+    /// Apart, since the canvas may show others.
+    Kept(&'a Kept),
+}
+
+/// Those pixels of a change that are drawn.
+#[derive(Debug)]
+pub struct Kept {
+    grain: Grain,
+    /// One after the other.
+    pixels: Vec<[u8; 4]>,
+    /// How many there are before each row.
+    before: Vec<usize>,
+}
+
+impl<'a> Drawing<'a> {
+    /// What is drawn by `grain`, for when the canvas shows others.
+    pub fn keep(&self, grain: Grain) -> Kept {
+        let (width, height) = self.size;
+        let words = self.mask.words(grain);
+        let drawn = words.iter().map(|word| word.count_ones() as usize);
+        let count = if words.is_empty() {
+            width * height
+        } else {
+            drawn.sum()
+        };
+        let mut pixels = Vec::with_capacity(count);
+        let mut before = Vec::with_capacity(height);
+        for y in 0..height {
+            before.push(pixels.len());
+            self.each_run(y, grain, |_, run| pixels.extend_from_slice(run));
+        }
+        Kept {
+            grain,
+            pixels,
+            before,
+        }
+    }
+
+    /// Gives the pixels of a row that are drawn, as many at a time as lie side by side, with the column of the first.
+    fn each_run(&self, y: usize, grain: Grain, mut work: impl FnMut(usize, &'a [[u8; 4]])) {
+        let (width, _) = self.size;
+        let words = (0..width)
+            .step_by(A_WORD)
+            .zip(self.mask.row(grain, y, width));
+        let kept = match self.origin {
+            Origin::Canvas { pixels, stride } => {
+                let row = &pixels[y * stride..][..width];
+                for (left, word) in words {
+                    for run in runs(word) {
+                        let end = width.min(left + run.end);
+                        work(left + run.start, &row[left + run.start..end]);
+                    }
+                }
+                return;
+            }
+            Origin::Kept(kept) => kept,
+        };
+        let mut rest = &kept.pixels[kept.before[y]..];
+        let there = self.mask.row(kept.grain, y, width);
+        for ((left, word), there) in words.zip(there) {
+            for there in runs(there) {
+                let length = there.len().min(width - left - there.start);
+                let (now, later) = rest.split_at(length);
+                rest = later;
+                for run in runs(word & ones(there.start as u32, length as u32)) {
+                    let part = &now[run.start - there.start..run.end - there.start];
+                    work(left + run.start, part);
+                }
+            }
+        }
+    }
+
+    /// Appends a row: alpha is 0 where what is there is left.
+    fn push_row(&self, y: usize, grain: Grain, pixels: &mut Vec<[u8; 4]>) {
+        let begin = pixels.len();
+        pixels.resize(begin + self.size.0, [0; 4]);
+        let row = &mut pixels[begin..];
+        self.each_run(y, grain, |x, run| {
+            row[x..x + run.len()].copy_from_slice(run);
+        });
+    }
+
+    /// Gives all that is drawn, as [`Drawing::each_run`] does, with the number of the first pixel.
+    fn each(
+        &self,
+        grain: Grain,
+        crew: Crew<'_>,
+        mut work: impl FnMut(usize, &[[u8; 4]]),
+    ) -> Result<(), EncodeError> {
+        let (width, height) = self.size;
+        for y in 0..height {
+            if y.is_multiple_of(SIDE) {
+                crew.check()?;
+            }
+            self.each_run(y, grain, |x, run| work(y * width + x, run));
+        }
+        Ok(())
+    }
+
+    /// All of them for coding with loss: what is left has the colour of what is drawn close by.
+    fn filled(&self, crew: Crew<'_>) -> Result<Vec<[u8; 4]>, EncodeError> {
+        let (width, height) = self.size;
+        let mut pixels = Vec::with_capacity(width * height);
+        let mut colour = [0; 3];
+        for band in (0..height).step_by(SIDE) {
+            crew.check()?;
+            let begin = pixels.len();
+            for y in band..(band + SIDE).min(height) {
+                self.push_row(y, Grain::Macroblock, &mut pixels);
+            }
+            colour = hidden::fill_on(pixels[begin..].as_flattened_mut(), width, colour);
+        }
+        Ok(pixels)
+    }
+}
+
+impl Source for Drawing<'_> {
+    fn size(&self) -> (usize, usize) {
+        self.size
+    }
+
+    fn layout(&self) -> Layout {
+        Layout::Rgba
+    }
+
+    fn row(&self, y: usize, form: Form) -> Cow<'_, [u8]> {
+        let grain = match form {
+            Form::Exact => Grain::Pixel,
+            Form::Lossy => Grain::Macroblock,
+        };
+        let mut row = Vec::with_capacity(self.size.0);
+        self.push_row(y, grain, &mut row);
+        Cow::Owned(row.into_flattened())
+    }
+
+    fn argb(&self, exact: bool, crew: Crew<'_>) -> Result<Vec<u32>, EncodeError> {
+        let (width, height) = self.size;
+        // Zeroed memory takes none before it is written to.
+        let mut argb = vec![0; width * height];
+        self.each(Grain::Pixel, crew, |at, run| {
+            for (argb, pixel) in argb[at..].iter_mut().zip(run) {
+                *argb = vp8l::from_rgba(*pixel, exact);
+            }
+        })?;
+        Ok(argb)
+    }
+
+    fn alpha(&self, crew: Crew<'_>) -> Result<Option<Vec<u8>>, EncodeError> {
+        let (width, height) = self.size;
+        let mut plane = vec![0; width * height];
+        self.each(Grain::Macroblock, crew, |at, run| {
+            for (alpha, pixel) in plane[at..].iter_mut().zip(run) {
+                *alpha = pixel[3];
+            }
+        })?;
+        Ok(plane.iter().any(|alpha| *alpha != 255).then_some(plane))
+    }
+
+    fn with_loss<T>(
+        &self,
+        crew: Crew<'_>,
+        work: impl FnOnce(&Picture<'_>) -> Result<T, EncodeError>,
+    ) -> Result<T, EncodeError> {
+        let pixels = self.filled(crew)?;
+        work(&Picture {
+            width: self.size.0 as u32,
+            height: self.size.1 as u32,
+            layout: Layout::Rgba,
+            pixels: pixels.as_flattened(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Patient;
+    use crate::animation::change::Covered;
+
+    fn crew() -> Crew<'static> {
+        Crew::new(1, &Patient)
+    }
+
+    /// Two canvases of 150 x 40 that differ here and there: the second one's pixels are opaque there.
+    fn canvases() -> [Vec<[u8; 4]>; 2] {
+        let mut seed = 1u32;
+        let mut random = move || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            seed >> 16
+        };
+        let before: Vec<[u8; 4]> = (0..150 * 40)
+            .map(|at| match (at / 7 % 3, random() as u8) {
+                (0, _) => [0; 4],
+                (1, grey) => [grey, 1, 2, 90],
+                (_, grey) => [grey, 3, 4, 255],
+            })
+            .collect();
+        let mut after = before.clone();
+        for (at, pixel) in after.iter_mut().enumerate() {
+            // Some macroblocks not at all, some pixels of others, and some columns of 64 whole.
+            let (x, y) = (at % 150, at / 150);
+            let changes = match (x / 16 + y / 16) % 3 {
+                0 => false,
+                1 => random().is_multiple_of(9),
+                _ => y % 8 < 5,
+            };
+            if changes || (y == 21 && x >= 64) {
+                *pixel = [random() as u8, 5, 6, 255];
+            }
+        }
+        [before, after]
+    }
+
+    /// All that a drawing gives.
+    type Given = (Vec<Vec<u8>>, Vec<u32>, Option<Vec<u8>>, Vec<u8>);
+
+    fn given(drawing: &Drawing<'_>) -> Given {
+        let rows = [Form::Exact, Form::Lossy]
+            .map(|form| (0..drawing.size.1).map(move |y| drawing.row(y, form).into_owned()))
+            .into_iter()
+            .flatten();
+        let filled = drawing.with_loss(crew(), |picture| Ok(picture.pixels.to_vec()));
+        (
+            rows.collect(),
+            drawing.argb(false, crew()).expect("nobody leaves"),
+            drawing.alpha(crew()).expect("nobody leaves"),
+            filled.expect("nobody leaves"),
+        )
+    }
+
+    #[test]
+    fn what_was_kept_is_drawn_as_the_canvas_was() {
+        let [before, after] = canvases();
+        let covered = Covered {
+            rect: Rect {
+                left: 0,
+                top: 0,
+                width: 150,
+                height: 40,
+            },
+            pixels: before,
+        };
+        let before = Before {
+            covered: &covered,
+            width: 150,
+            cleared: None,
+        };
+        for (left, top, width, height) in [(0, 0, 150, 40), (2, 4, 129, 33), (10, 2, 64, 1)] {
+            for blends in [true, false] {
+                let rect = Rect {
+                    left,
+                    top,
+                    width,
+                    height,
+                };
+                let change = Change {
+                    rect,
+                    clears: false,
+                    blends,
+                };
+                let mask = Mask::new(before, &change, &after, crew()).expect("nobody leaves");
+                let shown = Drawing {
+                    mask: &mask,
+                    origin: Origin::Canvas {
+                        pixels: &after[top * 150 + left..],
+                        stride: 150,
+                    },
+                    size: (width, height),
+                };
+                let kept = shown.keep(Grain::Macroblock);
+                let drawing = Drawing {
+                    origin: Origin::Kept(&kept),
+                    ..shown
+                };
+                assert!(given(&drawing) == given(&shown), "{change:?}");
+                let kept = shown.keep(Grain::Pixel);
+                let drawing = Drawing {
+                    origin: Origin::Kept(&kept),
+                    ..shown
+                };
+                assert!(
+                    drawing.argb(true, crew()) == shown.argb(true, crew()),
+                    "{change:?}"
+                );
+                let rows = after.chunks(150).skip(top).take(height);
+                let drawn = rows.zip(covered.pixels.chunks(150).skip(top));
+                let drawn = drawn.flat_map(|(now, was)| {
+                    let columns = left..left + width;
+                    columns.filter(|x| !blends || differs(was[*x], now[*x]))
+                });
+                assert_eq!(kept.pixels.len(), drawn.count(), "{change:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,454 @@
+//! Animations as an independent decoder plays them.
+
+use super::player::{Film, merged, play};
+use super::*;
+use crate::{Caller, Mode};
+use image_webp::{LoopCount, WebPDecoder};
+use std::io::Cursor;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn encode(width: u32, height: u32, loops: u16, film: &Film, mode: Mode) -> Vec<u8> {
+    let options = Options {
+        mode,
+        ..Options::lossy(90)
+    };
+    let mut animation =
+        Animation::new(width, height, loops, options, Metadata::default()).expect("good sides");
+    let mut before = vec![0; film[0].0.len()];
+    for (canvas, milliseconds) in film {
+        animation
+            .add(canvas, whole(&before, width), *milliseconds)
+            .expect("a canvas of that size");
+        before.clone_from(canvas);
+    }
+    animation.finish().expect("a small file").file
+}
+
+/// All of a canvas of so many columns.
+fn whole(canvas: &[u8], width: u32) -> Covered {
+    let (pixels, width) = (canvas.as_chunks().0.to_vec(), width as usize);
+    Covered {
+        rect: Rect {
+            left: 0,
+            top: 0,
+            width,
+            height: pixels.len() / width,
+        },
+        pixels,
+    }
+}
+
+/// A canvas of 24 x 18: greys `0` to `9`, `.` transparent, `h` half transparent.
+fn canvas(shape: impl Fn(u32, u32) -> char) -> Vec<u8> {
+    let pixel = |letter: char| match letter {
+        '.' => [0; 4],
+        'h' => [200, 100, 50, 128],
+        digit => {
+            let grey = digit.to_digit(10).expect("a digit") as u8 * 25;
+            [grey, grey / 2, 255 - grey, 255]
+        }
+    };
+    let places = (0..18).flat_map(|y| (0..24).map(move |x| (x, y)));
+    places.flat_map(|(x, y)| pixel(shape(x, y))).collect()
+}
+
+/// A film that needs every way to draw and to leave a frame.
+fn film() -> Film {
+    let square = |at: u32, inside: char, outside: char| {
+        canvas(move |x, y| {
+            let is_inside = (at..at + 7).contains(&x) && (3..9).contains(&y);
+            if is_inside { inside } else { outside }
+        })
+    };
+    let stripes = |letter: char| canvas(move |x, _| if x % 5 == 0 { letter } else { '.' });
+    vec![
+        (square(2, '1', '4'), 100),
+        (square(3, '1', '4'), 50),
+        (square(3, '1', '4'), 50),
+        (square(11, '.', '4'), 70),
+        (square(1, '5', '.'), 80),
+        (square(9, '6', '.'), 80),
+        (square(9, 'h', '.'), 80),
+        (square(10, 'h', '.'), 80),
+        (canvas(|_, _| '.'), 10),
+        (stripes('3'), 10),
+        (stripes('h'), 10),
+        (
+            canvas(|x, y| if x == 23 && y == 17 { '9' } else { '.' }),
+            1000,
+        ),
+    ]
+}
+
+#[test]
+fn every_state_of_the_canvas_is_shown_for_its_time() {
+    let film = film();
+    let played = play(&encode(24, 18, 0, &film, Mode::Lossless));
+    let expected = merged(&film);
+    assert_eq!(played.len(), expected.len(), "states are shown once each");
+    for (number, (played, expected)) in played.iter().zip(&expected).enumerate() {
+        assert_eq!(played.1, expected.1, "time of state {number}");
+        assert!(played.0 == expected.0, "state {number} looks otherwise");
+    }
+}
+
+#[test]
+fn random_films_are_shown_as_they_are() {
+    let mut seed = 1u32;
+    let mut random = move |below: u32| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 8) % below
+    };
+    for round in 0..60 {
+        let mut letters: Vec<char> = vec!['.'; 24 * 18];
+        let mut film = Film::new();
+        for _ in 0..6 {
+            let (left, top) = (random(24), random(18));
+            let (width, height) = (1 + random(24 - left), 1 + random(18 - top));
+            let letter = ['.', 'h', '1', '5', '9'][random(5) as usize];
+            let gaps = 1 + random(3);
+            for y in top..top + height {
+                for x in (left..left + width).filter(|x| (x + y) % gaps == 0) {
+                    letters[(y * 24 + x) as usize] = letter;
+                }
+            }
+            film.push((
+                canvas(|x, y| letters[(y * 24 + x) as usize]),
+                1 + random(500),
+            ));
+        }
+        let played = play(&encode(24, 18, 1, &film, Mode::Lossless));
+        assert!(played == merged(&film), "round {round}");
+    }
+}
+
+#[test]
+fn lossy_frames_look_alike_and_keep_alpha() {
+    let film = film();
+    let played = play(&encode(24, 18, 0, &film, Mode::Lossy));
+    for (number, ((played, _), (expected, _))) in played.iter().zip(&merged(&film)).enumerate() {
+        for (played, expected) in played.chunks(4).zip(expected.chunks(4)) {
+            assert_eq!(played[3], expected[3], "alpha of state {number}");
+            let error = (0..3).map(|i| played[i].abs_diff(expected[i])).max();
+            assert!(
+                error < Some(110),
+                "state {number}: {played:?} for {expected:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn plays_as_often_as_asked_and_only_what_fits_is_taken() {
+    let film = vec![(canvas(|_, _| '5'), 10), (canvas(|_, _| '6'), 10)];
+    for (loops, expected) in [
+        (0, LoopCount::Forever),
+        (3, LoopCount::Times(3.try_into().expect("not 0"))),
+    ] {
+        let file = encode(24, 18, loops, &film, Mode::Auto);
+        let decoder = WebPDecoder::new(Cursor::new(&file)).expect("a WebP file");
+        assert_eq!(decoder.loop_count(), expected);
+        assert!(!decoder.has_alpha(), "all is opaque");
+    }
+    let options = Options::lossy(90);
+    let mut animation =
+        Animation::new(24, 18, 0, options, Metadata::default()).expect("good sides");
+    let canvas = [0; 24 * 18 * 4];
+    let all = whole(&canvas, 24);
+    let outside = |left, top| Covered {
+        rect: Rect {
+            left,
+            top,
+            ..all.rect
+        },
+        ..all.clone()
+    };
+    let few = whole(&canvas[..24 * 17 * 4], 24);
+    let less = Covered {
+        rect: all.rect,
+        ..few
+    };
+    for (canvas, covered) in [
+        (&canvas[..4], all.clone()),
+        (&canvas, outside(1, 0)),
+        (&canvas, outside(0, 1)),
+        (&canvas, less),
+    ] {
+        let outcome = animation.add(canvas, covered, 10);
+        assert_eq!(outcome, Err(EncodeError::PixelCount));
+    }
+    assert_eq!(
+        animation.finish(),
+        Err(EncodeError::PixelCount),
+        "there is no frame"
+    );
+    let none = Animation::new(0, 18, 0, options, Metadata::default()).map(|_| ());
+    assert_eq!(none, Err(EncodeError::Dimensions));
+}
+
+#[test]
+fn times_that_a_frame_cannot_hold_go_into_several() {
+    let same = canvas(|_, _| '5');
+    let film = vec![(same.clone(), LONGEST), (same.clone(), 5), (same, u32::MAX)];
+    let times: Vec<u32> = play(&encode(24, 18, 0, &film, Mode::Lossless))
+        .iter()
+        .map(|(_, time)| *time)
+        .collect();
+    assert_eq!(times, [LONGEST, 5, LONGEST]);
+}
+
+/// A film of several small changes at a time, of noise and of flat colours.
+fn busy_film() -> Vec<Vec<u8>> {
+    let mut canvas = vec![[200, 210, 220, 255]; 160 * 120];
+    (0..40usize)
+        .map(|number| {
+            let (left, top) = (number * 37 % 120, number * 53 % 90);
+            for place in 0..30 * 25 {
+                let noise = (place * place * 31 + number * 97) as u8;
+                let sample = if number % 3 == 0 {
+                    noise
+                } else {
+                    (number * 40) as u8
+                };
+                canvas[(top + place / 30) * 160 + left + place % 30] = [sample, noise / 2, 90, 255];
+            }
+            canvas.as_flattened().to_vec()
+        })
+        .collect()
+}
+
+fn encode_busy(options: Options<'_>) -> Result<Vec<u8>, EncodeError> {
+    let mut animation = Animation::new(160, 120, 0, options, Metadata::default())?;
+    let mut before = vec![0; 160 * 120 * 4];
+    for canvas in busy_film() {
+        animation.add(&canvas, whole(&before, 160), 40)?;
+        before = canvas;
+    }
+    animation.finish().map(|encoded| encoded.file)
+}
+
+#[test]
+fn the_file_is_the_same_however_much_is_said_to_be_covered() {
+    let options = Options::lossy(90);
+    let mut animation =
+        Animation::new(24, 18, 1, options, Metadata::default()).expect("good sides");
+    let mut before = vec![0; 24 * 18 * 4];
+    for (canvas, milliseconds) in film() {
+        let all = whole(&before, 24);
+        let differs = |at: &usize| all.pixels[*at] != canvas.as_chunks().0[*at];
+        let places: Vec<usize> = (0..24 * 18).filter(differs).collect();
+        let columns = || places.iter().map(|at| at % 24);
+        let rows = || places.iter().map(|at| at / 24);
+        let left = columns().min().unwrap_or(7);
+        let top = rows().min().unwrap_or(5);
+        let rect = Rect {
+            left,
+            top,
+            width: columns().max().map_or(0, |last| last + 1 - left),
+            height: rows().max().map_or(0, |last| last + 1 - top),
+        };
+        let rows = all.pixels.chunks(24).skip(top).take(rect.height);
+        let pixels = rows.flat_map(|row| &row[left..left + rect.width]);
+        let covered = Covered {
+            rect,
+            pixels: pixels.copied().collect(),
+        };
+        let outcome = animation.add(&canvas, covered, milliseconds);
+        outcome.expect("a canvas of that size");
+        before = canvas;
+    }
+    let file = animation.finish().expect("a small file").file;
+    assert!(file == encode(24, 18, 1, &film(), options.mode));
+}
+
+#[test]
+fn the_file_is_the_same_for_every_number_of_threads() {
+    for mode in [Mode::Auto, Mode::Lossy, Mode::Lossless] {
+        let by = |threads: usize| {
+            encode_busy(Options {
+                mode,
+                threads,
+                ..Options::lossy(75)
+            })
+        };
+        let alone = by(1).expect("a small file");
+        for threads in [2, 3, 8] {
+            assert!(
+                by(threads).as_ref() == Ok(&alone),
+                "{mode:?}, {threads} threads"
+            );
+        }
+    }
+}
+
+/// Waits for so many questions, and counts the threads that are lent at a time.
+#[derive(Debug, Default)]
+struct Impatient {
+    patience: usize,
+    asked: AtomicUsize,
+    lent: AtomicUsize,
+}
+
+impl Caller for Impatient {
+    fn is_waiting(&self) -> bool {
+        self.asked.fetch_add(1, Ordering::Relaxed) < self.patience
+    }
+
+    fn lend_core(&self) -> bool {
+        let more = |lent: usize| (lent < 2).then_some(lent + 1);
+        let order = Ordering::Relaxed;
+        self.lent.fetch_update(order, order, more).is_ok()
+    }
+
+    fn return_core(&self) {
+        self.lent.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_caller_who_waits_no_more_ends_the_film_and_gets_its_cores_back() {
+    let encode_for = |patience: usize, threads: usize| {
+        let caller = Impatient {
+            patience,
+            ..Impatient::default()
+        };
+        let outcome = encode_busy(Options {
+            mode: Mode::Auto,
+            threads,
+            caller: &caller,
+            ..Options::lossy(75)
+        });
+        assert_eq!(caller.lent.into_inner(), 0, "cores still lent");
+        (outcome.map(|_| ()), caller.asked.into_inner())
+    };
+    let (outcome, questions) = encode_for(usize::MAX, 1);
+    assert_eq!(outcome, Ok(()));
+    for threads in [1, 3] {
+        for patience in (0..questions).step_by(97) {
+            let (outcome, asked) = encode_for(patience, threads);
+            let what = format!("{threads} threads, no patience after {patience} questions");
+            assert_eq!(outcome, Err(EncodeError::Cancelled), "{what}");
+            // Each thread may be about to ask in each of the crews that it works in.
+            assert!(
+                asked <= patience + 4 * threads,
+                "{what}: {asked} were asked"
+            );
+        }
+    }
+}
+
+#[test]
+fn frames_wait_for_one_another_only_as_long_as_they_are_no_more_than_a_canvas() {
+    let mut animation =
+        Animation::new(160, 120, 0, Options::lossy(75), Metadata::default()).expect("good sides");
+    let mut before = vec![0; 160 * 120 * 4];
+    for canvas in busy_film() {
+        animation
+            .add(&canvas, whole(&before, 160), 40)
+            .expect("a canvas of that size");
+        before = canvas;
+        let waiting = animation
+            .waiting
+            .iter()
+            .map(|frame| frame.change.rect.area());
+        assert!(waiting.sum::<usize>() <= 160 * 120);
+    }
+}
+
+/// An opaque canvas of so many pixels a side.
+fn square(side: usize, pixel: impl Fn(usize, usize) -> [u8; 3]) -> Vec<u8> {
+    let places = (0..side).flat_map(|y| (0..side).map(move |x| (x, y)));
+    let opaque = |[red, green, blue]: [u8; 3]| [red, green, blue, 255];
+    places.flat_map(|(x, y)| opaque(pixel(x, y))).collect()
+}
+
+/// A quarter more of the canvas in each frame, with 256 colors of its own: two ramps across each other.
+fn ramps_in_quarters() -> Vec<Vec<u8>> {
+    let pixel = |shown: usize, x: usize, y: usize| {
+        let quarter = x / 16 + y / 16 * 2;
+        let ramps = [x % 16 * 17, y % 16 * 17, quarter * 80];
+        if quarter <= shown {
+            ramps.map(|sample| sample as u8)
+        } else {
+            [255; 3]
+        }
+    };
+    let frames = 0..4;
+    frames
+        .map(|shown| square(32, |x, y| pixel(shown, x, y)))
+        .collect()
+}
+
+/// A bar of 120 colors and some blocks of another color in each frame, on white.
+fn bars_and_blocks() -> Vec<Vec<u8>> {
+    let pixel = |frame: usize, x: usize, y: usize| {
+        let ramp = (y * 2 + x * 8) as u8;
+        let is_block = (x * 7 / 3 + y * 5 / 4 + frame * 3).is_multiple_of(5);
+        match (frame % 2, y) {
+            (0, 0..4) if x < 30 => [ramp, ramp, 255],
+            (1, 0..4) if x < 30 => [255, ramp, ramp],
+            (_, 12..24) if (8..40).contains(&x) && is_block => [200 * (frame % 2) as u8, 0, 90],
+            _ => [255; 3],
+        }
+    };
+    let frames = 0..4;
+    frames
+        .map(|frame| square(48, |x, y| pixel(frame, x, y)))
+        .collect()
+}
+
+/// A disk, and on it one more drawing of 32 x 32 pixels in each frame: flat colors of its own with black outlines.
+fn drawings_on_a_disk() -> Vec<Vec<u8>> {
+    let mut canvas = square(100, |x, y| {
+        let distance = x.abs_diff(50).pow(2) + y.abs_diff(50).pow(2);
+        if distance < 44 * 44 {
+            [30, 144, 255]
+        } else {
+            [135, 206, 235]
+        }
+    });
+    let mut frames = vec![canvas.clone()];
+    for (number, (left, top)) in [(4, 10), (34, 30), (62, 50), (10, 60)]
+        .into_iter()
+        .enumerate()
+    {
+        let color = |cell: usize| {
+            let mixed = (cell * 7 + number * 11 + 3) % 8;
+            [mixed & 1, mixed >> 1 & 1, mixed >> 2].map(|bit| (bit * 200 + number * 10) as u8)
+        };
+        for at in 0..32 * 32 {
+            let (x, y): (usize, usize) = (at % 32, at / 32);
+            // Mirrored, in cells whose rows are shifted, half of them dithered.
+            let mirrored = x.min(31 - x);
+            let cell = (mirrored + y / 6 * 3) / 7 + y / 6 * 3;
+            let is_outline = (mirrored + y / 6 * 3).is_multiple_of(7) || y.is_multiple_of(6);
+            let pixel = match (is_outline, cell % 2, (x + y) % 2) {
+                (true, ..) => [0; 3],
+                (_, 0, 0) => color(cell + 1),
+                _ => color(cell),
+            };
+            canvas[((top + y) * 100 + left + x) * 4..][..3].copy_from_slice(&pixel);
+        }
+        frames.push(canvas.clone());
+    }
+    frames
+}
+
+/// Few drawn frames of few pixels, each with colors of its own: what goes with a palette or with prefix codes is most of them.
+/// libwebp 1.2.4 (`img2webp -lossless -m 4 -q 75`) takes 342, 688 and 1148 bytes.
+#[test]
+fn few_small_frames_take_few_bytes() {
+    for (name, canvases, side, most) in [
+        ("ramps", ramps_in_quarters(), 32, 310),
+        ("bars", bars_and_blocks(), 48, 600),
+        ("drawings", drawings_on_a_disk(), 100, 1000),
+    ] {
+        let film: Film = canvases.into_iter().map(|canvas| (canvas, 100)).collect();
+        for mode in [Mode::Lossless, Mode::Auto] {
+            let file = encode(side, side, 0, &film, mode);
+            let bytes = file.len();
+            assert!(bytes <= most, "{name}, {mode:?}: {bytes} bytes of {most}");
+            assert!(play(&file) == film, "{name}, {mode:?}: it looks otherwise");
+        }
+    }
+}

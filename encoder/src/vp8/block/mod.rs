@@ -1,0 +1,233 @@
+//! Kernels on 4x4 blocks: what the mode decision does to every one of them (RFC 6386, sections 12 and 14).
+//!
+//! [`Scalar`] defines each; its twins give the same numbers.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod scalar;
+
+use super::predict::{SubblockEdges, SubblockMode};
+use super::quantize::Quantizer;
+use super::transform::Block;
+
+pub use scalar::Scalar;
+
+/// The pixels of a 4x4 block in raster order.
+pub type BlockPixels = [u8; 16];
+
+/// A block after quantization.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quantized {
+    /// In zigzag order.
+    pub levels: Block,
+    /// One past the last level that is not zero.
+    pub count: u8,
+}
+
+/// What a block would be with every coefficient at its nearest level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nearest {
+    /// Of the coefficients, in zigzag order; 0 before the first position.
+    pub magnitudes: [u16; 16],
+    /// Of the nearest levels, in zigzag order.
+    pub levels: [u16; 16],
+    /// One past the last level that is not zero.
+    pub count: u8,
+    /// Squared coefficient errors of sending nothing, times [`ERROR_WEIGHTS`](super::distortion::ERROR_WEIGHTS).
+    pub energy: u32,
+}
+
+/// The kernels. Values of an implementation prove that the machine has its instructions.
+pub trait BlockKernels: Copy {
+    /// The prediction by one mode (section 12.3).
+    fn predict(self, edges: &SubblockEdges, mode: SubblockMode) -> BlockPixels;
+
+    /// By mode: the sum of the absolute Hadamard coefficients (four times orthonormal) of what the
+    /// prediction leaves, and `costs[mode] * price / 2^15`, of which whole parts count. 65535 in entries past the tenth.
+    fn subblock_estimates(
+        self,
+        source: &BlockPixels,
+        edges: &SubblockEdges,
+        costs: &[u16; 16],
+        price: u16,
+    ) -> [u16; 16];
+
+    /// The first of the least entries, and its index.
+    fn least(self, estimates: &[u16; 16]) -> (usize, u16);
+
+    /// The same for a block of `N` x `N` pixels (16 or 8), over all of its 4x4 blocks.
+    fn block_sum<const N: usize>(self, source: &[u8], prediction: &[u8]) -> u32;
+
+    /// The forward DCT of `source` less `prediction`.
+    fn transform(self, source: &BlockPixels, prediction: &BlockPixels) -> Block;
+
+    /// Quantizes coefficients of luma or chroma (within ±2,400), in raster order, from position `first` (0 or 1). Gives the
+    /// squared pixel errors beside, weighted ([`weighted_error`](super::distortion::weighted_error)).
+    fn quantize(
+        self,
+        coefficients: &Block,
+        quantizer: &Quantizer,
+        first: usize,
+    ) -> (Quantized, u32);
+
+    /// The nearest levels of such coefficients.
+    fn nearest(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Nearest;
+
+    /// The prediction and the inverse DCT of `levels`, whose DC is `dc` where given.
+    fn reconstruct(
+        self,
+        prediction: &BlockPixels,
+        levels: &Block,
+        quantizer: &Quantizer,
+        dc: Option<i16>,
+    ) -> BlockPixels;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::quantize::{QuantizerDeltas, Quantizers};
+    use super::*;
+    use crate::cpu::{Instructions, Simd};
+
+    /// Blocks of pixels: extremes first, then random ones.
+    fn pixels() -> impl Iterator<Item = BlockPixels> {
+        let mut state = 0x1234_5678u32;
+        let mut random = move || {
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
+            state
+        };
+        let impulses = (0..16).flat_map(|at| {
+            [0, 255]
+                .map(|ground| std::array::from_fn(|i| if i == at { 255 - ground } else { ground }))
+        });
+        let alternating = [1, 2, 4, 8]
+            .map(|period| std::array::from_fn(|i| if i / period % 2 == 0 { 0 } else { 255 }));
+        let extremes = [[0; 16], [255; 16]]
+            .into_iter()
+            .chain(alternating)
+            .chain(impulses)
+            .collect::<Vec<_>>();
+        let randoms = (0..3000).map(move |i| {
+            // Full range, and small differences around a mean, as real blocks have.
+            let (mean, range) = (random() % 256, [256, 64, 16, 4][i % 4]);
+            std::array::from_fn(|_| (mean + random() % range).min(255) as u8)
+        });
+        extremes.into_iter().chain(randoms)
+    }
+
+    /// Calls `check` with each twin of the scalar kernels that this machine has.
+    macro_rules! for_each_twin {
+        ($check:ident) => {
+            for simd in Simd::supported() {
+                match simd.0 {
+                    Instructions::Scalar => $check(Scalar),
+                    #[cfg(target_arch = "x86_64")]
+                    Instructions::Avx2(avx2) => $check(avx2),
+                }
+            }
+        };
+    }
+
+    fn check_prediction(kernels: impl BlockKernels) {
+        for (block, other) in pixels().zip(pixels().skip(1)) {
+            let edges: SubblockEdges = std::array::from_fn(|i| block[i]);
+            for mode in SubblockMode::ALL {
+                assert_eq!(
+                    kernels.predict(&edges, mode),
+                    Scalar.predict(&edges, mode),
+                    "{mode:?} from {edges:?}"
+                );
+            }
+            let costs = std::array::from_fn(|i| u16::from(other[15 - i]) * 16);
+            for price in [0, 1, 1000, u16::MAX] {
+                let ours = kernels.subblock_estimates(&other, &edges, &costs, price);
+                let theirs = Scalar.subblock_estimates(&other, &edges, &costs, price);
+                assert_eq!(
+                    ours, theirs,
+                    "estimates of {other:?} with {edges:?} at {price}"
+                );
+                assert_eq!(kernels.least(&ours), Scalar.least(&ours), "of {ours:?}");
+            }
+        }
+        for all in [0, 77, u16::MAX] {
+            assert_eq!(kernels.least(&[all; 16]), (0, all), "the first of equals");
+        }
+    }
+
+    fn check_sums(kernels: impl BlockKernels) {
+        let all: Vec<u8> = pixels().flatten().collect();
+        for (source, prediction) in all
+            .windows(256)
+            .step_by(128)
+            .zip(all.windows(256).skip(77).step_by(144))
+        {
+            let sums = (
+                kernels.block_sum::<16>(source, prediction),
+                Scalar.block_sum::<16>(source, prediction),
+            );
+            assert_eq!(sums.0, sums.1, "16x16: {source:?} {prediction:?}");
+            let (source, prediction) = (&source[..64], &prediction[..64]);
+            let sums = (
+                kernels.block_sum::<8>(source, prediction),
+                Scalar.block_sum::<8>(source, prediction),
+            );
+            assert_eq!(sums.0, sums.1, "8x8: {source:?} {prediction:?}");
+        }
+    }
+
+    fn check_transforms(kernels: impl BlockKernels) {
+        for (i, (source, prediction)) in pixels().zip(pixels().skip(3)).enumerate() {
+            let coefficients = Scalar.transform(&source, &prediction);
+            assert_eq!(
+                kernels.transform(&source, &prediction),
+                coefficients,
+                "{source:?} less {prediction:?}"
+            );
+            for index in [0, (i % 128) as u8, 127] {
+                let Quantizers { luma, chroma, .. } =
+                    Quantizers::new(index, QuantizerDeltas::at(index));
+                for (quantizer, first) in [(luma, 0), (luma, 1), (chroma, 0)] {
+                    let quantized = Scalar.quantize(&coefficients, &quantizer, first);
+                    let twin = kernels.quantize(&coefficients, &quantizer, first);
+                    assert_eq!(
+                        twin, quantized,
+                        "{coefficients:?} by {quantizer:?} from {first}"
+                    );
+                    let nearest = Scalar.nearest(&coefficients, &quantizer, first);
+                    let twin = kernels.nearest(&coefficients, &quantizer, first);
+                    assert_eq!(
+                        twin, nearest,
+                        "{coefficients:?} by {quantizer:?} from {first}"
+                    );
+                    let dc = (first == 1).then_some(coefficients[0]);
+                    let ours =
+                        kernels.reconstruct(&prediction, &quantized.0.levels, &quantizer, dc);
+                    let theirs =
+                        Scalar.reconstruct(&prediction, &quantized.0.levels, &quantizer, dc);
+                    assert_eq!(
+                        ours, theirs,
+                        "{:?} by {quantizer:?} onto {prediction:?}",
+                        quantized.0.levels
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn twins_predict_the_same() {
+        for_each_twin!(check_prediction);
+    }
+
+    #[test]
+    fn twins_sum_the_same() {
+        for_each_twin!(check_sums);
+    }
+
+    #[test]
+    fn twins_transform_the_same() {
+        for_each_twin!(check_transforms);
+    }
+}

@@ -1,0 +1,421 @@
+//! The boolean entropy encoder: RFC 6386, section 7.3.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod scalar;
+
+use crate::cpu::{Instructions, Simd};
+
+/// Writes booleans, each with the probability that it is false, as an arithmetic code.
+#[derive(Clone, Debug)]
+pub struct BoolEncoder {
+    out: Vec<u8>,
+    code: Code,
+}
+
+/// The end of an arithmetic code: the binary fraction `low`, of which the whole bytes that can only change by a
+/// carry have gone to the output. After `k` halvings of the range, the RFC's `bottom` is an integer of
+/// `8 + k` bits; `low` keeps its lowest `8 + bits` of them:
+///
+/// ```text
+///  63        8+bits                8        0
+///  +---------+-----+---------------+--------+
+///  |    0    |carry| settled bits  | moving |
+///  +---------+-----+---------------+--------+
+/// ```
+///
+/// It is passed by value, so that loops keep it in registers.
+#[derive(Clone, Copy, Debug)]
+struct Code {
+    low: u64,
+    /// 128..=255 between calls.
+    range: u32,
+    /// Settled bits in `low`, below [`FLUSH_AT`] between calls.
+    bits: u32,
+}
+
+/// Settled bits at which whole bytes leave `low`. 39 before a call, 7 by the call, 8 moving and
+/// one carry stay well under 64.
+const FLUSH_AT: u32 = 40;
+
+/// A boolean and the probability that it is false.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bool(u16);
+
+impl Bool {
+    /// `value`, which is false with probability `probability / 256` (1..=255).
+    #[inline(always)]
+    pub const fn new(value: bool, probability: u8) -> Bool {
+        Bool((probability as u16) << 8 | value as u16)
+    }
+}
+
+/// Up to seven booleans that are often written together.
+#[derive(Clone, Copy, Debug)]
+pub struct BoolRun {
+    bools: [Bool; 7],
+    length: u16,
+}
+
+impl BoolRun {
+    /// None.
+    pub const EMPTY: BoolRun = BoolRun {
+        bools: [Bool(0); 7],
+        length: 0,
+    };
+
+    /// Appends a boolean; panics if there are seven.
+    pub const fn push(&mut self, bool: Bool) {
+        self.bools[self.length as usize] = bool;
+        self.length += 1;
+    }
+
+    /// Appends the run to `bools`. All seven places are copied, which is quicker than to ask how many.
+    #[inline(always)]
+    pub fn append_to(&self, bools: &mut Vec<Bool>) {
+        let length = bools.len() + usize::from(self.length);
+        bools.extend_from_slice(&self.bools);
+        bools.truncate(length);
+    }
+}
+
+impl Code {
+    const START: Code = Code {
+        low: 0,
+        range: 255,
+        bits: 0,
+    };
+
+    /// Goes on by a boolean; what leaves is appended to `out`.
+    #[inline(always)]
+    fn push(mut self, Bool(bool): Bool, out: &mut Vec<u8>) -> Code {
+        let probability = u32::from(bool >> 8);
+        let split = 1 + (((self.range - 1) * probability) >> 8);
+        let chosen = u32::from(bool & 1).wrapping_neg();
+        self.low += u64::from(split & chosen);
+        self.range = (split & !chosen) | ((self.range - split) & chosen);
+        let shift = self.range.leading_zeros() - 24;
+        self.range <<= shift;
+        self.low <<= shift;
+        self.bits += shift;
+        if self.bits >= FLUSH_AT {
+            self.low = flush_bytes(self.low, self.bits, out);
+            self.bits %= 8;
+        }
+        self
+    }
+}
+
+/// Moves the whole bytes of the `bits` settled bits in `low` to `out`, and gives what remains.
+#[inline(never)]
+fn flush_bytes(low: u64, bits: u32, out: &mut Vec<u8>) -> u64 {
+    let count = bits / 8;
+    let kept = 8 + bits % 8;
+    let settled = low >> kept;
+    if settled >> (8 * count) != 0 {
+        carry(out);
+    }
+    out.extend_from_slice(&settled.to_be_bytes()[8 - count as usize..]);
+    low & ((1 << kept) - 1)
+}
+
+/// Adds one to the last byte of `out`, and so on to the left through bytes of 0xFF.
+#[cold]
+fn carry(out: &mut [u8]) {
+    for byte in out.iter_mut().rev() {
+        *byte = byte.wrapping_add(1);
+        if *byte != 0 {
+            return;
+        }
+    }
+    unreachable!("the code is a fraction below one, so its first byte absorbs every carry");
+}
+
+impl BoolEncoder {
+    /// An encoder that has written nothing, with room for `capacity` bytes.
+    pub fn with_capacity(capacity: usize) -> BoolEncoder {
+        BoolEncoder {
+            out: Vec::with_capacity(capacity),
+            code: Code::START,
+        }
+    }
+
+    /// Writes `value`, which is false with probability `probability / 256` (1..=255).
+    #[inline]
+    pub fn write(&mut self, value: bool, probability: u8) {
+        self.code = self.code.push(Bool::new(value, probability), &mut self.out);
+    }
+
+    /// Writes `bools`.
+    pub fn write_all(&mut self, bools: &[Bool], simd: Simd) {
+        match simd.0 {
+            Instructions::Scalar => scalar::write_all(self, bools),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2(avx2) => avx2::write_all(avx2, self, bools),
+        }
+    }
+
+    /// Writes as many booleans with each of two encoders: since each boolean waits for the one before it, two
+    /// codes take hardly longer than one.
+    pub fn write_pairs(encoders: [&mut BoolEncoder; 2], bools: [&[Bool]; 2], simd: Simd) {
+        match simd.0 {
+            Instructions::Scalar => scalar::write_pairs(encoders, bools),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2(avx2) => avx2::write_pairs(avx2, encoders, bools),
+        }
+    }
+
+    /// Writes the lowest `width` bits of `value`, highest first, each as likely as not.
+    pub fn write_literal(&mut self, value: u32, width: u32) {
+        for bit in (0..width).rev() {
+            self.write(value >> bit & 1 != 0, 128);
+        }
+    }
+
+    /// Bytes that the code takes if it ends now.
+    pub fn len(&self) -> usize {
+        self.out.len() + (self.code.bits as usize + 8).div_ceil(8)
+    }
+
+    /// Ends the code and returns it.
+    ///
+    /// The bytes hold all bits of the RFC's `bottom`: a decoder that keeps one byte of look-ahead never
+    /// reads past them.
+    pub fn finish(mut self) -> Vec<u8> {
+        let pad = self.code.bits.next_multiple_of(8) - self.code.bits;
+        let low = self.code.low << (pad + 8);
+        flush_bytes(low, self.code.bits + pad + 8, &mut self.out);
+        self.out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The decoder as section 7.3 of the RFC describes it, one bit at a time.
+    struct RfcDecoder<'a> {
+        bytes: std::slice::Iter<'a, u8>,
+        value: u32,
+        range: u32,
+        shifts: u32,
+    }
+
+    impl<'a> RfcDecoder<'a> {
+        fn new(bytes: &'a [u8]) -> Self {
+            let mut bytes = bytes.iter();
+            let mut next = || u32::from(bytes.next().copied().unwrap_or(0));
+            let value = next() << 8 | next();
+            RfcDecoder {
+                bytes,
+                value,
+                range: 255,
+                shifts: 0,
+            }
+        }
+
+        fn read(&mut self, probability: u8) -> bool {
+            let split = 1 + (((self.range - 1) * u32::from(probability)) >> 8);
+            let value = self.value >= split << 8;
+            if value {
+                self.range -= split;
+                self.value -= split << 8;
+            } else {
+                self.range = split;
+            }
+            while self.range < 128 {
+                self.range <<= 1;
+                self.value <<= 1;
+                self.shifts += 1;
+                if self.shifts == 8 {
+                    self.shifts = 0;
+                    self.value |= u32::from(self.bytes.next().copied().unwrap_or(0));
+                }
+            }
+            value
+        }
+    }
+
+    fn encode(bools: &[(bool, u8)]) -> Vec<u8> {
+        let mut encoder = BoolEncoder::with_capacity(0);
+        for &(value, probability) in bools {
+            encoder.write(value, probability);
+        }
+        let length = encoder.len();
+        let bytes = encoder.finish();
+        assert_eq!(bytes.len(), length, "len() foretells what finish() returns");
+        let all: Vec<Bool> = bools.iter().map(|&(v, p)| Bool::new(v, p)).collect();
+        for simd in Simd::supported() {
+            let mut encoder = BoolEncoder::with_capacity(0);
+            encoder.write_all(&all, simd);
+            assert_eq!(encoder.finish(), bytes, "all at once with {simd:?}");
+            let mut pair = [BoolEncoder::with_capacity(0), BoolEncoder::with_capacity(0)];
+            let [first, second] = &mut pair;
+            second.write(true, 9);
+            BoolEncoder::write_pairs([first, second], [&all, &all], simd);
+            let [first, second] = pair;
+            let mut other = BoolEncoder::with_capacity(0);
+            other.write(true, 9);
+            other.write_all(&all, simd);
+            assert_eq!(first.finish(), bytes, "the first of a pair with {simd:?}");
+            assert_eq!(
+                second.finish(),
+                other.finish(),
+                "the second of a pair with {simd:?}"
+            );
+        }
+        bytes
+    }
+
+    fn assert_decodes(bools: &[(bool, u8)], bytes: &[u8]) {
+        let mut decoder = RfcDecoder::new(bytes);
+        for (i, &(value, probability)) in bools.iter().enumerate() {
+            assert_eq!(
+                decoder.read(probability),
+                value,
+                "boolean {i} of {}",
+                bools.len()
+            );
+        }
+    }
+
+    /// Booleans whose code comes as near to `target` from below as `target`'s length allows, and then
+    /// passes it: the bytes written so far are `target - 1`, 0xFF, 0xFF ... until the last boolean
+    /// carries through all of them.
+    fn carry_at(target: &[u8]) -> Vec<(bool, u8)> {
+        let mut bools = Vec::new();
+        // The distance from `low` to the target, in units of the moving byte's last bit, and the
+        // bits of the target that are not yet shifted in.
+        let mut distance = u32::from(target[0]);
+        let mut rest = target[1..]
+            .iter()
+            .flat_map(|b| (0..8).rev().map(move |i| u32::from(b >> i & 1)))
+            .peekable();
+        let mut range = 255u32;
+        loop {
+            assert!(
+                distance > 0 && distance < range,
+                "the target lies inside the interval"
+            );
+            let split_of = |p: u8| 1 + (((range - 1) * u32::from(p)) >> 8);
+            // The last boolean: a split exactly at the target, taken upwards.
+            let exact = (1..=255u8).find(|&p| split_of(p) == distance);
+            if rest.peek().is_none() {
+                // Bits of the target have run out: it ends in zeros from here on.
+                let p = exact
+                    .or_else(|| (1..=255u8).find(|&p| split_of(p) > distance))
+                    .expect("a split at or past it");
+                bools.push((true, p));
+                return bools;
+            }
+            // Otherwise halve the interval, keeping the target strictly inside.
+            let p = 128u8;
+            let split = split_of(p);
+            let (value, p) = match distance.cmp(&split) {
+                std::cmp::Ordering::Less => (false, p),
+                std::cmp::Ordering::Greater => (true, p),
+                std::cmp::Ordering::Equal => (false, p + 4),
+            };
+            let split = split_of(p);
+            bools.push((value, p));
+            if value {
+                distance -= split;
+                range -= split;
+            } else {
+                range = split;
+            }
+            while range < 128 {
+                range <<= 1;
+                distance = distance << 1 | rest.next().unwrap_or(0);
+            }
+        }
+    }
+
+    #[test]
+    fn carries_reach_their_byte() {
+        let cases = [
+            ("into the first byte", vec![0x70]),
+            (
+                "onto a byte that is not 0xFF",
+                vec![0x31, 0x41, 0x59, 0x26, 0x53, 0x58, 0x97, 0x93, 0x23, 0x84],
+            ),
+            ("onto one 0xFF", vec![0x12, 0x34, 0]),
+            (
+                "onto a run of 0xFF",
+                vec![0x12, 0x34, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            ),
+            (
+                "onto a run of 0xFF longer than `low`",
+                [vec![0x55], vec![0; 40]].concat(),
+            ),
+            ("at the flush", vec![0x12, 0x34, 0x56, 0x78, 0x9A, 0xBC, 0]),
+        ];
+        for (name, target) in cases {
+            let bools = carry_at(&target);
+            let bytes = encode(&bools);
+            assert_decodes(&bools, &bytes);
+            // Fractions compare as their bytes do.
+            let before = encode(&bools[..bools.len() - 1]);
+            assert!(before < target, "{name}: {before:02x?} is below the target");
+            assert!(
+                bytes >= target,
+                "{name}: {bytes:02x?} has passed the target"
+            );
+            // And whatever follows a carry still decodes.
+            for tail in 0..24 {
+                let mut longer = bools.clone();
+                longer.extend((0..tail).map(|i| (i % 3 == 0, 1 + (i * 37 % 255) as u8)));
+                assert_decodes(&longer, &encode(&longer));
+            }
+        }
+    }
+
+    #[test]
+    fn every_length_of_run_of_ff_carries() {
+        for run in 0..64 {
+            let mut target = vec![0x9C];
+            target.extend(std::iter::repeat_n(0, run));
+            let bools = carry_at(&target);
+            assert_decodes(&bools, &encode(&bools));
+        }
+    }
+
+    #[test]
+    fn random_booleans_decode() {
+        let mut state = 1u32;
+        let mut random = move || {
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
+            state
+        };
+        for length in (0..200).chain([10_000]) {
+            let bools: Vec<(bool, u8)> = (0..length)
+                .map(|_| {
+                    let probability = (random() % 255 + 1) as u8;
+                    (random() % 256 >= u32::from(probability), probability)
+                })
+                .collect();
+            assert_decodes(&bools, &encode(&bools));
+        }
+    }
+
+    #[test]
+    fn unlikely_booleans_decode() {
+        for (value, probability) in [
+            (true, 255),
+            (false, 1),
+            (true, 1),
+            (false, 255),
+            (true, 128),
+        ] {
+            let bools = vec![(value, probability); 1000];
+            assert_decodes(&bools, &encode(&bools));
+        }
+    }
+
+    #[test]
+    fn nothing_written_is_one_byte() {
+        assert_eq!(encode(&[]).len(), 1);
+    }
+}

@@ -1,0 +1,405 @@
+//! A macroblock: its pixels, what surrounds it and how it is coded (RFC 6386, sections 2 and 12).
+
+use super::predict::{
+    ABOVE_PICTURE, BlockMode, Edges, LEFT_OF_PICTURE, SubblockEdges, SubblockMode,
+};
+use super::token::{Levels, NonZero};
+use crate::yuv::Planes;
+
+/// How the luma of a macroblock is predicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LumaMode {
+    /// As one block; the DCs of its sixteen subblocks are a block of their own, Y2.
+    Block(BlockMode),
+    /// Each of the sixteen subblocks, in raster order, by itself.
+    Subblocks([SubblockMode; 16]),
+}
+
+impl LumaMode {
+    /// Whether there is a Y2 block.
+    pub fn has_y2(&self) -> bool {
+        matches!(self, LumaMode::Block(_))
+    }
+
+    /// The modes of the bottom row and the right column as neighbours see them (section 11.3).
+    pub fn contexts(&self) -> ([SubblockMode; 4], [SubblockMode; 4]) {
+        match self {
+            LumaMode::Block(mode) => ([mode.as_context(); 4], [mode.as_context(); 4]),
+            LumaMode::Subblocks(modes) => (
+                std::array::from_fn(|column| modes[12 + column]),
+                std::array::from_fn(|row| modes[row * 4 + 3]),
+            ),
+        }
+    }
+}
+
+/// Everything that is sent of a macroblock.
+#[derive(Clone, Debug)]
+pub struct Coding {
+    /// Luma prediction.
+    pub luma: LumaMode,
+    /// Chroma prediction.
+    pub chroma: BlockMode,
+    /// Quantized coefficients.
+    pub levels: Levels,
+}
+
+impl Coding {
+    /// Predicted by DC, and nothing sent.
+    pub const EMPTY: Coding = Coding {
+        luma: LumaMode::Block(BlockMode::Dc),
+        chroma: BlockMode::Dc,
+        levels: Levels::ZERO,
+    };
+}
+
+/// The pixels of a macroblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pixels {
+    /// 16 rows of 16.
+    pub luma: [u8; 256],
+    /// U and V, 8 rows of 8.
+    pub chroma: [[u8; 64]; 2],
+}
+
+impl Pixels {
+    /// All zero.
+    pub const ZERO: Pixels = Pixels {
+        luma: [0; 256],
+        chroma: [[0; 64]; 2],
+    };
+
+    /// The macroblock in column `mb_x` of row `mb_y`.
+    pub fn load(planes: &Planes, mb_x: usize, mb_y: usize) -> Pixels {
+        let mut pixels = Pixels::ZERO;
+        let stride = planes.luma_stride();
+        for (row, out) in pixels.luma.chunks_exact_mut(16).enumerate() {
+            out.copy_from_slice(&planes.luma[(mb_y * 16 + row) * stride + mb_x * 16..][..16]);
+        }
+        let stride = planes.chroma_stride();
+        for (plane, out) in planes.chroma.iter().zip(&mut pixels.chroma) {
+            for (row, out) in out.chunks_exact_mut(8).enumerate() {
+                out.copy_from_slice(&plane[(mb_y * 8 + row) * stride + mb_x * 8..][..8]);
+            }
+        }
+        pixels
+    }
+
+    /// Puts the macroblock into column `mb_x` of row `mb_y`.
+    #[cfg(feature = "testing")]
+    pub fn store(&self, planes: &mut Planes, mb_x: usize, mb_y: usize) {
+        let stride = planes.luma_stride();
+        for (row, pixels) in self.luma.chunks_exact(16).enumerate() {
+            planes.luma[(mb_y * 16 + row) * stride + mb_x * 16..][..16].copy_from_slice(pixels);
+        }
+        let stride = planes.chroma_stride();
+        for (plane, pixels) in planes.chroma.iter_mut().zip(&self.chroma) {
+            for (row, pixels) in pixels.chunks_exact(8).enumerate() {
+                plane[(mb_y * 8 + row) * stride + mb_x * 8..][..8].copy_from_slice(pixels);
+            }
+        }
+    }
+}
+
+/// The reconstructed pixels around a macroblock, before the loop filter.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings {
+    /// Around its luma.
+    pub luma: Edges<16>,
+    /// Right of the row above: of the next macroblock, or the last pixel repeated.
+    pub above_right: [u8; 4],
+    /// Around its U and V.
+    pub chroma: [Edges<8>; 2],
+}
+
+impl Surroundings {
+    /// By the macroblocks to the left, above to the left, above and above to the right, as far as they lie in the picture.
+    pub fn new(
+        left: Option<&Pixels>,
+        above_left: Option<&Bottom>,
+        above: Option<&Bottom>,
+        above_right: Option<&Bottom>,
+    ) -> Surroundings {
+        let (has_above, has_left) = (above.is_some(), left.is_some());
+        let above = above.unwrap_or(&Bottom::OUTSIDE);
+        let above_left = above_left.unwrap_or(if has_above {
+            &Bottom::BESIDE
+        } else {
+            &Bottom::OUTSIDE
+        });
+        let mut luma = Edges {
+            above: above.luma,
+            left: [LEFT_OF_PICTURE; 16],
+            corner: above_left.luma[15],
+            has_above,
+            has_left,
+        };
+        let mut chroma = [0, 1].map(|plane| Edges {
+            above: above.chroma[plane],
+            left: [LEFT_OF_PICTURE; 8],
+            corner: above_left.chroma[plane][7],
+            has_above,
+            has_left,
+        });
+        if let Some(pixels) = left {
+            for (row, edge) in luma.left.iter_mut().enumerate() {
+                *edge = pixels.luma[row * 16 + 15];
+            }
+            for (edges, pixels) in chroma.iter_mut().zip(&pixels.chroma) {
+                for (row, edge) in edges.left.iter_mut().enumerate() {
+                    *edge = pixels[row * 8 + 7];
+                }
+            }
+        }
+        let mut right = [above.luma[15]; 4];
+        if let Some(bottom) = above_right {
+            right.copy_from_slice(&bottom.luma[..4]);
+        }
+        Surroundings {
+            luma,
+            above_right: right,
+            chroma,
+        }
+    }
+}
+
+/// What the macroblocks below see of a macroblock.
+#[derive(Clone, Copy, Debug)]
+pub struct Bottom {
+    /// Its last row of luma.
+    pub luma: [u8; 16],
+    /// Its last rows of U and V.
+    pub chroma: [[u8; 8]; 2],
+    /// Which of its blocks have coefficients.
+    pub non_zero: NonZero,
+    /// The modes of its lowest subblocks.
+    pub modes: [SubblockMode; 4],
+}
+
+impl Bottom {
+    /// Above the picture.
+    pub const OUTSIDE: Bottom = Bottom::flat(ABOVE_PICTURE);
+    /// To the left of the picture.
+    pub const BESIDE: Bottom = Bottom::flat(LEFT_OF_PICTURE);
+
+    const fn flat(pixel: u8) -> Bottom {
+        Bottom {
+            luma: [pixel; 16],
+            chroma: [[pixel; 8]; 2],
+            non_zero: NonZero {
+                luma: [false; 4],
+                chroma: [[false; 2]; 2],
+                y2: false,
+            },
+            modes: [SubblockMode::Dc; 4],
+        }
+    }
+
+    /// The last rows of a macroblock, without coefficients.
+    pub fn of(pixels: &Pixels) -> Bottom {
+        let mut bottom = Bottom::OUTSIDE;
+        bottom.luma.copy_from_slice(&pixels.luma[15 * 16..]);
+        for (bottom, pixels) in bottom.chroma.iter_mut().zip(&pixels.chroma) {
+            bottom.copy_from_slice(&pixels[7 * 8..]);
+        }
+        bottom
+    }
+}
+
+/// The luma of a macroblock while its subblocks are reconstructed one after another, with the edges that
+/// prediction reads:
+///
+/// ```text
+///        0   1 ............ 16  17 .. 20
+///    0   c   above              above right
+///    1   l   subblocks  0  1  2  3
+///    .   e              4  5  6  7
+///    .   f              8  9 10 11
+///   16   t             12 13 14 15
+/// ```
+pub struct LumaCanvas {
+    pixels: [u8; ROWS * STRIDE],
+}
+
+const STRIDE: usize = 21;
+const ROWS: usize = 17;
+
+impl LumaCanvas {
+    /// The edges drawn, the subblocks still empty.
+    pub fn new(around: &Surroundings) -> LumaCanvas {
+        let mut pixels = [0; ROWS * STRIDE];
+        pixels[0] = around.luma.corner;
+        pixels[1..17].copy_from_slice(&around.luma.above);
+        pixels[17..21].copy_from_slice(&around.above_right);
+        for (row, &left) in around.luma.left.iter().enumerate() {
+            pixels[(row + 1) * STRIDE] = left;
+        }
+        LumaCanvas { pixels }
+    }
+
+    /// The edges of subblock `index`. Those in the right column all see the four pixels above and right of the
+    /// macroblock, whatever their row (section 12.3).
+    #[inline(always)]
+    pub fn edges(&self, index: usize) -> SubblockEdges {
+        let (row, column) = (index / 4 * 4, index % 4 * 4);
+        let corner = row * STRIDE + column;
+        let left = |i: usize| self.pixels[corner + (i + 1) * STRIDE];
+        let above: [u8; 4] = std::array::from_fn(|i| self.pixels[corner + 1 + i]);
+        let right_at = if column == 12 { 17 } else { corner + 5 };
+        let right: [u8; 4] = std::array::from_fn(|i| self.pixels[right_at + i]);
+        [
+            left(3),
+            left(2),
+            left(1),
+            left(0),
+            self.pixels[corner],
+            above[0],
+            above[1],
+            above[2],
+            above[3],
+            right[0],
+            right[1],
+            right[2],
+            right[3],
+        ]
+    }
+
+    /// Draws subblock `index`.
+    #[inline(always)]
+    pub fn store(&mut self, index: usize, pixels: &[u8; 16]) {
+        let at = (index / 4 * 4 + 1) * STRIDE + index % 4 * 4 + 1;
+        store_block(pixels, &mut self.pixels, STRIDE, at);
+    }
+
+    /// The sixteen subblocks.
+    pub fn luma(&self) -> [u8; 256] {
+        let mut luma = [0; 256];
+        for (row, out) in luma.chunks_exact_mut(16).enumerate() {
+            out.copy_from_slice(&self.pixels[(row + 1) * STRIDE + 1..][..16]);
+        }
+        luma
+    }
+}
+
+/// Pixels of the 4x4 block with its upper left corner at `at` in rows of `stride`.
+#[inline(always)]
+pub fn block_at(pixels: &[u8], stride: usize, at: usize) -> [u8; 16] {
+    let mut block = [0; 16];
+    for (row, out) in block.chunks_exact_mut(4).enumerate() {
+        out.copy_from_slice(&pixels[at + row * stride..][..4]);
+    }
+    block
+}
+
+/// The inverse of [`block_at`].
+#[inline(always)]
+pub fn store_block(block: &[u8; 16], pixels: &mut [u8], stride: usize, at: usize) {
+    for (row, block) in block.chunks_exact(4).enumerate() {
+        pixels[at + row * stride..][..4].copy_from_slice(block);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Planes of 3x3 macroblocks whose every pixel is told by its place.
+    fn planes() -> Planes {
+        let mut planes = Planes::new(48, 48);
+        for (i, pixel) in planes.luma.iter_mut().enumerate() {
+            *pixel = (i % 48 + i / 48 * 5) as u8;
+        }
+        for plane in 0..2 {
+            for (i, pixel) in planes.chroma[plane].iter_mut().enumerate() {
+                *pixel = (i % 24 * 3 + i / 24 * 7 + plane) as u8;
+            }
+        }
+        planes
+    }
+
+    #[test]
+    fn what_is_stored_is_loaded() {
+        let planes = planes();
+        let mut copy = Planes::new(48, 48);
+        for mb_y in 0..3 {
+            for mb_x in 0..3 {
+                Pixels::load(&planes, mb_x, mb_y).store(&mut copy, mb_x, mb_y);
+            }
+        }
+        assert_eq!(copy, planes);
+    }
+
+    /// Around a macroblock of `planes`, the rest of which stands for what is reconstructed.
+    fn surroundings(planes: &Planes, mb_x: usize, mb_y: usize) -> Surroundings {
+        let bottom = |mb_x: usize| Bottom::of(&Pixels::load(planes, mb_x, mb_y - 1));
+        let above = (mb_y > 0).then(|| bottom(mb_x));
+        let above_left = (mb_y > 0 && mb_x > 0).then(|| bottom(mb_x - 1));
+        let above_right = (mb_y > 0 && mb_x + 1 < planes.mb_width).then(|| bottom(mb_x + 1));
+        let left = (mb_x > 0).then(|| Pixels::load(planes, mb_x - 1, mb_y));
+        Surroundings::new(
+            left.as_ref(),
+            above_left.as_ref(),
+            above.as_ref(),
+            above_right.as_ref(),
+        )
+    }
+
+    #[test]
+    fn surroundings_of_the_corners() {
+        let planes = planes();
+        let first = surroundings(&planes, 0, 0);
+        assert_eq!(
+            (first.luma.corner, first.luma.above[0], first.luma.left[0]),
+            (127, 127, 129)
+        );
+        assert_eq!(first.above_right, [127; 4]);
+        let below = surroundings(&planes, 0, 1);
+        assert_eq!((below.luma.corner, below.luma.left[15]), (129, 129));
+        assert_eq!(below.above_right, [91, 92, 93, 94], "15 * 5 + 16 and on");
+        let right = surroundings(&planes, 2, 1);
+        assert_eq!(
+            right.above_right,
+            [15 * 5 + 47; 4],
+            "repeated past the right edge"
+        );
+        assert_eq!(right.chroma[1].corner, 15 * 3 + 7 * 7 + 1);
+    }
+
+    /// The drawing of [`LumaCanvas`], asserted.
+    #[test]
+    fn the_canvas_is_as_drawn() {
+        let planes = planes();
+        let around = surroundings(&planes, 1, 1);
+        let mut canvas = LumaCanvas::new(&around);
+        let source = Pixels::load(&planes, 1, 1);
+        for index in 0..16 {
+            let edges = canvas.edges(index);
+            let (x, y) = (16 + index % 4 * 4, 16 + index / 4 * 4);
+            let at = |x: usize, y: usize| planes.luma[y * 48 + x];
+            for i in 0..4 {
+                assert_eq!(
+                    edges[3 - i],
+                    at(x - 1, y + i),
+                    "left {i} of subblock {index}"
+                );
+                assert_eq!(
+                    edges[5 + i],
+                    at(x + i, y - 1),
+                    "above {i} of subblock {index}"
+                );
+                let right_row = if index % 4 == 3 { 15 } else { y - 1 };
+                assert_eq!(
+                    edges[9 + i],
+                    at(x + 4 + i, right_row),
+                    "above right {i} of subblock {index}"
+                );
+            }
+            assert_eq!(edges[4], at(x - 1, y - 1), "corner of subblock {index}");
+            canvas.store(
+                index,
+                &block_at(&source.luma, 16, index / 4 * 64 + index % 4 * 4),
+            );
+        }
+        assert_eq!(canvas.luma(), source.luma);
+    }
+}

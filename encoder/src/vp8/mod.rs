@@ -1,0 +1,29 @@
+//! Key frames of VP8: RFC 6386. One file for each of its chapters.
+
+mod block;
+mod bool_encoder;
+mod distortion;
+mod encoder;
+mod frame_header;
+mod loop_filter;
+mod macroblock;
+mod mode_decision;
+mod partition;
+mod predict;
+mod probability;
+mod quantize;
+mod rate;
+mod row;
+mod segment;
+mod tables;
+mod token;
+mod token_counts;
+mod token_writer;
+mod transform;
+mod tree;
+mod trellis;
+mod wavefront;
+
+#[cfg(feature = "testing")]
+pub use encoder::agreement::assert_decoders_agree;
+pub use encoder::{Settings, encode};

@@ -1,0 +1,240 @@
+//! The partitions of a frame: RFC 6386, sections 9.1, 9.5 and 19.3. The first holds the header and the modes of all
+//! macroblocks, the others their coefficients.
+
+use super::bool_encoder::{Bool, BoolEncoder, BoolRun};
+use super::encoder::MacroblockRecord;
+use super::frame_header::{self, FrameHeader, MAX_FIRST_PARTITION};
+use super::macroblock::LumaMode;
+use super::predict::SubblockMode;
+use super::row::Row;
+use super::tables::SUBBLOCK_MODE_PROBABILITIES;
+use super::token::NonZero;
+use super::token_writer::TokenWriter;
+use super::tree::{
+    CHROMA_MODE_PATHS, CHROMA_MODE_PROBABILITIES, LUMA_MODE_PATHS, LUMA_MODE_PROBABILITIES,
+    SEGMENT_PATHS, SUBBLOCK_MODE_PATHS,
+};
+use crate::EncodeError;
+use crate::cpu::Simd;
+use crate::crew::Crew;
+use std::ops::Range;
+
+/// Decoders that read as data arrives take up to this many bytes ahead, and libwebp's refuses a frame of whose first
+/// partition nothing is left behind the header.
+const LOOK_AHEAD: usize = 8;
+
+/// The partitions: the first, and then those of the coefficients, in which rows of macroblocks take turns (section 9.5).
+///
+/// # Errors
+/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+pub fn write_all(
+    header: &FrameHeader<'_>,
+    rows: &[Row],
+    simd: Simd,
+    crew: Crew<'_>,
+) -> Result<Vec<Vec<u8>>, EncodeError> {
+    let writer = &TokenWriter::new(header.probabilities);
+    let count = 1 << header.log2_partitions;
+    let partitions = crew.run_checked(1 + usize::div_ceil(count, 2), |piece| {
+        Ok(match piece {
+            0 => vec![write_first(header, rows, simd, crew)?],
+            _ if count == 1 => vec![write_alone(rows, writer, simd, crew)?],
+            _ => write_pair(rows, writer, 2 * (piece - 1)..count, simd, crew)?.into(),
+        })
+    })?;
+    Ok(partitions.into_iter().flatten().collect())
+}
+
+/// The frame header and the modes of all macroblocks (sections 19.2 and 19.3).
+pub fn write_first(
+    header: &FrameHeader<'_>,
+    rows: &[Row],
+    simd: Simd,
+    crew: Crew<'_>,
+) -> Result<Vec<u8>, EncodeError> {
+    let mb_width = rows.first().map_or(0, |row| row.records.len());
+    let mut encoder = BoolEncoder::with_capacity(rows.len() * mb_width * 4);
+    header.write(&mut encoder);
+    let header_length = encoder.len();
+    let mut bools = Vec::new();
+
+    let mut modes_above = vec![[SubblockMode::Dc; 4]; mb_width];
+    for row in rows {
+        crew.check()?;
+        let mut modes_left = [SubblockMode::Dc; 4];
+        for (record, modes_above) in row.records.iter().zip(&mut modes_above) {
+            append_modes(&mut bools, header, record, *modes_above, modes_left);
+            (*modes_above, modes_left) = record.luma.contexts();
+        }
+        encoder.write_all(&bools, simd);
+        bools.clear();
+    }
+    let mut partition = encoder.finish();
+    partition.resize(partition.len().max(header_length + LOOK_AHEAD), 0);
+    Ok(partition)
+}
+
+/// Subblock modes as booleans, by the mode above and the mode to the left.
+static SUBBLOCK_MODE_RUNS: [[[BoolRun; 10]; 10]; 10] = {
+    let mut runs = [[[BoolRun::EMPTY; 10]; 10]; 10];
+    let mut i = 0;
+    while i < 1000 {
+        let (above, left, mode) = (i / 100, i / 10 % 10, i % 10);
+        runs[above][left][mode] =
+            SUBBLOCK_MODE_PATHS[mode].run(&SUBBLOCK_MODE_PROBABILITIES[above][left]);
+        i += 1;
+    }
+    runs
+};
+
+/// Appends the header of a macroblock (section 19.3).
+fn append_modes(
+    bools: &mut Vec<Bool>,
+    header: &FrameHeader<'_>,
+    record: &MacroblockRecord,
+    mut above: [SubblockMode; 4],
+    mut left: [SubblockMode; 4],
+) {
+    if header.segmentation.is_enabled() {
+        SEGMENT_PATHS[usize::from(record.segment)]
+            .run(&header.segment_probabilities)
+            .append_to(bools);
+    }
+    if let Some(probability) = header.skip_probability {
+        bools.push(Bool::new(record.skipped, probability));
+    }
+    match record.luma {
+        LumaMode::Block(mode) => {
+            LUMA_MODE_PATHS[mode as usize]
+                .run(&LUMA_MODE_PROBABILITIES)
+                .append_to(bools);
+        }
+        LumaMode::Subblocks(modes) => {
+            LUMA_MODE_PATHS[4]
+                .run(&LUMA_MODE_PROBABILITIES)
+                .append_to(bools);
+            for (i, mode) in modes.into_iter().enumerate() {
+                let (above, left) = (&mut above[i % 4], &mut left[i / 4]);
+                SUBBLOCK_MODE_RUNS[*above as usize][*left as usize][mode as usize].append_to(bools);
+                (*above, *left) = (mode, mode);
+            }
+        }
+    }
+    CHROMA_MODE_PATHS[record.chroma as usize]
+        .run(&CHROMA_MODE_PROBABILITIES)
+        .append_to(bools);
+}
+
+/// The only partition of coefficients.
+fn write_alone(
+    rows: &[Row],
+    writer: &TokenWriter<'_>,
+    simd: Simd,
+    crew: Crew<'_>,
+) -> Result<Vec<u8>, EncodeError> {
+    let mut encoder = BoolEncoder::with_capacity(capacity(rows));
+    let mut bools = Vec::new();
+    for mb_y in 0..rows.len() {
+        crew.check()?;
+        append_row(&mut bools, rows, mb_y, writer);
+        encoder.write_all(&bools, simd);
+        bools.clear();
+    }
+    Ok(encoder.finish())
+}
+
+/// Two partitions side by side: the first two of `numbers`, which ends with the number of all.
+fn write_pair(
+    rows: &[Row],
+    writer: &TokenWriter<'_>,
+    numbers: Range<usize>,
+    simd: Simd,
+    crew: Crew<'_>,
+) -> Result<[Vec<u8>; 2], EncodeError> {
+    /// What one partition is ahead of the other is kept for the next row, up to this.
+    const LEAST_ALONE: usize = 4096;
+    let (first, partitions) = (numbers.start, numbers.end);
+    let mut encoders = [(); 2].map(|()| BoolEncoder::with_capacity(capacity(rows) / partitions));
+    let mut waiting = [Vec::new(), Vec::new()];
+    for mb_y in (first..rows.len()).step_by(partitions) {
+        crew.check()?;
+        append_row(&mut waiting[0], rows, mb_y, writer);
+        if mb_y + 1 < rows.len() {
+            append_row(&mut waiting[1], rows, mb_y + 1, writer);
+        }
+        let both = waiting[0].len().min(waiting[1].len());
+        BoolEncoder::write_pairs(
+            encoders.each_mut(),
+            waiting.each_ref().map(|w| &w[..both]),
+            simd,
+        );
+        for (encoder, waiting) in encoders.iter_mut().zip(&mut waiting) {
+            waiting.drain(..both);
+            if waiting.len() >= LEAST_ALONE {
+                encoder.write_all(waiting, simd);
+                waiting.clear();
+            }
+        }
+    }
+    for (encoder, waiting) in encoders.iter_mut().zip(&waiting) {
+        encoder.write_all(waiting, simd);
+    }
+    Ok(encoders.map(BoolEncoder::finish))
+}
+
+/// At least as many bytes as the tokens of `rows` take, nearly always: noise comes near, and growing would copy. Room that is
+/// not used is no memory.
+fn capacity(rows: &[Row]) -> usize {
+    rows.iter().map(|row| row.packed.len()).sum()
+}
+
+/// Appends the tokens of row `mb_y`.
+fn append_row(bools: &mut Vec<Bool>, rows: &[Row], mb_y: usize, writer: &TokenWriter<'_>) {
+    let row = &rows[mb_y];
+    let mut packed = row.packed.as_slice();
+    let mut left = NonZero::default();
+    for (mb_x, record) in row.records.iter().enumerate() {
+        let has_y2 = record.luma.has_y2();
+        if record.skipped {
+            left.clear(has_y2);
+            continue;
+        }
+        let mut above = if mb_y > 0 {
+            rows[mb_y - 1].non_zero[mb_x]
+        } else {
+            NonZero::default()
+        };
+        writer.append_macroblock(bools, &mut packed, has_y2, &mut above, &mut left);
+    }
+}
+
+/// Puts the parts of the frame one after another (section 9.1 and 9.5). Token partitions but the last may have up to
+/// `most` bytes.
+///
+/// # Errors
+/// [`EncodeError::TooLarge`] if one is larger, or the first is larger than its size field can say.
+pub fn assemble(
+    width: u32,
+    height: u32,
+    partitions: &[Vec<u8>],
+    most: usize,
+) -> Result<Vec<u8>, EncodeError> {
+    let (first, tokens) = partitions.split_first().expect("there is a first one");
+    let (_, sized) = tokens
+        .split_last()
+        .expect("there is at least one token partition");
+    if first.len() > MAX_FIRST_PARTITION || sized.iter().any(|p| p.len() > most) {
+        return Err(EncodeError::TooLarge);
+    }
+    let all: usize = tokens.iter().map(Vec::len).sum();
+    let mut frame = Vec::with_capacity(10 + first.len() + sized.len() * 3 + all);
+    frame.extend(frame_header::uncompressed(width, height, first.len()));
+    frame.extend(first);
+    for partition in sized {
+        frame.extend(&(partition.len() as u32).to_le_bytes()[..3]);
+    }
+    for partition in tokens {
+        frame.extend(partition);
+    }
+    Ok(frame)
+}

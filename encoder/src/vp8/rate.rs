@@ -1,0 +1,294 @@
+//! What booleans and coefficients cost: RFC 6386, sections 7.1, 13.2 and 13.3.
+
+use super::tables::{BANDS, CoefficientProbabilities};
+use super::token::{BlockKind, CATEGORIES};
+
+/// A number of bits times 256.
+pub type BitCost = u32;
+
+/// Cost of a boolean that had probability `n / 256`.
+const COSTS: [u16; 257] = {
+    let mut costs = [0; 257];
+    let mut n = 1;
+    while n <= 256 {
+        costs[n] = negative_log2(n as u64);
+        n += 1;
+    }
+    costs
+};
+
+/// `-256 log2(n / 256)`, rounded, by integer arithmetic: the same on every machine.
+const fn negative_log2(n: u64) -> u16 {
+    // n = mantissa * 2^whole with the mantissa in [1, 2), at 31 fractional bits.
+    let whole = n.ilog2();
+    let mut mantissa = n << (31 - whole);
+    let mut fraction = 0u64;
+    let mut bit = 0;
+    while bit < 16 {
+        // Squaring doubles the logarithm: its whole bit is the next bit of the fraction.
+        mantissa = (mantissa * mantissa) >> 31;
+        fraction <<= 1;
+        if mantissa >= 1 << 32 {
+            mantissa >>= 1;
+            fraction |= 1;
+        }
+        bit += 1;
+    }
+    let log2 = ((whole as u64) << 16) + fraction;
+    (((8 << 16) - log2 + 128) >> 8) as u16
+}
+
+/// What [`BoolEncoder::write`](super::bool_encoder::BoolEncoder::write) costs.
+#[inline(always)]
+pub const fn bit_cost(value: bool, probability: u8) -> BitCost {
+    let likelihood = if value {
+        256 - probability as usize
+    } else {
+        probability as usize
+    };
+    COSTS[likelihood] as BitCost
+}
+
+/// Largest level with a table entry of its own: the first of the last category. What levels above
+/// it cost more is in [`EXTRA_COSTS`].
+const TABLED_LEVELS: usize = 68;
+
+/// Largest level that a token can carry: 67 and eleven bits (RFC 6386, section 13.2).
+pub const MAX_LEVEL: i32 = 2047;
+
+/// Costs of the eleven extra bits of the last category, by how far the level is above 67, less the
+/// cost for none that the tables already hold.
+static EXTRA_COSTS: [i16; MAX_LEVEL as usize + 1 - 67] = {
+    let mut costs = [0; MAX_LEVEL as usize + 1 - 67];
+    let base = extra_cost(5, 0) as i32;
+    let mut i = 0;
+    while i < costs.len() {
+        costs[i] = (extra_cost(5, i as u32) as i32 - base) as i16;
+        i += 1;
+    }
+    costs
+};
+
+/// Cost of the extra bits `offset` of category `index` (0 to 5).
+const fn extra_cost(index: usize, offset: u32) -> BitCost {
+    let probabilities = CATEGORIES[index].probabilities;
+    let mut cost = 0;
+    let mut i = 0;
+    while i < probabilities.len() {
+        let bit = offset >> (probabilities.len() - 1 - i) & 1 != 0;
+        cost += bit_cost(bit, probabilities[i]);
+        i += 1;
+    }
+    cost
+}
+
+/// For each level, its token (0 to 4 by themselves, then the categories), and what the extra bits and the sign cost.
+static TOKENS: [(u8, u16); TABLED_LEVELS] = {
+    const SIGN: BitCost = 256;
+    let mut tokens = [(0, 0); TABLED_LEVELS];
+    let mut category = 0;
+    let mut level = 1;
+    while level < TABLED_LEVELS {
+        tokens[level] = if level < 5 {
+            (level as u8, SIGN as u16)
+        } else {
+            while category + 1 < CATEGORIES.len() && level >= CATEGORIES[category + 1].base as usize
+            {
+                category += 1;
+            }
+            let extra = extra_cost(category, level as u32 - CATEGORIES[category].base);
+            (5 + category as u8, (SIGN + extra) as u16)
+        };
+        level += 1;
+    }
+    tokens
+};
+
+/// Costs of the tokens, without the boolean that says that the block goes on.
+fn token_costs(probabilities: &[u8; 11]) -> [BitCost; 11] {
+    let p = |node: usize, value: bool| bit_cost(value, probabilities[node]);
+    let more = p(1, true);
+    let several = more + p(2, true);
+    let few = several + p(3, false);
+    let low = several + p(3, true) + p(6, false);
+    let high = several + p(3, true) + p(6, true);
+    let (middle, top) = (high + p(8, false), high + p(8, true));
+    [
+        p(1, false),
+        more + p(2, false),
+        few + p(4, false),
+        few + p(4, true) + p(5, false),
+        few + p(4, true) + p(5, true),
+        low + p(7, false),
+        low + p(7, true),
+        middle + p(9, false),
+        middle + p(9, true),
+        top + p(10, false),
+        top + p(10, true),
+    ]
+}
+
+/// Costs of every level in every place, by one set of probabilities.
+pub struct CoefficientCosts {
+    kinds: Box<[KindCosts; 4]>,
+}
+
+/// Costs within one kind of block.
+pub struct KindCosts {
+    /// By position, context, level. Includes the sign, and "the block goes on" where it is sent: after
+    /// a coefficient that was not zero, that is for contexts 1 and 2.
+    levels: [[LevelCosts; 3]; 16],
+    /// "The block goes on" at the first position, by that (0 or 1), in context 0.
+    starts: [u16; 2],
+    /// "The block ends", by position and context; nothing after the last.
+    ends: [[u16; 3]; 17],
+}
+
+/// Costs of the levels at one position in one context.
+#[derive(Clone, Copy)]
+pub struct LevelCosts([u16; TABLED_LEVELS]);
+
+impl LevelCosts {
+    /// Cost of a level of magnitude `level` (0..=[`MAX_LEVEL`]).
+    #[inline(always)]
+    pub fn of(&self, level: usize) -> BitCost {
+        if level < TABLED_LEVELS {
+            return BitCost::from(self.0[level]);
+        }
+        let extra = EXTRA_COSTS[level - (TABLED_LEVELS - 1)];
+        (i32::from(self.0[TABLED_LEVELS - 1]) + i32::from(extra)) as BitCost
+    }
+}
+
+impl CoefficientCosts {
+    /// Tabulates the costs by `probabilities`.
+    pub fn new(probabilities: &CoefficientProbabilities) -> CoefficientCosts {
+        let kinds = std::array::from_fn(|kind| KindCosts::new(&probabilities[kind]));
+        CoefficientCosts {
+            kinds: Box::new(kinds),
+        }
+    }
+
+    /// The costs within blocks of `kind`.
+    #[inline(always)]
+    pub fn of(&self, kind: BlockKind) -> &KindCosts {
+        &self.kinds[kind as usize]
+    }
+}
+
+impl KindCosts {
+    fn new(probabilities: &[[[u8; 11]; 3]; 8]) -> KindCosts {
+        let by_band = probabilities.map(|contexts| {
+            std::array::from_fn(|context| LevelCosts::new(&contexts[context], context))
+        });
+        let goes_on = |position: usize| bit_cost(true, probabilities[BANDS[position]][0][0]) as u16;
+        let ends = |position: usize, context: usize| match position {
+            16 => 0,
+            _ => bit_cost(false, probabilities[BANDS[position]][context][0]) as u16,
+        };
+        KindCosts {
+            levels: std::array::from_fn(|position| by_band[BANDS[position]]),
+            starts: std::array::from_fn(goes_on),
+            ends: std::array::from_fn(|position| {
+                std::array::from_fn(|context| ends(position, context))
+            }),
+        }
+    }
+
+    /// Costs at zigzag position `position`, where the level before it, or at the block's start its neighbours, gave
+    /// `context`. At the start with context 0, [`KindCosts::start`] comes on top.
+    #[inline(always)]
+    pub fn levels(&self, position: usize, context: usize) -> &LevelCosts {
+        &self.levels[position][context]
+    }
+
+    /// What the first level costs beyond [`KindCosts::levels`].
+    #[inline(always)]
+    pub fn start(&self, first: usize, context: usize) -> BitCost {
+        if context == 0 {
+            BitCost::from(self.starts[first])
+        } else {
+            0
+        }
+    }
+
+    /// Cost of ending the block before zigzag position `position` (0..=16).
+    #[inline(always)]
+    pub fn end(&self, position: usize, context: usize) -> BitCost {
+        BitCost::from(self.ends[position][context])
+    }
+
+    /// Cost of a block's `levels` in zigzag order from `first`, of which `count` positions (from 0)
+    /// are sent: all from there on are zero.
+    #[inline(always)]
+    pub fn block(&self, levels: &[i16; 16], first: usize, count: usize, context: usize) -> BitCost {
+        if count <= first {
+            return self.end(first, context);
+        }
+        let mut cost = self.start(first, context);
+        let mut context = context;
+        let sent = self.levels.iter().zip(levels).take(count).skip(first);
+        for (costs, level) in sent {
+            let magnitude = usize::from(level.unsigned_abs());
+            cost += costs[context].of(magnitude);
+            context = magnitude.min(2);
+        }
+        cost + self.end(count, context)
+    }
+}
+
+impl LevelCosts {
+    fn new(probabilities: &[u8; 11], context: usize) -> LevelCosts {
+        let base = if context > 0 {
+            bit_cost(true, probabilities[0])
+        } else {
+            0
+        };
+        let tokens = token_costs(probabilities);
+        LevelCosts(
+            TOKENS.map(|(token, rest)| {
+                (base + tokens[usize::from(token)] + BitCost::from(rest)) as u16
+            }),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vp8::tables::DEFAULT_PROBABILITIES;
+
+    #[test]
+    fn costs_are_logarithms() {
+        for (n, &table) in COSTS.iter().enumerate().skip(1) {
+            let exact = -(n as f64 / 256.0).log2() * 256.0;
+            let table = f64::from(table);
+            assert!(
+                (table - exact).abs() <= 0.51,
+                "{n}/256: {table} for {exact}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_level_costs_what_its_booleans_cost() {
+        // Writes each level as the tokens of section 13.2 and adds up.
+        for kind in [BlockKind::LumaAfterY2, BlockKind::Luma] {
+            let costs = CoefficientCosts::new(&DEFAULT_PROBABILITIES);
+            for (position, context) in [(1, 0), (1, 2), (5, 1), (15, 2)] {
+                let p = &DEFAULT_PROBABILITIES[kind as usize][BANDS[position]][context];
+                for level in 0..=MAX_LEVEL as usize {
+                    let mut written = if context > 0 { bit_cost(true, p[0]) } else { 0 };
+                    super::super::token::write_level(level as i16, p, &mut |value, probability| {
+                        written += bit_cost(value, probability);
+                    });
+                    assert_eq!(
+                        costs.of(kind).levels(position, context).of(level),
+                        written,
+                        "level {level}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! How often tokens occur, which probabilities are fitted to: RFC 6386, section 13.
+
+use super::tables::BANDS;
+use super::token::{BlockKind, CATEGORIES};
+
+/// How often each token occurs in each place.
+#[derive(Clone)]
+pub struct TokenCounts {
+    /// By kind, band, context and token: the levels 0 to 4, the six categories, and the end of the block.
+    tokens: Box<[[[[u32; 12]; 3]; 8]; 4]>,
+    /// By kind: blocks that do not end at once, though their neighbours have no coefficients. Elsewhere, context 0
+    /// means that a zero came before, where no block may end.
+    starts: [u32; 4],
+}
+
+/// How often each node of the token tree was taken to either side: by kind, band, context, node, side.
+///
+/// A picture of the largest size has 400 million tokens.
+pub type NodeCounts = [[[[[u32; 2]; 11]; 3]; 8]; 4];
+
+/// The token of each level up to the first of the last category.
+const TOKENS: [u8; 68] = {
+    let mut tokens = [0; 68];
+    let mut level = 1;
+    while level < 68 {
+        let mut token = if level < 5 { level } else { 4 };
+        let mut category = 0;
+        while category < 6 {
+            if level >= CATEGORIES[category].base as usize {
+                token = 5 + category;
+            }
+            category += 1;
+        }
+        tokens[level] = token as u8;
+        level += 1;
+    }
+    tokens
+};
+
+/// The token that ends a block.
+const END: usize = 11;
+
+impl TokenCounts {
+    /// No tokens yet.
+    pub fn new() -> TokenCounts {
+        TokenCounts {
+            tokens: Box::new([[[[0; 12]; 3]; 8]; 4]),
+            starts: [0; 4],
+        }
+    }
+
+    /// Counts the tokens of a block; arguments as of [`TokenWriter::append_block`](super::token_writer::TokenWriter::append_block).
+    #[inline]
+    pub fn count_block(
+        &mut self,
+        kind: BlockKind,
+        levels: &[i16; 16],
+        count: usize,
+        context: usize,
+    ) {
+        let first = kind.first();
+        let bands = &mut self.tokens[kind as usize];
+        let mut tokens = &mut bands[BANDS[first]][context];
+        if count <= first {
+            tokens[END] += 1;
+            return;
+        }
+        self.starts[kind as usize] += u32::from(context == 0);
+        let sent = levels.iter().zip(&BANDS[1..]).take(count).skip(first);
+        for (level, &next_band) in sent {
+            let magnitude = usize::from(level.unsigned_abs());
+            tokens[usize::from(TOKENS[magnitude.min(TOKENS.len() - 1)])] += 1;
+            tokens = &mut bands[next_band][magnitude.min(2)];
+        }
+        if count < 16 {
+            tokens[END] += 1;
+        }
+    }
+
+    /// Adds the counts of `other`.
+    pub fn add(&mut self, other: &TokenCounts) {
+        let ours = self.tokens.as_flattened_mut().as_flattened_mut();
+        let theirs = other.tokens.as_flattened().as_flattened();
+        for (a, b) in ours
+            .as_flattened_mut()
+            .iter_mut()
+            .zip(theirs.as_flattened())
+        {
+            *a += b;
+        }
+        for (a, b) in self.starts.iter_mut().zip(other.starts) {
+            *a += b;
+        }
+    }
+
+    /// The nodes that the tokens take.
+    pub fn nodes(&self) -> Box<NodeCounts> {
+        let mut nodes: Box<NodeCounts> = Box::new([[[[[0; 2]; 11]; 3]; 8]; 4]);
+        for (kind, bands) in self.tokens.iter().enumerate() {
+            for (band, contexts) in bands.iter().enumerate() {
+                for (context, tokens) in contexts.iter().enumerate() {
+                    nodes[kind][band][context] = nodes_of(tokens);
+                }
+                nodes[kind][band][0][0][1] = 0;
+            }
+        }
+        for kind in [
+            BlockKind::LumaAfterY2,
+            BlockKind::Y2,
+            BlockKind::Chroma,
+            BlockKind::Luma,
+        ] {
+            nodes[kind as usize][BANDS[kind.first()]][0][0][1] = self.starts[kind as usize];
+        }
+        nodes
+    }
+}
+
+/// How often tokens take each node to either side, where a block may end before each of them.
+fn nodes_of(tokens: &[u32; 12]) -> [[u32; 2]; 11] {
+    let sum = |range: std::ops::Range<usize>| tokens[range].iter().sum();
+    [
+        [sum(END..12), sum(0..END)],
+        [sum(0..1), sum(1..END)],
+        [sum(1..2), sum(2..END)],
+        [sum(2..5), sum(5..END)],
+        [sum(2..3), sum(3..5)],
+        [sum(3..4), sum(4..5)],
+        [sum(5..7), sum(7..END)],
+        [sum(5..6), sum(6..7)],
+        [sum(7..9), sum(9..END)],
+        [sum(7..8), sum(8..9)],
+        [sum(9..10), sum(10..END)],
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::Simd;
+    use crate::vp8::bool_encoder::BoolEncoder;
+    use crate::vp8::tables::{BandProbabilities, DEFAULT_PROBABILITIES};
+    use crate::vp8::token::{count_of, write_level};
+    use crate::vp8::token_writer::TokenWriter;
+
+    #[test]
+    fn counting_takes_the_nodes_that_writing_takes() {
+        // Writing asks for a probability at each node that it takes.
+        let places = [
+            (BlockKind::LumaAfterY2, 1),
+            (BlockKind::Luma, 0),
+            (BlockKind::Chroma, 2),
+        ];
+        for (kind, context) in places {
+            for level in [0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 18, 19, 34, 35, 66, 67, 2047] {
+                let mut levels = [level; 16];
+                levels[3] = 0;
+                levels[9..].fill(0);
+                let count = usize::from(count_of(&levels));
+                let mut counts = TokenCounts::new();
+                counts.count_block(kind, &levels, count, context);
+                let nodes = counts.nodes();
+
+                // A probability of its own for each node shows in what is written.
+                let written = |bands: BandProbabilities| {
+                    let mut bools = Vec::new();
+                    let probabilities = [bands; 4];
+                    let writer = TokenWriter::new(&probabilities);
+                    writer.append_block(&mut bools, kind, &levels, count, context);
+                    bools
+                };
+                let even = written([[[128; 11]; 3]; 8]);
+                for band in 0..8 {
+                    for context in 0..3 {
+                        for node in 0..11 {
+                            let mut bands = [[[128; 11]; 3]; 8];
+                            bands[band][context][node] = 7;
+                            let [zeros, ones] = nodes[kind as usize][band][context][node];
+                            assert_eq!(
+                                written(bands) != even,
+                                zeros + ones > 0,
+                                "{kind:?}, level {level}: node {node} of band {band}, context {context}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn counted_nodes_give_the_length_of_what_is_written() {
+        let mut state = 5u32;
+        let mut counts = TokenCounts::new();
+        let mut bools = Vec::new();
+        let bands = &DEFAULT_PROBABILITIES[BlockKind::Luma as usize];
+        let writer = TokenWriter::new(&DEFAULT_PROBABILITIES);
+        let mut fixed = 0;
+        for block in 0..4000 {
+            let levels: [i16; 16] = std::array::from_fn(|i| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let magnitude = (state >> 20) as i16 >> (i / 2 + (state >> 16 & 7) as usize);
+                magnitude.min(66)
+            });
+            let count = usize::from(count_of(&levels));
+            counts.count_block(BlockKind::Luma, &levels, count, block % 3);
+            writer.append_block(&mut bools, BlockKind::Luma, &levels, count, block % 3);
+            for level in levels.into_iter().take(count) {
+                let mut extra = 0;
+                write_level(level, &[0; 11], &mut |_, probability| {
+                    extra += i32::from(probability != 0);
+                });
+                fixed += extra;
+            }
+        }
+        let nodes = counts.nodes();
+        let mut bits = 0.0;
+        for band in 0..8 {
+            for context in 0..3 {
+                for node in 0..11 {
+                    let p = f64::from(bands[band][context][node]) / 256.0;
+                    let [zeros, ones] = nodes[BlockKind::Luma as usize][band][context][node];
+                    bits -= f64::from(zeros) * p.log2() + f64::from(ones) * (1.0 - p).log2();
+                }
+            }
+        }
+        // Signs cost a bit, extra bits a little less.
+        let mut encoder = BoolEncoder::with_capacity(0);
+        encoder.write_all(&bools, Simd::SCALAR);
+        let written = encoder.finish().len() as f64 * 8.0;
+        let most = bits + f64::from(fixed);
+        assert!(
+            (most * 0.98..=most * 1.005).contains(&written),
+            "{written} bits written, {most} counted"
+        );
+    }
+}

@@ -1,0 +1,219 @@
+//! The longest copy for each pixel that a search among earlier places finds: RFC 9649, section 3.6.2.2.
+//!
+//! Places that begin with the same three pixels are chained, the last one first. The search goes from the end of the image to its
+//! start: what is found for a pixel holds for those before it too, one pixel longer each, as long as they agree; and by
+//! then a place's link in the chain is not needed any more, so that what was found takes its room.
+
+use super::distance::MAX_DISTANCE;
+use super::lz77::{PIXELS_A_QUESTION, match_length};
+use super::prefix::MAX_LENGTH;
+use crate::EncodeError;
+use crate::crew::Crew;
+
+/// Longest copy that is kept: what its bits hold.
+pub const MAX_KEPT: usize = MAX_LENGTH - 1;
+
+/// A copy: 12 bits for its length, 20 for its distance. Length 0 is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Copy(u32);
+
+impl Copy {
+    /// None.
+    pub const NONE: Copy = Copy(0);
+
+    /// `length` pixels, up to [`MAX_KEPT`], from `distance` pixels back.
+    #[inline]
+    pub fn new(length: usize, distance: usize) -> Copy {
+        debug_assert!(length <= MAX_KEPT && distance <= MAX_DISTANCE);
+        Copy((distance << 12 | length) as u32)
+    }
+
+    /// In pixels.
+    #[inline]
+    pub fn length(self) -> usize {
+        (self.0 & 0xFFF) as usize
+    }
+
+    /// One pixel more, from the same distance.
+    #[inline]
+    pub fn longer(self) -> Option<Copy> {
+        (self.length() < MAX_KEPT).then(|| Copy(self.0 + 1))
+    }
+
+    /// In pixels.
+    #[inline]
+    pub fn distance(self) -> usize {
+        (self.0 >> 12) as usize
+    }
+}
+
+/// The longest copy for each pixel, as far as up to `depth` places of its chain tell.
+///
+/// # Errors
+/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+pub fn longest_copies(
+    pixels: &[u32],
+    width: usize,
+    depth: usize,
+    crew: Crew<'_>,
+) -> Result<Vec<Copy>, EncodeError> {
+    let mut links = chain(pixels, crew)?;
+    let mut asked = pixels.len();
+    let mut i = pixels.len();
+    while i > 1 {
+        i -= 1;
+        ask(i, &mut asked, crew)?;
+        let best = search(pixels, &links, i, width, depth);
+        links[i] = best;
+        let distance = best.distance();
+        if best.length() == 0 {
+            continue;
+        }
+        let mut length = best.length();
+        while i > distance && pixels[i - 1] == pixels[i - 1 - distance] {
+            i -= 1;
+            ask(i, &mut asked, crew)?;
+            length = (length + 1).min(MAX_KEPT);
+            links[i] = Copy::new(length, distance);
+        }
+    }
+    if let Some(first) = links.first_mut() {
+        *first = Copy::NONE;
+    }
+    Ok(links)
+}
+
+/// Asks whether the caller waits still, from time to time on the way to the start.
+#[inline]
+fn ask(i: usize, asked: &mut usize, crew: Crew<'_>) -> Result<(), EncodeError> {
+    /// Each may be a search.
+    const PIXELS: usize = PIXELS_A_QUESTION / 32;
+    if i >= *asked {
+        return Ok(());
+    }
+    *asked = i.saturating_sub(PIXELS);
+    crew.check()
+}
+
+/// For each pixel, how far back the last place with the same hash is; 0 for none.
+fn chain(pixels: &[u32], crew: Crew<'_>) -> Result<Vec<Copy>, EncodeError> {
+    let hash_bits = pixels.len().max(2).ilog2().clamp(8, 17);
+    // Positions and 1.
+    let mut last = vec![0u32; 1 << hash_bits];
+    let mut links = Vec::with_capacity(pixels.len());
+    let mut link = |i: usize, hash: u64| {
+        let slot =
+            &mut last[(hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - hash_bits)) as usize];
+        let before = std::mem::replace(slot, i as u32 + 1) as usize;
+        let distance = i + 1 - before;
+        let is_near = before > 0 && distance <= MAX_DISTANCE;
+        links.push(if is_near {
+            Copy::new(0, distance)
+        } else {
+            Copy::NONE
+        });
+    };
+    let mut i = 0;
+    let mut asked = 0;
+    while i + 2 < pixels.len() {
+        if i >= asked {
+            crew.check()?;
+            asked = i + PIXELS_A_QUESTION;
+        }
+        let color = pixels[i];
+        if color != pixels[i + 1] || color != pixels[i + 2] {
+            let pair = u64::from(color) << 32 | u64::from(pixels[i + 1]);
+            link(
+                i,
+                pair ^ u64::from(pixels[i + 2]).wrapping_mul(0xC2B2_AE3D_27D4_EB4F),
+            );
+            i += 1;
+            continue;
+        }
+        // Within a run each pixel would be in one chain with all others. What sets it apart is how much of the run is left.
+        let limit = pixels.len() - i;
+        let run = 1 + match_length(pixels, i, i + 1, (limit - 1).min(PIXELS_A_QUESTION));
+        for left in (3..=run).rev() {
+            let key = u64::from(color) << 32 | u64::from(color);
+            link(i, key ^ (left.min(MAX_LENGTH) as u64) << 8);
+            i += 1;
+        }
+    }
+    links.resize(pixels.len(), Copy::NONE);
+    Ok(links)
+}
+
+/// The longest copy for pixel `i`.
+#[inline]
+fn search(pixels: &[u32], links: &[Copy], i: usize, width: usize, depth: usize) -> Copy {
+    /// Longer ones are taken at once.
+    const ENOUGH: usize = 512;
+    let limit = (pixels.len() - i).min(MAX_KEPT);
+    let (mut length, mut distance) = (0, 0);
+    for near in [width, 1] {
+        if near <= i && near <= MAX_DISTANCE && pixels[i - near] == pixels[i] {
+            let found = match_length(pixels, i - near, i, limit);
+            if found > length {
+                (length, distance) = (found, near);
+            }
+        }
+    }
+    let mut from = i;
+    for _ in 0..depth {
+        if length >= ENOUGH || length >= limit {
+            break;
+        }
+        let step = links[from].distance();
+        if step == 0 || i + step - from > MAX_DISTANCE {
+            break;
+        }
+        from -= step;
+        if pixels[from + length] != pixels[i + length] || pixels[from] != pixels[i] {
+            continue;
+        }
+        let found = match_length(pixels, from, i, limit);
+        if found > length {
+            (length, distance) = (found, i - from);
+        }
+    }
+    Copy::new(length, distance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crew::Patient;
+
+    #[test]
+    fn copies_are_true_and_none_is_missed_in_plain_cases() {
+        let mut state = 1u32;
+        let pixels: Vec<u32> = (0..3000)
+            .map(|i| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                if i % 700 < 300 { 7 } else { state >> 29 }
+            })
+            .collect();
+        let pixels = [pixels.as_slice(), &pixels[100..900]].concat();
+        let copies = longest_copies(&pixels, 50, 64, Crew::new(1, &Patient)).expect("patient");
+        assert_eq!(copies[0], Copy::NONE);
+        for (i, copy) in copies.iter().enumerate() {
+            let (length, distance) = (copy.length(), copy.distance());
+            assert!(
+                distance <= i && i + length <= pixels.len(),
+                "{copy:?} at {i}"
+            );
+            let source = &pixels[i - distance..];
+            assert!(pixels[i..i + length] == source[..length], "{copy:?} at {i}");
+        }
+        let repeated = copies[3000];
+        assert_eq!((repeated.length(), repeated.distance()), (800, 2900));
+    }
+
+    #[test]
+    fn lengths_end_at_what_is_kept() {
+        let copies = longest_copies(&vec![3; 10_000], 100, 8, Crew::new(1, &Patient));
+        let copies = copies.expect("patient");
+        assert_eq!(copies[1].length(), MAX_KEPT);
+        assert_eq!(copies[9_999].length(), 1);
+    }
+}

@@ -1,0 +1,170 @@
+//! Writes an entropy-coded image: RFC 9649, sections 3.7.2.3 and 3.8.3.
+
+use super::bit_writer::BitWriter;
+use super::entropy_image::{EntropyImage, Grouping};
+use super::huffman::{self, Code};
+use super::prefix;
+use super::token::{CacheHits, TokenImage};
+use super::{histogram, lz77};
+use crate::EncodeError;
+use crate::crew::Crew;
+
+/// Writes an image of few pixels, which goes with a transform or with the prefix codes.
+///
+/// # Errors
+/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+pub fn write_small(
+    bits: &mut BitWriter,
+    pixels: &[u32],
+    width: usize,
+    crew: Crew<'_>,
+) -> Result<(), EncodeError> {
+    let tokens = lz77::quick(pixels, width, crew)?;
+    let image = TokenImage {
+        pixels,
+        width,
+        tokens: &tokens.0,
+        cache: &CacheHits::NONE,
+    };
+    write_cache_bits(bits, 0);
+    let codes = Codes::new(&[histogram::count(&image, crew)?]);
+    codes.write(bits);
+    write_tokens(bits, &image, &codes, None, crew)
+}
+
+/// Writes the picture itself, with the groups of codes of `grouping`.
+///
+/// # Errors
+/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+pub fn write(
+    bits: &mut BitWriter,
+    image: &TokenImage<'_>,
+    grouping: &Grouping,
+    crew: Crew<'_>,
+) -> Result<(), EncodeError> {
+    let entropy_image = grouping.image.as_ref();
+    write_cache_bits(bits, image.cache.bits());
+    bits.put_flag(entropy_image.is_some());
+    if let Some(entropy_image) = entropy_image {
+        bits.put(entropy_image.tile_bits - 2, 3);
+        write_small(bits, &entropy_image.pixels(), entropy_image.width, crew)?;
+    }
+    let codes = Codes::new(&grouping.histograms);
+    codes.write(bits);
+    write_tokens(bits, image, &codes, entropy_image, crew)
+}
+
+/// The colour cache's size (section 3.6.2.3).
+fn write_cache_bits(bits: &mut BitWriter, cache_bits: u32) {
+    bits.put_flag(cache_bits > 0);
+    if cache_bits > 0 {
+        bits.put(cache_bits, 4);
+    }
+}
+
+/// The prefix codes of all groups.
+struct Codes {
+    /// Symbols of a group.
+    symbols: usize,
+    /// Group after group.
+    lengths: Vec<u8>,
+    bits: Vec<Code>,
+}
+
+impl Codes {
+    fn new(histograms: &[Vec<u32>]) -> Codes {
+        let symbols = histograms[0].len();
+        let mut lengths = vec![0; histograms.len() * symbols];
+        let mut bits = vec![Code::default(); histograms.len() * symbols];
+        for (group, counts) in histograms.iter().enumerate() {
+            for alphabet in histogram::alphabets(symbols) {
+                let at = group * symbols + alphabet.start..group * symbols + alphabet.end;
+                let code = huffman::cheapest_lengths(&counts[alphabet]);
+                bits[at.clone()].copy_from_slice(&huffman::codes(&code));
+                lengths[at].copy_from_slice(&code);
+            }
+        }
+        Codes {
+            symbols,
+            lengths,
+            bits,
+        }
+    }
+
+    fn write(&self, bits: &mut BitWriter) {
+        for group in self.lengths.chunks_exact(self.symbols) {
+            for alphabet in histogram::alphabets(self.symbols) {
+                huffman::write_lengths(bits, &group[alphabet]);
+            }
+        }
+    }
+
+    fn group(&self, index: usize) -> &[Code] {
+        &self.bits[index * self.symbols..][..self.symbols]
+    }
+}
+
+/// Two codes after another: 30 bits at most.
+#[inline]
+fn put_two(bits: &mut BitWriter, first: Code, second: Code) {
+    let both = u32::from(first.bits) | u32::from(second.bits) << first.length;
+    bits.put(both, u32::from(first.length + second.length));
+}
+
+/// The data.
+fn write_tokens(
+    bits: &mut BitWriter,
+    image: &TokenImage<'_>,
+    codes: &Codes,
+    entropy_image: Option<&EntropyImage>,
+    crew: Crew<'_>,
+) -> Result<(), EncodeError> {
+    /// Some milliseconds, if all are literals.
+    const TOKENS_A_QUESTION: usize = 1 << 6;
+    let group_at = |i: usize| entropy_image.map_or(0, |map| map.group_at(i, image.width));
+    // Positions of a tile's row, from which on the group may be another.
+    let mut tile_end = 0;
+    let mut group = codes.group(0);
+    let mut i = 0;
+    for tokens in image.tokens.chunks(TOKENS_A_QUESTION) {
+        crew.check()?;
+        for &token in tokens {
+            let end = i + token.length();
+            if token.distance_code() > 0 {
+                if i >= tile_end {
+                    group = codes.group(group_at(i));
+                    tile_end = entropy_image.map_or(usize::MAX, |map| map.tile_end(i, image.width));
+                }
+                let length = prefix::prefixed(token.length() as u32);
+                let code = group[histogram::length(length.symbol)];
+                bits.put(u32::from(code.bits), u32::from(code.length));
+                bits.put(length.extra, length.extra_bits);
+                let distance = prefix::prefixed(token.distance_code());
+                let code = group[histogram::distance(distance.symbol)];
+                bits.put(u32::from(code.bits), u32::from(code.length));
+                bits.put(distance.extra, distance.extra_bits);
+                i = end;
+                continue;
+            }
+            while i < end {
+                if i >= tile_end {
+                    group = codes.group(group_at(i));
+                    tile_end = entropy_image.map_or(usize::MAX, |map| map.tile_end(i, image.width));
+                }
+                for (at, &color) in (i..).zip(&image.pixels[i..end.min(tile_end)]) {
+                    if let Some(index) = image.cache.index(at, color) {
+                        let code = group[histogram::cached(index)];
+                        bits.put(u32::from(code.bits), u32::from(code.length));
+                    } else {
+                        let [green, red, blue, alpha] =
+                            histogram::literal(color).map(|symbol| group[symbol]);
+                        put_two(bits, green, red);
+                        put_two(bits, blue, alpha);
+                    }
+                }
+                i = end.min(tile_end);
+            }
+        }
+    }
+    Ok(())
+}

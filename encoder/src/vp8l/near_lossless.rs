@@ -1,0 +1,174 @@
+//! Rounds samples where nobody sees it, before a picture is coded without loss (RFC 9649, section 3 knows nothing of it).
+//!
+//! What is flat, smooth or drawn stays as it is. What is left, where each pixel differs from all around it, hides small errors.
+
+use super::lz77::PIXELS_A_QUESTION;
+use super::transform::has_palette;
+use crate::EncodeError;
+use crate::crew::Crew;
+
+/// Most that a sample may be off by for `near_lossless`, 0 to 100: 0 at 100, 1 from 80 on, 2 from 60 on, and so forth to 5 at 0.
+pub fn max_error(near_lossless: u8) -> u8 {
+    100u8.saturating_sub(near_lossless).div_ceil(20)
+}
+
+/// Rounds red, green and blue of `pixels` in rows of `width` by `max_error` at most. Alpha stays, and so do pixels of alpha 0;
+/// pictures of up to 256 colours; what lies at the picture's border; a pixel that equals two of its four neighbours, as on flat
+/// ground and along edges; and one that is within `max_error` of all four, as in a gradient.
+///
+/// # Errors
+/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+pub fn round(
+    pixels: &mut [u32],
+    width: usize,
+    max_error: u8,
+    crew: Crew<'_>,
+) -> Result<(), EncodeError> {
+    let height = pixels.len() / width;
+    if max_error == 0 || width < 3 || height < 3 || has_palette(pixels, crew)? {
+        return Ok(());
+    }
+    let rounded = rounded(max_error);
+    let is_close = |a: u32, b: u32| {
+        let pairs = a.to_le_bytes().into_iter().zip(b.to_le_bytes());
+        pairs.into_iter().all(|(a, b)| a.abs_diff(b) <= max_error)
+    };
+    // The row above, as it was.
+    let mut above = pixels[..width].to_vec();
+    let rows_a_question = PIXELS_A_QUESTION.div_ceil(width);
+    for y in 1..height - 1 {
+        if y % rows_a_question == 0 {
+            crew.check()?;
+        }
+        let (row, below) = pixels[y * width..].split_at_mut(width);
+        let mut left = row[0];
+        above[0] = left;
+        for x in 1..width - 1 {
+            let own = row[x];
+            let around = [left, row[x + 1], above[x], below[x]];
+            let equal = around.iter().filter(|other| **other == own).count();
+            if own >> 24 > 0 && equal < 2 && !around.iter().all(|other| is_close(own, *other)) {
+                let [blue, green, red, alpha] = own.to_le_bytes();
+                let [blue, green, red] =
+                    [blue, green, red].map(|sample| rounded[usize::from(sample)]);
+                row[x] = u32::from_le_bytes([blue, green, red, alpha]);
+            }
+            above[x] = own;
+            left = own;
+        }
+        above[width - 1] = row[width - 1];
+    }
+    Ok(())
+}
+
+/// Each sample's nearest multiple of the step by which none is off by more than `max_error`.
+fn rounded(max_error: u8) -> [u8; 256] {
+    let step = 2 * u16::from(max_error) + 1;
+    std::array::from_fn(|sample| {
+        let multiple = (sample as u16 + u16::from(max_error)) / step * step;
+        multiple.min(255) as u8
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crew::Patient;
+
+    /// Of greys at random, every one beside others.
+    fn noise(width: usize, height: usize) -> Vec<u32> {
+        let mut state = 1u32;
+        std::iter::repeat_with(|| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state | 0xFF00_0000
+        })
+        .take(width * height)
+        .collect()
+    }
+
+    fn round_for(near_lossless: u8, pixels: &[u32], width: usize) -> Vec<u32> {
+        let mut rounded = pixels.to_vec();
+        let max_error = max_error(near_lossless);
+        round(&mut rounded, width, max_error, Crew::new(1, &Patient)).expect("patient");
+        rounded
+    }
+
+    #[test]
+    fn the_error_is_as_large_as_was_said_and_alpha_has_none() {
+        let mut pixels = noise(50, 40);
+        pixels[777] &= 0x00FF_FFFF;
+        pixels[888] &= 0x7FFF_FFFF;
+        for (near_lossless, max_error) in [
+            (0, 5),
+            (19, 5),
+            (20, 4),
+            (59, 3),
+            (60, 2),
+            (79, 2),
+            (80, 1),
+            (99, 1),
+            (100, 0),
+            (255, 0),
+        ] {
+            assert_eq!(super::max_error(near_lossless), max_error);
+            let rounded = round_for(near_lossless, &pixels, 50);
+            assert_eq!(rounded[777], pixels[777], "nobody sees it");
+            let mut most = 0;
+            for (a, b) in pixels.iter().zip(&rounded) {
+                let ([.., old_alpha], [.., alpha]) = (a.to_le_bytes(), b.to_le_bytes());
+                assert_eq!(alpha, old_alpha);
+                for (a, b) in a.to_le_bytes().into_iter().zip(b.to_le_bytes()) {
+                    most = most.max(a.abs_diff(b));
+                }
+            }
+            assert_eq!(most, max_error, "near_lossless {near_lossless}");
+        }
+    }
+
+    #[test]
+    fn flat_ground_lines_and_gradients_stay() {
+        // Noise, a flat square of 10 pixels a side with a line through it, and a slope of 1 from pixel to pixel.
+        let (width, height) = (60, 20);
+        let mut pixels = noise(width, height);
+        for y in 5..15 {
+            for x in 5..15 {
+                pixels[y * width + x] = if x == 9 { 0xFF12_3456 } else { 0xFF77_7777 };
+            }
+            for x in 30..50 {
+                pixels[y * width + x] = 0xFF40_4040 + (x + y) as u32 * 0x0001_0101;
+            }
+        }
+        let rounded = round_for(80, &pixels, width);
+        for y in 6..14 {
+            for x in (5..15).chain(31..49) {
+                let i = y * width + x;
+                assert_eq!(rounded[i], pixels[i], "at {x}, {y}");
+            }
+        }
+        let changed = rounded.iter().zip(&pixels).filter(|(a, b)| a != b).count();
+        assert!(changed > 500, "{changed} pixels of noise");
+    }
+
+    #[test]
+    fn few_colours_stay() {
+        let pixels: Vec<u32> = noise(50, 40)
+            .iter()
+            .map(|pixel| pixel | 0x00FF_FF1F)
+            .collect();
+        assert_eq!(round_for(0, &pixels, 50), pixels);
+    }
+
+    #[test]
+    fn every_size_and_the_border() {
+        for (width, height) in [(1, 1), (2, 9), (9, 2), (3, 3), (40, 40)] {
+            let pixels = noise(width, height);
+            let rounded = round_for(0, &pixels, width);
+            for (i, (a, b)) in pixels.iter().zip(&rounded).enumerate() {
+                let (x, y) = (i % width, i / width);
+                if x == 0 || y == 0 || x + 1 == width || y + 1 == height {
+                    assert_eq!(a, b, "{width} x {height} at {x}, {y}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+use super::*;
+use crate::crew::Patient;
+
+fn crew() -> Crew<'static> {
+    Crew::new(1, &Patient)
+}
+
+/// Pixels of noise, flat parts and extremes.
+fn pixels(count: usize) -> Vec<u32> {
+    let mut state = 0x2468_ACE1u32;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state
+    };
+    let extremes = [
+        0,
+        u32::MAX,
+        0xFF00_00FF,
+        0x00FF_FF00,
+        0x8080_8080,
+        0x7F80_7F81,
+    ];
+    (0..count)
+        .map(|i| match i / 7 % 4 {
+            0 => random(),
+            1 => extremes[random() as usize % extremes.len()],
+            2 => 0x4142_4344,
+            _ => 0x8090_A0B0 + (random() & 0x0707_0707),
+        })
+        .collect()
+}
+
+/// The prediction of one pixel as section 3.5.1 words it, from left, above, above to the left and to the right.
+fn predict(mode: u8, left: u32, top: u32, top_left: u32, top_right: u32) -> u32 {
+    let each = |f: &dyn Fn(usize) -> i32| {
+        u32::from_le_bytes(std::array::from_fn(|c| f(c).clamp(0, 255) as u8))
+    };
+    let c = |pixel: u32, c: usize| i32::from(pixel.to_le_bytes()[c]);
+    let average = |a: u32, b: u32| each(&|i| (c(a, i) + c(b, i)) >> 1);
+    match mode {
+        0 => BLACK,
+        1 => left,
+        2 => top,
+        3 => top_right,
+        4 => top_left,
+        5 => average(average(left, top_right), top),
+        6 => average(left, top_left),
+        7 => average(left, top),
+        8 => average(top_left, top),
+        9 => average(top, top_right),
+        10 => average(average(left, top_left), average(top, top_right)),
+        11 => {
+            let estimate = |i| c(left, i) + c(top, i) - c(top_left, i);
+            let to_left: i32 = (0..4).map(|i| (estimate(i) - c(left, i)).abs()).sum();
+            let to_top: i32 = (0..4).map(|i| (estimate(i) - c(top, i)).abs()).sum();
+            if to_left < to_top { left } else { top }
+        }
+        12 => each(&|i| c(left, i) + c(top, i) - c(top_left, i)),
+        _ => {
+            let mean = average(left, top);
+            each(&|i| c(mean, i) + (c(mean, i) - c(top_left, i)) / 2)
+        }
+    }
+}
+
+fn residuals(pixels: &[u32], width: usize, modes: &Modes, simd: Simd) -> Vec<u32> {
+    let mut pixels = pixels.to_vec();
+    subtract_predicted(&mut pixels, width, modes, simd, crew()).expect("patient");
+    pixels
+}
+
+#[test]
+fn every_mode_leaves_what_the_rfc_says() {
+    for (width, height) in [(1, 5), (2, 3), (4, 4), (37, 21), (64, 9)] {
+        let pixels = pixels(width * height);
+        for mode in 0..MODES as u8 {
+            let across = width.div_ceil(4);
+            // Each block has another than its neighbours, and each block has each once.
+            let blocks = across * height.div_ceil(4);
+            let by_block: Vec<u8> = (0..blocks)
+                .map(|block| (usize::from(mode) + block * 5) as u8 % MODES as u8)
+                .collect();
+            let modes = Modes {
+                block_bits: 2,
+                across,
+                by_block,
+            };
+            for simd in Simd::supported() {
+                let left = residuals(&pixels, width, &modes, simd);
+                for (i, left) in left.iter().enumerate() {
+                    let (x, y) = (i % width, i / width);
+                    let mode = modes.by_block[y / 4 * across + x / 4];
+                    let predicted = match (x, y) {
+                        (0, 0) => BLACK,
+                        (_, 0) => pixels[i - 1],
+                        (0, _) => pixels[i - width],
+                        // Beyond the last column lies the first of the next row.
+                        _ => predict(
+                            mode,
+                            pixels[i - 1],
+                            pixels[i - width],
+                            pixels[i - width - 1],
+                            pixels[i - width + 1],
+                        ),
+                    };
+                    let expected = subtract(pixels[i], predicted);
+                    assert_eq!(
+                        *left, expected,
+                        "mode {mode} at {x}, {y} of {width} x {height}, {simd:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn costs_are_bits_of_what_is_left() {
+    // 3 | 10, 20: of 10 from the left 7 are left, that is three bits; from above 1, 1 bit.
+    let grey = |value: u32| 0xFF00_0000 + value * 0x01_0101;
+    let pixels = [grey(3), grey(9), grey(9), grey(3), grey(10), grey(9)];
+    let mut bytes = RowBytes::new(3);
+    for simd in Simd::supported() {
+        let mut costs = [[0; MODES]];
+        let rows = bytes.fill(&pixels, 3, 1, &(1..2));
+        add_costs(&rows, 4, &mut [0; 4], &mut costs, simd);
+        assert_eq!(costs[0][1], 3 * 3, "left");
+        assert_eq!(costs[0][2], 3, "above");
+        assert_eq!(costs[0][0], 3 * 4, "10 has four bits");
+    }
+}
+
+#[test]
+fn the_same_costs_with_all_instructions() {
+    let width = 333;
+    let pixels = pixels(width * 4);
+    let mut bytes = RowBytes::new(width);
+    let costs: Vec<_> = Simd::supported()
+        .into_iter()
+        .map(|simd| {
+            let mut costs = vec![[0; MODES]; width.div_ceil(16)];
+            for y in 1..4 {
+                let rows = bytes.fill(&pixels, width, y, &(0..width));
+                add_costs(&rows, 16, &mut vec![0; width * 4], &mut costs, simd);
+            }
+            costs
+        })
+        .collect();
+    assert!(costs.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+#[test]
+fn each_block_gets_the_mode_that_suits_it() {
+    // Noise that goes on from the left, and noise that goes on from above.
+    let noise = pixels(64);
+    let width = 32;
+    let picture: Vec<u32> = (0..width * 32)
+        .map(|i| {
+            let (x, y) = (i % width, i / width);
+            if x < 16 { noise[y] } else { noise[x] }
+        })
+        .collect();
+    let blocks = |rows_apart| Blocks {
+        bits: 4,
+        is_open: &[true, true, true, false],
+        rows_apart,
+    };
+    let choose = |rows| choose(&picture, width, blocks(rows), Simd::SCALAR, crew());
+    let (modes, least) = choose(1).expect("patient");
+    assert_eq!(least[1], 0, "nothing is left below itself");
+    // Mode 11 finds by itself that the left pixel is right.
+    assert!(
+        matches!(modes.by_block[..], [1 | 11, 2, 1 | 11, 0]),
+        "{modes:?}"
+    );
+    let (of_few_rows, _) = choose(5).expect("patient");
+    assert!(
+        matches!(of_few_rows.by_block[..], [1 | 11, 2, 1 | 11, 0]),
+        "{of_few_rows:?}"
+    );
+    let closed = Modes {
+        by_block: vec![modes.by_block[0], 0, 0, 0],
+        ..modes.clone()
+    };
+    let all = residuals(&picture, width, &modes, Simd::SCALAR);
+    let fewer = residuals_of_fewer(&picture, &all, width, &closed, crew()).expect("patient");
+    let anew = residuals(&picture, width, &closed, Simd::SCALAR);
+    assert!(fewer == anew, "the same as from the start");
+}

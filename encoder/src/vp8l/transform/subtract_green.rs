@@ -1,0 +1,36 @@
+//! The subtract green transform: RFC 9649, section 3.5.3.
+
+use crate::EncodeError;
+use crate::crew::Crew;
+use crate::vp8l::lz77::PIXELS_A_QUESTION;
+
+/// Takes green from red and blue, wrapping around.
+///
+/// # Errors
+/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+pub fn apply(pixels: &mut [u32], crew: Crew<'_>) -> Result<(), EncodeError> {
+    for part in pixels.chunks_mut(PIXELS_A_QUESTION) {
+        crew.check()?;
+        subtract(part);
+    }
+    Ok(())
+}
+
+fn subtract(pixels: &mut [u32]) {
+    for pixel in pixels {
+        let green = *pixel >> 8 & 0xFF;
+        // Both at once: what is borrowed stays in the bits between.
+        let red_blue = (*pixel & 0x00FF_00FF | 0x0100_0100).wrapping_sub(green << 16 | green);
+        *pixel = *pixel & 0xFF00_FF00 | red_blue & 0x00FF_00FF;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn green_is_taken_from_red_and_blue() {
+        let mut pixels = [0x80_10_20_30, 0xFF_FF_01_00, 0x00_00_FF_FF];
+        super::subtract(&mut pixels);
+        assert_eq!(pixels, [0x80_F0_20_10, 0xFF_FE_01_FF, 0x00_01_FF_00]);
+    }
+}

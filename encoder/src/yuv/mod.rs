@@ -1,0 +1,324 @@
+//! RGB to the planes that VP8 codes: Y at full and U, V at half size, BT.601 in limited range
+//! (RFC 6386, section 9.2).
+//!
+//! Half of the chroma's resolution is lost, and what a decoder makes up for it is the smooth interpolation of libwebp
+//! (9, 3, 3 and 1 sixteenths of the four nearest samples), which browsers use. Where chroma changes abruptly, that smears: red text
+//! on black turns dull, and its outlines bright. Two steps counter it where it can be seen ([`chroma`], [`luminance`]), and
+//! leave most of a photograph as it is.
+
+mod chroma;
+mod convert;
+mod luminance;
+mod stripe;
+
+use super::cpu::Simd;
+use super::crew::Crew;
+use super::{EncodeError, MAX_SIDE, Picture};
+use std::sync::Mutex;
+use stripe::Stripe;
+
+/// Y, U and V planes, padded to whole macroblocks by repeating the last row and column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planes {
+    /// Width of the picture in pixels.
+    pub width: u32,
+    /// Its height.
+    pub height: u32,
+    /// Macroblocks across: luma rows are 16 times that, chroma rows 8 times.
+    pub mb_width: usize,
+    /// Macroblocks down.
+    pub mb_height: usize,
+    /// Y.
+    pub luma: Vec<u8>,
+    /// U and V.
+    pub chroma: [Vec<u8>; 2],
+}
+
+impl Planes {
+    /// Planes for a picture of `width` x `height` pixels, zeroed.
+    pub fn new(width: usize, height: usize) -> Planes {
+        let (mb_width, mb_height) = (width.div_ceil(16), height.div_ceil(16));
+        let count = mb_width * mb_height;
+        Planes {
+            width: width as u32,
+            height: height as u32,
+            mb_width,
+            mb_height,
+            luma: vec![0; count * 256],
+            chroma: [vec![0; count * 64], vec![0; count * 64]],
+        }
+    }
+
+    /// Planes of a picture that is in YUV already: BT.601 in limited range, each chroma sample in the middle of its 2x2 pixels.
+    /// Rows have the length, and planes the number of rows, that whole macroblocks have; what lies beyond the picture is
+    /// written over.
+    ///
+    /// # Errors
+    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`], [`EncodeError::PixelCount`] if a plane has another
+    /// length.
+    pub fn from_samples(
+        (width, height): (u32, u32),
+        luma: Vec<u8>,
+        chroma: [Vec<u8>; 2],
+    ) -> Result<Planes, EncodeError> {
+        let sides = 1..=MAX_SIDE;
+        if !sides.contains(&width) || !sides.contains(&height) {
+            return Err(EncodeError::Dimensions);
+        }
+        let (mb_width, mb_height) = (width.div_ceil(16) as usize, height.div_ceil(16) as usize);
+        let count = mb_width * mb_height;
+        if luma.len() != count * 256 || chroma.iter().any(|plane| plane.len() != count * 64) {
+            return Err(EncodeError::PixelCount);
+        }
+        let mut planes = Planes {
+            width,
+            height,
+            mb_width,
+            mb_height,
+            luma,
+            chroma,
+        };
+        planes.repeat_edges();
+        Ok(planes)
+    }
+
+    /// Distance from one luma row to the next.
+    pub fn luma_stride(&self) -> usize {
+        self.mb_width * 16
+    }
+
+    /// Distance from one chroma row to the next.
+    pub fn chroma_stride(&self) -> usize {
+        self.mb_width * 8
+    }
+
+    /// Converts a picture. Alpha is left out. The samples are the same with any `simd` and any `crew`.
+    ///
+    /// # Errors
+    /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+    pub fn from_picture(
+        picture: &Picture<'_>,
+        simd: Simd,
+        crew: Crew<'_>,
+    ) -> Result<Planes, EncodeError> {
+        let (width, height) = (picture.width as usize, picture.height as usize);
+        let mut planes = Planes::new(width, height);
+        let mb_rows = (STRIPE_PIXELS / (planes.mb_width * 256)).max(MIN_STRIPE);
+        planes.convert_stripes(picture, simd, crew, mb_rows)?;
+        planes.repeat_edges();
+        Ok(planes)
+    }
+
+    fn repeat_edges(&mut self) {
+        let (width, height) = (self.width as usize, self.height as usize);
+        let (luma_stride, chroma_stride) = (self.luma_stride(), self.chroma_stride());
+        repeat_edges(&mut self.luma, luma_stride, width, height);
+        for plane in &mut self.chroma {
+            repeat_edges(plane, chroma_stride, width.div_ceil(2), height.div_ceil(2));
+        }
+    }
+
+    /// Converts what is inside of the picture, in stripes of `mb_rows` rows of macroblocks.
+    fn convert_stripes(
+        &mut self,
+        picture: &Picture<'_>,
+        simd: Simd,
+        crew: Crew<'_>,
+        mb_rows: usize,
+    ) -> Result<(), EncodeError> {
+        let (luma_stride, chroma_stride) = (self.luma_stride(), self.chroma_stride());
+        let [u, v] = &mut self.chroma;
+        let stripes: Vec<_> = self
+            .luma
+            .chunks_mut(mb_rows * 16 * luma_stride)
+            .zip(u.chunks_mut(mb_rows * 8 * chroma_stride))
+            .zip(v.chunks_mut(mb_rows * 8 * chroma_stride))
+            .enumerate()
+            .map(|(i, ((luma, u), v))| {
+                Mutex::new(Stripe {
+                    first_pair: i * mb_rows * 8,
+                    luma,
+                    chroma: [u, v],
+                })
+            })
+            .collect();
+        crew.run(stripes.len(), |i| {
+            let mut stripe = stripes[i].lock().expect("each is taken once");
+            convert::convert(picture, simd, &mut stripe);
+        })?;
+        Ok(())
+    }
+}
+
+/// Pixels of a stripe: some 0.7 ms of work, so that starting a thread for it pays.
+const STRIPE_PIXELS: usize = 1 << 18;
+/// Rows of macroblocks of a stripe at least: it also converts half a row of its neighbours.
+const MIN_STRIPE: usize = 4;
+
+/// Fills `plane` beyond `width` x `height` samples with the last column and row.
+fn repeat_edges(plane: &mut [u8], stride: usize, width: usize, height: usize) {
+    for row in plane.chunks_exact_mut(stride).take(height) {
+        let last = row[width - 1];
+        row[width..].fill(last);
+    }
+    let (inside, below) = plane.split_at_mut(height * stride);
+    let last = &inside[(height - 1) * stride..];
+    for row in below.chunks_exact_mut(stride) {
+        row.copy_from_slice(last);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layout, Patient};
+
+    fn planes_of(width: u32, height: u32, pixel: impl Fn(u32, u32) -> [u8; 3]) -> Planes {
+        let pixels: Vec<u8> = (0..height)
+            .flat_map(|y| (0..width).map(move |x| (x, y)))
+            .flat_map(|(x, y)| pixel(x, y))
+            .collect();
+        Planes::from_picture(
+            &Picture {
+                width,
+                height,
+                layout: Layout::Rgb,
+                pixels: &pixels,
+            },
+            Simd::detect(),
+            Crew::new(1, &Patient),
+        )
+        .expect("is waited for")
+    }
+
+    #[test]
+    fn known_colours() {
+        // BT.601 in limited range, as ITU-R gives it: Y 16..=235, U and V 16..=240.
+        let cases = [
+            ([0, 0, 0], [16, 128, 128]),
+            ([255, 255, 255], [235, 128, 128]),
+            ([255, 0, 0], [82, 90, 240]),
+            ([0, 255, 0], [145, 54, 34]),
+            ([0, 0, 255], [41, 240, 110]),
+            ([128, 128, 128], [126, 128, 128]),
+        ];
+        for (rgb, [y, u, v]) in cases {
+            let planes = planes_of(3, 3, |_, _| rgb);
+            assert!(
+                planes.luma.iter().all(|&p| p == y),
+                "Y of {rgb:?} is {}, not {y}",
+                planes.luma[0]
+            );
+            assert!(
+                planes.chroma[0].iter().all(|&p| p == u),
+                "U of {rgb:?} is {}, not {u}",
+                planes.chroma[0][0]
+            );
+            assert!(
+                planes.chroma[1].iter().all(|&p| p == v),
+                "V of {rgb:?} is {}, not {v}",
+                planes.chroma[1][0]
+            );
+        }
+    }
+
+    #[test]
+    fn edges_are_repeated() {
+        let planes = planes_of(17, 17, |x, y| [(x * 15) as u8, (y * 15) as u8, 0]);
+        assert_eq!((planes.mb_width, planes.mb_height), (2, 2));
+        for y in 0..32 {
+            let row = &planes.luma[y * 32..][..32];
+            assert!(row[16..].iter().all(|&p| p == row[16]), "row {y}");
+            assert_eq!(row, &planes.luma[y.min(16) * 32..][..32], "row {y}");
+        }
+        for plane in &planes.chroma {
+            for y in 0..16 {
+                let row = &plane[y * 16..][..16];
+                assert!(row[8..].iter().all(|&p| p == row[8]), "row {y}");
+                assert_eq!(row, &plane[y.min(8) * 16..][..16], "row {y}");
+            }
+        }
+    }
+
+    #[test]
+    fn text_keeps_the_chroma_of_its_ground_and_photographs_theirs() {
+        // Red strokes, two pixels wide, on black: the mean of their blocks would be 240 beside 128.
+        let strokes = planes_of(64, 16, |x, _| if x % 8 < 2 { [255, 0, 0] } else { [0; 3] });
+        let row = &strokes.chroma[1][..32];
+        assert!(
+            row[4] > 250 && row[5] < 120 && row[6] == 128,
+            "V goes beyond its means on both sides of an edge: {row:?}"
+        );
+        assert!(
+            strokes.luma[16] > 88 && strokes.luma[20] == 16,
+            "Y of red is lifted, and black stays: {:?}",
+            &strokes.luma[16..24]
+        );
+        let slope = planes_of(64, 16, |x, y| [100 + x as u8, 100 + y as u8, 90]);
+        let row = &slope.chroma[1][..32];
+        assert!(
+            row.windows(2)
+                .all(|pair| (0..=2).contains(&(i16::from(pair[1]) - i16::from(pair[0])))),
+            "a slope stays one: {row:?}"
+        );
+    }
+
+    #[test]
+    fn samples_are_the_same_with_all_instructions_and_stripes() {
+        for (width, height) in [(1, 1), (1, 100), (100, 1), (17, 33), (64, 129), (95, 160)] {
+            for layout in [Layout::Rgb, Layout::Rgba] {
+                // Blots of saturated colours, three by five pixels, and noise on every other one.
+                let byte = |i: usize| {
+                    let (x, c) = (i / layout.channels() % width, i % layout.channels());
+                    let y = i / layout.channels() / width;
+                    let blot = (x / 3 * 7 + y / 5 * 11 + c * 5) % 4;
+                    [0, 255, i * 89 % 256, 128][blot] as u8
+                };
+                let pixels: Vec<u8> = (0..width * height * layout.channels()).map(byte).collect();
+                let picture = Picture {
+                    width: width as u32,
+                    height: height as u32,
+                    layout,
+                    pixels: &pixels,
+                };
+                let converted = |simd, mb_rows| {
+                    let mut planes = Planes::new(width, height);
+                    let crew = Crew::new(2, &Patient);
+                    let outcome = planes.convert_stripes(&picture, simd, crew, mb_rows);
+                    outcome.expect("is waited for");
+                    planes
+                };
+                let expected = converted(Simd::SCALAR, 100);
+                for simd in Simd::supported() {
+                    for mb_rows in [1, 2, 3, 5, 16] {
+                        assert!(
+                            converted(simd, mb_rows) == expected,
+                            "{width}x{height} {layout:?}, {simd:?}, stripes of {mb_rows}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn many_threads_give_the_same_picture() {
+        let pixel = |x: u32, y: u32| [(x * 3 + y) as u8, (x ^ y) as u8, (y * 5) as u8];
+        let (width, height) = (1024, 1025);
+        let pixels: Vec<u8> = (0..height)
+            .flat_map(|y| (0..width).flat_map(move |x| pixel(x, y)))
+            .collect();
+        let picture = Picture {
+            width,
+            height,
+            layout: Layout::Rgb,
+            pixels: &pixels,
+        };
+        let converted =
+            |threads| Planes::from_picture(&picture, Simd::detect(), Crew::new(threads, &Patient));
+        let one = converted(1);
+        for threads in [2, 3, 64] {
+            assert!(converted(threads) == one, "{threads} threads");
+        }
+    }
+}
