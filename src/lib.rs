@@ -36,7 +36,7 @@
 //!    event loop, with its `ticket`, and then for a thread, in the turn of its account.
 //! 7. A thread of [`http`] takes the whole request from `tiny_http` (`exchange`), inside a boundary that turns a panic
 //!    into a 500. `convert` looks at the token once more, reads the body, and waits for memory and a worker
-//!    ([`conversion::Budget`]): until the queue timeout (503), or not at all for what is larger than all memory (413).
+//!    ([`admission::MemoryBudget`]): until the queue timeout (503), or not at all for what is larger than all memory (413).
 //! 8. [`conversion::run`] does the work: [`mod@image`] sniffs and decodes the bytes, turns them upright and into sRGB;
 //!    [`watermark`] draws the logo, then the text; [`towebp_encoder`] encodes, on a core of its own and all those that are idle
 //!    ([`conversion::Cores`]), and stops at the deadline (503). Its time is told by stages.
@@ -60,7 +60,7 @@ pub mod cli;
 pub mod config;
 
 // A request comes in.
-mod fair_queue;
+pub mod admission;
 pub mod front;
 pub mod http;
 

@@ -23,12 +23,11 @@ const ROOMS: &[(&str, &[&str])] = &[
             "store",
         ],
     ),
-    // A collection, like those of the standard library.
-    ("fair_queue", &[]),
-    ("front", &["fair_queue"]),
+    ("front", &["admission"]),
     (
         "http",
         &[
+            "admission",
             "conversion",
             "dashboard",
             "fetch",
@@ -39,10 +38,11 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("admin", &["store"]),
     ("dashboard", &["store"]),
-    ("conversion", &["fair_queue", "image", "watermark"]),
+    ("conversion", &["image", "watermark"]),
     ("watermark", &["image"]),
     ("image", &[]),
-    ("fetch", &["fair_queue"]),
+    ("fetch", &["admission"]),
+    ("admission", &[]),
     ("store", &[]),
 ];
 

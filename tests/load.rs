@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use support::picture::Picture;
 use support::service::{OWNER, Service, Webp, send};
 use support::{Folder, Response};
-use towebp::conversion::{Budget, Cores, Fonts};
+use towebp::admission::MemoryBudget;
+use towebp::conversion::{Cores, Fonts};
 use towebp::fetch::{self, Fetcher};
 use towebp::front::{self, Door};
 use towebp::http::{self, Rooms, Server};
@@ -137,7 +138,7 @@ impl Hurried {
             fonts: Fonts::default(),
             limits: Limits::default(),
             cores: Cores::new(NonZeroUsize::MIN),
-            memory: Budget::new(u64::MAX, 1),
+            memory: MemoryBudget::new(u64::MAX, 1),
             limiters: http::Limiters::new(&http_settings),
             readiness: http::Readiness::default(),
             metrics: http::Metrics::default(),

@@ -3,8 +3,9 @@
 use super::systemd::{self, Manager};
 use super::{cores, demo, memory, signals};
 use crate::admin;
+use crate::admission::{self, MemoryBudget};
 use crate::config::{self, Config, Listen, LogFormat};
-use crate::conversion::{Budget, Cores};
+use crate::conversion::Cores;
 use crate::fetch::{self, Fetcher};
 use crate::front::{self, Door};
 use crate::http::{self, Limiters, Metrics, Present, Rate, Readiness, Rooms, Server};
@@ -143,7 +144,7 @@ pub struct ServeCommand {
 
     /// address or network of a proxy whose X-Forwarded-For is believed, may be given more than once (default none)
     #[argh(option, arg_name = "network")]
-    trusted_proxy: Vec<front::Network>,
+    trusted_proxy: Vec<admission::Network>,
 
     /// connections at a time (default 4096: more clients than the cores can serve)
     #[argh(option, arg_name = "number")]
@@ -234,7 +235,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     let signals = signals::catch()?;
     let manager = Manager::from_environment()?;
     let workers = config.http.threads.get();
-    let memory = Budget::new(config.memory_for_conversions(), workers);
+    let memory = MemoryBudget::new(config.memory_for_conversions(), workers);
     let door = door(&config.listen, config.front)?;
     let store = Arc::new(Store::open(&config.store).map_err(refused)?);
     let _admin = admin::serve(Arc::clone(&store), &data)?;

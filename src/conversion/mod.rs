@@ -1,14 +1,12 @@
 //! The pure service: the specification's parameters, and one picture in, one WebP out. Opens no file and no socket.
 
 mod animation;
-mod budget;
 mod cores;
 mod error;
 mod estimate;
 mod params;
 
 pub use crate::watermark::{Color, FontError, Fonts, Outline, Placement, Position, TextWatermark};
-pub use budget::{Budget, Reserved, Unreserved, Usage};
 pub use cores::{Cores, Occupied};
 pub use error::ConversionError;
 pub use estimate::memory;

@@ -9,7 +9,7 @@ use super::cache::Cache;
 use super::client::Download;
 use super::downloads::Downloads;
 use super::{FetchError, Fetched, Settings, Source};
-use crate::fair_queue::FairQueue;
+use crate::admission::FairQueue;
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -2,7 +2,7 @@
 
 use super::admitted::Owner;
 use super::slab::Key;
-use crate::fair_queue::FairQueue;
+use crate::admission::FairQueue;
 use std::collections::HashMap;
 use std::time::Duration;
 

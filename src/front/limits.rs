@@ -1,6 +1,6 @@
 //! Every bound that the door sets, with its default and the reason for the number.
 
-use super::peer::Network;
+use crate::admission::Network;
 use std::time::Duration;
 
 /// The time over which the rate of a sender or reader is taken. It is also how long one may stall: mobile networks
@@ -14,7 +14,7 @@ pub struct Limits {
     /// clients than the cores behind can serve. Lowered to what the limit of open files leaves.
     pub connections: usize,
     /// Connections of one IPv4 address or one IPv6 /64, so that no single client takes all; the networks around a /64 may
-    /// have multiples of it ([`super::CLIENT_FACTORS`]). 256 leave room for an office behind one address.
+    /// have multiples of it ([`crate::admission::CLIENT_FACTORS`]). 256 leave room for an office behind one address.
     pub connections_per_address: usize,
     /// Request line and headers together. 16 KiB is twice what the common servers take, since the watermark's text
     /// stands in the query.

@@ -11,16 +11,17 @@ use super::backend::Slot;
 use super::clients::Clients;
 use super::connection::{Connection, Stage, Step};
 use super::crowd::{Crowd, Load};
+use super::forwarded::client;
 use super::head::Head;
 use super::held::{Held, Share};
 use super::lane::Lane;
 use super::limits::Limits;
-use super::peer::{Counts, client};
 use super::pulse::Pulse;
 use super::refusal::Refusal;
 use super::slab::{Key, Slab};
 use super::stop::Stop;
 use super::{Behind, Door, Framing};
+use crate::admission::ConnectionCounts;
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Waker};
 use std::collections::BTreeSet;
@@ -49,7 +50,7 @@ pub struct Watch<B> {
     behind: B,
     clients: Arc<Clients>,
     connections: Slab<Connection>,
-    addresses: Counts,
+    addresses: ConnectionCounts,
     /// Connections that are told that there are too many.
     told: usize,
     slots: Vec<Slot>,
@@ -98,7 +99,7 @@ impl<B: Behind> Watch<B> {
             behind,
             clients,
             connections: Slab::new(),
-            addresses: Counts::default(),
+            addresses: ConnectionCounts::default(),
             told: 0,
             slots,
             lost: 0,

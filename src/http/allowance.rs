@@ -7,7 +7,7 @@
 //! The headers are those of the IETF's draft "`RateLimit` header fields for HTTP" (draft-ietf-httpapi-ratelimit-headers).
 
 use super::error::{Kind, Problem};
-use super::limiter::{Limiter, Rate, seconds};
+use crate::admission::{Rate, RateLimiter, seconds};
 use crate::dashboard::duration;
 use crate::store::{AccountId, Month, Store};
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// What the conversions of each account are held to.
 pub struct Allowance {
-    rate: Option<Limiter<AccountId>>,
+    rate: Option<RateLimiter<AccountId>>,
     monthly: Option<NonZeroU64>,
     /// Conversions that are not in the history yet.
     under_way: Mutex<HashMap<AccountId, u64>>,
@@ -41,7 +41,7 @@ impl Allowance {
             window: Duration::from_mins(1),
         };
         Allowance {
-            rate: per_minute.map(minute).map(Limiter::new),
+            rate: per_minute.map(minute).map(RateLimiter::new),
             monthly,
             under_way: Mutex::new(HashMap::new()),
         }
@@ -156,7 +156,7 @@ impl Allowance {
     }
 
     fn headers(&self, month: Option<Month>, left: impl IntoIterator<Item = String>) -> Headers {
-        let rate = self.rate.as_ref().map(Limiter::rate);
+        let rate = self.rate.as_ref().map(RateLimiter::rate);
         let rate =
             rate.map(|rate| format!("\"rate\";q={};w={}", rate.times, rate.window.as_secs()));
         let monthly = self.monthly.zip(month).map(|(quota, month)| {

@@ -4,7 +4,8 @@
 //! row here. Texts of 4xx help the caller; the text of a 500 says nothing of the inside, whose cause goes to the log.
 
 use super::request::{BodyError, NotUtf8, Repeated, TokensDiffer};
-use crate::conversion::{ConversionError, ParamError, Unreserved};
+use crate::admission::ReserveError;
+use crate::conversion::{ConversionError, ParamError};
 use crate::dashboard::duration;
 use crate::fetch::FetchError;
 use crate::front::{Refusal, reason};
@@ -516,24 +517,24 @@ impl From<ConversionError> for Problem {
     }
 }
 
-impl From<Unreserved> for Problem {
-    fn from(unreserved: Unreserved) -> Problem {
+impl From<ReserveError> for Problem {
+    fn from(unreserved: ReserveError) -> Problem {
         match unreserved {
-            Unreserved::TooLarge { needed, total } => Problem::new(
+            ReserveError::TooLarge { needed, total } => Problem::new(
                 Kind::TooMuchMemory,
                 format!(
                     "This needs {needed} bytes of memory at a time; this server has {total} for all conversions. Send a \
                      smaller picture, or start it with a larger --memory."
                 ),
             ),
-            Unreserved::Busy { wait } => Problem {
+            ReserveError::Busy { wait } => Problem {
                 retry_after: Some(wait.as_secs().saturating_add(1).min(LONGEST_RETRY)),
                 ..Problem::new(
                     Kind::Busy,
                     "The pictures that are being converted take all workers or all memory; try again later.",
                 )
             },
-            Unreserved::Left => Problem::client_gone(),
+            ReserveError::Cancelled => Problem::client_gone(),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What the service has done, in Prometheus's text format (version 0.0.4), on an address of its own: one thread, one
 //! connection at a time, each with a time limit. [`FAMILIES`] are all there are.
 
-use crate::conversion::{Budget, Timing};
+use crate::admission::MemoryBudget;
+use crate::conversion::Timing;
 use crate::fetch::{FetchError, Fetched, Fetcher, Source};
 use crate::front::Crowd;
 use std::collections::BTreeMap;
@@ -110,7 +111,7 @@ const LONGEST_HEAD: usize = 16 << 10;
 #[derive(Clone)]
 pub struct Present {
     /// Of the conversions.
-    pub memory: Budget,
+    pub memory: MemoryBudget,
     /// At the front door.
     pub crowd: Crowd,
     /// Of watermarks.
@@ -375,7 +376,7 @@ mod tests {
             metrics.converted("png", timing(milliseconds));
         }
         let text = metrics.to_text(&Present {
-            memory: Budget::new(1, 1),
+            memory: MemoryBudget::new(1, 1),
             crowd: Crowd::default(),
             fetcher: Fetcher::new(&fetch::Settings::default()).expect("no file is read"),
         });

@@ -9,7 +9,6 @@ mod convert;
 mod desk;
 mod error;
 mod exchange;
-mod limiter;
 mod metrics;
 mod pages;
 mod ready;
@@ -20,19 +19,19 @@ mod suggestion;
 mod ticket;
 mod usage;
 
+pub use crate::admission::Rate;
 pub use crate::dashboard::Signup;
-pub use limiter::Rate;
 pub use metrics::{Metrics, Present};
 pub use ready::Readiness;
 
-use crate::conversion::{Budget, Cores, Fonts, Reserved};
+use crate::admission::{ClientRateLimiter, MemoryBudget, Reservation};
+use crate::conversion::{Cores, Fonts};
 use crate::fetch::Fetcher;
 use crate::front::{self, Clients, Crowd, Door, Hatch, OpenDoor, Pool, Pulse, Stop};
 use crate::image;
 use crate::store::{AccountId, Store};
 use allowance::Allowance;
 use error::Problem;
-use limiter::ClientLimiter;
 use request::Request;
 use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
@@ -65,7 +64,7 @@ pub struct Settings {
     /// Who may create an account on the sign-up page.
     pub signup: Signup,
     /// Attempts to sign in by one client address (IPv6: of one /64, and 4 and 16 times as many of one /56 and one /48,
-    /// [`front::CLIENT_FACTORS`]); `None` for no limit. Successful ones count too, since
+    /// [`crate::admission::CLIENT_FACTORS`]); `None` for no limit. Successful ones count too, since
     /// each leaves a session in the database. 30 in 10 minutes: an office behind one address signs in less often, and somebody who tries one common password with
     /// many accounts, which no wait of an account stops, gets 4,320 a day.
     pub signin_rate: Option<Rate>,
@@ -121,7 +120,7 @@ pub struct Rooms {
     /// What conversions share.
     pub cores: Cores,
     /// The memory that they share.
-    pub memory: Budget,
+    pub memory: MemoryBudget,
     /// Who has done how much of what is limited.
     pub limiters: Limiters,
     /// Whether all this works.
@@ -142,7 +141,7 @@ impl Rooms {
         request: &Request,
         account: AccountId,
         bytes: u64,
-    ) -> Result<Reserved, Problem> {
+    ) -> Result<Reservation, Problem> {
         let until = request.gone.whole_since() + self.settings.queue_time;
         let is_waiting = || !request.gone.is_set();
         Ok(self.memory.reserve(account.0, bytes, until, is_waiting)?)
@@ -151,8 +150,8 @@ impl Rooms {
 
 /// What is held to the rates of the settings.
 pub struct Limiters {
-    signin: Option<ClientLimiter>,
-    signup: Option<ClientLimiter>,
+    signin: Option<ClientRateLimiter>,
+    signup: Option<ClientRateLimiter>,
     allowance: Allowance,
 }
 
@@ -160,8 +159,8 @@ impl Limiters {
     /// With nothing counted yet.
     pub fn new(settings: &Settings) -> Limiters {
         Limiters {
-            signin: settings.signin_rate.map(ClientLimiter::new),
-            signup: settings.signup_rate.map(ClientLimiter::new),
+            signin: settings.signin_rate.map(ClientRateLimiter::new),
+            signup: settings.signup_rate.map(ClientRateLimiter::new),
             allowance: Allowance::new(settings.rate_limit, settings.monthly_quota),
         }
     }
@@ -186,7 +185,7 @@ struct Workers {
 const PAGE_THREADS: usize = 4;
 
 /// Threads for conversions, beyond two for each worker. A thread reads the request and finds out what memory it takes, then
-/// waits for memory and a worker ([`Budget`]), so that others with smaller pictures get by. No account has more than half of
+/// waits for memory and a worker ([`MemoryBudget`]), so that others with smaller pictures get by. No account has more than half of
 /// the threads, which has to be enough for all workers.
 const WAITING_THREADS: usize = 8;
 

@@ -1,11 +1,11 @@
 //! The pages for people: from requests to [`dashboard`] actions, and from their outcomes to answers.
 
 use super::error::{Kind, Problem};
-use super::limiter::{ClientLimiter, seconds};
 use super::request::{Body, Pairs, Request, decode_pairs};
 use super::response::{Response, with_problem_headers};
 use super::router::not_found;
 use super::{Rooms, Settings};
+use crate::admission::{ClientRateLimiter, seconds};
 use crate::dashboard::{self, Form, Outcome, Page, SessionChange, Verdict, Visit};
 use std::time::Instant;
 
@@ -142,7 +142,7 @@ fn posted(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Optio
 
 /// Counts an attempt of the client's address, before it costs anything: two passwords are computed at a time, and
 /// everybody else waits.
-fn take(limiter: Option<&ClientLimiter>, request: &Request) -> Result<(), Problem> {
+fn take(limiter: Option<&ClientRateLimiter>, request: &Request) -> Result<(), Problem> {
     let Some(limiter) = limiter else {
         return Ok(());
     };

@@ -3,7 +3,7 @@
 use super::error::{Kind, Problem};
 use super::request::Request;
 use super::suggestion;
-use crate::conversion::Reserved;
+use crate::admission::Reservation;
 use serde::Serialize;
 
 /// An answer.
@@ -17,7 +17,7 @@ pub struct Response {
     /// For the log alone: what went wrong inside.
     pub cause: Option<String>,
     /// The memory of a large body, given back when it has been sent.
-    pub memory: Option<Box<Reserved>>,
+    pub memory: Option<Box<Reservation>>,
 }
 
 impl Response {

@@ -5,7 +5,8 @@ use super::request::{Body, Request};
 use super::response::Response;
 use super::ticket::Ticket;
 use super::{Rooms, convert, pages, ready, usage};
-use crate::front::{self, Admitted, Owner, Pool, group};
+use crate::admission::group;
+use crate::front::{self, Admitted, Owner, Pool};
 
 /// A path that is answered.
 struct Route {

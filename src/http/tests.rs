@@ -135,7 +135,7 @@ fn rooms(disk: &Disk) -> Rooms {
         fonts: Fonts::default(),
         limits: image::Limits::default(),
         cores: Cores::new(NonZeroUsize::MIN),
-        memory: Budget::new(u64::MAX, 2),
+        memory: MemoryBudget::new(u64::MAX, 2),
         limiters: Limiters::new(&settings),
         readiness: Readiness::default(),
         metrics: Metrics::default(),

@@ -8,7 +8,7 @@
 //! - What does not fit is overtaken by what does, but only by other accounts, and only until half of its time to wait is
 //!   over. Then it is next, unless its own account has something running.
 
-use crate::fair_queue::FairQueue;
+use super::fair_queue::FairQueue;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ const FIRST_PACE: f64 = 6e-9;
 
 /// Memory and workers that conversions share. A clone shares the same.
 #[derive(Clone, Debug)]
-pub struct Budget(Arc<Shared>);
+pub struct MemoryBudget(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -64,10 +64,10 @@ struct Waiting {
     claims_at: Instant,
 }
 
-/// Memory and a worker, taken of a [`Budget`] and given back when dropped.
+/// Memory and a worker, taken of a [`MemoryBudget`] and given back when dropped.
 #[derive(Debug)]
-pub struct Reserved {
-    budget: Budget,
+pub struct Reservation {
+    budget: MemoryBudget,
     account: u64,
     bytes: u64,
     /// What it was at first.
@@ -78,7 +78,7 @@ pub struct Reserved {
 
 /// Why nothing was reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unreserved {
+pub enum ReserveError {
     /// It is more than the whole budget.
     TooLarge {
         /// Bytes that were asked for.
@@ -92,12 +92,12 @@ pub enum Unreserved {
         wait: Duration,
     },
     /// Whoever asked waits no more.
-    Left,
+    Cancelled,
 }
 
 /// What a budget is used for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Usage {
+pub struct MemoryUsage {
     /// Bytes in all.
     pub total: u64,
     /// Bytes that are taken.
@@ -108,10 +108,10 @@ pub struct Usage {
     pub waiting: usize,
 }
 
-impl Budget {
+impl MemoryBudget {
     /// All free: so many bytes, and so many workers.
-    pub fn new(total: u64, workers: usize) -> Budget {
-        Budget(Arc::new(Shared {
+    pub fn new(total: u64, workers: usize) -> MemoryBudget {
+        MemoryBudget(Arc::new(Shared {
             total,
             workers,
             uses: Mutex::new(Uses {
@@ -132,7 +132,7 @@ impl Budget {
     /// Takes so many bytes and a worker for this account, as soon as both are free and it is the account's turn.
     ///
     /// # Errors
-    /// See [`Unreserved`]: at once if the bytes can never be had, at `until` if others have them still, and within
+    /// See [`ReserveError`]: at once if the bytes can never be had, at `until` if others have them still, and within
     /// [`LOOK`] once `is_waiting` says no.
     pub fn reserve(
         &self,
@@ -140,10 +140,10 @@ impl Budget {
         bytes: u64,
         until: Instant,
         is_waiting: impl Fn() -> bool,
-    ) -> Result<Reserved, Unreserved> {
+    ) -> Result<Reservation, ReserveError> {
         let Shared { total, workers, .. } = *self.0;
         if bytes > total {
-            return Err(Unreserved::TooLarge {
+            return Err(ReserveError::TooLarge {
                 needed: bytes,
                 total,
             });
@@ -162,16 +162,16 @@ impl Budget {
                 self.grant(&mut uses);
                 let wait = uses.wait(total, workers);
                 return Err(if left.is_zero() {
-                    Unreserved::Busy { wait }
+                    ReserveError::Busy { wait }
                 } else {
-                    Unreserved::Left
+                    ReserveError::Cancelled
                 });
             }
             let waited = self.0.changed.wait_timeout(uses, left.min(LOOK));
             uses = waited.expect(NO_PANIC).0;
         }
         drop(uses);
-        Ok(Reserved {
+        Ok(Reservation {
             budget: self.clone(),
             account,
             bytes,
@@ -182,9 +182,9 @@ impl Budget {
     }
 
     /// What it is used for now.
-    pub fn usage(&self) -> Usage {
+    pub fn usage(&self) -> MemoryUsage {
         let uses = self.uses();
-        Usage {
+        MemoryUsage {
             total: self.0.total,
             reserved: uses.reserved,
             running: uses.running,
@@ -287,7 +287,7 @@ impl Uses {
     }
 }
 
-impl Reserved {
+impl Reservation {
     /// The work is done: gives back the worker, and all but `bytes`; with more than there are, no memory.
     pub fn finish(&mut self, bytes: u64) {
         let spare = self.bytes.saturating_sub(bytes);
@@ -302,7 +302,7 @@ impl Reserved {
     }
 }
 
-impl Drop for Reserved {
+impl Drop for Reservation {
     fn drop(&mut self) {
         let mut uses = self.budget.uses();
         uses.squares -= square(self.asked);
@@ -336,19 +336,19 @@ mod tests {
 
     /// Takes what has to be free.
     #[track_caller]
-    fn take(budget: &Budget, account: u64, bytes: u64) -> Reserved {
+    fn take(budget: &MemoryBudget, account: u64, bytes: u64) -> Reservation {
         budget
             .reserve(account, bytes, Instant::now(), || true)
             .unwrap_or_else(|error| panic!("{error:?}: {:?}", budget.usage()))
     }
 
     /// Whether so much could be had at once; it is not kept.
-    fn is_free(budget: &Budget, account: u64, bytes: u64) -> bool {
+    fn is_free(budget: &MemoryBudget, account: u64, bytes: u64) -> bool {
         let taken = budget.reserve(account, bytes, Instant::now(), || true);
         taken.is_ok()
     }
 
-    fn until_waiting(budget: &Budget, count: usize) {
+    fn until_waiting(budget: &MemoryBudget, count: usize) {
         let start = Instant::now();
         while budget.usage().waiting != count {
             assert!(start.elapsed() < PATIENCE, "{:?}", budget.usage());
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn what_fits_is_had_at_once_and_comes_back() {
-        let budget = Budget::new(100, 4);
+        let budget = MemoryBudget::new(100, 4);
         let first = take(&budget, A, 60);
         let mut second = take(&budget, B, 40);
         assert_eq!(budget.usage().reserved, 100);
@@ -372,7 +372,7 @@ mod tests {
             "none comes back by growing"
         );
         drop((first, second));
-        let nothing = Usage {
+        let nothing = MemoryUsage {
             total: 100,
             reserved: 0,
             running: 0,
@@ -386,12 +386,12 @@ mod tests {
 
     #[test]
     fn what_can_never_fit_is_refused_without_waiting() {
-        let budget = Budget::new(100, 4);
+        let budget = MemoryBudget::new(100, 4);
         let _all = take(&budget, A, 100);
         let refused = budget.reserve(B, 101, later(), || panic!("nobody waits"));
         assert_eq!(
             refused.expect_err("it is too large"),
-            Unreserved::TooLarge {
+            ReserveError::TooLarge {
                 needed: 101,
                 total: 100
             }
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn so_many_run_at_a_time_and_one_more_while_one_account_has_all() {
-        let budget = Budget::new(100, 2);
+        let budget = MemoryBudget::new(100, 2);
         let mut all = vec![take(&budget, A, 1), take(&budget, A, 1)];
         assert!(!is_free(&budget, A, 1), "no third one of the same account");
         all.push(take(&budget, B, 1));
@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     fn an_account_that_runs_something_leaves_a_quarter_of_the_memory() {
-        let budget = Budget::new(100, 4);
+        let budget = MemoryBudget::new(100, 4);
         let large = take(&budget, A, 70);
         assert!(is_free(&budget, A, 5) && !is_free(&budget, A, 6));
         assert!(is_free(&budget, B, 30), "others may have all that is left");
@@ -426,7 +426,7 @@ mod tests {
 
     #[test]
     fn an_account_is_served_in_order_whatever_the_sizes() {
-        let budget = Budget::new(100, 4);
+        let budget = MemoryBudget::new(100, 4);
         let held = take(&budget, A, 60);
         let (sender, order) = mpsc::channel();
         thread::scope(|scope| {
@@ -452,7 +452,7 @@ mod tests {
 
     #[test]
     fn accounts_take_turns_however_many_one_has_waiting() {
-        let budget = Budget::new(100, 1);
+        let budget = MemoryBudget::new(100, 1);
         let (sender, order) = mpsc::channel();
         thread::scope(|scope| {
             // Two accounts, so that nobody has the one worker more.
@@ -466,7 +466,7 @@ mod tests {
                 });
                 until_waiting(&budget, number + 1);
             }
-            let mut running: Vec<Reserved> = held.into();
+            let mut running: Vec<Reservation> = held.into();
             let mut served = Vec::new();
             while served.len() < arrivals.len() {
                 running.remove(0);
@@ -485,7 +485,7 @@ mod tests {
 
     #[test]
     fn what_waits_for_memory_is_overtaken_by_others_until_half_its_time() {
-        let budget = Budget::new(100, 4);
+        let budget = MemoryBudget::new(100, 4);
         let own = take(&budget, A, 60);
         let soon = Instant::now() + Duration::from_millis(400);
         let is_waiting = AtomicBool::new(true);
@@ -531,7 +531,7 @@ mod tests {
 
     #[test]
     fn who_leaves_frees_the_place_for_the_next() {
-        let budget = Budget::new(100, 4);
+        let budget = MemoryBudget::new(100, 4);
         let _held = take(&budget, A, 30);
         let is_waiting = AtomicBool::new(true);
         thread::scope(|scope| {
@@ -542,7 +542,7 @@ mod tests {
             until_waiting(&budget, 2);
             is_waiting.store(false, Ordering::SeqCst);
             let large = large.join().expect("no panic");
-            assert_eq!(large.expect_err("it has left"), Unreserved::Left);
+            assert_eq!(large.expect_err("it has left"), ReserveError::Cancelled);
             small.join().expect("no panic").expect("it fits now");
         });
         assert_eq!(budget.usage().reserved, 30);
@@ -550,14 +550,14 @@ mod tests {
 
     #[test]
     fn waiting_ends_in_time_with_what_stands_before() {
-        let budget = Budget::new(100, 4);
+        let budget = MemoryBudget::new(100, 4);
         budget.uses().pace = 0.01;
         let held = take(&budget, A, 100);
         let wait = |bytes| {
             let until = Instant::now() + Duration::from_millis(30);
             let refused = budget.reserve(B, bytes, until, || true);
             match refused.expect_err("there is no room") {
-                Unreserved::Busy { wait } => wait.as_secs_f64(),
+                ReserveError::Busy { wait } => wait.as_secs_f64(),
                 other => panic!("{other:?}"),
             }
         };

@@ -4,7 +4,7 @@
 //! something moves it by one share of the window; what would move it further than a window ahead is refused. A key
 //! whose moment has passed is as one never seen, so the memory is bounded by the keys at work, and by [`MOST`].
 
-use crate::front::{CLIENT_FACTORS, Network, client_networks};
+use super::client_networks::{CLIENT_FACTORS, Network, client_networks};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::IpAddr;
@@ -35,7 +35,7 @@ pub struct Left {
 
 /// The allowance is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wait {
+pub struct RateExceeded {
     /// After this time one more is allowed; above zero.
     pub next_after: Duration,
     /// After this time all are.
@@ -43,15 +43,15 @@ pub struct Wait {
 }
 
 /// Holds each key to a rate.
-pub struct Limiter<K> {
+pub struct RateLimiter<K> {
     rate: Rate,
     moments: Mutex<Moments<K>>,
 }
 
-impl<K: Copy + Eq + Hash> Limiter<K> {
+impl<K: Copy + Eq + Hash> RateLimiter<K> {
     /// Nobody has done anything yet.
-    pub fn new(rate: Rate) -> Limiter<K> {
-        Limiter {
+    pub fn new(rate: Rate) -> RateLimiter<K> {
+        RateLimiter {
             rate,
             moments: Mutex::new(Moments::new(rate)),
         }
@@ -66,18 +66,18 @@ impl<K: Copy + Eq + Hash> Limiter<K> {
     ///
     /// # Errors
     /// There is none left; nothing is taken, so that asking too often does not lengthen the wait.
-    pub fn take(&self, key: K, now: Instant) -> Result<Left, Wait> {
+    pub fn take(&self, key: K, now: Instant) -> Result<Left, RateExceeded> {
         let mut moments = self.lock();
         let whole_at = moments.after_one_more(key, now)?;
         moments.put(key, whole_at, now);
         Ok(moments.left(whole_at, now))
     }
 
-    /// What [`Limiter::take`] would say, without taking.
+    /// What [`RateLimiter::take`] would say, without taking.
     ///
     /// # Errors
     /// There is none left.
-    pub fn look(&self, key: K, now: Instant) -> Result<(), Wait> {
+    pub fn look(&self, key: K, now: Instant) -> Result<(), RateExceeded> {
         self.lock().after_one_more(key, now).map(|_| ())
     }
 
@@ -89,12 +89,12 @@ impl<K: Copy + Eq + Hash> Limiter<K> {
 
 /// Holds each client's address to a rate: an IPv4 address, or an IPv6 /64. The networks around a /64 are held to multiples
 /// of the rate ([`CLIENT_FACTORS`]), since one customer may have all of it.
-pub struct ClientLimiter(Mutex<[Moments<Network>; CLIENT_FACTORS.len()]>);
+pub struct ClientRateLimiter(Mutex<[Moments<Network>; CLIENT_FACTORS.len()]>);
 
-impl ClientLimiter {
+impl ClientRateLimiter {
     /// Nobody has done anything yet.
-    pub fn new(rate: Rate) -> ClientLimiter {
-        ClientLimiter(Mutex::new(CLIENT_FACTORS.map(|factor| {
+    pub fn new(rate: Rate) -> ClientRateLimiter {
+        ClientRateLimiter(Mutex::new(CLIENT_FACTORS.map(|factor| {
             let factor = NonZeroU32::new(factor).expect("no factor is 0");
             Moments::new(Rate {
                 times: rate.times.saturating_mul(factor),
@@ -107,8 +107,8 @@ impl ClientLimiter {
     ///
     /// # Errors
     /// There is none left in one of them; nothing is taken from the others either.
-    pub fn take(&self, address: IpAddr, now: Instant) -> Result<(), Wait> {
-        // As in `Limiter`.
+    pub fn take(&self, address: IpAddr, now: Instant) -> Result<(), RateExceeded> {
+        // As in `RateLimiter`.
         let mut levels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut whole_at = Vec::with_capacity(levels.len());
         for (network, moments) in client_networks(address).zip(&*levels) {
@@ -145,14 +145,14 @@ impl<K: Copy + Eq + Hash> Moments<K> {
     }
 
     /// When all of the key's allowance is back, if one more is taken now.
-    fn after_one_more(&self, key: K, now: Instant) -> Result<Instant, Wait> {
+    fn after_one_more(&self, key: K, now: Instant) -> Result<Instant, RateExceeded> {
         let whole_at = self.whole_at.get(&key).copied();
         let after = whole_at.map_or(now, |at| at.max(now)) + self.share();
         let ahead = after - now;
         // A share is rounded down, so that all of them together never exceed the window.
         match ahead.checked_sub(self.rate.window) {
             None | Some(Duration::ZERO) => Ok(after),
-            Some(next_after) => Err(Wait {
+            Some(next_after) => Err(RateExceeded {
                 next_after,
                 whole_after: ahead.saturating_sub(self.share()),
             }),
@@ -200,8 +200,8 @@ mod tests {
 
     const MINUTE: Duration = Duration::from_mins(1);
 
-    fn three_a_minute<K: Copy + Eq + Hash>() -> Limiter<K> {
-        Limiter::new(Rate {
+    fn three_a_minute<K: Copy + Eq + Hash>() -> RateLimiter<K> {
+        RateLimiter::new(Rate {
             times: NonZeroU32::new(3).unwrap(),
             window: MINUTE,
         })
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn odd_rates_allow_as_many_as_they_say() {
         for times in [1, 7, 60, 1_000_000] {
-            let limiter = Limiter::new(Rate {
+            let limiter = RateLimiter::new(Rate {
                 times: NonZeroU32::new(times).unwrap(),
                 window: MINUTE,
             });
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn a_customer_s_v6_prefix_multiplies_its_rate_by_4_or_16_and_no_more() {
         for (prefix, subnets, expected) in [("a /56", 256, 12), ("a /48", 65_536, 48)] {
-            let limiter = ClientLimiter::new(three_a_minute::<()>().rate());
+            let limiter = ClientRateLimiter::new(three_a_minute::<()>().rate());
             let now = Instant::now();
             let take = |text: &str, now| limiter.take(text.parse().expect(text), now);
             // Spread over the prefix as widely as possible.
@@ -297,7 +297,7 @@ mod tests {
             take(unused, later).expect("what was refused took nothing of the /64");
             assert!(take(unused, later).is_err(), "one came back");
         }
-        let limiter = ClientLimiter::new(three_a_minute::<()>().rate());
+        let limiter = ClientRateLimiter::new(three_a_minute::<()>().rate());
         let now = Instant::now();
         for host in 0..100 {
             for address in [
