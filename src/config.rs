@@ -5,6 +5,7 @@
 
 mod memory;
 
+use crate::process::logging::LogFormat;
 use crate::{fetch, front, http, image, store};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -40,15 +41,6 @@ pub enum Listen {
     At(SocketAddr),
     /// The socket that the process was given as standard input.
     StandardInput,
-}
-
-/// `--log-format`: what a line of the log is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    /// For people: a sentence, then `name=value` for each field.
-    Text,
-    /// For programs: an object.
-    Json,
 }
 
 impl Config {

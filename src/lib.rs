@@ -58,6 +58,7 @@
 // The program: commands and their settings.
 pub mod cli;
 pub mod config;
+pub mod process;
 
 // A request comes in.
 pub mod admission;

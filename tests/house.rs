@@ -20,9 +20,11 @@ const ROOMS: &[(&str, &[&str])] = &[
             "front",
             "http",
             "image",
+            "process",
             "store",
         ],
     ),
+    ("process", &[]),
     ("front", &["admission"]),
     (
         "http",

@@ -88,7 +88,7 @@ fn large_pictures_leave_little_behind() {
     let service = Service::start();
     let picture = Picture::of(2000, 1500, |x, y| [x as u8, y as u8, 90, (x ^ y) as u8]).png();
     let before = memory(&service, "VmRSS");
-    // Without src/cli/malloc.rs the allocator keeps 65 MiB.
+    // Without src/process/allocator.rs the allocator keeps 65 MiB.
     for _ in 0..4 {
         service.webp(&[], &picture);
     }

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use argh::{ArgsInfo, FromArgs};
 
-use super::interrupt::Outputs;
 use super::output::{Late, Output};
 use super::terminal;
 use crate::admin::Session;
+use crate::process::interrupt::Outputs;
 use crate::store::{self, Settings};
 
 /// Make and look after accounts, beside a running server too.

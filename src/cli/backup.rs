@@ -1,7 +1,7 @@
 //! `towebp backup`: all that is stored in one new file, beside a running server too.
 
-use super::interrupt::{self, Outputs};
 use super::say;
+use crate::process::interrupt::{self, Outputs};
 use crate::store::Backup;
 use crate::{admin, store};
 use argh::{ArgsInfo, FromArgs};

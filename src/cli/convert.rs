@@ -2,12 +2,12 @@
 
 mod plan;
 
-use super::interrupt::{self, Outputs};
 use super::output::{Late, Output};
 use super::{cores, say};
 use crate::conversion::{self, Conversion, Cores, Fonts, Job, Params};
 use crate::fetch::{Fetcher, Settings};
 use crate::image::{Format, Limits};
+use crate::process::interrupt::{self, Outputs};
 use argh::{ArgsInfo, FromArgs};
 use indicatif::{HumanBytes, ProgressBar};
 pub use plan::STANDARD_INPUT;

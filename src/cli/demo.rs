@@ -1,7 +1,7 @@
 //! `towebp serve --demo`: an account, and one conversion through the server's own front.
 
-use super::interrupt::Outputs;
 use super::output::{Late, Output};
+use crate::process::interrupt::Outputs;
 use crate::store::{Account, Store, StoreError};
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};

@@ -12,19 +12,14 @@ mod backup;
 mod check;
 mod convert;
 mod demo;
-mod interrupt;
-mod logging;
-mod malloc;
-mod memory;
 mod output;
 mod say;
 mod serve;
-mod signals;
-mod systemd;
 mod terminal;
 
-use crate::config::LogFormat;
 use crate::conversion::Fonts;
+use crate::process::allocator;
+use crate::process::logging::{self, LogFormat};
 use argh::{ArgsInfo, FromArgs};
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -73,7 +68,7 @@ pub fn run() -> ExitCode {
         }
         None => Err("nothing to do: towebp serve, convert, account, backup or check; towebp --help tells more".to_owned()),
         Some(Command::Serve(command)) => {
-            malloc::return_large_blocks();
+            allocator::return_large_blocks();
             serve::run(command)
         }
         Some(Command::Convert(command)) => convert::run(command),

@@ -6,7 +6,7 @@
 //! - What is not a regular file (a device, a FIFO, a descriptor of this process such as `/dev/fd/3`) is opened and written
 //!   to: renaming over it would destroy it.
 
-use super::interrupt::Outputs;
+use crate::process::interrupt::Outputs;
 use crate::store::rename_new;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};

@@ -1,15 +1,17 @@
 //! `towebp serve`.
 
-use super::systemd::{self, Manager};
-use super::{cores, demo, memory, signals};
+use super::{cores, demo};
 use crate::admin;
 use crate::admission::{self, MemoryBudget};
-use crate::config::{self, Config, Listen, LogFormat};
+use crate::config::{self, Config, Listen};
 use crate::conversion::Cores;
 use crate::fetch::{self, Fetcher};
 use crate::front::{self, Door};
 use crate::http::{self, Limiters, Metrics, Present, Rate, Readiness, Rooms, Server};
 use crate::image;
+use crate::process::logging::LogFormat;
+use crate::process::systemd::{self, Manager};
+use crate::process::{memory_limit, signals};
 use crate::store::{self, OpenError, Store};
 use argh::{ArgsInfo, FromArgs};
 use std::io::{self, Write};
@@ -268,7 +270,8 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
             metrics.serve(address, present)
         })
         .transpose()?;
-    signals.close(server.stop(), manager.clone())?;
+    let stop = server.stop();
+    signals.close(move || stop.ask(), manager.clone())?;
 
     let address = server.addresses()[0];
     let base_url = public_url.unwrap_or_else(|| format!("http://{address}"));
@@ -380,7 +383,7 @@ impl ServeCommand {
                 ..fetch
             },
         };
-        config.with_memory(memory, buffer, memory::share())
+        config.with_memory(memory, buffer, memory_limit::share())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Questions to a person at a terminal.
 
-use super::{interrupt, say};
+use super::say;
+use crate::process::interrupt;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::io::{self, BufRead, Write};
 

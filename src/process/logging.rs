@@ -1,11 +1,19 @@
 //! What the log looks like: one line a record, as text or as JSON. Messages are sentences; what programs look for comes in
 //! fields beside them.
 
-use crate::config::LogFormat;
 use env_logger::{Builder, Env};
 use log::kv::{self, Key, Value, VisitSource};
 use log::{LevelFilter, Record};
 use std::io::{self, Write};
+
+/// What a line of the log is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people: a sentence, then `name=value` for each field.
+    Text,
+    /// For programs: a JSON object.
+    Json,
+}
 
 /// Begins to log to standard error; `RUST_LOG` changes what is logged.
 pub fn start(format: LogFormat) {

@@ -1,10 +1,10 @@
 //! What `towebp serve` does when it is asked to end.
 
 use super::systemd::Manager;
-use crate::front::Stop;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
+use std::io;
 use std::sync::Arc;
 use std::thread;
 
@@ -30,7 +30,11 @@ impl Caught {
     ///
     /// # Errors
     /// A sentence for the operator.
-    pub fn close(self, stop: Stop, manager: Manager) -> Result<(), String> {
+    pub fn close(
+        self,
+        stop: impl Fn() -> io::Result<()> + Send + 'static,
+        manager: Manager,
+    ) -> Result<(), String> {
         thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || wait(self.0, &stop, &manager))
@@ -39,10 +43,10 @@ impl Caught {
     }
 }
 
-fn wait(mut signals: Signals, stop: &Stop, manager: &Manager) {
+fn wait(mut signals: Signals, stop: &dyn Fn() -> io::Result<()>, manager: &Manager) {
     let mut is_stopping = false;
     for signal in signals.forever() {
-        if is_stopping || stop.ask().is_err() {
+        if is_stopping || stop().is_err() {
             // As if it had never been caught: the process ends by the signal.
             low_level::emulate_default_handler(signal).ok();
         }
