@@ -5,7 +5,8 @@ use moxcms::ColorProfile;
 use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use towebp::image::{self, Format, Image, Limits, Patience};
+use towebp::conversion::Cancel;
+use towebp::image::{self, Format, Image, Limits};
 use towebp_encoder::{self as webp, Options, Picture};
 
 const PICTURES: [&str; 3] = ["astronaut.jpg", "coffee.jpg", "rocket.jpg"];
@@ -45,7 +46,7 @@ fn read(name: &str) -> Vec<u8> {
 }
 
 fn decode(file: &[u8], format: Format) -> Image {
-    image::decode(file, format, &Limits::default(), &Patience::endless())
+    image::decode(file, format, &Limits::default(), &Cancel::never())
         .expect("the photographs are good files")
 }
 

@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use towebp::conversion::Cancel;
 use towebp::image::{
-    DecodeError, Format, Image, Keep, Layout, Limits, Patience, Planes, decode, decode_planes,
+    DecodeError, Format, Image, Keep, Layout, Limits, Planes, decode, decode_planes,
 };
 
 fn folder() -> PathBuf {
@@ -21,7 +22,7 @@ fn read(path: &Path) -> Result<Image, DecodeError> {
         Some("bmp") => Format::Bmp,
         _ => panic!("{} is not of these formats", path.display()),
     };
-    decode(&bytes, format, &Limits::default(), &Patience::endless())
+    decode(&bytes, format, &Limits::default(), &Cancel::never())
 }
 
 /// A JPEG that stays in YUV, as a decoder of WebP shows it.
@@ -29,7 +30,7 @@ fn read_planes(path: &Path) -> Option<Image> {
     let bytes = fs::read(path).expect("it was read before");
     let format = Format::sniff(&bytes).expect("one of the four formats");
     let limits = Limits::default();
-    let planes = decode_planes(Keep::Nothing, &bytes, format, &limits, &Patience::endless());
+    let planes = decode_planes(Keep::Nothing, &bytes, format, &limits, &Cancel::never());
     let (planes, _) = planes.expect("it was decoded before")?;
     Some(rgb(&planes))
 }

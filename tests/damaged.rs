@@ -7,11 +7,12 @@
 mod hostile;
 
 use hostile::{END_OF_IMAGE, chunk, segment};
-use towebp::image::{DecodeError, Format, Frames, Image, Limits, Patience, decode};
+use towebp::conversion::Cancel;
+use towebp::image::{DecodeError, Format, Frames, Image, Limits, decode};
 
 fn read(file: &[u8]) -> Result<Image, DecodeError> {
     let format = Format::sniff(file).expect("one of the four formats");
-    decode(file, format, &Limits::default(), &Patience::endless())
+    decode(file, format, &Limits::default(), &Cancel::never())
 }
 
 #[track_caller]
@@ -424,8 +425,8 @@ mod gif {
 
     /// How many frames are shown, or the error of the first that is not.
     fn play(file: &[u8]) -> Result<usize, DecodeError> {
-        let (limits, patience) = (Limits::default(), Patience::endless());
-        let mut frames = Frames::open(file, &limits, &patience)?;
+        let (limits, cancel) = (Limits::default(), Cancel::never());
+        let mut frames = Frames::open(file, &limits, &cancel)?;
         let mut count = 0;
         while frames.draw()?.is_some() {
             count += 1;

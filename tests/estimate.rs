@@ -15,8 +15,8 @@ use support::Folder;
 use support::film::{film, moving_squares};
 use support::jpeg::{Kind, jpeg};
 use support::picture::Picture;
-use towebp::conversion::{self, Cores, Fonts, Job, Params};
-use towebp::image::{self, Format, Layout, Limits, Patience};
+use towebp::conversion::{self, Cancel, CpuBudget, Fonts, Job, Params};
+use towebp::image::{self, Format, Layout, Limits};
 
 /// In the environment of the process that converts: the picture's file, then the parameters. A watermark's picture lies beside it,
 /// with the ending `mark`.
@@ -262,13 +262,8 @@ fn pictures_of_a_folder() {
 /// 2400 x 1600, of a shipped one and its mirror images.
 fn photograph() -> Picture {
     let bytes = fs::read("testdata/coffee.jpg").expect("it is shipped");
-    let image = image::decode(
-        &bytes,
-        Format::Jpeg,
-        &Limits::default(),
-        &Patience::endless(),
-    )
-    .expect("it is valid");
+    let image = image::decode(&bytes, Format::Jpeg, &Limits::default(), &Cancel::never())
+        .expect("it is valid");
     assert_eq!(image.layout, Layout::Rgb);
     let mirrored = |at: u32, side: u32| {
         if (at / side).is_multiple_of(2) {
@@ -382,9 +377,10 @@ fn conversion_in_a_process_of_its_own() {
         .iter()
         .map(|(name, value)| (name.as_ref(), value.as_ref()));
     let params = Params::parse(pairs).expect("valid parameters");
-    let cores = Cores::new(NonZeroUsize::new(2).expect("not zero"));
+    let cpu_budget = CpuBudget::new(NonZeroUsize::new(2).expect("not zero"));
     let limits = Limits::default();
     let mark = fs::read(Path::new(path).with_extension("mark")).ok();
+    let cancel = Cancel::never();
     let job = |bytes| Job {
         bytes,
         format: Format::sniff(bytes).expect("a picture"),
@@ -392,8 +388,9 @@ fn conversion_in_a_process_of_its_own() {
         watermark_picture: mark.as_deref(),
         limits: &limits,
         fonts: Fonts::bundled(),
-        threads: cores.total(),
-        caller: &cores,
+        threads: cpu_budget.total(),
+        cpu_budget: Some(&cpu_budget),
+        cancel: &cancel,
     };
     // The program's own pages.
     let small = fs::read("testdata/coffee.jpg").expect("it is shipped");

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
-use towebp::conversion::{self, Fonts, Job, Params, Patient};
-use towebp::image::{self, Format, Limits, Patience};
+use towebp::conversion::{self, Cancel, Fonts, Job, Params};
+use towebp::image::{self, Format, Limits};
 
 const PHOTOGRAPHS: [&str; 4] = ["astronaut.jpg", "chelsea.jpg", "coffee.jpg", "rocket.jpg"];
 const MADE_UP: [&str; 5] = [
@@ -113,7 +113,7 @@ impl Picture {
     fn shipped(name: &str) -> Picture {
         let file = std::fs::read(testdata(name)).expect("the picture is shipped");
         let format = Format::sniff(&file).expect("a picture");
-        let image = image::decode(&file, format, &Limits::default(), &Patience::endless())
+        let image = image::decode(&file, format, &Limits::default(), &Cancel::never())
             .expect("a good picture");
         let rgb = over_grey(&image.pixels, image.layout.channels());
         let reference = Ssimulacra2Reference::new(&slice(&rgb, image.width, image.height))
@@ -139,7 +139,8 @@ impl Picture {
             fonts: Fonts::bundled(),
             limits: &Limits::default(),
             threads: 2,
-            caller: &Patient,
+            cpu_budget: None,
+            cancel: &Cancel::never(),
         })
         .expect("a good picture")
         .webp;

@@ -11,7 +11,7 @@ use support::picture::Picture;
 use support::service::{OWNER, Service, Webp, send};
 use support::{Folder, Response};
 use towebp::admission::MemoryBudget;
-use towebp::conversion::{Cores, Fonts};
+use towebp::conversion::{CpuBudget, Fonts};
 use towebp::fetch::{self, Fetcher};
 use towebp::front::{self, Door};
 use towebp::http::{self, Rooms, Server};
@@ -137,7 +137,7 @@ impl Hurried {
             fetcher: Fetcher::new(&fetch::Settings::default()).expect("default settings"),
             fonts: Fonts::default(),
             limits: Limits::default(),
-            cores: Cores::new(NonZeroUsize::MIN),
+            cpu_budget: CpuBudget::new(NonZeroUsize::MIN),
             memory: MemoryBudget::new(u64::MAX, 1),
             limiters: http::Limiters::new(&http_settings),
             readiness: http::Readiness::default(),

@@ -20,7 +20,7 @@ use peak::peak;
 use picture::Picture;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use towebp::conversion::{self, ConversionError, Cores, Fonts, Job, Params};
+use towebp::conversion::{self, Cancel, ConversionError, CpuBudget, Fonts, Job, Params};
 use towebp::image::{Format, Limits};
 
 /// One test after the other, since all threads are counted.
@@ -53,7 +53,7 @@ impl Faults {
         let params = Params::parse(pairs).expect("valid parameters");
         let mut outcome = Ok(());
         for threads in [1, 4] {
-            let cores = Cores::new(NonZeroUsize::new(threads).expect("not zero"));
+            let cpu_budget = CpuBudget::new(NonZeroUsize::new(threads).expect("not zero"));
             let job = Job {
                 bytes,
                 format: Format::sniff(bytes).expect("one of the four formats"),
@@ -62,7 +62,8 @@ impl Faults {
                 limits: &Limits::default(),
                 fonts: Fonts::bundled(),
                 threads,
-                caller: &cores,
+                cpu_budget: Some(&cpu_budget),
+                cancel: &Cancel::never(),
             };
             let case = format!("{name} {query}, {threads} threads");
             let (estimated, held) = peak(|| conversion::memory(&job));

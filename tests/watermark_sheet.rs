@@ -4,7 +4,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use towebp::image::{self, Format, Image, Layout, Limits, Patience};
+use towebp::conversion::Cancel;
+use towebp::image::{self, Format, Image, Layout, Limits};
 use towebp::watermark::{
     Color, Fonts, Outline, Placement, Position, TextWatermark, draw_picture, draw_text,
 };
@@ -52,7 +53,7 @@ fn photograph(name: &str) -> Image {
         .join(name);
     let bytes = fs::read(path).expect("it is shipped");
     let format = Format::sniff(&bytes).expect("a picture");
-    image::decode(&bytes, format, &Limits::default(), &Patience::endless()).expect("a picture")
+    image::decode(&bytes, format, &Limits::default(), &Cancel::never()).expect("a picture")
 }
 
 fn scripts(fonts: &Fonts, [light, dark]: &[Image; 2]) -> Vec<Image> {
@@ -75,7 +76,7 @@ fn scripts(fonts: &Fonts, [light, dark]: &[Image; 2]) -> Vec<Image> {
                 color,
                 outline,
             };
-            if draw_text(&mut image, &text, fonts, &SOLID, &Patience::endless()).is_err() {
+            if draw_text(&mut image, &text, fonts, &SOLID, &Cancel::never()).is_err() {
                 eprintln!("not drawn: {}", text.text);
             }
             scripts.push(image);
@@ -90,7 +91,7 @@ fn positions(fonts: &Fonts, ground: &Image) -> Vec<Image> {
         let mut image = part(ground, 3, (300, 200));
         let text = plain(&format!("{}\ng", position.name()), 28);
         let placement = Placement { position, ..SOLID };
-        draw_text(&mut image, &text, fonts, &placement, &Patience::endless()).expect("Latin");
+        draw_text(&mut image, &text, fonts, &placement, &Cancel::never()).expect("Latin");
         places.push(image);
     }
     places
@@ -126,10 +127,10 @@ fn placements(fonts: &Fonts, [light, dark]: &[Image; 2]) -> Vec<Image> {
                     outline,
                     ..plain("© example.org مرحبا", 24)
                 };
-                draw_text(&mut image, &text, fonts, &placement, &Patience::endless())
+                draw_text(&mut image, &text, fonts, &placement, &Cancel::never())
                     .expect("bundled scripts");
             } else {
-                draw_picture(&mut image, &logo, &placement, &Patience::endless())
+                draw_picture(&mut image, &logo, &placement, &Cancel::never())
                     .expect("nobody leaves");
             }
             laid.push(image);

@@ -1,7 +1,7 @@
 //! The alpha plane: RFC 9649, section 2.7.1.2 (the `ALPH` chunk), lossless.
 
 use super::EncodeError;
-use super::crew::Crew;
+use super::threads::Workers;
 use super::vp8l::{self, Settings};
 
 /// Compression methods, in the lowest two bits of the chunk's first byte.
@@ -21,18 +21,18 @@ enum Filter {
 /// smaller. Below a `quality` of 100 there are fewer values.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`].
 pub fn encode(
     mut alpha: Vec<u8>,
     width: usize,
     quality: u8,
     settings: &Settings<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
-    let crew = settings.crew;
+    let workers = settings.workers;
     quantize(&mut alpha, quality);
     let alpha = alpha.as_slice();
-    let filter = choose_filter(alpha, width, crew)?;
-    let stream = vp8l::encode_headless(filtered(alpha, width, filter, crew)?, width, settings)?;
+    let filter = choose_filter(alpha, width, workers)?;
+    let stream = vp8l::encode_headless(filtered(alpha, width, filter, workers)?, width, settings)?;
     let (header, data) = if stream.len() < alpha.len() {
         (LOSSLESS | (filter as u8) << 2, stream.as_slice())
     } else {
@@ -45,7 +45,7 @@ pub fn encode(
 }
 
 /// The filter that seems to leave least to code.
-fn choose_filter(alpha: &[u8], width: usize, crew: Crew<'_>) -> Result<Filter, EncodeError> {
+fn choose_filter(alpha: &[u8], width: usize, workers: Workers<'_>) -> Result<Filter, EncodeError> {
     // Of two values eight go into a pixel, and what a filter makes of them is more.
     let other = alpha.iter().find(|value| **value != alpha[0]);
     if alpha
@@ -60,8 +60,12 @@ fn choose_filter(alpha: &[u8], width: usize, crew: Crew<'_>) -> Result<Filter, E
         Filter::Vertical,
         Filter::Gradient,
     ];
-    let estimates = crew.run_checked(filters.len(), |i| {
-        vp8l::estimate(&filtered(alpha, width, filters[i], crew)?, width, crew)
+    let estimates = workers.run_checked(filters.len(), |i| {
+        vp8l::estimate(
+            &filtered(alpha, width, filters[i], workers)?,
+            width,
+            workers,
+        )
     })?;
     let mut best = (u64::MAX, Filter::None);
     for (filter, estimate) in filters.into_iter().zip(estimates) {
@@ -92,14 +96,14 @@ fn filtered(
     alpha: &[u8],
     width: usize,
     filter: Filter,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<Vec<u32>, EncodeError> {
     const ROWS_A_QUESTION: usize = 8;
     let mut pixels = Vec::with_capacity(alpha.len());
     let mut above: &[u8] = &[];
     for (y, row) in alpha.chunks_exact(width).enumerate() {
         if y % ROWS_A_QUESTION == 0 {
-            crew.check()?;
+            workers.check()?;
         }
         for (x, &value) in row.iter().enumerate() {
             let left = x.checked_sub(1).map(|x| row[x]);
@@ -126,10 +130,9 @@ mod tests {
     use super::*;
     use crate::Effort;
     use crate::cpu::Simd;
-    use crate::crew::Patient;
 
-    fn crew() -> Crew<'static> {
-        Crew::new(1, &Patient)
+    fn workers() -> Workers<'static> {
+        Workers::unlimited(1)
     }
 
     #[test]
@@ -143,7 +146,7 @@ mod tests {
             // 14 - (11 + 12 - 10); 190 - (14 + 200 - 12).
             (Filter::Gradient, [10, 2, 188, 1, 1, 244]),
         ] {
-            let left = filtered(&alpha, 3, filter, crew()).expect("a patient caller");
+            let left = filtered(&alpha, 3, filter, workers()).expect("it is not cancelled");
             let green: Vec<u32> = left.iter().map(|pixel| pixel >> 8 & 0xFF).collect();
             assert_eq!(green, expected, "{filter:?}");
         }
@@ -155,9 +158,9 @@ mod tests {
             let settings = Settings {
                 effort: Effort::Medium,
                 simd: Simd::SCALAR,
-                crew: crew(),
+                workers: workers(),
             };
-            encode(alpha.to_vec(), 64, 100, &settings).expect("a patient caller")
+            encode(alpha.to_vec(), 64, 100, &settings).expect("it is not cancelled")
         };
         let slope: Vec<u8> = (0..64 * 64)
             .map(|i| (i % 64 * 2 + i / 64 * 2) as u8)

@@ -77,7 +77,7 @@ impl Way {
     pub fn of(source: &impl Source, options: &Options<'_>) -> Result<Way, EncodeError> {
         Ok(match options.mode {
             Mode::Lossless => Way::Lossless,
-            Mode::Auto if is_tiny(source) || drawn::is_likely(source, options.crew())? => {
+            Mode::Auto if is_tiny(source) || drawn::is_likely(source, options.workers())? => {
                 Way::Either
             }
             Mode::Auto | Mode::Lossy => Way::Lossy,
@@ -111,12 +111,12 @@ pub fn either(
 ) -> Result<(Coded, Option<usize>), EncodeError> {
     options.check()?;
     let (width, height) = source.size();
-    let crew = options.crew();
-    let crew = crew.at_most(if width * height <= SIDE_BY_SIDE { 2 } else { 1 });
-    let expected = drawn::bytes_with_loss(source, options.quality, crew)?;
+    let workers = options.workers();
+    let workers = workers.at_most(if width * height <= SIDE_BY_SIDE { 2 } else { 1 });
+    let expected = drawn::bytes_with_loss(source, options.quality, workers)?;
     let enough = expected.max(NEXT_TO_NOTHING);
     let exact_bytes = AtomicUsize::new(usize::MAX);
-    let mut coded = crew.run_checked(2, |index| {
+    let mut coded = workers.run_checked(2, |index| {
         if index == 0 {
             let exact = lossless(source, options)?;
             exact_bytes.store(exact.bytes(), Ordering::Relaxed);
@@ -187,8 +187,8 @@ fn lossy_frame(source: &impl Source, options: &Options<'_>) -> Result<Coded, Enc
     let (width, height) = source.size();
     // The encoder needs no more of the picture than this.
     let planes = || {
-        source.with_loss(settings.crew, |picture| {
-            Planes::from_picture(picture, settings.simd, settings.crew)
+        source.with_loss(settings.workers, |picture| {
+            Planes::from_picture(picture, settings.simd, settings.workers)
         })
     };
     Ok(Coded {
@@ -204,7 +204,7 @@ fn coded_alpha(
     options: &Options<'_>,
 ) -> Result<Option<Vec<u8>>, EncodeError> {
     let (width, _) = source.size();
-    let coded = source.alpha(options.crew())?.map(|plane| {
+    let coded = source.alpha(options.workers())?.map(|plane| {
         alpha::encode(
             plane,
             width,
@@ -222,12 +222,12 @@ fn coded_alpha(
 pub fn lossless(source: &impl Source, options: &Options<'_>) -> Result<Coded, EncodeError> {
     let settings = options.lossless_settings();
     let (width, _) = source.size();
-    let pixels = || source.argb(options.exact, settings.crew);
+    let pixels = || source.argb(options.exact, settings.workers);
     let mut frame = vp8l::encode(pixels()?, width, &settings)?;
     let max_error = vp8l::max_error(options.near_lossless);
     if max_error > 0 {
         let mut near = pixels()?;
-        vp8l::round(&mut near, width, max_error, settings.crew)?;
+        vp8l::round(&mut near, width, max_error, settings.workers)?;
         let near = vp8l::encode(near, width, &settings)?;
         // What repeats exactly may do so no more once it is rounded.
         if near.len() < frame.len() {

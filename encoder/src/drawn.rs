@@ -1,8 +1,8 @@
 //! Whether a picture is likely drawn rather than photographed: then coding it without loss may take fewer bytes.
 
 use super::EncodeError;
-use super::crew::Crew;
 use super::source::{Form, Source};
+use super::threads::Workers;
 
 /// One row of so many is looked at, with the one above it.
 const ROWS_APART: usize = 8;
@@ -20,15 +20,15 @@ const MOST_BITS: u64 = 4;
 /// many again as its difference to the nearer of both has.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
-pub fn is_likely(source: &impl Source, crew: Crew<'_>) -> Result<bool, EncodeError> {
+/// [`EncodeError::Cancelled`].
+pub fn is_likely(source: &impl Source, workers: Workers<'_>) -> Result<bool, EncodeError> {
     let channels = source.layout().channels();
     let (width, height) = source.size();
     let mut bits = 0;
     let mut pixels = 0;
     for y in (0..height).step_by(ROWS_APART) {
         if y.is_multiple_of(ROWS_A_QUESTION) {
-            crew.check()?;
+            workers.check()?;
         }
         let above = source.row(y.saturating_sub(1), Form::Exact);
         bits += row_bits(&source.row(y, Form::Exact), &above, channels);
@@ -54,11 +54,11 @@ fn row_bits(row: &[u8], above: &[u8], channels: usize) -> u64 {
 /// without loss 97 of 100.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`].
 pub fn bytes_with_loss(
     source: &impl Source,
     quality: u8,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<usize, EncodeError> {
     /// Per block and bit of its contrast in steps of [`STEP_BITS`] bits, in 120ths of a byte: at quality 0, and more by the quality.
     const BYTES: usize = 60;
@@ -68,7 +68,7 @@ pub fn bytes_with_loss(
     let mut ranges = vec![Range::NONE; width.div_ceil(4)];
     let mut bits = 0;
     for top in (0..height).step_by(4) {
-        crew.check()?;
+        workers.check()?;
         ranges.fill(Range::NONE);
         for y in top..(top + 4).min(height) {
             let row = source.row(y, Form::Lossy);
@@ -122,7 +122,7 @@ fn difference_bits(a: &[u8], b: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Layout, Patient, Picture};
+    use crate::{Layout, Picture};
 
     fn is_likely_drawn(pixel: impl Fn(u32, u32) -> [u8; 3]) -> bool {
         let places = (0..64).flat_map(|y| (0..64).map(move |x| (x, y)));
@@ -133,7 +133,7 @@ mod tests {
             layout: Layout::Rgb,
             pixels: &pixels,
         };
-        is_likely(&picture, Crew::new(1, &Patient)).expect("patient")
+        is_likely(&picture, Workers::unlimited(1)).expect("it is not cancelled")
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
                 layout: Layout::Rgba,
                 pixels,
             };
-            bytes_with_loss(&picture, quality, Crew::new(1, &Patient)).expect("nobody leaves")
+            bytes_with_loss(&picture, quality, Workers::unlimited(1)).expect("nobody leaves")
         };
         // Four blocks, two of them of one row.
         let mut pixels = [90, 90, 90, 255].repeat(40);

@@ -10,16 +10,19 @@ compile_error!(
 
 mod alpha;
 mod animation;
+mod cancel;
 mod coded;
 mod cpu;
-mod crew;
 mod drawn;
+mod error;
 mod hidden;
 #[cfg(feature = "testing")]
 pub mod judge;
 mod memory;
+mod picture;
 mod riff;
 mod source;
+mod threads;
 mod vp8;
 mod vp8l;
 mod yuv;
@@ -27,62 +30,17 @@ mod yuv;
 #[cfg(feature = "testing")]
 pub use animation::player;
 pub use animation::{Animation, Covered, Rect};
+pub use cancel::{Cancel, Cancelled};
 pub use cpu::Simd;
-pub use crew::{Caller, Patient};
+pub use error::EncodeError;
 pub use hidden::fill as fill_hidden;
 pub use memory::memory;
+pub use picture::{Layout, MAX_SIDE, Picture};
+pub use threads::{CpuBudget, OccupiedCore};
 pub use yuv::Planes;
 
-use crew::Crew;
-
-/// How the samples of a [`Picture`] lie in memory, 8 bits each, interleaved, rows without padding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// Red, green, blue.
-    Rgb,
-    /// Red, green, blue, alpha (not premultiplied).
-    Rgba,
-}
-
-impl Layout {
-    /// Bytes per pixel.
-    pub const fn channels(self) -> usize {
-        match self {
-            Layout::Rgb => 3,
-            Layout::Rgba => 4,
-        }
-    }
-}
-
-/// A picture to encode: full-range sRGB samples.
-#[derive(Clone, Copy, Debug)]
-pub struct Picture<'a> {
-    /// Width in pixels, 1 to [`MAX_SIDE`].
-    pub width: u32,
-    /// Height in pixels, 1 to [`MAX_SIDE`].
-    pub height: u32,
-    /// What `pixels` holds.
-    pub layout: Layout,
-    /// `width * height` pixels, top row first.
-    pub pixels: &'a [u8],
-}
-
-impl Picture<'_> {
-    fn check(&self) -> Result<(), EncodeError> {
-        let sides = 1..=MAX_SIDE;
-        if !sides.contains(&self.width) || !sides.contains(&self.height) {
-            return Err(EncodeError::Dimensions);
-        }
-        let count = self.width as usize * self.height as usize;
-        if self.pixels.len() != count * self.layout.channels() {
-            return Err(EncodeError::PixelCount);
-        }
-        Ok(())
-    }
-}
-
-/// Longest side of a picture: the frame header has 14 bits for it (RFC 6386, section 9.1).
-pub const MAX_SIDE: u32 = 16383;
+use cancel::NEVER;
+use threads::Workers;
 
 /// How much work goes into a file. The more, the fewer bytes at equal quality.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -160,11 +118,13 @@ pub struct Options<'a> {
     pub simd: Simd,
     /// Most threads to work on the picture, at least 1. The file is the same with any number.
     pub threads: usize,
-    /// Who is asked whether the file is still wanted, and for the cores of all threads but the first.
-    pub caller: &'a dyn Caller,
+    /// The budget that gives cores to all threads but the first; without one they start freely.
+    pub cpu_budget: Option<&'a CpuBudget>,
+    /// What may stop the work.
+    pub cancel: &'a Cancel<'a>,
 }
 
-impl Options<'_> {
+impl<'a> Options<'a> {
     /// Coding with loss at `quality`, 0 (smallest) to 100 (best), by one thread at medium effort, with nobody asked. Other modes are
     /// chosen by [`Options::mode`], as `Options { mode: Mode::Auto, ..Options::lossy(85) }`.
     pub fn lossy(quality: u8) -> Options<'static> {
@@ -178,7 +138,8 @@ impl Options<'_> {
             log2_partitions: None,
             simd: Simd::detect(),
             threads: 1,
-            caller: &Patient,
+            cpu_budget: None,
+            cancel: &NEVER,
         }
     }
 
@@ -197,8 +158,8 @@ impl Options<'_> {
         Ok(())
     }
 
-    fn crew(&self) -> Crew<'_> {
-        Crew::new(self.threads, self.caller)
+    fn workers(&self) -> Workers<'a> {
+        Workers::new(self.threads, self.cpu_budget, self.cancel)
     }
 
     fn settings(&self) -> vp8::Settings<'_> {
@@ -207,7 +168,7 @@ impl Options<'_> {
             effort: self.effort,
             log2_partitions: self.log2_partitions,
             simd: self.simd,
-            crew: self.crew(),
+            workers: self.workers(),
         }
     }
 
@@ -215,7 +176,7 @@ impl Options<'_> {
         vp8l::Settings {
             effort: self.effort,
             simd: self.simd,
-            crew: self.crew(),
+            workers: self.workers(),
         }
     }
 }
@@ -236,41 +197,6 @@ impl Metadata<'_> {
         self.icc.is_none() && self.exif.is_none() && self.xmp.is_none()
     }
 }
-
-/// Why a picture was not encoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EncodeError {
-    /// A side is 0 or above [`MAX_SIDE`].
-    Dimensions,
-    /// `pixels` does not hold `width * height` pixels of the layout.
-    PixelCount,
-    /// There are more than eight token partitions.
-    PartitionCount,
-    /// The encoded picture does not fit the format's size fields.
-    TooLarge,
-    /// The caller waits no more ([`Caller::is_waiting`]).
-    Cancelled,
-}
-
-impl std::fmt::Display for EncodeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            EncodeError::Dimensions => {
-                write!(f, "a WebP picture has 1 to {MAX_SIDE} pixels a side")
-            }
-            EncodeError::PixelCount => {
-                f.write_str("there are not as many samples as width and height say")
-            }
-            EncodeError::PartitionCount => f.write_str("log2_partitions is 0 to 3"),
-            EncodeError::TooLarge => {
-                f.write_str("the encoded picture is too large for a WebP file")
-            }
-            EncodeError::Cancelled => f.write_str("the file is no longer wanted"),
-        }
-    }
-}
-
-impl std::error::Error for EncodeError {}
 
 /// A file, and what was chosen for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -326,7 +252,7 @@ pub fn encode_telling(
             (picture.width, picture.height),
             &coded,
             metadata,
-            options.crew(),
+            options.workers(),
         )?,
         coding: coded.coding(),
     })
@@ -348,7 +274,7 @@ pub fn encode_planes(
 ) -> Result<Encoded, EncodeError> {
     let coded = coded::code_planes(size, source, options)?;
     Ok(Encoded {
-        file: riff::still(size, &coded, metadata, options.crew())?,
+        file: riff::still(size, &coded, metadata, options.workers())?,
         coding: coded.coding(),
     })
 }
@@ -364,7 +290,7 @@ pub fn assert_decoders_agree(picture: &Picture<'_>, options: &Options<'_>) -> Ve
 
 #[cfg(test)]
 mod tests {
-    use super::crew::tests::Impatient;
+    use super::cancel::tests::Checks;
     use super::*;
 
     fn with_threads() -> impl Iterator<Item = (Simd, usize)> {
@@ -419,9 +345,9 @@ mod tests {
                     threads,
                     ..Options::lossy(75)
                 };
-                let crew = Crew::new(1, &Patient);
+                let workers = Workers::unlimited(1);
                 let source = || {
-                    let mut planes = Planes::from_picture(&picture, simd, crew)?;
+                    let mut planes = Planes::from_picture(&picture, simd, workers)?;
                     // What is beyond the picture is the encoder's.
                     let (stride, rows) = (planes.luma_stride(), height as usize);
                     for row in planes.luma.chunks_mut(stride).take(rows) {
@@ -463,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_who_waits_no_more_ends_the_encoder_at_the_next_row() {
+    fn a_cancelled_picture_ends_at_the_next_row() {
         let (width, height) = (160, 320);
         let pixels: Vec<u8> = (0..width * height * 4)
             .map(|i: u32| (i.wrapping_mul(i) >> 7) as u8)
@@ -474,30 +400,31 @@ mod tests {
             layout: Layout::Rgba,
             pixels: &pixels,
         };
-        let encode_for = |patience: usize, threads: usize| {
-            let caller = Impatient::new(patience);
+        let encode_for = |allowed: usize, threads: usize| {
+            let checks = Checks::new(allowed);
+            let question = || checks.are_used_up();
             let options = Options {
                 threads,
-                caller: &caller,
+                cancel: &Cancel::when(&question),
                 ..Options::lossy(75)
             };
             let outcome = encode(&picture, &options);
-            (outcome.map(|_| ()), caller.asked.into_inner())
+            (outcome.map(|_| ()), checks.asked.into_inner())
         };
         let (outcome, questions) = encode_for(usize::MAX, 1);
         assert_eq!(outcome, Ok(()));
         let rows = height as usize / 16;
         assert!(
             questions >= rows,
-            "{questions} questions for {rows} rows of macroblocks"
+            "{questions} checks for {rows} rows of macroblocks"
         );
         for threads in [1, 2, 8] {
-            for patience in 0..questions {
-                let (outcome, asked) = encode_for(patience, threads);
-                let what = format!("{threads} threads, no patience after {patience} questions");
+            for allowed in 0..questions {
+                let (outcome, asked) = encode_for(allowed, threads);
+                let what = format!("{threads} threads, cancelled after {allowed} checks");
                 assert_eq!(outcome, Err(EncodeError::Cancelled), "{what}");
-                // Each thread may be about to ask when one is told.
-                assert!(asked <= patience + threads, "{what}: {asked} were asked");
+                // Each thread may be about to check when one of them hears the answer.
+                assert!(asked <= allowed + threads, "{what}: {asked} checks");
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::EncodeError;
 use super::Metadata;
 use super::coded::Coded;
-use super::crew::Crew;
+use super::threads::Workers;
 
 /// Flags of the `VP8X` chunk.
 mod flag {
@@ -18,12 +18,12 @@ mod flag {
 /// are those with metadata.
 ///
 /// # Errors
-/// [`EncodeError::TooLarge`] if a size does not fit its 32 bits; [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::TooLarge`] if a size does not fit its 32 bits; [`EncodeError::Cancelled`].
 pub fn still(
     (width, height): (u32, u32),
     coded: &Coded,
     metadata: &Metadata<'_>,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
     let mut file = File::new();
     if coded.alpha.is_some() || !metadata.is_empty() {
@@ -31,7 +31,7 @@ pub fn still(
         file.extended(width, height, alpha, metadata)?;
     }
     for (name, data) in coded.chunks() {
-        file.long_chunk(name, data, crew)?;
+        file.long_chunk(name, data, workers)?;
     }
     file.finish(metadata)
 }
@@ -125,13 +125,13 @@ impl File {
         &mut self,
         name: [u8; 4],
         data: &[u8],
-        crew: Crew<'_>,
+        workers: Workers<'_>,
     ) -> Result<(), EncodeError> {
         /// About a millisecond.
         const BYTES_A_QUESTION: usize = 1 << 20;
         self.begin(name, data)?;
         for part in data.chunks(BYTES_A_QUESTION) {
-            crew.check()?;
+            workers.check()?;
             self.0.extend_from_slice(part);
         }
         self.0.resize(self.0.len().next_multiple_of(2), 0);
@@ -188,7 +188,6 @@ impl File {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Patient;
 
     const NOTHING: Metadata<'_> = Metadata {
         icc: None,
@@ -209,7 +208,7 @@ mod tests {
         coded: &Coded,
         metadata: &Metadata<'_>,
     ) -> Result<Vec<u8>, EncodeError> {
-        still(size, coded, metadata, Crew::new(1, &Patient))
+        still(size, coded, metadata, Workers::unlimited(1))
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Where the pixels of a picture come from.
 
-use super::crew::Crew;
+use super::threads::Workers;
 use super::{EncodeError, Layout, Picture, vp8l};
 use std::borrow::Cow;
 
@@ -27,22 +27,22 @@ pub trait Source: Sync {
     /// All of it as it is coded without loss: ARGB. Fully transparent pixels keep their colour only if it is to be `exact`.
     ///
     /// # Errors
-    /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
-    fn argb(&self, exact: bool, crew: Crew<'_>) -> Result<Vec<u32>, EncodeError>;
+    /// [`EncodeError::Cancelled`].
+    fn argb(&self, exact: bool, workers: Workers<'_>) -> Result<Vec<u32>, EncodeError>;
 
     /// The alpha of each pixel as it is coded with loss, unless all are opaque.
     ///
     /// # Errors
-    /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
-    fn alpha(&self, crew: Crew<'_>) -> Result<Option<Vec<u8>>, EncodeError>;
+    /// [`EncodeError::Cancelled`].
+    fn alpha(&self, workers: Workers<'_>) -> Result<Option<Vec<u8>>, EncodeError>;
 
     /// Does `work` with all of it as it is coded with loss.
     ///
     /// # Errors
-    /// [`EncodeError::Cancelled`] if the crew's caller waits no more, and those of `work`.
+    /// [`EncodeError::Cancelled`], and the errors of `work`.
     fn with_loss<T>(
         &self,
-        crew: Crew<'_>,
+        workers: Workers<'_>,
         work: impl FnOnce(&Picture<'_>) -> Result<T, EncodeError>,
     ) -> Result<T, EncodeError>;
 }
@@ -62,12 +62,12 @@ impl Source for Picture<'_> {
         Cow::Borrowed(&self.pixels[y * stride..][..stride])
     }
 
-    fn argb(&self, exact: bool, crew: Crew<'_>) -> Result<Vec<u32>, EncodeError> {
-        vp8l::from_picture(self, exact, crew)
+    fn argb(&self, exact: bool, workers: Workers<'_>) -> Result<Vec<u32>, EncodeError> {
+        vp8l::from_picture(self, exact, workers)
     }
 
-    fn alpha(&self, crew: Crew<'_>) -> Result<Option<Vec<u8>>, EncodeError> {
-        crew.check()?;
+    fn alpha(&self, workers: Workers<'_>) -> Result<Option<Vec<u8>>, EncodeError> {
+        workers.check()?;
         Ok(match self.layout {
             Layout::Rgb => None,
             Layout::Rgba => {
@@ -79,7 +79,7 @@ impl Source for Picture<'_> {
 
     fn with_loss<T>(
         &self,
-        _: Crew<'_>,
+        _: Workers<'_>,
         work: impl FnOnce(&Picture<'_>) -> Result<T, EncodeError>,
     ) -> Result<T, EncodeError> {
         work(self)

@@ -13,8 +13,8 @@ use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::iter;
-use towebp::conversion::{self, Fonts, Job, Params, Patient};
-use towebp::image::{self, Format, Image, Layout, Limits, Patience, Place};
+use towebp::conversion::{self, Cancel, Fonts, Job, Params};
+use towebp::image::{self, Format, Image, Layout, Limits, Cancel, Place};
 use towebp::watermark::{self, Overlay, Placement, Position};
 use towebp_encoder::player::{Film, merged, play};
 use towebp_encoder::{self as webp, Metadata, Mode, Options};
@@ -138,7 +138,8 @@ impl Input {
             fonts: Fonts::bundled(),
             limits: &Limits::DEFAULT,
             threads,
-            caller: &Patient,
+            cpu_budget: None,
+            cancel: &Cancel::never(),
         };
         conversion::run(&job).expect("a good GIF").webp
     }
@@ -242,14 +243,14 @@ impl Input {
     /// On all of each state: what was drawn onto nothing.
     fn lay_mark_over(&self, film: &mut Film) {
         let Some(mark) = &self.mark else { return };
-        let patience = Patience::endless();
+        let cancel = Cancel::never();
         let (width, height) = (self.width.0.into(), self.height.0.into());
-        let picture = image::decode(&mark.png(), Format::Png, &Limits::DEFAULT, &patience);
+        let picture = image::decode(&mark.png(), Format::Png, &Limits::DEFAULT, &cancel);
         let picture = picture.expect("a good PNG");
         let overlay = Overlay::new(width, height, |image| {
-            watermark::draw_picture(image, &picture, &mark.placement(), &patience)
+            watermark::draw_picture(image, &picture, &mark.placement(), &cancel)
         });
-        let overlay = overlay.expect("nobody leaves");
+        let overlay = overlay.expect("it is not cancelled");
         for (canvas, _) in film {
             let mut image = Image {
                 width,
@@ -263,8 +264,8 @@ impl Input {
                 width: width as usize,
                 height: height as usize,
             };
-            let laid = overlay.lay_over(&mut image, all, &patience);
-            laid.expect("nobody leaves");
+            let laid = overlay.lay_over(&mut image, all, &cancel);
+            laid.expect("it is not cancelled");
             *canvas = image.pixels;
             for pixel in canvas.as_chunks_mut::<4>().0 {
                 *pixel = if pixel[3] == 0 { [0; 4] } else { *pixel };

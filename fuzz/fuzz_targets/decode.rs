@@ -6,7 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 use std::cell::Cell;
 use std::sync::Once;
-use towebp::image::{self, DecodeError, Format, Keep, Limits, Patience};
+use towebp::image::{self, DecodeError, Format, Keep, Limits, Cancel};
 
 /// Small, so that most of the time goes into the readers and not into pixels.
 const LIMITS: Limits = Limits {
@@ -21,7 +21,7 @@ fuzz_target!(|input: (u8, &[u8])| {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| std::panic::set_hook(Box::new(|panic| eprintln!("{panic}"))));
 
-    let (patience, bytes) = input;
+    let (cancel, bytes) = input;
     let Some(format) = Format::sniff(bytes) else {
         return;
     };
@@ -30,7 +30,7 @@ fuzz_target!(|input: (u8, &[u8])| {
         asked.set(asked.get() + 1);
         true
     };
-    let patient = image::decode_keeping(Keep::All, bytes, format, &LIMITS, &Patience::new(&count));
+    let patient = image::decode_keeping(Keep::All, bytes, format, &LIMITS, &Cancel::when(&count));
     match &patient {
         Ok((image, metadata)) => {
             let kept = [&metadata.icc, &metadata.exif, &metadata.xmp];
@@ -46,7 +46,7 @@ fuzz_target!(|input: (u8, &[u8])| {
         Err(error) => assert!(!matches!(error, DecodeError::Cancelled)),
     }
 
-    let endless = Patience::endless();
+    let endless = Cancel::never();
     if let Ok(Some((planes, metadata))) =
         image::decode_planes(Keep::All, bytes, format, &LIMITS, &endless)
     {
@@ -56,15 +56,15 @@ fuzz_target!(|input: (u8, &[u8])| {
     }
 
     let questions = asked.get();
-    let left = Cell::new(usize::from(patience));
+    let left = Cell::new(usize::from(cancel));
     let leave = || {
         let waits = left.get() > 0;
         left.set(left.get().saturating_sub(1));
         waits
     };
     let impatient =
-        image::decode_keeping(Keep::All, bytes, format, &LIMITS, &Patience::new(&leave));
-    if questions > usize::from(patience) {
+        image::decode_keeping(Keep::All, bytes, format, &LIMITS, &Cancel::when(&leave));
+    if questions > usize::from(cancel) {
         assert_eq!(impatient, Err(DecodeError::Cancelled));
     } else {
         assert_eq!(impatient, patient);

@@ -13,7 +13,7 @@ use libfuzzer_sys::fuzz_target;
 use peak::peak;
 use std::num::NonZeroUsize;
 use std::sync::Once;
-use towebp::conversion::{self, Cores, Fonts, Job, Params};
+use towebp::conversion::{self, Cancel, CpuBudget, Fonts, Job, Params};
 use towebp::image::{Format, Limits};
 
 /// Small, so that most of the time goes into the readers and not into pixels.
@@ -80,7 +80,7 @@ impl Input<'_> {
         let Ok(params) = Params::parse(pairs.into_iter()) else {
             return;
         };
-        let cores = Cores::new(NonZeroUsize::new(self.threads.0).expect("not zero"));
+        let cpu_budget = CpuBudget::new(NonZeroUsize::new(self.threads.0).expect("not zero"));
         let job = Job {
             bytes: self.file,
             format,
@@ -89,7 +89,8 @@ impl Input<'_> {
             fonts: Fonts::bundled(),
             limits: &LIMITS,
             threads: self.threads.0,
-            caller: &cores,
+            cpu_budget: Some(&cpu_budget),
+            cancel: &Cancel::never(),
         };
         let (estimated, held) = peak(|| conversion::memory(&job));
         assert!(held <= ESTIMATING, "{held} bytes to estimate");

@@ -4,7 +4,7 @@ mod plan;
 
 use super::output::{Late, Output};
 use super::{cores, say};
-use crate::conversion::{self, Conversion, Cores, Fonts, Job, Params};
+use crate::conversion::{self, Cancel, Conversion, CpuBudget, Fonts, Job, Params};
 use crate::fetch::{Fetcher, Settings};
 use crate::image::{Format, Limits};
 use crate::process::interrupt::{self, Outputs};
@@ -152,7 +152,7 @@ pub fn run(command: ConvertCommand) -> Result<(), String> {
     let steps = plan(&command.inputs, command.output.as_deref())?;
     let threads = command.threads.unwrap_or_else(cores);
     let work = Work {
-        cores: Cores::new(threads),
+        cpu_budget: CpuBudget::new(threads),
         watermark: params
             .picture_url
             .as_deref()
@@ -231,7 +231,7 @@ struct Work {
     /// The file of the watermark's picture.
     watermark: Option<Arc<[u8]>>,
     /// What pictures share, and the last one has to itself.
-    cores: Cores,
+    cpu_budget: CpuBudget,
     existing: Existing,
     outputs: Outputs,
 }
@@ -357,7 +357,7 @@ fn convert_all(work: &Work, steps: &[Step]) -> Result<(), String> {
         }
     };
     thread::scope(|scope| {
-        for _ in 1..work.cores.total().min(steps.len()) {
+        for _ in 1..work.cpu_budget.total().min(steps.len()) {
             scope.spawn(convert_until_done);
         }
         convert_until_done();
@@ -399,10 +399,11 @@ fn convert(work: &Work, step: &Step) -> Result<Outcome, String> {
         watermark_picture: work.watermark.as_deref(),
         fonts: &work.fonts,
         limits: &work.limits,
-        threads: work.cores.total(),
-        caller: &work.cores,
+        threads: work.cpu_budget.total(),
+        cpu_budget: Some(&work.cpu_budget),
+        cancel: &Cancel::never(),
     };
-    let own_core = work.cores.occupy();
+    let own_core = work.cpu_budget.occupy();
     let conversion = conversion::run(&job).map_err(|error| error.to_string())?;
     drop(own_core);
     let written = match &output {

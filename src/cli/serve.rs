@@ -4,7 +4,7 @@ use super::{cores, demo};
 use crate::admin;
 use crate::admission::{self, MemoryBudget};
 use crate::config::{self, Config, Listen};
-use crate::conversion::Cores;
+use crate::conversion::CpuBudget;
 use crate::fetch::{self, Fetcher};
 use crate::front::{self, Door};
 use crate::http::{self, Limiters, Metrics, Present, Rate, Readiness, Rooms, Server};
@@ -250,7 +250,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
         fonts,
         limits: config.limits,
         // More workers than cores wait for watermarks or share a core: they bring no more threads to one picture.
-        cores: Cores::new(config.http.threads.min(cores())),
+        cpu_budget: CpuBudget::new(config.http.threads.min(cores())),
         memory: memory.clone(),
         limiters: Limiters::new(&config.http),
         readiness: Readiness::default(),

@@ -4,24 +4,23 @@ use super::{
     Conversion, ConversionError, Job, Timing, beside, draw_picture, draw_text, is_watermarked,
     options, refused, timed, undecoded,
 };
-use crate::image::{
-    Cancelled, DecodeError, Drawn, Frames, Image, Layout, Metadata, Patience, Place,
-};
+use crate::image::{DecodeError, Drawn, Frames, Image, Layout, Metadata, Place};
 use crate::watermark::Overlay;
 use towebp_encoder::{self as webp, Animation, Covered};
+use towebp_encoder::{Cancel, Cancelled};
 
 /// Decodes a frame, lays the watermark over it, which is drawn once, and encodes what has changed, until the last one.
 ///
 /// # Errors
 /// See [`ConversionError`].
-pub fn run(job: &Job<'_>, patience: &Patience<'_>) -> Result<Conversion, ConversionError> {
+pub fn run(job: &Job<'_>, cancel: &Cancel<'_>) -> Result<Conversion, ConversionError> {
     let mut timing = Timing::default();
     let metadata = if job.params.keeps_metadata {
         Metadata::of_animation(job.bytes)
     } else {
         Metadata::default()
     };
-    let mut frames = Frames::open(job.bytes, job.limits, patience).map_err(undecoded)?;
+    let mut frames = Frames::open(job.bytes, job.limits, cancel).map_err(undecoded)?;
     let mut film: Option<Film<'_>> = None;
     let (mut count, mut pixels) = (0, 0);
     while let Some(drawn) = timed(&mut timing.decode, || frames.draw()).map_err(undecoded)? {
@@ -35,11 +34,11 @@ pub fn run(job: &Job<'_>, patience: &Patience<'_>) -> Result<Conversion, Convers
                 job,
                 &frames,
                 beside(&metadata),
-                patience,
+                cancel,
                 &mut timing,
             )?),
         };
-        film.add(screen, drawn, patience, &mut timing)?;
+        film.add(screen, drawn, cancel, &mut timing)?;
     }
     let no_frame = || DecodeError::Invalid("the GIF has no frame".to_owned());
     let film = film.ok_or_else(no_frame).map_err(undecoded)?;
@@ -61,15 +60,15 @@ impl<'a> Film<'a> {
         job: &Job<'a>,
         frames: &Frames<'_>,
         metadata: webp::Metadata<'a>,
-        patience: &Patience<'_>,
+        cancel: &Cancel<'_>,
         timing: &mut Timing,
     ) -> Result<Film<'a>, ConversionError> {
         let Image { width, height, .. } = *frames.screen();
         let pixels = u64::from(width) * u64::from(height);
         let overlay = || {
             Overlay::new(width, height, |image| {
-                draw_picture(image, job, patience)?;
-                draw_text(image, job, patience)
+                draw_picture(image, job, cancel)?;
+                draw_text(image, job, cancel)
             })
         };
         let overlay = is_watermarked(job).then(|| timed(&mut timing.watermark, overlay));
@@ -90,14 +89,14 @@ impl<'a> Film<'a> {
         &mut self,
         screen: &Image,
         mut drawn: Drawn,
-        patience: &Patience<'_>,
+        cancel: &Cancel<'_>,
         timing: &mut Timing,
     ) -> Result<(), ConversionError> {
         let mut shown = screen;
         if let Some((overlay, marked)) = &mut self.watermark {
             timed(&mut timing.watermark, || {
-                exchange(marked, screen, &mut drawn, patience)?;
-                overlay.lay_over(marked, drawn.place, patience)
+                exchange(marked, screen, &mut drawn, cancel)?;
+                overlay.lay_over(marked, drawn.place, cancel)
             })?;
             shown = marked;
         }
@@ -139,7 +138,7 @@ fn exchange(
     marked: &mut Image,
     screen: &Image,
     drawn: &mut Drawn,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<(), Cancelled> {
     let Place {
         left, top, width, ..
@@ -148,7 +147,7 @@ fn exchange(
     let marked = marked.pixels.as_chunks_mut().0;
     let screen = screen.pixels.as_chunks().0;
     for (y, covered) in (top..).zip(drawn.covered.chunks_mut(width.max(1))) {
-        patience.check()?;
+        cancel.check()?;
         let row = y * across + left..y * across + left + width;
         covered.copy_from_slice(&marked[row.clone()]);
         marked[row.clone()].copy_from_slice(&screen[row]);

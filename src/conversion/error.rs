@@ -1,8 +1,9 @@
 //! Why a conversion failed, in sentences for the caller.
 
-use crate::image::{Cancelled, DecodeError};
+use crate::image::DecodeError;
 use crate::watermark::TextError;
 use std::fmt;
+use towebp_encoder::Cancelled;
 
 /// Why a conversion failed.
 #[derive(Clone, Debug, PartialEq, Eq)]

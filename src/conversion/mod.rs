@@ -1,26 +1,21 @@
 //! The pure service: the specification's parameters, and one picture in, one WebP out. Opens no file and no socket.
 
 mod animation;
-mod cores;
 mod error;
 mod estimate;
 mod params;
 
 pub use crate::watermark::{Color, FontError, Fonts, Outline, Placement, Position, TextWatermark};
-pub use cores::{Cores, Occupied};
 pub use error::ConversionError;
 pub use estimate::memory;
 pub use params::{Animation, KNOWN_NAMES, ParamError, Params};
-pub use towebp_encoder::{Caller, Patient};
-pub use towebp_encoder::{Coding, Mode};
+pub use towebp_encoder::{Cancel, Coding, CpuBudget, Mode};
 
-use crate::image::{
-    self, Cancelled, DecodeError, Format, Image, Keep, Layout, Limits, Metadata, Patience,
-};
+use crate::image::{self, DecodeError, Format, Image, Keep, Layout, Limits, Metadata};
 use crate::watermark;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
-use towebp_encoder as webp;
+use towebp_encoder::{self as webp, Cancelled};
 
 /// One conversion to do.
 #[derive(Clone, Copy, Debug)]
@@ -39,8 +34,10 @@ pub struct Job<'a> {
     pub limits: &'a Limits,
     /// Most threads to encode with, at least 1. The file is the same with any number.
     pub threads: usize,
-    /// Who is asked, every few milliseconds, whether the WebP is still wanted; and for the cores of all threads but the first.
-    pub caller: &'a dyn Caller,
+    /// The budget that gives cores to all threads but the first; without one they start freely.
+    pub cpu_budget: Option<&'a CpuBudget>,
+    /// What may stop the conversion.
+    pub cancel: &'a Cancel<'a>,
 }
 
 /// What came out.
@@ -75,28 +72,25 @@ pub struct Timing {
 /// See [`ConversionError`].
 pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
     let mut timing = Timing::default();
-    let is_waiting = || job.caller.is_waiting();
-    let patience = &Patience::new(&is_waiting);
+    let cancel = job.cancel;
     if is_animated(job) {
-        return animation::run(job, patience);
+        return animation::run(job, cancel);
     }
-    if let Some((planes, metadata)) = timed(&mut timing.decode, || decode_planes(job, patience))? {
+    if let Some((planes, metadata)) = timed(&mut timing.decode, || decode_planes(job, cancel))? {
         let size = (planes.width, planes.height);
-        let encode = || encode_planes(planes, &metadata, job, patience);
+        let encode = || encode_planes(planes, &metadata, job, cancel);
         return Ok(Conversion::of(
             timed(&mut timing.encode, encode)?,
             size,
             timing,
         ));
     }
-    let (mut image, metadata) = timed(&mut timing.decode, || decode(job, patience))?;
+    let (mut image, metadata) = timed(&mut timing.decode, || decode(job, cancel))?;
     timed(&mut timing.watermark, || {
-        draw_picture(&mut image, job, patience)
+        draw_picture(&mut image, job, cancel)
     })?;
-    timed(&mut timing.watermark, || {
-        draw_text(&mut image, job, patience)
-    })?;
-    timed(&mut timing.encode, || fill_hidden(&mut image, patience))?;
+    timed(&mut timing.watermark, || draw_text(&mut image, job, cancel))?;
+    timed(&mut timing.encode, || fill_hidden(&mut image, cancel))?;
     let encoded = timed(&mut timing.encode, || encode(&image, &metadata, job))?;
     Ok(Conversion::of(encoded, (image.width, image.height), timing))
 }
@@ -124,8 +118,8 @@ fn timed<T>(spent: &mut Duration, stage: impl FnOnce() -> T) -> T {
     result
 }
 
-fn decode(job: &Job<'_>, patience: &Patience<'_>) -> Result<(Image, Metadata), ConversionError> {
-    image::decode_keeping(keep(job), job.bytes, job.format, job.limits, patience).map_err(undecoded)
+fn decode(job: &Job<'_>, cancel: &Cancel<'_>) -> Result<(Image, Metadata), ConversionError> {
+    image::decode_keeping(keep(job), job.bytes, job.format, job.limits, cancel).map_err(undecoded)
 }
 
 fn keep(job: &Job<'_>) -> Keep {
@@ -144,12 +138,12 @@ fn is_watermarked(job: &Job<'_>) -> bool {
 /// A JPEG as its file has it in YUV: RGB in between would take twice the memory, and round and blur.
 fn decode_planes(
     job: &Job<'_>,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<Option<(image::Planes, Metadata)>, ConversionError> {
     if !can_stay_in_yuv(job) {
         return Ok(None);
     }
-    image::decode_planes(keep(job), job.bytes, job.format, job.limits, patience).map_err(undecoded)
+    image::decode_planes(keep(job), job.bytes, job.format, job.limits, cancel).map_err(undecoded)
 }
 
 /// Whether nothing is to be done to the picture that takes RGB.
@@ -167,26 +161,26 @@ fn undecoded(error: DecodeError) -> ConversionError {
 fn draw_picture(
     image: &mut Image,
     job: &Job<'_>,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<(), ConversionError> {
     let Some(bytes) = job.watermark_picture else {
         return Ok(());
     };
-    let picture = decode_watermark(bytes, job.limits, patience).map_err(|error| match error {
+    let picture = decode_watermark(bytes, job.limits, cancel).map_err(|error| match error {
         DecodeError::Cancelled => ConversionError::Cancelled,
         error => ConversionError::WatermarkPicture(error),
     })?;
-    watermark::draw_picture(image, &picture, &job.params.placement, patience)?;
+    watermark::draw_picture(image, &picture, &job.params.placement, cancel)?;
     Ok(())
 }
 
 fn decode_watermark(
     bytes: &[u8],
     limits: &Limits,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<Image, DecodeError> {
     let (format, limits) = watermark_kind(bytes, limits)?;
-    image::decode(bytes, format, &limits, patience)
+    image::decode(bytes, format, &limits, cancel)
 }
 
 /// What a watermark's picture is, and the bounds that it is held to.
@@ -206,26 +200,22 @@ fn watermark_kind(bytes: &[u8], limits: &Limits) -> Result<(Format, Limits), Dec
     }
 }
 
-fn draw_text(
-    image: &mut Image,
-    job: &Job<'_>,
-    patience: &Patience<'_>,
-) -> Result<(), ConversionError> {
+fn draw_text(image: &mut Image, job: &Job<'_>, cancel: &Cancel<'_>) -> Result<(), ConversionError> {
     let Some(text) = &job.params.text else {
         return Ok(());
     };
-    watermark::draw_text(image, text, job.fonts, &job.params.placement, patience)?;
+    watermark::draw_text(image, text, job.fonts, &job.params.placement, cancel)?;
     Ok(())
 }
 
 /// Colours what is transparent like what is beside it, so that no halo bleeds into visible edges.
-fn fill_hidden(image: &mut Image, patience: &Patience<'_>) -> Result<(), Cancelled> {
+fn fill_hidden(image: &mut Image, cancel: &Cancel<'_>) -> Result<(), Cancelled> {
     /// A row of macroblocks between two questions.
     const ROWS: usize = 16;
     if image.layout == Layout::Rgba {
         let width = image.width as usize;
         for rows in image.pixels.chunks_mut(ROWS * width * 4) {
-            patience.check()?;
+            cancel.check()?;
             webp::fill_hidden(rows, width);
         }
     }
@@ -259,7 +249,7 @@ fn encode_planes(
     planes: image::Planes,
     metadata: &Metadata,
     job: &Job<'_>,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<webp::Encoded, ConversionError> {
     let size = (planes.width, planes.height);
     let first = Cell::new(Some(planes));
@@ -267,7 +257,7 @@ fn encode_planes(
         let planes = match first.take() {
             Some(planes) => planes,
             // Once more, which only fails if the caller has left.
-            None => match decode_planes(job, patience) {
+            None => match decode_planes(job, cancel) {
                 Ok(Some((planes, _))) => planes,
                 _ => return Err(webp::EncodeError::Cancelled),
             },
@@ -286,7 +276,8 @@ fn options<'a>(job: &Job<'a>, pixels: u64) -> webp::Options<'a> {
         near_lossless: job.params.near_lossless,
         effort: job.params.effort,
         threads: job.threads,
-        caller: job.caller,
+        cpu_budget: job.cpu_budget,
+        cancel: job.cancel,
         ..webp::Options::lossy(job.params.quality)
     }
 }
@@ -391,6 +382,7 @@ mod tests {
         params: &'a Params,
         watermark_picture: Option<&'a [u8]>,
     ) -> Job<'a> {
+        static NEVER: Cancel<'_> = Cancel::never();
         const LIMITS: &Limits = &Limits {
             max_side: 16383,
             max_pixels: 1_000_000,
@@ -404,7 +396,8 @@ mod tests {
             fonts: Fonts::bundled(),
             limits: LIMITS,
             threads: 2,
-            caller: &Patient,
+            cpu_budget: None,
+            cancel: &NEVER,
         }
     }
 
@@ -430,7 +423,7 @@ mod tests {
                 format: Format::Jpeg,
                 ..job(TURNED_JPEG, &params, None)
             };
-            let stays = decode_planes(&job, &Patience::endless()).expect("a valid picture");
+            let stays = decode_planes(&job, &Cancel::never()).expect("a valid picture");
             let conversion = run(&job).expect("a valid picture");
             assert_eq!((conversion.width, conversion.height), (40, 60));
             let (size, pixels) = webp::judge::decode(&conversion.webp);
@@ -478,15 +471,11 @@ mod tests {
         draw_picture(
             &mut image,
             &job(&input, &params, Some(&mark)),
-            &Patience::endless(),
+            &Cancel::never(),
         )
         .expect("a valid picture");
-        draw_text(
-            &mut image,
-            &job(&input, &params, None),
-            &Patience::endless(),
-        )
-        .expect("a full block exists");
+        draw_text(&mut image, &job(&input, &params, None), &Cancel::never())
+            .expect("a full block exists");
         let centre = (32 * 64 + 32) * 3;
         assert_eq!(
             image.pixels[centre..centre + 3],
@@ -537,42 +526,27 @@ mod tests {
         assert!(error.to_string().contains("漢 (U+6F22)"), "{error}");
     }
 
-    /// Waits until it has been asked so many times.
-    #[derive(Debug)]
-    struct Impatient(AtomicUsize);
-
-    impl Caller for Impatient {
-        fn is_waiting(&self) -> bool {
-            let less_one = |patience: usize| patience.checked_sub(1);
-            self.0
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less_one)
-                .is_ok()
-        }
-    }
-
     #[test]
-    fn every_stage_ends_for_a_caller_who_waits_no_more() {
+    fn every_stage_ends_once_it_is_cancelled() {
         let input = png(160, 320, ::png::ColorType::Rgb, &vec![90; 160 * 320 * 3]);
         let params = params(&[("watermark", "x")]);
-        let enough = (0..1000).find(|&patience| {
-            let caller = Impatient(AtomicUsize::new(patience));
+        let enough = (0..1000).find(|&allowed| {
+            let checks = AtomicUsize::new(0);
+            let question = || checks.fetch_add(1, Ordering::Relaxed) >= allowed;
             let job = Job {
-                caller: &caller,
+                cancel: &Cancel::when(&question),
                 ..job(&input, &params, None)
             };
             match run(&job) {
                 Ok(_) => true,
                 Err(error) => {
-                    assert_eq!(error, ConversionError::Cancelled, "after {patience}");
+                    assert_eq!(error, ConversionError::Cancelled, "after {allowed}");
                     false
                 }
             }
         });
         let stages_and_rows = 3 + 320 / 16;
-        assert!(
-            enough >= Some(stages_and_rows),
-            "{enough:?} questions in all"
-        );
+        assert!(enough >= Some(stages_and_rows), "{enough:?} checks in all");
     }
 
     #[test]
@@ -589,7 +563,7 @@ mod tests {
             &vec![0; 4097 * 4096],
         );
         assert_eq!(
-            decode_watermark(&large, &limits, &Patience::endless()),
+            decode_watermark(&large, &limits, &Cancel::never()),
             Err(DecodeError::TooManyPixels {
                 width: 4097,
                 height: 4096,

@@ -5,10 +5,7 @@ use super::request::{Body, Request};
 use super::response::Response;
 use super::ticket::Ticket;
 use super::{Rooms, usage};
-use crate::conversion::{
-    self, Caller, Conversion, ConversionError, Cores, Job, Params, Patient, Timing,
-};
-use crate::front::Gone;
+use crate::conversion::{self, Cancel, Conversion, ConversionError, Job, Params, Timing};
 use crate::image::Format;
 use crate::store::{AccountId, TokenCheck, TokenError, UsageEntry, WatermarkKind};
 use std::fmt::Write;
@@ -85,20 +82,18 @@ fn convert(
         watermark_picture: watermark_picture.as_deref(),
         fonts: &rooms.fonts,
         limits: &rooms.limits,
-        threads: rooms.cores.total(),
-        caller: &Patient,
+        threads: rooms.cpu_budget.total(),
+        cpu_budget: Some(&rooms.cpu_budget),
+        cancel: &Cancel::never(),
     };
     let needed = conversion::memory(&job)? + job.watermark_picture.map_or(0, <[u8]>::len) as u64;
     let mut reserved = rooms.reserve(request, account, needed)?;
     let started = Instant::now();
     let deadline = started + rooms.settings.conversion_timeout;
-    let own_core = rooms.cores.occupy();
+    let own_core = rooms.cpu_budget.occupy();
+    let is_unwanted = || request.gone.is_set() || Instant::now() >= deadline;
     let converted = conversion::run(&Job {
-        caller: &Client {
-            deadline,
-            gone: &request.gone,
-            cores: &rooms.cores,
-        },
+        cancel: &Cancel::when(&is_unwanted),
         ..job
     });
     let converted = match converted {
@@ -151,32 +146,6 @@ fn check(request: &Request, account: AccountId) -> Result<Checked, Problem> {
         download: request.parameter("download")?.map(content_disposition),
         format: content_type(request)?,
     })
-}
-
-/// Whoever waits for the answer, as the encoder sees it.
-#[derive(Debug)]
-struct Client<'a> {
-    deadline: Instant,
-    gone: &'a Gone,
-    cores: &'a Cores,
-}
-
-impl Caller for Client<'_> {
-    fn is_waiting(&self) -> bool {
-        !self.gone.is_set() && Instant::now() < self.deadline
-    }
-
-    fn lend_core(&self) -> bool {
-        self.cores.lend_core()
-    }
-
-    fn reclaim_core(&self) -> bool {
-        self.cores.reclaim_core()
-    }
-
-    fn return_core(&self) {
-        self.cores.return_core();
-    }
 }
 
 /// What to tell those who send no usable `Content-Type` or body.

@@ -25,7 +25,7 @@ pub use metrics::{Metrics, Present};
 pub use ready::Readiness;
 
 use crate::admission::{ClientRateLimiter, MemoryBudget, Reservation};
-use crate::conversion::{Cores, Fonts};
+use crate::conversion::{CpuBudget, Fonts};
 use crate::fetch::Fetcher;
 use crate::front::{self, Clients, Crowd, Door, Hatch, OpenDoor, Pool, Pulse, Stop};
 use crate::image;
@@ -117,8 +117,8 @@ pub struct Rooms {
     pub fonts: Fonts,
     /// Bounds on pictures.
     pub limits: image::Limits,
-    /// What conversions share.
-    pub cores: Cores,
+    /// The cores that conversions share.
+    pub cpu_budget: CpuBudget,
     /// The memory that they share.
     pub memory: MemoryBudget,
     /// Who has done how much of what is limited.

@@ -3,7 +3,7 @@
 
 use super::error::{Kind, Problem};
 use super::response::Response;
-use crate::conversion::{self, ConversionError, Fonts, Job, Params, Patient};
+use crate::conversion::{self, Cancel, ConversionError, Fonts, Job, Params};
 use crate::image::{Format, Limits};
 use crate::store::{Store, StoreError};
 use std::sync::{Mutex, PoisonError};
@@ -105,7 +105,8 @@ fn convert() -> Result<Vec<u8>, ConversionError> {
         // Whatever the operator allows.
         limits: &Limits::default(),
         threads: 1,
-        caller: &Patient,
+        cpu_budget: None,
+        cancel: &Cancel::never(),
     })
     .map(|converted| converted.webp)
 }

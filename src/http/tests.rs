@@ -134,7 +134,7 @@ fn rooms(disk: &Disk) -> Rooms {
         fetcher: Fetcher::new(&fetch::Settings::default()).expect("default settings"),
         fonts: Fonts::default(),
         limits: image::Limits::default(),
-        cores: Cores::new(NonZeroUsize::MIN),
+        cpu_budget: CpuBudget::new(NonZeroUsize::MIN),
         memory: MemoryBudget::new(u64::MAX, 2),
         limiters: Limiters::new(&settings),
         readiness: Readiness::default(),

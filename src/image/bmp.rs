@@ -5,17 +5,14 @@ mod header;
 mod runs;
 
 use super::colour::PROFILE_COPIES;
-use super::patience::PORTION_PIXELS;
-use super::{Cancelled, DecodeError, Footprint, Image, Layout, Limits, Patience, Raw};
+use super::source::PORTION_PIXELS;
+use super::{DecodeError, Footprint, Image, Layout, Limits, Raw};
 use header::{Coding, Fields, Header};
 use runs::Unit;
+use towebp_encoder::{Cancel, Cancelled};
 
 /// Reads a bitmap.
-pub(super) fn read(
-    bytes: &[u8],
-    limits: &Limits,
-    patience: &Patience<'_>,
-) -> Result<Raw, DecodeError> {
+pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Raw, DecodeError> {
     let header = Header::read(bytes)?;
     let count = limits.check(header.width, header.height)?;
     let stored = bytes.get(header.pixels_at..).unwrap_or_default();
@@ -24,18 +21,18 @@ pub(super) fn read(
     let pixels = match header.coding {
         Coding::Runs(bits) => {
             let mut pixels = allocate();
-            draw_runs(&header, Unit::of(bits), stored, &mut pixels, patience)?;
+            draw_runs(&header, Unit::of(bits), stored, &mut pixels, cancel)?;
             pixels
         }
         Coding::Indices(bits) => {
-            let rows = Rows::of(&header, bits as usize, stored, patience)?;
+            let rows = Rows::of(&header, bits as usize, stored, cancel)?;
             let palette = &header.palette;
             rows.convert::<3>(allocate(), |row, pixels| {
                 look_up(row, bits, palette, pixels);
             })?
         }
         Coding::Bytes => {
-            let rows = Rows::of(&header, 24, stored, patience)?;
+            let rows = Rows::of(&header, 24, stored, cancel)?;
             rows.convert::<3>(allocate(), |row, pixels| {
                 for (pixel, stored) in pixels.iter_mut().zip(row.as_chunks::<3>().0) {
                     *pixel = [stored[2], stored[1], stored[0]];
@@ -43,7 +40,7 @@ pub(super) fn read(
             })?
         }
         Coding::Fields(bytes, fields) => {
-            let rows = Rows::of(&header, bytes * 8, stored, patience)?;
+            let rows = Rows::of(&header, bytes * 8, stored, cancel)?;
             read_fields(&rows, bytes, &fields, allocate())?
         }
     };
@@ -90,7 +87,7 @@ struct Rows<'a> {
     width: usize,
     height: usize,
     is_top_down: bool,
-    patience: &'a Patience<'a>,
+    cancel: &'a Cancel<'a>,
 }
 
 impl<'a> Rows<'a> {
@@ -99,7 +96,7 @@ impl<'a> Rows<'a> {
         header: &Header,
         bits: usize,
         stored: &'a [u8],
-        patience: &'a Patience<'a>,
+        cancel: &'a Cancel<'a>,
     ) -> Result<Rows<'a>, DecodeError> {
         let (width, height) = (header.width as usize, header.height as usize);
         let stride = (width * bits).div_ceil(32) * 4;
@@ -112,7 +109,7 @@ impl<'a> Rows<'a> {
             width,
             height,
             is_top_down: header.is_top_down,
-            patience,
+            cancel,
         })
     }
 
@@ -124,7 +121,7 @@ impl<'a> Rows<'a> {
     ) -> Result<Vec<u8>, Cancelled> {
         let mut targets = pixels.as_chunks_mut().0.chunks_exact_mut(self.width);
         for row in self.bytes.chunks(self.stride).take(self.height) {
-            self.patience.check()?;
+            self.cancel.check()?;
             let target = if self.is_top_down {
                 targets.next()
             } else {
@@ -168,7 +165,7 @@ fn read_fields(
             *pixel = [red, green, blue, alpha.sample(number)];
         }
     })?;
-    reveal_if_all_transparent(&mut pixels, rows.patience)?;
+    reveal_if_all_transparent(&mut pixels, rows.cancel)?;
     Ok(pixels)
 }
 
@@ -222,11 +219,11 @@ fn draw_runs(
     unit: Unit,
     stored: &[u8],
     pixels: &mut [u8],
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<(), DecodeError> {
     let (width, height) = (header.width as usize, header.height as usize);
     let targets = pixels.as_chunks_mut::<4>().0;
-    runs::read(stored, unit, (width, height), patience, |x, y, pixel| {
+    runs::read(stored, unit, (width, height), cancel, |x, y, pixel| {
         let [red, green, blue] = match unit {
             Unit::Colour => [pixel[2], pixel[1], pixel[0]],
             Unit::Half | Unit::Byte => header.palette[usize::from(pixel[0])],
@@ -241,16 +238,16 @@ fn draw_runs(
 }
 
 /// Many writers declare an alpha channel and leave it 0: viewers then show the picture as opaque.
-fn reveal_if_all_transparent(pixels: &mut [u8], patience: &Patience<'_>) -> Result<(), Cancelled> {
+fn reveal_if_all_transparent(pixels: &mut [u8], cancel: &Cancel<'_>) -> Result<(), Cancelled> {
     let pixels = pixels.as_chunks_mut::<4>().0;
     for portion in pixels.chunks(PORTION_PIXELS) {
-        patience.check()?;
+        cancel.check()?;
         if portion.iter().any(|pixel| pixel[3] != 0) {
             return Ok(());
         }
     }
     for portion in pixels.chunks_mut(PORTION_PIXELS) {
-        patience.check()?;
+        cancel.check()?;
         for pixel in portion {
             pixel[3] = 255;
         }
@@ -308,7 +305,7 @@ mod tests {
     }
 
     fn image(file: &[u8]) -> Image {
-        read(file, &LIMITS, &Patience::endless())
+        read(file, &LIMITS, &Cancel::never())
             .expect("a valid picture")
             .image
     }
@@ -411,7 +408,7 @@ mod tests {
             [0x1_0000, 0xff, 0xff00, 0],
         ] {
             let file = bmp(1, 1, 16, 3, &masks.map(u32::to_le_bytes).concat(), &[0; 4]);
-            let error = read(&file, &LIMITS, &Patience::endless()).err();
+            let error = read(&file, &LIMITS, &Cancel::never()).err();
             assert!(
                 matches!(error, Some(DecodeError::Invalid(_))),
                 "{masks:x?}: {error:?}"
@@ -460,7 +457,7 @@ mod tests {
         let short = read(
             &bmp(3, 1, 8, 1, &greys(), &[3, 5]),
             &LIMITS,
-            &Patience::endless(),
+            &Cancel::never(),
         )
         .err();
         assert!(matches!(short, Some(DecodeError::Invalid(_))), "{short:?}");
@@ -504,7 +501,7 @@ mod tests {
             let error = read(
                 &bmp(1, 1, 0, compression, &[], &[0; 9]),
                 &LIMITS,
-                &Patience::endless(),
+                &Cancel::never(),
             )
             .err();
             assert!(
@@ -526,7 +523,7 @@ mod tests {
     }
 
     fn space(file: &[u8]) -> Option<Space> {
-        read(file, &LIMITS, &Patience::endless())
+        read(file, &LIMITS, &Cancel::never())
             .expect("a valid picture")
             .space
     }
@@ -595,7 +592,7 @@ mod tests {
             read(
                 &bmp(width, height, 24, 0, &[], &[]),
                 &LIMITS,
-                &Patience::endless(),
+                &Cancel::never(),
             )
             .err()
         };

@@ -2,12 +2,13 @@
 
 use super::deep::Deep;
 use super::hdr::is_of_high_range;
-use super::patience::PORTION_PIXELS;
-use super::{Cancelled, Image, Layout, Patience};
+use super::source::PORTION_PIXELS;
+use super::{Image, Layout};
 use moxcms::{
     Chromaticity, CicpColorPrimaries, CicpProfile, CmsError, ColorPrimaries, ColorProfile,
     DataColorSpace, MatrixCoefficients, ToneReprCurve, TransferCharacteristics, TransformOptions,
 };
+use towebp_encoder::{Cancel, Cancelled};
 
 /// Larger profiles are ignored: real ones have a few KiB, those with tables up to about 2 MiB.
 pub(super) const MAX_PROFILE_BYTES: usize = 4 << 20;
@@ -181,9 +182,9 @@ pub(super) fn convert_to_srgb(
     image: &mut Image,
     space: &Space,
     grey: bool,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<(), Cancelled> {
-    match try_convert(image, space, grey, patience) {
+    match try_convert(image, space, grey, cancel) {
         Err(Stop::Cancelled) => Err(Cancelled),
         Err(Stop::Space(error)) => {
             log::debug!("a colour space is ignored: {error}");
@@ -215,11 +216,11 @@ fn try_convert(
     image: &mut Image,
     space: &Space,
     grey: bool,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<(), Stop> {
     if is_of_high_range(space) {
         if let Some(mut deep) = Deep::of(space, image.layout, grey) {
-            deep.convert_image(image, patience)?;
+            deep.convert_image(image, cancel)?;
         }
         return Ok(());
     }
@@ -227,17 +228,13 @@ fn try_convert(
         return Ok(());
     };
     match profile.color_space {
-        DataColorSpace::Rgb => convert_rgb(image, &profile, patience),
-        DataColorSpace::Gray if grey => convert_grey(image, &profile, patience),
+        DataColorSpace::Rgb => convert_rgb(image, &profile, cancel),
+        DataColorSpace::Gray if grey => convert_grey(image, &profile, cancel),
         _ => Ok(()),
     }
 }
 
-fn convert_rgb(
-    image: &mut Image,
-    profile: &ColorProfile,
-    patience: &Patience<'_>,
-) -> Result<(), Stop> {
+fn convert_rgb(image: &mut Image, profile: &ColorProfile, cancel: &Cancel<'_>) -> Result<(), Stop> {
     let (layout, channels) = match image.layout {
         Layout::Rgb => (moxcms::Layout::Rgb, 3),
         Layout::Rgba => (moxcms::Layout::Rgba, 4),
@@ -250,7 +247,7 @@ fn convert_rgb(
     let transform = profile.create_transform_8bit(layout, &srgb, layout, options)?;
     let mut source = vec![0; CHUNK_PIXELS * channels];
     for chunk in image.pixels.chunks_mut(CHUNK_PIXELS * channels) {
-        patience.check()?;
+        cancel.check()?;
         let source = &mut source[..chunk.len()];
         source.copy_from_slice(chunk);
         transform.transform(source, chunk)?;
@@ -296,7 +293,7 @@ pub(super) fn is_nearly_identity(
 fn convert_grey(
     image: &mut Image,
     profile: &ColorProfile,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<(), Stop> {
     let levels: Vec<u8> = (0..=255).collect();
     let mut table = vec![0; levels.len() * 3];
@@ -310,7 +307,7 @@ fn convert_grey(
         .transform(&levels, &mut table)?;
     let channels = image.layout.channels();
     for portion in image.pixels.chunks_mut(PORTION_PIXELS * channels) {
-        patience.check()?;
+        cancel.check()?;
         for pixel in portion.chunks_exact_mut(channels) {
             let level = usize::from(pixel[0]);
             pixel[..3].copy_from_slice(&table[level * 3..][..3]);
@@ -352,7 +349,7 @@ mod tests {
             pixels: pixels.to_vec(),
         };
         let space = Space::Icc(profile.to_vec());
-        convert_to_srgb(&mut image, &space, grey, &Patience::endless()).expect("nobody leaves");
+        convert_to_srgb(&mut image, &space, grey, &Cancel::never()).expect("it is not cancelled");
         image.pixels
     }
 

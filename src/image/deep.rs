@@ -6,9 +6,10 @@
 
 use super::colour::{CHUNK_PIXELS, Space, is_nearly_identity};
 use super::hdr::Hdr;
-use super::{Cancelled, Image, Layout, Patience};
+use super::{Image, Layout};
 use moxcms::{CmsError, ColorProfile, DataColorSpace, TransformExecutor, TransformOptions};
 use std::sync::Arc;
+use towebp_encoder::{Cancel, Cancelled};
 
 /// From one space to sRGB, a row at a time.
 pub(super) struct Deep {
@@ -89,14 +90,14 @@ impl Deep {
     pub(super) fn convert_image(
         &mut self,
         image: &mut Image,
-        patience: &Patience<'_>,
+        cancel: &Cancel<'_>,
     ) -> Result<(), Cancelled> {
         let mut samples = Vec::new();
         for chunk in image
             .pixels
             .chunks_mut(CHUNK_PIXELS * self.layout.channels())
         {
-            patience.check()?;
+            cancel.check()?;
             samples.clear();
             samples.extend(chunk.iter().map(|&sample| u16::from(sample) * 257));
             self.convert(&samples, chunk);

@@ -1,7 +1,8 @@
 //! Why bytes did not become a picture, in sentences for the caller.
 
-use super::{Cancelled, Format};
+use super::Format;
 use std::fmt;
+use towebp_encoder::Cancelled;
 
 /// Why bytes did not become a picture. Texts are for the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,22 +2,19 @@
 
 mod needed;
 
-use super::{Cancelled, DecodeError, Footprint, Image, Layout, Limits, Patience, Raw, guarded};
+use super::{DecodeError, Footprint, Image, Layout, Limits, Raw, guarded};
 use ::gif::{
     ColorOutput, DecodeOptions, Decoder, DecodingError, DisposalMethod, Frame, MemoryLimit, Repeat,
 };
 use needed::Needed;
 use std::num::NonZeroU64;
+use towebp_encoder::{Cancel, Cancelled};
 
 /// Reads the first frame of a GIF. What follows it is not read.
-pub(super) fn read(
-    bytes: &[u8],
-    limits: &Limits,
-    patience: &Patience<'_>,
-) -> Result<Raw, DecodeError> {
+pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Raw, DecodeError> {
     let mut frames = Frames {
         is_still: true,
-        ..Frames::begin(bytes, limits, patience)?
+        ..Frames::begin(bytes, limits, cancel)?
     };
     frames.draw_next()?.ok_or_else(no_frame)?;
     Ok(Raw {
@@ -32,7 +29,7 @@ pub(super) fn read(
 pub struct Frames<'a> {
     decoder: Decoder<Needed<'a>>,
     limits: &'a Limits,
-    patience: &'a Patience<'a>,
+    cancel: &'a Cancel<'a>,
     /// As the decoder does not know them; 0 is for ever.
     repetitions: Option<u16>,
     /// What is shown; empty before the first frame.
@@ -158,15 +155,15 @@ impl<'a> Frames<'a> {
     pub fn open(
         bytes: &'a [u8],
         limits: &'a Limits,
-        patience: &'a Patience<'a>,
+        cancel: &'a Cancel<'a>,
     ) -> Result<Frames<'a>, DecodeError> {
-        guarded(patience, || Frames::begin(bytes, limits, patience))
+        guarded(cancel, || Frames::begin(bytes, limits, cancel))
     }
 
     fn begin(
         bytes: &'a [u8],
         limits: &'a Limits,
-        patience: &'a Patience<'a>,
+        cancel: &'a Cancel<'a>,
     ) -> Result<Frames<'a>, DecodeError> {
         let mut options = options();
         options.set_color_output(ColorOutput::Indexed);
@@ -174,7 +171,7 @@ impl<'a> Frames<'a> {
             NonZeroU64::new(limits.max_pixels).unwrap_or(NonZeroU64::MIN),
         ));
         let decoder = options
-            .read_info(Needed::of(bytes, patience))
+            .read_info(Needed::of(bytes, cancel))
             .map_err(|error| invalid(&error))?;
         let (width, height) = (u32::from(decoder.width()), u32::from(decoder.height()));
         if width != 0 && height != 0 {
@@ -183,7 +180,7 @@ impl<'a> Frames<'a> {
         Ok(Frames {
             decoder,
             limits,
-            patience,
+            cancel,
             repetitions: repetitions(bytes),
             screen: Image {
                 width,
@@ -204,7 +201,7 @@ impl<'a> Frames<'a> {
     /// # Errors
     /// As [`super::decode`].
     pub fn draw(&mut self) -> Result<Option<Drawn>, DecodeError> {
-        guarded(self.patience, || self.draw_next())
+        guarded(self.cancel, || self.draw_next())
     }
 
     /// What is shown now; empty before the first frame.
@@ -337,14 +334,14 @@ impl<'a> Frames<'a> {
             Disposal::Keep => {}
             Disposal::Clear(place) => {
                 for row in self.screen.rows_of(place) {
-                    self.patience.check()?;
+                    self.cancel.check()?;
                     row.fill([0; 4]);
                 }
             }
             Disposal::Restore(place, pixels) => {
                 let mut rest = pixels.as_slice();
                 for row in self.screen.rows_of(place) {
-                    self.patience.check()?;
+                    self.cancel.check()?;
                     let (pixels, below) = rest.split_at(row.len());
                     row.copy_from_slice(pixels);
                     rest = below;
@@ -359,7 +356,7 @@ impl<'a> Frames<'a> {
         let on_screen = place.on(&self.screen);
         let mut pixels = Vec::with_capacity(on_screen.width * on_screen.height);
         for row in self.screen.rows_of(place) {
-            self.patience.check()?;
+            self.cancel.check()?;
             pixels.extend_from_slice(row);
         }
         Ok(pixels)
@@ -374,7 +371,7 @@ impl<'a> Frames<'a> {
         palette: &[[u8; 4]; 256],
     ) -> Result<(), Cancelled> {
         for (y, row) in self.screen.rows_of(place).enumerate() {
-            self.patience.check()?;
+            self.cancel.check()?;
             let indices = &indices[stored(y) * place.width..][..place.width];
             for (pixel, &index) in row.iter_mut().zip(indices) {
                 let color = palette[usize::from(index)];
@@ -543,9 +540,9 @@ pub(super) fn probe_animation(bytes: &[u8], limits: &Limits) -> Result<Footprint
 
 /// What [`read`] takes.
 pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
-    let patience = Patience::endless();
+    let cancel = Cancel::never();
     let mut decoder = options()
-        .read_info(Needed::of(bytes, &patience))
+        .read_info(Needed::of(bytes, &cancel))
         .map_err(|error| invalid(&error))?;
     let screen = (u32::from(decoder.width()), u32::from(decoder.height()));
     let frame = decoder.next_frame_info().map_err(|error| invalid(&error))?;
@@ -638,8 +635,7 @@ mod tests {
     }
 
     fn pixels(file: &[u8]) -> Vec<[u8; 4]> {
-        let raw =
-            read(file, &LIMITS, &Patience::endless()).unwrap_or_else(|error| panic!("{error}"));
+        let raw = read(file, &LIMITS, &Cancel::never()).unwrap_or_else(|error| panic!("{error}"));
         raw.image.pixels.as_chunks().0.to_vec()
     }
 
@@ -729,7 +725,7 @@ mod tests {
         // The last bytes are the end of the data's blocks and the trailer.
         assert_parts_are_refused(read, &file, 6..file.len() - 4);
         assert!(
-            read(&gif(4, 4, &[]), &LIMITS, &Patience::endless()).is_err(),
+            read(&gif(4, 4, &[]), &LIMITS, &Cancel::never()).is_err(),
             "no frame at all"
         );
     }
@@ -746,7 +742,7 @@ mod tests {
                 + 5;
             file[descriptor..descriptor + 2].copy_from_slice(&u16::to_le_bytes(frame_width));
             file[descriptor + 2..descriptor + 4].copy_from_slice(&u16::to_le_bytes(frame_height));
-            read(&file, &LIMITS, &Patience::endless()).err()
+            read(&file, &LIMITS, &Cancel::never()).err()
         };
         assert_eq!(
             error(1001, 1, 1, 1),

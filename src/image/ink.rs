@@ -3,9 +3,9 @@
 //! Samples are inverted: 255 is no ink. Files without Adobe's marker are read in the same way, as browsers read them.
 
 use super::colour::{CHUNK_PIXELS, is_too_large};
-use super::{Cancelled, Patience};
 use moxcms::{CmsError, ColorProfile, DataColorSpace, TransformExecutor, TransformOptions};
 use std::sync::Arc;
+use towebp_encoder::{Cancel, Cancelled};
 
 /// What the first three of the four samples are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) fn to_srgb(
     samples: &mut Vec<u8>,
     inks: Inks,
     profile: Option<&[u8]>,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<(), Cancelled> {
     let transform = profile.and_then(|bytes| match transform(bytes) {
         Ok(transform) => transform,
@@ -35,7 +35,7 @@ pub(super) fn to_srgb(
     let mut chunk = vec![0; CHUNK_PIXELS * 4];
     let mut converted = vec![0; CHUNK_PIXELS * 3];
     for begin in (0..pixels).step_by(CHUNK_PIXELS) {
-        patience.check()?;
+        cancel.check()?;
         let count = CHUNK_PIXELS.min(pixels - begin);
         let (chunk, converted) = (&mut chunk[..count * 4], &mut converted[..count * 3]);
         chunk.copy_from_slice(&samples[begin * 4..][..count * 4]);

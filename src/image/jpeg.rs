@@ -12,12 +12,13 @@ mod segments;
 
 use super::colour::{self, Space};
 use super::ink::{self, Inks};
-use super::patience::Source;
 use super::planes::{Planes, limit_chroma, limit_luma};
-use super::{DecodeError, Footprint, Image, Layout, Limits, Patience, Raw, RawPlanes};
+use super::source::Source;
+use super::{DecodeError, Footprint, Image, Layout, Limits, Raw, RawPlanes};
 use frame::Frame;
 use segments::Segments;
 use std::mem;
+use towebp_encoder::Cancel;
 use zune_jpeg::errors::DecodeErrors;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
@@ -28,11 +29,7 @@ use zune_jpeg::{JpegDecoder, RawImcuRowStatus};
 const PORTION: usize = 1 << 10;
 
 /// Reads a JPEG.
-pub(super) fn read(
-    bytes: &[u8],
-    limits: &Limits,
-    patience: &Patience<'_>,
-) -> Result<Raw, DecodeError> {
+pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Raw, DecodeError> {
     let frame = Frame::read(bytes)?;
     let Opened {
         mut decoder,
@@ -40,13 +37,13 @@ pub(super) fn read(
         height,
         count,
         stored,
-    } = open(bytes, &frame, limits, patience)?;
+    } = open(bytes, &frame, limits, cancel)?;
     let mut profile = frame.profile();
     let pixels = match inks(stored) {
         Some(inks) => {
             decoder.set_options(options().jpeg_set_out_colorspace(stored));
             let mut samples = decode(&mut decoder, count * 4)?;
-            ink::to_srgb(&mut samples, inks, profile.take().as_deref(), patience)?;
+            ink::to_srgb(&mut samples, inks, profile.take().as_deref(), cancel)?;
             samples
         }
         None => decode(&mut decoder, count * 3)?,
@@ -68,7 +65,7 @@ pub(super) fn read(
 pub(super) fn read_planes(
     bytes: &[u8],
     limits: &Limits,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<Option<RawPlanes>, DecodeError> {
     let frame = Frame::read(bytes)?;
     let Some(orientation) = frame.planes(colour::is_srgb) else {
@@ -80,14 +77,14 @@ pub(super) fn read_planes(
         height,
         stored,
         ..
-    } = open(bytes, &frame, limits, patience)?;
+    } = open(bytes, &frame, limits, cancel)?;
     if !matches!(stored, ColorSpace::YCbCr | ColorSpace::Luma) {
         return Err(ambiguous());
     }
     let mut planes = Planes::new(width, height);
-    decode_planes(&mut decoder, &mut planes, patience)?;
+    decode_planes(&mut decoder, &mut planes, cancel)?;
     Ok(Some(RawPlanes {
-        planes: planes.turned(orientation, patience)?,
+        planes: planes.turned(orientation, cancel)?,
         icc: frame.profile(),
         exif: frame.exif().map(<[u8]>::to_vec),
     }))
@@ -113,9 +110,9 @@ fn open<'a>(
     bytes: &'a [u8],
     frame: &Frame<'a>,
     limits: &Limits,
-    patience: &'a Patience<'a>,
+    cancel: &'a Cancel<'a>,
 ) -> Result<Opened<'a>, DecodeError> {
-    let scans = scans::find(bytes, frame.begin, patience)?;
+    let scans = scans::find(bytes, frame.begin, cancel)?;
     let mut parts = frame.parts.as_slice().to_vec();
     match &scans {
         Some(scans) => {
@@ -125,7 +122,7 @@ fn open<'a>(
         None => parts.push(&bytes[frame.begin..]),
     }
     // Colours are then told by a text of ours, where the strict mode would have its own.
-    let source = Source::of(&parts, PORTION, patience);
+    let source = Source::of(&parts, PORTION, cancel);
     let mut decoder = JpegDecoder::new_with_options(source, options().set_strict_mode(false));
     decoder.decode_headers().map_err(|error| invalid(&error))?;
     decoder.set_options(options());
@@ -224,7 +221,7 @@ fn decode(decoder: &mut JpegDecoder<Source<'_>>, length: usize) -> Result<Vec<u8
 fn decode_planes(
     decoder: &mut JpegDecoder<Source<'_>>,
     planes: &mut Planes,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<(), DecodeError> {
     let (height, stride) = (planes.height as usize, planes.luma_stride());
     let strides = [stride, stride / 2, stride / 2];
@@ -235,7 +232,7 @@ fn decode_planes(
     let mut rest = [&mut planes.luma, u, v].map(Vec::as_mut_slice);
     let mut rows = 0;
     loop {
-        patience.check()?;
+        cancel.check()?;
         match raw.decode_next_imcu_row(&mut rest[..count], &strides[..count]) {
             Ok(RawImcuRowStatus::RowReady { rows_written }) => {
                 for plane in 0..count {
@@ -294,9 +291,9 @@ pub(super) mod tests {
     use super::*;
     use crate::image::tests::{LIMITS, assert_parts_are_refused};
     use crate::image::{Format, Keep};
-    use std::cell::Cell;
     use std::collections::BTreeSet;
     use std::fmt::Write;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// A baseline JPEG of plain 8 x 8 blocks. `blocks` has a sample for each component of each block; `segments` come right
     /// after the start of image.
@@ -399,7 +396,7 @@ pub(super) mod tests {
     }
 
     fn pixels(bytes: &[u8]) -> Vec<u8> {
-        read(bytes, &LIMITS, &Patience::endless())
+        read(bytes, &LIMITS, &Cancel::never())
             .expect("a valid picture")
             .image
             .pixels
@@ -419,7 +416,7 @@ pub(super) mod tests {
             &[&[255, 128, 128], &[76, 85, 255], &[0, 128, 128]],
             &[],
         );
-        let raw = read(&file, &LIMITS, &Patience::endless()).expect("a valid picture");
+        let raw = read(&file, &LIMITS, &Cancel::never()).expect("a valid picture");
         assert_eq!(
             (raw.image.width, raw.image.height, raw.image.layout),
             (20, 7, Layout::Rgb)
@@ -459,7 +456,7 @@ pub(super) mod tests {
     }
 
     fn planes(bytes: &[u8]) -> Option<Planes> {
-        read_planes(bytes, &LIMITS, &Patience::endless())
+        read_planes(bytes, &LIMITS, &Cancel::never())
             .expect("a valid picture")
             .map(|raw| raw.planes)
     }
@@ -531,8 +528,8 @@ pub(super) mod tests {
         for orientation in 1..=8 {
             let file = subsampled((30, 18), &units, &turning(orientation));
             let limits = Limits::DEFAULT;
-            let patience = Patience::endless();
-            let image = crate::image::decode(&file, Format::Jpeg, &limits, &patience)
+            let cancel = Cancel::never();
+            let image = crate::image::decode(&file, Format::Jpeg, &limits, &cancel)
                 .expect("a valid picture");
             let planes = planes(&file).expect("even sides");
             assert_eq!((planes.width, planes.height), (image.width, image.height));
@@ -584,12 +581,8 @@ pub(super) mod tests {
     #[test]
     fn planes_of_a_file_that_is_cut_short_anywhere_are_refused() {
         let file = four_units(&[]);
-        let is_refused = |file: &[u8]| {
-            !matches!(
-                read_planes(file, &LIMITS, &Patience::endless()),
-                Ok(Some(_))
-            )
-        };
+        let is_refused =
+            |file: &[u8]| !matches!(read_planes(file, &LIMITS, &Cancel::never()), Ok(Some(_)));
         for length in 3..file.len() {
             assert!(is_refused(&file[..length]), "{length} bytes were enough");
         }
@@ -602,28 +595,24 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn planes_are_given_up_when_nobody_waits() {
+    fn planes_are_given_up_once_it_is_cancelled() {
         let file = four_units(&[]);
         let outcome = |most: usize| {
-            let asked = Cell::new(0);
-            let is_waiting = || asked.replace(asked.get() + 1) < most;
-            let patience = Patience::new(&is_waiting);
-            crate::image::decode_planes(Keep::Nothing, &file, Format::Jpeg, &LIMITS, &patience)
+            let checks = AtomicUsize::new(0);
+            let question = || checks.fetch_add(1, Ordering::Relaxed) >= most;
+            let cancel = Cancel::when(&question);
+            crate::image::decode_planes(Keep::Nothing, &file, Format::Jpeg, &LIMITS, &cancel)
         };
         let enough = (0..100).find(|&most| outcome(most) != Err(DecodeError::Cancelled));
         let enough = enough.expect("a small picture");
         assert!(matches!(outcome(enough), Ok(Some(_))));
-        assert!(enough >= 4, "{enough} questions");
+        assert!(enough >= 4, "{enough} checks");
     }
 
     #[test]
     fn grey_becomes_rgb() {
-        let raw = read(
-            &jpeg(9, 8, &[&[200], &[3]], &[]),
-            &LIMITS,
-            &Patience::endless(),
-        )
-        .expect("a valid picture");
+        let raw = read(&jpeg(9, 8, &[&[200], &[3]], &[]), &LIMITS, &Cancel::never())
+            .expect("a valid picture");
         assert!(raw.grey);
         assert_eq!(
             raw.image.pixels[..27],
@@ -673,7 +662,7 @@ pub(super) mod tests {
             .collect();
         let blocks: Vec<&[u8]> = samples.iter().map(<[u8; 3]>::as_slice).collect();
         let file = jpeg(80, 48, &blocks, &[]);
-        read(&file, &LIMITS, &Patience::endless()).expect("the whole file is valid");
+        read(&file, &LIMITS, &Cancel::never()).expect("the whole file is valid");
         assert_parts_are_refused(read, &file, 3..file.len());
     }
 
@@ -681,7 +670,7 @@ pub(super) mod tests {
     fn the_header_is_held_to_the_limits_before_the_pixels_are_needed() {
         let file = |width, height| jpeg(width, height, &[&[128]], &[]);
         assert_eq!(
-            read(&file(1001, 1), &LIMITS, &Patience::endless()).err(),
+            read(&file(1001, 1), &LIMITS, &Cancel::never()).err(),
             Some(DecodeError::TooWide {
                 width: 1001,
                 height: 1,
@@ -689,7 +678,7 @@ pub(super) mod tests {
             })
         );
         assert_eq!(
-            read(&file(1, 65535), &LIMITS, &Patience::endless()).err(),
+            read(&file(1, 65535), &LIMITS, &Cancel::never()).err(),
             Some(DecodeError::TooWide {
                 width: 1,
                 height: 65535,
@@ -697,7 +686,7 @@ pub(super) mod tests {
             })
         );
         assert_eq!(
-            read(&file(101, 100), &LIMITS, &Patience::endless()).err(),
+            read(&file(101, 100), &LIMITS, &Cancel::never()).err(),
             Some(DecodeError::TooManyPixels {
                 width: 101,
                 height: 100,
@@ -705,11 +694,11 @@ pub(super) mod tests {
             })
         );
         assert!(matches!(
-            read(&file(0, 5), &LIMITS, &Patience::endless()),
+            read(&file(0, 5), &LIMITS, &Cancel::never()),
             Err(DecodeError::Invalid(_))
         ));
         assert!(matches!(
-            read(&file(5, 0), &LIMITS, &Patience::endless()),
+            read(&file(5, 0), &LIMITS, &Cancel::never()),
             Err(DecodeError::Invalid(_))
         ));
     }
@@ -717,7 +706,7 @@ pub(super) mod tests {
     #[test]
     fn components_that_stand_for_no_colours_are_refused() {
         let file = jpeg(8, 8, &[&[9, 9]], &[]);
-        let outcome = read(&file, &LIMITS, &Patience::endless());
+        let outcome = read(&file, &LIMITS, &Cancel::never());
         assert!(matches!(outcome, Err(DecodeError::Invalid(_))));
     }
 
@@ -726,7 +715,7 @@ pub(super) mod tests {
         let profile = segment(0xe2, b"ICC_PROFILE\0\x01\x01profile");
         let exif = segment(0xe1, b"Exif\0\0MM\0*");
         let file = jpeg(8, 8, &[&[128]], &[profile, exif].concat());
-        let raw = read(&file, &LIMITS, &Patience::endless()).expect("a valid picture");
+        let raw = read(&file, &LIMITS, &Cancel::never()).expect("a valid picture");
         assert_eq!(raw.space, Some(Space::Icc(b"profile".to_vec())));
         assert_eq!(raw.exif.as_deref(), Some(&b"MM\0*"[..]));
     }
@@ -737,7 +726,7 @@ pub(super) mod tests {
         for numbers in [[0, 1], [1, 0], [2, 1], [0, 0], [1, 2], [3, 2]] {
             let data = [&b"ICC_PROFILE\0"[..], &numbers, b"profile"].concat();
             let file = four_units(&segment(0xe2, &data));
-            let raw = read(&file, &LIMITS, &Patience::endless()).expect("the picture is whole");
+            let raw = read(&file, &LIMITS, &Cancel::never()).expect("the picture is whole");
             assert_eq!(raw.space, None, "{numbers:?}");
             assert_eq!(raw.image.pixels, pixels(&plain), "{numbers:?}");
             assert_eq!(planes(&file), planes(&plain), "{numbers:?}");
@@ -749,7 +738,7 @@ pub(super) mod tests {
         let halves = [&b"\x02\x02file"[..], b"\x01\x02pro"]
             .map(|half| segment(0xe2, &[&b"ICC_PROFILE\0"[..], half].concat()));
         let file = jpeg(8, 8, &[&[128]], &halves.concat());
-        let raw = read(&file, &LIMITS, &Patience::endless()).expect("a valid picture");
+        let raw = read(&file, &LIMITS, &Cancel::never()).expect("a valid picture");
         assert_eq!(raw.space, Some(Space::Icc(b"profile".to_vec())));
     }
 
@@ -773,7 +762,7 @@ pub(super) mod tests {
         let expected = Err(frame::damaged());
         assert_eq!(probe(&hiding, &LIMITS), expected);
         assert_eq!(
-            read(&hiding, &LIMITS, &Patience::endless()).err(),
+            read(&hiding, &LIMITS, &Cancel::never()).err(),
             expected.err()
         );
     }
@@ -785,7 +774,7 @@ pub(super) mod tests {
         let last = file.windows(2).rposition(|pair| pair == [0xff, 0xda]);
         let last = last.expect("it has three scans");
         file.splice(last..last, turning(6));
-        let raw = read(&file, &LIMITS, &Patience::endless()).expect("a valid picture");
+        let raw = read(&file, &LIMITS, &Cancel::never()).expect("a valid picture");
         assert_eq!(raw.exif, None);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Each reader holds the header to the [`Limits`] before anything is allocated, decodes into one buffer, and hands
 //! over what the file says about colour and orientation; [`decode`] then applies both. All the while somebody's
-//! [`Patience`] may end it.
+//! [`Cancel`] may end it.
 
 mod bmp;
 mod colour;
@@ -15,22 +15,22 @@ mod ink;
 mod jpeg;
 mod metadata;
 mod orientation;
-mod patience;
 mod planes;
 mod png;
 mod probe;
+mod source;
 
 pub use error::DecodeError;
 pub use format::Format;
 pub use gif::{Drawn, Frames, Place, is_animated};
 pub use metadata::{Keep, Metadata, metadata_bytes};
-pub use patience::{Cancelled, Patience};
 pub use planes::Planes;
 pub use probe::{Footprint, probe, probe_animation};
 
 use colour::Space;
-use patience::PORTION_PIXELS;
+use source::PORTION_PIXELS;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use towebp_encoder::{Cancel, Cancelled};
 
 /// How samples lie: 8 bits each, interleaved, rows without padding, sRGB, alpha not premultiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,19 +66,19 @@ pub struct Image {
 
 impl Image {
     /// Gives up an alpha channel in which every pixel is opaque, in place.
-    fn drop_opaque_alpha(&mut self, patience: &Patience<'_>) -> Result<(), Cancelled> {
+    fn drop_opaque_alpha(&mut self, cancel: &Cancel<'_>) -> Result<(), Cancelled> {
         if self.layout == Layout::Rgb {
             return Ok(());
         }
         for portion in self.pixels.chunks(PORTION_PIXELS * 4) {
-            patience.check()?;
+            cancel.check()?;
             if portion.iter().skip(3).step_by(4).any(|&alpha| alpha != 255) {
                 return Ok(());
             }
         }
         let count = self.pixels.len() / 4;
         for start in (0..count).step_by(PORTION_PIXELS) {
-            patience.check()?;
+            cancel.check()?;
             for pixel in start..count.min(start + PORTION_PIXELS) {
                 self.pixels.copy_within(pixel * 4..pixel * 4 + 3, pixel * 3);
             }
@@ -178,9 +178,9 @@ pub fn decode(
     bytes: &[u8],
     format: Format,
     limits: &Limits,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<Image, DecodeError> {
-    decode_keeping(Keep::Nothing, bytes, format, limits, patience).map(|(image, _)| image)
+    decode_keeping(Keep::Nothing, bytes, format, limits, cancel).map(|(image, _)| image)
 }
 
 /// [`decode`], which keeps metadata.
@@ -192,7 +192,7 @@ pub fn decode_keeping(
     bytes: &[u8],
     format: Format,
     limits: &Limits,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<(Image, Metadata), DecodeError> {
     check_format(bytes, format)?;
     let read = match format {
@@ -203,19 +203,19 @@ pub fn decode_keeping(
         Format::Bmp => bmp::read,
     };
     let decode = || {
-        let raw = read(bytes, limits, patience)?;
+        let raw = read(bytes, limits, cancel)?;
         let mut image = raw.image;
-        image.drop_opaque_alpha(patience)?;
+        image.drop_opaque_alpha(cancel)?;
         let mut metadata = Metadata::default();
         match raw.space {
             Some(Space::Icc(profile)) if keep == Keep::All && colour::is_of_rgb(&profile) => {
                 metadata.icc = Some(profile);
             }
-            Some(space) => colour::convert_to_srgb(&mut image, &space, raw.grey, patience)?,
+            Some(space) => colour::convert_to_srgb(&mut image, &space, raw.grey, cancel)?,
             None => {}
         }
         if let Some(orientation) = raw.exif.as_deref().and_then(orientation::read) {
-            image = orientation::apply(image, orientation, patience)?;
+            image = orientation::apply(image, orientation, cancel)?;
         }
         if keep != Keep::Nothing {
             metadata = Metadata {
@@ -225,7 +225,7 @@ pub fn decode_keeping(
         }
         Ok((image, metadata))
     };
-    guarded(patience, decode)
+    guarded(cancel, decode)
 }
 
 /// Decodes one picture as its file has it in YUV, turned as its Exif orientation says, and keeps metadata; `None` if that
@@ -238,13 +238,13 @@ pub fn decode_planes(
     bytes: &[u8],
     format: Format,
     limits: &Limits,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<Option<(Planes, Metadata)>, DecodeError> {
     check_format(bytes, format)?;
     if format != Format::Jpeg {
         return Ok(None);
     }
-    let decoded = guarded(patience, || jpeg::read_planes(bytes, limits, patience))?;
+    let decoded = guarded(cancel, || jpeg::read_planes(bytes, limits, cancel))?;
     Ok(decoded.map(|RawPlanes { planes, icc, exif }| {
         let descriptions = || Metadata::descriptions(exif, bytes, format);
         let metadata = match keep {
@@ -261,13 +261,13 @@ pub fn decode_planes(
 
 /// Does what a library may panic at, and takes a client who left for what else may have gone wrong then.
 fn guarded<T>(
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
     decode: impl FnOnce() -> Result<T, DecodeError>,
 ) -> Result<T, DecodeError> {
-    // What is left behind by a panic is not used, but the answer that `patience` keeps, which is whole at all times.
+    // What is left behind by a panic is not used, but the answer that `cancel` keeps, which is whole at all times.
     let decoded = catch_unwind(AssertUnwindSafe(decode))
         .unwrap_or_else(|_| Err(DecodeError::Invalid("the decoder failed on it".to_owned())));
-    if patience.is_lost() {
+    if cancel.is_set() {
         // Whatever a decoder made of a file that broke off.
         return Err(DecodeError::Cancelled);
     }
@@ -287,7 +287,7 @@ fn check_format(bytes: &[u8], declared: Format) -> Result<(), DecodeError> {
 pub fn turn_upright(image: Image, exif: &[u8]) -> Image {
     match orientation::read(exif) {
         Some(orientation) => {
-            orientation::apply(image, orientation, &Patience::endless()).expect("nobody leaves")
+            orientation::apply(image, orientation, &Cancel::never()).expect("it is not cancelled")
         }
         None => image,
     }
@@ -297,7 +297,7 @@ pub fn turn_upright(image: Image, exif: &[u8]) -> Image {
 #[cfg(fuzzing)]
 pub fn convert_to_srgb(image: &mut Image, profile: &[u8], grey: bool) {
     let space = Space::Icc(profile.to_vec());
-    colour::convert_to_srgb(image, &space, grey, &Patience::endless()).expect("nobody leaves");
+    colour::convert_to_srgb(image, &space, grey, &Cancel::never()).expect("it is not cancelled");
 }
 
 /// [`Raw`] of a picture that stays in YUV.
@@ -334,13 +334,13 @@ mod tests {
 
     /// A file that ends after any of `lengths` bytes is refused.
     pub(super) fn assert_parts_are_refused(
-        read: fn(&[u8], &Limits, &Patience<'_>) -> Result<Raw, DecodeError>,
+        read: fn(&[u8], &Limits, &Cancel<'_>) -> Result<Raw, DecodeError>,
         file: &[u8],
         lengths: Range<usize>,
     ) {
         for length in lengths {
             assert!(
-                read(&file[..length], &LIMITS, &Patience::endless()).is_err(),
+                read(&file[..length], &LIMITS, &Cancel::never()).is_err(),
                 "{length} of {} bytes were enough",
                 file.len()
             );
@@ -356,8 +356,8 @@ mod tests {
             pixels: vec![1, 2, 3, 255, 4, 5, 6, 255],
         };
         image
-            .drop_opaque_alpha(&Patience::endless())
-            .expect("nobody leaves");
+            .drop_opaque_alpha(&Cancel::never())
+            .expect("it is not cancelled");
         assert_eq!(
             (image.layout, image.pixels),
             (Layout::Rgb, vec![1, 2, 3, 4, 5, 6])
@@ -374,8 +374,8 @@ mod tests {
         };
         let mut image = before.clone();
         image
-            .drop_opaque_alpha(&Patience::endless())
-            .expect("nobody leaves");
+            .drop_opaque_alpha(&Cancel::never())
+            .expect("it is not cancelled");
         assert_eq!(image, before);
     }
 
@@ -428,14 +428,14 @@ mod tests {
     fn bytes_of_another_format_are_named() {
         let gif = b"GIF89a\x01\x00\x01\x00\x00\x00\x00";
         assert_eq!(
-            decode(gif, Format::Png, &Limits::default(), &Patience::endless()),
+            decode(gif, Format::Png, &Limits::default(), &Cancel::never()),
             Err(DecodeError::WrongFormat {
                 declared: Format::Png,
                 found: Some(Format::Gif)
             })
         );
         assert_eq!(
-            decode(b"", Format::Bmp, &Limits::default(), &Patience::endless()),
+            decode(b"", Format::Bmp, &Limits::default(), &Cancel::never()),
             Err(DecodeError::WrongFormat {
                 declared: Format::Bmp,
                 found: None
@@ -468,20 +468,15 @@ mod tests {
         info.icc_profile = Some(profile.into());
         let png = png::tests::png(info, &[55, 255, 255, 255]);
 
-        let image = decode(
-            &jpeg,
-            Format::Jpeg,
-            &Limits::default(),
-            &Patience::endless(),
-        )
-        .expect("a valid picture");
+        let image = decode(&jpeg, Format::Jpeg, &Limits::default(), &Cancel::never())
+            .expect("a valid picture");
         assert_eq!((image.width, image.height), (8, 16));
         assert_eq!(
             (&image.pixels[..3], &image.pixels[15 * 24..][..3]),
             (&[0; 3][..], &[255; 3][..])
         );
 
-        let image = decode(&png, Format::Png, &Limits::default(), &Patience::endless())
+        let image = decode(&png, Format::Png, &Limits::default(), &Cancel::never())
             .expect("a valid picture");
         // Linear 55 is sRGB 127.95. The opaque alpha channel is gone.
         let expected = Image {

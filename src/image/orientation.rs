@@ -1,7 +1,8 @@
 //! The Exif orientation (Exif 2.32, tag 0x0112): read from the metadata, applied to the pixels.
 
-use super::{Cancelled, Image, Layout, Patience};
+use super::{Image, Layout};
 pub(super) use ::image::metadata::Orientation;
+use towebp_encoder::{Cancel, Cancelled};
 
 /// The orientation that Exif data asks for. Data that makes no sense asks for none.
 pub(super) fn read(exif: &[u8]) -> Option<Orientation> {
@@ -20,7 +21,7 @@ pub(super) fn reset(exif: &mut [u8]) {
 pub(super) fn apply(
     mut image: Image,
     orientation: Orientation,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<Image, Cancelled> {
     let grid = Grid {
         width: image.width as usize,
@@ -31,7 +32,7 @@ pub(super) fn apply(
         Layout::Rgb => turn::<3>,
         Layout::Rgba => turn::<4>,
     };
-    turn(&mut image.pixels, grid, orientation, patience)?;
+    turn(&mut image.pixels, grid, orientation, cancel)?;
     if swaps_sides(orientation) {
         (image.width, image.height) = (image.height, image.width);
     }
@@ -84,35 +85,35 @@ pub(super) fn turn<const N: usize>(
     pixels: &mut Vec<u8>,
     grid: Grid,
     orientation: Orientation,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<(), Cancelled> {
     if let Some(reversed) = transposed(orientation) {
-        *pixels = transpose::<N>(pixels, grid, reversed, patience)?;
+        *pixels = transpose::<N>(pixels, grid, reversed, cancel)?;
         return Ok(());
     }
     let pixels = pixels.as_chunks_mut::<N>().0;
     let [mirrors, flips] = mirrored_sides(orientation);
     if mirrors {
-        mirror_rows(pixels, grid, patience)?;
+        mirror_rows(pixels, grid, cancel)?;
     }
     if flips {
-        flip_rows(pixels, grid, patience)?;
+        flip_rows(pixels, grid, cancel)?;
     }
     Ok(())
 }
 
-fn mirror_rows<T>(pixels: &mut [T], grid: Grid, patience: &Patience<'_>) -> Result<(), Cancelled> {
+fn mirror_rows<T>(pixels: &mut [T], grid: Grid, cancel: &Cancel<'_>) -> Result<(), Cancelled> {
     for row in pixels.chunks_exact_mut(grid.stride).take(grid.height) {
-        patience.check()?;
+        cancel.check()?;
         row[..grid.width].reverse();
     }
     Ok(())
 }
 
-fn flip_rows<T>(pixels: &mut [T], grid: Grid, patience: &Patience<'_>) -> Result<(), Cancelled> {
+fn flip_rows<T>(pixels: &mut [T], grid: Grid, cancel: &Cancel<'_>) -> Result<(), Cancelled> {
     let mut rows = pixels[..grid.height * grid.stride].chunks_exact_mut(grid.stride);
     while let (Some(top), Some(bottom)) = (rows.next(), rows.next_back()) {
-        patience.check()?;
+        cancel.check()?;
         top.swap_with_slice(bottom);
     }
     Ok(())
@@ -124,7 +125,7 @@ fn transpose<const N: usize>(
     source: &[u8],
     grid: Grid,
     (rows_reversed, columns_reversed): (bool, bool),
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<Vec<u8>, Cancelled> {
     /// A square of this side is turned at a time, so that reads and writes both stay within the cache.
     const TILE: usize = 32;
@@ -134,7 +135,7 @@ fn transpose<const N: usize>(
     let source = source.as_chunks::<N>().0;
     let stride = source.len() / grid.stride;
     for tile_y in (0..height).step_by(TILE) {
-        patience.check()?;
+        cancel.check()?;
         for tile_x in (0..width).step_by(TILE) {
             for x in tile_x..width.min(tile_x + TILE) {
                 let row = if columns_reversed { width - 1 - x } else { x };
@@ -177,9 +178,9 @@ mod tests {
                 pixels,
             },
             orientation,
-            &Patience::endless(),
+            &Cancel::never(),
         )
-        .expect("nobody leaves");
+        .expect("it is not cancelled");
         assert_eq!(image.layout, layout);
         (
             image.width,
@@ -221,9 +222,9 @@ mod tests {
                 pixels,
             },
             Orientation::Rotate90,
-            &Patience::endless(),
+            &Cancel::never(),
         )
-        .expect("nobody leaves");
+        .expect("it is not cancelled");
         assert_eq!((image.width, image.height), (height, width));
         for (index, pixel) in image.pixels.as_chunks::<3>().0.iter().enumerate() {
             let (x, y) = (index as u32 % height, index as u32 / height);

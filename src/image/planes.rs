@@ -3,8 +3,8 @@
 //! values (JFIF 1.02), WebP keeps Y within 16 to 235 and U and V within 16 to 240 (RFC 6386, section 9.2).
 
 use super::orientation::{self, Grid};
-use super::{Cancelled, Patience};
 use ::image::metadata::Orientation;
+use towebp_encoder::{Cancel, Cancelled};
 
 /// A picture in YUV 4:2:0, BT.601 in limited range.
 ///
@@ -51,7 +51,7 @@ impl Planes {
     pub(super) fn turned(
         mut self,
         orientation: Orientation,
-        patience: &Patience<'_>,
+        cancel: &Cancel<'_>,
     ) -> Result<Planes, Cancelled> {
         let grids = [1, 2, 2].map(|size| Grid {
             width: self.width.div_ceil(size) as usize,
@@ -60,7 +60,7 @@ impl Planes {
         });
         let [u, v] = &mut self.chroma;
         for (plane, grid) in [&mut self.luma, u, v].into_iter().zip(grids) {
-            orientation::turn::<1>(plane, grid, orientation, patience)?;
+            orientation::turn::<1>(plane, grid, orientation, cancel)?;
         }
         if orientation::swaps_sides(orientation) {
             (self.width, self.height) = (self.height, self.width);

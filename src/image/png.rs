@@ -3,13 +3,14 @@
 
 use super::colour::{Calibrated, MAX_PROFILE_BYTES, PROFILE_COPIES, Space, is_of_rgb};
 use super::deep::{Deep, to_8_bit};
-use super::patience::Source;
-use super::{DecodeError, Footprint, Image, Layout, Limits, Patience, Raw, metadata};
+use super::source::Source;
+use super::{DecodeError, Footprint, Image, Layout, Limits, Raw, metadata};
 use ::png::{
     BitDepth, ColorType, Decoder, DecodingError, Info, InterlaceInfo, Reader, ScaledFloat,
     Transformations,
 };
 use std::io::Cursor;
+use towebp_encoder::Cancel;
 
 /// What the decoder may allocate for itself: a few rows of at most 128 KiB, and a profile that we take up to 4 MiB of.
 /// The pixels are ours.
@@ -19,32 +20,28 @@ const DECODER_BYTES: usize = 8 << 20;
 const PORTION: usize = 64 << 10;
 
 /// Reads the (first) picture of a PNG. Where samples have 16 bits, they come out in sRGB.
-pub(super) fn read(
-    bytes: &[u8],
-    limits: &Limits,
-    patience: &Patience<'_>,
-) -> Result<Raw, DecodeError> {
-    read_converting(|_| true, bytes, limits, patience)
+pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Raw, DecodeError> {
+    read_converting(|_| true, bytes, limits, cancel)
 }
 
 /// As [`read`], but where there is a profile of RGB, samples of 16 bits stay in its space.
 pub(super) fn read_beside_profile(
     bytes: &[u8],
     limits: &Limits,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<Raw, DecodeError> {
     let stays = |space: &Space| matches!(space, Space::Icc(profile) if is_of_rgb(profile));
-    read_converting(|space| !stays(space), bytes, limits, patience)
+    read_converting(|space| !stays(space), bytes, limits, cancel)
 }
 
 fn read_converting(
     converts: impl Fn(&Space) -> bool,
     bytes: &[u8],
     limits: &Limits,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<Raw, DecodeError> {
     let mut decoder = Decoder::new_with_limits(
-        Source::new(bytes, PORTION, patience),
+        Source::new(bytes, PORTION, cancel),
         ::png::Limits {
             bytes: DECODER_BYTES,
         },
@@ -84,7 +81,7 @@ fn read_converting(
     }
     let mut pixels = vec![0; count * layout.channels()];
     let stride = width as usize * layout.channels();
-    read_rows(&mut reader, &mut expansion, &mut pixels, stride, patience)?;
+    read_rows(&mut reader, &mut expansion, &mut pixels, stride, cancel)?;
     // Checks that the file is whole, and finds an eXIf chunk behind the pixels.
     reader.finish().map_err(|error| invalid(&error))?;
 
@@ -206,11 +203,11 @@ fn read_rows(
     expansion: &mut Expansion,
     pixels: &mut [u8],
     stride: usize,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<(), DecodeError> {
     if !reader.info().interlaced && expansion.is_identity() {
         for row in pixels.chunks_exact_mut(stride) {
-            patience.check()?;
+            cancel.check()?;
             reader.read_row(row).map_err(|error| invalid(&error))?;
         }
         return Ok(());
@@ -225,7 +222,7 @@ fn read_rows(
         .next_interlaced_row()
         .map_err(|error| invalid(&error))?
     {
-        patience.check()?;
+        cancel.check()?;
         let length = expansion.expand(row.data(), &mut expanded);
         match row.interlace() {
             InterlaceInfo::Null(_) => {
@@ -356,7 +353,7 @@ pub(super) mod tests {
     }
 
     fn image(file: &[u8]) -> Image {
-        read(file, &LIMITS, &Patience::endless())
+        read(file, &LIMITS, &Cancel::never())
             .expect("a valid picture")
             .image
     }
@@ -524,7 +521,7 @@ pub(super) mod tests {
         let middle = file.len() - 30;
         file[middle] ^= 1;
         assert!(matches!(
-            read(&file, &LIMITS, &Patience::endless()),
+            read(&file, &LIMITS, &Cancel::never()),
             Err(DecodeError::Invalid(_))
         ));
     }
@@ -541,7 +538,7 @@ pub(super) mod tests {
             [&b"\x89PNG\r\n\x1a\n"[..], &chunk(*b"IHDR", &header)].concat()
         };
         assert_eq!(
-            read(&header(1001, 1), &LIMITS, &Patience::endless()).err(),
+            read(&header(1001, 1), &LIMITS, &Cancel::never()).err(),
             Some(DecodeError::TooWide {
                 width: 1001,
                 height: 1,
@@ -549,7 +546,7 @@ pub(super) mod tests {
             })
         );
         assert_eq!(
-            read(&header(101, 100), &LIMITS, &Patience::endless()).err(),
+            read(&header(101, 100), &LIMITS, &Cancel::never()).err(),
             Some(DecodeError::TooManyPixels {
                 width: 101,
                 height: 100,
@@ -557,12 +554,7 @@ pub(super) mod tests {
             })
         );
         assert_eq!(
-            read(
-                &header(0x7fff_ffff, 0x7fff_ffff),
-                &LIMITS,
-                &Patience::endless()
-            )
-            .err(),
+            read(&header(0x7fff_ffff, 0x7fff_ffff), &LIMITS, &Cancel::never()).err(),
             Some(DecodeError::TooWide {
                 width: 0x7fff_ffff,
                 height: 0x7fff_ffff,
@@ -571,7 +563,7 @@ pub(super) mod tests {
         );
         // Within the limits, what is missing is the data.
         assert!(matches!(
-            read(&header(1000, 10), &LIMITS, &Patience::endless()),
+            read(&header(1000, 10), &LIMITS, &Cancel::never()),
             Err(DecodeError::Invalid(_))
         ));
         image(&png(
@@ -585,8 +577,8 @@ pub(super) mod tests {
         let mut with_metadata = info(1, 1, ColorType::Grayscale, BitDepth::Eight);
         with_metadata.icc_profile = Some(Cow::Borrowed(b"profile"));
         with_metadata.exif_metadata = Some(Cow::Borrowed(b"MM\0*"));
-        let raw = read(&png(with_metadata, &[5]), &LIMITS, &Patience::endless())
-            .expect("a valid picture");
+        let raw =
+            read(&png(with_metadata, &[5]), &LIMITS, &Cancel::never()).expect("a valid picture");
         assert_eq!(raw.space, Some(Space::Icc(b"profile".to_vec())));
         assert_eq!(raw.exif.as_deref(), Some(&b"MM\0*"[..]));
         assert!(raw.grey);
@@ -600,11 +592,11 @@ pub(super) mod tests {
         with_profile.icc_profile = Some(profile.clone().into());
         // (200, 100, 50) of 255.
         let file = png(with_profile, &[200, 200, 100, 100, 50, 50]);
-        let patience = Patience::endless();
-        let kept = read_beside_profile(&file, &LIMITS, &patience).expect("a valid picture");
+        let cancel = Cancel::never();
+        let kept = read_beside_profile(&file, &LIMITS, &cancel).expect("a valid picture");
         assert_eq!(kept.image.pixels, [200, 100, 50]);
         assert_eq!(kept.space, Some(Space::Icc(profile)));
-        let converted = read(&file, &LIMITS, &patience).expect("a valid picture");
+        let converted = read(&file, &LIMITS, &cancel).expect("a valid picture");
         assert_eq!(converted.image.pixels, [215, 93, 31]);
         assert_eq!(converted.space, None);
     }
@@ -625,7 +617,7 @@ pub(super) mod tests {
         };
         assert_eq!(image(&file(&[1, 2, 3])).pixels, [1, 2, 3, 9]);
         for length in [4, 5] {
-            let error = read(&file(&[7; 5][..length]), &LIMITS, &Patience::endless()).err();
+            let error = read(&file(&[7; 5][..length]), &LIMITS, &Cancel::never()).err();
             assert!(
                 matches!(&error, Some(DecodeError::Invalid(reason)) if reason.contains("palette")),
                 "{length} bytes: {error:?}"

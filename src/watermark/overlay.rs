@@ -2,7 +2,8 @@
 
 use super::blend::{blend_row, weight};
 use super::color::Color;
-use crate::image::{Cancelled, Image, Layout, Patience, Place};
+use crate::image::{Image, Layout, Place};
+use towebp_encoder::{Cancel, Cancelled};
 
 /// Watermarks on a transparent ground.
 #[derive(Debug)]
@@ -36,12 +37,12 @@ impl Overlay {
         &self,
         image: &mut Image,
         place: Place,
-        patience: &Patience<'_>,
+        cancel: &Cancel<'_>,
     ) -> Result<(), Cancelled> {
         let Image { width, pixels, .. } = &self.0;
         let rows = pixels.as_chunks::<4>().0.chunks_exact(*width as usize);
         for (y, row) in rows.enumerate().skip(place.top).take(place.height) {
-            patience.check()?;
+            cancel.check()?;
             blend_row(
                 image,
                 place.left as u32,
@@ -85,12 +86,12 @@ mod tests {
             width,
             height: 1,
         };
-        mark(&mut drawn).expect("nobody leaves");
-        let overlay = Overlay::new(3, 1, mark).expect("nobody leaves");
+        mark(&mut drawn).expect("it is not cancelled");
+        let overlay = Overlay::new(3, 1, mark).expect("it is not cancelled");
         for place in [place(0, 2), place(2, 1)] {
             overlay
-                .lay_over(&mut laid, place, &Patience::endless())
-                .expect("nobody leaves");
+                .lay_over(&mut laid, place, &Cancel::never())
+                .expect("it is not cancelled");
         }
         for (drawn, laid) in drawn.pixels.iter().zip(&laid.pixels) {
             assert!(drawn.abs_diff(*laid) <= 1, "{drawn} and {laid}");

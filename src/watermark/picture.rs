@@ -5,7 +5,8 @@ use super::position::Size;
 use super::scale::{fit, scale, turned};
 use super::stamp::Stamp;
 use super::turn::Turn;
-use crate::image::{Cancelled, Image, Patience};
+use crate::image::Image;
+use towebp_encoder::{Cancel, Cancelled};
 
 /// Draws `picture`, scaled as asked for, and down to fit if it must be.
 ///
@@ -15,7 +16,7 @@ pub fn draw_picture(
     image: &mut Image,
     picture: &Image,
     placement: &Placement,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<(), Cancelled> {
     let image_size = (image.width, image.height);
     let asked = match placement.width(image_size) {
@@ -24,8 +25,8 @@ pub fn draw_picture(
     };
     let turn = placement.turn();
     let size = fit_turned(asked, turn, placement.room(image_size));
-    let mark = turned(scale(picture, size, patience)?, turn, patience)?;
-    Stamp::Picture(mark).put(image, placement, size, patience)
+    let mark = turned(scale(picture, size, cancel)?, turn, cancel)?;
+    Stamp::Picture(mark).put(image, placement, size, cancel)
 }
 
 fn proportional_height(picture: &Image, width: u32) -> u32 {
@@ -63,7 +64,7 @@ mod tests {
     }
 
     fn draw(image: &mut Image, picture: &Image, placement: &Placement) {
-        draw_picture(image, picture, placement, &Patience::endless()).expect("nobody leaves");
+        draw_picture(image, picture, placement, &Cancel::never()).expect("it is not cancelled");
     }
 
     fn plain(width: u32, height: u32, pixel: &[u8]) -> Image {

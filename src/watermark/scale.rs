@@ -4,8 +4,9 @@
 
 use super::position::Size;
 use super::turn::Turn;
-use crate::image::{Cancelled, Image, Layout, Patience};
+use crate::image::{Image, Layout};
 use std::borrow::Cow;
+use towebp_encoder::{Cancel, Cancelled};
 
 /// The largest size of the same proportions within `room`, never larger than `size` and at least 1 by 1.
 pub(super) fn fit(size: Size, room: Size) -> Size {
@@ -26,15 +27,15 @@ pub(super) fn fit(size: Size, room: Size) -> Size {
 pub(super) fn scale<'p>(
     picture: &'p Image,
     size: Size,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<Cow<'p, Image>, Cancelled> {
     let smaller = (picture.width.min(size.0), picture.height.min(size.1));
     let shrunk = if (picture.width, picture.height) == smaller {
         Cow::Borrowed(picture)
     } else {
         Cow::Owned(match picture.layout {
-            Layout::Rgb => average::<3>(picture, smaller, patience)?,
-            Layout::Rgba => average::<4>(picture, smaller, patience)?,
+            Layout::Rgb => average::<3>(picture, smaller, cancel)?,
+            Layout::Rgba => average::<4>(picture, smaller, cancel)?,
         })
     };
     if smaller == size {
@@ -49,7 +50,7 @@ pub(super) fn scale<'p>(
         let x = position(x, size.0, shrunk.width);
         (x, position(y, size.1, shrunk.height))
     };
-    resample(&shrunk, &mut large, place, patience)?;
+    resample(&shrunk, &mut large, place, cancel)?;
     Ok(Cow::Owned(large))
 }
 
@@ -57,7 +58,7 @@ pub(super) fn scale<'p>(
 pub(super) fn turned<'p>(
     picture: Cow<'p, Image>,
     turn: Turn,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<Cow<'p, Image>, Cancelled> {
     if turn.is_none() {
         return Ok(picture);
@@ -74,7 +75,7 @@ pub(super) fn turned<'p>(
         let (x, y) = turn.undo(from_centre);
         (x + old_width / 2.0 - 0.5, y + old_height / 2.0 - 0.5)
     };
-    resample(&picture, &mut large, place, patience)?;
+    resample(&picture, &mut large, place, cancel)?;
     Ok(Cow::Owned(large))
 }
 
@@ -98,12 +99,12 @@ fn resample(
     picture: &Image,
     into: &mut Image,
     place: impl Fn(u32, u32) -> (f64, f64),
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<(), Cancelled> {
     let channels = into.layout.channels();
     let rows = into.pixels.chunks_exact_mut(into.width as usize * channels);
     for (y, row) in (0..).zip(rows) {
-        patience.check()?;
+        cancel.check()?;
         for (x, pixel) in (0..).zip(row.chunks_exact_mut(channels)) {
             let (x, y) = place(x, y);
             let fixed = |length: f64| (length * 256.0).round() as i64;
@@ -137,7 +138,7 @@ fn sample(picture: &Image, x: i64, y: i64) -> [u8; 4] {
 fn average<const N: usize>(
     picture: &Image,
     (width, height): Size,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<Image, Cancelled> {
     let source = picture.pixels.as_chunks::<N>().0;
     let stride = picture.width as usize;
@@ -148,7 +149,7 @@ fn average<const N: usize>(
     for y in 0..height {
         let mut sums = vec![Sum::default(); columns.len()];
         for (row, row_weight) in Span::new(y, height, picture.height).weights() {
-            patience.check()?;
+            cancel.check()?;
             let row = &source[row * stride..][..stride];
             for (sum, span) in sums.iter_mut().zip(&columns) {
                 for (column, column_weight) in span.weights() {
@@ -235,7 +236,7 @@ mod tests {
     use super::*;
 
     fn scaled(picture: &Image, size: Size) -> Cow<'_, Image> {
-        scale(picture, size, &Patience::endless()).expect("nobody leaves")
+        scale(picture, size, &Cancel::never()).expect("it is not cancelled")
     }
 
     #[test]

@@ -4,9 +4,10 @@ use super::blend::{blend_row, weight};
 use super::color::Color;
 use super::placement::Placement;
 use super::position::Size;
-use crate::image::{Cancelled, Image, Patience};
+use crate::image::Image;
 use std::borrow::Cow;
 use std::ops::Range;
+use towebp_encoder::{Cancel, Cancelled};
 
 /// A watermark in its final size, already turned.
 pub(super) enum Stamp<'a> {
@@ -53,15 +54,15 @@ impl Stamp<'_> {
         image: &mut Image,
         placement: &Placement,
         upright: Size,
-        patience: &Patience<'_>,
+        cancel: &Cancel<'_>,
     ) -> Result<(), Cancelled> {
         if placement.is_tiled {
-            return self.tile(image, placement, upright, patience);
+            return self.tile(image, placement, upright, cancel);
         }
         let (width, height) = self.size();
         let (left, top) = placement.place((image.width, image.height), (width, height));
         for row in 0..height {
-            patience.check()?;
+            cancel.check()?;
             let at = (i64::from(left), i64::from(top + row));
             self.blend_row(image, at, row, 0..width, placement.opacity);
         }
@@ -118,7 +119,7 @@ impl Stamp<'_> {
         image: &mut Image,
         placement: &Placement,
         upright: Size,
-        patience: &Patience<'_>,
+        cancel: &Cancel<'_>,
     ) -> Result<(), Cancelled> {
         let image_size = (image.width, image.height);
         let gap = placement.gap(image_size, upright);
@@ -134,10 +135,10 @@ impl Stamp<'_> {
         ));
         let columns = (reach.0 / 2.0 / step.0) as i64 + 1;
         let rows = (reach.1 / 2.0 / step.1) as i64 + 1;
-        let ink = self.ink(patience)?;
+        let ink = self.ink(cancel)?;
         for row in -rows..=rows {
             let shift = if row % 2 == 0 { 0.0 } else { 0.5 };
-            patience.check()?;
+            cancel.check()?;
             for column in -columns..=columns {
                 let (x, y) = turn.apply(((column as f64 + shift) * step.0, row as f64 * step.1));
                 // To the nearest pixel, halves always up: tiles that abut go on doing so.
@@ -145,7 +146,7 @@ impl Stamp<'_> {
                 let top = (centre.1 + y - half.1 + 0.5).floor() as i64;
                 if left < i64::from(image.width) && left + i64::from(width) > 0 {
                     let at = (left, top);
-                    self.blend_ink(image, at, &ink, placement.opacity, patience)?;
+                    self.blend_ink(image, at, &ink, placement.opacity, cancel)?;
                 }
             }
         }
@@ -158,11 +159,11 @@ impl Stamp<'_> {
         at: (i64, i64),
         ink: &[Range<u32>],
         opacity: u8,
-        patience: &Patience<'_>,
+        cancel: &Cancel<'_>,
     ) -> Result<(), Cancelled> {
         let visible = (-at.1).max(0)..(i64::from(image.height) - at.1).min(ink.len() as i64);
         for row in visible {
-            patience.check()?;
+            cancel.check()?;
             let columns = ink[row as usize].clone();
             self.blend_row(image, (at.0, at.1 + row), row as u32, columns, opacity);
         }
@@ -170,11 +171,11 @@ impl Stamp<'_> {
     }
 
     /// The columns of each row that have any ink: of a turned line of text these are few.
-    fn ink(&self, patience: &Patience<'_>) -> Result<Vec<Range<u32>>, Cancelled> {
+    fn ink(&self, cancel: &Cancel<'_>) -> Result<Vec<Range<u32>>, Cancelled> {
         let (width, height) = self.size();
         (0..height)
             .map(|row| {
-                patience.check()?;
+                cancel.check()?;
                 let is_clear = |&column: &u32| self.is_clear(row, column);
                 let start = (0..width).take_while(is_clear).count() as u32;
                 let end = (start..width).rev().find(|column| !is_clear(column));
@@ -217,8 +218,8 @@ mod tests {
 
     fn put(size: Size, image: &mut Image, placement: &Placement, upright: Size) {
         solid(size)
-            .put(image, placement, upright, &Patience::endless())
-            .expect("nobody leaves");
+            .put(image, placement, upright, &Cancel::never())
+            .expect("it is not cancelled");
     }
 
     fn tiled(margin: u16, rotate: i16) -> Placement {
@@ -291,8 +292,8 @@ mod tests {
             coverage: vec![0, 9, 0, 1, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3, 3],
         };
         let ink = Stamp::Mask(mask, Color::WHITE)
-            .ink(&Patience::endless())
-            .expect("nobody leaves");
+            .ink(&Cancel::never())
+            .expect("it is not cancelled");
         assert_eq!(ink, [1..4, 5..5, 0..5]);
     }
 }

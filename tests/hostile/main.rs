@@ -5,35 +5,35 @@
 mod support;
 
 mod bombs;
+mod cancel;
 mod damage;
 mod memory;
-mod patience;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use support::picture::Picture;
-use towebp::conversion::{self, Caller, Conversion, ConversionError, Fonts, Job, Params};
+use towebp::conversion::{self, Cancel, Conversion, ConversionError, Fonts, Job, Params};
 use towebp::image::{Format, Limits};
 
-/// Who waits until a moment, and for so many questions.
+/// Cancels at a moment, or after a number of checks.
 #[derive(Debug)]
 struct Client {
     until: Option<Instant>,
-    patience: usize,
+    checks: usize,
     asked: AtomicUsize,
 }
 
 impl Client {
-    /// Waits for ever.
+    /// Never cancels.
     fn patient() -> Client {
         Client::patient_for(usize::MAX)
     }
 
-    /// Waits for so many questions.
-    fn patient_for(patience: usize) -> Client {
+    /// Cancels after so many checks.
+    fn patient_for(checks: usize) -> Client {
         Client {
             until: None,
-            patience,
+            checks,
             asked: AtomicUsize::new(0),
         }
     }
@@ -41,12 +41,11 @@ impl Client {
     fn asked(&self) -> usize {
         self.asked.load(Ordering::Relaxed)
     }
-}
 
-impl Caller for Client {
-    fn is_waiting(&self) -> bool {
+    /// Whether the conversion is to be cancelled.
+    fn is_gone(&self) -> bool {
         let asked = self.asked.fetch_add(1, Ordering::Relaxed);
-        asked < self.patience && self.until.is_none_or(|until| Instant::now() < until)
+        asked >= self.checks || self.until.is_some_and(|until| Instant::now() >= until)
     }
 }
 
@@ -77,7 +76,8 @@ fn convert_with(
         fonts: Fonts::bundled(),
         limits,
         threads: 1,
-        caller: client,
+        cpu_budget: None,
+        cancel: &Cancel::when(&|| client.is_gone()),
     })
 }
 

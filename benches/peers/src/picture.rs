@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use towebp::image::{self, Format, Layout, Limits, Patience};
+use towebp::conversion::Cancel;
+use towebp::image::{self, Format, Layout, Limits};
 
 /// Larger pictures are halved until they are not: a run stays bounded, and a camera's pixels are blurred anyway.
 pub const MAX_PIXELS: usize = 3_000_000;
@@ -27,7 +28,7 @@ impl Picture {
         let file = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let format =
             Format::sniff(&file).ok_or_else(|| format!("{}: no picture", path.display()))?;
-        let image = image::decode(&file, format, &Limits::default(), &Patience::endless())
+        let image = image::decode(&file, format, &Limits::default(), &Cancel::never())
             .map_err(|error| format!("{}: {error}", path.display()))?;
         let mut pixels = image.pixels;
         if image.layout == Layout::Rgba {

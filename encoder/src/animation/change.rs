@@ -2,7 +2,7 @@
 //! its place) and the two to leave one (as it is, or cleared).
 
 use crate::EncodeError;
-use crate::crew::Crew;
+use crate::threads::Workers;
 use std::ops::Range;
 
 /// A rectangle of the canvas, in pixels.
@@ -116,7 +116,7 @@ impl Before<'_> {
     pub fn change_to(
         self,
         after: &[[u8; 4]],
-        crew: Crew<'_>,
+        workers: Workers<'_>,
     ) -> Result<Option<Change>, EncodeError> {
         let mut found = Found {
             bounds: None,
@@ -128,7 +128,7 @@ impl Before<'_> {
         let mut was = vec![[0; 4]; rect.width];
         for y in rect.top..rect.bottom() {
             if (y - rect.top).is_multiple_of(SIDE) {
-                crew.check()?;
+                workers.check()?;
             }
             let now = &after[y * self.width + rect.left..][..rect.width];
             was.copy_from_slice(now);
@@ -213,9 +213,9 @@ pub fn differs(before: [u8; 4], after: [u8; 4]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Patient;
     use crate::animation::drawing::{Drawing, Grain, Mask, Origin};
-    use crate::crew::tests::Impatient;
+    use crate::cancel::Cancel;
+    use crate::cancel::tests::Checks;
     use crate::source::{Form, Source};
 
     /// A canvas 4 pixels wide: `.` is transparent, letters are opaque greys, digits are half transparent.
@@ -228,8 +228,8 @@ mod tests {
         rows.iter().flat_map(|row| row.bytes()).map(pixel).collect()
     }
 
-    fn patient() -> Crew<'static> {
-        Crew::new(1, &Patient)
+    fn patient() -> Workers<'static> {
+        Workers::unlimited(1)
     }
 
     /// All of a canvas of so many columns.
@@ -419,21 +419,27 @@ mod tests {
             clears: false,
             blends: true,
         };
-        for patience in 0..10 {
-            let caller = Impatient::new(patience);
-            let crew = Crew::new(1, &caller);
-            assert_eq!(before.change_to(&other, crew), Err(EncodeError::Cancelled));
-            assert_eq!(caller.asked.into_inner(), patience + 1, "it went on");
-            let caller = Impatient::new(patience);
-            let crew = Crew::new(1, &caller);
-            let mask = Mask::new(before, &all, &other, crew).map(|_| ());
-            assert_eq!(mask, Err(EncodeError::Cancelled));
-            assert_eq!(caller.asked.into_inner(), patience + 1, "it went on");
+        let with = |allowed: usize, pass: &dyn Fn(Workers<'_>) -> bool| {
+            let checks = Checks::new(allowed);
+            let question = || checks.are_used_up();
+            let is_cancelled = pass(Workers::new(1, None, &Cancel::when(&question)));
+            (is_cancelled, checks.asked.into_inner())
+        };
+        let change =
+            |workers: Workers<'_>| before.change_to(&other, workers) == Err(EncodeError::Cancelled);
+        let mask = |workers: Workers<'_>| {
+            let mask = Mask::new(before, &all, &other, workers);
+            mask.map(|_| ()) == Err(EncodeError::Cancelled)
+        };
+        for allowed in 0..10 {
+            let stopped = (true, allowed + 1);
+            assert_eq!(with(allowed, &change), stopped, "it went on");
+            assert_eq!(with(allowed, &mask), stopped, "it went on");
         }
-        let caller = Impatient::new(10);
         assert_eq!(
-            before.change_to(&other, Crew::new(1, &caller)),
+            before.change_to(&other, Workers::unlimited(1)),
             Ok(Some(all))
         );
+        assert_eq!(with(10, &change), (false, 10));
     }
 }

@@ -1,8 +1,8 @@
 //! What is drawn of a frame: RFC 9649, section 2.7.1.1, leaves what is there where a pixel has alpha 0.
 
 use super::change::{Before, Change, Rect, SIDE, are_same, differs};
-use crate::crew::Crew;
 use crate::source::{Form, Source};
+use crate::threads::Workers;
 use crate::{EncodeError, Layout, Picture, hidden, vp8l};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -37,7 +37,7 @@ impl Mask {
         before: Before<'_>,
         change: &Change,
         after: &[[u8; 4]],
-        crew: Crew<'_>,
+        workers: Workers<'_>,
     ) -> Result<Mask, EncodeError> {
         let Rect {
             left,
@@ -57,7 +57,7 @@ impl Mask {
         let now = |y: usize| &after[y * before.width + left..][..width];
         let mut was = vec![[0; 4]; width];
         for band in (top..top + height).step_by(SIDE) {
-            crew.check()?;
+            workers.check()?;
             let rows = band..(band + SIDE).min(top + height);
             let begin = mask.pixels.len();
             for y in rows.clone() {
@@ -253,13 +253,13 @@ impl<'a> Drawing<'a> {
     fn each(
         &self,
         grain: Grain,
-        crew: Crew<'_>,
+        workers: Workers<'_>,
         mut work: impl FnMut(usize, &[[u8; 4]]),
     ) -> Result<(), EncodeError> {
         let (width, height) = self.size;
         for y in 0..height {
             if y.is_multiple_of(SIDE) {
-                crew.check()?;
+                workers.check()?;
             }
             self.each_run(y, grain, |x, run| work(y * width + x, run));
         }
@@ -267,12 +267,12 @@ impl<'a> Drawing<'a> {
     }
 
     /// All of them for coding with loss: what is left has the colour of what is drawn close by.
-    fn filled(&self, crew: Crew<'_>) -> Result<Vec<[u8; 4]>, EncodeError> {
+    fn filled(&self, workers: Workers<'_>) -> Result<Vec<[u8; 4]>, EncodeError> {
         let (width, height) = self.size;
         let mut pixels = Vec::with_capacity(width * height);
         let mut colour = [0; 3];
         for band in (0..height).step_by(SIDE) {
-            crew.check()?;
+            workers.check()?;
             let begin = pixels.len();
             for y in band..(band + SIDE).min(height) {
                 self.push_row(y, Grain::Macroblock, &mut pixels);
@@ -302,11 +302,11 @@ impl Source for Drawing<'_> {
         Cow::Owned(row.into_flattened())
     }
 
-    fn argb(&self, exact: bool, crew: Crew<'_>) -> Result<Vec<u32>, EncodeError> {
+    fn argb(&self, exact: bool, workers: Workers<'_>) -> Result<Vec<u32>, EncodeError> {
         let (width, height) = self.size;
         // Zeroed memory takes none before it is written to.
         let mut argb = vec![0; width * height];
-        self.each(Grain::Pixel, crew, |at, run| {
+        self.each(Grain::Pixel, workers, |at, run| {
             for (argb, pixel) in argb[at..].iter_mut().zip(run) {
                 *argb = vp8l::from_rgba(*pixel, exact);
             }
@@ -314,10 +314,10 @@ impl Source for Drawing<'_> {
         Ok(argb)
     }
 
-    fn alpha(&self, crew: Crew<'_>) -> Result<Option<Vec<u8>>, EncodeError> {
+    fn alpha(&self, workers: Workers<'_>) -> Result<Option<Vec<u8>>, EncodeError> {
         let (width, height) = self.size;
         let mut plane = vec![0; width * height];
-        self.each(Grain::Macroblock, crew, |at, run| {
+        self.each(Grain::Macroblock, workers, |at, run| {
             for (alpha, pixel) in plane[at..].iter_mut().zip(run) {
                 *alpha = pixel[3];
             }
@@ -327,10 +327,10 @@ impl Source for Drawing<'_> {
 
     fn with_loss<T>(
         &self,
-        crew: Crew<'_>,
+        workers: Workers<'_>,
         work: impl FnOnce(&Picture<'_>) -> Result<T, EncodeError>,
     ) -> Result<T, EncodeError> {
-        let pixels = self.filled(crew)?;
+        let pixels = self.filled(workers)?;
         work(&Picture {
             width: self.size.0 as u32,
             height: self.size.1 as u32,
@@ -343,11 +343,10 @@ impl Source for Drawing<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Patient;
     use crate::animation::change::Covered;
 
-    fn crew() -> Crew<'static> {
-        Crew::new(1, &Patient)
+    fn workers() -> Workers<'static> {
+        Workers::unlimited(1)
     }
 
     /// Two canvases of 150 x 40 that differ here and there: the second one's pixels are opaque there.
@@ -388,11 +387,11 @@ mod tests {
             .map(|form| (0..drawing.size.1).map(move |y| drawing.row(y, form).into_owned()))
             .into_iter()
             .flatten();
-        let filled = drawing.with_loss(crew(), |picture| Ok(picture.pixels.to_vec()));
+        let filled = drawing.with_loss(workers(), |picture| Ok(picture.pixels.to_vec()));
         (
             rows.collect(),
-            drawing.argb(false, crew()).expect("nobody leaves"),
-            drawing.alpha(crew()).expect("nobody leaves"),
+            drawing.argb(false, workers()).expect("nobody leaves"),
+            drawing.alpha(workers()).expect("nobody leaves"),
             filled.expect("nobody leaves"),
         )
     }
@@ -427,7 +426,7 @@ mod tests {
                     clears: false,
                     blends,
                 };
-                let mask = Mask::new(before, &change, &after, crew()).expect("nobody leaves");
+                let mask = Mask::new(before, &change, &after, workers()).expect("nobody leaves");
                 let shown = Drawing {
                     mask: &mask,
                     origin: Origin::Canvas {
@@ -448,7 +447,7 @@ mod tests {
                     ..shown
                 };
                 assert!(
-                    drawing.argb(true, crew()) == shown.argb(true, crew()),
+                    drawing.argb(true, workers()) == shown.argb(true, workers()),
                     "{change:?}"
                 );
                 let rows = after.chunks(150).skip(top).take(height);

@@ -11,7 +11,7 @@ mod habit;
 pub mod player;
 
 use super::coded::{self, Coded};
-use super::crew::Crew;
+use super::threads::Workers;
 use super::{Coding, EncodeError, Encoded, MAX_SIDE, Metadata, Options, riff};
 use change::{Before, Change};
 pub use change::{Covered, Rect};
@@ -106,7 +106,7 @@ impl<'a> Animation<'a> {
             last.change.rect
         });
         let before = Before { cleared, ..before };
-        let mask = Mask::new(before, &change, canvas, self.crew())?;
+        let mask = Mask::new(before, &change, canvas, self.workers())?;
         drop(covered);
         let canvas = Canvas {
             pixels: canvas,
@@ -147,8 +147,8 @@ impl<'a> Animation<'a> {
         })
     }
 
-    fn crew(&self) -> Crew<'a> {
-        Crew::new(self.options.threads, self.options.caller)
+    fn workers(&self) -> Workers<'a> {
+        self.options.workers()
     }
 
     /// Pixels of the canvas.
@@ -169,7 +169,7 @@ impl<'a> Animation<'a> {
         canvas: &[[u8; 4]],
         before: Before<'_>,
     ) -> Result<Option<Change>, EncodeError> {
-        let Some(change) = before.change_to(canvas, self.crew())? else {
+        let Some(change) = before.change_to(canvas, self.workers())? else {
             return Ok(None);
         };
         let Some(last) = self.waiting.last().filter(|_| !change.blends) else {
@@ -179,7 +179,7 @@ impl<'a> Animation<'a> {
             cleared: Some(last.change.rect),
             ..before
         };
-        let cleared = before.change_to(canvas, self.crew())?;
+        let cleared = before.change_to(canvas, self.workers())?;
         let cleared = cleared.unwrap_or_else(|| Change::none(true));
         let (least, other) = (cleared.rect.area(), change.rect.area());
         let is_better = least < other || cleared.blends && least == other;
@@ -193,9 +193,9 @@ impl<'a> Animation<'a> {
 
     /// Codes the frames that wait, side by side. The last one may be what `canvas` shows.
     fn code_waiting(&mut self, canvas: Canvas<'_>) -> Result<(), EncodeError> {
-        let (crew, options) = (self.crew(), &self.options);
+        let (workers, options) = (self.workers(), &self.options);
         let frames: Vec<_> = self.waiting.iter_mut().map(Mutex::new).collect();
-        let larger = crew.run_checked(frames.len(), |index| {
+        let larger = workers.run_checked(frames.len(), |index| {
             let mut frame = frames[index].lock().expect("each is taken once");
             frame.code(canvas, options)
         })?;

@@ -2,10 +2,11 @@
 
 use super::player::{Film, merged, play};
 use super::*;
-use crate::{Caller, Mode};
+use crate::cancel::tests::Checks;
+use crate::{Cancel, CpuBudget, Mode};
 use image_webp::{LoopCount, WebPDecoder};
 use std::io::Cursor;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::num::NonZeroUsize;
 
 fn encode(width: u32, height: u32, loops: u16, film: &Film, mode: Mode) -> Vec<u8> {
     let options = Options {
@@ -281,58 +282,31 @@ fn the_file_is_the_same_for_every_number_of_threads() {
     }
 }
 
-/// Waits for so many questions, and counts the threads that are lent at a time.
-#[derive(Debug, Default)]
-struct Impatient {
-    patience: usize,
-    asked: AtomicUsize,
-    lent: AtomicUsize,
-}
-
-impl Caller for Impatient {
-    fn is_waiting(&self) -> bool {
-        self.asked.fetch_add(1, Ordering::Relaxed) < self.patience
-    }
-
-    fn lend_core(&self) -> bool {
-        let more = |lent: usize| (lent < 2).then_some(lent + 1);
-        let order = Ordering::Relaxed;
-        self.lent.fetch_update(order, order, more).is_ok()
-    }
-
-    fn return_core(&self) {
-        self.lent.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 #[test]
-fn a_caller_who_waits_no_more_ends_the_film_and_gets_its_cores_back() {
-    let encode_for = |patience: usize, threads: usize| {
-        let caller = Impatient {
-            patience,
-            ..Impatient::default()
-        };
+fn a_cancelled_animation_ends_and_releases_its_cores() {
+    let encode_for = |allowed: usize, threads: usize| {
+        let checks = Checks::new(allowed);
+        let question = || checks.are_used_up();
+        let budget = CpuBudget::new(NonZeroUsize::new(2).expect("not zero"));
         let outcome = encode_busy(Options {
             mode: Mode::Auto,
             threads,
-            caller: &caller,
+            cpu_budget: Some(&budget),
+            cancel: &Cancel::when(&question),
             ..Options::lossy(75)
         });
-        assert_eq!(caller.lent.into_inner(), 0, "cores still lent");
-        (outcome.map(|_| ()), caller.asked.into_inner())
+        assert_eq!(budget.lent(), 0, "cores are still lent");
+        (outcome.map(|_| ()), checks.asked.into_inner())
     };
     let (outcome, questions) = encode_for(usize::MAX, 1);
     assert_eq!(outcome, Ok(()));
     for threads in [1, 3] {
-        for patience in (0..questions).step_by(97) {
-            let (outcome, asked) = encode_for(patience, threads);
-            let what = format!("{threads} threads, no patience after {patience} questions");
+        for allowed in (0..questions).step_by(97) {
+            let (outcome, asked) = encode_for(allowed, threads);
+            let what = format!("{threads} threads, cancelled after {allowed} checks");
             assert_eq!(outcome, Err(EncodeError::Cancelled), "{what}");
-            // Each thread may be about to ask in each of the crews that it works in.
-            assert!(
-                asked <= patience + 4 * threads,
-                "{what}: {asked} were asked"
-            );
+            // Each thread may be about to check in each of the passes that it works in.
+            assert!(asked <= allowed + 4 * threads, "{what}: {asked} checks");
         }
     }
 }

@@ -16,7 +16,7 @@ use super::token_counts::TokenCounts;
 use super::wavefront::Task;
 use super::{partition, probability, wavefront};
 use crate::cpu::Simd;
-use crate::crew::Crew;
+use crate::threads::Workers;
 use crate::yuv::Planes;
 use crate::{Effort, EncodeError};
 
@@ -35,7 +35,7 @@ pub struct Settings<'a> {
     /// Vector instructions to use.
     pub simd: Simd,
     /// Who works on it.
-    pub crew: Crew<'a>,
+    pub workers: Workers<'a>,
 }
 
 /// What is kept of a macroblock between the decisions and the partitions, beside its coefficients.
@@ -56,7 +56,7 @@ pub struct MacroblockRecord {
 /// asked for again.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more, and those of `source`.
+/// [`EncodeError::Cancelled`], and the errors of `source`.
 pub fn encode(
     source: impl Fn() -> Result<Planes, EncodeError>,
     width: u32,
@@ -77,7 +77,7 @@ fn encode_within(
     let mut index = quantizer_index(settings.quality);
     loop {
         let planes = source()?;
-        let segmentation = divide(&planes, index, settings.crew)?;
+        let segmentation = divide(&planes, index, settings.workers)?;
         let filter = FilterParameters::choose(&segmentation);
         let decisions = decide(&planes, &segmentation, settings, false)?;
         drop(planes);
@@ -117,7 +117,7 @@ fn decide(
         expected: None,
         mode_budget: mode_budget(source.mb_width, source.mb_height, segmentation.is_enabled()),
         simd: settings.simd,
-        crew: settings.crew,
+        workers: settings.workers,
         keeps_pixels,
     };
     let (mut rows, mut counts) = wavefront::decide(&task)?;
@@ -158,7 +158,7 @@ fn write(
         probabilities,
         skip_probability: skip_probability(rows),
     };
-    partition::write_all(&header, rows, settings.simd, settings.crew)
+    partition::write_all(&header, rows, settings.simd, settings.workers)
 }
 
 /// The quantizer index of a quality.
@@ -183,7 +183,7 @@ fn quantizer_index(quality: u8) -> QuantizerIndex {
 fn divide(
     source: &Planes,
     index: QuantizerIndex,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<Segmentation, EncodeError> {
     /// Bits a macroblock that segments are worth: two for the map, and modes enough to choose from.
     const WORTH: usize = 12;
@@ -191,7 +191,7 @@ fn divide(
     if MAX_FIRST_PARTITION * 8 / macroblocks < WORTH {
         return Ok(Segmentation::single(index, ORDINARY));
     }
-    segment(source, index, crew)
+    segment(source, index, workers)
 }
 
 /// What the modes of a macroblock may cost on average, so that the first partition stays within its size: all
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use crate::vp8::bool_encoder::BoolEncoder;
     use crate::vp8::tables::DEFAULT_PROBABILITIES;
-    use crate::{Layout, Patient, Picture};
+    use crate::{Layout, Picture};
 
     /// A picture with something of everything: gradients, edges, noise and flat ground.
     fn picture(width: u32, height: u32) -> Vec<u8> {
@@ -287,13 +287,12 @@ mod tests {
             effort: Effort::Medium,
             log2_partitions: None,
             simd: Simd::detect(),
-            crew: Crew::new(2, &Patient),
+            workers: Workers::unlimited(2),
         }
     }
 
     fn planes_of(picture: &Picture<'_>) -> Planes {
-        Planes::from_picture(picture, Simd::detect(), Crew::new(1, &Patient))
-            .expect("is waited for")
+        Planes::from_picture(picture, Simd::detect(), Workers::unlimited(1)).expect("is waited for")
     }
 
     /// Also that keeping pixels changes nothing.
@@ -426,7 +425,7 @@ mod tests {
                     let settings = Settings {
                         effort,
                         simd,
-                        crew: Crew::new(threads, &Patient),
+                        workers: Workers::unlimited(threads),
                         log2_partitions: Some(2),
                         ..settings(quality)
                     };
@@ -474,8 +473,8 @@ mod tests {
             pixels: &pixels,
         });
         let index = quantizer_index(40);
-        let crew = Crew::new(1, &Patient);
-        let segments = segment(&source, index, crew).expect("is waited for");
+        let workers = Workers::unlimited(1);
+        let segments = segment(&source, index, workers).expect("is waited for");
         for segmentation in [Segmentation::single(index, ORDINARY), segments] {
             for mode_budget in
                 [LEAST_MODE_COST, 5 * 256, 8 * 256, 12 * 256, 20 * 256].map(u64::from)
@@ -487,7 +486,7 @@ mod tests {
                     expected: None,
                     mode_budget,
                     simd: Simd::detect(),
-                    crew,
+                    workers,
                     keeps_pixels: false,
                 })
                 .expect("is waited for");
@@ -501,8 +500,8 @@ mod tests {
                 };
                 let mut alone = BoolEncoder::with_capacity(0);
                 header.write(&mut alone);
-                let crew = Crew::new(1, &Patient);
-                let first = partition::write_first(&header, &rows, Simd::SCALAR, crew)
+                let workers = Workers::unlimited(1);
+                let first = partition::write_first(&header, &rows, Simd::SCALAR, workers)
                     .expect("is waited for");
                 let bytes = (first.len() - alone.len()) as u64;
                 let bits = (mode_budget + flag_cost(segmentation.is_enabled()))

@@ -16,7 +16,7 @@ use super::tree::{
 };
 use crate::EncodeError;
 use crate::cpu::Simd;
-use crate::crew::Crew;
+use crate::threads::Workers;
 use std::ops::Range;
 
 /// Decoders that read as data arrives take up to this many bytes ahead, and libwebp's refuses a frame of whose first
@@ -26,20 +26,20 @@ const LOOK_AHEAD: usize = 8;
 /// The partitions: the first, and then those of the coefficients, in which rows of macroblocks take turns (section 9.5).
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`].
 pub fn write_all(
     header: &FrameHeader<'_>,
     rows: &[Row],
     simd: Simd,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<Vec<Vec<u8>>, EncodeError> {
     let writer = &TokenWriter::new(header.probabilities);
     let count = 1 << header.log2_partitions;
-    let partitions = crew.run_checked(1 + usize::div_ceil(count, 2), |piece| {
+    let partitions = workers.run_checked(1 + usize::div_ceil(count, 2), |piece| {
         Ok(match piece {
-            0 => vec![write_first(header, rows, simd, crew)?],
-            _ if count == 1 => vec![write_alone(rows, writer, simd, crew)?],
-            _ => write_pair(rows, writer, 2 * (piece - 1)..count, simd, crew)?.into(),
+            0 => vec![write_first(header, rows, simd, workers)?],
+            _ if count == 1 => vec![write_alone(rows, writer, simd, workers)?],
+            _ => write_pair(rows, writer, 2 * (piece - 1)..count, simd, workers)?.into(),
         })
     })?;
     Ok(partitions.into_iter().flatten().collect())
@@ -50,7 +50,7 @@ pub fn write_first(
     header: &FrameHeader<'_>,
     rows: &[Row],
     simd: Simd,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
     let mb_width = rows.first().map_or(0, |row| row.records.len());
     let mut encoder = BoolEncoder::with_capacity(rows.len() * mb_width * 4);
@@ -60,7 +60,7 @@ pub fn write_first(
 
     let mut modes_above = vec![[SubblockMode::Dc; 4]; mb_width];
     for row in rows {
-        crew.check()?;
+        workers.check()?;
         let mut modes_left = [SubblockMode::Dc; 4];
         for (record, modes_above) in row.records.iter().zip(&mut modes_above) {
             append_modes(&mut bools, header, record, *modes_above, modes_left);
@@ -130,12 +130,12 @@ fn write_alone(
     rows: &[Row],
     writer: &TokenWriter<'_>,
     simd: Simd,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
     let mut encoder = BoolEncoder::with_capacity(capacity(rows));
     let mut bools = Vec::new();
     for mb_y in 0..rows.len() {
-        crew.check()?;
+        workers.check()?;
         append_row(&mut bools, rows, mb_y, writer);
         encoder.write_all(&bools, simd);
         bools.clear();
@@ -149,7 +149,7 @@ fn write_pair(
     writer: &TokenWriter<'_>,
     numbers: Range<usize>,
     simd: Simd,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<[Vec<u8>; 2], EncodeError> {
     /// What one partition is ahead of the other is kept for the next row, up to this.
     const LEAST_ALONE: usize = 4096;
@@ -157,7 +157,7 @@ fn write_pair(
     let mut encoders = [(); 2].map(|()| BoolEncoder::with_capacity(capacity(rows) / partitions));
     let mut waiting = [Vec::new(), Vec::new()];
     for mb_y in (first..rows.len()).step_by(partitions) {
-        crew.check()?;
+        workers.check()?;
         append_row(&mut waiting[0], rows, mb_y, writer);
         if mb_y + 1 < rows.len() {
             append_row(&mut waiting[1], rows, mb_y + 1, writer);

@@ -4,7 +4,7 @@
 use super::quantize::{MAX_INDEX, QuantizerDeltas, QuantizerIndex};
 use super::tables::AC_STEPS;
 use crate::EncodeError;
-use crate::crew::Crew;
+use crate::threads::Workers;
 use crate::yuv::Planes;
 
 /// How much a macroblock hides errors: the mean over its four 8x8 blocks of the logarithm (to base 2, times 256)
@@ -57,13 +57,13 @@ impl Segmentation {
 /// Divides macroblocks by their activity, and gives busy ones coarser steps than `index`, calm ones finer.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`].
 pub fn segment(
     planes: &Planes,
     index: QuantizerIndex,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<Segmentation, EncodeError> {
-    let activities = activities(planes, crew)?;
+    let activities = activities(planes, workers)?;
     let mean = (activities.iter().map(|&a| u64::from(a)).sum::<u64>() / activities.len() as u64)
         as Activity;
     let Some((centres, map)) = cluster(&activities) else {
@@ -82,11 +82,11 @@ pub fn segment(
 }
 
 /// The activity of every macroblock, in raster order.
-fn activities(planes: &Planes, crew: Crew<'_>) -> Result<Vec<Activity>, EncodeError> {
+fn activities(planes: &Planes, workers: Workers<'_>) -> Result<Vec<Activity>, EncodeError> {
     /// Macroblocks in a piece of work: a fifth of a millisecond, several times what it takes to start a thread.
     const PIECE: usize = 1024;
     let count = planes.mb_width * planes.mb_height;
-    let pieces = crew.run(count.div_ceil(PIECE), |piece| {
+    let pieces = workers.run(count.div_ceil(PIECE), |piece| {
         let macroblocks = piece * PIECE..count.min((piece + 1) * PIECE);
         macroblocks
             .map(|i| activity(planes, i % planes.mb_width, i / planes.mb_width))

@@ -1,7 +1,7 @@
 //! The decisions on all macroblocks of a picture, several rows at a time (RFC 6386, section 5: a macroblock
 //! depends on those above and to the left).
 //!
-//! Row after row goes to the next free thread of the crew, and each follows the one above it at a distance of two
+//! Row after row goes to the next free thread of the workers, and each follows the one above it at a distance of two
 //! macroblocks. Nothing depends on how many threads there are: not even what coefficients are thought to cost, which is found
 //! on a sample of rows beforehand.
 //!
@@ -22,7 +22,7 @@ use super::tables::DEFAULT_PROBABILITIES;
 use super::token_counts::TokenCounts;
 use crate::EncodeError;
 use crate::cpu::Simd;
-use crate::crew::Crew;
+use crate::threads::Workers;
 use crate::yuv::Planes;
 use std::sync::{Mutex, OnceLock};
 
@@ -41,7 +41,7 @@ pub struct Task<'a> {
     /// Vector instructions to use.
     pub simd: Simd,
     /// Who works on it.
-    pub crew: Crew<'a>,
+    pub workers: Workers<'a>,
     /// Whether the reconstruction is wanted.
     pub keeps_pixels: bool,
 }
@@ -49,7 +49,7 @@ pub struct Task<'a> {
 /// Decides on all macroblocks. Gives the rows from top to bottom, and how often each token occurs.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`].
 pub fn decide(task: &Task<'_>) -> Result<(Vec<Row>, TokenCounts), EncodeError> {
     let context = task.context()?;
     let Planes {
@@ -62,8 +62,8 @@ pub fn decide(task: &Task<'_>) -> Result<(Vec<Row>, TokenCounts), EncodeError> {
         .collect();
     let all_counts = Mutex::new(TokenCounts::new());
     // At a distance of two macroblocks, no more rows than that can be worked on at a time.
-    let crew = task.crew.at_most(mb_width.div_ceil(2));
-    let rows = crew.run(mb_height, |mb_y| {
+    let workers = task.workers.at_most(mb_width.div_ceil(2));
+    let rows = workers.run(mb_height, |mb_y| {
         let above = |mb_x: usize| (mb_y > 0).then(|| *bottoms[mb_y - 1][mb_x].wait());
         let done = Published(&bottoms[mb_y]);
         let mut counts = TokenCounts::new();
@@ -197,7 +197,7 @@ impl<'a> Task<'a> {
             (0..pieces).partition(|piece| piece % FIRST == 0);
         let all_counts = Mutex::new(TokenCounts::new());
         for round in [first, second] {
-            self.crew.run(round.len(), |i| {
+            self.workers.run(round.len(), |i| {
                 let piece = round[i];
                 let mb_y = (2 * piece + 1) * mb_height / (2 * pieces);
                 let mb_x = (((piece * GOLDEN_RATIO) & 0xffff) * (mb_width - length + 1)) >> 16;

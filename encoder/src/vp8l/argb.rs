@@ -1,23 +1,23 @@
 //! Pixels as the format counts them: alpha, red, green and blue in a number of 32 bits (RFC 9649, section 3.5).
 
 use super::lz77::PIXELS_A_QUESTION;
-use crate::crew::Crew;
+use crate::threads::Workers;
 use crate::{EncodeError, Layout, Picture};
 
 /// The pixels of a picture. Unless it is to be `exact`, those that are fully transparent become black, since nobody sees their
 /// colour and one is cheaper than many.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`].
 pub fn from_picture(
     picture: &Picture<'_>,
     exact: bool,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<Vec<u32>, EncodeError> {
     let channels = picture.layout.channels();
     let mut argb = Vec::with_capacity(picture.pixels.len() / channels);
     for part in picture.pixels.chunks(PIXELS_A_QUESTION * channels) {
-        crew.check()?;
+        workers.check()?;
         match picture.layout {
             Layout::Rgb => {
                 let opaque = |&[red, green, blue]: &[u8; 3]| [255, red, green, blue];
@@ -45,7 +45,6 @@ pub fn from_rgba([red, green, blue, alpha]: [u8; 4], exact: bool) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crew::Patient;
 
     #[test]
     fn colour_that_nobody_sees_is_kept_only_on_request() {
@@ -55,8 +54,8 @@ mod tests {
             layout: Layout::Rgba,
             pixels: &[1, 2, 3, 0, 4, 5, 6, 7],
         };
-        let crew = Crew::new(1, &Patient);
-        let pixels = |exact| from_picture(&picture, exact, crew);
+        let workers = Workers::unlimited(1);
+        let pixels = |exact| from_picture(&picture, exact, workers);
         assert_eq!(pixels(false), Ok(vec![0, 0x0704_0506]));
         assert_eq!(pixels(true), Ok(vec![0x0001_0203, 0x0704_0506]));
         let picture = Picture {
@@ -64,7 +63,7 @@ mod tests {
             pixels: &[1, 2, 3, 4, 5, 6],
             ..picture
         };
-        let pixels = from_picture(&picture, false, crew);
+        let pixels = from_picture(&picture, false, workers);
         assert_eq!(pixels, Ok(vec![0xFF01_0203, 0xFF04_0506]));
     }
 }

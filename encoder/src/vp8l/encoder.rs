@@ -10,7 +10,7 @@ use super::token::{CacheHits, TokenImage, Tokens};
 use super::transform::choice::{self, Transformed};
 use super::{hash_chain, histogram, image_stream};
 use crate::cpu::Simd;
-use crate::crew::Crew;
+use crate::threads::Workers;
 use crate::{Effort, EncodeError};
 
 #[cfg(test)]
@@ -24,13 +24,13 @@ pub struct Settings<'a> {
     /// Vector instructions to use.
     pub simd: Simd,
     /// Who works on it.
-    pub crew: Crew<'a>,
+    pub workers: Workers<'a>,
 }
 
 /// Encodes `pixels` (ARGB) in rows of `width`, up to 16384 a side, as the data of a `VP8L` chunk.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`].
 pub fn encode(
     pixels: Vec<u32>,
     width: usize,
@@ -39,7 +39,7 @@ pub fn encode(
     const SIGNATURE: u32 = 0x2F;
     const VERSION: u32 = 0;
     let height = pixels.len() / width;
-    let has_alpha = has_alpha(&pixels, settings.crew)?;
+    let has_alpha = has_alpha(&pixels, settings.workers)?;
     let mut bits = BitWriter::default();
     // Section 3.4.
     bits.put(SIGNATURE, 8);
@@ -69,8 +69,8 @@ pub fn encode_headless(
 ///
 /// # Errors
 /// As [`encode`].
-pub fn estimate(pixels: &[u32], width: usize, crew: Crew<'_>) -> Result<u64, EncodeError> {
-    Ok(Estimate::new(pixels, width, 0, crew)?.total)
+pub fn estimate(pixels: &[u32], width: usize, workers: Workers<'_>) -> Result<u64, EncodeError> {
+    Ok(Estimate::new(pixels, width, 0, workers)?.total)
 }
 
 /// How much is tried after the transforms.
@@ -164,9 +164,9 @@ impl Search {
 }
 
 /// Whether any pixel is not opaque.
-fn has_alpha(pixels: &[u32], crew: Crew<'_>) -> Result<bool, EncodeError> {
+fn has_alpha(pixels: &[u32], workers: Workers<'_>) -> Result<bool, EncodeError> {
     for part in pixels.chunks(PIXELS_A_QUESTION) {
-        crew.check()?;
+        workers.check()?;
         // To the end of the part, since that takes a fraction of looking whether each is the last.
         let least = part.iter().fold(u32::MAX, |all, pixel| all & pixel);
         if least >> 24 != 255 {
@@ -186,7 +186,7 @@ fn write_stream(
     for candidate in choice::candidates(pixels, width, settings)? {
         let mut trial = bits.clone();
         let search = Search::of(settings.effort, &candidate);
-        write_transformed(&mut trial, candidate, &search, settings.crew)?;
+        write_transformed(&mut trial, candidate, &search, settings.workers)?;
         keep_smaller(&mut smallest, trial);
     }
     *bits = smallest.expect("there is a candidate");
@@ -207,17 +207,17 @@ fn write_transformed(
     bits: &mut BitWriter,
     transformed: Transformed,
     search: &Search,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<(), EncodeError> {
-    transformed.write_transforms(bits, crew)?;
+    transformed.write_transforms(bits, workers)?;
     let Transformed {
         pixels,
         width,
         tokens,
         ..
     } = transformed;
-    let cache = choose_cache(&pixels, width, &tokens, search.cache_bits, crew)?;
-    let tokens = parse(&pixels, width, &cache, tokens, search, crew)?;
+    let cache = choose_cache(&pixels, width, &tokens, search.cache_bits, workers)?;
+    let tokens = parse(&pixels, width, &cache, tokens, search, workers)?;
     let image = TokenImage {
         pixels: &pixels,
         width,
@@ -227,13 +227,13 @@ fn write_transformed(
     let mut smallest = None;
     for groups in search.groups {
         let mut trial = bits.clone();
-        let grouping = entropy_image::group(&image, *groups, crew)?;
-        image_stream::write(&mut trial, &image, &grouping, crew)?;
+        let grouping = entropy_image::group(&image, *groups, workers)?;
+        image_stream::write(&mut trial, &image, &grouping, workers)?;
         keep_smaller(&mut smallest, trial);
     }
     *bits = smallest.expect("there is a way to group");
-    crew.release(pixels)?;
-    crew.release(tokens.0)
+    workers.release(pixels)?;
+    workers.release(tokens.0)
 }
 
 /// The colour cache by which `tokens` take fewest bits.
@@ -242,23 +242,23 @@ fn choose_cache(
     width: usize,
     tokens: &Tokens,
     bits: &[u32],
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<CacheHits, EncodeError> {
     /// How much of a picture has a group of codes of its own, about, in 1 / [`BIT`] bits.
     const BITS_A_GROUP: u64 = 4096 * 8 * BIT;
     const MOST_GROUPS: u64 = 64;
     if let [only] = bits {
-        return CacheHits::new(pixels, *only, crew);
+        return CacheHits::new(pixels, *only, workers);
     }
-    let caches = crew.run_checked(bits.len(), |i| {
-        let cache = CacheHits::new(pixels, bits[i], crew)?;
+    let caches = workers.run_checked(bits.len(), |i| {
+        let cache = CacheHits::new(pixels, bits[i], workers)?;
         let image = TokenImage {
             pixels,
             width,
             tokens: &tokens.0,
             cache: &cache,
         };
-        let counts = histogram::count(&image, crew)?;
+        let counts = histogram::count(&image, workers)?;
         let cost = histogram::cost(&counts);
         let further_groups = (cost / BITS_A_GROUP).min(MOST_GROUPS);
         let codes = further_groups * histogram::cache_code_cost(&counts);
@@ -275,13 +275,13 @@ fn parse(
     cache: &CacheHits,
     mut tokens: Tokens,
     search: &Search,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<Tokens, EncodeError> {
     let Some(depth) = search.depth else {
         return Ok(tokens);
     };
     // What one round leaves of the copies found is what the next one chooses from: it converges, in no more memory.
-    let mut copies = hash_chain::longest_copies(pixels, width, depth, crew)?;
+    let mut copies = hash_chain::longest_copies(pixels, width, depth, workers)?;
     for round in 1..=search.rounds {
         let is_last = round == search.rounds;
         let image = TokenImage {
@@ -290,7 +290,7 @@ fn parse(
             tokens: &tokens.0,
             cache,
         };
-        let model = CostModel::new(&histogram::count(&image, crew)?);
+        let model = CostModel::new(&histogram::count(&image, workers)?);
         let parse = Parse {
             pixels,
             width,
@@ -303,8 +303,8 @@ fn parse(
             },
             shortens: is_last,
         };
-        tokens = parse.cheapest(&mut copies, crew)?;
+        tokens = parse.cheapest(&mut copies, workers)?;
     }
-    crew.release(copies)?;
+    workers.release(copies)?;
     Ok(tokens)
 }

@@ -7,7 +7,7 @@ use super::entropy::{BIT, BIT_SHIFT, log2};
 use super::histogram;
 use super::token::{self, TokenImage};
 use crate::EncodeError;
-use crate::crew::Crew;
+use crate::threads::Workers;
 
 /// Which group of codes each tile uses.
 #[derive(Clone, Debug)]
@@ -74,11 +74,11 @@ pub struct Grouping {
 /// Divides the tiles of `image` into groups.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`].
 pub fn group(
     image: &TokenImage<'_>,
     search: Search,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<Grouping, EncodeError> {
     /// At the start, at least.
     const TILES_A_GROUP: usize = 4;
@@ -90,9 +90,9 @@ pub fn group(
         image: None,
     };
     if most < 2 * TILES_A_GROUP {
-        return Ok(alone(histogram::count(image, crew)?));
+        return Ok(alone(histogram::count(image, workers)?));
     }
-    let tiles = Tiles::new(image, most, crew)?;
+    let tiles = Tiles::new(image, most, workers)?;
     let whole = tiles.whole();
     let limit = search.groups.min(tiles.filled.len() / TILES_A_GROUP);
     if limit < 2 {
@@ -100,9 +100,9 @@ pub fn group(
     }
     let mut groups = tiles.by_cost(&whole, limit);
     for round in 0..search.rounds {
-        tiles.choose(&mut groups, crew)?;
+        tiles.choose(&mut groups, workers)?;
         if round + 2 == search.rounds {
-            groups.join(crew)?;
+            groups.join(workers)?;
         }
     }
     let apart: u64 = groups.histograms.iter().map(|g| histogram::cost(g)).sum();
@@ -134,7 +134,11 @@ const SYMBOL_BITS: u32 = 12;
 
 impl Tiles {
     /// Counts in tiles as small as `most` of them allow.
-    fn new(image: &TokenImage<'_>, most: usize, crew: Crew<'_>) -> Result<Tiles, EncodeError> {
+    fn new(
+        image: &TokenImage<'_>,
+        most: usize,
+        workers: Workers<'_>,
+    ) -> Result<Tiles, EncodeError> {
         const LEAST_BITS: u32 = 4;
         const MOST_BITS: u32 = 9;
         let width = image.width;
@@ -158,7 +162,7 @@ impl Tiles {
         let mut row_end = width << tile_bits;
         let mut y = 0;
         let (mut line, mut line_end) = (0, width);
-        histogram::for_each_symbol(image, crew, |i, found| {
+        histogram::for_each_symbol(image, workers, |i, found| {
             while i >= row_end {
                 tiles.finish_row(y, &mut row);
                 y += 1;
@@ -248,7 +252,7 @@ impl Tiles {
     }
 
     /// Lets each tile go to the group by whose codes it is cheapest. Empty groups are left out.
-    fn choose(&self, groups: &mut Groups, crew: Crew<'_>) -> Result<(), EncodeError> {
+    fn choose(&self, groups: &mut Groups, workers: Workers<'_>) -> Result<(), EncodeError> {
         /// Groups whose costs are added up side by side.
         const LANES: usize = 8;
         const TILES_A_QUESTION: usize = 256;
@@ -266,7 +270,7 @@ impl Tiles {
         let mut of = vec![0; self.filled.len()];
         for (tile, chosen) in of.iter_mut().enumerate() {
             if tile % TILES_A_QUESTION == 0 {
-                crew.check()?;
+                workers.check()?;
             }
             sums[..count].copy_from_slice(&map_cost);
             for (symbol, n) in self.of(tile) {
@@ -328,7 +332,7 @@ struct Groups {
 
 impl Groups {
     /// Joins pairs of groups as long as that saves bits, those that save most first.
-    fn join(&mut self, crew: Crew<'_>) -> Result<(), EncodeError> {
+    fn join(&mut self, workers: Workers<'_>) -> Result<(), EncodeError> {
         let mut left: Vec<Option<Costed>> = std::mem::take(&mut self.histograms)
             .into_iter()
             .map(|counts| Some(Costed::new(counts)))
@@ -337,14 +341,14 @@ impl Groups {
         // By pair, the lower number first.
         let mut savings = vec![i64::MIN; count * count];
         for a in 0..count {
-            crew.check()?;
+            workers.check()?;
             for b in a + 1..count {
                 savings[a * count + b] = saving(left[a].as_ref(), left[b].as_ref());
             }
         }
         let mut into: Vec<usize> = (0..count).collect();
         loop {
-            crew.check()?;
+            workers.check()?;
             let best = (0..savings.len()).max_by_key(|i| (savings[*i], std::cmp::Reverse(*i)));
             let Some(best) = best.filter(|best| savings[*best] > 0) else {
                 break;
@@ -452,13 +456,12 @@ fn costs(counts: &[u32]) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crew::Patient;
     use crate::vp8l::lz77;
     use crate::vp8l::token::CacheHits;
 
     fn grouping(pixels: &[u32], width: usize) -> Grouping {
-        let crew = Crew::new(1, &Patient);
-        let tokens = lz77::quick(pixels, width, crew).expect("patient");
+        let workers = Workers::unlimited(1);
+        let tokens = lz77::quick(pixels, width, workers).expect("it is not cancelled");
         let image = TokenImage {
             pixels,
             width,
@@ -471,11 +474,14 @@ mod tests {
             tiles: 1000,
             filling: 32,
         };
-        let grouping = group(&image, search, crew).expect("patient");
+        let grouping = group(&image, search, workers).expect("it is not cancelled");
         let sums: Vec<u32> = (0..histogram::symbol_count(0))
             .map(|symbol| grouping.histograms.iter().map(|h| h[symbol]).sum())
             .collect();
-        assert_eq!(sums, histogram::count(&image, crew).expect("patient"));
+        assert_eq!(
+            sums,
+            histogram::count(&image, workers).expect("it is not cancelled")
+        );
         grouping
     }
 

@@ -6,7 +6,7 @@ use super::token::{CacheHits, TokenImage, Tokens};
 use super::transform::SampleCosts;
 use super::{histogram, lz77};
 use crate::EncodeError;
-use crate::crew::Crew;
+use crate::threads::Workers;
 
 /// What an image takes when it is parsed quickly.
 #[derive(Clone, Debug)]
@@ -23,22 +23,22 @@ impl Estimate {
     /// Of `pixels` in rows of `width`, with a colour cache of 2^`cache_bits` entries.
     ///
     /// # Errors
-    /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+    /// [`EncodeError::Cancelled`].
     pub fn new(
         pixels: &[u32],
         width: usize,
         cache_bits: u32,
-        crew: Crew<'_>,
+        workers: Workers<'_>,
     ) -> Result<Estimate, EncodeError> {
-        let tokens = lz77::quick(pixels, width, crew)?;
-        let cache = CacheHits::new(pixels, cache_bits, crew)?;
+        let tokens = lz77::quick(pixels, width, workers)?;
+        let cache = CacheHits::new(pixels, cache_bits, workers)?;
         let image = TokenImage {
             pixels,
             width,
             tokens: &tokens.0,
             cache: &cache,
         };
-        let counts = histogram::count(&image, crew)?;
+        let counts = histogram::count(&image, workers)?;
         Ok(Estimate {
             total: histogram::total_cost(&counts),
             model: CostModel::new(&counts),
@@ -62,13 +62,13 @@ impl Estimate {
     /// `pixels`.
     ///
     /// # Errors
-    /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+    /// [`EncodeError::Cancelled`].
     pub fn blocks(
         &self,
         pixels: &[u32],
         width: usize,
         block_bits: u32,
-        crew: Crew<'_>,
+        workers: Workers<'_>,
     ) -> Result<Vec<u32>, EncodeError> {
         let image = TokenImage {
             pixels,
@@ -80,7 +80,7 @@ impl Estimate {
         let down = (pixels.len() / width).div_ceil(1 << block_bits);
         let mut blocks = vec![0; across * down];
         let (mut row, mut row_end, mut first) = (0, width, 0);
-        histogram::for_each_symbol(&image, crew, |i, symbols| {
+        histogram::for_each_symbol(&image, workers, |i, symbols| {
             if i >= row_end {
                 row = i - i % width;
                 row_end = row + width;

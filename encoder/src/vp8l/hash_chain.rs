@@ -8,7 +8,7 @@ use super::distance::MAX_DISTANCE;
 use super::lz77::{PIXELS_A_QUESTION, match_length};
 use super::prefix::MAX_LENGTH;
 use crate::EncodeError;
-use crate::crew::Crew;
+use crate::threads::Workers;
 
 /// Longest copy that is kept: what its bits hold.
 pub const MAX_KEPT: usize = MAX_LENGTH - 1;
@@ -50,19 +50,19 @@ impl Copy {
 /// The longest copy for each pixel, as far as up to `depth` places of its chain tell.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`].
 pub fn longest_copies(
     pixels: &[u32],
     width: usize,
     depth: usize,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<Vec<Copy>, EncodeError> {
-    let mut links = chain(pixels, crew)?;
+    let mut links = chain(pixels, workers)?;
     let mut asked = pixels.len();
     let mut i = pixels.len();
     while i > 1 {
         i -= 1;
-        ask(i, &mut asked, crew)?;
+        ask(i, &mut asked, workers)?;
         let best = search(pixels, &links, i, width, depth);
         links[i] = best;
         let distance = best.distance();
@@ -72,7 +72,7 @@ pub fn longest_copies(
         let mut length = best.length();
         while i > distance && pixels[i - 1] == pixels[i - 1 - distance] {
             i -= 1;
-            ask(i, &mut asked, crew)?;
+            ask(i, &mut asked, workers)?;
             length = (length + 1).min(MAX_KEPT);
             links[i] = Copy::new(length, distance);
         }
@@ -85,18 +85,18 @@ pub fn longest_copies(
 
 /// Asks whether the caller waits still, from time to time on the way to the start.
 #[inline]
-fn ask(i: usize, asked: &mut usize, crew: Crew<'_>) -> Result<(), EncodeError> {
+fn ask(i: usize, asked: &mut usize, workers: Workers<'_>) -> Result<(), EncodeError> {
     /// Each may be a search.
     const PIXELS: usize = PIXELS_A_QUESTION / 32;
     if i >= *asked {
         return Ok(());
     }
     *asked = i.saturating_sub(PIXELS);
-    crew.check()
+    workers.check()
 }
 
 /// For each pixel, how far back the last place with the same hash is; 0 for none.
-fn chain(pixels: &[u32], crew: Crew<'_>) -> Result<Vec<Copy>, EncodeError> {
+fn chain(pixels: &[u32], workers: Workers<'_>) -> Result<Vec<Copy>, EncodeError> {
     let hash_bits = pixels.len().max(2).ilog2().clamp(8, 17);
     // Positions and 1.
     let mut last = vec![0u32; 1 << hash_bits];
@@ -117,7 +117,7 @@ fn chain(pixels: &[u32], crew: Crew<'_>) -> Result<Vec<Copy>, EncodeError> {
     let mut asked = 0;
     while i + 2 < pixels.len() {
         if i >= asked {
-            crew.check()?;
+            workers.check()?;
             asked = i + PIXELS_A_QUESTION;
         }
         let color = pixels[i];
@@ -182,7 +182,6 @@ fn search(pixels: &[u32], links: &[Copy], i: usize, width: usize, depth: usize) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crew::Patient;
 
     #[test]
     fn copies_are_true_and_none_is_missed_in_plain_cases() {
@@ -194,7 +193,8 @@ mod tests {
             })
             .collect();
         let pixels = [pixels.as_slice(), &pixels[100..900]].concat();
-        let copies = longest_copies(&pixels, 50, 64, Crew::new(1, &Patient)).expect("patient");
+        let copies =
+            longest_copies(&pixels, 50, 64, Workers::unlimited(1)).expect("it is not cancelled");
         assert_eq!(copies[0], Copy::NONE);
         for (i, copy) in copies.iter().enumerate() {
             let (length, distance) = (copy.length(), copy.distance());
@@ -211,8 +211,8 @@ mod tests {
 
     #[test]
     fn lengths_end_at_what_is_kept() {
-        let copies = longest_copies(&vec![3; 10_000], 100, 8, Crew::new(1, &Patient));
-        let copies = copies.expect("patient");
+        let copies = longest_copies(&vec![3; 10_000], 100, 8, Workers::unlimited(1));
+        let copies = copies.expect("it is not cancelled");
         assert_eq!(copies[1].length(), MAX_KEPT);
         assert_eq!(copies[9_999].length(), 1);
     }

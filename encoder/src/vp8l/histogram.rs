@@ -5,7 +5,7 @@ use super::lz77::PIXELS_A_QUESTION;
 use super::prefix::{self, DISTANCE_SYMBOLS, LENGTH_SYMBOLS};
 use super::token::{Token, TokenImage};
 use crate::EncodeError;
-use crate::crew::Crew;
+use crate::threads::Workers;
 use std::ops::Range;
 
 /// Where the alphabets begin in a table of all symbols. Green is last, since only its length changes.
@@ -61,18 +61,18 @@ pub fn distance(symbol: u32) -> usize {
 /// Hands `count` the position and symbols of everything that is written of `image`.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`].
 #[inline]
 pub fn for_each_symbol(
     image: &TokenImage<'_>,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
     mut count: impl FnMut(usize, &[usize]),
 ) -> Result<(), EncodeError> {
     let mut i = 0;
     let mut asked = 0;
     for &token in image.tokens {
         if i >= asked {
-            crew.check()?;
+            workers.check()?;
             asked = i + PIXELS_A_QUESTION;
         }
         if token.distance_code() == 0 {
@@ -102,10 +102,10 @@ fn copy(token: Token) -> [usize; 2] {
 /// How often each symbol occurs in a whole image.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
-pub fn count(image: &TokenImage<'_>, crew: Crew<'_>) -> Result<Vec<u32>, EncodeError> {
+/// [`EncodeError::Cancelled`].
+pub fn count(image: &TokenImage<'_>, workers: Workers<'_>) -> Result<Vec<u32>, EncodeError> {
     let mut counts = vec![0; symbol_count(image.cache.bits())];
-    for_each_symbol(image, crew, |_, symbols| {
+    for_each_symbol(image, workers, |_, symbols| {
         for symbol in symbols {
             counts[*symbol] += 1;
         }

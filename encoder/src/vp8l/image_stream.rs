@@ -7,19 +7,19 @@ use super::prefix;
 use super::token::{CacheHits, TokenImage};
 use super::{histogram, lz77};
 use crate::EncodeError;
-use crate::crew::Crew;
+use crate::threads::Workers;
 
 /// Writes an image of few pixels, which goes with a transform or with the prefix codes.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`].
 pub fn write_small(
     bits: &mut BitWriter,
     pixels: &[u32],
     width: usize,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<(), EncodeError> {
-    let tokens = lz77::quick(pixels, width, crew)?;
+    let tokens = lz77::quick(pixels, width, workers)?;
     let image = TokenImage {
         pixels,
         width,
@@ -27,31 +27,31 @@ pub fn write_small(
         cache: &CacheHits::NONE,
     };
     write_cache_bits(bits, 0);
-    let codes = Codes::new(&[histogram::count(&image, crew)?]);
+    let codes = Codes::new(&[histogram::count(&image, workers)?]);
     codes.write(bits);
-    write_tokens(bits, &image, &codes, None, crew)
+    write_tokens(bits, &image, &codes, None, workers)
 }
 
 /// Writes the picture itself, with the groups of codes of `grouping`.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`].
 pub fn write(
     bits: &mut BitWriter,
     image: &TokenImage<'_>,
     grouping: &Grouping,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<(), EncodeError> {
     let entropy_image = grouping.image.as_ref();
     write_cache_bits(bits, image.cache.bits());
     bits.put_flag(entropy_image.is_some());
     if let Some(entropy_image) = entropy_image {
         bits.put(entropy_image.tile_bits - 2, 3);
-        write_small(bits, &entropy_image.pixels(), entropy_image.width, crew)?;
+        write_small(bits, &entropy_image.pixels(), entropy_image.width, workers)?;
     }
     let codes = Codes::new(&grouping.histograms);
     codes.write(bits);
-    write_tokens(bits, image, &codes, entropy_image, crew)
+    write_tokens(bits, image, &codes, entropy_image, workers)
 }
 
 /// The colour cache's size (section 3.6.2.3).
@@ -117,7 +117,7 @@ fn write_tokens(
     image: &TokenImage<'_>,
     codes: &Codes,
     entropy_image: Option<&EntropyImage>,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<(), EncodeError> {
     /// Some milliseconds, if all are literals.
     const TOKENS_A_QUESTION: usize = 1 << 6;
@@ -127,7 +127,7 @@ fn write_tokens(
     let mut group = codes.group(0);
     let mut i = 0;
     for tokens in image.tokens.chunks(TOKENS_A_QUESTION) {
-        crew.check()?;
+        workers.check()?;
         for &token in tokens {
             let end = i + token.length();
             if token.distance_code() > 0 {

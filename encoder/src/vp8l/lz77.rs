@@ -4,7 +4,7 @@ use super::distance::{DistanceCodes, MAX_DISTANCE};
 use super::prefix::MAX_LENGTH;
 use super::token::Tokens;
 use crate::EncodeError;
-use crate::crew::Crew;
+use crate::threads::Workers;
 
 /// Pixels between two questions to the caller: a millisecond, about.
 pub const PIXELS_A_QUESTION: usize = 1 << 15;
@@ -30,8 +30,8 @@ pub fn match_length(pixels: &[u32], a: usize, b: usize, limit: usize) -> usize {
 /// before, and where the same three pixels were last.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
-pub fn quick(pixels: &[u32], width: usize, crew: Crew<'_>) -> Result<Tokens, EncodeError> {
+/// [`EncodeError::Cancelled`].
+pub fn quick(pixels: &[u32], width: usize, workers: Workers<'_>) -> Result<Tokens, EncodeError> {
     const LEAST_HASH_BITS: u32 = 8;
     const MOST_HASH_BITS: u32 = 15;
     /// Shorter ones from far away take more bits than their pixels do.
@@ -46,7 +46,7 @@ pub fn quick(pixels: &[u32], width: usize, crew: Crew<'_>) -> Result<Tokens, Enc
     let mut asked = 0;
     while i < pixels.len() {
         if i >= asked {
-            crew.check()?;
+            workers.check()?;
             asked = i + PIXELS_A_QUESTION;
         }
         let limit = (pixels.len() - i).min(MAX_LENGTH);
@@ -133,7 +133,6 @@ impl Last {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crew::Patient;
     use crate::vp8l::token::Token;
 
     #[test]
@@ -154,8 +153,8 @@ mod tests {
     #[test]
     fn rows_runs_and_repetitions_become_copies() {
         let quick = |pixels: &[u32], width| {
-            let tokens = quick(pixels, width, Crew::new(1, &Patient));
-            tokens.expect("patient").0
+            let tokens = quick(pixels, width, Workers::unlimited(1));
+            tokens.expect("it is not cancelled").0
         };
         // A run: distance code 2 is the pixel to the left.
         let expected = [Token::literals(1), Token::copy(8, 2)];

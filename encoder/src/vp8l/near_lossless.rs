@@ -5,7 +5,7 @@
 use super::lz77::PIXELS_A_QUESTION;
 use super::transform::has_palette;
 use crate::EncodeError;
-use crate::crew::Crew;
+use crate::threads::Workers;
 
 /// Most that a sample may be off by for `near_lossless`, 0 to 100: 0 at 100, 1 from 80 on, 2 from 60 on, and so forth to 5 at 0.
 pub fn max_error(near_lossless: u8) -> u8 {
@@ -17,15 +17,15 @@ pub fn max_error(near_lossless: u8) -> u8 {
 /// ground and along edges; and one that is within `max_error` of all four, as in a gradient.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`].
 pub fn round(
     pixels: &mut [u32],
     width: usize,
     max_error: u8,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<(), EncodeError> {
     let height = pixels.len() / width;
-    if max_error == 0 || width < 3 || height < 3 || has_palette(pixels, crew)? {
+    if max_error == 0 || width < 3 || height < 3 || has_palette(pixels, workers)? {
         return Ok(());
     }
     let rounded = rounded(max_error);
@@ -38,7 +38,7 @@ pub fn round(
     let rows_a_question = PIXELS_A_QUESTION.div_ceil(width);
     for y in 1..height - 1 {
         if y % rows_a_question == 0 {
-            crew.check()?;
+            workers.check()?;
         }
         let (row, below) = pixels[y * width..].split_at_mut(width);
         let mut left = row[0];
@@ -73,7 +73,6 @@ fn rounded(max_error: u8) -> [u8; 256] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crew::Patient;
 
     /// Of greys at random, every one beside others.
     fn noise(width: usize, height: usize) -> Vec<u32> {
@@ -89,7 +88,7 @@ mod tests {
     fn round_for(near_lossless: u8, pixels: &[u32], width: usize) -> Vec<u32> {
         let mut rounded = pixels.to_vec();
         let max_error = max_error(near_lossless);
-        round(&mut rounded, width, max_error, Crew::new(1, &Patient)).expect("patient");
+        round(&mut rounded, width, max_error, Workers::unlimited(1)).expect("it is not cancelled");
         rounded
     }
 

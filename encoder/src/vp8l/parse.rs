@@ -11,7 +11,7 @@ use super::lz77::{self, PIXELS_A_QUESTION};
 use super::prefix::{self, DISTANCE_SYMBOLS, LENGTH_SYMBOLS, MAX_LENGTH};
 use super::token::{CacheHits, Tokens};
 use crate::EncodeError;
-use crate::crew::Crew;
+use crate::threads::Workers;
 
 /// What each symbol costs, in 1 / [`BIT`] bits.
 #[derive(Clone, Debug)]
@@ -115,16 +115,20 @@ impl Parse<'_> {
     /// The tokens that cost least. `copies` has the longest copy for each pixel and is left with those that were taken.
     ///
     /// # Errors
-    /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
-    pub fn cheapest(&self, copies: &mut [Copy], crew: Crew<'_>) -> Result<Tokens, EncodeError> {
-        self.choose(copies, crew)?;
+    /// [`EncodeError::Cancelled`].
+    pub fn cheapest(
+        &self,
+        copies: &mut [Copy],
+        workers: Workers<'_>,
+    ) -> Result<Tokens, EncodeError> {
+        self.choose(copies, workers)?;
         let codes = DistanceCodes::new(self.width);
         let mut tokens = Tokens::default();
         let mut i = 0;
         let mut asked = 0;
         while i < copies.len() {
             if i >= asked {
-                crew.check()?;
+                workers.check()?;
                 asked = i + PIXELS_A_QUESTION;
             }
             let copy = copies[i];
@@ -155,7 +159,7 @@ impl Parse<'_> {
     }
 
     /// Replaces each pixel's copy by the one to take there, if any.
-    fn choose(&self, copies: &mut [Copy], crew: Crew<'_>) -> Result<(), EncodeError> {
+    fn choose(&self, copies: &mut [Copy], workers: Workers<'_>) -> Result<(), EncodeError> {
         const RING: usize = MAX_LENGTH * 2;
         let (pixels, width, model) = (self.pixels, self.width, self.model);
         let codes = DistanceCodes::new(width);
@@ -173,7 +177,7 @@ impl Parse<'_> {
         while i > 0 {
             i -= 1;
             if i < asked {
-                crew.check()?;
+                workers.check()?;
                 asked = i.saturating_sub(PIXELS_A_QUESTION);
                 // Not all of a flat picture at its end.
                 for near in &mut near {
@@ -274,7 +278,6 @@ const _: () = assert!(BIT == 256, "costs of the longest copy stay within 32 bits
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crew::Patient;
     use crate::vp8l::hash_chain;
     use crate::vp8l::token::Token;
 
@@ -286,7 +289,7 @@ mod tests {
                 counts[symbol] = literals;
             }
         }
-        let crew = Crew::new(1, &Patient);
+        let workers = Workers::unlimited(1);
         let parse = Parse {
             pixels,
             width,
@@ -295,8 +298,12 @@ mod tests {
             near_codes: 2,
             shortens: true,
         };
-        let mut copies = hash_chain::longest_copies(pixels, width, 16, crew).expect("patient");
-        parse.cheapest(&mut copies, crew).expect("patient").0
+        let mut copies =
+            hash_chain::longest_copies(pixels, width, 16, workers).expect("it is not cancelled");
+        parse
+            .cheapest(&mut copies, workers)
+            .expect("it is not cancelled")
+            .0
     }
 
     #[test]

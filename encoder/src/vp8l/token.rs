@@ -4,7 +4,7 @@ use super::color_cache;
 use super::lz77::PIXELS_A_QUESTION;
 use super::prefix::MAX_LENGTH;
 use crate::EncodeError;
-use crate::crew::Crew;
+use crate::threads::Workers;
 
 /// Literal pixels, or a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +92,8 @@ impl CacheHits {
     /// Those of a cache of 2^`bits` entries, 0 to 11.
     ///
     /// # Errors
-    /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
-    pub fn new(pixels: &[u32], bits: u32, crew: Crew<'_>) -> Result<CacheHits, EncodeError> {
+    /// [`EncodeError::Cancelled`].
+    pub fn new(pixels: &[u32], bits: u32, workers: Workers<'_>) -> Result<CacheHits, EncodeError> {
         if bits == 0 {
             return Ok(CacheHits::NONE);
         }
@@ -102,7 +102,7 @@ impl CacheHits {
         // What the cache holds at the start, at the index of that colour.
         let mut before = 0;
         for part in pixels.chunks(PIXELS_A_QUESTION) {
-            crew.check()?;
+            workers.check()?;
             for pixels in part.chunks(64) {
                 let mut word = 0;
                 for (i, &pixel) in pixels.iter().enumerate() {

@@ -12,7 +12,7 @@ mod luminance;
 mod stripe;
 
 use super::cpu::Simd;
-use super::crew::Crew;
+use super::threads::Workers;
 use super::{EncodeError, MAX_SIDE, Picture};
 use std::sync::Mutex;
 use stripe::Stripe;
@@ -92,19 +92,19 @@ impl Planes {
         self.mb_width * 8
     }
 
-    /// Converts a picture. Alpha is left out. The samples are the same with any `simd` and any `crew`.
+    /// Converts a picture. Alpha is left out. The samples are the same with any `simd` and any `workers`.
     ///
     /// # Errors
-    /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
-    pub fn from_picture(
+    /// [`EncodeError::Cancelled`].
+    pub(crate) fn from_picture(
         picture: &Picture<'_>,
         simd: Simd,
-        crew: Crew<'_>,
+        workers: Workers<'_>,
     ) -> Result<Planes, EncodeError> {
         let (width, height) = (picture.width as usize, picture.height as usize);
         let mut planes = Planes::new(width, height);
         let mb_rows = (STRIPE_PIXELS / (planes.mb_width * 256)).max(MIN_STRIPE);
-        planes.convert_stripes(picture, simd, crew, mb_rows)?;
+        planes.convert_stripes(picture, simd, workers, mb_rows)?;
         planes.repeat_edges();
         Ok(planes)
     }
@@ -123,7 +123,7 @@ impl Planes {
         &mut self,
         picture: &Picture<'_>,
         simd: Simd,
-        crew: Crew<'_>,
+        workers: Workers<'_>,
         mb_rows: usize,
     ) -> Result<(), EncodeError> {
         let (luma_stride, chroma_stride) = (self.luma_stride(), self.chroma_stride());
@@ -142,7 +142,7 @@ impl Planes {
                 })
             })
             .collect();
-        crew.run(stripes.len(), |i| {
+        workers.run(stripes.len(), |i| {
             let mut stripe = stripes[i].lock().expect("each is taken once");
             convert::convert(picture, simd, &mut stripe);
         })?;
@@ -171,7 +171,7 @@ fn repeat_edges(plane: &mut [u8], stride: usize, width: usize, height: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Layout, Patient};
+    use crate::Layout;
 
     fn planes_of(width: u32, height: u32, pixel: impl Fn(u32, u32) -> [u8; 3]) -> Planes {
         let pixels: Vec<u8> = (0..height)
@@ -186,7 +186,7 @@ mod tests {
                 pixels: &pixels,
             },
             Simd::detect(),
-            Crew::new(1, &Patient),
+            Workers::unlimited(1),
         )
         .expect("is waited for")
     }
@@ -283,8 +283,8 @@ mod tests {
                 };
                 let converted = |simd, mb_rows| {
                     let mut planes = Planes::new(width, height);
-                    let crew = Crew::new(2, &Patient);
-                    let outcome = planes.convert_stripes(&picture, simd, crew, mb_rows);
+                    let workers = Workers::unlimited(2);
+                    let outcome = planes.convert_stripes(&picture, simd, workers, mb_rows);
                     outcome.expect("is waited for");
                     planes
                 };
@@ -315,7 +315,7 @@ mod tests {
             pixels: &pixels,
         };
         let converted =
-            |threads| Planes::from_picture(&picture, Simd::detect(), Crew::new(threads, &Patient));
+            |threads| Planes::from_picture(&picture, Simd::detect(), Workers::unlimited(threads));
         let one = converted(1);
         for threads in [2, 3, 64] {
             assert!(converted(threads) == one, "{threads} threads");

@@ -9,8 +9,9 @@
 //! | 0, n | n pixels follow one by one, filled up to an even number of bytes |
 
 use super::{damaged, ends_too_early};
-use crate::image::patience::PORTION_PIXELS;
-use crate::image::{DecodeError, Patience};
+use crate::image::DecodeError;
+use crate::image::source::PORTION_PIXELS;
+use towebp_encoder::Cancel;
 
 /// How pixels are packed into bytes.
 #[derive(Clone, Copy)]
@@ -70,7 +71,7 @@ pub fn read(
     mut bytes: &[u8],
     unit: Unit,
     (width, height): (usize, usize),
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
     mut draw: impl FnMut(usize, usize, [u8; 3]),
 ) -> Result<(), DecodeError> {
     let (mut x, mut y) = (0, 0);
@@ -79,7 +80,7 @@ pub fn read(
         work += 1;
         if work >= PORTION_PIXELS {
             work = 0;
-            patience.check()?;
+            cancel.check()?;
         }
         let (count, pixels, period) = match *bytes {
             [0, 0, ref rest @ ..] => {

@@ -41,8 +41,8 @@ fn time(drawn: Result<Option<Drawn>, DecodeError>) -> Result<Option<u32>, Decode
 
 /// Each screen: one digit a pixel, the index of its colour, `.` where it is transparent.
 fn screens(file: &[u8]) -> Vec<String> {
-    let patience = Patience::endless();
-    let mut frames = Frames::open(file, &LIMITS, &patience).expect("a GIF");
+    let cancel = Cancel::never();
+    let mut frames = Frames::open(file, &LIMITS, &cancel).expect("a GIF");
     let mut screens = Vec::new();
     let mut before = Vec::new();
     while let Some(drawn) = frames.draw().expect("a whole frame") {
@@ -126,8 +126,8 @@ fn times_and_repetitions_are_those_of_browsers() {
             ..frame([0, 0, 1, 1], &[0], DisposalMethod::Keep)
         };
         let file = gif(1, 1, None, &[frame]);
-        let patience = Patience::endless();
-        let mut frames = Frames::open(&file, &LIMITS, &patience).expect("a GIF");
+        let cancel = Cancel::never();
+        let mut frames = Frames::open(&file, &LIMITS, &cancel).expect("a GIF");
         assert_eq!(time(frames.draw()), Ok(Some(milliseconds)), "delay {delay}");
         assert_eq!(frames.draw(), Ok(None));
     }
@@ -143,8 +143,8 @@ fn times_and_repetitions_are_those_of_browsers() {
             repeat,
             &[frame([0, 0, 1, 1], &[0], DisposalMethod::Keep)],
         );
-        let patience = Patience::endless();
-        let mut frames = Frames::open(&file, &LIMITS, &patience).expect("a GIF");
+        let cancel = Cancel::never();
+        let mut frames = Frames::open(&file, &LIMITS, &cancel).expect("a GIF");
         frames.draw().expect("a whole frame");
         assert_eq!(frames.loops(), loops, "{repeat:?}");
     }
@@ -165,8 +165,8 @@ fn the_older_extension_of_repetitions_is_known() {
             .expect("it is written");
         encoder.write_frame(&still).expect("a valid frame");
         drop(encoder);
-        let patience = Patience::endless();
-        let mut frames = Frames::open(&file, &LIMITS, &patience).expect("a GIF");
+        let cancel = Cancel::never();
+        let mut frames = Frames::open(&file, &LIMITS, &cancel).expect("a GIF");
         frames.draw().expect("a whole frame");
         assert_eq!(frames.loops(), loops, "{times}");
     }
@@ -178,8 +178,8 @@ fn a_file_may_end_between_frames_but_not_within_one() {
     let one = gif(2, 1, None, &[dot()]);
     let two = gif(2, 1, None, &[dot(), dot()]);
     for length in one.len() - 1..two.len() {
-        let patience = Patience::endless();
-        let mut frames = Frames::open(&two[..length], &LIMITS, &patience).expect("a GIF");
+        let cancel = Cancel::never();
+        let mut frames = Frames::open(&two[..length], &LIMITS, &cancel).expect("a GIF");
         frames.draw().expect("the first frame is whole");
         // Its descriptor of 10 bytes follows an extension of 8.
         let is_within = length >= one.len() - 1 + 18;
@@ -226,8 +226,8 @@ fn a_repeated_frame_is_not_decoded_but_shown_as_if() {
         ];
         let file = gif(3, 1, None, &frames);
         assert_eq!(screens(&file), expected, "{dispose:?}");
-        let patience = Patience::endless();
-        let mut frames = Frames::open(&file, &LIMITS, &patience).expect("a GIF");
+        let cancel = Cancel::never();
+        let mut frames = Frames::open(&file, &LIMITS, &cancel).expect("a GIF");
         let places = (0..5).map(|_| frames.draw().expect("whole").expect("five frames").place);
         let is_empty: Vec<usize> = (0..5)
             .zip(places)

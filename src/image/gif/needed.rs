@@ -1,8 +1,8 @@
 //! What of a GIF is handed to its decoder: it would copy an XMP packet or a profile whole, however long.
 
 use super::{Blocks, is_image};
-use crate::image::{Cancelled, Patience};
 use std::io::{self, Read};
+use towebp_encoder::{Cancel, Cancelled};
 
 /// Bytes of the file between two questions: LZW makes up to 2.7 million pixels of them.
 const PORTION: usize = 1 << 10;
@@ -13,18 +13,18 @@ pub struct Needed<'a> {
     blocks: Blocks<'a>,
     /// What is read before the next block.
     part: &'a [u8],
-    patience: &'a Patience<'a>,
+    cancel: &'a Cancel<'a>,
 }
 
 impl<'a> Needed<'a> {
     /// Of a whole file.
-    pub fn of(bytes: &'a [u8], patience: &'a Patience<'a>) -> Needed<'a> {
+    pub fn of(bytes: &'a [u8], cancel: &'a Cancel<'a>) -> Needed<'a> {
         let blocks = Blocks::of(bytes);
         let head = bytes.len() - blocks.rest.len();
         Needed {
             part: &bytes[..head],
             blocks,
-            patience,
+            cancel,
         }
     }
 
@@ -44,9 +44,9 @@ impl<'a> Needed<'a> {
 
 impl Read for Needed<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.patience
+        self.cancel
             .check()
-            .map_err(|Cancelled| io::Error::other("nobody waits any more"))?;
+            .map_err(|Cancelled| io::Error::other("cancelled"))?;
         if self.part.is_empty() {
             self.part = self.next();
         }
@@ -70,7 +70,7 @@ fn is_needed(block: &&[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::Cell;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     const HEAD: &[u8] = b"GIF89a\x02\0\x02\0\x80\0\0abcdef";
     const IMAGE: &[u8] = b",\0\0\0\0\x02\0\x02\0\0\x02\x02\x84\x51\0";
@@ -79,7 +79,7 @@ mod tests {
 
     fn read(bytes: &[u8]) -> Vec<u8> {
         let mut read = Vec::new();
-        let outcome = Needed::of(bytes, &Patience::endless()).read_to_end(&mut read);
+        let outcome = Needed::of(bytes, &Cancel::never()).read_to_end(&mut read);
         outcome.expect("everybody waits");
         read
     }
@@ -111,17 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn it_asks_once_a_portion_and_ends_after_a_no() {
-        let asked = Cell::new(0);
-        let is_waiting = || {
-            asked.set(asked.get() + 1);
-            asked.get() <= 3
-        };
+    fn it_checks_once_a_portion_and_fails_once_it_is_cancelled() {
+        let checks = AtomicUsize::new(0);
+        let question = || checks.fetch_add(1, Ordering::Relaxed) >= 3;
         let image = [&IMAGE[..11], &[&[255; 256][..]; 40].concat(), b"\0"].concat();
         let file = [HEAD, &image].concat();
-        let patience = Patience::new(&is_waiting);
+        let cancel = Cancel::when(&question);
         let mut read = Vec::new();
-        assert!(Needed::of(&file, &patience).read_to_end(&mut read).is_err());
+        assert!(Needed::of(&file, &cancel).read_to_end(&mut read).is_err());
         assert!(read.len() <= 3 * PORTION, "{} bytes", read.len());
     }
 }

@@ -2,8 +2,9 @@
 
 use super::frame::damaged;
 use super::segments::{Parts, has_too_many_tables};
-use crate::image::{DecodeError, Patience};
+use crate::image::DecodeError;
 use std::mem;
+use towebp_encoder::Cancel;
 
 /// Bytes that are looked through between two questions: restart markers one after the other take a tenth of a millisecond.
 const PORTION: usize = 1 << 16;
@@ -27,7 +28,7 @@ pub struct Scans<'a> {
 pub fn find<'a>(
     bytes: &'a [u8],
     begin: usize,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<Option<Scans<'a>>, DecodeError> {
     let mut scans = Scans::default();
     // Where a part begins that the decoder needs, and where the fill bytes begin that may precede a marker.
@@ -37,7 +38,7 @@ pub fn find<'a>(
     while !rest.is_empty() {
         let portion = Some(rest.len() / PORTION);
         if mem::replace(&mut asked, portion) != portion {
-            patience.check()?;
+            cancel.check()?;
         }
         let near = &rest[..rest.len().min(PORTION)];
         let Some(found) = near.chunks(64).position(|chunk| chunk.contains(&0xff)) else {
@@ -97,7 +98,7 @@ mod tests {
     use crate::image::jpeg::tests::segment;
 
     fn scans(bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
-        let found = find(bytes, 2, &Patience::endless()).expect("few segments");
+        let found = find(bytes, 2, &Cancel::never()).expect("few segments");
         found.map(|scans| (scans.parts.as_slice().concat(), scans.restarts))
     }
 
@@ -144,10 +145,10 @@ mod tests {
     fn segments_without_end_are_refused() {
         let pair = [segment(0xe1, &[]), vec![3]].concat();
         let file = |pairs: usize| [&[7, 7][..], &pair.repeat(pairs), &[0xff, 0xd9]].concat();
-        let is_refused = |pairs| find(&file(pairs), 2, &Patience::endless()).is_err();
+        let is_refused = |pairs| find(&file(pairs), 2, &Cancel::never()).is_err();
         assert!(!is_refused(500));
         assert!(is_refused(600));
         let tables = [&[7, 7][..], &segment(0xc4, &[0; 3000]), &[0xff, 0xd9]].concat();
-        assert!(find(&tables, 2, &Patience::endless()).is_err());
+        assert!(find(&tables, 2, &Cancel::never()).is_err());
     }
 }

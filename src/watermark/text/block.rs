@@ -2,10 +2,10 @@
 
 use super::font::{Face, Fonts};
 use super::shape::{Glyph, Line};
-use crate::image::{Cancelled, Patience};
 use crate::watermark::position::Side;
 use harfrust::GlyphId;
 use std::collections::HashMap;
+use towebp_encoder::{Cancel, Cancelled};
 
 /// All glyphs of a text that have ink. Lengths are in ems, x to the right and y downwards.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ pub(super) fn stack(
     fonts: &Fonts,
     lines: Vec<Line>,
     side: Side,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<Option<Block>, Cancelled> {
     let widest = lines
         .iter()
@@ -80,7 +80,7 @@ pub(super) fn stack(
             Side::Far => widest - line.width,
         };
         for glyph in line.glyphs {
-            patience.check()?;
+            cancel.check()?;
             let Some(ink) = inks.of(fonts, glyph) else {
                 continue;
             };

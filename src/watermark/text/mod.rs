@@ -16,7 +16,7 @@ use super::placement::Placement;
 use super::position::{Side, Size};
 use super::stamp::{Mask, Stamp};
 use super::turn::Turn;
-use crate::image::{Cancelled, Image, Layout, Patience};
+use crate::image::{Image, Layout};
 use block::{Block, stack};
 use harfrust::GlyphId;
 use path::{FINE, Flattened, flatten};
@@ -25,6 +25,7 @@ use shape::shape_line;
 use std::borrow::Cow;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use towebp_encoder::{Cancel, Cancelled};
 
 /// A text to draw.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,7 +122,7 @@ pub fn draw_text(
     watermark: &TextWatermark,
     fonts: &Fonts,
     placement: &Placement,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<(), TextError> {
     let image_size = (image.width, image.height);
     // Whatever a font that was added makes of its shaper: one request fails, and says so.
@@ -129,12 +130,12 @@ pub fn draw_text(
         let pen = Pen {
             watermark,
             fonts,
-            patience,
+            cancel,
         };
         pen.prepare(placement, image_size)
     }));
     if let Some((stamp, upright)) = prepared.unwrap_or(Err(TextError::Panicked))? {
-        stamp.put(image, placement, upright, patience)?;
+        stamp.put(image, placement, upright, cancel)?;
     }
     Ok(())
 }
@@ -143,7 +144,7 @@ pub fn draw_text(
 struct Pen<'a> {
     watermark: &'a TextWatermark,
     fonts: &'a Fonts,
-    patience: &'a Patience<'a>,
+    cancel: &'a Cancel<'a>,
 }
 
 impl Pen<'_> {
@@ -159,7 +160,7 @@ impl Pen<'_> {
             placement.position.across()
         };
         let lines = self.shape_lines()?;
-        let Some(block) = stack(self.fonts, lines, side, self.patience)? else {
+        let Some(block) = stack(self.fonts, lines, side, self.cancel)? else {
             return Ok(None);
         };
         let sheet = Sheet::fitting(&block, self.watermark, placement, image);
@@ -171,7 +172,7 @@ impl Pen<'_> {
         let mut missing = Vec::new();
         let mut lines = Vec::new();
         for line in text.split(['\n', '\u{2028}', '\u{2029}']) {
-            self.patience.check()?;
+            self.cancel.check()?;
             let line = line.strip_suffix('\r').unwrap_or(line);
             for control in line.chars().filter(|c| c.is_control() && *c != '\t') {
                 if !missing.contains(&control) {
@@ -196,7 +197,7 @@ impl Pen<'_> {
         let mut outline = Flattened::default();
         let mut line = (self.watermark.outline == Outline::Line).then(|| Mask::new(size));
         for glyph in &block.glyphs {
-            self.patience.check()?;
+            self.cancel.check()?;
             let font = self.fonts.font(glyph.face);
             let scale = sheet.em / f32::from(font.units_per_em().max(1));
             let (x, y) = (glyph.x * sheet.em, glyph.y * sheet.em);
@@ -209,12 +210,12 @@ impl Pen<'_> {
             if outline.is_empty() {
                 continue;
             }
-            filler.fill(&outline, &mut text, self.patience)?;
+            filler.fill(&outline, &mut text, self.cancel)?;
             if let Some(mask) = &mut line {
                 // The wider the pen, the longer each line takes, and the less a corner shows.
                 let tolerance = (sheet.frame.radius / 32.0).clamp(FINE, 0.5);
                 flatten(font, id, place, tolerance, &mut outline);
-                trace(&outline, sheet.frame.radius, mask, self.patience)?;
+                trace(&outline, sheet.frame.radius, mask, self.cancel)?;
             }
         }
         let color = self.watermark.color;
@@ -224,11 +225,11 @@ impl Pen<'_> {
             None => self.shadow(&text, &sheet.frame)?,
         };
         let layers = [(&behind, color.contrast()), (&text, color)];
-        Ok(Stamp::Picture(Cow::Owned(layered(layers, self.patience)?)))
+        Ok(Stamp::Picture(Cow::Owned(layered(layers, self.cancel)?)))
     }
 
     fn shadow(&self, text: &Mask, frame: &Frame) -> Result<Mask, Cancelled> {
-        let mut shadow = blur(text, frame.offset, frame.blur, self.patience)?;
+        let mut shadow = blur(text, frame.offset, frame.blur, self.cancel)?;
         // Letters are thinner than the blur is wide.
         for sample in &mut shadow.coverage {
             *sample = sample.saturating_mul(2);
@@ -438,7 +439,7 @@ impl Frame {
 }
 
 /// Masks of one size over each other, as one picture: its opacity is that of the whole.
-fn layered(masks: [(&Mask, Color); 2], patience: &Patience<'_>) -> Result<Image, Cancelled> {
+fn layered(masks: [(&Mask, Color); 2], cancel: &Cancel<'_>) -> Result<Image, Cancelled> {
     let (width, height) = (masks[0].0.width, masks[0].0.height);
     let mut image = Image {
         width,
@@ -448,7 +449,7 @@ fn layered(masks: [(&Mask, Color); 2], patience: &Patience<'_>) -> Result<Image,
     };
     for (mask, color) in masks {
         for y in 0..height {
-            patience.check()?;
+            cancel.check()?;
             let row = mask.row(y);
             blend_row(&mut image, 0, y, width, |x| (color, weight(row[x], 100)));
         }

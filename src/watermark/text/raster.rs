@@ -1,10 +1,10 @@
 //! Outlines onto masks: filled, drawn along with a round pen, or blurred.
 
 use super::path::{Flattened, Point};
-use crate::image::{Cancelled, Patience};
 use crate::watermark::stamp::Mask;
 use ab_glyph_rasterizer::{Rasterizer, point};
 use std::ops::Range;
+use towebp_encoder::{Cancel, Cancelled};
 
 /// Fills outlines, one after the other.
 pub(super) struct Filler(Rasterizer);
@@ -22,14 +22,14 @@ impl Filler {
         &mut self,
         outline: &Flattened,
         mask: &mut Mask,
-        patience: &Patience<'_>,
+        cancel: &Cancel<'_>,
     ) -> Result<(), Cancelled> {
         let (left, top, right, bottom) = outline.bounds();
         // A spare column takes what the rasterizer writes behind a line's end.
         let width = (right - left.floor()).ceil() as usize + 1;
         let rows = pixels(top, bottom, mask.height);
         for band in rows.clone().step_by(1.max(BAND / width)) {
-            patience.check()?;
+            cancel.check()?;
             let height = (BAND / width).clamp(1, rows.end - band);
             self.0.reset(width, height);
             let place = |p: Point| point(p.0 - left.floor(), p.1 - band as f32);
@@ -65,10 +65,10 @@ pub(super) fn trace(
     outline: &Flattened,
     radius: f32,
     mask: &mut Mask,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<(), Cancelled> {
     for line in &outline.lines {
-        patience.check()?;
+        cancel.check()?;
         trace_line(*line, radius, mask);
     }
     Ok(())
@@ -115,12 +115,12 @@ pub(super) fn blur(
     mask: &Mask,
     offset: u32,
     radius: u32,
-    patience: &Patience<'_>,
+    cancel: &Cancel<'_>,
 ) -> Result<Mask, Cancelled> {
     let mut blurred = Mask::new((mask.width, mask.height));
     let mut line = Vec::new();
     for y in offset..mask.height {
-        patience.check()?;
+        cancel.check()?;
         let source = mask.row(y - offset);
         line.clear();
         line.resize((offset as usize).min(source.len()), 0);
@@ -131,7 +131,7 @@ pub(super) fn blur(
         average(&line, row, radius as usize);
     }
     for _ in 0..2 {
-        blurred = average_columns(&blurred, radius, patience)?;
+        blurred = average_columns(&blurred, radius, cancel)?;
     }
     Ok(blurred)
 }
@@ -155,7 +155,7 @@ fn average(source: &[u8], into: &mut [u8], radius: usize) {
     }
 }
 
-fn average_columns(mask: &Mask, radius: u32, patience: &Patience<'_>) -> Result<Mask, Cancelled> {
+fn average_columns(mask: &Mask, radius: u32, cancel: &Cancel<'_>) -> Result<Mask, Cancelled> {
     let count = 2 * radius + 1;
     let mut averaged = Mask::new((mask.width, mask.height));
     let mut sums = vec![0u32; mask.width as usize];
@@ -168,7 +168,7 @@ fn average_columns(mask: &Mask, radius: u32, patience: &Patience<'_>) -> Result<
         add(&mut sums, y);
     }
     for y in 0..mask.height {
-        patience.check()?;
+        cancel.check()?;
         if y + radius < mask.height {
             add(&mut sums, y + radius);
         }
@@ -196,7 +196,7 @@ mod tests {
     }
 
     fn blurred(mask: &Mask, offset: u32, radius: u32) -> Mask {
-        blur(mask, offset, radius, &Patience::endless()).expect("nobody leaves")
+        blur(mask, offset, radius, &Cancel::never()).expect("it is not cancelled")
     }
 
     fn filled(outlines: &[Flattened]) -> Mask {
@@ -204,8 +204,8 @@ mod tests {
         let mut filler = Filler::new();
         for outline in outlines {
             filler
-                .fill(outline, &mut mask, &Patience::endless())
-                .expect("nobody leaves");
+                .fill(outline, &mut mask, &Cancel::never())
+                .expect("it is not cancelled");
         }
         mask
     }

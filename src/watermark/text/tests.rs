@@ -33,7 +33,7 @@ fn draw(
         watermark,
         Fonts::bundled(),
         placement,
-        &Patience::endless(),
+        &Cancel::never(),
     )
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use towebp::conversion::{self, Fonts, Job, Params, Patient};
+use towebp::conversion::{self, Cancel, Fonts, Job, Params};
 use towebp::image::{Format, Limits};
 
 use super::film;
@@ -94,7 +94,8 @@ fn by_towebp(gif: &[u8], mode: &str, quality: u8) -> Result<Vec<u8>, String> {
         fonts: Fonts::bundled(),
         limits: &Limits::default(),
         threads: 1,
-        caller: &Patient,
+        cpu_budget: None,
+        cancel: &Cancel::never(),
     };
     let converted = conversion::run(&job).map_err(|error| error.to_string())?;
     Ok(converted.webp)

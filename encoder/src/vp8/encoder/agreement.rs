@@ -24,7 +24,7 @@ pub(super) fn assert_filtered_the_same(
 ) -> Vec<u8> {
     let (width, height) = (picture.width, picture.height);
     let source =
-        Planes::from_picture(picture, settings.simd, settings.crew).expect("is waited for");
+        Planes::from_picture(picture, settings.simd, settings.workers).expect("is waited for");
     let (frame, expected) = encode_and_reconstruct(&source, width, height, settings, filter);
     let decoded = image_webp::vp8::Vp8Decoder::decode_frame(frame.as_slice())
         .unwrap_or_else(|e| panic!("{width}x{height} {settings:?} does not decode: {e}"));
@@ -71,7 +71,7 @@ fn encode_and_reconstruct(
     filter: Option<FilterParameters>,
 ) -> (Vec<u8>, Planes) {
     let segmentation =
-        divide(source, quantizer_index(settings.quality), settings.crew).expect("is waited for");
+        divide(source, quantizer_index(settings.quality), settings.workers).expect("is waited for");
     let filter = filter.unwrap_or_else(|| FilterParameters::choose(&segmentation));
     let decisions = decide(source, &segmentation, settings, true).expect("is waited for");
     let partitions = write(&decisions, &segmentation, filter, settings).expect("encodes");
@@ -91,9 +91,9 @@ fn encode_and_reconstruct(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crew::Crew;
+    use crate::threads::Workers;
     use crate::vp8::encoder::encode;
-    use crate::{Effort, Layout, Patient, Simd};
+    use crate::{Effort, Layout, Simd};
     use std::path::{Path, PathBuf};
 
     /// Every quality that is worth a test with the default, and every effort.
@@ -162,17 +162,17 @@ mod tests {
             effort,
             log2_partitions: None,
             simd: Simd::detect(),
-            crew: Crew::new(2, &Patient),
+            workers: Workers::unlimited(2),
         };
         let expected = assert_decoders_agree(picture, &settings);
         let mut encodes = 1;
         let source =
-            Planes::from_picture(picture, settings.simd, settings.crew).expect("is waited for");
+            Planes::from_picture(picture, settings.simd, settings.workers).expect("is waited for");
         for simd in Simd::supported() {
             for &threads in threads {
                 let settings = Settings {
                     simd,
-                    crew: Crew::new(threads, &Patient),
+                    workers: Workers::unlimited(threads),
                     ..settings
                 };
                 let frame = encode(

@@ -1,5 +1,5 @@
 //! How encoding scales with cores that this machine need not have: the passes are timed on one thread, piece by piece and
-//! macroblock by macroblock, and laid out on more threads as [`Crew`] does it (for what depends on what see
+//! macroblock by macroblock, and laid out on more threads as [`Workers`] does it (for what depends on what see
 //! [`wavefront`]; RFC 6386, section 5).
 //!
 //! `cargo test --release --lib encoder::model -- --ignored --nocapture` prints it for 12 MP made of the photographs of
@@ -10,8 +10,9 @@ use super::{
     FilterParameters, MAX_TOKEN_PARTITION, Search, Settings, Simd, decide, divide, mode_budget,
     partition, quantizer_index, write,
 };
+use crate::Cancel;
 use crate::Effort;
-use crate::crew::{Caller, Crew, Patient};
+use crate::threads::Workers;
 use crate::vp8::wavefront::{self, Task};
 use crate::yuv::Planes;
 use crate::{Layout, Options, Picture};
@@ -72,18 +73,21 @@ struct Profile {
 impl Profile {
     fn of(picture: &Picture<'_>) -> Profile {
         let recorder = Recorder::default();
-        let crew = Crew::new(1, &recorder);
+        let question = || recorder.note();
+        let cancel = Cancel::when(&question);
+        let workers = Workers::new(1, None, &cancel);
         let settings = Settings {
             quality: QUALITY,
             effort: Effort::Medium,
             log2_partitions: None,
             simd: Simd::detect(),
-            crew,
+            workers,
         };
-        let (source, planes) = recorder.time(|| Planes::from_picture(picture, settings.simd, crew));
+        let (source, planes) =
+            recorder.time(|| Planes::from_picture(picture, settings.simd, workers));
         let source = source.expect("is waited for");
         let index = quantizer_index(QUALITY);
-        let (segmentation, segments) = recorder.time(|| divide(&source, index, crew));
+        let (segmentation, segments) = recorder.time(|| divide(&source, index, workers));
         let segmentation = segmentation.expect("is waited for");
         let (decisions, decided) =
             recorder.time(|| decide(&source, &segmentation, &settings, false));
@@ -101,7 +105,7 @@ impl Profile {
             expected: None,
             mode_budget: mode_budget(source.mb_width, source.mb_height, true),
             simd: settings.simd,
-            crew: Crew::new(1, &Patient),
+            workers: Workers::unlimited(1),
             keeps_pixels: false,
         });
         let samples = decided.pieces.len() - source.mb_height;
@@ -111,7 +115,7 @@ impl Profile {
         ];
         let start = (0..100).map(|_| {
             let begun = Instant::now();
-            let both = Crew::new(2, &Patient).run(2, |_| ());
+            let both = Workers::unlimited(2).run(2, |_| ());
             both.expect("is waited for");
             begun.elapsed().as_secs_f64()
         });
@@ -222,14 +226,15 @@ fn follow(rows: &[Vec<f64>], threads: usize, start: f64) -> f64 {
     above.last().copied().unwrap_or(0.0)
 }
 
-/// Notes when it is asked: before each piece of work.
+/// Notes the time of each check, which comes before each piece of work.
 #[derive(Debug, Default)]
 struct Recorder(Mutex<Vec<Instant>>);
 
-impl Caller for Recorder {
-    fn is_waiting(&self) -> bool {
+impl Recorder {
+    /// The work is never cancelled.
+    fn note(&self) -> bool {
         self.0.lock().expect("pushing").push(Instant::now());
-        true
+        false
     }
 }
 

@@ -1,9 +1,9 @@
 //! What the encoder writes of made-up pictures, and what an independent decoder makes of it.
 
 use super::*;
+use crate::cancel::Cancel;
+use crate::cancel::tests::Checks;
 use crate::coded::Coded;
-use crate::crew::Patient;
-use crate::crew::tests::Impatient;
 use crate::vp8l::lz77;
 use crate::{Metadata, judge, riff};
 
@@ -29,7 +29,7 @@ fn settings(effort: Effort, threads: usize) -> Settings<'static> {
     Settings {
         effort,
         simd: Simd::detect(),
-        crew: Crew::new(threads, &Patient),
+        workers: Workers::unlimited(threads),
     }
 }
 
@@ -40,8 +40,8 @@ fn decode(data: &[u8]) -> (usize, Vec<u32>) {
         frame: data.to_vec(),
         is_lossless: true,
     };
-    let crew = Crew::new(1, &Patient);
-    let file = riff::still((1, 1), &coded, &Metadata::default(), crew).expect("small");
+    let workers = Workers::unlimited(1);
+    let file = riff::still((1, 1), &coded, &Metadata::default(), workers).expect("small");
     let ((width, _), pixels) = judge::decode(&file);
     let argb = |[r, g, b, a]: [u8; 4]| u32::from_be_bytes([a, r, g, b]);
     (width as usize, pixels.into_iter().map(argb).collect())
@@ -66,14 +66,15 @@ fn assert_same(what: &str, data: &[u8], pixels: &[u32], width: usize) {
 #[track_caller]
 fn round_trip(what: &str, pixels: &[u32], width: usize) {
     for effort in EFFORTS {
-        let data = encode(pixels.to_vec(), width, &settings(effort, 1)).expect("patient");
+        let data =
+            encode(pixels.to_vec(), width, &settings(effort, 1)).expect("it is not cancelled");
         assert_same(&format!("{what}, {effort:?}"), &data, pixels, width);
         for threads in [2, 8] {
             let other = Settings {
                 simd: Simd::SCALAR,
                 ..settings(effort, threads)
             };
-            let other = encode(pixels.to_vec(), width, &other).expect("patient");
+            let other = encode(pixels.to_vec(), width, &other).expect("it is not cancelled");
             assert_eq!(
                 other, data,
                 "{what}, {effort:?}: {threads} threads, no vectors"
@@ -201,11 +202,13 @@ fn distances_beyond_the_window() {
     let mut noise = Noise(3);
     let half: Vec<u32> = (0..1_200_000).map(|_| noise.next() | 0xFF00_0000).collect();
     let pixels = [half.as_slice(), &half[..200_000]].concat();
-    let data = encode(pixels.clone(), 1000, &settings(Effort::Medium, 1)).expect("patient");
+    let data =
+        encode(pixels.clone(), 1000, &settings(Effort::Medium, 1)).expect("it is not cancelled");
     assert_same("beyond the window", &data, &pixels, 1000);
     // And from one million back, within it.
     let pixels = [&half[..1_000_000], &half[..400_000]].concat();
-    let data = encode(pixels.clone(), 1000, &settings(Effort::Medium, 1)).expect("patient");
+    let data =
+        encode(pixels.clone(), 1000, &settings(Effort::Medium, 1)).expect("it is not cancelled");
     assert_same("within the window", &data, &pixels, 1000);
     assert!(data.len() < 3_200_000, "{} bytes: no copies", data.len());
 }
@@ -245,13 +248,15 @@ fn write(transformed: Transformed, cache_bits: &'static [u32], effort: Effort) -
         cache_bits,
         ..Search::of(effort, &transformed)
     };
-    write_transformed(&mut bits, transformed, &search, Crew::new(1, &Patient)).expect("patient");
+    write_transformed(&mut bits, transformed, &search, Workers::unlimited(1))
+        .expect("it is not cancelled");
     bits.finish()
 }
 
 impl Transformed {
     fn untouched(pixels: Vec<u32>, width: usize) -> Transformed {
-        let tokens = lz77::quick(&pixels, width, Crew::new(1, &Patient)).expect("patient");
+        let tokens =
+            lz77::quick(&pixels, width, Workers::unlimited(1)).expect("it is not cancelled");
         Transformed {
             pixels,
             width,
@@ -309,26 +314,28 @@ fn the_smallest_picture_bit_by_bit() {
 }
 
 #[test]
-fn a_caller_who_waits_no_more_ends_it_wherever_it_is() {
+fn a_cancelled_picture_ends_wherever_it_is() {
     let pixels = page(120, 100);
     for effort in EFFORTS {
-        let encode_for = |patience: usize, threads: usize| {
-            let caller = Impatient::new(patience);
+        let encode_for = |allowed: usize, threads: usize| {
+            let checks = Checks::new(allowed);
+            let question = || checks.are_used_up();
+            let cancel = Cancel::when(&question);
             let settings = Settings {
-                crew: Crew::new(threads, &caller),
+                workers: Workers::new(threads, None, &cancel),
                 ..settings(effort, 1)
             };
             let outcome = encode(pixels.clone(), 120, &settings);
-            (outcome.map(|_| ()), caller.asked.into_inner())
+            (outcome.map(|_| ()), checks.asked.into_inner())
         };
         let (outcome, questions) = encode_for(usize::MAX, 1);
         assert_eq!(outcome, Ok(()));
         for threads in [1, 3] {
-            for patience in (0..questions).step_by(1 + questions / 60) {
-                let (outcome, asked) = encode_for(patience, threads);
-                let what = format!("{effort:?}, {threads} threads, {patience} questions");
+            for allowed in (0..questions).step_by(1 + questions / 60) {
+                let (outcome, asked) = encode_for(allowed, threads);
+                let what = format!("{effort:?}, {threads} threads, {allowed} checks");
                 assert_eq!(outcome, Err(EncodeError::Cancelled), "{what}");
-                assert!(asked <= patience + threads, "{what}: {asked} were asked");
+                assert!(asked <= allowed + threads, "{what}: {asked} checks");
             }
         }
     }
@@ -365,16 +372,18 @@ fn small_drawings_of_any_number_of_colours() {
 fn a_small_drawing_takes_whatever_is_smallest() {
     let pixels = drawing(100, 75, 9);
     let settings = settings(Effort::High, 1);
-    let candidates = choice::candidates(pixels.clone(), 100, &settings).expect("patient");
+    let candidates =
+        choice::candidates(pixels.clone(), 100, &settings).expect("it is not cancelled");
     assert!(candidates.len() > 1, "as indices and as colours");
     let least = candidates.into_iter().map(|candidate| {
         let mut bits = BitWriter::default();
         let search = Search::of(Effort::High, &candidate);
-        write_transformed(&mut bits, candidate, &search, settings.crew).expect("patient");
+        write_transformed(&mut bits, candidate, &search, settings.workers)
+            .expect("it is not cancelled");
         bits.bits()
     });
     let least = least.min().expect("candidates");
-    let data = encode(pixels, 100, &settings).expect("patient");
+    let data = encode(pixels, 100, &settings).expect("it is not cancelled");
     // The header of five bytes and what fills up the last one.
     assert_eq!(data.len(), 5 + least.div_ceil(8));
 }

@@ -8,7 +8,7 @@ use super::color::{self, Factors, SampleCosts};
 use super::color_indexing::Palette;
 use super::predictor::{self, Blocks, Modes};
 use super::subtract_green;
-use crate::crew::Crew;
+use crate::threads::Workers;
 use crate::vp8l::bit_writer::BitWriter;
 use crate::vp8l::encoder::Settings;
 use crate::vp8l::entropy::BIT;
@@ -57,7 +57,7 @@ impl Transformed {
 
     /// What it comes to with the data of its transforms, in 1 / [`BIT`] bits: without a color cache or, unless pixels are indices,
     /// with a small one, whichever is less.
-    fn estimate(&self, crew: Crew<'_>) -> Result<u64, EncodeError> {
+    fn estimate(&self, workers: Workers<'_>) -> Result<u64, EncodeError> {
         let caches: &[u32] = if self.is_indexed() { &[0] } else { &[0, 4] };
         let mut cost = u64::MAX;
         for &bits in caches {
@@ -65,9 +65,9 @@ impl Transformed {
                 pixels: &self.pixels,
                 width: self.width,
                 tokens: &self.tokens.0,
-                cache: &CacheHits::new(&self.pixels, bits, crew)?,
+                cache: &CacheHits::new(&self.pixels, bits, workers)?,
             };
-            cost = cost.min(histogram::total_cost(&histogram::count(&image, crew)?));
+            cost = cost.min(histogram::total_cost(&histogram::count(&image, workers)?));
         }
         for transform in &self.transforms {
             let (pixels, width) = match transform {
@@ -76,7 +76,7 @@ impl Transformed {
                 Transform::ColorIndexing(palette) => (palette.deltas(), palette.len()),
                 Transform::SubtractGreen => continue,
             };
-            cost += Estimate::new(&pixels, width, 0, crew)?.total;
+            cost += Estimate::new(&pixels, width, 0, workers)?.total;
         }
         Ok(cost)
     }
@@ -84,11 +84,11 @@ impl Transformed {
     /// Writes the transforms with their data, and that no more follow.
     ///
     /// # Errors
-    /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+    /// [`EncodeError::Cancelled`].
     pub fn write_transforms(
         &self,
         bits: &mut BitWriter,
-        crew: Crew<'_>,
+        workers: Workers<'_>,
     ) -> Result<(), EncodeError> {
         for transform in &self.transforms {
             bits.put_flag(true);
@@ -96,18 +96,18 @@ impl Transformed {
                 Transform::Predictor(modes) => {
                     bits.put(0, 2);
                     bits.put(modes.block_bits - 2, 3);
-                    image_stream::write_small(bits, &modes.pixels(), modes.across, crew)?;
+                    image_stream::write_small(bits, &modes.pixels(), modes.across, workers)?;
                 }
                 Transform::Color(factors) => {
                     bits.put(1, 2);
                     bits.put(factors.block_bits - 2, 3);
-                    image_stream::write_small(bits, &factors.pixels(), factors.across, crew)?;
+                    image_stream::write_small(bits, &factors.pixels(), factors.across, workers)?;
                 }
                 Transform::SubtractGreen => bits.put(2, 2),
                 Transform::ColorIndexing(palette) => {
                     bits.put(3, 2);
                     bits.put(palette.len() as u32 - 1, 8);
-                    image_stream::write_small(bits, &palette.deltas(), palette.len(), crew)?;
+                    image_stream::write_small(bits, &palette.deltas(), palette.len(), workers)?;
                 }
             }
         }
@@ -131,14 +131,14 @@ const NEXT_TO_NOTHING: usize = 1 << 9;
 /// and at high effort there are several candidates, of which one has to be the smallest.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`].
 pub fn candidates(
     pixels: Vec<u32>,
     width: usize,
     settings: &Settings<'_>,
 ) -> Result<Vec<Transformed>, EncodeError> {
     let is_tiny = pixels.len() <= TINY && settings.effort != Effort::Low;
-    let Some(palette) = Palette::new(&pixels, settings.crew)? else {
+    let Some(palette) = Palette::new(&pixels, settings.workers)? else {
         let mut candidates = Vec::new();
         if is_tiny {
             let mut cheapest = Cheapest::default();
@@ -152,7 +152,7 @@ pub fn candidates(
     };
     let is_small = pixels.len() <= SMALL && settings.effort != Effort::Low;
     let direct = is_small.then(|| pixels.clone());
-    let indexed = index(palette, pixels, width, settings.crew)?;
+    let indexed = index(palette, pixels, width, settings.workers)?;
     let Some(direct) = direct.filter(|_| is_tiny || indexed.has_little()) else {
         return Ok(vec![indexed]);
     };
@@ -166,14 +166,19 @@ pub fn candidates(
         }
         let mut cheapest = Cheapest::default();
         if is_tiny && !is_packed {
-            cheapest.consider(indexed, settings.crew)?;
+            cheapest.consider(indexed, settings.workers)?;
             cheapest.consider_all(direct, width, settings)?;
         } else {
-            let untransformed = plain(direct, width, &indexed, settings.crew)?;
-            let direct = unpredicted(untransformed.pixels.clone(), width, &indexed, settings.crew)?;
-            cheapest.consider(indexed, settings.crew)?;
-            cheapest.consider(direct, settings.crew)?;
-            cheapest.consider(untransformed, settings.crew)?;
+            let untransformed = plain(direct, width, &indexed, settings.workers)?;
+            let direct = unpredicted(
+                untransformed.pixels.clone(),
+                width,
+                &indexed,
+                settings.workers,
+            )?;
+            cheapest.consider(indexed, settings.workers)?;
+            cheapest.consider(direct, settings.workers)?;
+            cheapest.consider(untransformed, settings.workers)?;
         }
         return Ok(cheapest.into_candidates(is_tiny));
     }
@@ -201,8 +206,12 @@ struct Cheapest(Vec<(u64, Transformed)>);
 
 impl Cheapest {
     /// Takes `candidate` if it looks cheaper than one of those that there are.
-    fn consider(&mut self, candidate: Transformed, crew: Crew<'_>) -> Result<(), EncodeError> {
-        let cost = candidate.estimate(crew)?;
+    fn consider(
+        &mut self,
+        candidate: Transformed,
+        workers: Workers<'_>,
+    ) -> Result<(), EncodeError> {
+        let cost = candidate.estimate(workers)?;
         let at = self.0.partition_point(|(known, _)| *known <= cost);
         self.0.insert(at, (cost, candidate));
         self.0.truncate(2);
@@ -232,15 +241,15 @@ impl Cheapest {
         /// log2 of the side of a block: the whole picture, and small blocks.
         const WHOLE: u32 = 9;
         const BLOCK: u32 = 3;
-        let crew = settings.crew;
+        let workers = settings.workers;
         let mut apart = pixels.clone();
-        subtract_green::apply(&mut apart, crew)?;
+        subtract_green::apply(&mut apart, workers)?;
         for (pixels, transforms) in [
             (apart, vec![Transform::SubtractGreen]),
             (pixels, Vec::new()),
         ] {
             let plain = Transformed {
-                tokens: lz77::quick(&pixels, width, crew)?,
+                tokens: lz77::quick(&pixels, width, workers)?,
                 pixels,
                 width,
                 transforms,
@@ -249,7 +258,7 @@ impl Cheapest {
             if !plain.transforms.is_empty() {
                 self.consider_predicted(&plain, BLOCK, settings)?;
             }
-            self.consider(plain, crew)?;
+            self.consider(plain, workers)?;
         }
         Ok(())
     }
@@ -261,7 +270,7 @@ impl Cheapest {
         block_bits: u32,
         settings: &Settings<'_>,
     ) -> Result<(), EncodeError> {
-        let (simd, crew) = (settings.simd, settings.crew);
+        let (simd, workers) = (settings.simd, settings.workers);
         let width = plain.width;
         let side = 1 << block_bits;
         let blocks = width.div_ceil(side) * (plain.pixels.len() / width).div_ceil(side);
@@ -270,7 +279,7 @@ impl Cheapest {
             is_open: &vec![true; blocks],
             rows_apart: 1,
         };
-        let (modes, left) = predictor::choose(&plain.pixels, width, blocks, simd, crew)?;
+        let (modes, left) = predictor::choose(&plain.pixels, width, blocks, simd, workers)?;
         // What prediction leaves, if nothing of it is copied.
         let left: u64 = left.iter().map(|left| u64::from(*left)).sum();
         let is_dearer = self.0.first().is_some_and(|(least, _)| left * BIT > *least);
@@ -278,16 +287,16 @@ impl Cheapest {
             return Ok(());
         }
         let mut pixels = plain.pixels.clone();
-        predictor::subtract_predicted(&mut pixels, width, &modes, simd, crew)?;
+        predictor::subtract_predicted(&mut pixels, width, &modes, simd, workers)?;
         let mut transforms = plain.transforms.clone();
         transforms.push(Transform::Predictor(modes));
         let candidate = Transformed {
-            tokens: lz77::quick(&pixels, width, crew)?,
+            tokens: lz77::quick(&pixels, width, workers)?,
             pixels,
             width,
             transforms,
         };
-        self.consider(candidate, crew)
+        self.consider(candidate, workers)
     }
 }
 
@@ -296,11 +305,11 @@ fn index(
     palette: Palette,
     mut pixels: Vec<u32>,
     width: usize,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<Transformed, EncodeError> {
-    let width = palette.apply(&mut pixels, width, crew)?;
+    let width = palette.apply(&mut pixels, width, workers)?;
     Ok(Transformed {
-        tokens: lz77::quick(&pixels, width, crew)?,
+        tokens: lz77::quick(&pixels, width, workers)?,
         pixels,
         width,
         transforms: vec![Transform::ColorIndexing(palette)],
@@ -312,10 +321,10 @@ fn unpredicted(
     mut pixels: Vec<u32>,
     width: usize,
     indexed: &Transformed,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<Transformed, EncodeError> {
-    subtract_green::apply(&mut pixels, crew)?;
-    let mut direct = plain(pixels, width, indexed, crew)?;
+    subtract_green::apply(&mut pixels, workers)?;
+    let mut direct = plain(pixels, width, indexed, workers)?;
     direct.transforms.push(Transform::SubtractGreen);
     Ok(direct)
 }
@@ -325,14 +334,14 @@ fn plain(
     pixels: Vec<u32>,
     width: usize,
     indexed: &Transformed,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<Transformed, EncodeError> {
     Ok(Transformed {
         // Where each index has a pixel of its own, they repeat where colours do.
         tokens: if indexed.width == width {
             indexed.tokens.clone()
         } else {
-            lz77::quick(&pixels, width, crew)?
+            lz77::quick(&pixels, width, workers)?
         },
         pixels,
         width,
@@ -345,7 +354,7 @@ fn without_palette(
     width: usize,
     settings: &Settings<'_>,
 ) -> Result<Transformed, EncodeError> {
-    subtract_green::apply(&mut pixels, settings.crew)?;
+    subtract_green::apply(&mut pixels, settings.workers)?;
     let mut predicted = predict(pixels, width, settings)?;
     predicted.transforms.insert(0, Transform::SubtractGreen);
     Ok(predicted)
@@ -411,12 +420,12 @@ fn predict(
     width: usize,
     settings: &Settings<'_>,
 ) -> Result<Transformed, EncodeError> {
-    let (simd, crew) = (settings.simd, settings.crew);
+    let (simd, workers) = (settings.simd, settings.workers);
     let search = Search::of(settings.effort);
-    let estimate = |pixels: &[u32]| Estimate::new(pixels, width, search.cache_bits, crew);
+    let estimate = |pixels: &[u32]| Estimate::new(pixels, width, search.cache_bits, workers);
     let across = width.div_ceil(1 << BLOCK_BITS);
     let direct = estimate(&pixels)?;
-    let direct_costs = sum_around(&direct.blocks(&pixels, width, BLOCK_BITS, crew)?, across);
+    let direct_costs = sum_around(&direct.blocks(&pixels, width, BLOCK_BITS, workers)?, across);
     let is_open: Vec<bool> = direct_costs.iter().map(|cost| *cost > LEAST_GAIN).collect();
     let mut best = Candidate::new(direct, None);
     if is_open.contains(&true) {
@@ -425,12 +434,12 @@ fn predict(
             is_open: &is_open,
             rows_apart: search.rows_apart,
         };
-        let (all, left) = predictor::choose(&pixels, width, blocks, simd, crew)?;
+        let (all, left) = predictor::choose(&pixels, width, blocks, simd, workers)?;
         let mut predicted = Vec::new();
         let costs = if search.looks_for_copies {
-            predicted = crew.copy(&pixels)?;
-            predictor::subtract_predicted(&mut predicted, width, &all, simd, crew)?;
-            estimate(&predicted)?.blocks(&predicted, width, BLOCK_BITS, crew)?
+            predicted = workers.copy(&pixels)?;
+            predictor::subtract_predicted(&mut predicted, width, &all, simd, workers)?;
+            estimate(&predicted)?.blocks(&predicted, width, BLOCK_BITS, workers)?
         } else {
             left.iter().map(|left| left * COST_OF_LEFT).collect()
         };
@@ -441,22 +450,22 @@ fn predict(
         };
         if !search.compares {
             let modes = modes(search.factors[0]);
-            predictor::subtract_predicted(&mut pixels, width, &modes, simd, crew)?;
+            predictor::subtract_predicted(&mut pixels, width, &modes, simd, workers)?;
             return Ok(Transformed {
-                tokens: lz77::quick(&pixels, width, crew)?,
+                tokens: lz77::quick(&pixels, width, workers)?,
                 pixels,
                 width,
                 transforms: vec![Transform::Predictor(modes)],
             });
         }
         let cheapest = Mutex::new((0, best));
-        crew.run_checked(search.factors.len(), |i| {
+        workers.run_checked(search.factors.len(), |i| {
             let modes = modes(search.factors[i]);
             let mixed = if search.looks_for_copies {
-                predictor::residuals_of_fewer(&pixels, &predicted, width, &modes, crew)?
+                predictor::residuals_of_fewer(&pixels, &predicted, width, &modes, workers)?
             } else {
-                let mut mixed = crew.copy(&pixels)?;
-                predictor::subtract_predicted(&mut mixed, width, &modes, simd, crew)?;
+                let mut mixed = workers.copy(&pixels)?;
+                predictor::subtract_predicted(&mut mixed, width, &modes, simd, workers)?;
                 mixed
             };
             let candidate = Candidate::new(estimate(&mixed)?, Some((modes, mixed)));
@@ -469,9 +478,9 @@ fn predict(
                 }
             }
             let left = other.1.predicted.map(|(_, pixels)| pixels);
-            crew.release(left.unwrap_or_default())
+            workers.release(left.unwrap_or_default())
         })?;
-        crew.release(predicted)?;
+        workers.release(predicted)?;
         best = cheapest.into_inner().expect(NO_PANIC).1;
     }
     let Some((modes, mut predicted)) = best.predicted else {
@@ -482,10 +491,11 @@ fn predict(
             transforms: Vec::new(),
         });
     };
-    crew.release(pixels)?;
+    workers.release(pixels)?;
     let mut transforms = Vec::new();
     if search.tries_color
-        && let Some((apart, factors)) = color::apply(&predicted, width, &modes, &best.costs, crew)?
+        && let Some((apart, factors)) =
+            color::apply(&predicted, width, &modes, &best.costs, workers)?
     {
         let estimate = estimate(&apart)?;
         let mut other = apart;
@@ -494,7 +504,7 @@ fn predict(
             std::mem::swap(&mut predicted, &mut other);
             transforms.push(Transform::Color(factors));
         }
-        crew.release(other)?;
+        workers.release(other)?;
     }
     transforms.insert(0, Transform::Predictor(modes));
     Ok(Transformed {

@@ -4,7 +4,7 @@
 
 use super::predictor::Modes;
 use crate::EncodeError;
-use crate::crew::Crew;
+use crate::threads::Workers;
 use crate::vp8l::entropy::BIT;
 use std::ops::Range;
 
@@ -120,18 +120,18 @@ const PREDICTOR_BLOCKS: u32 = 1;
 /// stay as they are. `None` if it pays nowhere.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`].
 pub fn apply(
     pixels: &[u32],
     width: usize,
     modes: &Modes,
     costs: &SampleCosts,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<Option<(Vec<u32>, Factors)>, EncodeError> {
     let block_bits = modes.block_bits + PREDICTOR_BLOCKS;
     let across = width.div_ceil(1 << block_bits);
     let rows = pixels.chunks(width << block_bits);
-    let choices = crew.run(rows.len(), |y| {
+    let choices = workers.run(rows.len(), |y| {
         let rows = &pixels[(width << block_bits) * y..];
         let rows = &rows[..rows.len().min(width << block_bits)];
         let block = |x: usize| Block {
@@ -158,7 +158,7 @@ pub fn apply(
     let mut out = Vec::with_capacity(pixels.len());
     for (y, row) in pixels.chunks_exact(width).enumerate() {
         if y % 8 == 0 {
-            crew.check()?;
+            workers.check()?;
         }
         let blocks = &by_block[(y >> block_bits) * across..][..across];
         for (pixels, by) in row.chunks(1 << block_bits).zip(blocks) {
@@ -232,7 +232,6 @@ impl Block<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crew::Patient;
 
     #[test]
     fn factors_are_thirty_seconds_of_signed_samples() {
@@ -297,8 +296,9 @@ mod tests {
         let far = std::array::from_fn(|value| {
             u32::from((value as u8).min((value as u8).wrapping_neg())) * 64
         });
-        let crew = Crew::new(1, &Patient);
-        let applied = apply(&pixels, width, &modes, &[far, far], crew).expect("patient");
+        let workers = Workers::unlimited(1);
+        let applied =
+            apply(&pixels, width, &modes, &[far, far], workers).expect("it is not cancelled");
         let (left, factors) = applied.expect("it pays");
         assert_eq!((factors.block_bits, factors.across), (5, 3));
         assert_eq!(factors.by_block[1], Multipliers::default(), "not predicted");
@@ -319,6 +319,9 @@ mod tests {
             by_block: vec![0; 15],
             ..modes
         };
-        assert_eq!(apply(&pixels, width, &nothing, &[far, far], crew), Ok(None));
+        assert_eq!(
+            apply(&pixels, width, &nothing, &[far, far], workers),
+            Ok(None)
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use super::subtract;
 use crate::EncodeError;
-use crate::crew::Crew;
+use crate::threads::Workers;
 use crate::vp8l::lz77::PIXELS_A_QUESTION;
 
 /// The colours of a picture that has few.
@@ -47,13 +47,13 @@ impl Palette {
     /// [`MAX_COLORS`].
     ///
     /// # Errors
-    /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
-    pub fn new(pixels: &[u32], crew: Crew<'_>) -> Result<Option<Palette>, EncodeError> {
+    /// [`EncodeError::Cancelled`].
+    pub fn new(pixels: &[u32], workers: Workers<'_>) -> Result<Option<Palette>, EncodeError> {
         let mut slots = Slots::new();
         let mut colors: Vec<u32> = Vec::new();
         let mut last = None;
         for part in pixels.chunks(PIXELS_A_QUESTION) {
-            crew.check()?;
+            workers.check()?;
             for &pixel in part {
                 if last == Some(pixel) {
                     continue;
@@ -103,12 +103,12 @@ impl Palette {
     /// width.
     ///
     /// # Errors
-    /// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+    /// [`EncodeError::Cancelled`].
     pub fn apply(
         &self,
         pixels: &mut Vec<u32>,
         width: usize,
-        crew: Crew<'_>,
+        workers: Workers<'_>,
     ) -> Result<usize, EncodeError> {
         let mut slots = Slots::new();
         for (index, &color) in (1..).zip(&self.colors) {
@@ -121,7 +121,7 @@ impl Palette {
         let mut to = 0;
         for (y, row) in (0..pixels.len()).step_by(width).enumerate() {
             if y % 8 == 0 {
-                crew.check()?;
+                workers.check()?;
             }
             for first in (row..row + width).step_by(1 << pack_bits) {
                 let mut packed = 0;
@@ -169,10 +169,9 @@ fn chain_of_neighbours(mut colors: Vec<u32>) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crew::Patient;
 
     fn palette(pixels: &[u32]) -> Option<Palette> {
-        Palette::new(pixels, Crew::new(1, &Patient)).expect("patient")
+        Palette::new(pixels, Workers::unlimited(1)).expect("it is not cancelled")
     }
 
     #[test]
@@ -188,8 +187,8 @@ mod tests {
         let apply = |pixels: &[u32], width| {
             let mut packed = pixels.to_vec();
             let palette = palette(pixels).expect("few colours");
-            let width = palette.apply(&mut packed, width, Crew::new(1, &Patient));
-            (width.expect("patient"), packed)
+            let width = palette.apply(&mut packed, width, Workers::unlimited(1));
+            (width.expect("it is not cancelled"), packed)
         };
         // Two colours, eight to a pixel; rows begin anew.
         let bits = [0, 1, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1];

@@ -9,14 +9,14 @@ mod subtract_green;
 pub use color::SampleCosts;
 
 use crate::EncodeError;
-use crate::crew::Crew;
+use crate::threads::Workers;
 
 /// Whether `pixels` have so few colours that they are coded as indices.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
-pub fn has_palette(pixels: &[u32], crew: Crew<'_>) -> Result<bool, EncodeError> {
-    Ok(color_indexing::Palette::new(pixels, crew)?.is_some())
+/// [`EncodeError::Cancelled`].
+pub fn has_palette(pixels: &[u32], workers: Workers<'_>) -> Result<bool, EncodeError> {
+    Ok(color_indexing::Palette::new(pixels, workers)?.is_some())
 }
 
 /// `a` less `b`, sample by sample, wrapping around.

@@ -1,16 +1,16 @@
 //! The subtract green transform: RFC 9649, section 3.5.3.
 
 use crate::EncodeError;
-use crate::crew::Crew;
+use crate::threads::Workers;
 use crate::vp8l::lz77::PIXELS_A_QUESTION;
 
 /// Takes green from red and blue, wrapping around.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
-pub fn apply(pixels: &mut [u32], crew: Crew<'_>) -> Result<(), EncodeError> {
+/// [`EncodeError::Cancelled`].
+pub fn apply(pixels: &mut [u32], workers: Workers<'_>) -> Result<(), EncodeError> {
     for part in pixels.chunks_mut(PIXELS_A_QUESTION) {
-        crew.check()?;
+        workers.check()?;
         subtract(part);
     }
     Ok(())

@@ -11,7 +11,7 @@ mod tests;
 use super::subtract;
 use crate::EncodeError;
 use crate::cpu::{Instructions, Simd};
-use crate::crew::Crew;
+use crate::threads::Workers;
 use std::ops::Range;
 
 /// Ways to predict a pixel.
@@ -116,20 +116,20 @@ const ROWS_A_QUESTION: usize = 8;
 /// Replaces `pixels` by what prediction leaves of them, sample by sample.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`].
 pub fn subtract_predicted(
     pixels: &mut [u32],
     width: usize,
     modes: &Modes,
     simd: Simd,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<(), EncodeError> {
     let mut bytes = RowBytes::new(width);
     let mut left = vec![0; width * 4];
     // A pixel is predicted by those before it, and so they are replaced later.
     for y in (1..pixels.len() / width).rev() {
         if y % ROWS_A_QUESTION == 0 {
-            crew.check()?;
+            workers.check()?;
         }
         let row = y * width;
         let first = subtract(pixels[row], pixels[row - width]);
@@ -165,18 +165,18 @@ fn leave_unpredicted(pixels: &mut [u32]) {
 /// are 0.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`].
 pub fn residuals_of_fewer(
     pixels: &[u32],
     predicted: &[u32],
     width: usize,
     modes: &Modes,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<Vec<u32>, EncodeError> {
     let mut out = Vec::with_capacity(pixels.len());
     for (y, predicted) in predicted.chunks_exact(width).enumerate() {
         if y % ROWS_A_QUESTION == 0 {
-            crew.check()?;
+            workers.check()?;
         }
         let start = out.len();
         out.extend_from_slice(predicted);
@@ -209,26 +209,26 @@ pub struct Blocks<'a> {
 /// The mode for each open block that leaves least, 0 for the others; and what it leaves of each block: bits, roughly.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`] if the crew's caller waits no more.
+/// [`EncodeError::Cancelled`].
 pub fn choose(
     pixels: &[u32],
     width: usize,
     blocks: Blocks<'_>,
     simd: Simd,
-    crew: Crew<'_>,
+    workers: Workers<'_>,
 ) -> Result<(Modes, Vec<u32>), EncodeError> {
     let height = pixels.len() / width;
     let Blocks { is_open, .. } = blocks;
     let block = 1usize << blocks.bits;
     let across = width.div_ceil(block);
-    let rows = crew.run_checked(height.div_ceil(block), |block_row| {
+    let rows = workers.run_checked(height.div_ceil(block), |block_row| {
         let is_open = &is_open[block_row * across..][..across];
         let mut bytes = RowBytes::new(width);
         let mut scratch = vec![0; width * 4];
         let mut costs = vec![[0; MODES]; across];
         let rows = (block_row * block).max(1)..(block_row * block + block).min(height);
         for y in rows.step_by(blocks.rows_apart) {
-            crew.check()?;
+            workers.check()?;
             for (run, is_open) in runs(is_open) {
                 if is_open {
                     let columns = run.start * block..(run.end * block).min(width);
@@ -245,7 +245,7 @@ pub fn choose(
     for costs in rows.iter().flatten() {
         let i = modes.len();
         if i.is_multiple_of(across) {
-            crew.check()?;
+            workers.check()?;
         }
         let left = if i.is_multiple_of(across) {
             0

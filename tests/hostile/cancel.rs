@@ -5,22 +5,26 @@ use super::{Client, convert, files};
 use towebp::conversion::ConversionError;
 use towebp::image::Limits;
 
-/// Loses patience after every number of questions; gives how many there are.
+/// Cancels after every number of checks, and returns how many there are.
 #[track_caller]
 fn leave_at_every_question(name: &str, file: &[u8], watermark: Option<&[u8]>) -> usize {
     let client = Client::patient();
     convert(file, &Limits::default(), watermark, &client)
         .unwrap_or_else(|error| panic!("{name}: {error}"));
     let questions = client.asked();
-    for patience in 0..questions {
-        let client = Client::patient_for(patience);
+    for checks in 0..questions {
+        let client = Client::patient_for(checks);
         let outcome = convert(file, &Limits::default(), watermark, &client);
         assert_eq!(
             outcome.map(|_| ()),
             Err(ConversionError::Cancelled),
-            "{name}, no patience after {patience} of {questions} questions"
+            "{name}, cancelled after {checks} of {questions} checks"
         );
-        assert_eq!(client.asked(), patience + 1, "{name}: asked after a no");
+        assert_eq!(
+            client.asked(),
+            checks + 1,
+            "{name}: asked again after a yes"
+        );
     }
     questions
 }

@@ -1,10 +1,10 @@
 //! How long a conversion goes on before it notices that nobody waits for it any more, for each of the given files:
-//! `cargo bench --bench patience -- FILES [WATERMARK=FILE] [QUERY=PARAMETERS]`. See `benches/README.md`.
+//! `cargo bench --bench cancel -- FILES [WATERMARK=FILE] [QUERY=PARAMETERS]`. See `benches/README.md`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use towebp::conversion::{self, Caller, ConversionError, Fonts, Job, Params};
+use towebp::conversion::{self, Cancel, ConversionError, Fonts, Job, Params};
 use towebp::image::{Format, Limits};
 
 /// Each conversion is stopped at so many moments, evenly spread.
@@ -46,7 +46,7 @@ fn report(path: &Path, watermark: Option<&[u8]>, query: &str) {
         .map(|(name, value)| (name.as_ref(), value.as_ref()));
     let params = Params::parse(pairs).expect("good parameters");
     let limits = Limits::default();
-    let run = |caller: &dyn Caller| {
+    let run = |watch: &Watch| {
         conversion::run(&Job {
             bytes: &bytes,
             format,
@@ -55,7 +55,8 @@ fn report(path: &Path, watermark: Option<&[u8]>, query: &str) {
             fonts: Fonts::bundled(),
             limits: &limits,
             threads: 1,
-            caller,
+            cpu_budget: None,
+            cancel: &Cancel::when(&|| watch.is_over()),
         })
     };
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -158,9 +159,10 @@ impl Watch {
     }
 }
 
-impl Caller for Watch {
-    fn is_waiting(&self) -> bool {
+impl Watch {
+    /// Whether the conversion is to be cancelled.
+    fn is_over(&self) -> bool {
         let now = self.ask();
-        self.until.is_none_or(|until| now < until)
+        self.until.is_some_and(|until| now >= until)
     }
 }

@@ -1,67 +1,17 @@
-//! Whether a picture is still waited for, which is asked all through the work on it.
+//! A file in memory, read in portions between which the work may be cancelled.
 
-use std::cell::Cell;
-use std::fmt;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
+use towebp_encoder::{Cancel, Cancelled};
 
-/// Somebody who waits for a picture. Every few milliseconds of work they are asked whether they still do; once they do
-/// not, the work ends with [`Cancelled`].
-pub struct Patience<'a> {
-    is_waiting: &'a dyn Fn() -> bool,
-    /// They said no once: decoders may pass over what a reader says, so the answer is kept.
-    is_lost: Cell<bool>,
-}
-
-/// Nobody waits for the picture any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cancelled;
-
-impl Patience<'_> {
-    /// Of someone who says by `is_waiting` whether they still wait, within a microsecond.
-    pub fn new(is_waiting: &dyn Fn() -> bool) -> Patience<'_> {
-        Patience {
-            is_waiting,
-            is_lost: Cell::new(false),
-        }
-    }
-
-    /// Of someone who waits for ever.
-    pub fn endless() -> Patience<'static> {
-        Patience::new(&|| true)
-    }
-
-    /// Asks.
-    ///
-    /// # Errors
-    /// [`Cancelled`] if nobody waits any more, now or when it was asked before.
-    pub fn check(&self) -> Result<(), Cancelled> {
-        if self.is_lost.get() || !(self.is_waiting)() {
-            self.is_lost.set(true);
-            return Err(Cancelled);
-        }
-        Ok(())
-    }
-
-    /// Whether the answer was no: what was done since is void.
-    pub(super) fn is_lost(&self) -> bool {
-        self.is_lost.get()
-    }
-}
-
-impl fmt::Debug for Patience<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Patience")
-            .field("is_lost", &self.is_lost)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Pixels that a pass over a picture takes between two questions: well below a millisecond of the slowest.
+/// Pixels that a pass over a picture takes between two checks of its [`Cancel`]: well below a millisecond of the slowest
+/// pass.
 pub(super) const PORTION_PIXELS: usize = 1 << 16;
 
-/// A file in memory, in one or several parts, whose reader asks before each portion of it, and fails once nobody waits.
+/// A file in memory, in one or several parts, whose reader checks a [`Cancel`] before each portion and fails once that is
+/// set.
 ///
-/// Between two questions it costs nothing: the end of the portion stands where the end of the file would be looked at.
+/// A reader compares its position with the end of the portion instead of the end of the file, so the checks cost nothing
+/// in between.
 #[derive(Debug)]
 pub(super) struct Source<'a> {
     /// Each with its place in the whole.
@@ -70,22 +20,22 @@ pub(super) struct Source<'a> {
     length: usize,
     /// The part that is read, with its place.
     part: (usize, &'a [u8]),
-    /// What may be read of it before the next question.
+    /// What may be read of it before the next check.
     rest: &'a [u8],
     /// Where `rest` ends in the whole, or beyond it the position.
     end: usize,
     portion: usize,
-    patience: &'a Patience<'a>,
+    cancel: &'a Cancel<'a>,
 }
 
 impl<'a> Source<'a> {
-    /// Asks every `portion` bytes, which are at least 1.
-    pub(super) fn new(bytes: &'a [u8], portion: usize, patience: &'a Patience<'a>) -> Source<'a> {
-        Source::of(&[bytes], portion, patience)
+    /// Checks `cancel` every `portion` bytes, at least 1.
+    pub(super) fn new(bytes: &'a [u8], portion: usize, cancel: &'a Cancel<'a>) -> Source<'a> {
+        Source::of(&[bytes], portion, cancel)
     }
 
-    /// As [`Source::new`], of several parts one after the other; it asks before each of them, too.
-    pub(super) fn of(parts: &[&'a [u8]], portion: usize, patience: &'a Patience<'a>) -> Source<'a> {
+    /// [`Source::new`] of several parts, one after the other, with a check before each of them, too.
+    pub(super) fn of(parts: &[&'a [u8]], portion: usize, cancel: &'a Cancel<'a>) -> Source<'a> {
         let mut length = 0;
         let place = |part: &&'a [u8]| {
             let place = length;
@@ -99,16 +49,16 @@ impl<'a> Source<'a> {
             rest: &[],
             end: 0,
             portion,
-            patience,
+            cancel,
         }
     }
 
     #[cold]
     fn begin_portion(&mut self) -> io::Result<()> {
         // Not `Interrupted`, after which readers try again.
-        self.patience
+        self.cancel
             .check()
-            .map_err(|Cancelled| io::Error::other("nobody waits any more"))?;
+            .map_err(|Cancelled| io::Error::other("cancelled"))?;
         let behind = self.parts.partition_point(|(place, _)| *place <= self.end);
         if let Some(part) = behind.checked_sub(1) {
             self.part = self.parts[part];
@@ -177,7 +127,7 @@ impl Seek for Source<'_> {
             .and_then(|by| isize::try_from(by).ok())
             .and_then(|by| from.checked_add_signed(by))
             .ok_or(io::ErrorKind::InvalidInput)?;
-        // Beyond the portion a question is due, and where another part is read. A little back is nothing new.
+        // A position beyond the portion, or in another part, makes a check due. A little back is nothing new.
         let (place, bytes) = self.part;
         let read = position.checked_sub(place).zip(self.end.checked_sub(place));
         self.rest = match read {
@@ -194,22 +144,7 @@ impl Seek for Source<'_> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-
-    #[test]
-    fn a_no_is_kept() {
-        let answers = Cell::new(2);
-        let is_waiting = || {
-            answers.set(answers.get() - 1);
-            answers.get() != 0
-        };
-        let patience = Patience::new(&is_waiting);
-        assert_eq!(patience.check(), Ok(()));
-        assert!(!patience.is_lost());
-        assert_eq!(patience.check(), Err(Cancelled));
-        assert_eq!(patience.check(), Err(Cancelled));
-        assert!(patience.is_lost());
-        assert_eq!(answers.get(), 0, "nobody is asked twice after a no");
-    }
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn a_source_reads_and_seeks_like_a_cursor() {
@@ -223,7 +158,7 @@ pub(super) mod tests {
             bytes
         };
         let bytes = BYTES;
-        let endless = Patience::endless();
+        let endless = Cancel::never();
         let cases = [1, 3, 64, 1000].map(|portion| [0, 1, 30, 100].map(|length| (portion, length)));
         for (portion, length) in cases.into_iter().flatten() {
             let (front, back) = bytes.split_at(length);
@@ -270,17 +205,14 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_source_asks_once_a_portion_and_ends_after_a_no() {
-        let asked = Cell::new(0);
-        let is_waiting = || {
-            asked.set(asked.get() + 1);
-            asked.get() <= 3
-        };
-        let patience = Patience::new(&is_waiting);
-        let mut source = Source::new(&[7; 100], 10, &patience);
+    fn a_source_checks_once_a_portion_and_fails_once_it_is_cancelled() {
+        let checks = AtomicUsize::new(0);
+        let question = || checks.fetch_add(1, Ordering::Relaxed) >= 3;
+        let cancel = Cancel::when(&question);
+        let mut source = Source::new(&[7; 100], 10, &cancel);
         let mut read = Vec::new();
         assert!(source.read_to_end(&mut read).is_err());
-        assert_eq!((read.len(), asked.get()), (30, 4));
+        assert_eq!((read.len(), checks.load(Ordering::Relaxed)), (30, 4));
         assert!(source.fill_buf().is_err());
     }
 }
