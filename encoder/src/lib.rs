@@ -25,7 +25,7 @@ mod source;
 mod threads;
 mod vp8;
 mod vp8l;
-mod yuv;
+mod ycbcr;
 
 #[cfg(feature = "testing")]
 pub use animation::player;
@@ -37,7 +37,7 @@ pub use hidden::fill as fill_hidden;
 pub use memory::memory;
 pub use picture::{Layout, MAX_SIDE, Picture};
 pub use threads::{CpuBudget, OccupiedCore};
-pub use yuv::Planes;
+pub use ycbcr::Planes;
 
 use cancel::NEVER;
 use threads::Workers;

@@ -17,7 +17,7 @@ use super::wavefront::Task;
 use super::{partition, probability, wavefront};
 use crate::cpu::Simd;
 use crate::threads::Workers;
-use crate::yuv::Planes;
+use crate::ycbcr::Planes;
 use crate::{Effort, EncodeError};
 
 #[cfg(feature = "testing")]

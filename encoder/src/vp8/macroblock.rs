@@ -4,7 +4,7 @@ use super::predict::{
     ABOVE_PICTURE, BlockMode, Edges, LEFT_OF_PICTURE, SubblockEdges, SubblockMode,
 };
 use super::token::{Levels, NonZero};
-use crate::yuv::Planes;
+use crate::ycbcr::Planes;
 
 /// How the luma of a macroblock is predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

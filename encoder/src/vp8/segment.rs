@@ -5,7 +5,7 @@ use super::quantize::{MAX_INDEX, QuantizerDeltas, QuantizerIndex};
 use super::tables::AC_STEPS;
 use crate::EncodeError;
 use crate::threads::Workers;
-use crate::yuv::Planes;
+use crate::ycbcr::Planes;
 
 /// How much a macroblock hides errors: the mean over its four 8x8 blocks of the logarithm (to base 2, times 256)
 /// of the variance of luma. 0 (flat) to 3583.

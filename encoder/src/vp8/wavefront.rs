@@ -23,7 +23,7 @@ use super::token_counts::TokenCounts;
 use crate::EncodeError;
 use crate::cpu::Simd;
 use crate::threads::Workers;
-use crate::yuv::Planes;
+use crate::ycbcr::Planes;
 use std::sync::{Mutex, OnceLock};
 
 /// What the decisions are made from.

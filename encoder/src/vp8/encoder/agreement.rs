@@ -6,7 +6,7 @@ use super::{
 };
 use crate::Picture;
 use crate::vp8::loop_filter::{FilterParameters, decoder};
-use crate::yuv::Planes;
+use crate::ycbcr::Planes;
 
 /// Encodes `picture`, and gives the frame.
 ///

@@ -14,7 +14,7 @@ use crate::Cancel;
 use crate::Effort;
 use crate::threads::Workers;
 use crate::vp8::wavefront::{self, Task};
-use crate::yuv::Planes;
+use crate::ycbcr::Planes;
 use crate::{Layout, Options, Picture};
 use std::sync::Mutex;
 use std::time::Instant;

@@ -2,7 +2,7 @@
 
 use super::FilterParameters;
 use crate::vp8::encoder::MacroblockRecord;
-use crate::yuv::Planes;
+use crate::ycbcr::Planes;
 
 /// The thresholds of one macroblock (section 15.2).
 #[derive(Clone, Copy, Debug)]

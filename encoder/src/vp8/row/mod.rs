@@ -16,7 +16,7 @@ use super::segment::Segmentation;
 use super::token::NonZero;
 use super::token_counts::TokenCounts;
 use crate::cpu::{Instructions, Simd};
-use crate::yuv::Planes;
+use crate::ycbcr::Planes;
 use std::ops::Range;
 
 /// The decisions on a row of macroblocks.

@@ -2,7 +2,7 @@
 
 use super::{CHROMA_OFFSET, ChromaRow, RowKernels, U_WEIGHTS, V_WEIGHTS, Y_OFFSET, Y_WEIGHTS};
 use crate::Picture;
-use crate::yuv::stripe::{self, Stripe};
+use crate::ycbcr::stripe::{self, Stripe};
 
 /// The definition of the kernel.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@
 use super::{ChromaRow, RowKernels, U_WEIGHTS, V_WEIGHTS, Y_WEIGHTS, scalar};
 use crate::Picture;
 use crate::cpu::Avx2;
-use crate::yuv::stripe::{self, Stripe};
+use crate::ycbcr::stripe::{self, Stripe};
 #[allow(
     clippy::wildcard_imports,
     reason = "the vendor names every instruction in one flat module"
