@@ -67,6 +67,7 @@ pub mod http;
 
 // Whose it is, and the ways to look after accounts.
 pub mod admin;
+pub mod auth;
 pub mod dashboard;
 pub mod store;
 

@@ -45,7 +45,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("image", &[]),
     ("fetch", &["admission"]),
     ("admission", &[]),
-    ("store", &[]),
+    ("store", &["auth"]),
+    ("auth", &[]),
 ];
 
 const EVERYTHING: &[&str] = &["*"];

@@ -27,7 +27,7 @@ use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransact
 
 use super::clock;
 use super::database::META;
-use super::email::Email;
+use crate::auth::{AccountId, Email};
 
 /// Accounts by their number.
 pub const ACCOUNTS: TableDefinition<u64, Value> = TableDefinition::new("accounts");
@@ -37,10 +37,6 @@ pub const EMAILS: TableDefinition<&str, u64> = TableDefinition::new("emails");
 /// Created, rotations, e-mail, password hash.
 pub type Value = (u64, u32, &'static str, Option<&'static str>);
 type ValueAt<'a> = (u64, u32, &'a str, Option<&'a str>);
-
-/// Names an account for good; never used again after the account is deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct AccountId(pub u64);
 
 /// An account.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -31,8 +31,8 @@ use redb::{
 
 use super::database::{Database, FORMAT, META};
 use super::error::{OpenError, StoreError};
-use super::secret::random_bytes;
 use super::{accounts, folder, invites, sessions, usage};
+use crate::auth::random_bytes;
 
 /// Bytes of rows in one commit of the new file, and so in memory.
 const BATCH: usize = 4 << 20;
@@ -140,7 +140,8 @@ impl Backup {
         }
         let name = target.file_name();
         let name = name.ok_or_else(|| cannot(io::ErrorKind::InvalidInput.into()))?;
-        let random = u64::from_ne_bytes(random_bytes().map_err(cannot)?);
+        let random =
+            u64::from_ne_bytes(random_bytes().map_err(|error| cannot(io::Error::other(error)))?);
         let name = format!(".{}.{random:016x}.partial", name.to_string_lossy());
         let partial = target.with_file_name(name);
         let file = folder::create_new_private(&partial).map_err(cannot)?;

@@ -10,10 +10,10 @@ use super::accounts::{ACCOUNTS, EMAILS};
 use super::backup::Snapshot;
 use super::clock;
 use super::database::{Database, FORMAT, META, is_final};
-use super::email::Email;
 use super::error::{OpenError, StoreError};
 use super::sessions::{SESSION_ENDS, SESSIONS};
 use super::usage::{self, USAGE, USAGE_MONTHS, USAGE_TOTALS, UsageTotals};
+use crate::auth::{AccountId, Email};
 
 /// Rows that are named of each kind of problem; the others are counted.
 const NAMED: usize = 5;
@@ -258,7 +258,7 @@ impl Check<'_> {
         if self.read.open_table(ACCOUNTS)?.get(id)?.is_none() {
             self.fault("histories without an account", id.to_string());
         }
-        let totals = usage::totals(self.read, super::AccountId(id))?;
+        let totals = usage::totals(self.read, AccountId(id))?;
         if totals != history.sums {
             let differ = format!("account {id}: {totals:?} for {:?}", history.sums);
             self.fault("totals that are not those of the history", differ);

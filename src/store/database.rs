@@ -20,8 +20,8 @@ use redb::{
 
 use super::availability::Availability;
 use super::error::{OpenError, StoreError};
-use super::secret::Secret;
 use super::{accounts, clock, folder, invites, migration, sessions, usage};
+use crate::auth::Secret;
 
 /// Numbers about the whole store.
 pub const META: TableDefinition<&str, u64> = TableDefinition::new("meta");

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::auth::AuthError;
+
 /// The store could not be opened.
 #[derive(Debug)]
 pub enum OpenError {
@@ -174,6 +176,12 @@ impl std::error::Error for SetPasswordError {}
 impl std::error::Error for SignInError {}
 impl std::error::Error for OwnerError {}
 impl std::error::Error for TokenError {}
+
+impl From<AuthError> for StoreError {
+    fn from(error: AuthError) -> Self {
+        StoreError::Failed(error.to_string())
+    }
+}
 
 impl From<StoreError> for OpenError {
     fn from(error: StoreError) -> Self {

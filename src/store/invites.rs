@@ -9,47 +9,12 @@
 //! The code goes when its account is made, in the same commit.
 
 use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
-use sha2::{Digest, Sha256};
-
-use super::base62;
-use super::error::StoreError;
-use super::secret::random_bytes;
 
 /// Hash of the code, end.
 pub const INVITES: TableDefinition<&[u8; 32], u64> = TableDefinition::new("invites");
 
 /// How long an invitation is good, in milliseconds: 14 days, so that one forgotten in a mailbox opens nothing.
 const LIFETIME: u64 = 14 * 24 * 60 * 60 * 1000;
-
-/// The code of an invitation. Neither printed nor compared.
-pub struct Code(String);
-
-impl Code {
-    /// A new one.
-    ///
-    /// # Errors
-    /// The system gives no random bytes.
-    pub fn random() -> Result<Code, StoreError> {
-        let bytes = random_bytes().map_err(|error| StoreError::Failed(error.to_string()))?;
-        Ok(Code(base62::encode_256(&bytes)))
-    }
-
-    /// One that somebody typed; `None` if it cannot be ours.
-    pub fn parse(text: &str) -> Option<Code> {
-        let text = text.trim();
-        base62::decode_256(text).map(|_| Code(text.to_owned()))
-    }
-
-    /// SHA-256 of its text: under this name the invitation is stored.
-    pub fn hash(&self) -> [u8; 32] {
-        Sha256::digest(&self.0).into()
-    }
-
-    /// Its text.
-    pub fn into_text(self) -> String {
-        self.0
-    }
-}
 
 /// Whether there is such an invitation, neither used nor expired.
 ///

@@ -12,8 +12,8 @@ use std::sync::{PoisonError, RwLock};
 
 use redb::ReadTransaction;
 
-use super::accounts::{self, AccountId};
-use super::token::Token;
+use super::accounts;
+use crate::auth::{AccountId, Token};
 
 /// Accounts remembered: as many as a hash map of 2^17 places takes.
 const MOST: usize = (1 << 17) / 8 * 7;

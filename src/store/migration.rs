@@ -100,7 +100,7 @@ mod tests {
         drop(folder.store());
         let path = database_path(&folder.settings().data);
         std::fs::remove_file(&path).unwrap();
-        let cookie = crate::store::sessions::Cookie::random().unwrap();
+        let cookie = crate::auth::Code::random().unwrap();
         let now = clock::to_milliseconds(SystemTime::now());
         write_format_1(&create(&path), &cookie.hash(), now);
         for opening in 1..=2 {
@@ -111,7 +111,7 @@ mod tests {
                 .unwrap();
             assert_eq!((owner.id.0, owner.token_generation), (OWNER, 7));
             assert!(store.authenticate(&store.token(&owner)).is_ok());
-            let session = store.session(cookie.text()).unwrap();
+            let session = store.session(cookie.as_str()).unwrap();
             assert_eq!(session.unwrap().account, owner, "opening {opening}");
             assert_eq!(store.usage_totals(owner.id).unwrap().conversions, 300);
             let month = |now| store.usage_in_month(owner.id, now).unwrap();

@@ -18,24 +18,18 @@
 //! | `usage_months` | account, month | conversions | [`usage`] |
 
 mod accounts;
-mod attempts;
 mod availability;
 mod backup;
-mod base62;
 mod check;
 mod clock;
 mod database;
-mod device;
-mod email;
 mod error;
 mod folder;
 mod invites;
 mod known;
 mod migration;
-mod password;
-mod secret;
+mod secret_file;
 mod sessions;
-mod token;
 mod usage;
 mod writer;
 
@@ -43,7 +37,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-pub use accounts::{Account, AccountId};
+pub use crate::auth::AccountId;
+pub use accounts::Account;
 pub use backup::{Backup, Snapshot};
 pub use check::{Findings, check_file};
 pub use error::{
@@ -55,23 +50,17 @@ pub use known::TokenCheck;
 pub use sessions::Session;
 pub use usage::{UsageEntry, UsagePage, UsageTotals, WatermarkKind};
 
+use crate::auth::{self, Code, Email, Origin, Password, Passwords, Secret, SignInThrottle, Token};
 use accounts::Record;
-use attempts::{Attempts, Origin};
 use clock::Clock;
 use database::Database;
-use email::Email;
-use invites::Code;
 use known::KnownAccounts;
-use password::{Password, Passwords};
-use secret::Secret;
-use sessions::Cookie;
-use token::Token;
 use writer::{Command, Writer};
 
 /// Most bytes that an open store takes: pages of the database, those of a backup being made, what is known of accounts, and
 /// passwords being computed.
 pub const MEMORY: u64 =
-    (database::CACHE_BYTES + backup::CACHE_BYTES + known::MEMORY + password::MEMORY) as u64;
+    (database::CACHE_BYTES + backup::CACHE_BYTES + known::MEMORY + auth::MEMORY) as u64;
 
 /// Where the data lies.
 #[derive(Clone, Debug)]
@@ -92,7 +81,7 @@ pub struct Store {
     known: Arc<KnownAccounts>,
     secret: Secret,
     passwords: Passwords,
-    attempts: Attempts,
+    throttle: SignInThrottle,
     clock: Clock,
 }
 
@@ -121,7 +110,7 @@ impl Store {
             .secret_file
             .clone()
             .unwrap_or_else(|| settings.data.join("secret"));
-        let secret = Secret::open(&secret_file, has_accounts).map_err(OpenError::Failed)?;
+        let secret = secret_file::open(&secret_file, has_accounts).map_err(OpenError::Failed)?;
         if database.exchange_secret(&secret)? && has_accounts {
             log::warn!(
                 "the secret in {} is another than the last time: tokens issued with that one are refused",
@@ -146,7 +135,7 @@ impl Store {
             known,
             secret,
             passwords: Passwords::new(),
-            attempts: Attempts::new(),
+            throttle: SignInThrottle::new(),
             clock,
         })
     }
@@ -174,7 +163,7 @@ impl Store {
         password: &str,
         invite: &str,
     ) -> Result<Account, CreateAccountError> {
-        let invite = Code::parse(invite).ok_or(CreateAccountError::Invite)?;
+        let invite = Code::parse(invite.trim()).ok_or(CreateAccountError::Invite)?;
         self.make_account(email, Some(password), Some(invite.hash()))
     }
 
@@ -188,7 +177,7 @@ impl Store {
             code: code.hash(),
             now: self.clock.now(),
         })?;
-        Ok(code.into_text())
+        Ok(code.as_str().to_owned())
     }
 
     fn make_account(
@@ -219,7 +208,8 @@ impl Store {
         }
         let password_hash = password
             .map(|password| self.passwords.hash(&password))
-            .transpose()?;
+            .transpose()
+            .map_err(StoreError::from)?;
         self.writer
             .write(Command::CreateAccount {
                 email,
@@ -265,14 +255,14 @@ impl Store {
             .writer
             .write(Command::SetPassword {
                 account: id,
-                password_hash: self.passwords.hash(&password)?,
+                password_hash: self.passwords.hash(&password).map_err(StoreError::from)?,
                 verified: None,
                 kept_session: None,
             })?
             .account()
             .ok_or(SetPasswordError::NoAccount)?;
         if let Ok(email) = Email::parse(&account.email) {
-            self.attempts.forget(&email, Origin::Stranger);
+            self.throttle.forget(&email, Origin::Unknown);
         }
         Ok(account)
     }
@@ -362,10 +352,10 @@ impl Store {
             .zip(record.as_ref())
             .and_then(|(cookie, record)| {
                 let hash = record.password_hash.as_deref()?;
-                device::verify(cookie, &self.secret, record.account.id, hash)
+                auth::verify_device_cookie(cookie, &self.secret, record.account.id, hash)
             });
-        let origin = device.map_or(Origin::Stranger, Origin::Device);
-        self.attempts
+        let origin = device.map_or(Origin::Unknown, Origin::Device);
+        self.throttle
             .begin(&email, origin, Instant::now())
             .map_err(|wait| SignInError::TooMany {
                 retry_after: wait.seconds,
@@ -373,10 +363,14 @@ impl Store {
         let hash = record
             .as_ref()
             .and_then(|record| record.password_hash.as_deref());
-        if !self.passwords.verify(password, hash)? {
+        if !self
+            .passwords
+            .verify(password, hash)
+            .map_err(StoreError::from)?
+        {
             return Err(SignInError::Wrong);
         }
-        self.attempts.forget(&email, origin);
+        self.throttle.forget(&email, origin);
         record
             .map(|record| record.account)
             .ok_or(SignInError::Wrong)
@@ -390,8 +384,8 @@ impl Store {
     pub fn device_cookie(&self, id: AccountId) -> Result<Option<String>, StoreError> {
         let record = self.database.read(|read| accounts::by_id(read, id))?;
         let hash = record.and_then(|record| record.password_hash);
-        hash.map(|hash| device::cookie(&self.secret, id, &hash))
-            .transpose()
+        let cookie = hash.map(|hash| auth::issue_device_cookie(&self.secret, id, &hash));
+        Ok(cookie.transpose()?)
     }
 
     /// Replaces the password of the account that is signed in by this session's cookie, and ends all its other sessions. Wrong
@@ -410,7 +404,7 @@ impl Store {
         self.writer
             .write(Command::SetPassword {
                 account: record.account.id,
-                password_hash: self.passwords.hash(&new)?,
+                password_hash: self.passwords.hash(&new).map_err(StoreError::from)?,
                 verified: record.password_hash,
                 kept_session: Some(session),
             })?
@@ -432,7 +426,7 @@ impl Store {
 
     /// The account that is signed in by this cookie, and the cookie's hash, if the password is the account's.
     fn verify_owner(&self, cookie: &str, password: &str) -> Result<(Record, [u8; 32]), OwnerError> {
-        let session = Cookie::parse(cookie).ok_or(OwnerError::SignedOut)?.hash();
+        let session = Code::parse(cookie).ok_or(OwnerError::SignedOut)?.hash();
         let now = self.clock.now();
         let record = self.database.read(|read| {
             let found = sessions::find(read, &session, now)?;
@@ -442,18 +436,19 @@ impl Store {
         // What is stored was parsed once.
         let email = Email::parse(&record.account.email).map_err(StoreError::Failed)?;
         let origin = Origin::Session(session);
-        self.attempts
+        self.throttle
             .begin(&email, origin, Instant::now())
             .map_err(|wait| OwnerError::TooMany {
                 retry_after: wait.seconds,
             })?;
         if !self
             .passwords
-            .verify(password, record.password_hash.as_deref())?
+            .verify(password, record.password_hash.as_deref())
+            .map_err(StoreError::from)?
         {
             return Err(OwnerError::Wrong);
         }
-        self.attempts.forget(&email, origin);
+        self.throttle.forget(&email, origin);
         Ok((record, session))
     }
 
@@ -463,7 +458,7 @@ impl Store {
     /// # Errors
     /// There is no such account (any more), or the store failed.
     pub fn start_session(&self, id: AccountId) -> Result<String, StoreError> {
-        let cookie = Cookie::random()?;
+        let cookie = Code::random()?;
         let started = self.writer.write(Command::StartSession {
             cookie: cookie.hash(),
             account: id,
@@ -475,7 +470,7 @@ impl Store {
                 id.0
             )));
         }
-        Ok(cookie.text().to_owned())
+        Ok(cookie.as_str().to_owned())
     }
 
     /// The session of this cookie, which is used by that; `None` if it is unknown, ended or expired.
@@ -483,7 +478,7 @@ impl Store {
     /// # Errors
     /// The store failed.
     pub fn session(&self, cookie: &str) -> Result<Option<Session>, StoreError> {
-        let Some(cookie) = Cookie::parse(cookie) else {
+        let Some(cookie) = Code::parse(cookie) else {
             return Ok(None);
         };
         let (hash, now) = (cookie.hash(), self.clock.now());
@@ -514,7 +509,7 @@ impl Store {
     /// # Errors
     /// The store failed.
     pub fn end_session(&self, cookie: &str) -> Result<(), StoreError> {
-        let Some(cookie) = Cookie::parse(cookie) else {
+        let Some(cookie) = Code::parse(cookie) else {
             return Ok(());
         };
         self.writer.write(Command::EndSession {

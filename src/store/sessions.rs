@@ -22,13 +22,10 @@
 //! into a session.
 
 use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
-use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::accounts::{self, Account, AccountId};
-use super::base62;
-use super::error::StoreError;
-use super::secret::{Secret, random_bytes};
+use super::accounts::{self, Account};
+use crate::auth::AccountId;
 
 /// Account, end unless it is used again, end at the latest.
 pub const SESSIONS: TableDefinition<&[u8; 32], (u64, u64, u64)> = TableDefinition::new("sessions");
@@ -64,40 +61,6 @@ impl Session {
     /// Whether a form brought back the right `csrf`, in constant time.
     pub fn csrf_matches(&self, given: &str) -> bool {
         self.csrf.as_bytes().ct_eq(given.as_bytes()).into()
-    }
-}
-
-/// The value of a session's cookie.
-pub struct Cookie(String);
-
-impl Cookie {
-    /// A new one.
-    ///
-    /// # Errors
-    /// The system gives no random bytes.
-    pub fn random() -> Result<Cookie, StoreError> {
-        let bytes = random_bytes().map_err(|error| StoreError::Failed(error.to_string()))?;
-        Ok(Cookie(base62::encode_256(&bytes)))
-    }
-
-    /// One that a browser sent; `None` if it cannot be ours.
-    pub fn parse(text: &str) -> Option<Cookie> {
-        base62::decode_256(text).map(|_| Cookie(text.to_owned()))
-    }
-
-    /// SHA-256 of its text: under this name the session is stored.
-    pub fn hash(&self) -> [u8; 32] {
-        Sha256::digest(&self.0).into()
-    }
-
-    /// What forms of this session carry: it cannot be computed from the database, nor by another site.
-    pub fn csrf(&self, secret: &Secret) -> String {
-        base62::encode_256(&secret.mac("towebp csrf", &[self.0.as_bytes()]))
-    }
-
-    /// Its text.
-    pub fn text(&self) -> &str {
-        &self.0
     }
 }
 
@@ -275,16 +238,5 @@ mod tests {
                 7, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0
             ]
         );
-    }
-
-    #[test]
-    fn cookies_are_told_from_anything_else() {
-        let cookie = Cookie::random().unwrap();
-        let cookie = cookie.text();
-        assert_eq!(cookie.len(), 43);
-        assert!(Cookie::parse(cookie).is_some());
-        assert!(Cookie::parse(&cookie[1..]).is_none());
-        assert!(Cookie::parse("").is_none());
-        assert_ne!(cookie, Cookie::random().unwrap().text());
     }
 }

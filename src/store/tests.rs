@@ -54,7 +54,7 @@ pub(crate) fn store_on(disk: &disk::Disk) -> Store {
     let database = Arc::new(disk.open_without_cache());
     database.ensure_format().unwrap();
     let folder = Folder::new();
-    let secret = Secret::open(&folder.path().join("secret"), false).unwrap();
+    let secret = secret_file::open(&folder.path().join("secret"), false).unwrap();
     Store::start(database, secret, Clock::new(SystemTime::now)).unwrap()
 }
 
@@ -425,7 +425,7 @@ fn an_invitation_makes_one_account() {
     let guest =
         join("guest@example.org", &format!(" {code}\n")).expect("a failure uses nothing up");
     assert!(guest.has_password);
-    let other = Code::random().unwrap().into_text();
+    let other = Code::random().unwrap().as_str().to_owned();
     for code in [code.as_str(), &other, "", "guess"] {
         for email in ["second@example.org", "owner@example.org"] {
             let refused = join(email, code);
@@ -476,7 +476,7 @@ fn invitations_expire_after_fourteen_days() {
         };
         assert!(store.writer.write(command).unwrap().changed());
         let email = format!("{days}@example.org");
-        let joined = store.create_invited_account(&email, "correct horse", &code.into_text());
+        let joined = store.create_invited_account(&email, "correct horse", code.as_str());
         assert_eq!(joined.is_ok(), good, "after {days} days: {joined:?}");
     }
 }
@@ -512,7 +512,7 @@ fn a_reopened_store_has_all() {
 fn another_secret_is_noticed_once() {
     let folder = Folder::new();
     let exchanged = |file: &str| {
-        let secret = Secret::open(&folder.path().join(file), false).unwrap();
+        let secret = secret_file::open(&folder.path().join(file), false).unwrap();
         folder.store().database.exchange_secret(&secret).unwrap()
     };
     drop(folder.store());
@@ -521,7 +521,7 @@ fn another_secret_is_noticed_once() {
     // Opening the store in between used the first one again.
     assert!(exchanged("another"));
     let database = folder.store().database.clone();
-    let first = Secret::open(&folder.path().join("data/secret"), true).unwrap();
+    let first = secret_file::open(&folder.path().join("data/secret"), true).unwrap();
     assert!(!database.exchange_secret(&first).unwrap());
 }
 

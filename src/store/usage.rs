@@ -32,8 +32,8 @@ use std::time::SystemTime;
 
 use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
 
-use super::accounts::AccountId;
 use super::clock;
+use crate::auth::AccountId;
 
 /// Conversions by account and sequence.
 pub const USAGE: TableDefinition<(u64, u64), Value> = TableDefinition::new("usage");

@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 
 use redb::{TableDefinition, WriteTransaction};
 
-use super::accounts::{self, Account, AccountId};
+use super::accounts::{self, Account};
 use super::database::Database;
-use super::email::Email;
 use super::error::StoreError;
 use super::invites;
 use super::known::KnownAccounts;
 use super::sessions;
 use super::usage::{self, UsageEntry};
+use crate::auth::{AccountId, Email};
 
 /// Commands in one commit: more gains nothing, and the first would wait for the last.
 const BATCH: usize = 256;

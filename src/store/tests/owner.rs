@@ -63,7 +63,7 @@ fn the_operator_gives_a_password_to_an_account_that_has_none_or_another() {
 fn exhaust(store: &Store, email: &str, origin: Origin) {
     let (email, mut now) = (Email::parse(email).unwrap(), Instant::now());
     for _ in 0..20 {
-        if let Err(wait) = store.attempts.begin(&email, origin, now) {
+        if let Err(wait) = store.throttle.begin(&email, origin, now) {
             now += Duration::from_secs(wait.seconds);
         }
     }
@@ -88,7 +88,7 @@ fn strangers_who_guess_do_not_make_a_browser_wait_that_has_signed_in_before() {
         other => panic!("{other:?}"),
     };
 
-    exhaust(&store, EMAIL, Origin::Stranger);
+    exhaust(&store, EMAIL, Origin::Unknown);
     for stranger in [None, Some("x"), Some(others.as_str())] {
         assert!(has_to_wait(stranger), "{stranger:?}");
     }
@@ -101,20 +101,20 @@ fn strangers_who_guess_do_not_make_a_browser_wait_that_has_signed_in_before() {
         .read(|read| accounts::by_id(read, owner.id))
         .unwrap();
     let hash = record.unwrap().password_hash.unwrap();
-    let device = device::verify(&stolen, &store.secret, owner.id, &hash).unwrap();
+    let device = auth::verify_device_cookie(&stolen, &store.secret, owner.id, &hash).unwrap();
     exhaust(&store, EMAIL, Origin::Device(device));
     assert!(has_to_wait(Some(&stolen)), "a thief may guess on");
     assert!(!has_to_wait(Some(&own)), "a thief stops the owner");
 
     store.set_password(owner.id, "another horse").unwrap();
     assert!(!has_to_wait(None), "the operator's word counts");
-    exhaust(&store, EMAIL, Origin::Stranger);
+    exhaust(&store, EMAIL, Origin::Unknown);
     assert!(has_to_wait(Some(&own)), "it outlives the password");
     let own = cookie(owner.id);
     assert!(!has_to_wait(Some(&own)));
     drop(store);
     let store = folder.store();
-    exhaust(&store, EMAIL, Origin::Stranger);
+    exhaust(&store, EMAIL, Origin::Unknown);
     assert!(
         store
             .sign_in_from(Some(&own), EMAIL, "another horse")
@@ -131,7 +131,7 @@ fn the_owner_changes_the_password_and_stays_signed_in_here_alone() {
     let owner = store.create_account(EMAIL, Some("correct horse")).unwrap();
     let token = store.token(&owner);
     let [here, elsewhere] = [(); 2].map(|()| store.start_session(owner.id).unwrap());
-    exhaust(&store, EMAIL, Origin::Stranger);
+    exhaust(&store, EMAIL, Origin::Unknown);
     let short = store.change_password(&here, "correct horse", "short");
     assert!(
         matches!(&short, Err(OwnerError::NewPassword(reason)) if reason.contains("5 characters")),
@@ -139,8 +139,8 @@ fn the_owner_changes_the_password_and_stays_signed_in_here_alone() {
     );
     let wrong = store.change_password(&here, "wrong horse", "another horse");
     assert!(matches!(wrong, Err(OwnerError::Wrong)), "{wrong:?}");
-    let nobody = Cookie::random().unwrap();
-    let unknown = store.change_password(nobody.text(), "correct horse", "another horse");
+    let nobody = Code::random().unwrap();
+    let unknown = store.change_password(nobody.as_str(), "correct horse", "another horse");
     assert!(matches!(unknown, Err(OwnerError::SignedOut)), "{unknown:?}");
     assert!(store.session(&elsewhere).unwrap().is_some());
 
@@ -153,7 +153,7 @@ fn the_owner_changes_the_password_and_stays_signed_in_here_alone() {
     let wrong = store.change_password(&here, "correct horse", "third horse");
     assert!(matches!(wrong, Err(OwnerError::Wrong)), "{wrong:?}");
 
-    let session = Cookie::parse(&here).unwrap().hash();
+    let session = Code::parse(&here).unwrap().hash();
     exhaust(&store, EMAIL, Origin::Session(session));
     for outcome in [
         store

@@ -58,7 +58,7 @@ fn a_session_ends_after_seven_days_without_use() {
 
     let store = hands.store(&folder);
     let swept = store.writer.write(Command::EndSession {
-        cookie: Cookie::parse(&unused).unwrap().hash(),
+        cookie: Code::parse(&unused).unwrap().hash(),
     });
     assert!(
         !swept.unwrap().changed(),
@@ -87,7 +87,7 @@ fn a_use_is_written_once_an_hour() {
     let (folder, hands) = (Folder::new(), Hands::default());
     let (store, _, cookie) = signed_in(&folder, &hands);
     let end = || {
-        let hash = Cookie::parse(&cookie).unwrap().hash();
+        let hash = Code::parse(&cookie).unwrap().hash();
         let session = store.database.read(|read| {
             let sessions = read.open_table(sessions::SESSIONS)?;
             Ok(sessions.get(&hash)?.map(|session| session.value().1))

@@ -1,10 +1,12 @@
-//! E-mail addresses, as far as towebp needs to know them: a name for an account.
+//! E-mail addresses. towebp uses them only as names of accounts and sends no mail, so the check is
+//! loose.
 
-/// RFC 3696 erratum 1690: a path of 256 bytes less its two angle brackets.
-const LONGEST: usize = 254;
+/// The most bytes of an address. RFC 3696 erratum 1690: a path of 256 bytes less its two angle
+/// brackets.
+const MAX_BYTES: usize = 254;
 
-/// An address: trimmed, lower-cased, one `@` with something on both sides, no blanks or control characters, at
-/// most 254 bytes.
+/// A normalized address: trimmed and in lower case, at most 254 bytes, with exactly one `@`,
+/// something on both sides of it, and no blanks or control characters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Email(String);
 
@@ -12,15 +14,15 @@ impl Email {
     /// Reads an address as a person typed it.
     ///
     /// # Errors
-    /// A sentence that says what is wrong with it.
+    /// A sentence that says what is wrong with the text.
     pub fn parse(text: &str) -> Result<Email, String> {
         let email = text.trim().to_lowercase();
         if email.is_empty() {
             return Err("the e-mail address is empty".into());
         }
-        if email.len() > LONGEST {
+        if email.len() > MAX_BYTES {
             return Err(format!(
-                "the e-mail address is {} bytes long; at most {LONGEST} are allowed",
+                "the e-mail address is {} bytes long; at most {MAX_BYTES} are allowed",
                 email.len()
             ));
         }
@@ -38,7 +40,7 @@ impl Email {
         }
     }
 
-    /// The normalised address.
+    /// The normalized address.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -49,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trims_and_lowers() {
+    fn trims_and_lowers_case() {
         assert_eq!(
             Email::parse("  Owner@Example.ORG\n").unwrap().as_str(),
             "owner@example.org"
@@ -57,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_with_a_reason() {
+    fn says_why_a_text_is_no_address() {
         let long = format!("{}@example.org", "a".repeat(243));
         for (text, reason) in [
             ("", "empty"),
@@ -73,13 +75,13 @@ mod tests {
             let error = Email::parse(text).expect_err(text);
             assert!(
                 error.contains(reason),
-                "{text:?} was refused by {error:?}, which does not say {reason:?}"
+                "{text:?} is rejected with {error:?}, which does not say {reason:?}"
             );
         }
     }
 
     #[test]
-    fn takes_the_longest() {
+    fn accepts_the_longest_address() {
         let text = format!("{}@example.org", "a".repeat(242));
         assert_eq!(text.len(), 254);
         assert!(Email::parse(&text).is_ok());

@@ -1,16 +1,17 @@
-//! Numbers as digits and letters, which need no escaping in URLs, cookies and shells.
+//! Base 62: numbers as digits and letters, which need no escaping in URLs, cookies and shells.
 //!
-//! The digits are `0-9A-Za-z` in this order, the most significant first, at a fixed width: one number has one text.
+//! The digits are `0-9A-Za-z` in this order, the most significant first, with a fixed width, so
+//! that each number has exactly one text.
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Digits of a 256-bit number: 62^43 is the first power of 62 above 2^256.
+/// How many digits a 256-bit number has: 62^43 is the first power of 62 above 2^256.
 pub const WIDTH_256: usize = 43;
 
-/// Digits of a 32-bit number: 62^6 is the first power of 62 above 2^32.
+/// How many digits a 32-bit number has: 62^6 is the first power of 62 above 2^32.
 pub const WIDTH_32: usize = 6;
 
-/// The 43 digits of a 256-bit number, given most significant byte first.
+/// The 43 digits of a 256-bit number, which is given with its most significant byte first.
 pub fn encode_256(number: &[u8; 32]) -> String {
     let mut rest = *number;
     let mut digits = [0; WIDTH_256];
@@ -20,7 +21,7 @@ pub fn encode_256(number: &[u8; 32]) -> String {
     digits.map(char::from).iter().collect()
 }
 
-/// The number of 43 digits; `None` if it is anything else, or 2^256 and above.
+/// The inverse; `None` if the text is not 43 digits, or if the number is 2^256 or above.
 pub fn decode_256(text: &str) -> Option<[u8; 32]> {
     if text.len() != WIDTH_256 {
         return None;
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_the_extremes() {
+    fn encodes_the_extremes() {
         assert_eq!(encode_256(&[0; 32]), "0".repeat(43));
         assert_eq!(decode_256(&encode_256(&[255; 32])), Some([255; 32]));
         assert_eq!(encode_32(0), "000000");
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bit_anywhere_comes_back() {
+    fn every_single_bit_comes_back() {
         for bit in 0..256 {
             let mut number = [0; 32];
             number[bit / 8] = 1 << (bit % 8);
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_256_bit_number() {
+    fn rejects_texts_that_are_no_256_bit_number() {
         assert_eq!(decode_256(&"z".repeat(43)), None, "above 2^256");
         assert_eq!(decode_256(&"0".repeat(42)), None, "too short");
         assert_eq!(decode_256(&"0".repeat(44)), None, "too long");

@@ -1,47 +1,50 @@
-//! Passwords: argon2id, stored as PHC strings, a bounded number of computations at a time.
+//! Passwords: hashed by argon2id and stored as PHC strings, with a bounded number of computations
+//! at a time.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
 use argon2::{Algorithm, Argon2, Params, Version};
 
-use super::error::StoreError;
-use super::secret::random_bytes;
+use super::error::AuthError;
+use super::random::random_bytes;
 
-/// The second of the equivalent settings in the OWASP Password Storage Cheat Sheet: 19 MiB, 2 passes, 1 lane.
+/// Memory of one computation, in KiB. This, the passes and the lanes are the second of the
+/// equivalent settings in the OWASP Password Storage Cheat Sheet: 19 MiB, 2 passes, 1 lane.
 const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
 const LANES: u32 = 1;
 
-/// Computations at a time: 38 MiB at most, whoever knocks.
-const AT_ONCE: usize = 2;
+/// How many computations run at a time; further ones wait. It bounds their memory to 38 MiB,
+/// however many sign in at once.
+const MAX_CONCURRENT: usize = 2;
 
-/// Most bytes that they take together.
-pub const MEMORY: usize = AT_ONCE * MEMORY_KIB as usize * 1024;
+/// The most bytes that all computations take together.
+pub const MEMORY: usize = MAX_CONCURRENT * MEMORY_KIB as usize * 1024;
 
-/// Fewest characters, by NIST SP 800-63B section 5.1.1.2.
-const SHORTEST: usize = 8;
-/// Most bytes: argon2 reads them all, so somebody must say stop.
-const LONGEST: usize = 1024;
+/// The fewest characters of a password, by NIST SP 800-63B section 5.1.1.2.
+const MIN_CHARACTERS: usize = 8;
+/// The most bytes of a password. argon2 would hash any number, at a cost that grows with it.
+const MAX_BYTES: usize = 1024;
 
-/// A password that is acceptable for a new account.
+/// A password that a new account may have. It has no `Debug`, so that it cannot reach a log.
 pub struct Password(String);
 
 impl Password {
-    /// Takes 8 characters to 1024 bytes of anything.
+    /// Accepts any text of at least 8 characters and at most 1024 bytes.
     ///
     /// # Errors
-    /// A sentence that says what is wrong with it.
+    /// A sentence that says what is wrong with the text.
     pub fn parse(text: &str) -> Result<Password, String> {
         let characters = text.chars().count();
-        if characters < SHORTEST {
+        if characters < MIN_CHARACTERS {
             return Err(format!(
-                "the password has {characters} characters; at least {SHORTEST} are needed"
+                "the password has {characters} characters; at least {MIN_CHARACTERS} are needed"
             ));
         }
-        if text.len() > LONGEST {
+        if text.len() > MAX_BYTES {
             return Err(format!(
-                "the password is {} bytes long; at most {LONGEST} are allowed",
+                "the password is {} bytes long; at most {MAX_BYTES} are allowed",
                 text.len()
             ));
         }
@@ -49,7 +52,7 @@ impl Password {
     }
 }
 
-/// Hashes and verifies passwords.
+/// Hashes and verifies passwords, a few at a time.
 pub struct Passwords {
     argon2: Argon2<'static>,
     running: Mutex<usize>,
@@ -57,7 +60,7 @@ pub struct Passwords {
 }
 
 impl Passwords {
-    /// With the settings above.
+    /// A hasher with the settings above.
     pub fn new() -> Passwords {
         let params = Params::new(MEMORY_KIB, PASSES, LANES, None)
             .expect("the constants are within argon2's bounds");
@@ -68,15 +71,15 @@ impl Passwords {
         }
     }
 
-    /// The PHC string to store.
+    /// The PHC string to store for this password, with a new random salt.
     ///
     /// # Errors
-    /// The system gives no random salt.
-    pub fn hash(&self, password: &Password) -> Result<String, StoreError> {
-        let salt = random_bytes::<16>().map_err(|error| StoreError::Failed(error.to_string()))?;
+    /// [`AuthError::Random`] if the system gives no salt.
+    pub fn hash(&self, password: &Password) -> Result<String, AuthError> {
+        let salt = random_bytes::<16>()?;
         let salt =
             SaltString::encode_b64(&salt).expect("16 bytes are a salt of the recommended length");
-        let _turn = self.wait_for_turn();
+        let _permit = self.acquire();
         let hash = self
             .argon2
             .hash_password(password.0.as_bytes(), &salt)
@@ -84,17 +87,21 @@ impl Passwords {
         Ok(hash.to_string())
     }
 
-    /// Whether the password belongs to the stored string. Without one the answer is no, after the same
-    /// time. It is no at once for a password that no account can have.
+    /// Whether the password belongs to the stored PHC string.
+    ///
+    /// Without a stored string the answer is no after the same time, so that the time does not tell
+    /// whether there is such an account. For a password that is too long for any account it is no
+    /// at once.
     ///
     /// # Errors
-    /// The stored string is damaged.
-    pub fn verify(&self, password: &str, stored: Option<&str>) -> Result<bool, StoreError> {
-        if password.len() > LONGEST {
+    /// [`AuthError::Argon2`] if the stored string is damaged.
+    pub fn verify(&self, password: &str, stored: Option<&str>) -> Result<bool, AuthError> {
+        if password.len() > MAX_BYTES {
             return Ok(false);
         }
-        let hash = PasswordHash::new(stored.unwrap_or(NOBODY)).map_err(|error| failed(&error))?;
-        let _turn = self.wait_for_turn();
+        let hash =
+            PasswordHash::new(stored.unwrap_or(DUMMY_HASH)).map_err(|error| failed(&error))?;
+        let _permit = self.acquire();
         match self.argon2.verify_password(password.as_bytes(), &hash) {
             Ok(()) => Ok(stored.is_some()),
             Err(argon2::password_hash::Error::Password) => Ok(false),
@@ -102,25 +109,25 @@ impl Passwords {
         }
     }
 
-    fn wait_for_turn(&self) -> Turn<'_> {
+    fn acquire(&self) -> Permit<'_> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let mut running = self
             .ended
-            .wait_while(running, |running| *running >= AT_ONCE)
+            .wait_while(running, |running| *running >= MAX_CONCURRENT)
             .unwrap_or_else(PoisonError::into_inner);
         *running += 1;
-        Turn(self)
+        Permit(self)
     }
 }
 
-/// What the password of an unknown account is compared with, so that the answer takes as long: the settings above,
-/// a salt of zeros, and a hash that is no password's.
-const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+/// The PHC string with which the password for an unknown account is compared, so that the answer
+/// takes as long as for a known one: the settings above, a salt of zeros, and a hash of zeros.
+const DUMMY_HASH: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// One of the `AT_ONCE` computations; ends when dropped.
-struct Turn<'a>(&'a Passwords);
+/// The right to one of the `MAX_CONCURRENT` computations, given back when dropped.
+struct Permit<'a>(&'a Passwords);
 
-impl Drop for Turn<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         *self
             .0
@@ -131,8 +138,8 @@ impl Drop for Turn<'_> {
     }
 }
 
-fn failed(error: &argon2::password_hash::Error) -> StoreError {
-    StoreError::Failed(format!("argon2 failed: {error}"))
+fn failed(error: &argon2::password_hash::Error) -> AuthError {
+    AuthError::Argon2(error.to_string())
 }
 
 #[cfg(test)]
@@ -140,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_right_one_is_told_from_a_wrong_one() {
+    fn the_right_password_is_told_from_a_wrong_one() {
         let passwords = Passwords::new();
         let hash = passwords
             .hash(&Password::parse("correct horse").unwrap())
@@ -165,30 +172,30 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_no_password_and_costs_as_much_to_refuse() {
+    fn an_unknown_account_has_no_password_and_takes_as_long_to_deny() {
         let passwords = Passwords::new();
         let hash = passwords
             .hash(&Password::parse("correct horse").unwrap())
             .unwrap();
-        let (known, nobody) = (
+        let (known, dummy) = (
             PasswordHash::new(&hash).unwrap(),
-            PasswordHash::new(NOBODY).unwrap(),
+            PasswordHash::new(DUMMY_HASH).unwrap(),
         );
-        assert_eq!(nobody.algorithm, known.algorithm);
-        assert_eq!(nobody.version, known.version);
-        assert_eq!(nobody.params, known.params);
-        assert_eq!(nobody.salt.unwrap().len(), known.salt.unwrap().len());
-        assert_eq!(nobody.hash.unwrap().len(), known.hash.unwrap().len());
+        assert_eq!(dummy.algorithm, known.algorithm);
+        assert_eq!(dummy.version, known.version);
+        assert_eq!(dummy.params, known.params);
+        assert_eq!(dummy.salt.unwrap().len(), known.salt.unwrap().len());
+        assert_eq!(dummy.hash.unwrap().len(), known.hash.unwrap().len());
         for password in ["", "correct horse", &"x".repeat(2000)] {
             assert!(
                 !passwords.verify(password, None).unwrap(),
-                "{password:?} is nobody's password"
+                "{password:?} is accepted for an unknown account"
             );
         }
     }
 
     #[test]
-    fn bounds() {
+    fn passwords_have_bounds() {
         assert!(
             Password::parse("1234567")
                 .err()
@@ -210,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_two_at_a_time_wait_their_turn_and_all_end() {
+    fn more_than_two_computations_at_a_time_wait_and_all_end() {
         let passwords = Passwords::new();
         std::thread::scope(|scope| {
             for _ in 0..6 {
