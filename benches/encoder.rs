@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use towebp::conversion::Cancel;
 use towebp::image::{self, Format, Image, Limits};
-use towebp_encoder::{self as webp, Options, Picture};
+use towebp_encoder::{self as webp, Options, RgbPicture};
 
 const PICTURES: [&str; 3] = ["astronaut.jpg", "coffee.jpg", "rocket.jpg"];
 const QUALITIES: [u8; 3] = [50, 75, 90];
@@ -129,7 +129,7 @@ fn encode(image: &Image, quality: u8) -> Vec<u8> {
         image::Layout::Rgb,
         "the photographs have no alpha"
     );
-    let picture = Picture {
+    let picture = RgbPicture {
         width: image.width,
         height: image.height,
         layout: webp::Layout::Rgb,

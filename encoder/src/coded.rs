@@ -3,7 +3,7 @@
 
 use super::drawn;
 use super::source::Source;
-use super::{Coding, EncodeError, Mode, Options, Picture, Planes, alpha, vp8, vp8l};
+use super::{Coding, EncodeError, Mode, Options, Planes, RgbPicture, alpha, vp8, vp8l};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A picture without its container.
@@ -51,7 +51,7 @@ impl Coded {
 ///
 /// # Errors
 /// See [`EncodeError`].
-pub fn code(picture: &Picture<'_>, options: &Options<'_>) -> Result<Coded, EncodeError> {
+pub fn code(picture: &RgbPicture<'_>, options: &Options<'_>) -> Result<Coded, EncodeError> {
     picture.check()?;
     match Way::of(picture, options)? {
         Way::Lossless => lossless(picture, options),

@@ -122,12 +122,12 @@ fn difference_bits(a: &[u8], b: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Layout, Picture};
+    use crate::{Layout, RgbPicture};
 
     fn is_likely_drawn(pixel: impl Fn(u32, u32) -> [u8; 3]) -> bool {
         let places = (0..64).flat_map(|y| (0..64).map(move |x| (x, y)));
         let pixels: Vec<u8> = places.flat_map(|(x, y)| pixel(x, y)).collect();
-        let picture = Picture {
+        let picture = RgbPicture {
             width: 64,
             height: 64,
             layout: Layout::Rgb,
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn contrast_of_what_is_seen_takes_bytes_with_loss() {
         let bytes = |pixels: &[u8], quality| {
-            let picture = Picture {
+            let picture = RgbPicture {
                 width: 8,
                 height: 5,
                 layout: Layout::Rgba,

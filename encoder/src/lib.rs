@@ -35,7 +35,7 @@ pub use cpu::Simd;
 pub use error::EncodeError;
 pub use hidden::fill as fill_hidden;
 pub use memory::memory;
-pub use picture::{Layout, MAX_SIDE, Picture};
+pub use picture::{Layout, MAX_SIDE, RgbPicture};
 pub use threads::{CpuBudget, OccupiedCore};
 pub use ycbcr::Planes;
 
@@ -233,7 +233,7 @@ impl Coding {
 ///
 /// # Errors
 /// See [`EncodeError`].
-pub fn encode(picture: &Picture<'_>, options: &Options<'_>) -> Result<Vec<u8>, EncodeError> {
+pub fn encode(picture: &RgbPicture<'_>, options: &Options<'_>) -> Result<Vec<u8>, EncodeError> {
     encode_telling(picture, options, &Metadata::default()).map(|encoded| encoded.file)
 }
 
@@ -242,7 +242,7 @@ pub fn encode(picture: &Picture<'_>, options: &Options<'_>) -> Result<Vec<u8>, E
 /// # Errors
 /// See [`EncodeError`].
 pub fn encode_telling(
-    picture: &Picture<'_>,
+    picture: &RgbPicture<'_>,
     options: &Options<'_>,
     metadata: &Metadata<'_>,
 ) -> Result<Encoded, EncodeError> {
@@ -284,7 +284,7 @@ pub fn encode_planes(
 /// # Panics
 /// When it does not.
 #[cfg(feature = "testing")]
-pub fn assert_decoders_agree(picture: &Picture<'_>, options: &Options<'_>) -> Vec<u8> {
+pub fn assert_decoders_agree(picture: &RgbPicture<'_>, options: &Options<'_>) -> Vec<u8> {
     vp8::assert_decoders_agree(picture, &options.settings())
 }
 
@@ -303,7 +303,7 @@ mod tests {
         let pixels: Vec<u8> = (0..48 * 48 * 3u32)
             .map(|i| (i.wrapping_mul(i) >> 6) as u8)
             .collect();
-        let picture = Picture {
+        let picture = RgbPicture {
             width: 48,
             height: 48,
             layout: Layout::Rgb,
@@ -333,7 +333,7 @@ mod tests {
             let pixels: Vec<u8> = (0..width * height * 3)
                 .map(|i: u32| (i.wrapping_mul(i) >> 6) as u8)
                 .collect();
-            let picture = Picture {
+            let picture = RgbPicture {
                 width,
                 height,
                 layout: Layout::Rgb,
@@ -394,7 +394,7 @@ mod tests {
         let pixels: Vec<u8> = (0..width * height * 4)
             .map(|i: u32| (i.wrapping_mul(i) >> 7) as u8)
             .collect();
-        let picture = Picture {
+        let picture = RgbPicture {
             width,
             height,
             layout: Layout::Rgba,

@@ -2,7 +2,7 @@
 
 use crate::error::EncodeError;
 
-/// How the samples of a [`Picture`] lie in memory, 8 bits each, interleaved, rows without padding.
+/// How the samples of a [`RgbPicture`] lie in memory, 8 bits each, interleaved, rows without padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// Red, green, blue.
@@ -23,7 +23,7 @@ impl Layout {
 
 /// A picture to encode: full-range sRGB samples.
 #[derive(Clone, Copy, Debug)]
-pub struct Picture<'a> {
+pub struct RgbPicture<'a> {
     /// Width in pixels, 1 to [`MAX_SIDE`].
     pub width: u32,
     /// Height in pixels, 1 to [`MAX_SIDE`].
@@ -34,7 +34,7 @@ pub struct Picture<'a> {
     pub pixels: &'a [u8],
 }
 
-impl Picture<'_> {
+impl RgbPicture<'_> {
     pub(crate) fn check(&self) -> Result<(), EncodeError> {
         let sides = 1..=MAX_SIDE;
         if !sides.contains(&self.width) || !sides.contains(&self.height) {

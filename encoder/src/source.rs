@@ -1,7 +1,7 @@
 //! Where the pixels of a picture come from.
 
 use super::threads::Workers;
-use super::{EncodeError, Layout, Picture, vp8l};
+use super::{EncodeError, Layout, RgbPicture, vp8l};
 use std::borrow::Cow;
 
 /// How pixels are coded. Those of a frame of an animation are not the same for both.
@@ -43,12 +43,12 @@ pub trait Source: Sync {
     fn with_loss<T>(
         &self,
         workers: Workers<'_>,
-        work: impl FnOnce(&Picture<'_>) -> Result<T, EncodeError>,
+        work: impl FnOnce(&RgbPicture<'_>) -> Result<T, EncodeError>,
     ) -> Result<T, EncodeError>;
 }
 
 /// As it is.
-impl Source for Picture<'_> {
+impl Source for RgbPicture<'_> {
     fn size(&self) -> (usize, usize) {
         (self.width as usize, self.height as usize)
     }
@@ -80,7 +80,7 @@ impl Source for Picture<'_> {
     fn with_loss<T>(
         &self,
         _: Workers<'_>,
-        work: impl FnOnce(&Picture<'_>) -> Result<T, EncodeError>,
+        work: impl FnOnce(&RgbPicture<'_>) -> Result<T, EncodeError>,
     ) -> Result<T, EncodeError> {
         work(self)
     }

@@ -227,7 +227,7 @@ fn encode(
     metadata: &Metadata,
     job: &Job<'_>,
 ) -> Result<webp::Encoded, ConversionError> {
-    let picture = webp::Picture {
+    let picture = webp::RgbPicture {
         width: image.width,
         height: image.height,
         layout: webp_layout(image.layout),

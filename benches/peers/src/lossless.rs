@@ -161,7 +161,7 @@ impl Picture {
                 libwebp::encode_lossless(&self.rgba, (self.width, self.height), method)
             }
             Peer::Towebp(effort) => {
-                let picture = webp::Picture {
+                let picture = webp::RgbPicture {
                     width: self.width,
                     height: self.height,
                     layout: if self.rgb.is_some() {

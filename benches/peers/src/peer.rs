@@ -32,7 +32,7 @@ impl Peer {
         match self {
             Self::Libwebp(settings) => libwebp::encode(picture, quality, settings),
             Self::Towebp(effort) => {
-                let input = towebp_encoder::Picture {
+                let input = towebp_encoder::RgbPicture {
                     width: picture.width,
                     height: picture.height,
                     layout: towebp_encoder::Layout::Rgb,

@@ -3,7 +3,7 @@
 use super::change::{Before, Change, Rect, SIDE, are_same, differs};
 use crate::source::{Form, Source};
 use crate::threads::Workers;
-use crate::{EncodeError, Layout, Picture, hidden, vp8l};
+use crate::{EncodeError, Layout, RgbPicture, hidden, vp8l};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -328,10 +328,10 @@ impl Source for Drawing<'_> {
     fn with_loss<T>(
         &self,
         workers: Workers<'_>,
-        work: impl FnOnce(&Picture<'_>) -> Result<T, EncodeError>,
+        work: impl FnOnce(&RgbPicture<'_>) -> Result<T, EncodeError>,
     ) -> Result<T, EncodeError> {
         let pixels = self.filled(workers)?;
-        work(&Picture {
+        work(&RgbPicture {
             width: self.size.0 as u32,
             height: self.size.1 as u32,
             layout: Layout::Rgba,

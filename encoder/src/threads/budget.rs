@@ -137,7 +137,7 @@ impl CpuBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Layout, Options, Picture, encode};
+    use crate::{Layout, Options, RgbPicture, encode};
     use std::thread;
     use std::time::Duration;
 
@@ -199,7 +199,7 @@ mod tests {
         let pixels: Vec<u8> = (0..width * height * 3)
             .map(|i: u32| (i.wrapping_mul(i) >> 7) as u8)
             .collect();
-        let picture = Picture {
+        let picture = RgbPicture {
             width,
             height,
             layout: Layout::Rgb,

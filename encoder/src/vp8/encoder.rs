@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use crate::vp8::bool_encoder::BoolEncoder;
     use crate::vp8::tables::DEFAULT_PROBABILITIES;
-    use crate::{Layout, Picture};
+    use crate::{Layout, RgbPicture};
 
     /// A picture with something of everything: gradients, edges, noise and flat ground.
     fn picture(width: u32, height: u32) -> Vec<u8> {
@@ -291,13 +291,13 @@ mod tests {
         }
     }
 
-    fn planes_of(picture: &Picture<'_>) -> Planes {
+    fn planes_of(picture: &RgbPicture<'_>) -> Planes {
         Planes::from_picture(picture, Simd::detect(), Workers::unlimited(1)).expect("is waited for")
     }
 
     /// Also that keeping pixels changes nothing.
     fn assert_decoders_agree(width: u32, height: u32, pixels: &[u8], settings: &Settings<'_>) {
-        let picture = Picture {
+        let picture = RgbPicture {
             width,
             height,
             layout: Layout::Rgb,
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn every_loop_filter_decodes_to_the_same_samples() {
         let pixels = picture(100, 131);
-        let picture = Picture {
+        let picture = RgbPicture {
             width: 100,
             height: 131,
             layout: Layout::Rgb,
@@ -412,7 +412,7 @@ mod tests {
     fn instructions_and_threads_leave_the_bytes_as_they_are() {
         for (width, height) in [(1, 1), (33, 17), (200, 150)] {
             let pixels = picture(width, height);
-            let picture = Picture {
+            let picture = RgbPicture {
                 width,
                 height,
                 layout: Layout::Rgb,
@@ -448,7 +448,7 @@ mod tests {
     #[test]
     fn the_first_partition_outlasts_its_header() {
         let pixels = picture(16, 16);
-        let source = planes_of(&Picture {
+        let source = planes_of(&RgbPicture {
             width: 16,
             height: 16,
             layout: Layout::Rgb,
@@ -466,7 +466,7 @@ mod tests {
     fn modes_and_flags_stay_within_their_budget() {
         let (width, height) = (300, 240);
         let pixels = picture(width, height);
-        let source = planes_of(&Picture {
+        let source = planes_of(&RgbPicture {
             width,
             height,
             layout: Layout::Rgb,
@@ -519,7 +519,7 @@ mod tests {
     fn what_outgrows_its_partitions_is_coded_anew() {
         let (width, height) = (300, 240);
         let pixels = picture(width, height);
-        let picture = Picture {
+        let picture = RgbPicture {
             width,
             height,
             layout: Layout::Rgb,

@@ -2,7 +2,7 @@
 
 use super::lz77::PIXELS_A_QUESTION;
 use crate::threads::Workers;
-use crate::{EncodeError, Layout, Picture};
+use crate::{EncodeError, Layout, RgbPicture};
 
 /// The pixels of a picture. Unless it is to be `exact`, those that are fully transparent become black, since nobody sees their
 /// colour and one is cheaper than many.
@@ -10,7 +10,7 @@ use crate::{EncodeError, Layout, Picture};
 /// # Errors
 /// [`EncodeError::Cancelled`].
 pub fn from_picture(
-    picture: &Picture<'_>,
+    picture: &RgbPicture<'_>,
     exact: bool,
     workers: Workers<'_>,
 ) -> Result<Vec<u32>, EncodeError> {
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn colour_that_nobody_sees_is_kept_only_on_request() {
-        let picture = Picture {
+        let picture = RgbPicture {
             width: 2,
             height: 1,
             layout: Layout::Rgba,
@@ -58,7 +58,7 @@ mod tests {
         let pixels = |exact| from_picture(&picture, exact, workers);
         assert_eq!(pixels(false), Ok(vec![0, 0x0704_0506]));
         assert_eq!(pixels(true), Ok(vec![0x0001_0203, 0x0704_0506]));
-        let picture = Picture {
+        let picture = RgbPicture {
             layout: Layout::Rgb,
             pixels: &[1, 2, 3, 4, 5, 6],
             ..picture

@@ -13,7 +13,7 @@ mod stripe;
 
 use super::cpu::Simd;
 use super::threads::Workers;
-use super::{EncodeError, MAX_SIDE, Picture};
+use super::{EncodeError, MAX_SIDE, RgbPicture};
 use std::sync::Mutex;
 use stripe::Stripe;
 
@@ -97,7 +97,7 @@ impl Planes {
     /// # Errors
     /// [`EncodeError::Cancelled`].
     pub(crate) fn from_picture(
-        picture: &Picture<'_>,
+        picture: &RgbPicture<'_>,
         simd: Simd,
         workers: Workers<'_>,
     ) -> Result<Planes, EncodeError> {
@@ -121,7 +121,7 @@ impl Planes {
     /// Converts what is inside of the picture, in stripes of `mb_rows` rows of macroblocks.
     fn convert_stripes(
         &mut self,
-        picture: &Picture<'_>,
+        picture: &RgbPicture<'_>,
         simd: Simd,
         workers: Workers<'_>,
         mb_rows: usize,
@@ -179,7 +179,7 @@ mod tests {
             .flat_map(|(x, y)| pixel(x, y))
             .collect();
         Planes::from_picture(
-            &Picture {
+            &RgbPicture {
                 width,
                 height,
                 layout: Layout::Rgb,
@@ -275,7 +275,7 @@ mod tests {
                     [0, 255, i * 89 % 256, 128][blot] as u8
                 };
                 let pixels: Vec<u8> = (0..width * height * layout.channels()).map(byte).collect();
-                let picture = Picture {
+                let picture = RgbPicture {
                     width: width as u32,
                     height: height as u32,
                     layout,
@@ -308,7 +308,7 @@ mod tests {
         let pixels: Vec<u8> = (0..height)
             .flat_map(|y| (0..width).flat_map(move |x| pixel(x, y)))
             .collect();
-        let picture = Picture {
+        let picture = RgbPicture {
             width,
             height,
             layout: Layout::Rgb,

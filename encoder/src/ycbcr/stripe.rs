@@ -14,7 +14,7 @@
 use super::chroma::sharpen;
 use super::convert::{ChromaRow, RowKernels};
 use super::luminance::{self, Colours, GROUP, Samples};
-use crate::{Layout, Picture};
+use crate::{Layout, RgbPicture};
 
 /// What a stripe gives: the rows of the planes from a pair of rows on.
 pub struct Stripe<'a> {
@@ -28,7 +28,7 @@ pub struct Stripe<'a> {
 
 /// Converts the rows of `stripe` that are in the picture.
 #[inline(always)]
-pub fn convert_with(kernels: impl RowKernels, picture: &Picture<'_>, stripe: &mut Stripe<'_>) {
+pub fn convert_with(kernels: impl RowKernels, picture: &RgbPicture<'_>, stripe: &mut Stripe<'_>) {
     match picture.layout {
         Layout::Rgb => convert_layout::<3>(kernels, picture, stripe),
         Layout::Rgba => convert_layout::<4>(kernels, picture, stripe),
@@ -38,7 +38,7 @@ pub fn convert_with(kernels: impl RowKernels, picture: &Picture<'_>, stripe: &mu
 #[inline(always)]
 fn convert_layout<const CHANNELS: usize>(
     kernels: impl RowKernels,
-    picture: &Picture<'_>,
+    picture: &RgbPicture<'_>,
     stripe: &mut Stripe<'_>,
 ) {
     let source = Source::<CHANNELS> {

@@ -2,7 +2,7 @@
 
 use crate::content::Content;
 use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
-use towebp_encoder::{self as webp, Layout, Picture, judge};
+use towebp_encoder::{self as webp, Layout, RgbPicture, judge};
 
 #[derive(Arbitrary, Debug)]
 pub struct Still {
@@ -18,8 +18,8 @@ impl Still {
     }
 
     /// Of [`Still::pixels`].
-    pub fn picture<'a>(&self, pixels: &'a [u8]) -> Picture<'a> {
-        Picture {
+    pub fn picture<'a>(&self, pixels: &'a [u8]) -> RgbPicture<'a> {
+        RgbPicture {
             width: self.sides.width,
             height: self.sides.height,
             layout: self.layout(),
@@ -41,7 +41,7 @@ impl Still {
 /// # Panics
 /// If the file does not decode, or to another size.
 pub fn before_and_after<'a>(
-    picture: &Picture<'a>,
+    picture: &RgbPicture<'a>,
     file: &[u8],
 ) -> impl Iterator<Item = ([u8; 4], [u8; 4])> + use<'a> {
     let (size, after) = judge::decode(file);

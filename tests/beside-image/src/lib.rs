@@ -4,7 +4,7 @@
 fn a_jpeg_that_image_decodes_becomes_a_webp() {
     let file = include_bytes!("../../support/halves.jpg");
     let decoded = image::load_from_memory(file).expect("a JPEG").into_rgb8();
-    let picture = towebp_encoder::Picture {
+    let picture = towebp_encoder::RgbPicture {
         width: decoded.width(),
         height: decoded.height(),
         layout: towebp_encoder::Layout::Rgb,

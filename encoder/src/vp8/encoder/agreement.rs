@@ -4,7 +4,7 @@
 use super::{
     MAX_TOKEN_PARTITION, Settings, decide, divide, partition, quantizer_index, records, write,
 };
-use crate::Picture;
+use crate::RgbPicture;
 use crate::vp8::loop_filter::{FilterParameters, decoder};
 use crate::ycbcr::Planes;
 
@@ -12,13 +12,13 @@ use crate::ycbcr::Planes;
 ///
 /// # Panics
 /// When it cannot be encoded or decoded, or a sample differs: with the first macroblock of which one does.
-pub fn assert_decoders_agree(picture: &Picture<'_>, settings: &Settings<'_>) -> Vec<u8> {
+pub fn assert_decoders_agree(picture: &RgbPicture<'_>, settings: &Settings<'_>) -> Vec<u8> {
     assert_filtered_the_same(picture, settings, None)
 }
 
 /// [`assert_decoders_agree`] with `filter`, or with the one that the encoder chooses.
 pub(super) fn assert_filtered_the_same(
-    picture: &Picture<'_>,
+    picture: &RgbPicture<'_>,
     settings: &Settings<'_>,
     filter: Option<FilterParameters>,
 ) -> Vec<u8> {
@@ -156,7 +156,7 @@ mod tests {
 
     /// Decoder agreement, and the same bytes with all instructions and each number of threads. Gives the number
     /// of encodes.
-    fn check(picture: &Picture<'_>, quality: u8, effort: Effort, threads: &[usize]) -> usize {
+    fn check(picture: &RgbPicture<'_>, quality: u8, effort: Effort, threads: &[usize]) -> usize {
         let settings = Settings {
             quality,
             effort,
@@ -206,8 +206,8 @@ mod tests {
             }
         }
 
-        fn borrow(&self) -> Picture<'_> {
-            Picture {
+        fn borrow(&self) -> RgbPicture<'_> {
+            RgbPicture {
                 width: self.width,
                 height: self.height,
                 layout: Layout::Rgb,

@@ -15,7 +15,7 @@ use crate::Effort;
 use crate::threads::Workers;
 use crate::vp8::wavefront::{self, Task};
 use crate::ycbcr::Planes;
-use crate::{Layout, Options, Picture};
+use crate::{Layout, Options, RgbPicture};
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -29,7 +29,7 @@ const RUNS: usize = 7;
 #[ignore = "takes a minute, and says something in a release build only"]
 fn print_speed_ups() {
     let pixels = mosaic();
-    let picture = Picture {
+    let picture = RgbPicture {
         width: WIDTH,
         height: HEIGHT,
         layout: Layout::Rgb,
@@ -71,7 +71,7 @@ struct Profile {
 }
 
 impl Profile {
-    fn of(picture: &Picture<'_>) -> Profile {
+    fn of(picture: &RgbPicture<'_>) -> Profile {
         let recorder = Recorder::default();
         let question = || recorder.note();
         let cancel = Cancel::when(&question);
@@ -272,7 +272,7 @@ impl Recorder {
 }
 
 /// Seconds on one thread and on two, in turns.
-fn measure(picture: &Picture<'_>) -> [f64; 2] {
+fn measure(picture: &RgbPicture<'_>) -> [f64; 2] {
     let mut least = [f64::MAX; 2];
     for _ in 0..2 * RUNS {
         for (threads, least) in least.iter_mut().enumerate() {

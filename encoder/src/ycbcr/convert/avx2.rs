@@ -5,7 +5,7 @@
 )]
 
 use super::{ChromaRow, RowKernels, U_WEIGHTS, V_WEIGHTS, Y_WEIGHTS, scalar};
-use crate::Picture;
+use crate::RgbPicture;
 use crate::cpu::Avx2;
 use crate::ycbcr::stripe::{self, Stripe};
 #[allow(
@@ -15,13 +15,13 @@ use crate::ycbcr::stripe::{self, Stripe};
 use std::arch::x86_64::*;
 
 /// [`stripe::convert_with`] as one region of code that may use AVX2.
-pub fn convert(avx2: Avx2, picture: &Picture<'_>, stripe: &mut Stripe<'_>) {
+pub fn convert(avx2: Avx2, picture: &RgbPicture<'_>, stripe: &mut Stripe<'_>) {
     // SAFETY: an `Avx2` exists only where its `detect` found all of these instructions.
     unsafe { region(avx2, picture, stripe) }
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
-fn region(avx2: Avx2, picture: &Picture<'_>, stripe: &mut Stripe<'_>) {
+fn region(avx2: Avx2, picture: &RgbPicture<'_>, stripe: &mut Stripe<'_>) {
     stripe::convert_with(avx2, picture, stripe);
 }
 

@@ -7,7 +7,7 @@ mod avx2;
 mod scalar;
 
 use super::stripe::Stripe;
-use crate::Picture;
+use crate::RgbPicture;
 use crate::cpu::{Instructions, Simd};
 
 /// A row of chroma at half size, and how much it hides.
@@ -43,7 +43,7 @@ pub trait RowKernels: Copy {
 }
 
 /// Converts the rows of `stripe` that are in the picture.
-pub fn convert(picture: &Picture<'_>, simd: Simd, stripe: &mut Stripe<'_>) {
+pub fn convert(picture: &RgbPicture<'_>, simd: Simd, stripe: &mut Stripe<'_>) {
     match simd.0 {
         Instructions::Scalar => scalar::convert(picture, stripe),
         #[cfg(target_arch = "x86_64")]

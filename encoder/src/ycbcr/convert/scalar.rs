@@ -1,7 +1,7 @@
 //! What the conversion of two rows of pixels computes, written to be read.
 
 use super::{CHROMA_OFFSET, ChromaRow, RowKernels, U_WEIGHTS, V_WEIGHTS, Y_OFFSET, Y_WEIGHTS};
-use crate::Picture;
+use crate::RgbPicture;
 use crate::ycbcr::stripe::{self, Stripe};
 
 /// The definition of the kernel.
@@ -9,7 +9,7 @@ use crate::ycbcr::stripe::{self, Stripe};
 pub struct Scalar;
 
 /// [`stripe::convert_with`] by the kernel's definition.
-pub fn convert(picture: &Picture<'_>, stripe: &mut Stripe<'_>) {
+pub fn convert(picture: &RgbPicture<'_>, stripe: &mut Stripe<'_>) {
     stripe::convert_with(Scalar, picture, stripe);
 }
 
