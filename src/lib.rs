@@ -18,7 +18,7 @@
 //!
 //! Data flows along the arrows, and so do imports: nothing points back. [`http`] alone knows status codes,
 //! [`conversion`] and what is below it open no file and no socket, and [`towebp_encoder`] is a crate that knows nothing of the rest.
-//! `tests/house.rs` holds the rooms to that.
+//! `tests/layout.rs` holds the rooms to that.
 //!
 //! # One request
 //!

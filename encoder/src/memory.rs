@@ -5,7 +5,7 @@ use super::{Effort, Layout, Mode, Options};
 
 /// Most bytes that [`super::encode`] takes at a time beside the picture's own, the file that it gives included, for a picture
 /// of these sides in pixels. Never less than the truth, which noise comes near; photographs take a half.
-/// `tests/estimate.rs` measures.
+/// `tests/codec/estimate.rs` measures.
 pub fn memory((width, height): (u32, u32), layout: Layout, options: &Options<'_>) -> u64 {
     let (across, down) = (
         u64::from(width.div_ceil(16)),

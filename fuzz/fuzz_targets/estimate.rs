@@ -4,13 +4,12 @@
 #![no_main]
 
 #[path = "../../tests/support/counting.rs"]
+#[allow(dead_code, reason = "all threads are counted together")]
 mod counting;
-#[path = "../../tests/support/peak.rs"]
-mod peak;
 
+use counting::peak_of_process;
 use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
-use peak::peak;
 use std::num::NonZeroUsize;
 use std::sync::Once;
 use towebp::conversion::{self, Cancel, CpuBudget, Fonts, Job, Params};
@@ -92,10 +91,10 @@ impl Input<'_> {
             cpu_budget: Some(&cpu_budget),
             cancel: &Cancel::never(),
         };
-        let (estimated, held) = peak(|| conversion::memory(&job));
+        let (estimated, held) = peak_of_process(|| conversion::memory(&job));
         assert!(held <= ESTIMATING, "{held} bytes to estimate");
         if let Ok(estimated) = estimated {
-            let (_, held) = peak(|| conversion::run(&job));
+            let (_, held) = peak_of_process(|| conversion::run(&job));
             assert!(
                 held <= estimated,
                 "{held} bytes, estimated were {estimated}"

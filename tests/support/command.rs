@@ -1,6 +1,6 @@
 //! The program's commands, run to their end.
 
-use super::{PATIENCE, TOWEBP};
+use super::{TIMEOUT, TOWEBP};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -44,9 +44,9 @@ pub fn run(command: &mut Command, input: &[u8]) -> Output {
         if let Some(status) = child.try_wait().expect("the process can be asked") {
             break status;
         }
-        if started.elapsed() > PATIENCE {
+        if started.elapsed() > TIMEOUT {
             child.kill().ok();
-            panic!("{command:?} did not end within {PATIENCE:?}");
+            panic!("{command:?} did not end within {TIMEOUT:?}");
         }
         thread::sleep(Duration::from_millis(5));
     };

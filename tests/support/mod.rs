@@ -3,9 +3,8 @@
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+pub mod animation;
 pub mod command;
-pub mod counting;
-pub mod film;
 pub mod host;
 pub mod hostile;
 pub mod jpeg;
@@ -28,7 +27,7 @@ use std::time::{Duration, Instant};
 pub const TOWEBP: &str = env!("CARGO_BIN_EXE_towebp");
 
 /// How long an answer may take before the test fails; a conversion in a debug build on a busy machine takes seconds.
-pub const PATIENCE: Duration = Duration::from_mins(1);
+pub const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A folder that is deleted at the end.
 pub struct Folder {
@@ -175,7 +174,7 @@ impl Server {
 
     /// What it has written to standard output, once that contains `text`.
     pub fn output_with(&self, text: &str) -> String {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let output = self
                 .output
@@ -210,7 +209,7 @@ impl Server {
     pub fn send_raw(&self, bytes: impl AsRef<[u8]>) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).expect("the server accepts connections");
         stream
-            .set_read_timeout(Some(PATIENCE))
+            .set_read_timeout(Some(TIMEOUT))
             .expect("a positive time");
         stream.write_all(bytes.as_ref()).expect("the server reads");
         stream

@@ -1,7 +1,7 @@
 //! A running server with one account, as a user of the service meets it.
 
 use super::picture::Picture;
-use super::{Folder, PATIENCE, Response, Server, try_read_response};
+use super::{Folder, Response, Server, TIMEOUT, try_read_response};
 use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Write};
@@ -178,8 +178,8 @@ impl Service {
 /// Sends these bytes to a server that may refuse them before it has read them all, or end before it answers.
 pub fn send(address: SocketAddr, message: &[u8]) -> io::Result<Response> {
     let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     let written = stream.write_all(message);
     try_read_response(&mut stream, false).map_err(|error| written.err().unwrap_or(error))
 }

@@ -1,0 +1,301 @@
+//! What the encoder makes of the shipped pictures, held to the figures of `testdata/golden.tsv`. A change of the encoder
+//! changes them: `scripts/bless` writes them anew, and the difference is what a reviewer reads.
+//!
+//! Also what `quality` promises: more of it, more bytes and more SSIMULACRA2.
+
+use fast_ssim2::{PixelDescriptor, PixelSlice, Ssimulacra2Reference};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+use towebp::conversion::{self, Cancel, Fonts, Job, Params};
+use towebp::image::{self, Format, Limits};
+
+const PHOTOGRAPHS: [&str; 4] = ["astronaut.jpg", "chelsea.jpg", "coffee.jpg", "rocket.jpg"];
+const MADE_UP: [&str; 5] = [
+    "alpha.png",
+    "graphic.png",
+    "grey16.png",
+    "palette.png",
+    "rgb24.bmp",
+];
+const QUALITIES: [u8; 7] = [0, 1, 25, 50, 75, 85, 100];
+
+/// How far a metric may lie from what is written. Half of it is the rounding to the digits that are written, the other
+/// half is for other machines, whose powers and logarithms may differ in their last bits.
+const TOLERANCE: f64 = 0.01;
+
+const HEADER: &str = "\
+# What the encoder makes of the shipped pictures. Written by scripts/bless, held by tests/codec/golden.rs.
+# fnv1a: the 32-bit FNV-1a hash of the file. psnr: of red, green and blue together, in dB. ssim2: SSIMULACRA2.
+# Both compare what image-webp decodes with what was encoded, over middle grey where alpha lets it through.
+picture\tquality\tbytes\tfnv1a\tpsnr\tssim2
+";
+
+#[test]
+fn figures_are_those_of_the_table() {
+    let measured: Vec<Row> = PHOTOGRAPHS
+        .iter()
+        .chain(&MADE_UP)
+        .flat_map(|name| {
+            let picture = Picture::shipped(name);
+            QUALITIES.map(|quality| Row {
+                picture: (*name).to_owned(),
+                quality,
+                figures: picture.encoded(quality),
+            })
+        })
+        .collect();
+    if std::env::var_os("TOWEBP_BLESS").is_some() {
+        let lines: Vec<String> = measured.iter().map(Row::to_string).collect();
+        let table = format!("{HEADER}{}\n", lines.join("\n"));
+        std::fs::write(table_path(), table).expect("testdata is writable");
+        return;
+    }
+    let mut table = read_table();
+    let mut changes: Vec<String> = measured
+        .into_iter()
+        .filter_map(|row| {
+            let name = format!("{} at quality {}", row.picture, row.quality);
+            match table.remove(&(row.picture, row.quality)) {
+                None => Some(format!("{name}: is not in the table")),
+                Some(old) => old
+                    .difference(&row.figures)
+                    .map(|difference| format!("{name}: {difference}")),
+            }
+        })
+        .collect();
+    changes.extend(
+        table.keys().map(|(picture, quality)| {
+            format!("{picture} at quality {quality}: is in the table only")
+        }),
+    );
+    assert!(
+        changes.is_empty(),
+        "testdata/golden.tsv has other figures (old -> new). If the change is meant, run scripts/bless:\n{}",
+        changes.join("\n")
+    );
+}
+
+#[test]
+fn more_quality_gives_more_bytes_and_a_better_picture() {
+    let mut faults = Vec::new();
+    for name in PHOTOGRAPHS {
+        let picture = Picture::shipped(name);
+        let curve: Vec<(u8, Figures)> = (0..=100)
+            .step_by(10)
+            .map(|quality| (quality, picture.encoded(quality)))
+            .collect();
+        for pair in curve.windows(2) {
+            let [(low, worse), (high, better)] = pair else {
+                unreachable!("windows of two");
+            };
+            if better.bytes <= worse.bytes || better.ssim2 <= worse.ssim2 {
+                faults.push(format!(
+                    "{name}: {} bytes and SSIMULACRA2 {:.2} at quality {low}, but {} and {:.2} at {high}",
+                    worse.bytes, worse.ssim2, better.bytes, better.ssim2
+                ));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+/// A shipped picture: its file, and its pixels over grey.
+struct Picture {
+    file: Vec<u8>,
+    format: Format,
+    rgb: Vec<u8>,
+    reference: Ssimulacra2Reference,
+}
+
+impl Picture {
+    fn shipped(name: &str) -> Picture {
+        let file = std::fs::read(testdata(name)).expect("the picture is shipped");
+        let format = Format::sniff(&file).expect("a picture");
+        let image = image::decode(&file, format, &Limits::default(), &Cancel::never())
+            .expect("a good picture");
+        let rgb = over_grey(&image.pixels, image.layout.channels());
+        let reference = Ssimulacra2Reference::new(&slice(&rgb, image.width, image.height))
+            .expect("pictures are large enough");
+        Picture {
+            file,
+            format,
+            rgb,
+            reference,
+        }
+    }
+
+    /// Converts it with loss, and measures what comes out.
+    fn encoded(&self, quality: u8) -> Figures {
+        let quality = quality.to_string();
+        let parameters = [("quality", quality.as_str()), ("mode", "lossy")];
+        let params = Params::parse(parameters.into_iter()).expect("good parameters");
+        let webp = conversion::run(&Job {
+            bytes: &self.file,
+            format: self.format,
+            params: &params,
+            watermark_picture: None,
+            fonts: Fonts::bundled(),
+            limits: &Limits::default(),
+            threads: 2,
+            cpu_budget: None,
+            cancel: &Cancel::never(),
+        })
+        .expect("a good picture")
+        .webp;
+        let (width, height, rgb) = decode(&webp);
+        assert_eq!(rgb.len(), self.rgb.len(), "the size is kept");
+        Figures {
+            bytes: webp.len(),
+            hash: fnv1a(&webp),
+            psnr: psnr(&self.rgb, &rgb),
+            ssim2: self
+                .reference
+                .compare(&slice(&rgb, width, height))
+                .expect("the sizes are equal"),
+        }
+    }
+}
+
+/// One line of the table.
+struct Row {
+    picture: String,
+    quality: u8,
+    figures: Figures,
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Figures {
+            bytes,
+            hash,
+            psnr,
+            ssim2,
+        } = self.figures;
+        write!(
+            f,
+            "{}\t{}\t{bytes}\t{hash:08x}\t{psnr:.2}\t{ssim2:.2}",
+            self.picture, self.quality
+        )
+    }
+}
+
+impl Row {
+    fn parse(line: &str) -> Option<Row> {
+        let mut fields = line.split('\t');
+        let mut field = || fields.next();
+        Some(Row {
+            picture: field()?.to_owned(),
+            quality: field()?.parse().ok()?,
+            figures: Figures {
+                bytes: field()?.parse().ok()?,
+                hash: u32::from_str_radix(field()?, 16).ok()?,
+                psnr: field()?.parse().ok()?,
+                ssim2: field()?.parse().ok()?,
+            },
+        })
+    }
+}
+
+/// What came out of one encoding.
+#[derive(Clone, Copy)]
+struct Figures {
+    bytes: usize,
+    hash: u32,
+    /// In dB.
+    psnr: f64,
+    ssim2: f64,
+}
+
+impl Figures {
+    /// What is not as it was, as `old -> new`.
+    fn difference(&self, new: &Figures) -> Option<String> {
+        let mut parts = Vec::new();
+        if self.bytes != new.bytes {
+            let percent = (new.bytes as f64 / self.bytes as f64 - 1.0) * 100.0;
+            parts.push(format!(
+                "bytes {} -> {} ({percent:+.2} %)",
+                self.bytes, new.bytes
+            ));
+        }
+        if self.hash != new.hash {
+            parts.push(format!("fnv1a {:08x} -> {:08x}", self.hash, new.hash));
+        }
+        for (name, old, new) in [
+            ("psnr", self.psnr, new.psnr),
+            ("ssim2", self.ssim2, new.ssim2),
+        ] {
+            if new.is_nan() || (old - new).abs() > TOLERANCE {
+                parts.push(format!("{name} {old:.2} -> {new:.2}"));
+            }
+        }
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+}
+
+fn read_table() -> BTreeMap<(String, u8), Figures> {
+    let text = std::fs::read_to_string(table_path())
+        .expect("testdata/golden.tsv is missing: run scripts/bless");
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .skip(1) // the names of the columns
+        .map(|line| {
+            let row = Row::parse(line)
+                .unwrap_or_else(|| panic!("testdata/golden.tsv: not a row: {line}"));
+            ((row.picture, row.quality), row.figures)
+        })
+        .collect()
+}
+
+fn table_path() -> PathBuf {
+    testdata("golden.tsv")
+}
+
+fn testdata(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("testdata")
+        .join(name)
+}
+
+/// Width, height, and pixels over grey.
+fn decode(webp: &[u8]) -> (u32, u32, Vec<u8>) {
+    let mut decoder = image_webp::WebPDecoder::new(Cursor::new(webp)).expect("a WebP file");
+    let (width, height) = decoder.dimensions();
+    let channels = if decoder.has_alpha() { 4 } else { 3 };
+    let mut pixels = vec![0; width as usize * height as usize * channels];
+    decoder.read_image(&mut pixels).expect("a whole WebP file");
+    (width, height, over_grey(&pixels, channels))
+}
+
+/// What shows over middle grey: colours under full transparency are nobody's concern.
+fn over_grey(pixels: &[u8], channels: usize) -> Vec<u8> {
+    let shown = |pixel: &[u8]| -> [u8; 3] {
+        let alpha = pixel.get(3).map_or(255, |&alpha| u32::from(alpha));
+        let blend = |sample: u8| (u32::from(sample) * alpha + 128 * (255 - alpha) + 127) / 255;
+        [0, 1, 2].map(|channel| blend(pixel[channel]) as u8)
+    };
+    pixels.chunks_exact(channels).flat_map(shown).collect()
+}
+
+fn slice(rgb: &[u8], width: u32, height: u32) -> PixelSlice<'_> {
+    let stride = width as usize * 3;
+    PixelSlice::new(rgb, width, height, stride, PixelDescriptor::RGB8_SRGB)
+        .expect("as many samples as the sides say")
+}
+
+/// Peak signal-to-noise ratio over all samples, in dB; 99 for equal pictures.
+fn psnr(before: &[u8], after: &[u8]) -> f64 {
+    let squares = before
+        .iter()
+        .zip(after)
+        .map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2));
+    let mean = squares.sum::<u64>() as f64 / before.len() as f64;
+    (10.0 * (255.0 * 255.0 / mean).log10()).min(99.0)
+}
+
+fn fnv1a(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |hash: u32, &byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
+}

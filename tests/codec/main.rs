@@ -1,0 +1,13 @@
+//! Pictures in, WebP files out, without a server: what is read of damaged files, the colors that are
+//! shown, the figures of the encoder, and the memory that conversions take.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod conformance;
+mod damaged;
+// It reads /proc, and sets glibc's allocator as `serve` does.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod estimate;
+mod golden;
+mod watermark_sheet;

@@ -1,0 +1,372 @@
+//! Whether a conversion ever holds more bytes than was estimated before it began: an allocator counts them, over all formats and
+//! parameters. `tests/codec/estimate.rs` asks the same of larger pictures, by what the system says of a process.
+
+use crate::alone;
+use crate::counting::peak_of_process;
+use crate::support::hostile;
+use crate::support::jpeg::{self as jpegs, Kind};
+use crate::support::picture::Picture;
+use gif::{DisposalMethod, Frame};
+use std::num::NonZeroUsize;
+use towebp::conversion::{self, Cancel, ConversionError, CpuBudget, Fonts, Job, Params};
+use towebp::image::{Format, Limits};
+
+/// What an estimate may hold itself.
+const ESTIMATING: u64 = 256 << 10;
+
+/// Conversions whose estimates did not hold.
+#[derive(Default)]
+struct Faults(Vec<String>);
+
+impl Faults {
+    /// Converts, with one thread and with several, whatever comes of it; what came of it, or of the estimate.
+    fn look_for(
+        &mut self,
+        name: &str,
+        bytes: &[u8],
+        query: &str,
+        mark: Option<&[u8]>,
+    ) -> Result<(), ConversionError> {
+        let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| (name.as_ref(), value.as_ref()));
+        let params = Params::parse(pairs).expect("valid parameters");
+        let mut outcome = Ok(());
+        for threads in [1, 4] {
+            let cpu_budget = CpuBudget::new(NonZeroUsize::new(threads).expect("not zero"));
+            let job = Job {
+                bytes,
+                format: Format::sniff(bytes).expect("one of the four formats"),
+                params: &params,
+                watermark_picture: mark,
+                limits: &Limits::default(),
+                fonts: Fonts::bundled(),
+                threads,
+                cpu_budget: Some(&cpu_budget),
+                cancel: &Cancel::never(),
+            };
+            let case = format!("{name} {query}, {threads} threads");
+            let (estimated, held) = peak_of_process(|| conversion::memory(&job));
+            if held > ESTIMATING {
+                self.0.push(format!("{case}: {held} bytes to estimate"));
+            }
+            let estimated = estimated?;
+            let (converted, held) = peak_of_process(|| conversion::run(&job));
+            if held > estimated {
+                let percent = held * 100 / estimated;
+                self.0
+                    .push(format!("{case}: {held} bytes, {percent} % of the estimate"));
+            }
+            outcome = converted.map(drop);
+        }
+        outcome
+    }
+
+    /// As [`Faults::look_for`], of what has to be converted.
+    #[track_caller]
+    fn convert(&mut self, name: &str, bytes: &[u8], query: &str, mark: Option<&[u8]>) {
+        if let Err(error) = self.look_for(name, bytes, query, mark) {
+            panic!("{name} {query}: {error}");
+        }
+    }
+
+    /// Of all files with all parameters.
+    #[track_caller]
+    fn convert_in_all_ways(&mut self, files: &[(&str, Vec<u8>)]) {
+        let mark = clear().png();
+        for (name, bytes) in files {
+            for query in QUERIES {
+                self.convert(name, bytes, query, None);
+            }
+            for query in MARKED {
+                self.convert(name, bytes, query, Some(&mark));
+            }
+        }
+    }
+
+    #[track_caller]
+    fn assert_none(self) {
+        assert!(self.0.is_empty(), "\n{}", self.0.join("\n"));
+    }
+}
+
+/// What changes the work done on any picture.
+const QUERIES: &[&str] = &[
+    "",
+    "quality=0",
+    "quality=100&effort=low",
+    "effort=high",
+    "mode=auto&effort=high",
+    "mode=lossless",
+    "mode=lossless&effort=low",
+    "mode=lossless&effort=high",
+    "mode=lossless&near_lossless=40&effort=high",
+    "mode=lossy&alpha_quality=30",
+    "metadata=keep",
+    "watermark=towebp&watermark_size=200&watermark_position=center",
+    "watermark=M&watermark_scale=100&watermark_rotate=30&watermark_outline=shadow",
+    "watermark=tile&watermark_tile=true&watermark_rotate=20&watermark_outline=outline",
+];
+
+/// What changes the work done on a watermark's picture.
+const MARKED: &[&str] = &[
+    "",
+    "watermark_scale=100",
+    "watermark_rotate=45&watermark_tile=true",
+    "watermark_scale=90&watermark_rotate=45&mode=lossless&watermark=x",
+];
+
+const SIZE: (u32, u32) = (421, 307);
+
+/// Alpha as well as colours at random.
+fn clear() -> Picture {
+    let noise = Picture::noise(SIZE.0, SIZE.1);
+    Picture::of(SIZE.0, SIZE.1, |x, y| {
+        let [red, green, blue, _] = noise.at(x, y);
+        [red, green, blue, green ^ blue]
+    })
+}
+
+#[test]
+fn pngs_hold_no_more_than_was_estimated() {
+    let _alone = alone();
+    let mut faults = Faults::default();
+    faults.convert_in_all_ways(&[
+        ("noise.png", Picture::noise(SIZE.0, SIZE.1).png()),
+        ("clear.png", clear().png()),
+        ("waves.png", Picture::waves(SIZE.0, SIZE.1).png()),
+        ("flat.png", Picture::flat(SIZE.0, SIZE.1, [9, 8, 7]).png()),
+        ("small.png", Picture::noise(190, 140).png()),
+        ("pixel.png", Picture::noise(1, 1).png()),
+        ("described.png", described_png(&Picture::waves(90, 70))),
+    ]);
+    faults.assert_none();
+}
+
+/// With 16 bits a sample, a profile, Exif that turns it, and XMP.
+fn described_png(picture: &Picture) -> Vec<u8> {
+    let mut info = png::Info::with_size(picture.width, picture.height);
+    info.color_type = png::ColorType::Rgb;
+    info.bit_depth = png::BitDepth::Sixteen;
+    let profile = moxcms::ColorProfile::new_display_p3().encode();
+    info.icc_profile = Some(profile.expect("a valid profile").into());
+    let mut exif = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0".to_vec();
+    exif.resize(1 << 20, 7);
+    info.exif_metadata = Some(exif.into());
+    let samples: Vec<u8> = picture
+        .pixels
+        .iter()
+        .flat_map(|pixel| &pixel[..3])
+        .flat_map(|&sample| [sample, 0])
+        .collect();
+    let mut bytes = Vec::new();
+    png::Encoder::with_info(&mut bytes, info)
+        .and_then(png::Encoder::write_header)
+        .and_then(|mut writer| {
+            let packet = [&b"XML:com.adobe.xmp\0\0\0\0\0"[..], &vec![b' '; 1 << 20]].concat();
+            writer.write_chunk(png::chunk::iTXt, &packet)?;
+            writer.write_image_data(&samples)
+        })
+        .expect("a valid picture");
+    bytes
+}
+
+#[test]
+fn jpegs_hold_no_more_than_was_estimated() {
+    let _alone = alone();
+    let mut faults = Faults::default();
+    let noise = Picture::noise(SIZE.0, SIZE.1);
+    let sequential = jpegs::jpeg(&noise, Kind::Sequential);
+    faults.convert_in_all_ways(&[
+        ("described.jpg", described_jpeg(&sequential)),
+        ("sequential.jpg", sequential),
+        ("progressive.jpg", jpegs::jpeg(&noise, Kind::Progressive)),
+        ("full.jpg", jpegs::jpeg(&noise, Kind::ProgressiveFull)),
+    ]);
+    let size = (SIZE.0 as u16, SIZE.1 as u16);
+    let one: &[&[u8]] = &[&[0]];
+    let three: &[&[u8]] = &[&[0, 1, 2]];
+    let each: &[&[u8]] = &[&[0], &[1], &[2]];
+    let cases: [(&[u8], &[&[u8]]); 12] = [
+        (&[0x11], one),
+        (&[0x22], one),
+        (&[0x22, 0x11, 0x11], each),
+        (&[0x22, 0x11, 0x11], &[&[0], &[1, 2]]),
+        (&[0x11, 0x11, 0x11], each),
+        (&[0x21, 0x11, 0x11], three),
+        (&[0x12, 0x11, 0x11], three),
+        (&[0x41, 0x11, 0x11], three),
+        (&[0x14, 0x11, 0x11], three),
+        (&[0x42, 0x11, 0x11], three),
+        (&[0x11; 4], &[&[0, 1, 2, 3]]),
+        (&[0x11; 4], &[&[0], &[1], &[2], &[3]]),
+    ];
+    for (factors, scans) in cases {
+        let file = hostile::flat_jpeg(size, factors, scans);
+        let name = format!("{factors:x?} in {scans:?}");
+        for query in ["", "mode=lossless", "watermark=x"] {
+            // The decoder may refuse strange factors.
+            let _ = faults.look_for(&name, &file, query, None);
+        }
+    }
+    faults.assert_none();
+}
+
+/// With Exif that turns it, and a profile in several segments whose table is as large as can be, and named as often.
+fn described_jpeg(jpeg: &[u8]) -> Vec<u8> {
+    let exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
+    let profile = profile_of_tables();
+    let chunks: Vec<&[u8]> = profile.chunks(65_000).collect();
+    let count = chunks.len() as u8;
+    let segments = (1..).zip(chunks).map(|(number, chunk)| {
+        let data = [&b"ICC_PROFILE\0"[..], &[number, count], chunk].concat();
+        hostile::segment(0xe2, &data)
+    });
+    let segments: Vec<u8> = segments.flatten().collect();
+    [
+        &jpeg[..2],
+        &hostile::segment(0xe1, exif),
+        &segments,
+        &jpeg[2..],
+    ]
+    .concat()
+}
+
+/// An ICC profile of RGB (ICC.1, 7) whose tags all name one `mft1` of 3 inputs, 3 outputs and 101 grid points, 3 MB.
+fn profile_of_tables() -> Vec<u8> {
+    const GRID: u8 = 101;
+    let mut table = b"mft1\0\0\0\0\x03\x03".to_vec();
+    table.extend([GRID, 0]);
+    for element in 0..9 {
+        table.extend(if element % 4 == 0 {
+            [0, 1, 0, 0]
+        } else {
+            [0; 4]
+        });
+    }
+    let ramp: Vec<u8> = (0..=255).collect();
+    table.extend(ramp.repeat(3));
+    let level = |step: u32| (step * 255 / (u32::from(GRID) - 1)) as u8;
+    let steps = || 0..u32::from(GRID);
+    let points = steps().flat_map(|r| steps().flat_map(move |g| steps().map(move |b| [r, g, b])));
+    table.extend(points.flat_map(|point| point.map(level)));
+    table.extend(ramp.repeat(3));
+    let tags = [
+        b"A2B0", b"A2B1", b"A2B2", b"B2A0", b"B2A1", b"B2A2", b"gamt",
+    ];
+    let begin = 132 + 12 * tags.len();
+    let mut profile = ((begin + table.len()) as u32).to_be_bytes().to_vec();
+    profile.extend(*b"none\x04\x20\0\0mntrRGB Lab ");
+    profile.extend([0x07, 0xe8, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0]);
+    profile.extend(b"acsp");
+    profile.resize(68, 0);
+    profile.extend([0, 0, 0xf6, 0xd6, 0, 1, 0, 0, 0, 0, 0xd3, 0x2d]);
+    profile.resize(128, 0);
+    profile.extend((tags.len() as u32).to_be_bytes());
+    for tag in tags {
+        profile.extend(tag);
+        profile.extend(
+            [begin, table.len()]
+                .map(|n| (n as u32).to_be_bytes())
+                .concat(),
+        );
+    }
+    profile.extend(table);
+    let parsed = moxcms::ColorProfile::new_from_slice(&profile).expect("a valid profile");
+    assert!(
+        parsed.lut_a_to_b_saturation.is_some(),
+        "all tables are read"
+    );
+    profile
+}
+
+#[test]
+fn gifs_hold_no_more_than_was_estimated() {
+    let _alone = alone();
+    let mut faults = Faults::default();
+    let noise = || Picture::noise(SIZE.0, SIZE.1);
+    let waves = || Picture::waves(SIZE.0, SIZE.1);
+    faults.convert_in_all_ways(&[
+        ("still.gif", waves().gif()),
+        (
+            "kept.gif",
+            animation(&[noise(), waves(), noise()], DisposalMethod::Keep),
+        ),
+        (
+            "cleared.gif",
+            animation(&[noise(), clear(), noise()], DisposalMethod::Background),
+        ),
+        (
+            "restored.gif",
+            animation(&[clear(), waves(), clear()], DisposalMethod::Previous),
+        ),
+        ("beyond.gif", hostile::gif_beyond_its_screen(1700, 900)),
+    ]);
+    faults.assert_none();
+}
+
+fn animation(pictures: &[Picture], dispose: DisposalMethod) -> Vec<u8> {
+    let (width, height) = (pictures[0].width as u16, pictures[0].height as u16);
+    let mut file = Vec::new();
+    let mut encoder = gif::Encoder::new(&mut file, width, height, &[]).expect("a Vec takes all");
+    for picture in pictures {
+        let mut samples = picture.pixels.as_flattened().to_vec();
+        let frame = Frame {
+            dispose,
+            ..Frame::from_rgba_speed(width, height, &mut samples, 30)
+        };
+        encoder.write_frame(&frame).expect("a valid frame");
+    }
+    drop(encoder);
+    file
+}
+
+#[test]
+fn bmps_hold_no_more_than_was_estimated() {
+    let _alone = alone();
+    let mut faults = Faults::default();
+    let row = (0..SIZE.0).flat_map(|x| [1, x as u8]).chain([0, 0]);
+    let mut runs: Vec<u8> = (0..SIZE.1).flat_map(|_| row.clone()).collect();
+    runs.extend([0, 1]);
+    faults.convert_in_all_ways(&[
+        ("noise.bmp", Picture::noise(SIZE.0, SIZE.1).bmp()),
+        (
+            "runs.bmp",
+            hostile::run_length_bmp(SIZE.0 as i32, SIZE.1 as i32, &runs),
+        ),
+    ]);
+    faults.assert_none();
+}
+
+/// Files that once took more than was estimated.
+#[test]
+fn what_hides_its_size_holds_no_more_than_was_estimated() {
+    let _alone = alone();
+    let mut faults = Faults::default();
+    let beyond = hostile::gif_beyond_its_screen(16383, 6103);
+    for query in ["", "animation=first", "watermark=x"] {
+        faults.convert("beyond.gif", &beyond, query, None);
+    }
+    for query in ["", "metadata=keep"] {
+        faults.convert(
+            "profile.bmp",
+            &hostile::bmp_with_profile(30 << 20),
+            query,
+            None,
+        );
+        faults.convert(
+            "extensions.gif",
+            &hostile::gif_with_extensions(15 << 20),
+            query,
+            None,
+        );
+    }
+    let hidden = hostile::jpeg_with_hidden_scans(3000, 2000);
+    let refused = faults.look_for("hidden.jpg", &hidden, "", None);
+    assert!(
+        matches!(refused, Err(ConversionError::Picture(_))),
+        "{refused:?}"
+    );
+    faults.assert_none();
+}

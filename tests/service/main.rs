@@ -1,0 +1,25 @@
+//! The built program: its server over real sockets, and its commands.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod accounts;
+mod attack;
+mod backup;
+mod cli;
+mod disk;
+mod fonts;
+mod http;
+mod kill;
+mod load;
+mod metadata;
+mod modes;
+mod operations;
+mod systemd;
+mod watermark_host;
+
+// These read /proc.
+#[cfg(target_os = "linux")]
+mod budget;
+#[cfg(target_os = "linux")]
+mod memory;
