@@ -4,30 +4,25 @@
 //! over what the file says about colour and orientation; [`decode`] then applies both. All the while somebody's
 //! [`Cancel`] may end it.
 
-mod bmp;
-mod colour;
-mod deep;
+mod color;
 mod error;
 mod format;
-mod gif;
-mod hdr;
-mod ink;
-mod jpeg;
+mod formats;
 mod metadata;
-mod orientation;
 mod planes;
-mod png;
 mod probe;
 mod source;
 
 pub use error::DecodeError;
 pub use format::Format;
-pub use gif::{Drawn, Frames, Place, is_animated};
+pub use formats::gif::{Drawn, Frames, Place, is_animated};
 pub use metadata::{Keep, Metadata, metadata_bytes};
 pub use planes::Planes;
 pub use probe::{Footprint, probe, probe_animation};
 
-use colour::Space;
+use color::Space;
+use formats::{bmp, gif, jpeg, png};
+use metadata::orientation;
 use source::PORTION_PIXELS;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use towebp_encoder::{Cancel, Cancelled};
@@ -208,10 +203,10 @@ pub fn decode_keeping(
         image.drop_opaque_alpha(cancel)?;
         let mut metadata = Metadata::default();
         match raw.space {
-            Some(Space::Icc(profile)) if keep == Keep::All && colour::is_of_rgb(&profile) => {
+            Some(Space::Icc(profile)) if keep == Keep::All && color::is_of_rgb(&profile) => {
                 metadata.icc = Some(profile);
             }
-            Some(space) => colour::convert_to_srgb(&mut image, &space, raw.grey, cancel)?,
+            Some(space) => color::convert_to_srgb(&mut image, &space, raw.grey, cancel)?,
             None => {}
         }
         if let Some(orientation) = raw.exif.as_deref().and_then(orientation::read) {
@@ -297,7 +292,7 @@ pub fn turn_upright(image: Image, exif: &[u8]) -> Image {
 #[cfg(fuzzing)]
 pub fn convert_to_srgb(image: &mut Image, profile: &[u8], grey: bool) {
     let space = Space::Icc(profile.to_vec());
-    colour::convert_to_srgb(image, &space, grey, &Cancel::never()).expect("it is not cancelled");
+    color::convert_to_srgb(image, &space, grey, &Cancel::never()).expect("it is not cancelled");
 }
 
 /// [`Raw`] of a picture that stays in YUV.

@@ -2,7 +2,7 @@
 //! samples are the means of 2x2 pixels and lie in their middle. They differ in the range alone: JPEG uses all 256
 //! values (JFIF 1.02), WebP keeps Y within 16 to 235 and U and V within 16 to 240 (RFC 6386, section 9.2).
 
-use super::orientation::{self, Grid};
+use super::metadata::orientation::{self, Grid};
 use ::image::metadata::Orientation;
 use towebp_encoder::{Cancel, Cancelled};
 

@@ -1,6 +1,7 @@
 //! What a picture takes, by its header alone: nothing is decoded, and nothing of the picture's size is allocated.
 
-use super::{DecodeError, Format, Layout, Limits, bmp, gif, jpeg, png};
+use super::formats::{bmp, gif, jpeg, png};
+use super::{DecodeError, Format, Layout, Limits};
 use std::panic::{UnwindSafe, catch_unwind};
 
 /// What decoding takes.

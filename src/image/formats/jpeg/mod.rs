@@ -10,11 +10,11 @@ mod profile;
 mod scans;
 mod segments;
 
-use super::colour::{self, Space};
-use super::ink::{self, Inks};
-use super::planes::{Planes, limit_chroma, limit_luma};
-use super::source::Source;
-use super::{DecodeError, Footprint, Image, Layout, Limits, Raw, RawPlanes};
+use crate::image::color::cmyk::{self, Inks};
+use crate::image::color::{self, Space};
+use crate::image::planes::{Planes, limit_chroma, limit_luma};
+use crate::image::source::Source;
+use crate::image::{DecodeError, Footprint, Image, Layout, Limits, Raw, RawPlanes};
 use frame::Frame;
 use segments::Segments;
 use std::mem;
@@ -29,7 +29,11 @@ use zune_jpeg::{JpegDecoder, RawImcuRowStatus};
 const PORTION: usize = 1 << 10;
 
 /// Reads a JPEG.
-pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Raw, DecodeError> {
+pub(in crate::image) fn read(
+    bytes: &[u8],
+    limits: &Limits,
+    cancel: &Cancel<'_>,
+) -> Result<Raw, DecodeError> {
     let frame = Frame::read(bytes)?;
     let Opened {
         mut decoder,
@@ -43,7 +47,7 @@ pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result
         Some(inks) => {
             decoder.set_options(options().jpeg_set_out_colorspace(stored));
             let mut samples = decode(&mut decoder, count * 4)?;
-            ink::to_srgb(&mut samples, inks, profile.take().as_deref(), cancel)?;
+            cmyk::to_srgb(&mut samples, inks, profile.take().as_deref(), cancel)?;
             samples
         }
         None => decode(&mut decoder, count * 3)?,
@@ -62,13 +66,13 @@ pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result
 }
 
 /// Reads a JPEG that can stay in YUV ([`Frame::planes`]), and its Exif; `None` if it cannot.
-pub(super) fn read_planes(
+pub(in crate::image) fn read_planes(
     bytes: &[u8],
     limits: &Limits,
     cancel: &Cancel<'_>,
 ) -> Result<Option<RawPlanes>, DecodeError> {
     let frame = Frame::read(bytes)?;
-    let Some(orientation) = frame.planes(colour::is_srgb) else {
+    let Some(orientation) = frame.planes(color::is_srgb) else {
         return Ok(None);
     };
     let Opened {
@@ -102,7 +106,7 @@ struct Opened<'a> {
 }
 
 /// The markers and data of the segments in front of the first scan.
-pub(super) fn segments(bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+pub(in crate::image) fn segments(bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     Segments::of(bytes).map(|segment| (segment.marker, segment.data))
 }
 
@@ -185,7 +189,7 @@ fn options() -> DecoderOptions {
 }
 
 /// What [`read`] takes.
-pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
+pub(in crate::image) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
     let frame = Frame::read(bytes)?;
     let (width, height) = (u32::from(frame.width), u32::from(frame.height));
     limits.check(width, height)?;
@@ -287,7 +291,7 @@ fn invalid(error: &DecodeErrors) -> DecodeError {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::image) mod tests {
     use super::*;
     use crate::image::tests::{LIMITS, assert_parts_are_refused};
     use crate::image::{Format, Keep};

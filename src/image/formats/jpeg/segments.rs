@@ -98,7 +98,7 @@ pub fn has_too_many_tables(marker: u8, data: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::image::jpeg::tests::segment;
+    use crate::image::formats::jpeg::tests::segment;
 
     fn markers(bytes: &[u8]) -> Vec<u8> {
         Segments::of(bytes).map(|segment| segment.marker).collect()

@@ -1,7 +1,10 @@
 //! Metadata that goes with the pixels into a WebP: an ICC profile, Exif, and XMP, which no decoder needs and which is looked for
 //! here.
 
-use super::{Format, colour, gif, jpeg, orientation, png};
+pub mod orientation;
+
+use super::formats::{gif, jpeg, png};
+use super::{Format, color};
 
 /// What of a file's metadata stays with its pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +30,11 @@ pub struct Metadata {
 
 impl Metadata {
     /// Exif and XMP of a still picture.
-    pub(super) fn descriptions(exif: Option<Vec<u8>>, bytes: &[u8], format: Format) -> Metadata {
+    pub(in crate::image) fn descriptions(
+        exif: Option<Vec<u8>>,
+        bytes: &[u8],
+        format: Format,
+    ) -> Metadata {
         Metadata {
             icc: None,
             exif: exif.and_then(upright),
@@ -69,7 +76,7 @@ fn xmp(bytes: &[u8], format: Format) -> Option<Vec<u8>> {
 
 /// Most bytes that [`Metadata`] of this file may have.
 pub fn metadata_bytes(bytes: &[u8], format: Format) -> u64 {
-    let profile = colour::MAX_PROFILE_BYTES as u64;
+    let profile = color::MAX_PROFILE_BYTES as u64;
     match format {
         Format::Png => descriptions_of_png(bytes) + png::profile_bytes(bytes).min(profile),
         Format::Jpeg => jpeg_segments(bytes)
@@ -81,7 +88,7 @@ pub fn metadata_bytes(bytes: &[u8], format: Format) -> u64 {
 }
 
 /// Bytes of what may be Exif or XMP.
-pub(super) fn descriptions_of_png(bytes: &[u8]) -> u64 {
+pub(in crate::image) fn descriptions_of_png(bytes: &[u8]) -> u64 {
     png::chunks(bytes)
         .filter(|(name, _)| matches!(*name, b"eXIf" | b"iTXt"))
         .map(|(_, data)| data.len() as u64)

@@ -13,7 +13,7 @@
 
 use super::{damaged, ends_too_early};
 use crate::image::DecodeError;
-use crate::image::colour::{Calibrated, MAX_PROFILE_BYTES, SRGB_CHROMATICITIES, Space};
+use crate::image::color::{Calibrated, MAX_PROFILE_BYTES, SRGB_CHROMATICITIES, Space};
 
 /// Of `BITMAPFILEHEADER`; the information header follows.
 const FILE_HEADER: usize = 14;

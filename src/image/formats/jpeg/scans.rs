@@ -95,7 +95,7 @@ pub fn find<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::image::jpeg::tests::segment;
+    use crate::image::formats::jpeg::tests::segment;
 
     fn scans(bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
         let found = find(bytes, 2, &Cancel::never()).expect("few segments");

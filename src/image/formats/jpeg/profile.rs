@@ -1,6 +1,6 @@
 //! The ICC profile of a JPEG, in one or several APP2 segments (ICC.1, B.4).
 
-use crate::image::colour::MAX_PROFILE_BYTES;
+use crate::image::color::MAX_PROFILE_BYTES;
 
 /// What each of these segments holds behind this name.
 pub const NAME: &[u8] = b"ICC_PROFILE\0";

@@ -2,7 +2,7 @@
 
 mod needed;
 
-use super::{DecodeError, Footprint, Image, Layout, Limits, Raw, guarded};
+use crate::image::{DecodeError, Footprint, Image, Layout, Limits, Raw, guarded};
 use ::gif::{
     ColorOutput, DecodeOptions, Decoder, DecodingError, DisposalMethod, Frame, MemoryLimit, Repeat,
 };
@@ -11,7 +11,11 @@ use std::num::NonZeroU64;
 use towebp_encoder::{Cancel, Cancelled};
 
 /// Reads the first frame of a GIF. What follows it is not read.
-pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Raw, DecodeError> {
+pub(in crate::image) fn read(
+    bytes: &[u8],
+    limits: &Limits,
+    cancel: &Cancel<'_>,
+) -> Result<Raw, DecodeError> {
     let mut frames = Frames {
         is_still: true,
         ..Frames::begin(bytes, limits, cancel)?
@@ -151,7 +155,7 @@ impl<'a> Frames<'a> {
     /// Reads what stands before the first frame.
     ///
     /// # Errors
-    /// As [`super::decode`].
+    /// As [`crate::image::decode`].
     pub fn open(
         bytes: &'a [u8],
         limits: &'a Limits,
@@ -199,7 +203,7 @@ impl<'a> Frames<'a> {
     /// it.
     ///
     /// # Errors
-    /// As [`super::decode`].
+    /// As [`crate::image::decode`].
     pub fn draw(&mut self) -> Result<Option<Drawn>, DecodeError> {
         guarded(self.cancel, || self.draw_next())
     }
@@ -424,12 +428,12 @@ fn is_image(block: &&[u8]) -> bool {
 
 /// The outline of a file (GIF 89a, appendix B): each extension, and each image from its descriptor to the end of its data. It ends
 /// where a block does not, and at a byte that begins neither.
-pub(super) struct Blocks<'a> {
+pub(in crate::image) struct Blocks<'a> {
     rest: &'a [u8],
 }
 
 impl Blocks<'_> {
-    pub(super) fn of(bytes: &[u8]) -> Blocks<'_> {
+    pub(in crate::image) fn of(bytes: &[u8]) -> Blocks<'_> {
         Blocks {
             rest: behind_head(bytes).unwrap_or_default(),
         }
@@ -521,7 +525,10 @@ fn options() -> DecodeOptions {
 const TABLES: u64 = 1 << 20;
 
 /// What [`Frames`] take, whose frames may be larger than the screen.
-pub(super) fn probe_animation(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
+pub(in crate::image) fn probe_animation(
+    bytes: &[u8],
+    limits: &Limits,
+) -> Result<Footprint, DecodeError> {
     let screen = probe(bytes, limits)?;
     let (mut largest, mut frames, mut pixels) = (0, 0u32, 0u64);
     for (width, height) in frame_sizes(bytes) {
@@ -539,7 +546,7 @@ pub(super) fn probe_animation(bytes: &[u8], limits: &Limits) -> Result<Footprint
 }
 
 /// What [`read`] takes.
-pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
+pub(in crate::image) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
     let cancel = Cancel::never();
     let mut decoder = options()
         .read_info(Needed::of(bytes, &cancel))

@@ -3,8 +3,8 @@
 
 use super::profile::{self, Chunks};
 use super::segments::{Parts, Segment, Segments, has_too_many_tables};
-use crate::image::colour::PROFILE_COPIES;
-use crate::image::{DecodeError, orientation, planes};
+use crate::image::color::PROFILE_COPIES;
+use crate::image::{DecodeError, metadata::orientation, planes};
 use ::image::metadata::Orientation;
 
 /// What stands before the first scan's data.
@@ -284,7 +284,7 @@ pub fn damaged() -> DecodeError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::image::jpeg::tests::{jpeg, segment};
+    use crate::image::formats::jpeg::tests::{jpeg, segment};
     use std::iter;
 
     /// The headers of a file of this size, whose scan has so many of the components.

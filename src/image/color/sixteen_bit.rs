@@ -4,15 +4,15 @@
 //! What is rounded afterwards is not dithered: half a level of sRGB is below what the eye sees of a step, and below what
 //! lossy coding changes.
 
-use super::colour::{CHUNK_PIXELS, Space, is_nearly_identity};
-use super::hdr::Hdr;
-use super::{Image, Layout};
+use crate::image::color::hdr::Hdr;
+use crate::image::color::{CHUNK_PIXELS, Space, is_nearly_identity};
+use crate::image::{Image, Layout};
 use moxcms::{CmsError, ColorProfile, DataColorSpace, TransformExecutor, TransformOptions};
 use std::sync::Arc;
 use towebp_encoder::{Cancel, Cancelled};
 
 /// From one space to sRGB, a row at a time.
-pub(super) struct Deep {
+pub(in crate::image) struct Deep {
     transform: Transform,
     layout: Layout,
     /// One sample stands for red, green and blue, as in a profile of greys.
@@ -32,11 +32,11 @@ enum Transform {
 impl Deep {
     /// Most bytes that it takes: a table of numbers and one of samples for each colour, of 65536 entries, one more of each while
     /// they are made, and rows.
-    pub(super) const BYTES: u64 = 4 << 20;
+    pub(in crate::image) const BYTES: u64 = 4 << 20;
 
     /// For pictures of this layout, whose samples were grey in the file or not. `None` if nothing is to be converted: the
     /// space is sRGB itself, does not fit the picture, is damaged or too large.
-    pub(super) fn of(space: &Space, layout: Layout, grey: bool) -> Option<Deep> {
+    pub(in crate::image) fn of(space: &Space, layout: Layout, grey: bool) -> Option<Deep> {
         Deep::try_of(space, layout, grey).unwrap_or_else(|error| {
             log::debug!("a colour space is ignored: {error}");
             None
@@ -87,7 +87,7 @@ impl Deep {
     }
 
     /// Converts a picture of the layout that it was made for, whose samples have 8 bits already.
-    pub(super) fn convert_image(
+    pub(in crate::image) fn convert_image(
         &mut self,
         image: &mut Image,
         cancel: &Cancel<'_>,
@@ -106,7 +106,7 @@ impl Deep {
     }
 
     /// Converts pixels of the layout that it was made for; `out` has as many samples.
-    pub(super) fn convert(&mut self, samples: &[u16], out: &mut [u8]) {
+    pub(in crate::image) fn convert(&mut self, samples: &[u16], out: &mut [u8]) {
         let transform = match &self.transform {
             Transform::Profile(transform) => transform,
             Transform::Hdr(hdr) => return hdr.convert(self.layout, samples, out),
@@ -137,14 +137,14 @@ impl Deep {
 }
 
 /// The nearest of 256 levels (PNG 13.12), where cutting off the low byte would darken.
-pub(super) fn to_8_bit(sample: u16) -> u8 {
+pub(in crate::image) fn to_8_bit(sample: u16) -> u8 {
     ((u32::from(sample) * 255 + 32767) / 65535) as u8
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::image::colour::Calibrated;
+    use crate::image::color::Calibrated;
 
     /// IEC 61966-2-1, of linear light from 0 to 1, in levels of 255.
     fn srgb(linear: f64) -> f64 {

@@ -1,9 +1,13 @@
 //! Colour spaces: the samples converted to sRGB, which is what WebP means without a profile.
 
-use super::deep::Deep;
-use super::hdr::is_of_high_range;
-use super::source::PORTION_PIXELS;
-use super::{Image, Layout};
+pub mod cmyk;
+pub mod hdr;
+pub mod sixteen_bit;
+
+use crate::image::color::hdr::is_of_high_range;
+use crate::image::color::sixteen_bit::Deep;
+use crate::image::source::PORTION_PIXELS;
+use crate::image::{Image, Layout};
 use moxcms::{
     Chromaticity, CicpColorPrimaries, CicpProfile, CmsError, ColorPrimaries, ColorProfile,
     DataColorSpace, MatrixCoefficients, ToneReprCurve, TransferCharacteristics, TransformOptions,
@@ -11,18 +15,18 @@ use moxcms::{
 use towebp_encoder::{Cancel, Cancelled};
 
 /// Larger profiles are ignored: real ones have a few KiB, those with tables up to about 2 MiB.
-pub(super) const MAX_PROFILE_BYTES: usize = 4 << 20;
+pub(in crate::image) const MAX_PROFILE_BYTES: usize = 4 << 20;
 
 /// Most bytes that are held for each byte of an ICC profile: the profile and a copy, its tables as often as [`is_too_large`] lets tags
 /// name them, and the table of the one that is used in numbers of four bytes.
-pub(super) const PROFILE_COPIES: u64 = 10;
+pub(in crate::image) const PROFILE_COPIES: u64 = 10;
 
 /// Pixels that are converted at a time, from a copy: small enough for the cache.
-pub(super) const CHUNK_PIXELS: usize = 4096;
+pub(in crate::image) const CHUNK_PIXELS: usize = 4096;
 
 /// What a file says of its colours.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Space {
+pub(in crate::image) enum Space {
     /// An ICC profile.
     Icc(Vec<u8>),
     /// Code points of ITU-T H.273 for RGB of full range.
@@ -38,7 +42,7 @@ pub(super) enum Space {
 
 impl Space {
     /// As the library has it; `None` if it is too large.
-    pub(super) fn profile(&self) -> Result<Option<ColorProfile>, CmsError> {
+    pub(in crate::image) fn profile(&self) -> Result<Option<ColorProfile>, CmsError> {
         Ok(Some(match self {
             Space::Icc(bytes) if is_too_large(bytes) => return Ok(None),
             Space::Icc(bytes) => ColorProfile::new_from_slice(bytes)?,
@@ -58,7 +62,7 @@ impl Space {
 
 /// A space by its numbers; what is missing is as in sRGB.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Calibrated {
+pub(in crate::image) struct Calibrated {
     /// Of red, green and blue: light is the sample, 0 to 1, to this power.
     exponents: Option<[f64; 3]>,
     /// x and y (CIE 1931) of white, red, green and blue.
@@ -68,7 +72,7 @@ pub(super) struct Calibrated {
 impl Calibrated {
     /// A space of these exponents and chromaticities; `None` if that is sRGB, or nothing that a display could be, as
     /// where writers had nothing to say.
-    pub(super) fn space(
+    pub(in crate::image) fn space(
         exponents: Option<[f64; 3]>,
         chromaticities: Option<[[f64; 2]; 4]>,
     ) -> Option<Space> {
@@ -131,12 +135,12 @@ fn are_srgbs(points: &[[f64; 2]; 4]) -> bool {
 }
 
 /// White (D65), red, green, blue: IEC 61966-2-1.
-pub(super) const SRGB_CHROMATICITIES: [[f64; 2]; 4] =
+pub(in crate::image) const SRGB_CHROMATICITIES: [[f64; 2]; 4] =
     [[0.3127, 0.329], [0.64, 0.33], [0.3, 0.6], [0.15, 0.06]];
 
 /// Whether a profile is larger than any of use, or its tags are together: the library copies the data of each, and several may name the
 /// same (ICC.1, 7.3).
-pub(super) fn is_too_large(profile: &[u8]) -> bool {
+pub(in crate::image) fn is_too_large(profile: &[u8]) -> bool {
     /// The three intents of a device often share a table.
     const MOST_TIMES: u64 = 3;
     let number = |bytes: &[u8]| {
@@ -154,7 +158,7 @@ pub(super) fn is_too_large(profile: &[u8]) -> bool {
 }
 
 /// Whether a profile can be kept with RGB samples: it is within bounds, whole, and one of RGB.
-pub(super) fn is_of_rgb(profile: &[u8]) -> bool {
+pub(in crate::image) fn is_of_rgb(profile: &[u8]) -> bool {
     let is_sound = |profile: ColorProfile| {
         let to_srgb = profile.create_transform_8bit(
             moxcms::Layout::Rgb,
@@ -168,7 +172,7 @@ pub(super) fn is_of_rgb(profile: &[u8]) -> bool {
 }
 
 /// Whether a profile is that of sRGB, up to rounding.
-pub(super) fn is_srgb(profile: &[u8]) -> bool {
+pub(in crate::image) fn is_srgb(profile: &[u8]) -> bool {
     let is_srgbs = |profile: ColorProfile| {
         profile.color_space == DataColorSpace::Rgb
             && is_nearly_identity(&profile, &ColorProfile::new_srgb()).is_ok_and(|is| is)
@@ -178,7 +182,7 @@ pub(super) fn is_srgb(profile: &[u8]) -> bool {
 
 /// Converts the samples from `space` to sRGB. A profile that is too large, damaged, of a kind that does not fit the
 /// picture (`grey`: its samples were grey in the file), or sRGB itself changes nothing.
-pub(super) fn convert_to_srgb(
+pub(in crate::image) fn convert_to_srgb(
     image: &mut Image,
     space: &Space,
     grey: bool,
@@ -256,7 +260,7 @@ fn convert_rgb(image: &mut Image, profile: &ColorProfile, cancel: &Cancel<'_>) -
 }
 
 /// Whether the profile is sRGB under whatever name: a few colours come out as they went in, up to rounding.
-pub(super) fn is_nearly_identity(
+pub(in crate::image) fn is_nearly_identity(
     profile: &ColorProfile,
     srgb: &ColorProfile,
 ) -> Result<bool, CmsError> {

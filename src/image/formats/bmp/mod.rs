@@ -4,15 +4,19 @@
 mod header;
 mod runs;
 
-use super::colour::PROFILE_COPIES;
-use super::source::PORTION_PIXELS;
-use super::{DecodeError, Footprint, Image, Layout, Limits, Raw};
+use crate::image::color::PROFILE_COPIES;
+use crate::image::source::PORTION_PIXELS;
+use crate::image::{DecodeError, Footprint, Image, Layout, Limits, Raw};
 use header::{Coding, Fields, Header};
 use runs::Unit;
 use towebp_encoder::{Cancel, Cancelled};
 
 /// Reads a bitmap.
-pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Raw, DecodeError> {
+pub(in crate::image) fn read(
+    bytes: &[u8],
+    limits: &Limits,
+    cancel: &Cancel<'_>,
+) -> Result<Raw, DecodeError> {
     let header = Header::read(bytes)?;
     let count = limits.check(header.width, header.height)?;
     let stored = bytes.get(header.pixels_at..).unwrap_or_default();
@@ -58,7 +62,7 @@ pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result
 }
 
 /// What [`read`] takes.
-pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
+pub(in crate::image) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
     /// A palette and tables of samples.
     const TABLES: u64 = 1 << 20;
     let header = Header::read(bytes)?;
@@ -268,7 +272,7 @@ fn damaged(reason: &str) -> DecodeError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::image::colour::Space;
+    use crate::image::color::Space;
     use crate::image::tests::{LIMITS, assert_parts_are_refused};
 
     /// A bitmap with a BITMAPINFOHEADER; `extra` lies between that and the rows: masks or a palette.

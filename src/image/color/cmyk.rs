@@ -2,14 +2,14 @@
 //!
 //! Samples are inverted: 255 is no ink. Files without Adobe's marker are read in the same way, as browsers read them.
 
-use super::colour::{CHUNK_PIXELS, is_too_large};
+use crate::image::color::{CHUNK_PIXELS, is_too_large};
 use moxcms::{CmsError, ColorProfile, DataColorSpace, TransformExecutor, TransformOptions};
 use std::sync::Arc;
 use towebp_encoder::{Cancel, Cancelled};
 
 /// What the first three of the four samples are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Inks {
+pub(in crate::image) enum Inks {
     /// Cyan, magenta, yellow.
     Cmyk,
     /// What red, green and blue would be with the inks not inverted, as luma and chroma.
@@ -18,7 +18,7 @@ pub(super) enum Inks {
 
 /// Makes three bytes a pixel, red, green and blue, of four, in place: by the profile, or without a usable one by
 /// multiplying what each ink lets through.
-pub(super) fn to_srgb(
+pub(in crate::image) fn to_srgb(
     samples: &mut Vec<u8>,
     inks: Inks,
     profile: Option<&[u8]>,

@@ -5,8 +5,8 @@
 //! is brighter has the rest. The brightest of red, green and blue says by how much all three are lowered, so that
 //! hues stay. What is brighter still is white, and what is outside of sRGB's gamut is cut off.
 
-use super::Layout;
-use super::colour::Space;
+use crate::image::Layout;
+use crate::image::color::Space;
 use moxcms::{CmsError, ColorProfile};
 
 /// `TransferCharacteristics` of PQ (SMPTE ST 2084) and HLG (ARIB STD-B67), by ITU-T H.273.
@@ -24,7 +24,7 @@ const PQ_PEAK: f64 = 10_000.0;
 const GAINS: usize = 4096;
 
 /// Whether a space's transfer characteristics are PQ's or HLG's.
-pub(super) fn is_of_high_range(space: &Space) -> bool {
+pub(in crate::image) fn is_of_high_range(space: &Space) -> bool {
     matches!(
         space,
         Space::Cicp {
@@ -35,7 +35,7 @@ pub(super) fn is_of_high_range(space: &Space) -> bool {
 }
 
 /// From one space of high dynamic range to sRGB.
-pub(super) struct Hdr {
+pub(in crate::image) struct Hdr {
     /// Of each sample, in units of white: what the display shows, or of HLG what the scene has, from 0 to 1.
     light: Vec<f32>,
     is_of_scene: bool,
@@ -49,7 +49,7 @@ pub(super) struct Hdr {
 
 impl Hdr {
     /// `None` if the space has not this range.
-    pub(super) fn of(space: &Space) -> Result<Option<Hdr>, CmsError> {
+    pub(in crate::image) fn of(space: &Space) -> Result<Option<Hdr>, CmsError> {
         let light: fn(f64) -> f64 = match space {
             Space::Cicp { transfer: PQ, .. } => |sample| light_of_pq(sample) / WHITE,
             Space::Cicp { transfer: HLG, .. } => scene_of_hlg,
@@ -69,7 +69,7 @@ impl Hdr {
     }
 
     /// Converts pixels of this layout; `out` has as many samples.
-    pub(super) fn convert(&self, layout: Layout, samples: &[u16], out: &mut [u8]) {
+    pub(in crate::image) fn convert(&self, layout: Layout, samples: &[u16], out: &mut [u8]) {
         let pixels = samples.chunks_exact(layout.channels());
         for (pixel, out) in pixels.zip(out.chunks_exact_mut(layout.channels())) {
             let colour = [pixel[0], pixel[1], pixel[2]];
@@ -77,7 +77,7 @@ impl Hdr {
             if let [.., alpha] = pixel
                 && layout == Layout::Rgba
             {
-                out[3] = super::deep::to_8_bit(*alpha);
+                out[3] = crate::image::color::sixteen_bit::to_8_bit(*alpha);
             }
         }
     }

@@ -1,24 +1,24 @@
 //! The Exif orientation (Exif 2.32, tag 0x0112): read from the metadata, applied to the pixels.
 
-use super::{Image, Layout};
-pub(super) use ::image::metadata::Orientation;
+use crate::image::{Image, Layout};
+pub(in crate::image) use ::image::metadata::Orientation;
 use towebp_encoder::{Cancel, Cancelled};
 
 /// The orientation that Exif data asks for. Data that makes no sense asks for none.
-pub(super) fn read(exif: &[u8]) -> Option<Orientation> {
+pub(in crate::image) fn read(exif: &[u8]) -> Option<Orientation> {
     Orientation::from_exif_chunk(exif.strip_prefix(JPEG_PREFIX).unwrap_or(exif))
 }
 
 /// What stands before Exif in a JPEG. PNG writers sometimes keep it.
-pub(super) const JPEG_PREFIX: &[u8] = b"Exif\0\0";
+pub(in crate::image) const JPEG_PREFIX: &[u8] = b"Exif\0\0";
 
 /// Sets the orientation to 1: the pixels are upright.
-pub(super) fn reset(exif: &mut [u8]) {
+pub(in crate::image) fn reset(exif: &mut [u8]) {
     let _before = Orientation::remove_from_exif_chunk(exif);
 }
 
 /// Turns and mirrors the picture so that it is upright without the tag.
-pub(super) fn apply(
+pub(in crate::image) fn apply(
     mut image: Image,
     orientation: Orientation,
     cancel: &Cancel<'_>,
@@ -41,7 +41,7 @@ pub(super) fn apply(
 
 /// How the pixels of a picture or the samples of a plane lie.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Grid {
+pub(in crate::image) struct Grid {
     /// Pixels of a row.
     pub width: usize,
     /// Rows; a buffer may have more.
@@ -51,12 +51,12 @@ pub(super) struct Grid {
 }
 
 /// Whether rows become columns.
-pub(super) fn swaps_sides(orientation: Orientation) -> bool {
+pub(in crate::image) fn swaps_sides(orientation: Orientation) -> bool {
     transposed(orientation).is_some()
 }
 
 /// Of the stored width and height, the sides whose ends change places.
-pub(super) fn mirrored_sides(orientation: Orientation) -> [bool; 2] {
+pub(in crate::image) fn mirrored_sides(orientation: Orientation) -> [bool; 2] {
     match orientation {
         Orientation::NoTransforms => [false, false],
         Orientation::FlipHorizontal => [true, false],
@@ -81,7 +81,7 @@ fn transposed(orientation: Orientation) -> Option<(bool, bool)> {
 }
 
 /// Turns and mirrors pixels of `N` bytes. Where sides are swapped, each column of the buffer becomes a row.
-pub(super) fn turn<const N: usize>(
+pub(in crate::image) fn turn<const N: usize>(
     pixels: &mut Vec<u8>,
     grid: Grid,
     orientation: Orientation,

@@ -1,10 +1,10 @@
 //! PNG, by the crate `png`: every colour type and depth becomes 8-bit RGB or RGBA, row by row into the final buffer.
 //! Colours of 16 bits are converted to sRGB on the way, before they are rounded.
 
-use super::colour::{Calibrated, MAX_PROFILE_BYTES, PROFILE_COPIES, Space, is_of_rgb};
-use super::deep::{Deep, to_8_bit};
-use super::source::Source;
-use super::{DecodeError, Footprint, Image, Layout, Limits, Raw, metadata};
+use crate::image::color::sixteen_bit::{Deep, to_8_bit};
+use crate::image::color::{Calibrated, MAX_PROFILE_BYTES, PROFILE_COPIES, Space, is_of_rgb};
+use crate::image::source::Source;
+use crate::image::{DecodeError, Footprint, Image, Layout, Limits, Raw, metadata};
 use ::png::{
     BitDepth, ColorType, Decoder, DecodingError, Info, InterlaceInfo, Reader, ScaledFloat,
     Transformations,
@@ -20,12 +20,16 @@ const DECODER_BYTES: usize = 8 << 20;
 const PORTION: usize = 64 << 10;
 
 /// Reads the (first) picture of a PNG. Where samples have 16 bits, they come out in sRGB.
-pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Raw, DecodeError> {
+pub(in crate::image) fn read(
+    bytes: &[u8],
+    limits: &Limits,
+    cancel: &Cancel<'_>,
+) -> Result<Raw, DecodeError> {
     read_converting(|_| true, bytes, limits, cancel)
 }
 
 /// As [`read`], but where there is a profile of RGB, samples of 16 bits stay in its space.
-pub(super) fn read_beside_profile(
+pub(in crate::image) fn read_beside_profile(
     bytes: &[u8],
     limits: &Limits,
     cancel: &Cancel<'_>,
@@ -100,7 +104,7 @@ fn read_converting(
 }
 
 /// What [`read`] takes.
-pub(super) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
+pub(in crate::image) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
     /// Rows, and the window of what is unpacked.
     const ROWS: u64 = 1 << 20;
     /// Exif, and its copy.
@@ -140,7 +144,7 @@ fn has_transparency(bytes: &[u8]) -> bool {
 }
 
 /// Most bytes that a profile in front of the pixels may unpack to.
-pub(super) fn profile_bytes(bytes: &[u8]) -> u64 {
+pub(in crate::image) fn profile_bytes(bytes: &[u8]) -> u64 {
     /// Of Deflate: 258 bytes by two bits, nearly.
     const MOST_BY_ONE: u64 = 1032;
     let profile = chunks(bytes)
@@ -152,7 +156,7 @@ pub(super) fn profile_bytes(bytes: &[u8]) -> u64 {
 }
 
 /// Chunks by name and data, as far as they are whole.
-pub(super) fn chunks(bytes: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
+pub(in crate::image) fn chunks(bytes: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
     const CHECKSUM: usize = 4;
     let mut rest = bytes.get(8..).unwrap_or_default(); // behind the signature
     std::iter::from_fn(move || {
@@ -324,7 +328,7 @@ fn invalid(error: &DecodingError) -> DecodeError {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::image) mod tests {
     use super::*;
     use crate::image::tests::{LIMITS, assert_parts_are_refused};
     use ::png::Encoder;
