@@ -1,0 +1,6 @@
+//! One reader per input format.
+
+pub mod bmp;
+pub mod gif;
+pub mod jpeg;
+pub mod png;
