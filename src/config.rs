@@ -17,7 +17,7 @@ pub struct Config {
     /// `--listen`: where the front door stands.
     pub listen: Vec<Listen>,
     /// `--max-connections`, `--max-head`, `--min-rate`, `--buffer`, `--trusted-proxy` and the others of the door.
-    pub front: front::Limits,
+    pub front: front::Settings,
     /// `--memory`: bytes that the process stays below; [`Config::with_memory`] sets it.
     pub memory: u64,
     /// `--metrics`.
@@ -293,7 +293,7 @@ mod tests {
             memory: 0,
             listen: vec![listen("127.0.0.1:8080").unwrap()],
             metrics: None,
-            front: front::Limits::default(),
+            front: front::Settings::default(),
             store: store::Settings {
                 data: PathBuf::from("no-such-folder"),
                 secret_file: None,

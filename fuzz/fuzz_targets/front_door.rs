@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use towebp::front::{Chunked, Framing, HeadLimits, Refusal, read_head};
+use towebp::front::{Chunked, Framing, HeadLimits, Rejection, read_head};
 
 const LIMITS: HeadLimits = HeadLimits {
     bytes: 1 << 10,
@@ -40,7 +40,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 /// The data, how many bytes belong to the body, and whether it is whole.
-fn decode<'b>(portions: impl Iterator<Item = &'b [u8]>) -> Result<(Vec<u8>, usize, bool), Refusal> {
+fn decode<'b>(portions: impl Iterator<Item = &'b [u8]>) -> Result<(Vec<u8>, usize, bool), Rejection> {
     let (mut decoder, mut data, mut used) = (Chunked::START, Vec::new(), 0);
     for portion in portions {
         used += decoder.read(portion, |bytes| data.extend_from_slice(bytes))?;

@@ -1,4 +1,4 @@
-//! Who is at the other end: addresses, networks, and how many connections each has.
+//! Networks of addresses, which of them count as one client, and how many connections each has.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -12,7 +12,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Whether the address lies in it.
+    /// Whether the address belongs to it.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
@@ -48,26 +48,26 @@ impl FromStr for Network {
     }
 }
 
-/// How many connections each client has, and each network around it.
+/// The number of connections of each client, and of each network around it.
 #[derive(Default)]
 pub struct ConnectionCounts(HashMap<Network, usize>);
 
 impl ConnectionCounts {
-    /// Whether this address may have one more, if `most` is the limit of a client.
-    pub fn has_room(&self, address: IpAddr, most: usize) -> bool {
+    /// Whether this address may have one connection more, if `most` is the limit of one client.
+    pub fn allows(&self, address: IpAddr, most: usize) -> bool {
         client_networks(address)
             .zip(CLIENT_FACTORS)
             .all(|(network, factor)| self.of(network) < most.saturating_mul(factor as usize))
     }
 
-    /// One more.
+    /// Counts a connection.
     pub fn add(&mut self, address: IpAddr) {
         for network in client_networks(address) {
             *self.0.entry(network).or_default() += 1;
         }
     }
 
-    /// One fewer.
+    /// Counts a connection no longer.
     pub fn remove(&mut self, address: IpAddr) {
         for network in client_networks(address) {
             if let Some(count) = self.0.get_mut(&network) {
@@ -84,8 +84,8 @@ impl ConnectionCounts {
     }
 }
 
-/// Who takes turns as one: an IPv4 address, or an IPv6 /64.
-pub fn group(address: IpAddr) -> IpAddr {
+/// The address that stands for one client: an IPv4 address itself, or the first one of an IPv6 /64.
+pub fn client_group(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)))
@@ -94,16 +94,17 @@ pub fn group(address: IpAddr) -> IpAddr {
     }
 }
 
-/// What the networks of [`client_networks`] may have, as multiples of what one client may.
+/// What each of the [`client_networks`] may have, as a multiple of what one client may.
 ///
-/// Providers give a home a /56 and a company a /48 (RIPE-690), of which a client picks its /64s at will: counted by /64
-/// alone, one customer would have 256 or 65,536 times the limit. With these factors it has 4 or 16 times the limit.
-/// They are not 1, since some hosting companies and universities give each of their many customers one /64 out of a common /48:
-/// it takes 4 or 16 of them together, each at its limit, to stop their neighbors.
+/// Providers give a home a /56 and a company a /48 (RIPE-690), of which a client picks its /64s at
+/// will: counted by /64 alone, one customer would have 256 or 65,536 times the limit. With these
+/// factors it has 4 or 16 times the limit. They are not 1, since some hosting companies and
+/// universities give each of their many customers one /64 of a common /48: it takes 4 or 16 of them
+/// together, each at its limit, to stop their neighbors.
 pub const CLIENT_FACTORS: [u32; 3] = [1, 4, 16];
 
-/// The networks that a client's limits count for it: an IPv4 address by itself; of an IPv6 address, whose lower half a
-/// client picks at will, the /64, the /56 and the /48.
+/// The networks for which a client counts: of an IPv4 address the address itself; of an IPv6 address,
+/// whose lower half a client picks at will, the /64, the /56 and the /48.
 pub fn client_networks(address: IpAddr) -> impl Iterator<Item = Network> {
     let address = address.to_canonical();
     let prefixes: &[u8] = match address {
@@ -163,14 +164,14 @@ mod tests {
         counts.add(ip("2001:db8::1"));
         counts.add(ip("2001:db8::ffff:1"));
         counts.add(ip("::ffff:192.0.2.1"));
-        assert!(!counts.has_room(ip("2001:db8::2"), 2));
-        assert!(counts.has_room(ip("2001:db8::2"), 3));
-        assert!(counts.has_room(ip("2001:db8:0:1::"), 2));
-        assert!(!counts.has_room(ip("192.0.2.1"), 1));
-        assert!(counts.has_room(ip("192.0.2.2"), 1));
+        assert!(!counts.allows(ip("2001:db8::2"), 2));
+        assert!(counts.allows(ip("2001:db8::2"), 3));
+        assert!(counts.allows(ip("2001:db8:0:1::"), 2));
+        assert!(!counts.allows(ip("192.0.2.1"), 1));
+        assert!(counts.allows(ip("192.0.2.2"), 1));
         counts.remove(ip("2001:db8::3"));
         counts.remove(ip("192.0.2.1"));
-        assert!(counts.has_room(ip("2001:db8::1"), 2));
+        assert!(counts.allows(ip("2001:db8::1"), 2));
         assert_eq!(counts.0.len(), 3, "nothing is kept for those who left");
     }
 
@@ -183,22 +184,22 @@ mod tests {
             // Spread over the prefix as widely as possible.
             for subnet in (0..subnets).step_by(subnets as usize / 64) {
                 let address = ip(&format!("2001:db8:7:{subnet:x}::1"));
-                while counts.has_room(address, MOST) {
+                while counts.allows(address, MOST) {
                     counts.add(address);
                     allowed += 1;
                 }
             }
             assert_eq!(allowed, factor * MOST, "{prefix}");
-            assert!(!counts.has_room(ip("2001:db8:7:1::1"), MOST), "{prefix}");
+            assert!(!counts.allows(ip("2001:db8:7:1::1"), MOST), "{prefix}");
             assert!(
-                counts.has_room(ip("2001:db8:8::1"), MOST),
+                counts.allows(ip("2001:db8:8::1"), MOST),
                 "{prefix}: a neighbor waits"
             );
         }
         let mut counts = ConnectionCounts::default();
         for host in 0..100 {
             let address = ip(&format!("192.0.2.{host}"));
-            assert!(counts.has_room(address, 1), "IPv4 addresses are scarce");
+            assert!(counts.allows(address, 1), "IPv4 addresses are scarce");
             counts.add(address);
         }
     }

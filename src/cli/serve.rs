@@ -6,7 +6,7 @@ use crate::admission::{self, MemoryBudget};
 use crate::config::{self, Config, Listen};
 use crate::conversion::CpuBudget;
 use crate::fetch::{self, Fetcher};
-use crate::front::{self, Door};
+use crate::front::{self, Listeners};
 use crate::http::{self, Limiters, Metrics, Present, Rate, Readiness, Rooms, Server};
 use crate::image;
 use crate::process::logging::LogFormat;
@@ -238,7 +238,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     let manager = Manager::from_environment()?;
     let workers = config.http.threads.get();
     let memory = MemoryBudget::new(config.memory_for_conversions(), workers);
-    let door = door(&config.listen, config.front)?;
+    let door = bind(&config.listen, config.front)?;
     let store = Arc::new(Store::open(&config.store).map_err(refused)?);
     let _admin = admin::serve(Arc::clone(&store), &data)?;
     let fetcher = Fetcher::new(&config.fetch)?;
@@ -261,17 +261,17 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     let metrics = config
         .metrics
         .map(|address| {
-            let crowd = server.crowd();
+            let load_gauge = server.load_gauge();
             let present = Present {
                 memory,
-                crowd,
+                load_gauge,
                 fetcher,
             };
             metrics.serve(address, present)
         })
         .transpose()?;
     let stop = server.stop();
-    signals.close(move || stop.ask(), manager.clone())?;
+    signals.close(move || stop.shut_down(), manager.clone())?;
 
     let address = server.addresses()[0];
     let base_url = public_url.unwrap_or_else(|| format!("http://{address}"));
@@ -289,13 +289,13 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
         demo::run(&store, address, &data)?;
     }
     out.flush().ok();
-    let pulse = server.pulse();
-    manager.watch(move |within| pulse.is_felt(within))?;
+    let heartbeat = server.heartbeat();
+    manager.watch(move |within| heartbeat.beats_within(within))?;
     manager.ready();
     server.wait()
 }
 
-fn door(listen: &[Listen], limits: front::Limits) -> Result<Door, String> {
+fn bind(listen: &[Listen], settings: front::Settings) -> Result<Listeners, String> {
     let own: Vec<SocketAddr> = listen
         .iter()
         .filter_map(|listen| match listen {
@@ -303,11 +303,11 @@ fn door(listen: &[Listen], limits: front::Limits) -> Result<Door, String> {
             Listen::StandardInput => None,
         })
         .collect();
-    let mut door = Door::new(&own, limits)?;
+    let mut listeners = Listeners::bind(&own, settings)?;
     if listen.contains(&Listen::StandardInput) {
-        door.add(systemd::standard_input()?)?;
+        listeners.add(systemd::standard_input()?)?;
     }
-    Ok(door)
+    Ok(listeners)
 }
 
 impl ServeCommand {
@@ -315,7 +315,7 @@ impl ServeCommand {
         let http = http::Settings::default();
         let limits = image::Limits::default();
         let fetch = fetch::Settings::default();
-        let front = front::Limits::default();
+        let front = front::Settings::default();
         let (memory, buffer) = (self.memory, self.buffer);
         let queue_time = self.queue_timeout.unwrap_or(front.queue_time);
         let config = Config {
@@ -325,7 +325,7 @@ impl ServeCommand {
                 self.listen
             },
             metrics: self.metrics,
-            front: front::Limits {
+            front: front::Settings {
                 connections: self.max_connections.unwrap_or(front.connections),
                 connections_per_address: self
                     .max_connections_per_address

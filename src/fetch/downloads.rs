@@ -1,85 +1,73 @@
-//! The memory of all pictures on their way in, of which no account gets more than three quarters.
+//! The memory of all watermark pictures that are being downloaded, shared between accounts.
 
+use crate::admission::{AccountShares, Share};
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes that downloads share.
 #[derive(Debug)]
-pub(super) struct Downloads {
-    total: usize,
-    held: Mutex<Held>,
-}
-
-#[derive(Debug, Default)]
-struct Held {
-    all: usize,
-    by_account: HashMap<u64, usize>,
-}
+pub(super) struct Downloads(Mutex<AccountShares>);
 
 /// One download, whose bytes are free again when it is dropped.
 #[derive(Debug)]
 pub(super) struct InProgress<'a> {
     downloads: &'a Downloads,
-    account: u64,
-    bytes: Cell<usize>,
+    share: Cell<Share>,
 }
 
 impl Downloads {
-    /// All free.
+    /// A budget of `total` bytes, all of them free.
     pub(super) fn new(total: usize) -> Downloads {
-        Downloads {
-            total,
-            held: Mutex::default(),
-        }
+        Downloads(Mutex::new(AccountShares::new(total as u64)))
     }
 
     /// A download for this account, of no bytes yet.
     pub(super) fn begin(&self, account: u64) -> InProgress<'_> {
         InProgress {
             downloads: self,
-            account,
-            bytes: Cell::new(0),
+            share: Cell::new(Share {
+                bytes: 0,
+                account: Some(account),
+            }),
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn shares(&self) -> MutexGuard<'_, AccountShares> {
         // Numbers are whole at all times, whoever panicked.
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl InProgress<'_> {
-    /// Takes what is missing to so many bytes; says whether there was room.
+    /// Takes what this download lacks of `bytes`. `false`, with nothing taken, if the budget or the
+    /// account's part of it has too few.
     pub(super) fn grow_to(&self, bytes: usize) -> bool {
-        let more = bytes.saturating_sub(self.bytes.get());
+        let before = self.share.get();
+        let now = Share {
+            bytes: before.bytes.max(bytes as u64),
+            ..before
+        };
+        let more = now.bytes - before.bytes;
         if more == 0 {
             return true;
         }
-        let total = self.downloads.total;
-        let mut held = self.downloads.held();
-        let all = held.all.saturating_add(more);
-        let own = held.by_account.entry(self.account).or_default();
-        if all > total || own.saturating_add(more) > total - total / 4 {
+        let mut shares = self.downloads.shares();
+        let own = before.account.map_or(0, |account| shares.held_for(account));
+        if shares.held().saturating_add(more) > shares.total()
+            || own.saturating_add(more) > shares.limit()
+        {
             return false;
         }
-        *own += more;
-        held.all = all;
-        self.bytes.set(bytes);
+        shares.replace(before, now);
+        self.share.set(now);
         true
     }
 }
 
 impl Drop for InProgress<'_> {
     fn drop(&mut self) {
-        let mut held = self.downloads.held();
-        held.all -= self.bytes.get();
-        if let Some(own) = held.by_account.get_mut(&self.account) {
-            *own -= self.bytes.get();
-            if *own == 0 {
-                held.by_account.remove(&self.account);
-            }
-        }
+        let mut shares = self.downloads.shares();
+        shares.replace(self.share.get(), Share::default());
     }
 }
 
@@ -99,7 +87,6 @@ mod tests {
         drop(first);
         assert!(other.grow_to(75) && second.grow_to(10), "what came back");
         drop((second, other));
-        assert_eq!(downloads.held().all, 0);
-        assert!(downloads.held().by_account.is_empty());
+        assert!(downloads.shares().is_empty());
     }
 }

@@ -1,13 +1,13 @@
-//! Chunked bodies (RFC 9112 section 7.1), decoded byte by byte and read strictly: whatever two servers could read
-//! differently is an error.
+//! Chunked bodies (RFC 9112 section 7.1), read strictly: whatever two servers could read differently
+//! is an error.
 
-use super::refusal::Refusal;
+use super::rejection::Rejection;
 
-/// Chunk extensions have no use here, but must be borne.
-const LONGEST_EXTENSION: u16 = 256;
+/// Most bytes of a chunk's extension, which has no use here but must be accepted.
+const MAX_EXTENSION: u16 = 256;
 
-/// Trailers are dropped.
-const LONGEST_TRAILERS: u16 = 4 << 10;
+/// Most bytes of the trailers, which are dropped.
+const MAX_TRAILERS: u16 = 4 << 10;
 
 /// A decoder in the middle of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,19 +15,19 @@ pub struct Chunked(State);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// In the digits of a size.
+    /// Within the digits of a size.
     Size { value: u64, digits: u8 },
-    /// Between the size and its line's end.
+    /// Between a size and the end of its line.
     Extension { value: u64, length: u16 },
-    /// The line feed of a size's line comes next.
+    /// The line feed after a size is next.
     SizeEnd { value: u64 },
     /// This many bytes of a chunk are to come.
     Data { left: u64 },
-    /// The line end after a chunk's data.
+    /// The end of line after a chunk's data is next; after its carriage return if `line_feed`.
     DataEnd { line_feed: bool },
-    /// In the trailers, so long up to here; `line` bytes of them in the present line.
+    /// Within the trailers, after `length` bytes of them, `line` of which are in the present line.
     Trailers { length: u16, line: u16 },
-    /// The line feed of a trailer's line comes next.
+    /// The line feed after a trailer is next.
     TrailerEnd { length: u16, line: u16 },
     /// All of the body was read.
     Done,
@@ -37,14 +37,14 @@ impl Chunked {
     /// Before the first chunk.
     pub const START: Chunked = Chunked(State::START);
 
-    /// Reads on, gives the data to `data` in pieces, and returns how many of the bytes belong to the body. These are
-    /// fewer than there are only once the body is whole.
+    /// Reads on, gives the data to `data` in pieces, and returns how many of the bytes belong to the
+    /// body: all of them, unless the body ends among them.
     ///
     /// # Errors
-    /// [`Refusal::Malformed`].
-    pub fn read(&mut self, bytes: &[u8], mut data: impl FnMut(&[u8])) -> Result<usize, Refusal> {
+    /// [`Rejection::Malformed`].
+    pub fn read(&mut self, bytes: &[u8], mut data: impl FnMut(&[u8])) -> Result<usize, Rejection> {
         let mut at = 0;
-        while at < bytes.len() && !self.is_whole() {
+        while at < bytes.len() && !self.is_complete() {
             if let State::Data { left } = self.0 {
                 let count = left.min((bytes.len() - at) as u64) as usize;
                 data(&bytes[at..at + count]);
@@ -62,7 +62,7 @@ impl Chunked {
     }
 
     /// Whether all of the body was read.
-    pub fn is_whole(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.0 == State::Done
     }
 }
@@ -73,8 +73,8 @@ impl State {
         digits: 0,
     };
 
-    fn after(self, byte: u8) -> Result<State, Refusal> {
-        const WRONG: Refusal = Refusal::Malformed("the chunked body cannot be read");
+    fn after(self, byte: u8) -> Result<State, Rejection> {
+        const WRONG: Rejection = Rejection::Malformed("the chunked body cannot be read");
         Ok(match (self, byte) {
             (State::Size { value, digits }, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 let digit = (byte as char)
@@ -94,9 +94,7 @@ impl State {
                 State::SizeEnd { value }
             }
             (State::Size { value, .. }, b';') => State::Extension { value, length: 0 },
-            (State::Extension { value, length }, b' '..=b'~' | b'\t')
-                if length < LONGEST_EXTENSION =>
-            {
+            (State::Extension { value, length }, b' '..=b'~' | b'\t') if length < MAX_EXTENSION => {
                 State::Extension {
                     value,
                     length: length + 1,
@@ -108,7 +106,7 @@ impl State {
             (State::DataEnd { line_feed: true }, b'\n') => State::START,
             (State::Trailers { length, line }, b'\r') => State::TrailerEnd { length, line },
             (State::Trailers { length, line }, b' '..=b'~' | b'\t' | 0x80..)
-                if length < LONGEST_TRAILERS =>
+                if length < MAX_TRAILERS =>
             {
                 State::Trailers {
                     length: length + 1,
@@ -126,8 +124,9 @@ impl State {
 mod tests {
     use super::*;
 
-    /// The data and what follows the body; in one piece, and byte by byte.
-    fn read(bytes: &[u8]) -> Result<(Vec<u8>, usize), Refusal> {
+    /// The data, and how many bytes follow the body. Reading in one piece and byte by byte must give
+    /// the same.
+    fn read(bytes: &[u8]) -> Result<(Vec<u8>, usize), Rejection> {
         let mut whole = (Chunked::START, Vec::new());
         let used = whole.0.read(bytes, |data| whole.1.extend_from_slice(data));
         let mut single = (Chunked::START, Vec::new());
@@ -138,8 +137,8 @@ mod tests {
                 .read(&[*byte], |data| single.1.extend_from_slice(data))
             {
                 Ok(used) => outcome = outcome.map(|sum: usize| sum + used),
-                Err(refusal) => {
-                    outcome = Err(refusal);
+                Err(rejection) => {
+                    outcome = Err(rejection);
                     break;
                 }
             }
@@ -147,7 +146,7 @@ mod tests {
         assert_eq!(used, outcome, "portions make no difference: {bytes:?}");
         let used = used?;
         assert_eq!(whole, single, "portions make no difference: {bytes:?}");
-        assert!(whole.0.is_whole() || used == bytes.len());
+        assert!(whole.0.is_complete() || used == bytes.len());
         Ok((whole.1, bytes.len() - used))
     }
 
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_could_be_read_differently_is_refused() {
+    fn whatever_could_be_read_differently_is_rejected() {
         let long_extension = format!("1;{}\r\nx\r\n0\r\n\r\n", "e".repeat(257));
         let trailers = format!("0\r\n{}\r\n", "A: b\r\n".repeat(1100));
         let cases: &[&[u8]] = &[
@@ -187,7 +186,7 @@ mod tests {
         for case in cases {
             let read = read(case);
             assert!(
-                matches!(read, Err(Refusal::Malformed(_))),
+                matches!(read, Err(Rejection::Malformed(_))),
                 "{read:?} of {:?}",
                 case.escape_ascii().to_string()
             );

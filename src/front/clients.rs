@@ -1,7 +1,7 @@
-//! What a worker is told of the request that it has, beside the request itself: whether its client is still there, and its
-//! ticket.
+//! What a worker is told of the request that it has, beside the request itself: whether its client
+//! is still there, and its ticket.
 
-use super::admitted::Ticket;
+use super::admission::Ticket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -48,7 +48,7 @@ impl Gone {
     }
 }
 
-/// The client of the request in each slot.
+/// The client of each upstream connection's request, by the connection's number.
 #[derive(Default)]
 pub struct Clients(Mutex<Vec<Client>>);
 
@@ -59,34 +59,39 @@ struct Client {
 }
 
 impl Clients {
-    /// Of the request that is in this slot.
-    pub fn gone(&self, slot: usize) -> Gone {
-        self.with(slot, |client| client.gone.clone())
+    /// Whether the client of this upstream connection's request is still there.
+    pub fn gone(&self, upstream: usize) -> Gone {
+        self.with(upstream, |client| client.gone.clone())
     }
 
-    /// The ticket of the request that is in this slot, once.
-    pub fn take_ticket(&self, slot: usize) -> Option<Box<dyn Ticket>> {
-        self.with(slot, |client| client.ticket.take())
+    /// Takes the ticket of this upstream connection's request.
+    pub fn take_ticket(&self, upstream: usize) -> Option<Box<dyn Ticket>> {
+        self.with(upstream, |client| client.ticket.take())
     }
 
-    /// The slot has a new request, which waits for a worker since that time.
-    pub(super) fn renew(&self, slot: usize, whole_since: Instant, ticket: Option<Box<dyn Ticket>>) {
+    /// The upstream connection has a new request, which waits for a worker since that time.
+    pub(super) fn begin(
+        &self,
+        upstream: usize,
+        whole_since: Instant,
+        ticket: Option<Box<dyn Ticket>>,
+    ) {
         let gone = Gone::since(whole_since);
-        self.with(slot, |client| *client = Client { gone, ticket });
+        self.with(upstream, |client| *client = Client { gone, ticket });
     }
 
-    /// The client of this slot's request has gone.
-    pub(super) fn leave(&self, slot: usize) {
-        self.with(slot, |client| client.gone.set());
+    /// The client of this upstream connection's request has gone.
+    pub(super) fn disconnect(&self, upstream: usize) {
+        self.with(upstream, |client| client.gone.set());
     }
 
-    fn with<T>(&self, slot: usize, use_it: impl FnOnce(&mut Client) -> T) -> T {
+    fn with<T>(&self, upstream: usize, access: impl FnOnce(&mut Client) -> T) -> T {
         // A Vec of these is whole at all times, whoever panicked.
-        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if slots.len() <= slot {
-            slots.resize_with(slot + 1, Client::default);
+        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if clients.len() <= upstream {
+            clients.resize_with(upstream + 1, Client::default);
         }
-        use_it(&mut slots[slot])
+        access(&mut clients[upstream])
     }
 }
 
@@ -95,17 +100,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_s_next_request_has_its_own_flag() {
+    fn the_next_request_of_an_upstream_has_its_own_flag() {
         let clients = Clients::default();
         let now = Instant::now();
-        clients.renew(3, now, None);
+        clients.begin(3, now, None);
         let first = clients.gone(3);
-        clients.leave(3);
-        clients.renew(3, now, None);
+        clients.disconnect(3);
+        clients.begin(3, now, None);
         let second = clients.gone(3);
         assert!(first.is_set() && !second.is_set());
         assert_eq!(second.whole_since(), now);
-        clients.leave(0);
-        assert!(!second.is_set(), "another slot's");
+        clients.disconnect(0);
+        assert!(!second.is_set(), "another upstream's");
     }
 }

@@ -1,118 +1,94 @@
-//! One client's connection: what it has sent, what it is owed, and how long it may take. It knows nothing of other
-//! connections; [`super::watch`] asks it to [`Connection::step`] whenever its socket may have more.
+//! One client's connection: what it has sent, what is to be sent to it, and how long it may take.
+//! It knows nothing of other connections. The event loop calls [`Connection::step`] whenever the
+//! socket may have more.
 
-use super::admitted::{Admitted, Owner};
-use super::answer::{Answer, without_body};
-use super::blocks::Blocks;
+use super::admission::{Admitted, Owner};
+use super::byte_queue::ByteQueue;
 use super::chunked::Chunked;
-use super::head::{self, Framing, Head, HeadLimits, Search};
-use super::held::Share;
-use super::limits::Limits;
-use super::pace::Pace;
-use super::refusal::Refusal;
+use super::head::{self, Framing, Head, HeadLimits, HeadScanner};
+use super::rejection::Rejection;
+use super::request::{IncomingBody, Remaining, Request};
+use super::response::{EarlyResponse, ResponseHead, head_length};
+use super::response_writer::{ResponseOptions, ResponseWriter};
+use super::settings::Settings;
+use crate::admission::Share;
 use mio::net::TcpStream;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::net::{IpAddr, Shutdown};
 use std::time::Instant;
 
-/// A refused body up to this length is read and dropped, and the connection kept; a longer one costs more than a new
-/// connection does.
-const LONGEST_DISCARD: u64 = 256 << 10;
+/// Up to this length, in bytes, the body of a rejected request is read and dropped, and the
+/// connection kept. A longer one costs more than a new connection does.
+const MAX_DISCARD: u64 = 256 << 10;
 
-/// Read at once while a head is expected: what follows it is held too.
-const HEAD_PORTION: usize = 16 << 10;
+/// Most bytes of one read while a head is expected, since what follows the head is held too.
+const HEAD_READ: usize = 16 << 10;
 
-/// A connection.
+/// A client's connection.
 pub struct Connection {
     stream: TcpStream,
-    /// Its other end.
+    /// The address at its other end.
     pub peer: IpAddr,
-    /// Whether it was let in, and is not only told that it was not.
-    pub is_in: bool,
+    /// Whether it exists only to be told that there are too many connections.
+    pub is_surplus: bool,
     /// Where in a request it is.
     pub stage: Stage,
     /// Whether the client has closed its sending side.
     pub input_closed: bool,
-    /// Whether the connection ends with the present request, whatever the client wishes.
+    /// Whether the connection ends with the present request, whatever the client asks for.
     pub is_last: bool,
-    /// When it is called late, as the timers know it.
+    /// The deadline that its timer is set to.
     pub deadline: Option<Instant>,
-    /// Its memory, as the budget knows it.
+    /// The memory that it was last counted with.
     pub counted: Share,
-    /// Read and not used yet.
-    inbox: Vec<u8>,
-    /// To be written.
-    outbox: Blocks,
-    /// Since when an answer is being written.
-    answering: Option<Instant>,
-    pace: Pace,
-    wish: Wish,
-    /// Whose request was admitted last.
+    /// Bytes that were read and not used yet.
+    read_buffer: Vec<u8>,
+    response: ResponseWriter,
+    /// The owner of the request that was admitted last.
     owner: Option<Owner>,
-    /// How the present answer's body is sent.
-    form: Form,
 }
 
-/// How the body of an answer is sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Form {
-    /// As it comes from the worker, with its length told before.
-    #[default]
-    Whole,
-    /// In parts, each in chunks (RFC 9112 section 7.1).
-    Chunked,
-    /// In parts, up to the end of the connection, to HTTP/1.0.
-    UntilClose,
-}
-
-/// How a client wants its answer.
-#[derive(Clone, Copy, Debug, Default)]
-struct Wish {
-    keep_alive: bool,
-    without_body: bool,
-    /// HTTP/1.0.
-    is_old: bool,
-}
-
-/// Where in a request a connection is. One request at a time: what comes meanwhile waits in the socket.
+/// Where in a request a connection is. It deals with one request at a time: what comes meanwhile
+/// waits in the socket.
 pub enum Stage {
     /// A head is expected, or has begun.
     Head {
-        /// How far it was looked at.
-        search: Search,
-        /// When it began; when the connection became idle, if nothing has come.
+        /// How far it was scanned.
+        scanner: HeadScanner,
+        /// When it began; if nothing has come, when the connection became idle.
         since: Instant,
     },
-    /// The body is expected.
-    Body(Box<Body>),
-    /// The request is whole and waits for a worker.
+    /// The body is arriving.
+    Body(Box<IncomingBody>),
+    /// The request is complete and waits for a worker.
     Queued {
-        /// What waits.
+        /// The request.
         request: Box<Request>,
-        /// Since when; what its ticket waited for is left out.
+        /// Since when it waits, without the time that its ticket waited.
         since: Instant,
-        /// What its ticket waits for, before a worker may have it.
+        /// What its ticket still waits for.
         preparing: Option<Preparing>,
     },
-    /// A worker has it.
+    /// A worker has the request.
     Working {
-        /// Through this backend.
-        slot: usize,
+        /// The number of its upstream connection.
+        upstream: usize,
     },
-    /// A part of the answer has to be written; then the next one is asked for by this request.
+    /// A part of the response has to be sent; then this request asks for the next part.
     PartSent(Box<Request>),
-    /// The answer is complete here, and has to be written.
-    Answering(Then),
-    /// The answer was written; the rest of the request is dropped.
+    /// The response is complete here and has to be sent.
+    Responding(AfterResponse),
+    /// The response was sent; the rest of the request is dropped.
     Discarding {
-        /// Bytes of it.
+        /// Bytes of it that are still to come.
         left: u64,
-        /// Since when.
+        /// When the discarding began.
         since: Instant,
     },
-    /// The answer was written and our side closed; what comes is dropped until the client closes too.
+    /// The response was sent and our side closed; what comes is dropped until the client closes its
+    /// side too.
     Lingering {
-        /// Since when.
+        /// When our side was closed.
         since: Instant,
     },
 }
@@ -126,92 +102,60 @@ pub struct Preparing {
     pub until: Instant,
 }
 
-/// What comes after an answer.
+/// What comes after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
+pub enum AfterResponse {
     /// The next request.
-    Next,
-    /// The next request, after this many bytes.
+    KeepAlive,
+    /// The next request, after so many bytes that are dropped.
     Discard(u64),
-    /// Nothing.
+    /// The end of the connection.
     Close,
 }
 
-/// A request that is or becomes whole.
-pub struct Request {
-    /// Its head.
-    pub head: Head,
-    /// Whose it is: the peer, or whom a trusted proxy speaks for.
-    pub client: IpAddr,
-    /// What was decided of it.
-    pub admitted: Admitted,
-    /// Its body, without any coding.
-    pub body: Blocks,
-    /// Bytes of the body.
-    pub length: u64,
-    /// Which part of the answer is asked for, as the worker named it; the first one, or the whole, if there is none.
-    pub part: Option<String>,
-}
-
-/// A body on its way in.
-pub struct Body {
-    request: Request,
-    rest: Rest,
-    began: Instant,
-    pace: Pace,
-}
-
-enum Rest {
-    Length(u64),
-    Chunked(Chunked),
-}
-
-/// What the connection needs next.
+/// What a connection needs next.
 pub enum Step {
-    /// Bytes, or room in the socket.
+    /// Bytes from its socket, or space in it.
     Wait,
     /// Another step.
     Again,
-    /// To be told what to do with this head.
+    /// Admission by this head.
     Head(Box<Head>),
-    /// A worker.
-    Whole,
-    /// An answer to a request that cannot be read.
-    Refuse(Refusal),
-    /// Room for more bytes of the body.
-    Room,
+    /// A worker, for its complete request.
+    Complete,
+    /// A response to a request that cannot go on.
+    Reject(Rejection),
+    /// Memory for more bytes of the body.
+    NeedsMemory,
     /// Its end.
     Close,
 }
 
 impl Connection {
     /// A connection that was accepted now.
-    pub fn new(stream: TcpStream, peer: IpAddr, is_in: bool, now: Instant) -> Connection {
+    pub fn new(stream: TcpStream, peer: IpAddr, is_surplus: bool, now: Instant) -> Connection {
         Connection {
             stream,
             peer,
-            is_in,
-            stage: Connection::idle(now),
+            is_surplus,
+            stage: Stage::idle(now),
             input_closed: false,
             is_last: false,
             deadline: None,
             counted: Share::default(),
             owner: None,
-            inbox: Vec::new(),
-            outbox: Blocks::default(),
-            answering: None,
-            pace: Pace::new(now),
-            wish: Wish::default(),
-            form: Form::Whole,
+            read_buffer: Vec::new(),
+            response: ResponseWriter::new(now),
         }
     }
 
     /// Whether nothing has been asked, or all that was asked is answered.
     pub fn is_idle(&self) -> bool {
-        matches!(self.stage, Stage::Head { .. }) && self.inbox.is_empty()
+        matches!(self.stage, Stage::Head { .. }) && self.read_buffer.is_empty()
     }
 
-    /// Since when there has been no request; what has begun one sorts behind what is idle.
+    /// Since when there has been no complete head. Connections that have begun one sort behind idle
+    /// ones.
     pub fn without_request(&self) -> Option<(bool, Instant)> {
         match self.stage {
             Stage::Head { since, .. } => Some((!self.is_idle(), since)),
@@ -219,57 +163,59 @@ impl Connection {
         }
     }
 
-    /// Memory that it holds.
-    pub fn held(&self) -> Share {
+    /// The memory that it holds.
+    pub fn share(&self) -> Share {
         Share {
-            bytes: self.held_bytes(),
-            owner: self.owner,
+            bytes: self.held() as u64,
+            account: self.owner.and_then(Owner::account),
         }
     }
 
-    fn held_bytes(&self) -> usize {
+    fn held(&self) -> usize {
         let body = match &self.stage {
-            Stage::Body(body) => body.request.body.held(),
+            Stage::Body(body) => body.held(),
             Stage::Queued { request, .. } => {
                 let ticket = request.admitted.ticket.as_ref();
                 request.body.held() + ticket.map_or(0, |ticket| ticket.held())
             }
             _ => 0,
         };
-        body + self.outbox.held() + self.inbox.capacity()
+        body + self.response.held() + self.read_buffer.capacity()
     }
 
-    /// How much it stands in the way of others: memory times time, of what is not whole yet or not read by its client.
-    pub fn burden(&self, now: Instant) -> u128 {
+    /// How much it stands in the way of others: the memory of an incomplete request or an unread
+    /// response, in bytes, times the milliseconds that it has been held.
+    pub fn eviction_cost(&self, now: Instant) -> u128 {
         let since = match &self.stage {
             Stage::Head { since, .. } => Some(*since),
-            Stage::Body(body) => Some(body.began),
+            Stage::Body(body) => Some(body.began()),
             Stage::Queued { .. } => None,
-            _ => self.answering,
+            _ => self.response.since(),
         };
         since.map_or(0, |since| {
-            self.held_bytes() as u128 * (now.saturating_duration_since(since).as_millis() + 1)
+            self.held() as u128 * (now.saturating_duration_since(since).as_millis() + 1)
         })
     }
 
-    /// Does what can be done without waiting. `has_room` says whether the budget bears more bytes.
+    /// Does what can be done without waiting. `has_memory` says whether more bytes of a body may be
+    /// read.
     pub fn step(
         &mut self,
         scratch: &mut [u8],
-        limits: &Limits,
-        has_room: bool,
+        settings: &Settings,
+        has_memory: bool,
         now: Instant,
     ) -> Step {
-        match self.flush(limits, now) {
-            Ok(()) => {}
-            Err(_) => return Step::Close,
+        let flushed = self.response.flush(&self.stream, settings.rate, now);
+        if flushed.is_err() {
+            return Step::Close;
         }
         match self.stage {
-            Stage::Head { .. } => self.read_head(scratch, limits, now),
-            Stage::Body(_) => self.read_body(scratch, limits, has_room, now),
+            Stage::Head { .. } => self.read_head(scratch, settings, now),
+            Stage::Body(_) => self.read_body(scratch, settings, has_memory, now),
             Stage::Queued { .. } | Stage::Working { .. } => Step::Wait,
             Stage::PartSent(_) => self.after_part(now),
-            Stage::Answering(then) => self.after_answer(then, now),
+            Stage::Responding(then) => self.after_response(then, now),
             Stage::Discarding { left, since } => self.discard(scratch, left, since, now),
             Stage::Lingering { .. } => match self.stream.read(scratch) {
                 Ok(0) => Step::Close,
@@ -279,107 +225,108 @@ impl Connection {
         }
     }
 
-    /// When its time is over.
-    pub fn time_over(&self, limits: &Limits) -> Option<Instant> {
-        let by_stage = match &self.stage {
-            Stage::Head { since, .. } if self.is_idle() => Some(*since + limits.idle_time),
+    /// When its time for what it does is over.
+    pub fn next_deadline(&self, settings: &Settings) -> Option<Instant> {
+        let of_stage = match &self.stage {
+            Stage::Head { since, .. } if self.is_idle() => Some(*since + settings.idle_time),
             Stage::Head { since, .. } | Stage::Discarding { since, .. } => {
-                Some(*since + limits.head_time)
+                Some(*since + settings.head_time)
             }
-            Stage::Body(body) => Some(body.pace.deadline().min(body.began + limits.body_time)),
+            Stage::Body(body) => Some(body.deadline(settings)),
             Stage::Queued {
                 since, preparing, ..
-            } => Some(preparing.map_or(*since + limits.queue_time, |preparing| preparing.until)),
-            Stage::Working { .. } | Stage::PartSent(_) | Stage::Answering(_) => None,
-            Stage::Lingering { since } => Some(*since + limits.linger_time),
+            } => Some(preparing.map_or(*since + settings.queue_time, |preparing| preparing.until)),
+            Stage::Working { .. } | Stage::PartSent(_) | Stage::Responding(_) => None,
+            Stage::Lingering { since } => Some(*since + settings.linger_time),
         };
-        let reading = self.answering.filter(|_| !self.outbox.is_empty());
-        let by_reading = reading.map(|since| self.pace.deadline().min(since + limits.answer_time));
-        by_stage.into_iter().chain(by_reading).min()
+        of_stage
+            .into_iter()
+            .chain(self.response.deadline(settings))
+            .min()
     }
 
-    /// Begins to take the body in, or has the request whole at once if there is none.
-    pub fn take_body(
+    /// Begins to receive the body of an admitted request, which is complete at once if it has none.
+    pub fn begin_body(
         &mut self,
         head: Head,
         client: IpAddr,
         admitted: Admitted,
-        limits: &Limits,
+        settings: &Settings,
         now: Instant,
     ) -> Step {
-        self.wish = Wish::of(&head);
+        self.response.options = ResponseOptions::of(&head);
         self.owner = Some(admitted.owner);
         let framing = head.framing;
-        let asks = head.expects_continue && self.inbox.is_empty();
+        let must_be_asked_for = head.expects_continue && self.read_buffer.is_empty();
         let request = Request {
             head,
             client,
             admitted,
-            body: Blocks::default(),
+            body: ByteQueue::default(),
             length: 0,
             part: None,
         };
-        let rest = match framing {
+        let remaining = match framing {
             Framing::Length(0) => {
-                self.queue(request, now);
-                return Step::Whole;
+                self.stage = Stage::queued(request, now);
+                return Step::Complete;
             }
-            Framing::Length(length) => Rest::Length(length),
-            Framing::Chunked => Rest::Chunked(Chunked::START),
+            Framing::Length(length) => Remaining::Length(length),
+            Framing::Chunked => Remaining::Chunks(Chunked::START),
         };
-        self.stage = Stage::Body(Box::new(Body {
-            request,
-            rest,
-            began: now,
-            pace: Pace::new(now),
-        }));
-        if asks
-            && self
-                .send(b"HTTP/1.1 100 Continue\r\n\r\n", limits, now)
-                .is_err()
-        {
-            return Step::Close;
+        self.stage = Stage::Body(Box::new(IncomingBody::new(request, remaining, now)));
+        if must_be_asked_for {
+            const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+            let sent = self
+                .response
+                .send(&self.stream, CONTINUE, settings.rate, now);
+            if sent.is_err() {
+                return Step::Close;
+            }
         }
         Step::Again
     }
 
-    /// Answers a request that was not passed on. `head` is there if it could be read; the rest of the request is then
-    /// dropped and the connection kept, if that is cheap.
-    pub fn refuse(
+    /// Answers a request that no worker gets. If its `head` could be read and the rest of the
+    /// request is short, the rest is dropped and the connection kept.
+    pub fn respond_early(
         &mut self,
-        answer: &Answer,
+        response: &EarlyResponse,
         head: Option<&Head>,
-        limits: &Limits,
+        settings: &Settings,
         now: Instant,
     ) -> Step {
         let then = match head {
             Some(head) if head.keep_alive && !head.expects_continue && !self.is_last => {
                 match head.framing {
-                    Framing::Length(0) => Then::Next,
-                    Framing::Length(length) if length <= LONGEST_DISCARD => Then::Discard(length),
-                    _ => Then::Close,
+                    Framing::Length(0) => AfterResponse::KeepAlive,
+                    Framing::Length(length) if length <= MAX_DISCARD => {
+                        AfterResponse::Discard(length)
+                    }
+                    _ => AfterResponse::Close,
                 }
             }
-            _ => Then::Close,
+            _ => AfterResponse::Close,
         };
-        let wish = Wish {
-            keep_alive: then != Then::Close,
-            ..head.map_or(self.wish, Wish::of)
+        let options = ResponseOptions {
+            keep_alive: then != AfterResponse::Close,
+            ..head.map_or(self.response.options, ResponseOptions::of)
         };
-        self.stage = Stage::Answering(then);
-        let mut bytes = answer.to_bytes(wish.connection_line());
-        if wish.without_body {
-            bytes.truncate(without_body(&bytes));
+        self.stage = Stage::Responding(then);
+        let mut bytes = response.to_bytes(options.connection_line());
+        if options.without_body {
+            bytes.truncate(head_length(&bytes));
         }
-        match self.send(&bytes, limits, now) {
+        match self.response.send(&self.stream, &bytes, settings.rate, now) {
             Ok(()) => Step::Again,
             Err(_) => Step::Close,
         }
     }
 
-    /// Takes the request that waits for a worker, and since when it does.
-    pub fn take_request(&mut self, slot: usize) -> Option<(Box<Request>, Instant)> {
-        match std::mem::replace(&mut self.stage, Stage::Working { slot }) {
+    /// Takes the request that waits for a worker, and since when it waits. The worker is reached
+    /// over this upstream connection.
+    pub fn take_request(&mut self, upstream: usize) -> Option<(Box<Request>, Instant)> {
+        match std::mem::replace(&mut self.stage, Stage::Working { upstream }) {
             Stage::Queued { request, since, .. } => Some((request, since)),
             other => {
                 self.stage = other;
@@ -388,174 +335,92 @@ impl Connection {
         }
     }
 
-    /// Sends the head of the worker's answer, given without the empty line at its end.
+    /// Sends the head of a worker's response, or of one part of it.
     ///
     /// # Errors
-    /// The client is gone.
+    /// The client is gone, or the worker failed after it had sent parts.
     pub fn send_head(
         &mut self,
-        mut head: Vec<u8>,
-        limits: &Limits,
+        head: ResponseHead,
+        settings: &Settings,
         now: Instant,
     ) -> io::Result<()> {
-        self.wish.keep_alive &= !self.is_last;
-        head.extend_from_slice(self.wish.connection_line().as_bytes());
-        head.extend_from_slice(b"\r\n");
-        self.send(&head, limits, now)
+        self.response.options.keep_alive &= !self.is_last;
+        let (stream, rate) = (&self.stream, settings.rate);
+        match (self.response.is_in_parts(), head.next_part) {
+            (false, None) => self.response.send_head(stream, head.bytes, rate, now),
+            (false, Some(_)) => self.response.begin_parts(stream, head.bytes, rate, now),
+            (true, _) if head.status == 200 => Ok(()),
+            // The head was sent long ago: all that can be said is that the response breaks off.
+            (true, _) => Err(ErrorKind::InvalidData.into()),
+        }
     }
 
-    /// Sends the head of an answer in parts: in chunks, or, to HTTP/1.0, up to the end of the connection.
+    /// Sends bytes of a response's body.
     ///
     /// # Errors
     /// The client is gone.
-    pub fn begin_parts(
-        &mut self,
-        mut head: Vec<u8>,
-        limits: &Limits,
-        now: Instant,
-    ) -> io::Result<()> {
-        let form = if self.wish.is_old {
-            self.wish.keep_alive = false;
-            Form::UntilClose
-        } else {
-            head.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
-            Form::Chunked
-        };
-        // To HEAD, the head is all.
-        if !self.wish.without_body {
-            self.form = form;
-        }
-        self.send_head(head, limits, now)
+    pub fn send_body(&mut self, bytes: &[u8], settings: &Settings, now: Instant) -> io::Result<()> {
+        self.response
+            .send_body(&self.stream, bytes, settings.rate, now)
     }
 
-    /// Whether the present answer comes in parts, of which at least one was sent.
+    /// Whether the present response comes in parts, of which at least one was sent.
     pub fn is_in_parts(&self) -> bool {
-        self.form != Form::Whole
+        self.response.is_in_parts()
     }
 
-    /// Sends bytes of an answer's body.
+    /// The worker's response is complete, or a part of it, after which `next_part` asks for the
+    /// next one.
     ///
     /// # Errors
     /// The client is gone.
-    pub fn send_body(&mut self, bytes: &[u8], limits: &Limits, now: Instant) -> io::Result<()> {
-        // An empty chunk would end the body.
-        if self.form != Form::Chunked || bytes.is_empty() {
-            return self.send(bytes, limits, now);
-        }
-        let size = format!("{:x}\r\n", bytes.len());
-        let chunk = [size.as_bytes(), bytes, b"\r\n"].concat();
-        self.send(&chunk, limits, now)
-    }
-
-    /// The worker's part is complete; `request` asks for the next one.
-    pub fn part_sent(&mut self, request: Box<Request>) {
-        self.stage = Stage::PartSent(request);
-    }
-
-    /// Sends what follows the last part.
-    ///
-    /// # Errors
-    /// The client is gone.
-    pub fn end_parts(&mut self, limits: &Limits, now: Instant) -> io::Result<()> {
-        match std::mem::take(&mut self.form) {
-            Form::Chunked => self.send(b"0\r\n\r\n", limits, now),
-            Form::Whole | Form::UntilClose => Ok(()),
-        }
-    }
-
-    /// Sends bytes, now or as soon as the socket takes them.
-    ///
-    /// # Errors
-    /// The client is gone.
-    pub fn send(&mut self, mut bytes: &[u8], limits: &Limits, now: Instant) -> io::Result<()> {
-        let was_empty = self.outbox.is_empty();
-        while was_empty && !bytes.is_empty() {
-            match self.stream.write(bytes) {
-                Ok(count) => bytes = &bytes[count..],
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        if bytes.is_empty() {
+    pub fn end_response(
+        &mut self,
+        next_part: Option<Box<Request>>,
+        settings: &Settings,
+        now: Instant,
+    ) -> io::Result<()> {
+        if let Some(request) = next_part.filter(|_| self.is_in_parts()) {
+            self.stage = Stage::PartSent(request);
             return Ok(());
         }
-        if was_empty {
-            self.pace = Pace::new(now);
-            self.answering.get_or_insert(now);
-        }
-        self.outbox.push(bytes, None);
-        self.flush(limits, now)
-    }
-
-    /// The worker's answer is complete.
-    pub fn answered(&mut self) {
-        self.stage = Stage::Answering(if self.wish.keep_alive && !self.is_last {
-            Then::Next
-        } else {
-            Then::Close
+        let keep_alive = self.response.options.keep_alive && !self.is_last;
+        self.stage = Stage::Responding(match keep_alive {
+            true => AfterResponse::KeepAlive,
+            false => AfterResponse::Close,
         });
+        self.response.end_parts(&self.stream, settings.rate, now)
     }
 
-    fn idle(now: Instant) -> Stage {
-        Stage::Head {
-            search: Search::default(),
-            since: now,
-        }
-    }
-
-    fn queue(&mut self, request: Request, now: Instant) {
-        self.stage = Stage::Queued {
-            request: Box::new(request),
-            since: now,
-            preparing: None,
-        };
-    }
-
-    fn flush(&mut self, limits: &Limits, now: Instant) -> io::Result<()> {
-        while !self.outbox.is_empty() {
-            match self.stream.write(self.outbox.first()) {
-                Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(count) => {
-                    self.outbox.take(count);
-                    self.pace.moved(count, limits.rate, now);
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    fn read_head(&mut self, scratch: &mut [u8], limits: &Limits, now: Instant) -> Step {
-        let Stage::Head { search, since } = &mut self.stage else {
+    fn read_head(&mut self, scratch: &mut [u8], settings: &Settings, now: Instant) -> Step {
+        let Stage::Head { scanner, since } = &mut self.stage else {
             return Step::Wait;
         };
-        let bounds = HeadLimits {
-            bytes: limits.head_bytes,
-            headers: limits.headers,
+        let limits = HeadLimits {
+            bytes: settings.head_bytes,
+            headers: settings.headers,
         };
-        match search.end(&self.inbox, bounds) {
+        match scanner.find_end(&self.read_buffer, limits) {
             Ok(Some(end)) => {
-                let parsed = head::parse(&self.inbox[..end], bounds);
-                self.inbox.drain(..end);
+                let parsed = head::parse(&self.read_buffer[..end], limits);
+                self.read_buffer.drain(..end);
                 return match parsed {
                     Ok(head) => Step::Head(Box::new(head)),
-                    Err(refusal) => Step::Refuse(refusal),
+                    Err(rejection) => Step::Reject(rejection),
                 };
             }
             Ok(None) => {}
-            Err(refusal) => return Step::Refuse(refusal),
+            Err(rejection) => return Step::Reject(rejection),
         }
-        let portion = scratch.len().min(HEAD_PORTION);
-        match self.stream.read(&mut scratch[..portion]) {
+        let most = scratch.len().min(HEAD_READ);
+        match self.stream.read(&mut scratch[..most]) {
             Ok(0) => Step::Close,
             Ok(count) => {
-                if self.inbox.is_empty() {
+                if self.read_buffer.is_empty() {
                     *since = now;
                 }
-                self.inbox.extend_from_slice(&scratch[..count]);
+                self.read_buffer.extend_from_slice(&scratch[..count]);
                 Step::Again
             }
             Err(error) => wait_or_close(&error),
@@ -565,75 +430,70 @@ impl Connection {
     fn read_body(
         &mut self,
         scratch: &mut [u8],
-        limits: &Limits,
-        has_room: bool,
+        settings: &Settings,
+        has_memory: bool,
         now: Instant,
     ) -> Step {
         let Stage::Body(body) = &mut self.stage else {
             return Step::Wait;
         };
-        let early = std::mem::take(&mut self.inbox);
+        let early = std::mem::take(&mut self.read_buffer);
         let bytes = if !early.is_empty() {
             &early[..]
-        } else if !has_room {
-            return Step::Room;
+        } else if !has_memory {
+            return Step::NeedsMemory;
         } else {
-            // Not beyond the body's end, so that the next request waits in the socket.
-            let portion = match body.rest {
-                Rest::Length(left) => scratch
-                    .len()
-                    .min(usize::try_from(left).unwrap_or(usize::MAX)),
-                Rest::Chunked(_) => scratch.len(),
-            };
-            match self.stream.read(&mut scratch[..portion]) {
+            let most = scratch.len().min(body.readable());
+            match self.stream.read(&mut scratch[..most]) {
                 Ok(0) => {
-                    let received = body.request.length;
-                    return Step::Refuse(Refusal::CutShort { received });
+                    let received = body.received();
+                    return Step::Reject(Rejection::BodyIncomplete { received });
                 }
                 Ok(count) => &scratch[..count],
                 Err(error) => return wait_or_close(&error),
             }
         };
-        let used = match body.take(bytes, limits.rate, now) {
+        let used = match body.take(bytes, settings.rate, now) {
             Ok(used) => used,
-            Err(refusal) => return Step::Refuse(refusal),
+            Err(rejection) => return Step::Reject(rejection),
         };
-        self.inbox = bytes[used..].to_vec();
-        if !body.is_whole() {
+        self.read_buffer = bytes[used..].to_vec();
+        if !body.is_complete() {
             return Step::Again;
         }
-        if let Stage::Body(body) = std::mem::replace(&mut self.stage, Connection::idle(now)) {
-            self.queue(body.request, now);
+        if let Stage::Body(body) = std::mem::replace(&mut self.stage, Stage::idle(now)) {
+            self.stage = Stage::queued(body.into_request(), now);
         }
-        Step::Whole
+        Step::Complete
     }
 
     fn after_part(&mut self, now: Instant) -> Step {
-        if !self.outbox.is_empty() {
+        if !self.response.is_empty() {
             return Step::Wait;
         }
-        if let Stage::PartSent(request) = std::mem::replace(&mut self.stage, Connection::idle(now))
-        {
-            self.queue(*request, now);
+        if let Stage::PartSent(request) = std::mem::replace(&mut self.stage, Stage::idle(now)) {
+            self.stage = Stage::queued(*request, now);
         }
-        Step::Whole
+        Step::Complete
     }
 
-    fn after_answer(&mut self, then: Then, now: Instant) -> Step {
-        if !self.outbox.is_empty() {
+    fn after_response(&mut self, then: AfterResponse, now: Instant) -> Step {
+        if !self.response.is_empty() {
             return Step::Wait;
         }
-        self.answering = None;
+        self.response.finish();
         match then {
-            Then::Next | Then::Discard(_) if self.is_last => return Step::Close,
-            Then::Next => {
-                // An idle connection keeps no memory.
-                self.inbox.shrink_to_fit();
-                self.stage = Connection::idle(now);
+            AfterResponse::KeepAlive | AfterResponse::Discard(_) if self.is_last => {
+                return Step::Close;
             }
-            Then::Discard(left) => self.stage = Stage::Discarding { left, since: now },
-            Then::Close => {
-                self.inbox = Vec::new();
+            AfterResponse::KeepAlive => {
+                // An idle connection keeps no memory.
+                self.read_buffer.shrink_to_fit();
+                self.stage = Stage::idle(now);
+            }
+            AfterResponse::Discard(left) => self.stage = Stage::Discarding { left, since: now },
+            AfterResponse::Close => {
+                self.read_buffer = Vec::new();
                 self.stage = Stage::Lingering { since: now };
                 if self.stream.shutdown(Shutdown::Write).is_err() {
                     return Step::Close;
@@ -644,77 +504,41 @@ impl Connection {
     }
 
     fn discard(&mut self, scratch: &mut [u8], left: u64, since: Instant, now: Instant) -> Step {
-        let mut portion = usize::try_from(left).unwrap_or(usize::MAX);
-        let count = if self.inbox.is_empty() {
-            portion = portion.min(scratch.len());
-            match self.stream.read(&mut scratch[..portion]) {
+        let most = usize::try_from(left).unwrap_or(usize::MAX);
+        let count = if self.read_buffer.is_empty() {
+            let most = most.min(scratch.len());
+            match self.stream.read(&mut scratch[..most]) {
                 Ok(0) => return Step::Close,
                 Ok(count) => count,
                 Err(error) => return wait_or_close(&error),
             }
         } else {
-            portion = portion.min(self.inbox.len());
-            self.inbox.drain(..portion);
-            portion
+            let most = most.min(self.read_buffer.len());
+            self.read_buffer.drain(..most);
+            most
         };
         self.stage = match left - count as u64 {
             0 if self.is_last => return Step::Close,
-            0 => Connection::idle(now),
+            0 => Stage::idle(now),
             left => Stage::Discarding { left, since },
         };
         Step::Again
     }
 }
 
-impl Wish {
-    fn of(head: &Head) -> Wish {
-        Wish {
-            keep_alive: head.keep_alive,
-            without_body: head.method == "HEAD",
-            is_old: head.is_old,
+impl Stage {
+    fn idle(now: Instant) -> Stage {
+        Stage::Head {
+            scanner: HeadScanner::default(),
+            since: now,
         }
     }
 
-    /// HTTP/1.1 stays open by default, HTTP/1.0 does not.
-    fn connection_line(self) -> &'static str {
-        match (self.keep_alive, self.is_old) {
-            (false, _) => "Connection: close\r\n",
-            (true, true) => "Connection: keep-alive\r\n",
-            (true, false) => "",
-        }
-    }
-}
-
-impl Body {
-    /// Takes what belongs to the body, and gives how many bytes that was.
-    fn take(&mut self, bytes: &[u8], rate: u64, now: Instant) -> Result<usize, Refusal> {
-        let limit = self.request.admitted.body_limit;
-        let Request { body, length, .. } = &mut self.request;
-        let before = *length;
-        let used = match &mut self.rest {
-            Rest::Length(left) => {
-                let count = (*left).min(bytes.len() as u64);
-                *left -= count;
-                *length += count;
-                body.push(&bytes[..count as usize], Some(*left));
-                count as usize
-            }
-            Rest::Chunked(decoder) => decoder.read(bytes, |data| {
-                *length += data.len() as u64;
-                body.push(data, None);
-            })?,
-        };
-        if *length > limit {
-            return Err(Refusal::BodyTooLarge { limit });
-        }
-        self.pace.moved((*length - before) as usize, rate, now);
-        Ok(used)
-    }
-
-    fn is_whole(&self) -> bool {
-        match &self.rest {
-            Rest::Length(left) => *left == 0,
-            Rest::Chunked(decoder) => decoder.is_whole(),
+    fn queued(request: Request, now: Instant) -> Stage {
+        Stage::Queued {
+            request: Box::new(request),
+            since: now,
+            preparing: None,
         }
     }
 }

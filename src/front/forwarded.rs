@@ -3,10 +3,10 @@
 use crate::admission::Network;
 use std::net::{IpAddr, SocketAddr};
 
-/// Whose request it is. A trusted proxy appends to `X-Forwarded-For` the address that it was reached from, so the list
-/// is read from its end, and the first address that no trusted proxy has is the client's. What stands before it was
-/// written by the client.
-pub fn client<'a>(
+/// The client's address. A trusted proxy appends to `X-Forwarded-For` the address that it was
+/// reached from, so the list is read from its end, and the first address that no trusted proxy has
+/// is the client's. What stands before it was written by the client.
+pub fn client_address<'a>(
     peer: IpAddr,
     forwarded_for: impl DoubleEndedIterator<Item = &'a str>,
     trusted: &[Network],
@@ -25,7 +25,7 @@ pub fn client<'a>(
     client
 }
 
-/// Some proxies add the port.
+/// An address of the list, to which some proxies add the port.
 fn forwarded(text: &str) -> Option<IpAddr> {
     let address = text
         .parse::<IpAddr>()
@@ -44,7 +44,8 @@ mod tests {
     #[test]
     fn forwarded_addresses_are_believed_from_trusted_proxies_alone() {
         let trusted = ["10.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()];
-        let client = |peer, lines: &[&str]| client(ip(peer), lines.iter().copied(), &trusted);
+        let client =
+            |peer, lines: &[&str]| client_address(ip(peer), lines.iter().copied(), &trusted);
         assert_eq!(
             client("192.0.2.1", &["203.0.113.5"]),
             ip("192.0.2.1"),

@@ -1,15 +1,15 @@
-//! Connections by number. A number is given again, but never with the same generation, so that an event which was under
-//! way when its connection ended does not reach the next one.
+//! Connections by number. A number is used again, but with another generation, so that an event
+//! that was pending when its connection ended does not reach the next one.
 
 use mio::Token;
 
 // A token holds both numbers of a key.
-const _: () = assert!(usize::BITS == 64, "the front door needs 64-bit tokens");
+const _: () = assert!(usize::BITS == 64, "the event loop needs 64-bit tokens");
 
-/// Kinds of sources that are no connections and stay to the end.
+/// Kinds of event sources that are no client's connection and stay to the end.
 const KINDS: u32 = 3;
 
-/// Names one connection for ever.
+/// Names one connection, and never another one later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     index: u32,
@@ -17,7 +17,8 @@ pub struct Key {
 }
 
 impl Key {
-    /// For a source that is no connection and stays to the end. `kind` is below [`KINDS`].
+    /// The key of an event source that is no client's connection and stays to the end. `kind` is below
+    /// [`KINDS`].
     pub fn fixed(kind: u32, index: usize) -> Key {
         Key {
             index: index as u32,
@@ -25,13 +26,13 @@ impl Key {
         }
     }
 
-    /// The kind and index of such a source.
+    /// The kind and index that were given to [`Key::fixed`].
     pub fn as_fixed(self) -> Option<(u32, usize)> {
         let kind = u32::MAX - self.generation;
         (kind < KINDS).then_some((kind, self.index as usize))
     }
 
-    /// For the readiness of its socket.
+    /// The token by which readiness of the socket is reported.
     pub fn token(self) -> Token {
         Token((u64::from(self.generation) << 32 | u64::from(self.index)) as usize)
     }
@@ -53,7 +54,7 @@ pub struct Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Without any.
+    /// A slab without values.
     pub fn new() -> Slab<T> {
         Slab {
             entries: Vec::new(),
@@ -61,10 +62,10 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Takes in the value that is made for a key.
+    /// Adds the value that `make` makes for its key.
     ///
     /// # Errors
-    /// That of `make`; nothing is taken in then.
+    /// That of `make`; nothing is added then.
     pub fn insert_with<E>(&mut self, make: impl FnOnce(Key) -> Result<T, E>) -> Result<Key, E> {
         let index = self.free.pop().unwrap_or_else(|| {
             self.entries.push((0, None));
@@ -87,7 +88,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The value, if it is there still.
+    /// The value, unless it was removed.
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         match self.entries.get_mut(key.index as usize) {
             Some((generation, value)) if *generation == key.generation => value.as_mut(),
@@ -95,25 +96,25 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Gives the value away.
+    /// Removes and returns the value.
     pub fn remove(&mut self, key: Key) -> Option<T> {
         let value = self
             .get_mut(key)
             .is_some()
             .then(|| self.entries[key.index as usize].1.take())?;
         let generation = &mut self.entries[key.index as usize].0;
-        // The highest are for what is fixed.
+        // The highest generations are those of fixed keys.
         *generation = (*generation + 1) % (u32::MAX - KINDS + 1);
         self.free.push(key.index);
         value
     }
 
-    /// How many there are.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.entries.len() - self.free.len()
     }
 
-    /// All of them.
+    /// All values with their keys.
     pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
         self.entries
             .iter()

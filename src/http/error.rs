@@ -8,7 +8,7 @@ use crate::admission::ReserveError;
 use crate::conversion::{ConversionError, ParamError};
 use crate::dashboard::duration;
 use crate::fetch::FetchError;
-use crate::front::{Refusal, reason};
+use crate::front::{Rejection, reason_phrase};
 use crate::image::{DecodeError, Format};
 use crate::store::{StoreError, TokenError};
 
@@ -221,7 +221,7 @@ impl Kind {
 
     /// The status's own name, as the specification and RFC 9110 give it.
     pub fn status_name(self) -> &'static str {
-        reason(self.row().status)
+        reason_phrase(self.row().status)
     }
 }
 
@@ -390,59 +390,59 @@ impl From<BodyError> for Problem {
     }
 }
 
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Problem {
-        let (kind, detail) = match refusal {
-            Refusal::Malformed(what) => (
+impl From<Rejection> for Problem {
+    fn from(rejection: Rejection) -> Problem {
+        let (kind, detail) = match rejection {
+            Rejection::Malformed(what) => (
                 Kind::MalformedRequest,
                 format!("The request cannot be read: {what}."),
             ),
-            Refusal::Framing(what) => (
+            Rejection::Framing(what) => (
                 Kind::ContentLengthInvalid,
                 format!(
                     "{what}; it must be one whole number, or Transfer-Encoding: chunked without it."
                 ),
             ),
-            Refusal::CutShort { received } => return body_cut_short(received),
-            Refusal::ClientGone => return Problem::client_gone(),
-            Refusal::SlowHead => (
+            Rejection::BodyIncomplete { received } => return body_cut_short(received),
+            Rejection::ClientDisconnected => return Problem::client_gone(),
+            Rejection::HeadTimeout => (
                 Kind::RequestTimeout,
                 "The request's headers did not arrive in time.".to_owned(),
             ),
-            Refusal::SlowBody => (
+            Rejection::BodyTimeout => (
                 Kind::RequestTimeout,
                 "The request's body arrived too slowly.".to_owned(),
             ),
-            Refusal::LengthRequired => (
+            Rejection::LengthRequired => (
                 Kind::LengthRequired,
                 "HTTP/1.0 needs a Content-Length with every POST.".to_owned(),
             ),
-            Refusal::BodyTooLarge { limit } => return body_too_large(limit),
-            Refusal::TargetTooLong { limit } => (
+            Rejection::BodyTooLarge { limit } => return body_too_large(limit),
+            Rejection::TargetTooLong { limit } => (
                 Kind::TargetTooLong,
                 format!("The URL and the headers may have up to {limit} bytes together."),
             ),
-            Refusal::Expectation => (
+            Rejection::ExpectationUnsupported => (
                 Kind::ExpectationFailed,
                 "Expect may be 100-continue and nothing else.".to_owned(),
             ),
-            Refusal::HeadTooLarge { limit } => (
+            Rejection::HeadTooLarge { limit } => (
                 Kind::HeadTooLarge,
                 format!("The URL and the headers may have up to {limit} bytes together."),
             ),
-            Refusal::TooManyHeaders { limit } => (
+            Rejection::TooManyHeaders { limit } => (
                 Kind::HeadTooLarge,
                 format!("A request may have up to {limit} headers."),
             ),
-            Refusal::TransferEncoding => (
+            Rejection::TransferCodingUnsupported => (
                 Kind::TransferEncodingUnsupported,
                 "Transfer-Encoding may be chunked and nothing else.".to_owned(),
             ),
-            Refusal::Version => (
+            Rejection::VersionUnsupported => (
                 Kind::VersionUnsupported,
                 "HTTP/1.1 and HTTP/1.0 are spoken here.".to_owned(),
             ),
-            Refusal::Busy { retry_after } => {
+            Rejection::Busy { retry_after } => {
                 let detail =
                     "More requests are being worked on than there is room for; try again later.";
                 return Problem {
@@ -450,7 +450,7 @@ impl From<Refusal> for Problem {
                     ..Problem::new(Kind::Busy, detail)
                 };
             }
-            Refusal::TooManyConnections => {
+            Rejection::TooManyConnections => {
                 let detail = "Use the connections that are open already, or close some.";
                 return Problem {
                     // As long as a forgotten connection may stay.
@@ -458,7 +458,7 @@ impl From<Refusal> for Problem {
                     ..Problem::new(Kind::TooManyConnections, detail)
                 };
             }
-            Refusal::Broken => {
+            Rejection::UpstreamFailed => {
                 return Problem::internal("the request broke off behind the front door");
             }
         };

@@ -92,10 +92,10 @@ fn read_head(
 ) -> Option<(Request, Option<Box<dyn Ticket>>)> {
     let headers = incoming.headers().iter();
     let headers = headers.map(|header| (header.field.as_str().as_str(), header.value.as_str()));
-    let (slot, client) = front::internal(headers.clone())?;
+    let (upstream, client) = front::internal_headers(headers.clone())?;
     let mut request = Request::new(incoming.method().as_str(), incoming.url(), client, headers);
-    request.gone = clients.gone(slot);
-    Some((request, clients.take_ticket(slot)))
+    request.gone = clients.gone(upstream);
+    Some((request, clients.take_ticket(upstream)))
 }
 
 fn send(incoming: tiny_http::Request, response: &Response) {
@@ -151,7 +151,7 @@ mod tests {
             }
         });
         let mut stream = TcpStream::connect(address).expect("the server accepts");
-        let head = "x-towebp-slot: 0\r\nx-towebp-client: ::1\r\n";
+        let head = "x-towebp-upstream: 0\r\nx-towebp-client: ::1\r\n";
         let answers = [first, "GET /second HTTP/1.1\r\n"].map(|request| {
             let (line, rest) = request.split_once("\r\n").expect("a request line");
             write!(stream, "{line}\r\n{head}{rest}").expect("the server reads");

@@ -4,7 +4,7 @@
 use crate::admission::MemoryBudget;
 use crate::conversion::Timing;
 use crate::fetch::{FetchError, Fetched, Fetcher, Source};
-use crate::front::Crowd;
+use crate::front::LoadGauge;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 use std::io::{self, Read, Write};
@@ -113,7 +113,7 @@ pub struct Present {
     /// Of the conversions.
     pub memory: MemoryBudget,
     /// At the front door.
-    pub crowd: Crowd,
+    pub load_gauge: LoadGauge,
     /// Of watermarks.
     pub fetcher: Fetcher,
 }
@@ -258,7 +258,7 @@ impl Counts {
 
 impl Present {
     fn write(&self, text: &mut String) -> std::fmt::Result {
-        let (load, usage) = (self.crowd.load(), self.memory.usage());
+        let (load, usage) = (self.load_gauge.load(), self.memory.usage());
         write_one(text, "towebp_connections", load.connections as u64)?;
         write_one(text, "towebp_requests_waiting", load.waiting as u64)?;
         write_one(text, "towebp_requests_working", load.working as u64)?;
@@ -377,7 +377,7 @@ mod tests {
         }
         let text = metrics.to_text(&Present {
             memory: MemoryBudget::new(1, 1),
-            crowd: Crowd::default(),
+            load_gauge: LoadGauge::default(),
             fetcher: Fetcher::new(&fetch::Settings::default()).expect("no file is read"),
         });
         for line in [

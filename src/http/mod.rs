@@ -27,7 +27,10 @@ pub use ready::Readiness;
 use crate::admission::{ClientRateLimiter, MemoryBudget, Reservation};
 use crate::conversion::{CpuBudget, Fonts};
 use crate::fetch::Fetcher;
-use crate::front::{self, Clients, Crowd, Door, Hatch, OpenDoor, Pool, Pulse, Stop};
+use crate::front::{
+    self, Clients, FrontHandle, Heartbeat, Listeners, LoadGauge, Pool, PrivateSocket,
+    ShutdownHandle,
+};
 use crate::image;
 use crate::store::{AccountId, Store};
 use allowance::Allowance;
@@ -90,7 +93,7 @@ impl Default for Settings {
             threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             max_body: 32 << 20,
             conversion_timeout: Duration::from_secs(50),
-            queue_time: front::Limits::default().queue_time,
+            queue_time: front::Settings::default().queue_time,
             public_url: None,
             signup: Signup::Open,
             signin_rate: NonZeroU32::new(30).map(|times| Rate {
@@ -169,7 +172,7 @@ impl Limiters {
 /// A running server.
 pub struct Server {
     addresses: Vec<SocketAddr>,
-    door: OpenDoor,
+    front: FrontHandle,
     pools: Vec<Workers>,
     is_over: Arc<AtomicBool>,
 }
@@ -194,9 +197,9 @@ impl Server {
     ///
     /// # Errors
     /// A sentence for the operator, if the sockets or the threads cannot be had.
-    pub fn start(door: Door, rooms: Rooms, private: &Path) -> Result<Server, String> {
-        let addresses = door.addresses().to_vec();
-        let (rooms, clients) = (Arc::new(rooms), door.clients());
+    pub fn start(listeners: Listeners, rooms: Rooms, private: &Path) -> Result<Server, String> {
+        let addresses = listeners.addresses().to_vec();
+        let (rooms, clients) = (Arc::new(rooms), listeners.clients());
         let is_over = Arc::new(AtomicBool::new(false));
         let start = |pool: Pool| {
             let (name, count) = match pool {
@@ -206,8 +209,8 @@ impl Server {
                 }
                 Pool::Pages => ("pages", PAGE_THREADS),
             };
-            let hatch = Hatch::open(private, &format!("front-door-{name}"))?;
-            let server = tiny_http::Server::from_listener(hatch.listener()?, None)
+            let socket = PrivateSocket::bind(private, &format!("front-{name}"))?;
+            let server = tiny_http::Server::from_listener(socket.listener()?, None)
                 .map_err(|error| format!("the HTTP server did not start: {error}"))?;
             let server = Arc::new(server);
             let start_thread = |number| {
@@ -226,16 +229,16 @@ impl Server {
             let threads = (1..=count)
                 .map(start_thread)
                 .collect::<Result<Vec<_>, String>>()?;
-            Ok(((pool, hatch, count), Workers { server, threads }))
+            Ok(((pool, socket, count), Workers { server, threads }))
         };
         let (upstreams, pools) = Pool::ALL
             .into_iter()
             .map(start)
             .collect::<Result<(Vec<_>, Vec<_>), String>>()?;
-        let door = door.open(upstreams, desk::Desk::new(rooms))?;
+        let front = listeners.serve(upstreams, desk::Desk::new(rooms))?;
         Ok(Server {
             addresses,
-            door,
+            front,
             pools,
             is_over,
         })
@@ -247,18 +250,18 @@ impl Server {
     }
 
     /// Ends it gracefully: the front door closes, what is under way is finished, and [`Server::wait`] returns.
-    pub fn stop(&self) -> Stop {
-        self.door.stop.clone()
+    pub fn stop(&self) -> ShutdownHandle {
+        self.front.shutdown.clone()
     }
 
     /// Tells whether the front door goes round still.
-    pub fn pulse(&self) -> Pulse {
-        self.door.pulse.clone()
+    pub fn heartbeat(&self) -> Heartbeat {
+        self.front.heartbeat.clone()
     }
 
     /// Tells how busy the front door is.
-    pub fn crowd(&self) -> Crowd {
-        self.door.crowd.clone()
+    pub fn load_gauge(&self) -> LoadGauge {
+        self.front.load.clone()
     }
 
     /// Waits until the server was stopped, and all its workers have ended.
@@ -266,8 +269,8 @@ impl Server {
     /// # Errors
     /// A sentence for the operator: why the front door ended by itself, which it should never come to.
     pub fn wait(self) -> Result<(), String> {
-        let ended = self.door.ended.recv();
-        ended.unwrap_or_else(|_| Err("the front door's thread has ended".to_owned()))?;
+        let ended = self.front.ended.recv();
+        ended.unwrap_or_else(|_| Err("the event loop has ended".to_owned()))?;
         self.is_over.store(true, Ordering::SeqCst);
         for Workers { server, threads } in &self.pools {
             for _ in threads {

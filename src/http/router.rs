@@ -5,7 +5,7 @@ use super::request::{Body, Request};
 use super::response::Response;
 use super::ticket::Ticket;
 use super::{Rooms, convert, pages, ready, usage};
-use crate::admission::group;
+use crate::admission::client_group;
 use crate::front::{self, Admitted, Owner, Pool};
 
 /// A path that is answered.
@@ -64,7 +64,7 @@ pub fn admit(rooms: &Rooms, request: &Request) -> Result<Admitted, Response> {
         _ => pages::admit(rooms, request).map(|body_limit| Admitted {
             body_limit,
             pool: Pool::Pages,
-            owner: Owner::Address(group(request.client)),
+            owner: Owner::Address(client_group(request.client)),
             ticket: None,
         }),
     });

@@ -78,8 +78,8 @@ fn while_the_disk_stands_still_the_event_loop_goes_on() {
     let cookie = store.start_session(owner.id).unwrap();
     let folder = Folder::new();
     let local = SocketAddr::from(([127, 0, 0, 1], 0));
-    let door = Door::new(&[local], front::Limits::default()).expect("a free port");
-    let server = Server::start(door, rooms, folder.path()).expect("a server");
+    let listeners = Listeners::bind(&[local], front::Settings::default()).expect("a free port");
+    let server = Server::start(listeners, rooms, folder.path()).expect("a server");
     let ask = |request: &str| {
         let mut stream = TcpStream::connect(server.addresses()[0]).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -117,7 +117,7 @@ fn while_the_disk_stands_still_the_event_loop_goes_on() {
     conversion.write_all(b"GIF").unwrap();
     assert_eq!(status(&mut conversion), 400, "no picture");
     assert_eq!(status(&mut page), 200, "the page that had to wait");
-    server.stop().ask().expect("its thread can be woken");
+    server.stop().shut_down().expect("its thread can be woken");
     server.wait().expect("a graceful end");
 }
 

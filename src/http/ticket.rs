@@ -5,7 +5,7 @@ use super::convert::Checked;
 use super::error::Problem;
 use super::metrics::Metrics;
 use crate::fetch::{FetchError, Fetched, Fetcher, Pending};
-use crate::front::{self, Preparation, Wake};
+use crate::front::{self, Preparation, Waker};
 use crate::store::AccountId;
 use std::any::Any;
 use std::sync::Arc;
@@ -80,10 +80,10 @@ impl Ticket {
 }
 
 impl front::Ticket for Ticket {
-    fn prepare(&mut self, wake: &Wake) -> Preparation {
+    fn prepare(&mut self, waker: &Waker) -> Preparation {
         if let Watermark::Later(url) = &self.watermark {
-            let wake = wake.clone();
-            let wake = Box::new(move || wake.wake());
+            let waker = waker.clone();
+            let wake = Box::new(move || waker.wake());
             match self.fetcher.begin(self.account().0, url, wake) {
                 Ok(pending) => self.watermark = Watermark::Asked(pending),
                 Err(error) => return self.arrived(Err(error)),
@@ -93,7 +93,7 @@ impl front::Ticket for Ticket {
             return Preparation::Ready;
         };
         match (pending.outcome(Instant::now()), pending.deadline()) {
-            (None, Some(until)) => Preparation::Waits { until },
+            (None, Some(until)) => Preparation::Pending { until },
             (outcome, _) => self.arrived(outcome.unwrap_or(Err(FetchError::Failed))),
         }
     }

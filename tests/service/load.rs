@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use towebp::admission::MemoryBudget;
 use towebp::conversion::{CpuBudget, Fonts};
 use towebp::fetch::{self, Fetcher};
-use towebp::front::{self, Door};
+use towebp::front::{self, Listeners};
 use towebp::http::{self, Rooms, Server};
 use towebp::image::Limits;
 use towebp::store::{self, Store};
@@ -143,8 +143,8 @@ impl Hurried {
             settings: http_settings,
         };
         let local = SocketAddr::from(([127, 0, 0, 1], 0));
-        let door = Door::new(&[local], front::Limits::default()).expect("a free port");
-        let server = Server::start(door, rooms, &settings.data).expect("a server");
+        let listeners = Listeners::bind(&[local], front::Settings::default()).expect("a free port");
+        let server = Server::start(listeners, rooms, &settings.data).expect("a server");
         Hurried {
             address: server.addresses()[0],
             token: store.token(&account),

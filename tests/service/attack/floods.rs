@@ -344,7 +344,7 @@ fn nobody_else_names_a_client() {
         .expect("it starts");
     let address = address_of(&mut server);
     let lines = [
-        "X-Towebp-Client: 203.0.113.1\r\nX-Towebp-Slot: 7\r\n",
+        "X-Towebp-Client: 203.0.113.1\r\nX-Towebp-Upstream: 7\r\n",
         "x-towebp-client: 203.0.113.2\r\nX-Forwarded-For: 198.51.100.1, 203.0.113.3\r\n",
     ];
     for line in lines {

@@ -1,26 +1,28 @@
-//! Answers: those that the rooms behind give for a refused request, and heads of those that come from a worker.
+//! Responses: early ones, which no worker gives, and those that come from a worker.
 
-use super::reason::reason;
+use super::internal_headers::NEXT_PART;
+use super::reason_phrase::reason_phrase;
 use std::fmt::Write;
 use std::time::SystemTime;
 
-/// An answer to a request that is not passed on.
-pub struct Answer {
+/// The response to a request that is not passed on to a worker.
+pub struct EarlyResponse {
     /// The status code.
     pub status: u16,
-    /// Names and values, without those that the door itself adds: `Connection`, `Content-Length`, `Date`.
+    /// Names and values of the headers, without `Connection`, `Content-Length` and `Date`, which are
+    /// added here.
     pub headers: Vec<(&'static str, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
-impl Answer {
-    /// As it is sent; `connection` is a header line or nothing.
+impl EarlyResponse {
+    /// The bytes that are sent. `connection` is a header line or empty.
     pub fn to_bytes(&self, connection: &str) -> Vec<u8> {
         let mut head = format!(
             "HTTP/1.1 {} {}\r\nDate: {}\r\nContent-Length: {}\r\n{connection}",
             self.status,
-            reason(self.status),
+            reason_phrase(self.status),
             httpdate::fmt_http_date(SystemTime::now()),
             self.body.len()
         );
@@ -34,56 +36,58 @@ impl Answer {
     }
 }
 
-/// How many bytes of an answer are its head.
-pub fn without_body(answer: &[u8]) -> usize {
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
-    end.map_or(answer.len(), |end| end + 4)
+/// The number of bytes of a response that are its head.
+pub fn head_length(response: &[u8]) -> usize {
+    let end = response.windows(4).position(|four| four == b"\r\n\r\n");
+    end.map_or(response.len(), |end| end + 4)
 }
 
-/// Reads an answer as `tiny_http` writes it.
+/// Reads a response as `tiny_http` writes it.
 #[derive(Debug, Default)]
-pub struct AnswerReader {
+pub struct ResponseReader {
+    /// What has arrived of the head.
     head: Vec<u8>,
+    /// Bytes of the body that are still to come, once the head has arrived.
     left: Option<u64>,
 }
 
-/// The header by which a worker says that its answer is a part of a longer one, and from where the next part goes on.
-/// The event loop asks for the next part, with the same header, once the client has read this one: so neither a worker nor
-/// a large buffer waits for a client. Clients neither see it nor can they send it.
-pub const NEXT_PART: &str = "x-towebp-next-part";
-
-/// The head of an answer.
+/// The head of a worker's response.
 #[derive(Debug, PartialEq, Eq)]
-pub struct AnswerHead {
+pub struct ResponseHead {
     /// The status code.
     pub status: u16,
-    /// As it is sent, without its empty line. Without `Content-Length` if the answer has further parts.
+    /// The bytes that are sent, without the empty line, and without `Content-Length` if the response
+    /// has further parts.
     pub bytes: Vec<u8>,
     /// The value of [`NEXT_PART`].
     pub next_part: Option<String>,
 }
 
-/// A portion of an answer.
+/// What one read brings of a worker's response.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Portion<'b> {
-    /// The head, once it is there.
-    pub head: Option<AnswerHead>,
+    /// The head, if these bytes complete it.
+    pub head: Option<ResponseHead>,
     /// Bytes of the body.
     pub body: &'b [u8],
-    /// Whether that was all.
+    /// Whether the response is complete.
     pub is_last: bool,
 }
 
-/// This is no answer that the rooms behind should give.
+/// The bytes are no response that a worker should give.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Unreadable;
+pub struct UnreadableResponse;
 
-impl AnswerReader {
-    /// Reads on. `is_head` says that the request was HEAD, so that no body follows.
+impl ResponseReader {
+    /// Reads on. `is_head` says that the method of the request is HEAD, so that no body follows.
     ///
     /// # Errors
-    /// [`Unreadable`].
-    pub fn read<'b>(&mut self, bytes: &'b [u8], is_head: bool) -> Result<Portion<'b>, Unreadable> {
+    /// [`UnreadableResponse`].
+    pub fn read<'b>(
+        &mut self,
+        bytes: &'b [u8],
+        is_head: bool,
+    ) -> Result<Portion<'b>, UnreadableResponse> {
         let (head, bytes) = match self.left {
             Some(_) => (None, bytes),
             None => match self.read_head(bytes, is_head)? {
@@ -98,7 +102,9 @@ impl AnswerReader {
                 is_last: false,
             });
         };
-        *left = left.checked_sub(bytes.len() as u64).ok_or(Unreadable)?;
+        *left = left
+            .checked_sub(bytes.len() as u64)
+            .ok_or(UnreadableResponse)?;
         Ok(Portion {
             head,
             body: bytes,
@@ -106,15 +112,15 @@ impl AnswerReader {
         })
     }
 
-    /// The head, and how many of the bytes belong to it and its empty line.
+    /// The head, once it is complete, and how many of the bytes belong to it and its empty line.
     fn read_head(
         &mut self,
         bytes: &[u8],
         is_head: bool,
-    ) -> Result<Option<(AnswerHead, usize)>, Unreadable> {
+    ) -> Result<Option<(ResponseHead, usize)>, UnreadableResponse> {
         let before = self.head.len();
         self.head.extend_from_slice(bytes);
-        let end = without_body(&self.head);
+        let end = head_length(&self.head);
         if !self.head[..end].ends_with(b"\r\n\r\n") {
             return Ok(None);
         }
@@ -124,7 +130,7 @@ impl AnswerReader {
         self.left = Some(if is_head {
             0
         } else {
-            length.ok_or(Unreadable)?
+            length.ok_or(UnreadableResponse)?
         });
         bytes.truncate(end - 2);
         head.bytes = with_our_reason(bytes, head.status);
@@ -135,10 +141,11 @@ impl AnswerReader {
     }
 }
 
-/// `tiny_http` takes its reason phrases from a table of its own (413 is `Payload Too Large` there).
+/// The head with the reason phrase of [`reason_phrase`]. `tiny_http` takes its phrases from a table of
+/// its own, in which 413 is `Payload Too Large`.
 fn with_our_reason(head: Vec<u8>, status: u16) -> Vec<u8> {
     let line_end = head.iter().position(|&byte| byte == b'\r');
-    match (line_end, reason(status)) {
+    match (line_end, reason_phrase(status)) {
         // `HTTP/1.1 200`, then a space and the phrase.
         (Some(line_end @ 12..), phrase) if !phrase.is_empty() => {
             [&head[..12], b" ", phrase.as_bytes(), &head[line_end..]].concat()
@@ -162,12 +169,12 @@ fn without_lines(head: &[u8], names: &[&str]) -> Vec<u8> {
     kept
 }
 
-/// The head, whose `bytes` are left to the caller, and the length of the body.
-fn parse_head(bytes: &[u8]) -> Result<(AnswerHead, Option<u64>), Unreadable> {
+/// The head, whose `bytes` are left empty, and the length of the body.
+fn parse_head(bytes: &[u8]) -> Result<(ResponseHead, Option<u64>), UnreadableResponse> {
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let mut response = httparse::Response::new(&mut headers);
-    response.parse(bytes).map_err(|_| Unreadable)?;
-    let status = response.code.ok_or(Unreadable)?;
+    response.parse(bytes).map_err(|_| UnreadableResponse)?;
+    let status = response.code.ok_or(UnreadableResponse)?;
     let value = |name: &str| {
         let mut headers = response.headers.iter();
         let header = headers.find(|header| header.name.eq_ignore_ascii_case(name));
@@ -177,7 +184,7 @@ fn parse_head(bytes: &[u8]) -> Result<(AnswerHead, Option<u64>), Unreadable> {
         204 | 304 => Some(0),
         _ => value("content-length").and_then(|value| value.parse().ok()),
     };
-    let head = AnswerHead {
+    let head = ResponseHead {
         status,
         bytes: Vec::new(),
         next_part: value(NEXT_PART).map(str::to_owned),
@@ -189,14 +196,14 @@ fn parse_head(bytes: &[u8]) -> Result<(AnswerHead, Option<u64>), Unreadable> {
 mod tests {
     use super::*;
 
-    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
     #[test]
-    fn answers_are_read_in_any_portions() {
-        for size in 1..=ANSWER.len() {
-            let mut reader = AnswerReader::default();
+    fn responses_are_read_in_any_portions() {
+        for size in 1..=RESPONSE.len() {
+            let mut reader = ResponseReader::default();
             let (mut head, mut body, mut last) = (None, Vec::new(), false);
-            for bytes in ANSWER.chunks(size) {
+            for bytes in RESPONSE.chunks(size) {
                 assert!(!last, "nothing comes after the last portion");
                 let portion = reader.read(bytes, false).expect("it is readable");
                 head = portion.head.or(head);
@@ -204,7 +211,7 @@ mod tests {
                 last = portion.is_last;
             }
             let head = head.expect("it has a head");
-            assert_eq!(head.bytes, ANSWER[..36], "by {size}");
+            assert_eq!(head.bytes, RESPONSE[..36], "by {size}");
             assert_eq!((head.status, head.next_part), (200, None), "by {size}");
             assert_eq!((body.as_slice(), last), (&b"hello"[..], true), "by {size}");
         }
@@ -213,7 +220,7 @@ mod tests {
     #[test]
     fn heads_alone_and_nonsense_are_told_apart() {
         let read = |text: &'static str, is_head| {
-            let mut reader = AnswerReader::default();
+            let mut reader = ResponseReader::default();
             reader
                 .read(text.as_bytes(), is_head)
                 .map(|portion| portion.is_last)
@@ -227,12 +234,15 @@ mod tests {
             read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", false),
             Ok(false)
         );
-        assert_eq!(read("HTTP/1.1 200 OK\r\n\r\n", false), Err(Unreadable));
+        assert_eq!(
+            read("HTTP/1.1 200 OK\r\n\r\n", false),
+            Err(UnreadableResponse)
+        );
         assert_eq!(
             read("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab", false),
-            Err(Unreadable)
+            Err(UnreadableResponse)
         );
-        assert_eq!(read("nonsense\r\n\r\n", false), Err(Unreadable));
+        assert_eq!(read("nonsense\r\n\r\n", false), Err(UnreadableResponse));
     }
 
     #[test]
@@ -245,7 +255,7 @@ mod tests {
             ("413", "413 Content Too Large"),
         ] {
             let text = format!("HTTP/1.1 {line}\r\nContent-Length: 0\r\n\r\n");
-            let portion = AnswerReader::default().read(text.as_bytes(), false);
+            let portion = ResponseReader::default().read(text.as_bytes(), false);
             let head = portion.expect("it is readable").head.expect("it is whole");
             let expected = format!("HTTP/1.1 {expected}\r\nContent-Length: 0\r\n");
             assert_eq!(String::from_utf8_lossy(&head.bytes), expected);
@@ -255,7 +265,7 @@ mod tests {
     #[test]
     fn a_part_has_no_length_of_the_whole() {
         let text = b"HTTP/1.1 200 OK\r\nA: b\r\nX-Towebp-Next-Part: 17\r\nContent-Length: 2\r\nC: d\r\n\r\nab";
-        let portion = AnswerReader::default()
+        let portion = ResponseReader::default()
             .read(text, false)
             .expect("it is readable");
         let head = portion.head.expect("it is whole");
@@ -268,13 +278,13 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_a_whole_answer() {
-        let answer = Answer {
+    fn an_early_response_is_complete() {
+        let response = EarlyResponse {
             status: 413,
             headers: vec![("Content-Type", "text/plain".to_owned())],
             body: b"no".to_vec(),
         };
-        let bytes = answer.to_bytes("Connection: close\r\n");
+        let bytes = response.to_bytes("Connection: close\r\n");
         let text = String::from_utf8(bytes.clone()).expect("it is text");
         assert!(
             text.starts_with("HTTP/1.1 413 Content Too Large\r\nDate: "),
@@ -286,6 +296,6 @@ mod tests {
             ),
             "{text}"
         );
-        assert_eq!(without_body(&bytes), bytes.len() - 2);
+        assert_eq!(head_length(&bytes), bytes.len() - 2);
     }
 }

@@ -1,8 +1,8 @@
 //! Reason phrases of status lines.
 
-/// The phrase that stands beside a status code (RFC 9110 section 15; RFC 6585 for 429 and 431). It is the one table of
-/// them: status lines and the bodies of problems take it from here.
-pub fn reason(status: u16) -> &'static str {
+/// The phrase of a status code (RFC 9110 section 15; RFC 6585 for 429 and 431), for status lines and
+/// for the bodies of problems.
+pub fn reason_phrase(status: u16) -> &'static str {
     match status {
         200 => "OK",
         204 => "No Content",
@@ -22,7 +22,7 @@ pub fn reason(status: u16) -> &'static str {
         422 => "Unprocessable Content",
         429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
-        // nginx's, for the log: nobody reads it.
+        // nginx's, for the log: no client reads it.
         499 => "Client Closed Request",
         500 => "Internal Server Error",
         501 => "Not Implemented",

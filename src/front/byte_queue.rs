@@ -1,25 +1,28 @@
-//! Bytes on their way, in blocks: growing copies nothing, and what has been passed on is freed at once, so that a body is
-//! never held twice.
+//! Bytes in transit, in blocks: growing copies nothing, and what has been passed on is freed at
+//! once, so that a body is never held twice.
 
 use std::collections::VecDeque;
 
-/// The first block of a body of unknown length; a thousand clients that only begin one cost 4 MB.
+/// Bytes of the first block of a body of unknown length. A thousand clients that only begin one cost
+/// 4 MB.
 const SMALLEST: usize = 4 << 10;
 
-/// Allocators give blocks of this size back to the system as soon as they are freed.
+/// Bytes of the largest block. Allocators give blocks of this size back to the system as soon as they
+/// are freed.
 const LARGEST: usize = 1 << 20;
 
 /// A queue of bytes.
 #[derive(Default)]
-pub struct Blocks {
+pub struct ByteQueue {
     queue: VecDeque<Vec<u8>>,
-    /// Bytes of the first block that were taken.
-    taken: usize,
+    /// Bytes of the first block that were consumed.
+    consumed: usize,
     held: usize,
 }
 
-impl Blocks {
-    /// Adds bytes at the end. `to_come` is how many are known to follow, which saves room at the end.
+impl ByteQueue {
+    /// Adds bytes at the end. `to_come` is how many are known to follow, so that the last block is
+    /// no larger than needed.
     pub fn push(&mut self, mut bytes: &[u8], to_come: Option<u64>) {
         while !bytes.is_empty() {
             let room = self
@@ -39,35 +42,37 @@ impl Blocks {
         }
     }
 
-    /// These bytes, then what is here.
-    pub fn behind(mut self, bytes: Vec<u8>) -> Blocks {
-        if !bytes.is_empty() && self.taken == 0 {
+    /// These bytes, followed by those of the queue, from which none may have been consumed.
+    pub fn prepended_with(mut self, bytes: Vec<u8>) -> ByteQueue {
+        if !bytes.is_empty() && self.consumed == 0 {
             self.held += bytes.capacity();
             self.queue.push_front(bytes);
         }
         self
     }
 
-    /// The bytes at the front that lie together; empty only if nothing is left.
+    /// The bytes at the front that lie together in memory; empty only if nothing is left.
     pub fn first(&self) -> &[u8] {
-        self.queue.front().map_or(&[], |first| &first[self.taken..])
+        self.queue
+            .front()
+            .map_or(&[], |first| &first[self.consumed..])
     }
 
-    /// Takes `count` of the bytes that [`Blocks::first`] gave.
-    pub fn take(&mut self, count: usize) {
-        self.taken += count;
+    /// Removes `count` of the bytes that [`ByteQueue::first`] gave.
+    pub fn consume(&mut self, count: usize) {
+        self.consumed += count;
         if self
             .queue
             .front()
-            .is_some_and(|first| self.taken == first.len())
+            .is_some_and(|first| self.consumed == first.len())
         {
             let first = self.queue.pop_front().expect("seen just now");
             self.held -= first.capacity();
-            self.taken = 0;
+            self.consumed = 0;
         }
     }
 
-    /// Whether there is nothing.
+    /// Whether no bytes are left.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
@@ -95,14 +100,14 @@ impl Blocks {
 mod tests {
     use super::*;
 
-    fn drain(blocks: &mut Blocks) -> Vec<u8> {
+    fn drain(queue: &mut ByteQueue) -> Vec<u8> {
         let mut bytes = Vec::new();
-        while !blocks.is_empty() {
-            let first = blocks.first().to_vec();
+        while !queue.is_empty() {
+            let first = queue.first().to_vec();
             // In two portions, as a socket takes them.
             let part = first.len().div_ceil(2);
             bytes.extend_from_slice(&first[..part]);
-            blocks.take(part);
+            queue.consume(part);
         }
         bytes
     }
@@ -112,29 +117,29 @@ mod tests {
         for length in [0, 1, 4095, 4096, 4097, 100_000, 5_000_000] {
             let bytes: Vec<u8> = (0..length).map(|at| at as u8 ^ (at >> 8) as u8).collect();
             for portion in [1 << 10, 64 << 10] {
-                let mut blocks = Blocks::default();
+                let mut queue = ByteQueue::default();
                 let mut left = length as u64;
                 for bytes in bytes.chunks(portion) {
                     left -= bytes.len() as u64;
-                    blocks.push(bytes, Some(left));
+                    queue.push(bytes, Some(left));
                 }
                 assert!(
-                    blocks.held() <= length + LARGEST,
+                    queue.held() <= length + LARGEST,
                     "{} held for {length}",
-                    blocks.held()
+                    queue.held()
                 );
-                assert!(drain(&mut blocks) == bytes, "{length} bytes by {portion}");
-                assert_eq!(blocks.held(), 0, "{length} bytes by {portion}");
+                assert!(drain(&mut queue) == bytes, "{length} bytes by {portion}");
+                assert_eq!(queue.held(), 0, "{length} bytes by {portion}");
             }
         }
     }
 
     #[test]
     fn a_beginning_costs_one_small_block() {
-        let mut blocks = Blocks::default();
-        blocks.push(b"GIF89a", Some(32 << 20));
-        assert_eq!(blocks.held(), SMALLEST);
-        let mut short = Blocks::default();
+        let mut queue = ByteQueue::default();
+        queue.push(b"GIF89a", Some(32 << 20));
+        assert_eq!(queue.held(), SMALLEST);
+        let mut short = ByteQueue::default();
         short.push(b"email=", Some(10));
         assert_eq!(short.held(), 16, "no longer than what is to come");
     }

@@ -1,4 +1,4 @@
-//! Whether the door's thread goes round still, for a watchdog.
+//! Whether the event loop's thread still goes round, for a watchdog.
 
 use mio::Waker;
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Counts the turns of the door's thread. A clone counts the same.
+/// Counts the turns of the event loop. Clones share the counter.
 #[derive(Clone, Debug)]
-pub struct Pulse {
+pub struct Heartbeat {
     turns: Arc<AtomicU64>,
     waker: Arc<Waker>,
 }
 
-impl Pulse {
-    pub(super) fn new(waker: Arc<Waker>) -> Pulse {
-        Pulse {
+impl Heartbeat {
+    pub(super) fn new(waker: Arc<Waker>) -> Heartbeat {
+        Heartbeat {
             turns: Arc::default(),
             waker,
         }
@@ -25,15 +25,16 @@ impl Pulse {
         self.turns.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Wakes the thread, and says whether it goes round within this time.
-    pub fn is_felt(&self, within: Duration) -> bool {
+    /// Wakes the event loop and waits until it has made a turn; `false` if it makes none within
+    /// this time.
+    pub fn beats_within(&self, time: Duration) -> bool {
         let before = self.turns.load(Ordering::Relaxed);
         let start = Instant::now();
         if self.waker.wake().is_err() {
             return false;
         }
         while self.turns.load(Ordering::Relaxed) == before {
-            if start.elapsed() >= within {
+            if start.elapsed() >= time {
                 return false;
             }
             thread::sleep(Duration::from_millis(5));
@@ -48,24 +49,27 @@ mod tests {
     use mio::{Events, Poll, Token};
 
     #[test]
-    fn a_thread_that_goes_round_is_felt_and_one_that_hangs_is_not() {
+    fn a_thread_that_goes_round_beats_and_one_that_hangs_does_not() {
         let mut poll = Poll::new().unwrap();
         let waker = Arc::new(Waker::new(poll.registry(), Token(0)).unwrap());
-        let pulse = Pulse::new(waker);
-        assert!(!pulse.is_felt(Duration::from_millis(20)), "nobody turns");
-        let turning = pulse.clone();
-        let round = thread::spawn(move || {
+        let heartbeat = Heartbeat::new(waker);
+        assert!(
+            !heartbeat.beats_within(Duration::from_millis(20)),
+            "no thread goes round"
+        );
+        let beating = heartbeat.clone();
+        let thread = thread::spawn(move || {
             let mut events = Events::with_capacity(1);
             for _ in 0..2 {
                 poll.poll(&mut events, None).unwrap();
-                turning.beat();
+                beating.beat();
             }
         });
         // The first turn was asked for above.
-        while !round.is_finished() {
-            pulse.is_felt(Duration::from_millis(100));
+        while !thread.is_finished() {
+            heartbeat.beats_within(Duration::from_millis(100));
         }
-        round.join().unwrap();
-        assert_eq!(pulse.turns.load(Ordering::Relaxed), 2);
+        thread.join().unwrap();
+        assert_eq!(heartbeat.turns.load(Ordering::Relaxed), 2);
     }
 }

@@ -1,0 +1,145 @@
+//! What is decided about a request by its head alone, and what then goes with the request until a
+//! worker has it.
+
+use super::head::Head;
+use super::rejection::Rejection;
+use super::response::EarlyResponse;
+use super::slab::Key;
+use std::any::Any;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// What the event loop asks of the module that answers requests. Both functions run on the event
+/// loop's thread, so every connection waits for them.
+pub trait Admission: Send + 'static {
+    /// Decides by the head whether the request's body is worth being sent.
+    ///
+    /// # Errors
+    /// The response that rejects the request, or that needs no worker.
+    fn admit(&self, head: &Head, client: IpAddr) -> Result<Admitted, EarlyResponse>;
+
+    /// Words a rejection. `head` is missing if it could not be read.
+    fn reject(&self, rejection: Rejection, head: Option<&Head>, client: IpAddr) -> EarlyResponse;
+}
+
+/// A request whose body is worth being sent.
+pub struct Admitted {
+    /// Most bytes that the body may have.
+    pub body_limit: u64,
+    /// The workers that answer it.
+    pub pool: Pool,
+    /// Among whose requests it waits, and with whom that owner takes turns.
+    pub owner: Owner,
+    /// What admission found out, for the worker.
+    pub ticket: Option<Box<dyn Ticket>>,
+}
+
+/// The workers that answer one kind of request. No pool waits for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pool {
+    /// Conversions: seconds of work each.
+    Conversions,
+    /// Everything else: milliseconds each.
+    Pages,
+}
+
+impl Pool {
+    /// Both, in the order of their numbers.
+    pub const ALL: [Pool; 2] = [Pool::Conversions, Pool::Pages];
+}
+
+/// Among whom workers and memory are shared fairly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Owner {
+    /// An account, by its number.
+    Account(u64),
+    /// The client's IPv4 address or IPv6 /64, for a request without an account.
+    Address(IpAddr),
+}
+
+impl Owner {
+    /// The number of the account, if it is one.
+    pub fn account(self) -> Option<u64> {
+        match self {
+            Owner::Account(number) => Some(number),
+            Owner::Address(_) => None,
+        }
+    }
+}
+
+/// What admission found out about a request. The worker takes it from
+/// [`Clients`](super::Clients); if the client leaves before that, it is dropped.
+pub trait Ticket: Any + Send {
+    /// Says whether a worker can begin. The event loop calls it once the request is complete, and
+    /// again after `waker` was used or the time that it gave is over. It must not block.
+    fn prepare(&mut self, waker: &Waker) -> Preparation;
+
+    /// Bytes of memory that it holds.
+    fn held(&self) -> usize;
+}
+
+/// Whether a worker can begin with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preparation {
+    /// A worker can begin.
+    Ready,
+    /// Something is missing that arrives by itself.
+    Pending {
+        /// When to ask again at the latest.
+        until: Instant,
+    },
+}
+
+/// Has the event loop ask one request's [`Ticket`] again, from any thread.
+#[derive(Clone, Debug)]
+pub struct Waker {
+    key: Key,
+    queue: WakeQueue,
+}
+
+impl Waker {
+    pub(super) fn new(key: Key, queue: &WakeQueue) -> Waker {
+        Waker {
+            key,
+            queue: queue.clone(),
+        }
+    }
+
+    /// Says that something may have arrived.
+    pub fn wake(&self) {
+        self.queue.push(self.key);
+    }
+}
+
+/// The requests whose tickets are to be asked again.
+#[derive(Clone, Debug)]
+pub(super) struct WakeQueue {
+    keys: Arc<Mutex<Vec<Key>>>,
+    waker: Arc<mio::Waker>,
+}
+
+impl WakeQueue {
+    pub(super) fn new(waker: Arc<mio::Waker>) -> WakeQueue {
+        WakeQueue {
+            keys: Arc::default(),
+            waker,
+        }
+    }
+
+    /// Takes all that were added since the last call.
+    pub(super) fn take(&self) -> Vec<Key> {
+        // A Vec of keys is whole at all times, whoever panicked.
+        std::mem::take(&mut *self.keys.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn push(&self, key: Key) {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.push(key);
+        drop(keys);
+        if let Err(error) = self.waker.wake() {
+            // The request goes on when its time is over.
+            log::error!("the event loop cannot be woken: {error}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The limit of open files, and what it leaves for connections.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Surplus connections at a time, which are only told that there are too many; further ones are
+/// closed without a response.
+pub const MAX_SURPLUS: usize = 64;
+
+/// Descriptors for everything else: the database, standard streams, watermarks being fetched, the
+/// command line's socket.
+const OTHER_DESCRIPTORS: usize = 64;
+
+/// Descriptors of an upstream connection: its end here, two of `tiny_http`'s, and a watermark being
+/// fetched.
+const DESCRIPTORS_OF_AN_UPSTREAM: usize = 4;
+
+/// Most client connections, up to `wanted`, that the limit of open files leaves room for, after
+/// raising the limit as far as is allowed.
+pub fn affordable_connections(wanted: usize, upstreams: usize) -> usize {
+    let others = OTHER_DESCRIPTORS + upstreams * DESCRIPTORS_OF_AN_UPSTREAM;
+    let needed = (wanted + MAX_SURPLUS + others) as u64;
+    let limit = getrlimit(Resource::Nofile);
+    // None is no limit.
+    let (Some(current), maximum) = (limit.current, limit.maximum) else {
+        return wanted;
+    };
+    if current >= needed {
+        return wanted;
+    }
+    let raised = maximum.map_or(needed, |maximum| maximum.min(needed));
+    let raise = Rlimit {
+        current: Some(raised),
+        maximum,
+    };
+    let allowed = if setrlimit(Resource::Nofile, raise).is_ok() {
+        raised
+    } else {
+        current
+    };
+    let connections = (allowed as usize)
+        .saturating_sub(others + MAX_SURPLUS)
+        .clamp(16, wanted.max(16))
+        .min(wanted);
+    if connections < wanted {
+        log::warn!(
+            "{allowed} files may be open, so at most {connections} connections are held, not {wanted}"
+        );
+    }
+    connections
+}

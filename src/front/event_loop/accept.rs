@@ -1,0 +1,103 @@
+//! Accepting connections, and how many there may be.
+
+use super::EventLoop;
+use crate::front::admission::Admission;
+use crate::front::connection::Connection;
+use crate::front::descriptors::MAX_SURPLUS;
+use crate::front::rejection::Rejection;
+use mio::Interest;
+use mio::net::TcpStream;
+use std::io::ErrorKind;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Connections accepted from one listener before others have their turn.
+const MAX_ACCEPTS: usize = 64;
+
+/// How long to wait when nothing can be accepted for lack of descriptors or memory.
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
+
+impl<A: Admission> EventLoop<A> {
+    /// Accepts what waits, listener by listener.
+    pub(super) fn accept(&mut self) {
+        for index in 0..self.listeners.len() {
+            let mut turns = MAX_ACCEPTS;
+            loop {
+                match self.listeners[index].accept() {
+                    Ok((stream, address)) => {
+                        self.add_connection(stream, address.ip().to_canonical());
+                    }
+                    Err(error) => match error.kind() {
+                        ErrorKind::WouldBlock => {
+                            self.accept_failed = false;
+                            break;
+                        }
+                        ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
+                        // Most likely there are no more descriptors or there is no more memory. The
+                        // client waits in the backlog.
+                        _ => {
+                            if !std::mem::replace(&mut self.accept_failed, true) {
+                                log::warn!("connections cannot be accepted now: {error}");
+                            }
+                            if !self.close_idlest() {
+                                self.accept_at = Some(self.now + RETRY_INTERVAL);
+                                return;
+                            }
+                        }
+                    },
+                }
+                turns -= 1;
+                if turns == 0 {
+                    self.accept_at = Some(self.now);
+                    break;
+                }
+            }
+        }
+    }
+
+    fn add_connection(&mut self, mut stream: TcpStream, peer: IpAddr) {
+        let proxies = &self.settings.trusted_proxies;
+        let is_proxy = proxies.iter().any(|network| network.contains(peer));
+        let most = self.settings.connections_per_address;
+        let has_too_many = !is_proxy && !self.counts.allows(peer, most);
+        let is_full = !has_too_many
+            && self.connections.len() - self.surplus >= self.settings.connections
+            && !self.close_idlest();
+        let is_surplus = has_too_many || is_full;
+        if is_surplus && self.surplus == MAX_SURPLUS {
+            return;
+        }
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        let (registry, now) = (self.poll.registry(), self.now);
+        let key = self.connections.insert_with(|key| {
+            registry.register(&mut stream, key.token(), interest)?;
+            Ok::<_, std::io::Error>(Connection::new(stream, peer, is_surplus, now))
+        });
+        let key = match key {
+            Ok(key) => key,
+            Err(error) => return log::warn!("a connection cannot be watched: {error}"),
+        };
+        if is_surplus {
+            self.surplus += 1;
+            self.reject(key, Rejection::TooManyConnections, None);
+        } else {
+            self.counts.add(peer);
+        }
+        self.drive(key);
+    }
+
+    /// Closes the connection that has been idle for longest. If none is idle, closes the one that
+    /// has been sending a head for longest, since clients normally send theirs in one go. `false`
+    /// if there is neither.
+    fn close_idlest(&mut self) -> bool {
+        let without_request = self
+            .connections
+            .iter()
+            .filter_map(|(key, connection)| Some((connection.without_request()?, key)));
+        let Some((_, key)) = without_request.min() else {
+            return false;
+        };
+        self.close(key);
+        true
+    }
+}

@@ -1,0 +1,313 @@
+//! The one thread that waits for every socket. It lets connections take their steps, and does what
+//! concerns more than one of them: accepting ([`accept`]), admission ([`requests`]), handing
+//! requests to workers ([`dispatch`]), memory ([`memory`]), timers ([`timers`]) and the graceful
+//! end ([`shutdown`]).
+
+mod accept;
+mod dispatch;
+mod memory;
+mod requests;
+mod shutdown;
+mod timers;
+
+use super::admission::{Admission, Pool, WakeQueue};
+use super::clients::Clients;
+use super::connection::{Connection, Stage, Step};
+use super::descriptors;
+use super::heartbeat::Heartbeat;
+use super::load::{Load, LoadGauge};
+use super::rejection::Rejection;
+use super::settings::Settings;
+use super::shutdown::ShutdownHandle;
+use super::slab::{Key, Slab};
+use super::upstream::UpstreamConnection;
+use super::worker_queue::WorkerQueue;
+use crate::admission::{AccountShares, ConnectionCounts, Share};
+use mio::net::TcpListener;
+use mio::{Events, Interest, Poll, Waker};
+use std::collections::BTreeSet;
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Kinds of event sources that are no client's connection: see [`Key::fixed`].
+const LISTENER: u32 = 0;
+const UPSTREAM: u32 = 1;
+const WAKER: u32 = 2;
+
+/// Most bytes that one read takes from a socket.
+const SCRATCH_BYTES: usize = 64 << 10;
+
+/// Steps of one connection before others have their turn.
+const MAX_STEPS: usize = 16;
+
+/// The state of the event loop, all of which its thread owns.
+pub struct EventLoop<A> {
+    poll: Poll,
+    listeners: Vec<TcpListener>,
+    settings: Settings,
+    admission: A,
+    clients: Arc<Clients>,
+    connections: Slab<Connection>,
+    /// Accepted connections by client network.
+    counts: ConnectionCounts,
+    /// Connections that exist only to be told that there are too many.
+    surplus: usize,
+    upstreams: Vec<UpstreamConnection>,
+    /// Upstream connections that broke, which is an error of our own.
+    lost: usize,
+    /// The requests that wait for a worker, by the number of their pool.
+    queues: [WorkerQueue; Pool::ALL.len()],
+    /// The memory of client and upstream connections.
+    shares: AccountShares,
+    timers: BTreeSet<(Instant, Key)>,
+    /// Connections that have more to do than their turn allowed.
+    unfinished: Vec<Key>,
+    /// When to accept again; `None` until a listener is ready.
+    accept_at: Option<Instant>,
+    /// Whether accepting failed the last time, so that a row of failures is logged once.
+    accept_failed: bool,
+    shutdown: ShutdownHandle,
+    wake_queue: WakeQueue,
+    heartbeat: Heartbeat,
+    load: LoadGauge,
+    /// During a shutdown: when the requests in progress must have ended.
+    ends_at: Option<Instant>,
+    scratch: Box<[u8]>,
+    /// When the present turn began.
+    now: Instant,
+}
+
+impl<A: Admission> EventLoop<A> {
+    /// Registers all sockets.
+    ///
+    /// # Errors
+    /// The system has no more descriptors or memory.
+    pub fn new(
+        listeners: Vec<std::net::TcpListener>,
+        upstreams: Vec<UpstreamConnection>,
+        mut settings: Settings,
+        clients: Arc<Clients>,
+        admission: A,
+    ) -> io::Result<EventLoop<A>> {
+        settings.connections =
+            descriptors::affordable_connections(settings.connections, upstreams.len());
+        let poll = Poll::new()?;
+        let waker = Arc::new(Waker::new(poll.registry(), Key::fixed(WAKER, 0).token())?);
+        let mut event_loop = EventLoop {
+            poll,
+            listeners: Vec::new(),
+            admission,
+            clients,
+            connections: Slab::new(),
+            counts: ConnectionCounts::default(),
+            surplus: 0,
+            upstreams,
+            lost: 0,
+            queues: Default::default(),
+            shares: AccountShares::new(settings.buffer as u64),
+            settings,
+            timers: BTreeSet::new(),
+            unfinished: Vec::new(),
+            accept_at: None,
+            accept_failed: false,
+            shutdown: ShutdownHandle::new(Arc::clone(&waker)),
+            wake_queue: WakeQueue::new(Arc::clone(&waker)),
+            heartbeat: Heartbeat::new(waker),
+            load: LoadGauge::default(),
+            ends_at: None,
+            scratch: vec![0; SCRATCH_BYTES].into_boxed_slice(),
+            now: Instant::now(),
+        };
+        let registry = event_loop.poll.registry();
+        for (index, listener) in listeners.into_iter().enumerate() {
+            listener.set_nonblocking(true)?;
+            let mut listener = TcpListener::from_std(listener);
+            let token = Key::fixed(LISTENER, index).token();
+            registry.register(&mut listener, token, Interest::READABLE)?;
+            event_loop.listeners.push(listener);
+        }
+        for (index, upstream) in event_loop.upstreams.iter_mut().enumerate() {
+            let token = Key::fixed(UPSTREAM, index).token();
+            let interest = Interest::READABLE | Interest::WRITABLE;
+            registry.register(upstream.stream(), token, interest)?;
+        }
+        Ok(event_loop)
+    }
+
+    /// Ends [`EventLoop::run`].
+    pub fn shutdown_handle(&self) -> ShutdownHandle {
+        self.shutdown.clone()
+    }
+
+    /// Beats with every turn of [`EventLoop::run`].
+    pub fn heartbeat(&self) -> Heartbeat {
+        self.heartbeat.clone()
+    }
+
+    /// Tells how busy [`EventLoop::run`] is.
+    pub fn load_gauge(&self) -> LoadGauge {
+        self.load.clone()
+    }
+
+    /// Serves until a shutdown was asked for and has ended.
+    ///
+    /// # Errors
+    /// Why it cannot go on, for the operator.
+    pub fn run(mut self) -> Result<(), String> {
+        let mut events = Events::with_capacity(256);
+        loop {
+            match self.poll.poll(&mut events, self.poll_timeout()) {
+                Err(error) if error.kind() != ErrorKind::Interrupted => {
+                    return Err(format!("sockets cannot be waited for: {error}"));
+                }
+                _ => self.now = Instant::now(),
+            }
+            self.heartbeat.beat();
+            for event in &events {
+                let key = Key::from(event.token());
+                match key.as_fixed() {
+                    Some((LISTENER, _)) => self.accept_at = Some(self.now),
+                    Some((WAKER, _)) => {}
+                    Some((_, upstream)) => self.drive_upstream(upstream),
+                    None => {
+                        if event.is_read_closed() {
+                            self.input_closed(key);
+                        }
+                        if event.is_error() || (event.is_write_closed() && !self.is_lingering(key))
+                        {
+                            self.close(key);
+                        } else {
+                            self.drive(key);
+                        }
+                    }
+                }
+            }
+            for key in self.wake_queue.take() {
+                self.prepare_again(key);
+            }
+            for key in std::mem::take(&mut self.unfinished) {
+                self.drive(key);
+            }
+            if self.accept_at.is_some_and(|at| at <= self.now) {
+                self.accept_at = None;
+                self.accept();
+            }
+            self.expire_timers();
+            self.load.set(self.current_load());
+            if self.lost == self.upstreams.len() {
+                return Err("every connection to the workers is lost".to_owned());
+            }
+            if self.shutdown.is_requested() && self.is_shut_down() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn current_load(&self) -> Load {
+        let upstreams = self.upstreams.iter();
+        Load {
+            connections: self.connections.len(),
+            waiting: self.queues.iter().map(WorkerQueue::len).sum(),
+            working: upstreams.filter(|one| one.exchange.is_some()).count(),
+            held: self.shares.held(),
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Duration> {
+        if !self.unfinished.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        let timer = self.timers.first().map(|(at, _)| *at);
+        let others = self.accept_at.into_iter().chain(self.ends_at);
+        let next = timer.into_iter().chain(others).min()?;
+        Some(next.saturating_duration_since(Instant::now()))
+    }
+
+    /// Lets a connection take steps until it has to wait, or others their turn.
+    fn drive(&mut self, key: Key) {
+        for _ in 0..MAX_STEPS {
+            let Some(connection) = self.connections.get_mut(key) else {
+                return;
+            };
+            let has_memory = self.shares.held() < self.shares.total()
+                && !self.shares.is_over_limit(connection.counted);
+            let step = connection.step(&mut self.scratch, &self.settings, has_memory, self.now);
+            if !self.apply(key, step) {
+                return self.update_connection(key);
+            }
+            self.update_connection(key);
+            self.bound_head_memory(key);
+        }
+        self.unfinished.push(key);
+    }
+
+    /// Does what a connection needs after a step. `true` if it can take another one.
+    fn apply(&mut self, key: Key, step: Step) -> bool {
+        match step {
+            Step::Wait => false,
+            Step::Again => true,
+            Step::Head(head) => self.admit(key, *head),
+            Step::Complete => self.prepare(key),
+            Step::Reject(rejection) => self.reject(key, rejection, None),
+            Step::NeedsMemory => self.free_memory_for(key),
+            Step::Close => {
+                self.close(key);
+                false
+            }
+        }
+    }
+
+    /// Handles that the client has closed its sending side. Most such clients have gone away
+    /// altogether; only writing to them would tell which have not.
+    fn input_closed(&mut self, key: Key) {
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        connection.input_closed = true;
+        match &connection.stage {
+            Stage::Working { upstream } => self.clients.disconnect(*upstream),
+            // A conversion costs too much to be done for nobody.
+            Stage::Queued { request, .. } if request.admitted.pool == Pool::Conversions => {
+                self.reject(key, Rejection::ClientDisconnected, None);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether our own side is closed already. Then the client's closing is no news, and what it
+    /// sent before is still to be read, since closing a socket with unread bytes resets the
+    /// connection.
+    fn is_lingering(&mut self, key: Key) -> bool {
+        let connection = self.connections.get_mut(key);
+        connection.is_some_and(|connection| matches!(connection.stage, Stage::Lingering { .. }))
+    }
+
+    fn close(&mut self, key: Key) {
+        let Some(connection) = self.connections.remove(key) else {
+            return;
+        };
+        self.shares.replace(connection.counted, Share::default());
+        if let Some(deadline) = connection.deadline {
+            self.timers.remove(&(deadline, key));
+        }
+        if connection.is_surplus {
+            self.surplus -= 1;
+        } else {
+            self.counts.remove(connection.peer);
+        }
+        match connection.stage {
+            Stage::Queued { request, .. } => {
+                let admitted = &request.admitted;
+                self.queues[admitted.pool as usize].remove(admitted.owner, key);
+            }
+            Stage::Working { upstream } => {
+                self.clients.disconnect(upstream);
+                if let Some(exchange) = &mut self.upstreams[upstream].exchange {
+                    exchange.client = None;
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The public addresses, from taking them to serving them.
+
+use super::admission::{Admission, Pool};
+use super::clients::Clients;
+use super::event_loop::EventLoop;
+use super::heartbeat::Heartbeat;
+use super::load::LoadGauge;
+use super::private_socket::PrivateSocket;
+use super::settings::Settings;
+use super::shutdown::ShutdownHandle;
+use rustix::net::sockopt::set_tcp_nodelay;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+/// Connections that the system holds until they are accepted. The standard library asks for 128;
+/// of a burst, what does not fit is dropped, and its clients try again only after a second.
+const BACKLOG: i32 = 4096;
+
+/// Sockets that listen. Connections wait in their backlogs until [`Listeners::serve`].
+pub struct Listeners {
+    listeners: Vec<TcpListener>,
+    addresses: Vec<SocketAddr>,
+    settings: Settings,
+    clients: Arc<Clients>,
+}
+
+impl Listeners {
+    /// Listens on these addresses; port 0 takes a free port.
+    ///
+    /// # Errors
+    /// A sentence for the operator: an address cannot be had.
+    pub fn bind(addresses: &[SocketAddr], settings: Settings) -> Result<Listeners, String> {
+        let mut listeners = Listeners {
+            listeners: Vec::new(),
+            addresses: Vec::new(),
+            settings,
+            clients: Arc::default(),
+        };
+        for address in addresses {
+            TcpListener::bind(address)
+                .and_then(|listener| listeners.push(listener))
+                .map_err(|error| format!("--listen {address}: cannot listen there: {error}"))?;
+        }
+        Ok(listeners)
+    }
+
+    /// Adds a listening socket that another process made, such as systemd.
+    ///
+    /// # Errors
+    /// A sentence for the operator: it cannot be used.
+    pub fn add(&mut self, listener: TcpListener) -> Result<(), String> {
+        self.push(listener)
+            .map_err(|error| format!("the listening socket cannot be used: {error}"))
+    }
+
+    fn push(&mut self, listener: TcpListener) -> io::Result<()> {
+        // A response is written in pieces. Without TCP_NODELAY the last one waits until the client
+        // acknowledges those before, for which clients in turn wait 40 ms: more than most
+        // conversions take. Connections inherit the option from their listener.
+        set_tcp_nodelay(&listener, true)?;
+        rustix::net::listen(&listener, BACKLOG)?;
+        self.addresses.push(listener.local_addr()?);
+        self.listeners.push(listener);
+        Ok(())
+    }
+
+    /// The addresses, with the ports that the system chose.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// What workers are told of the requests that they have.
+    pub fn clients(&self) -> Arc<Clients> {
+        Arc::clone(&self.clients)
+    }
+
+    /// Connects to the `tiny_http` servers and starts the event loop on a thread of its own.
+    /// `upstreams` has each pool's socket and its number of worker threads: as many connections are
+    /// made, so that a request that was handed over has a thread.
+    ///
+    /// # Errors
+    /// A sentence for the operator.
+    pub fn serve(
+        self,
+        upstreams: Vec<(Pool, PrivateSocket, usize)>,
+        admission: impl Admission,
+    ) -> Result<FrontHandle, String> {
+        let mut connections = Vec::new();
+        for (pool, socket, workers) in upstreams {
+            connections.extend(socket.connect(pool, workers)?);
+        }
+        let event_loop = EventLoop::new(
+            self.listeners,
+            connections,
+            self.settings,
+            self.clients,
+            admission,
+        )
+        .map_err(|error| format!("the event loop cannot be set up: {error}"))?;
+        let (shutdown, heartbeat) = (event_loop.shutdown_handle(), event_loop.heartbeat());
+        let load = event_loop.load_gauge();
+        let (sender, ended) = mpsc::channel();
+        thread::Builder::new()
+            .name("event-loop".to_owned())
+            .spawn(move || sender.send(event_loop.run()).ok())
+            .map_err(|error| format!("the event loop's thread did not start: {error}"))?;
+        Ok(FrontHandle {
+            shutdown,
+            heartbeat,
+            load,
+            ended,
+        })
+    }
+}
+
+/// A running event loop.
+pub struct FrontHandle {
+    /// Asks it to shut down.
+    pub shutdown: ShutdownHandle,
+    /// Tells whether its thread still goes round.
+    pub heartbeat: Heartbeat,
+    /// Tells how busy it is.
+    pub load: LoadGauge,
+    /// Receives its result: after a shutdown, or why it could not go on, which should never happen.
+    pub ended: mpsc::Receiver<Result<(), String>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpStream;
+
+    #[test]
+    fn connections_send_at_once() {
+        let address = "127.0.0.1:0".parse().unwrap();
+        let listeners = Listeners::bind(&[address], Settings::default()).expect("a free port");
+        let _client = TcpStream::connect(listeners.addresses()[0]).unwrap();
+        let (connection, _) = listeners.listeners[0].accept().unwrap();
+        assert!(connection.nodelay().unwrap(), "the option is inherited");
+    }
+
+    #[test]
+    fn takes_its_addresses_and_says_when_a_port_is_taken() {
+        let two = ["127.0.0.1:0", "127.0.0.1:0"].map(|address| address.parse().unwrap());
+        let first = Listeners::bind(&two, Settings::default()).expect("two free ports");
+        let taken = first.addresses()[1];
+        let error = Listeners::bind(&[taken], Settings::default())
+            .err()
+            .expect("the port is taken");
+        assert!(error.contains(&taken.to_string()), "{error}");
+    }
+}

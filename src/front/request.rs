@@ -1,0 +1,125 @@
+//! A request while it is here, and a body on its way in.
+
+use super::admission::Admitted;
+use super::byte_queue::ByteQueue;
+use super::chunked::Chunked;
+use super::head::Head;
+use super::min_rate::MinRate;
+use super::rejection::Rejection;
+use super::settings::Settings;
+use std::net::IpAddr;
+use std::time::Instant;
+
+/// A request that was admitted.
+pub struct Request {
+    /// Its head.
+    pub head: Head,
+    /// The client's address: the peer's, or the one that a trusted proxy gives.
+    pub client: IpAddr,
+    /// What was decided about it.
+    pub admitted: Admitted,
+    /// Its body, without any coding.
+    pub body: ByteQueue,
+    /// Bytes of the body.
+    pub length: u64,
+    /// The part of the response that is asked for, as the worker named it; `None` for the first
+    /// part or the whole.
+    pub part: Option<String>,
+}
+
+/// A request whose body is on its way in.
+pub struct IncomingBody {
+    request: Request,
+    remaining: Remaining,
+    began: Instant,
+    rate: MinRate,
+}
+
+/// What is still to come of a body.
+pub enum Remaining {
+    /// So many bytes.
+    Length(u64),
+    /// The rest of the chunks.
+    Chunks(Chunked),
+}
+
+impl IncomingBody {
+    /// A body of which nothing has arrived.
+    pub fn new(request: Request, remaining: Remaining, now: Instant) -> IncomingBody {
+        IncomingBody {
+            request,
+            remaining,
+            began: now,
+            rate: MinRate::new(now),
+        }
+    }
+
+    /// Takes the bytes that belong to the body, and returns how many they are.
+    ///
+    /// # Errors
+    /// The body is too large, or its chunks cannot be read.
+    pub fn take(&mut self, bytes: &[u8], rate: u64, now: Instant) -> Result<usize, Rejection> {
+        let limit = self.request.admitted.body_limit;
+        let Request { body, length, .. } = &mut self.request;
+        let before = *length;
+        let used = match &mut self.remaining {
+            Remaining::Length(left) => {
+                let count = (*left).min(bytes.len() as u64);
+                *left -= count;
+                *length += count;
+                body.push(&bytes[..count as usize], Some(*left));
+                count as usize
+            }
+            Remaining::Chunks(decoder) => decoder.read(bytes, |data| {
+                *length += data.len() as u64;
+                body.push(data, None);
+            })?,
+        };
+        if *length > limit {
+            return Err(Rejection::BodyTooLarge { limit });
+        }
+        self.rate.record((*length - before) as usize, rate, now);
+        Ok(used)
+    }
+
+    /// Whether all of it has arrived.
+    pub fn is_complete(&self) -> bool {
+        match &self.remaining {
+            Remaining::Length(left) => *left == 0,
+            Remaining::Chunks(decoder) => decoder.is_complete(),
+        }
+    }
+
+    /// Most bytes that may be read from the socket, so that the next request stays there.
+    pub fn readable(&self) -> usize {
+        match self.remaining {
+            Remaining::Length(left) => usize::try_from(left).unwrap_or(usize::MAX),
+            Remaining::Chunks(_) => usize::MAX,
+        }
+    }
+
+    /// Bytes that have arrived, without any coding.
+    pub fn received(&self) -> u64 {
+        self.request.length
+    }
+
+    /// Bytes of memory that it holds.
+    pub fn held(&self) -> usize {
+        self.request.body.held()
+    }
+
+    /// When it began.
+    pub fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// When its time is over.
+    pub fn deadline(&self, settings: &Settings) -> Instant {
+        self.rate.deadline().min(self.began + settings.body_time)
+    }
+
+    /// The request with what has arrived of its body.
+    pub fn into_request(self) -> Request {
+        self.request
+    }
+}
