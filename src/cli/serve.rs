@@ -2,12 +2,12 @@
 
 use super::{cores, demo};
 use crate::admin;
-use crate::admission::{self, MemoryBudget};
+use crate::admission::{self, MemoryBudget, Rate};
 use crate::config::{self, Config, Listen};
 use crate::conversion::CpuBudget;
 use crate::fetch::{self, Fetcher};
 use crate::front::{self, Listeners};
-use crate::http::{self, Limiters, Metrics, Present, Rate, Readiness, Rooms, Server};
+use crate::http::{self, AppState, Gauges, Limiters, Metrics, Readiness, Server};
 use crate::image;
 use crate::process::logging::LogFormat;
 use crate::process::systemd::{self, Manager};
@@ -238,13 +238,13 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     let manager = Manager::from_environment()?;
     let workers = config.http.threads.get();
     let memory = MemoryBudget::new(config.memory_for_conversions(), workers);
-    let door = bind(&config.listen, config.front)?;
+    let listeners = bind(&config.listen, config.front)?;
     let store = Arc::new(Store::open(&config.store).map_err(refused)?);
     let _admin = admin::serve(Arc::clone(&store), &data)?;
     let fetcher = Fetcher::new(&config.fetch)?;
     let public_url = config.http.public_url.clone();
     let metrics = Metrics::default();
-    let rooms = Rooms {
+    let state = AppState {
         store: Arc::clone(&store),
         fetcher: fetcher.clone(),
         fonts,
@@ -257,21 +257,20 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
         metrics: metrics.clone(),
         settings: config.http,
     };
-    let server = Server::start(door, rooms, &data)?;
+    let server = Server::start(listeners, state, &data)?;
     let metrics = config
         .metrics
         .map(|address| {
-            let load_gauge = server.load_gauge();
-            let present = Present {
+            let gauges = Gauges {
                 memory,
-                load_gauge,
+                load_gauge: server.load_gauge(),
                 fetcher,
             };
-            metrics.serve(address, present)
+            http::serve_metrics(address, metrics, gauges)
         })
         .transpose()?;
-    let stop = server.stop();
-    signals.close(move || stop.shut_down(), manager.clone())?;
+    let shutdown = server.shutdown_handle();
+    signals.close(move || shutdown.shut_down(), manager.clone())?;
 
     let address = server.addresses()[0];
     let base_url = public_url.unwrap_or_else(|| format!("http://{address}"));

@@ -1,5 +1,5 @@
 "use strict";
-// Shows and runs what needs a script: copy buttons and the try-it form. Everything else on the pages works without.
+// The copy buttons and the try-it form. Everything else on the pages works without this script.
 
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const source = document.getElementById(button.dataset.copy);
@@ -10,8 +10,8 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   });
 }
 
-// Browsers have navigator.clipboard on https and localhost alone. Elsewhere the text is selected and the older command
-// tried; if that is refused too, the selection stays, to be copied by hand.
+// Browsers have navigator.clipboard on https and localhost only. Elsewhere this selects the text and
+// tries the older command; if that fails too, the selection stays, to be copied by hand.
 async function copy(source) {
   try {
     await navigator.clipboard.writeText(source.value ?? source.textContent);
@@ -36,8 +36,8 @@ const TOO_LARGE = "This picture is too large for this server. Choose a smaller o
 const LOAD_AGAIN = "The token on this page is out of date. Load the page again.";
 const LATER = "The server is busy. Try again in a moment.";
 
-// What to do about a problem on this page, by the problem's code. The API's own words, which are for those who write
-// programs, are shown only where there are none here.
+// What to do about a problem on this page, by the problem's code. The API's own texts, which are for
+// programmers, are shown for the other codes.
 const HELP = {
   body_empty: "This file is empty. Choose another one.",
   content_type_missing: NO_PICTURE, content_type_unsupported: NO_PICTURE, wrong_format: NO_PICTURE,
@@ -59,7 +59,7 @@ if (tryCard) {
 
   element("form").addEventListener("submit", async (event) => {
     event.preventDefault();
-    if (button.disabled) return; // a second click, or the Enter key, while it converts
+    if (button.disabled) return; // a second click, or the Enter key, during a conversion
     button.disabled = true;
     element("link").hidden = true;
     element("result").textContent = "Converting …";
@@ -71,7 +71,7 @@ if (tryCard) {
     button.disabled = false;
   });
 
-  // Shows the picture, and gives the sentence to show.
+  // Shows the picture, and returns the sentence to show.
   async function convert(file) {
     const type = await typeOf(file);
     if (!type) return file.size ? NO_PICTURE : HELP.body_empty;
@@ -100,14 +100,15 @@ if (tryCard) {
   }
 }
 
-// By the first bytes: the type that the browser tells comes from the file's name.
+// The type by the file's first bytes: the type that browsers give comes from the file's name.
 async function typeOf(file) {
   const start = String.fromCharCode(...new Uint8Array(await file.slice(0, 4).arrayBuffer()));
   const known = Object.keys(TYPES).find((bytes) => start.startsWith(bytes));
   return TYPES[known];
 }
 
-// Brings totals, quota and history up to date; if that fails, they stay as they are until the page is loaded again.
+// Updates totals, quota and history; if that fails, they stay as they are until the page is loaded
+// again.
 async function showUsage() {
   try {
     const answer = await fetch("/dashboard");

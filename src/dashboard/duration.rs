@@ -1,7 +1,7 @@
-//! Times to wait, as people say them.
+//! Durations as people say them.
 
-/// `40 seconds`, `1 minute and 30 seconds`, `8 days and 22 hours`: the two largest units, rounded up, so that nobody
-/// who has waited that long comes too early.
+/// The time in its two largest units, such as `40 seconds`, `1 minute and 30 seconds` or `8 days
+/// and 22 hours`. It is rounded up: who waits that long has waited long enough.
 pub fn duration(seconds: u64) -> String {
     const MINUTE: u64 = 60;
     const HOUR: u64 = 60 * MINUTE;

@@ -1,82 +1,59 @@
 //! The dashboard: token, totals and history of the signed-in account.
 
-use super::layout::{Viewer, command, curl_line, document};
-use super::own_account::account_card;
-use super::{Form, Outcome, Page, Verdict, Visit, go, page};
-use crate::store::{
-    AccountId, Session, StoreError, UsageEntry, UsagePage, UsageTotals, WatermarkKind,
-};
+use super::account::account_card;
+use super::context::{Form, PageContext};
+use super::document::{Viewer, command, curl_command, document};
+use super::forms::{csrf_field, is_from_session, stale_form};
+use super::outcome::Outcome;
+use super::paths;
+use crate::store::{AccountId, StoreError, UsageEntry, UsagePage, UsageTotals, WatermarkKind};
 use maud::{Markup, html};
 use std::time::SystemTime;
 
-/// Rows of the history on one page.
+/// Entries of the history on one page.
 const ROWS: usize = 25;
 
-/// The dashboard, with the history from before entry `before`, or from its newest end.
+/// The dashboard, with the newest entries of the history, or those older than the entry `before`.
 ///
 /// # Errors
-/// When the store fails.
-pub fn overview(visit: &Visit<'_>, before: Option<u64>) -> Result<Outcome, StoreError> {
-    let Some(session) = visit.session()? else {
-        return Ok(go("/signin"));
+/// The store failed.
+pub fn overview(context: &PageContext<'_>, before: Option<u64>) -> Result<Outcome, StoreError> {
+    let Some(session) = context.session()? else {
+        return Ok(Outcome::redirect(paths::SIGN_IN));
     };
-    let token = visit.store.token(&session.account);
-    let totals = visit.store.usage_totals(session.account.id)?;
-    let history = visit.store.usage(session.account.id, before, ROWS)?;
+    let token = context.store.token(&session.account);
+    let totals = context.store.usage_totals(session.account.id)?;
+    let history = context.store.usage(session.account.id, before, ROWS)?;
     let content = html! {
         h1 { "Dashboard" }
         (totals_row(&totals))
-        (quota_line(visit, session.account.id)?)
-        (token_card(visit, &token, &session.csrf))
+        (quota_line(context, session.account.id)?)
+        (token_card(context, &token, &session.csrf))
         (try_card())
         (history_card(&history, before.is_some()))
         (sessions_card(&session.csrf))
         (account_card(&session, &totals))
     };
-    let viewer = Viewer::Account {
-        email: &session.account.email,
-        csrf: &session.csrf,
-    };
-    Ok(page(document("Dashboard", viewer, &content)))
+    Ok(Outcome::page(document(
+        "Dashboard",
+        Viewer::of(&session),
+        &content,
+    )))
 }
 
 /// Replaces the token; the old one is refused from now on.
 ///
 /// # Errors
-/// When the store fails.
-pub fn rotate_token(visit: &Visit<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    let Some(session) = visit.session()? else {
-        return Ok(go("/signin"));
+/// The store failed.
+pub fn rotate_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let Some(session) = context.session()? else {
+        return Ok(Outcome::redirect(paths::SIGN_IN));
     };
     if !is_from_session(form, &session) {
         return Ok(stale_form(&session));
     }
-    visit.store.rotate_token(session.account.id)?;
-    Ok(go("/dashboard"))
-}
-
-/// Whether the form carries the session's secret, and so comes from a page that was made for this session.
-pub fn is_from_session(form: &Form, session: &Session) -> bool {
-    session.csrf_matches(form.field("csrf"))
-}
-
-/// What a form without the session's secret gets.
-pub fn stale_form(session: &Session) -> Outcome {
-    let content = html! {
-        section.card.narrow {
-            h1 { "Please try again" }
-            p { "The form was not made for this session, so nothing was changed." }
-            p { a href="/dashboard" { "Back to the dashboard" } }
-        }
-    };
-    let viewer = Viewer::Account {
-        email: &session.account.email,
-        csrf: &session.csrf,
-    };
-    Outcome::Page(Page {
-        markup: document("Please try again", viewer, &content),
-        verdict: Verdict::Forbidden,
-    })
+    context.store.rotate_token(session.account.id)?;
+    Ok(Outcome::redirect(paths::DASHBOARD))
 }
 
 fn totals_row(totals: &UsageTotals) -> Markup {
@@ -91,13 +68,13 @@ fn totals_row(totals: &UsageTotals) -> Markup {
     }
 }
 
-/// Where there is a quota: how much of it is used, and when it begins anew.
-fn quota_line(visit: &Visit<'_>, account: AccountId) -> Result<Markup, StoreError> {
-    let Some(quota) = visit.monthly_quota else {
+/// How much of the monthly quota is used, and when the next month begins; empty without a quota.
+fn quota_line(context: &PageContext<'_>, account: AccountId) -> Result<Markup, StoreError> {
+    let Some(quota) = context.monthly_quota else {
         return Ok(html! {});
     };
-    let month = visit.store.usage_in_month(account, SystemTime::now())?;
-    let next = minute(month.end);
+    let month = context.store.usage_in_month(account, SystemTime::now())?;
+    let next = date_and_time(month.end);
     let day = next.split_once(' ').map_or(next.as_str(), |(day, _)| day);
     Ok(html! {
         p #quota {
@@ -108,7 +85,7 @@ fn quota_line(visit: &Visit<'_>, account: AccountId) -> Result<Markup, StoreErro
     })
 }
 
-fn token_card(visit: &Visit<'_>, token: &str, csrf: &str) -> Markup {
+fn token_card(context: &PageContext<'_>, token: &str, csrf: &str) -> Markup {
     html! {
         section.card {
             h2 { "API token" }
@@ -117,11 +94,11 @@ fn token_card(visit: &Visit<'_>, token: &str, csrf: &str) -> Markup {
                 input #token type="text" value=(token) readonly spellcheck="false" autocomplete="off";
                 button.copy type="button" data-copy="token" hidden { "Copy" }
             }
-            (command(&html! { h3 { "Ready to paste" } }, "curl", &curl_line(visit.base_url, token)))
+            (command(&html! { h3 { "Ready to paste" } }, "curl", &curl_command(context.base_url, token)))
             details {
                 summary { "Replace the token" }
-                form method="post" action="/token/rotate" {
-                    input type="hidden" name="csrf" value=(csrf);
+                form method="post" action=(paths::ROTATE_TOKEN) {
+                    (csrf_field(csrf))
                     p {
                         "A new token is made, and the old one is refused at once, wherever it is in use. There is \
                          no way back."
@@ -134,7 +111,7 @@ fn token_card(visit: &Visit<'_>, token: &str, csrf: &str) -> Markup {
     }
 }
 
-/// Shown by the script, which it needs.
+/// The try-it form. It needs the script, which shows it.
 fn try_card() -> Markup {
     html! {
         section.card #try hidden {
@@ -175,7 +152,7 @@ fn history_card(history: &UsagePage, is_later_page: bool) -> Markup {
         section.card #history {
             div.title {
                 h2 { "Usage history" }
-                a href="/api/usage.csv" { "Get as CSV" }
+                a href=(paths::USAGE_CSV) { "Get as CSV" }
             }
             @if history.entries.is_empty() {
                 p.hint { @if is_later_page { "There are no older conversions." } @else { "No conversions yet." } }
@@ -194,9 +171,9 @@ fn history_card(history: &UsagePage, is_later_page: bool) -> Markup {
                 }
             }
             p.paging {
-                @if is_later_page { a href="/dashboard#history" { "Newest" } }
+                @if is_later_page { a href={ (paths::DASHBOARD) "#history" } { "Newest" } }
                 @if let Some(before) = history.next_before {
-                    a href={ "/dashboard?before=" (before) "#history" } { "Older" }
+                    a href={ (paths::DASHBOARD) "?before=" (before) "#history" } { "Older" }
                 }
             }
         }
@@ -208,20 +185,21 @@ fn sessions_card(csrf: &str) -> Markup {
         section.card {
             h2 { "Sessions" }
             p { "A browser stays signed in for up to 30 days. This ends it for all browsers, with this one." }
-            form method="post" action="/signout/everywhere" {
-                input type="hidden" name="csrf" value=(csrf);
+            form method="post" action=(paths::SIGN_OUT_EVERYWHERE) {
+                (csrf_field(csrf))
                 button.secondary type="submit" { "Sign out everywhere" }
             }
         }
     }
 }
 
-/// Where the page is narrow, each cell stands under its label instead of the column's head.
+/// One row of the history. On narrow screens each cell shows its own label in place of the
+/// column's head.
 fn row(id: u64, entry: &UsageEntry) -> Markup {
     html! {
         tr {
             td.number data-label="No." { (id) }
-            td data-label="Time (UTC)" { (minute(entry.time)) }
+            td data-label="Time (UTC)" { (date_and_time(entry.time)) }
             td data-label="Format" { (entry.format) }
             td.number data-label="In" { (size(entry.input_bytes)) }
             td.number data-label="Out" { (size(entry.output_bytes)) }
@@ -236,8 +214,8 @@ fn row(id: u64, entry: &UsageEntry) -> Markup {
     }
 }
 
-/// `2026-11-21 03:15:00`
-fn minute(time: SystemTime) -> String {
+/// The time in UTC, such as `2026-11-21 03:15:00`.
+fn date_and_time(time: SystemTime) -> String {
     humantime::format_rfc3339_seconds(time)
         .to_string()
         .replace('T', " ")
@@ -245,7 +223,7 @@ fn minute(time: SystemTime) -> String {
         .to_owned()
 }
 
-/// Bytes in the largest unit (of 1000) that leaves at least one before the point.
+/// A number of bytes in the largest unit (powers of 1000) in which it is at least 1.
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
     if bytes < 1000 {
@@ -261,7 +239,7 @@ fn size(bytes: u64) -> String {
     format!("{amount:.1} {}", UNITS[unit])
 }
 
-/// How much smaller the output is; below zero if it is larger.
+/// By how many percent the output is smaller than the input; negative if it is larger.
 fn saved_percent(input: u64, output: u64) -> String {
     if input == 0 {
         return "–".to_owned();
@@ -273,7 +251,6 @@ fn saved_percent(input: u64, output: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Account;
 
     #[test]
     fn sizes_are_short() {
@@ -334,31 +311,11 @@ mod tests {
     }
 
     #[test]
-    fn the_script_brings_up_to_date_what_a_conversion_changes() {
+    fn the_script_updates_what_a_conversion_changes() {
         for id in ["totals", "quota", "history"] {
             let name = format!("\"{id}\"");
             assert!(crate::dashboard::SCRIPT.contains(&name), "{id}");
             assert!(crate::dashboard::STYLE.contains(".history"), "{id}");
         }
-    }
-
-    #[test]
-    fn a_form_must_carry_the_session_s_own_secret() {
-        let account = Account {
-            id: AccountId(1),
-            email: "owner@example.org".to_owned(),
-            created: SystemTime::UNIX_EPOCH,
-            token_generation: 0,
-            has_password: true,
-        };
-        let session = Session {
-            account,
-            csrf: "secret".to_owned(),
-        };
-        let form = |value: &str| Form::new(vec![("csrf".to_owned(), value.to_owned())]);
-        assert!(is_from_session(&form("secret"), &session));
-        assert!(!is_from_session(&form("secre"), &session));
-        assert!(!is_from_session(&form(""), &session));
-        assert!(!is_from_session(&Form::new(Vec::new()), &session));
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! The headers are those of the IETF's draft "`RateLimit` header fields for HTTP" (draft-ietf-httpapi-ratelimit-headers).
 
-use super::error::{Kind, Problem};
+use super::problem::{Kind, Problem};
 use crate::admission::{Rate, RateLimiter, seconds};
 use crate::dashboard::duration;
 use crate::store::{AccountId, Month, Store};

@@ -1,96 +1,126 @@
 //! `POST /convert`: the order of the checks, and one conversion.
 
-use super::error::{Kind, Problem};
+use super::credentials::Token;
+use super::problem::{Kind, Problem};
 use super::request::{Body, Request};
 use super::response::Response;
-use super::ticket::Ticket;
-use super::{Rooms, usage};
+use super::state::AppState;
+use super::watermark_fetch::WatermarkFetch;
 use crate::conversion::{self, Cancel, Conversion, ConversionError, Job, Params, Timing};
 use crate::image::Format;
-use crate::store::{AccountId, TokenCheck, TokenError, UsageEntry, WatermarkKind};
+use crate::store::{AccountId, UsageEntry, WatermarkKind};
 use std::fmt::Write;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Converts the body. [`admit`] has checked the head before the body was read at all; then come whether it could be
-/// recorded (503), the account's allowance (429), the body (400, 413) and the watermark's picture, which is here or is not
-/// to be had. The usage entry is on disk before anything is delivered.
+/// A conversion that was admitted: all that the head of its request says.
+pub struct AdmittedConversion {
+    /// Whose conversion it is.
+    pub account: AccountId,
+    /// The watermark's picture.
+    pub watermark: WatermarkFetch,
+    token: Token,
+    params: Params,
+    format: Format,
+    /// The value of `Content-Disposition`, if `download` is given.
+    disposition: Option<String>,
+}
+
+/// Decides by the head, and by what is in memory, whether the body is worth being sent: it checks
+/// the token (401), the parameters and the `Content-Type` (400), whether the disk takes writes
+/// (503), and the account's allowance (429). The event loop calls it, so it waits for nothing; an
+/// account that is not in memory passes, and [`answer`] asks the disk.
 ///
 /// # Errors
-/// See the table in [`super::error`].
+/// Why the request is rejected.
+pub fn admit(state: &AppState, request: &Request) -> Result<AdmittedConversion, Problem> {
+    let query = request.query();
+    let token = Token::of(request, &query)?;
+    let account = token.check(&state.store)?;
+    query.check()?;
+    // A token that is given twice is an error, even if it is the same one.
+    query.parameter("token")?;
+    let params = Params::parse(query.iter())?;
+    let disposition = query.parameter("download")?.map(content_disposition);
+    let format = content_type(request)?;
+    state.store.check_available()?;
+    state.limiters.allowance.look(&state.store, account)?;
+    let url = params.picture_url.clone();
+    let (fetcher, metrics) = (state.fetcher.clone(), state.metrics.clone());
+    Ok(AdmittedConversion {
+        account,
+        watermark: WatermarkFetch::new(account, url, fetcher, metrics),
+        token,
+        params,
+        format,
+        disposition,
+    })
+}
+
+/// Converts the body of an admitted request. It checks what may have changed since admission: the
+/// token (401), the client's presence, the disk (503) and the account's allowance (429). The usage
+/// entry is on disk before anything is delivered.
+///
+/// # Errors
+/// Why there is no conversion.
 pub fn answer(
-    rooms: &Rooms,
+    state: &AppState,
     request: &Request,
-    ticket: Ticket,
+    conversion: AdmittedConversion,
     body: &mut Body<'_>,
 ) -> Result<Response, Problem> {
-    // Admission has looked at memory alone, and the token may have been replaced while the request came in and waited.
-    let account = rooms.store.authenticate(token(request)?)?;
+    let account = conversion.token.account(&state.store)?;
     if request.gone.is_set() {
         return Err(Problem::client_gone());
     }
-    rooms.store.check_available()?;
-    let taken = rooms.limiters.allowance.take(&rooms.store, account)?;
-    let mut response = convert(rooms, request, body, ticket).unwrap_or_else(Response::from);
+    state.store.check_available()?;
+    let taken = state.limiters.allowance.take(&state.store, account)?;
+    let converted = convert(state, request, conversion, body);
+    let mut response = converted.unwrap_or_else(Response::from);
     response.headers.extend_from_slice(taken.headers());
     Ok(response)
 }
 
-/// Decides by the head, and by what is in memory, whether the body is worth being sent: the method has been checked (405),
-/// and the token (401), the parameters and the `Content-Type` (400) are. What was found out goes on to [`answer`]. It is
-/// called by the event loop, so it waits for nothing; an account that is not known in memory passes, and [`answer`] asks
-/// the disk.
-///
-/// # Errors
-/// See the table in [`super::error`].
-pub fn admit(rooms: &Rooms, request: &Request) -> Result<Ticket, Problem> {
-    let account = match rooms.store.check_token(token(request)?) {
-        TokenCheck::Valid(account) | TokenCheck::Unknown(account) => account,
-        TokenCheck::Invalid => return Err(TokenError::Invalid.into()),
-    };
-    let checked = check(request, account)?;
-    rooms.store.check_available()?;
-    rooms.limiters.allowance.look(&rooms.store, account)?;
-    let (fetcher, metrics) = (rooms.fetcher.clone(), rooms.metrics.clone());
-    Ok(Ticket::new(checked, fetcher, metrics))
-}
-
 fn convert(
-    rooms: &Rooms,
+    state: &AppState,
     request: &Request,
+    conversion: AdmittedConversion,
     body: &mut Body<'_>,
-    ticket: Ticket,
 ) -> Result<Response, Problem> {
-    let (checked, watermark_picture) = ticket.into_parts();
-    let Checked {
+    let AdmittedConversion {
         account,
+        watermark,
         params,
-        download,
         format,
-    } = checked;
-    let bytes = body.read(rooms.settings.max_body)?;
+        disposition,
+        ..
+    } = conversion;
+    let bytes = body.read()?;
     if bytes.is_empty() {
         return Err(Problem::new(
             Kind::BodyEmpty,
             format!("Send the picture's bytes as the body: {FLAGS}."),
         ));
     }
-    let watermark_picture = watermark_picture?;
+    let watermark_picture = watermark.into_picture()?;
     let job = Job {
         bytes: &bytes,
         format,
         params: &params,
         watermark_picture: watermark_picture.as_deref(),
-        fonts: &rooms.fonts,
-        limits: &rooms.limits,
-        threads: rooms.cpu_budget.total(),
-        cpu_budget: Some(&rooms.cpu_budget),
+        fonts: &state.fonts,
+        limits: &state.limits,
+        threads: state.cpu_budget.total(),
+        cpu_budget: Some(&state.cpu_budget),
         cancel: &Cancel::never(),
     };
     let needed = conversion::memory(&job)? + job.watermark_picture.map_or(0, <[u8]>::len) as u64;
-    let mut reserved = rooms.reserve(request, account, needed)?;
+    // The time that the request has waited for a worker counts too.
+    let until = request.gone.whole_since() + state.settings.queue_time;
+    let is_waiting = || !request.gone.is_set();
+    let mut reservation = state.memory.reserve(account.0, needed, until, is_waiting)?;
     let started = Instant::now();
-    let deadline = started + rooms.settings.conversion_timeout;
-    let own_core = rooms.cpu_budget.occupy();
+    let deadline = started + state.settings.conversion_timeout;
+    let own_core = state.cpu_budget.occupy();
     let is_unwanted = || request.gone.is_set() || Instant::now() >= deadline;
     let converted = conversion::run(&Job {
         cancel: &Cancel::when(&is_unwanted),
@@ -105,50 +135,16 @@ fn convert(
     drop(own_core);
 
     let entry = usage_entry(&params, format, bytes.len(), &converted, started.elapsed());
-    rooms.store.record_usage(account, &entry)?;
-    rooms.metrics.converted(format.name(), converted.timing);
-    reserved.finish(converted.webp.len() as u64);
+    state.store.record_usage(account, &entry)?;
+    state.metrics.converted(format.name(), converted.timing);
+    reservation.finish(converted.webp.len() as u64);
     Ok(Response {
-        memory: Some(Box::new(reserved)),
-        ..success(converted, download)
+        memory: Some(Box::new(reservation)),
+        ..success(converted, disposition)
     })
 }
 
-/// What the head of a request says.
-pub struct Checked {
-    pub account: AccountId,
-    pub params: Params,
-    download: Option<String>,
-    format: Format,
-}
-
-fn token(request: &Request) -> Result<&str, Problem> {
-    request.token()?.ok_or_else(Problem::token_missing)
-}
-
-/// Checks all else that the head shows.
-///
-/// # Errors
-/// See the table in [`super::error`].
-fn check(request: &Request, account: AccountId) -> Result<Checked, Problem> {
-    request.check_query()?;
-    // Nobody's fault but the caller's if the token came twice, even the same one.
-    request.parameter("token")?;
-    let params = Params::parse(
-        request
-            .query
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str())),
-    )?;
-    Ok(Checked {
-        account,
-        params,
-        download: request.parameter("download")?.map(content_disposition),
-        format: content_type(request)?,
-    })
-}
-
-/// What to tell those who send no usable `Content-Type` or body.
+/// The flags of curl that send a picture, for clients that send no usable `Content-Type` or body.
 const FLAGS: &str = "for example -H 'Content-Type: image/png' --data-binary @picture.png";
 
 fn content_type(request: &Request) -> Result<Format, Problem> {
@@ -194,24 +190,24 @@ fn usage_entry(
             (None, Some(_)) => WatermarkKind::Image,
             (Some(_), Some(_)) => WatermarkKind::Both,
         },
-        milliseconds: usage::milliseconds(spent),
+        milliseconds: u32::try_from(spent.as_millis()).unwrap_or(u32::MAX),
     }
 }
 
-fn success(converted: Conversion, download: Option<String>) -> Response {
+fn success(converted: Conversion, disposition: Option<String>) -> Response {
     let response = Response::new(200, "image/webp", converted.webp)
         .header("Cache-Control", "private, no-store")
         .header("Image-Width", &converted.width.to_string())
         .header("Image-Height", &converted.height.to_string())
         .header("X-Webp-Mode", converted.coding.name())
         .header("Server-Timing", &server_timing(converted.timing));
-    match download {
+    match disposition {
         Some(disposition) => response.header("Content-Disposition", &disposition),
         None => response,
     }
 }
 
-/// Milliseconds with one decimal, as the W3C's Server Timing has them.
+/// The stages' times in milliseconds with one decimal, in the form of the W3C's Server Timing.
 fn server_timing(timing: Timing) -> String {
     let milliseconds = |duration: Duration| duration.as_secs_f64() * 1000.0;
     format!(
@@ -222,8 +218,9 @@ fn server_timing(timing: Timing) -> String {
     )
 }
 
-/// `download=NAME` asks the browser to save the answer as `NAME.webp` (RFC 6266). Letters, digits and a few marks
-/// pass, everything else becomes `_`; a name that is not plain ASCII is also given in UTF-8 (RFC 8187).
+/// The `Content-Disposition` of `download=NAME`: it asks the browser to save the picture as
+/// `NAME.webp` (RFC 6266). Letters, digits and a few marks are kept, and everything else becomes
+/// `_`; a name that is not plain ASCII is also given in UTF-8 (RFC 8187).
 fn content_disposition(name: &str) -> String {
     let name = name.strip_suffix(".webp").unwrap_or(name);
     let cleaned: String = name

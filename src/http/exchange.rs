@@ -1,35 +1,38 @@
-//! One request and its answer, on `tiny_http`'s side. The front door sends whole requests in one plain form, so none of
-//! `tiny_http`'s weaknesses with unread, endless or ambiguous bodies is within reach.
+//! One request and its response, on `tiny_http`'s side. The front sends whole requests in one plain
+//! form, so `tiny_http`'s weaknesses with unread, endless or ambiguous bodies are out of reach.
 
-use super::error::{Kind, Problem};
+use super::admitted::Admitted;
 use super::metrics::Metrics;
+use super::problem::{Kind, Problem};
 use super::request::{Body, Request};
 use super::response::Response;
-use crate::front::{self, Clients, NEXT_PART, Ticket};
+use super::routes;
+use crate::front::{self, Clients, NEXT_PART};
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-/// Reads the request, has it answered, sends the answer and writes one line to the log. A panic of `answer` becomes
-/// a 500; nothing here unwinds into the worker. `is_https` says whether clients reach the service by https.
+/// Reads the request, calls `answer`, sends the response and writes one line to the log. A panic
+/// of `answer` becomes a 500; nothing here unwinds into the worker. `is_https` says whether clients
+/// reach the service by https.
 pub fn run(
     mut incoming: tiny_http::Request,
     clients: &Clients,
     metrics: &Metrics,
     is_https: bool,
-    answer: impl FnOnce(&Request, Option<Box<dyn Ticket>>, &mut Body<'_>) -> Response,
+    answer: impl FnOnce(&Request, Option<Admitted>, &mut Body<'_>) -> Response,
 ) {
     let started = Instant::now();
-    let Some((request, ticket)) = read_head(&incoming, clients) else {
-        // The door itself, which wants to see that somebody is here.
+    let Some((request, admitted)) = read_head(&incoming, clients) else {
+        // The front itself, which checks a new connection to a worker.
         incoming.respond(tiny_http::Response::empty(204)).ok();
         return;
     };
     let declared = incoming.body_length().map_or(0, |length| length as u64);
     let mut body = Body::new(incoming.as_reader(), declared);
 
-    let answered = catch_unwind(AssertUnwindSafe(|| answer(&request, ticket, &mut body)));
+    let answered = catch_unwind(AssertUnwindSafe(|| answer(&request, admitted, &mut body)));
     let response = answered.unwrap_or_else(|panic| {
         let cause = format!("panic: {}", panic_message(&*panic));
         Response::from(
@@ -38,7 +41,7 @@ pub fn run(
         )
     });
     log(&request, &response, body.received(), started, metrics);
-    let response = response.for_request(&request, is_https);
+    let response = complete(response, &request, is_https);
     let sent = catch_unwind(AssertUnwindSafe(|| send(incoming, &response)));
     if let Err(panic) = sent {
         log::error!(
@@ -47,11 +50,11 @@ pub fn run(
             panic_message(&*panic)
         );
     }
-    // The body is with the door now.
+    // The front has the body now, and counts its memory.
     drop(response.memory);
 }
 
-/// Writes the line of a request that is answered so, and counts it.
+/// Writes a response's line to the log, and counts the response.
 pub fn log(
     request: &Request,
     response: &Response,
@@ -68,7 +71,7 @@ pub fn log(
         _ => response.body.len(),
     };
     if request.header(NEXT_PART).is_some() {
-        // A later part of an answer that was counted and logged by its first one.
+        // A later part of a response that was counted and logged with its first part.
         return metrics.sent(sent as u64);
     }
     metrics.answered(response.status, received, sent as u64);
@@ -85,17 +88,27 @@ pub fn log(
     );
 }
 
+/// Adds the headers that every response has.
+pub fn complete(response: Response, request: &Request, is_https: bool) -> Response {
+    response.for_request(&request.id, routes::warning(request), is_https)
+}
+
 /// The head, and what admission has found out; `None` if it is no client's request.
 fn read_head(
     incoming: &tiny_http::Request,
     clients: &Clients,
-) -> Option<(Request, Option<Box<dyn Ticket>>)> {
+) -> Option<(Request, Option<Admitted>)> {
     let headers = incoming.headers().iter();
     let headers = headers.map(|header| (header.field.as_str().as_str(), header.value.as_str()));
     let (upstream, client) = front::internal_headers(headers.clone())?;
     let mut request = Request::new(incoming.method().as_str(), incoming.url(), client, headers);
     request.gone = clients.gone(upstream);
-    Some((request, clients.take_ticket(upstream)))
+    let ticket: Option<Box<dyn Any>> = clients.take_ticket(upstream).map(|ticket| ticket as _);
+    let admitted = ticket.and_then(|ticket| ticket.downcast::<Admitted>().ok());
+    if let Some(admitted) = &admitted {
+        request.id = admitted.request_id.clone();
+    }
+    Some((request, admitted.map(|admitted| *admitted)))
 }
 
 fn send(incoming: tiny_http::Request, response: &Response) {
@@ -112,7 +125,7 @@ fn send(incoming: tiny_http::Request, response: &Response) {
     );
     // 32 KiB and more would go out in chunks, without a Content-Length, if no threshold were set.
     let answer = answer.with_chunked_threshold(usize::MAX);
-    // A client that has gone away is no fault of ours.
+    // If this fails, the client has gone away, which is no fault of the server.
     let sent: io::Result<()> = incoming.respond(answer);
     sent.ok();
 }
@@ -132,7 +145,8 @@ mod tests {
     use std::net::TcpStream;
     use std::thread;
 
-    /// Answers two requests as the door sends them, on one connection, and gives the statuses.
+    /// Answers two requests in the form that the front sends, on one connection, and gives the
+    /// statuses.
     fn statuses(
         first: &str,
         handler: impl Fn(&Request, &mut Body<'_>) -> Response + Send + 'static,
@@ -186,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_door_did_not_send_reaches_no_handler() {
+    fn what_the_front_did_not_send_reaches_no_handler() {
         let server = tiny_http::Server::http("127.0.0.1:0").expect("a free port");
         let mut stream =
             TcpStream::connect(server.server_addr().to_ip().expect("TCP")).expect("accepted");

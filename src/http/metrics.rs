@@ -1,5 +1,5 @@
-//! What the service has done, in Prometheus's text format (version 0.0.4), on an address of its own: one thread, one
-//! connection at a time, each with a time limit. [`FAMILIES`] are all there are.
+//! Counts of what the service has done, and their text in Prometheus's format (version 0.0.4).
+//! [`FAMILIES`] lists all of them.
 
 use crate::admission::MemoryBudget;
 use crate::conversion::Timing;
@@ -7,13 +7,10 @@ use crate::fetch::{FetchError, Fetched, Fetcher, Source};
 use crate::front::LoadGauge;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
 
-/// Name, kind, and what it counts, in which unit and by which labels.
+/// The families: name, kind, and a help text that says what is counted, in which unit and by which
+/// labels.
 const FAMILIES: [[&str; 3]; 17] = [
     ["towebp_requests_total", "counter", "Answers, by status."],
     [
@@ -98,27 +95,22 @@ const FAMILIES: [[&str; 3]; 17] = [
     ],
 ];
 
-/// Upper ends of the histogram's buckets, in seconds: from a thumbnail's decoding to the default time limit.
+/// The upper ends of the histogram's buckets, in seconds: from a thumbnail's decoding to the default
+/// time limit of a conversion.
 const BUCKETS: [f64; 10] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 50.0];
 
-/// A scrape is sent in one go, and from near by; who takes longer keeps others waiting.
-const TIME_TO_ASK: Duration = Duration::from_secs(2);
-
-/// No scraper sends more headers.
-const LONGEST_HEAD: usize = 16 << 10;
-
-/// Who is asked what is going on now.
+/// The parts of the service whose present state the text shows.
 #[derive(Clone)]
-pub struct Present {
-    /// Of the conversions.
+pub struct Gauges {
+    /// The memory of conversions.
     pub memory: MemoryBudget,
-    /// At the front door.
+    /// The load of the event loop.
     pub load_gauge: LoadGauge,
-    /// Of watermarks.
+    /// The fetches of watermarks.
     pub fetcher: Fetcher,
 }
 
-/// Counts of what has been done since the start. A clone counts on together.
+/// Counts since the start of the server. Clones share the counts.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics(Arc<Mutex<Counts>>);
 
@@ -134,13 +126,14 @@ struct Counts {
 
 #[derive(Debug, Default)]
 struct Histogram {
-    /// Those within the bucket of this number and no earlier one; the last holds those above all ends.
+    /// How many values lie in each bucket, and in no earlier one; the last counts those above all
+    /// upper ends.
     counts: [u64; BUCKETS.len() + 1],
     sum: f64,
 }
 
 impl Metrics {
-    /// A request was answered.
+    /// Counts a request that was answered, and the bytes of its bodies.
     pub fn answered(&self, status: u16, bytes_in: u64, bytes_out: u64) {
         self.count(|counts| {
             *counts.requests.entry(status).or_default() += 1;
@@ -149,12 +142,12 @@ impl Metrics {
         });
     }
 
-    /// More bytes of an answer were sent.
+    /// Counts bytes of a later part of a response.
     pub fn sent(&self, bytes: u64) {
         self.count(|counts| counts.bytes_out += bytes);
     }
 
-    /// A picture of this format was converted.
+    /// Counts a converted picture of this format.
     pub fn converted(&self, format: &'static str, timing: Timing) {
         let stages = [timing.decode, timing.watermark, timing.encode];
         self.count(|counts| {
@@ -165,7 +158,7 @@ impl Metrics {
         });
     }
 
-    /// A watermark's picture was asked for.
+    /// Counts a watermark's picture that was asked for, by where it came from.
     pub fn fetched(&self, outcome: &Result<Fetched, FetchError>) {
         let source = match outcome.as_ref().map(|fetched| fetched.source) {
             Ok(Source::Host) => "host",
@@ -176,57 +169,17 @@ impl Metrics {
         self.count(|counts| *counts.fetches.entry(source).or_default() += 1);
     }
 
-    /// Begins to answer `GET /metrics` at this address, and gives the one that it really got.
-    ///
-    /// # Errors
-    /// A sentence for the operator: the address cannot be had.
-    pub fn serve(&self, address: SocketAddr, present: Present) -> Result<SocketAddr, String> {
-        let cannot = |error| format!("--metrics {address}: cannot listen there: {error}");
-        let listener = TcpListener::bind(address).map_err(cannot)?;
-        let bound = listener.local_addr().map_err(cannot)?;
-        let metrics = self.clone();
-        thread::Builder::new()
-            .name("metrics".to_owned())
-            .spawn(move || {
-                loop {
-                    let answered = listener
-                        .accept()
-                        .and_then(|(stream, _)| metrics.answer(stream, &present));
-                    if answered.is_err() {
-                        // When descriptors run out, accept fails at once, again and again.
-                        thread::sleep(Duration::from_millis(50));
-                    }
-                }
-            })
-            .map_err(cannot)?;
-        Ok(bound)
-    }
-
-    fn answer(&self, mut stream: TcpStream, present: &Present) -> io::Result<()> {
-        let target = read_target(&mut stream)?;
-        let (status, text) = match target.as_str() {
-            "GET /metrics" => ("200 OK", self.to_text(present)),
-            _ => ("404 Not Found", "Metrics are at GET /metrics.\n".to_owned()),
-        };
-        let length = text.len();
-        stream.set_write_timeout(Some(TIME_TO_ASK))?;
-        write!(
-            stream,
-            "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
-             Content-Length: {length}\r\nConnection: close\r\n\r\n{text}"
-        )
-    }
-
-    fn to_text(&self, present: &Present) -> String {
+    /// All families, with their present values.
+    pub fn to_text(&self, gauges: &Gauges) -> String {
         let mut text = String::new();
         self.count(|counts| counts.write(&mut text))
-            .and_then(|()| present.write(&mut text))
+            .and_then(|()| gauges.write(&mut text))
             .expect("a String takes everything");
         text
     }
 
     fn count<T>(&self, change: impl FnOnce(&mut Counts) -> T) -> T {
-        // Counts are numbers: at most one is missing, whoever panicked.
+        // Counts are numbers: after a panic at most one event is missing.
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -256,7 +209,7 @@ impl Counts {
     }
 }
 
-impl Present {
+impl Gauges {
     fn write(&self, text: &mut String) -> std::fmt::Result {
         let (load, usage) = (self.load_gauge.load(), self.memory.usage());
         write_one(text, "towebp_connections", load.connections as u64)?;
@@ -277,7 +230,7 @@ impl Present {
     }
 }
 
-/// What stands before the values of a family.
+/// The two lines before the values of a family.
 fn begin(text: &mut String, name: &str) -> std::fmt::Result {
     let [_, kind, help] = FAMILIES
         .iter()
@@ -291,7 +244,7 @@ fn write_one(text: &mut String, name: &str, value: u64) -> std::fmt::Result {
     writeln!(text, "{name} {value}")
 }
 
-/// One value for each value of a label.
+/// A family with one value for each value of its label.
 fn write_each<K: Display>(
     text: &mut String,
     name: &str,
@@ -329,30 +282,7 @@ impl Histogram {
     }
 }
 
-/// Method and path of the request.
-fn read_target(stream: &mut TcpStream) -> io::Result<String> {
-    let deadline = Instant::now() + TIME_TO_ASK;
-    let (mut head, mut bytes) = (Vec::new(), [0; 1024]);
-    while !head.windows(4).any(|four| four == b"\r\n\r\n") {
-        let left = deadline.saturating_duration_since(Instant::now());
-        // A time of zero would be none.
-        stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
-        let count = stream.read(&mut bytes)?;
-        if count == 0 || left.is_zero() || head.len() > LONGEST_HEAD {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        head.extend_from_slice(&bytes[..count]);
-    }
-    let line = String::from_utf8_lossy(&head);
-    let mut words = line.split([' ', '?', '\r']);
-    let (method, path) = (
-        words.next().unwrap_or_default(),
-        words.next().unwrap_or_default(),
-    );
-    Ok(format!("{method} {path}"))
-}
-
-/// `VmRSS` of `/proc/self/status` (proc(5)), which is in KiB.
+/// The bytes of memory that are resident: `VmRSS` of `/proc/self/status` (proc(5)), there in KiB.
 fn resident_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -364,6 +294,7 @@ fn resident_bytes() -> Option<u64> {
 mod tests {
     use super::*;
     use crate::fetch;
+    use std::time::Duration;
 
     #[test]
     fn buckets_hold_all_that_is_below_their_end() {
@@ -375,7 +306,7 @@ mod tests {
         for milliseconds in [1, 2, 100_000] {
             metrics.converted("png", timing(milliseconds));
         }
-        let text = metrics.to_text(&Present {
+        let text = metrics.to_text(&Gauges {
             memory: MemoryBudget::new(1, 1),
             load_gauge: LoadGauge::default(),
             fetcher: Fetcher::new(&fetch::Settings::default()).expect("no file is read"),

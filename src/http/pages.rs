@@ -1,180 +1,42 @@
-//! The pages for people: from requests to [`dashboard`] actions, and from their outcomes to answers.
+//! The pages for people: from requests to actions of [`dashboard`], and from their outcomes to
+//! responses.
 
-use super::error::{Kind, Problem};
-use super::request::{Body, Pairs, Request, decode_pairs};
+use super::pairs::Pairs;
+use super::problem::{Kind, Problem};
+use super::request::{Body, Request};
 use super::response::{Response, with_problem_headers};
-use super::router::not_found;
-use super::{Rooms, Settings};
+use super::settings::Settings;
+use super::state::AppState;
 use crate::admission::{ClientRateLimiter, seconds};
-use crate::dashboard::{self, Form, Outcome, Page, SessionChange, Verdict, Visit};
+use crate::dashboard::{self, Form, Outcome, Page, PageContext, PageStatus, SessionChange};
+use crate::store::StoreError;
 use std::time::Instant;
 
-/// Where the browser keeps its session. Behind TLS the name has a prefix by which browsers take the cookie from this very
-/// host and by TLS alone, so that no neighbour under the same domain can set it (RFC 6265bis, section 4.1.3.2).
-pub fn session_cookie(settings: &Settings) -> &'static str {
-    if is_behind_tls(settings) {
-        "__Host-towebp_session"
-    } else {
-        "towebp_session"
-    }
-}
-
-/// Where the browser keeps what tells that it has signed in before, under a name as that of [`session_cookie`].
-fn device_cookie(settings: &Settings) -> &'static str {
-    if is_behind_tls(settings) {
-        "__Host-towebp_device"
-    } else {
-        "towebp_device"
-    }
-}
-
-/// How long a browser keeps the device cookie, in seconds: 400 days, the longest that browsers allow (RFC 6265bis,
-/// section 5.5). It opens nothing, and ends with the password.
+/// How long a browser keeps the device cookie, in seconds: 400 days, the longest that browsers
+/// allow (RFC 6265bis, section 5.5). The cookie signs nobody in, and becomes void with the
+/// password.
 const DEVICE_COOKIE_AGE: u64 = 400 * 24 * 60 * 60;
 
-/// Most bytes of a form. The longest field, a password, has up to 1024, three times that in percent encoding.
-const MAX_FORM: u64 = 16 << 10;
-
-/// Only what this server itself serves; nothing inline. `blob:` is the converted picture of the try-it form.
+/// Allows what this server itself serves, and nothing inline. `blob:` is the converted picture of
+/// the try-it form.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' blob:; \
       connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/// Decides by the head alone. Whatever is no form has no use for a body; a small one does no harm.
+/// Checks the head of a form; the event loop calls it.
+///
+/// The sign-in and sign-up forms have no session yet that could carry a secret against forged
+/// requests, so every form is checked for where it comes from, as browsers say it:
+/// `Sec-Fetch-Site`, or `Origin` where that is missing (plain http outside of localhost). A request
+/// with neither does not come from a browser of today, and so carries nobody's cookies against
+/// their will. Forms behind the sign-in also carry the session's secret, which `dashboard` checks.
 ///
 /// # Errors
-/// The form is not one of our own.
-pub fn admit(rooms: &Rooms, request: &Request) -> Result<u64, Problem> {
-    if request.method == "POST" {
-        check_form(rooms, request)?;
-    }
-    Ok(MAX_FORM)
-}
-
-/// A page for browsers, and JSON for everybody else.
-pub fn refusal(request: &Request, problem: Problem) -> Response {
-    if request.wants_html() {
-        problem_page(problem)
-    } else {
-        problem.into()
-    }
-}
-
-/// Answers everything that is not part of the API. The method is one of the path's.
-///
-/// # Errors
-/// 404, or why a form is not taken.
-pub fn answer(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Response, Problem> {
-    request.check_query()?;
-    let base_url = base_url(&rooms.settings, request);
-    let visit = Visit {
-        store: &rooms.store,
-        session_cookie: request.cookie(session_cookie(&rooms.settings)),
-        device_cookie: request.cookie(device_cookie(&rooms.settings)),
-        base_url: &base_url,
-        signup: rooms.settings.signup,
-        monthly_quota: rooms.settings.monthly_quota,
-    };
-    let outcome = match request.path.as_str() {
-        "/" => dashboard::landing(&visit),
-        "/signup" => match posted(rooms, request, body)? {
-            None => {
-                let invite = request.parameter("invite")?.unwrap_or_default();
-                dashboard::sign_up_form(&visit, invite)
-            }
-            Some(form) => {
-                take(rooms.limiters.signup.as_ref(), request)?;
-                dashboard::sign_up(&visit, &form)
-            }
-        },
-        "/signin" => match posted(rooms, request, body)? {
-            None => dashboard::sign_in_form(&visit),
-            Some(form) => {
-                take(rooms.limiters.signin.as_ref(), request)?;
-                dashboard::sign_in(&visit, &form)
-            }
-        },
-        "/signout" => dashboard::sign_out(&visit, &form(rooms, request, body)?),
-        "/signout/everywhere" => {
-            dashboard::sign_out_everywhere(&visit, &form(rooms, request, body)?)
-        }
-        "/token/rotate" => dashboard::rotate_token(&visit, &form(rooms, request, body)?),
-        "/account/password" => {
-            let form = form(rooms, request, body)?;
-            take(rooms.limiters.signin.as_ref(), request)?;
-            dashboard::change_password(&visit, &form)
-        }
-        "/account/delete" => {
-            let form = form(rooms, request, body)?;
-            take(rooms.limiters.signin.as_ref(), request)?;
-            dashboard::delete_account(&visit, &form)
-        }
-        "/account/changed" => dashboard::password_changed(&visit),
-        "/account/deleted" => Ok(dashboard::deleted()),
-        "/dashboard" => {
-            let before = request
-                .parameter("before")?
-                .and_then(|number| number.parse().ok());
-            dashboard::overview(&visit, before)
-        }
-        "/style.css" => {
-            return Ok(asset("text/css; charset=utf-8", dashboard::STYLE));
-        }
-        "/app.js" => {
-            return Ok(asset("text/javascript; charset=utf-8", dashboard::SCRIPT));
-        }
-        "/icon.svg" => return Ok(asset("image/svg+xml", dashboard::ICON)),
-        _ => return Err(not_found()),
-    };
-    Ok(match outcome? {
-        Outcome::Page(page) => shown(page),
-        Outcome::Redirect { to, session } => redirect(&rooms.settings, to, &session),
-    })
-}
-
-/// The form, if one was sent; none, if the page is only to be shown.
-fn posted(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Option<Form>, Problem> {
-    if request.method == "POST" {
-        form(rooms, request, body).map(Some)
-    } else {
-        Ok(None)
-    }
-}
-
-/// Counts an attempt of the client's address, before it costs anything: two passwords are computed at a time, and
-/// everybody else waits.
-fn take(limiter: Option<&ClientRateLimiter>, request: &Request) -> Result<(), Problem> {
-    let Some(limiter) = limiter else {
+/// 403, if the form comes from another site; 400, if it is not form-encoded.
+pub fn admit(state: &AppState, request: &Request) -> Result<(), Problem> {
+    if request.method != "POST" {
         return Ok(());
-    };
-    match limiter.take(request.client, Instant::now()) {
-        Ok(()) => Ok(()),
-        Err(wait) => Err(Problem::too_many_attempts(seconds(wait.next_after))),
     }
-}
-
-/// Reads a form that one of our own pages sent.
-///
-/// The sign-in and sign-up forms have no session yet that could carry a secret against forged requests, so every form
-/// is held to where it comes from, as browsers tell it: `Sec-Fetch-Site`, or `Origin` where that is missing (plain
-/// http outside of localhost). A request with neither does not come from a browser of today, and so carries nobody's
-/// cookies against their will. Forms behind the sign-in also carry the session's secret, which `dashboard` checks.
-fn form(rooms: &Rooms, request: &Request, body: &mut Body<'_>) -> Result<Form, Problem> {
-    check_form(rooms, request)?;
-    let bytes = body.read(MAX_FORM)?;
-    let Pairs { pairs, undecodable } = decode_pairs(&bytes);
-    match undecodable {
-        // Two passwords would be the same that differ in such bytes alone.
-        Some(_) => Err(Problem::new(
-            Kind::InvalidForm,
-            "A field is not UTF-8; send all of them as text in UTF-8, percent-encoded.",
-        )),
-        None => Ok(Form::new(pairs)),
-    }
-}
-
-/// What the head of a form shows.
-fn check_form(rooms: &Rooms, request: &Request) -> Result<(), Problem> {
-    if !is_same_site(&rooms.settings, request) {
+    if !is_same_site(&state.settings, request) {
         return Err(Problem::new(
             Kind::CrossSiteForm,
             "Open the page here and send the form from there.",
@@ -192,6 +54,158 @@ fn check_form(rooms: &Rooms, request: &Request) -> Result<(), Problem> {
     Ok(())
 }
 
+type Answer = Result<Response, Problem>;
+
+/// The start page.
+pub fn start(state: &AppState, request: &Request, _body: &mut Body<'_>) -> Answer {
+    show(state, request, |context, _| Ok(dashboard::start(context)?))
+}
+
+/// The dashboard. The parameter `before` turns to a later page of the history.
+pub fn overview(state: &AppState, request: &Request, _body: &mut Body<'_>) -> Answer {
+    show(state, request, |context, query| {
+        let before = query.parameter("before")?;
+        let before = before.and_then(|number| number.parse().ok());
+        Ok(dashboard::overview(context, before)?)
+    })
+}
+
+/// The sign-up form, and what it sends. The parameter `invite` fills in an invitation's code.
+pub fn sign_up(state: &AppState, request: &Request, body: &mut Body<'_>) -> Answer {
+    if request.method == "POST" {
+        let limiter = state.limiters.signup.as_ref();
+        return submit(state, request, body, limiter, dashboard::sign_up);
+    }
+    show(state, request, |context, query| {
+        let invite = query.parameter("invite")?.unwrap_or_default();
+        Ok(dashboard::sign_up_form(context, invite)?)
+    })
+}
+
+/// The sign-in form, and what it sends.
+pub fn sign_in(state: &AppState, request: &Request, body: &mut Body<'_>) -> Answer {
+    if request.method == "POST" {
+        let limiter = state.limiters.signin.as_ref();
+        return submit(state, request, body, limiter, dashboard::sign_in);
+    }
+    show(state, request, |context, _| {
+        Ok(dashboard::sign_in_form(context)?)
+    })
+}
+
+/// Ends the browser's session.
+pub fn sign_out(state: &AppState, request: &Request, body: &mut Body<'_>) -> Answer {
+    submit(state, request, body, None, dashboard::sign_out)
+}
+
+/// Ends all sessions of the account.
+pub fn sign_out_everywhere(state: &AppState, request: &Request, body: &mut Body<'_>) -> Answer {
+    submit(state, request, body, None, dashboard::sign_out_everywhere)
+}
+
+/// Replaces the account's token.
+pub fn rotate_token(state: &AppState, request: &Request, body: &mut Body<'_>) -> Answer {
+    submit(state, request, body, None, dashboard::rotate_token)
+}
+
+/// Replaces the account's password. The present one is asked for, so attempts count as those to
+/// sign in.
+pub fn change_password(state: &AppState, request: &Request, body: &mut Body<'_>) -> Answer {
+    let limiter = state.limiters.signin.as_ref();
+    submit(state, request, body, limiter, dashboard::change_password)
+}
+
+/// Deletes the account. The password is asked for, so attempts count as those to sign in.
+pub fn delete_account(state: &AppState, request: &Request, body: &mut Body<'_>) -> Answer {
+    let limiter = state.limiters.signin.as_ref();
+    submit(state, request, body, limiter, dashboard::delete_account)
+}
+
+/// The page after a change of the password.
+pub fn password_changed(state: &AppState, request: &Request, _body: &mut Body<'_>) -> Answer {
+    show(state, request, |context, _| {
+        Ok(dashboard::password_changed(context)?)
+    })
+}
+
+/// The page after the deletion of an account.
+pub fn account_deleted(state: &AppState, request: &Request, _body: &mut Body<'_>) -> Answer {
+    show(state, request, |_, _| Ok(dashboard::account_deleted()))
+}
+
+/// The stylesheet.
+pub fn style(_state: &AppState, request: &Request, _body: &mut Body<'_>) -> Answer {
+    asset(request, "text/css; charset=utf-8", dashboard::STYLE)
+}
+
+/// The script.
+pub fn script(_state: &AppState, request: &Request, _body: &mut Body<'_>) -> Answer {
+    asset(request, "text/javascript; charset=utf-8", dashboard::SCRIPT)
+}
+
+/// The icon.
+pub fn icon(_state: &AppState, request: &Request, _body: &mut Body<'_>) -> Answer {
+    asset(request, "image/svg+xml", dashboard::ICON)
+}
+
+/// A problem as a page.
+pub fn problem(problem: Problem) -> Response {
+    let row = problem.kind.row();
+    let markup = dashboard::message(row.title, &problem.detail);
+    with_problem_headers(html(row.status, markup.into_string()), problem)
+}
+
+/// Answers with the outcome of an action that takes the query's parameters.
+fn show(
+    state: &AppState,
+    request: &Request,
+    action: impl FnOnce(&PageContext<'_>, &Pairs) -> Result<Outcome, Problem>,
+) -> Answer {
+    let query = request.query();
+    query.check()?;
+    let base_url = base_url(&state.settings, request);
+    let outcome = action(&context(state, request, &base_url), &query)?;
+    Ok(response(&state.settings, outcome))
+}
+
+/// Answers with the outcome of an action that takes a form. The attempt counts for `limiter`
+/// before the action costs anything: two passwords are computed at a time, and everybody else
+/// waits.
+fn submit(
+    state: &AppState,
+    request: &Request,
+    body: &mut Body<'_>,
+    limiter: Option<&ClientRateLimiter>,
+    action: impl FnOnce(&PageContext<'_>, &Form) -> Result<Outcome, StoreError>,
+) -> Answer {
+    show(state, request, |context, _| {
+        let fields = Pairs::decode(&body.read()?);
+        // Two passwords that differ only in bytes that are not UTF-8 would be the same.
+        fields.check().map_err(|_| {
+            Problem::new(
+                Kind::InvalidForm,
+                "A field is not UTF-8; send all of them as text in UTF-8, percent-encoded.",
+            )
+        })?;
+        if let Some(limiter) = limiter {
+            let taken = limiter.take(request.client, Instant::now());
+            taken.map_err(|wait| Problem::too_many_attempts(seconds(wait.next_after)))?;
+        }
+        Ok(action(context, &Form::new(fields.into_inner()))?)
+    })
+}
+
+fn context<'a>(state: &'a AppState, request: &'a Request, base_url: &'a str) -> PageContext<'a> {
+    PageContext {
+        store: &state.store,
+        session_cookie: request.cookie(state.settings.session_cookie()),
+        device_cookie: request.cookie(state.settings.device_cookie()),
+        base_url,
+        signup: state.settings.signup,
+        monthly_quota: state.settings.monthly_quota,
+    }
+}
+
 fn is_same_site(settings: &Settings, request: &Request) -> bool {
     if let Some(site) = request.header("sec-fetch-site") {
         return matches!(site, "same-origin" | "none");
@@ -204,7 +218,7 @@ fn is_same_site(settings: &Settings, request: &Request) -> bool {
         || (authority.is_some() && authority == request.header("host"))
 }
 
-/// What curl lines on the pages begin with.
+/// The beginning of the URLs in the curl commands on the pages, without a slash at the end.
 fn base_url(settings: &Settings, request: &Request) -> String {
     if let Some(url) = &settings.public_url {
         return url.clone();
@@ -224,24 +238,25 @@ fn base_url(settings: &Settings, request: &Request) -> String {
     )
 }
 
+fn response(settings: &Settings, outcome: Outcome) -> Response {
+    match outcome {
+        Outcome::Page(page) => shown(page),
+        Outcome::Redirect { to, session } => redirect(settings, to, &session),
+    }
+}
+
 fn shown(page: Page) -> Response {
-    let (status, retry_after) = match page.verdict {
-        Verdict::Fine => (200, None),
-        Verdict::Rejected => (400, None),
-        Verdict::Forbidden => (403, None),
-        Verdict::TooMany { retry_after } => (429, Some(retry_after)),
+    let (status, retry_after) = match page.status {
+        PageStatus::Shown => (200, None),
+        PageStatus::Invalid => (400, None),
+        PageStatus::Forbidden => (403, None),
+        PageStatus::TooManyAttempts { retry_after } => (429, Some(retry_after)),
     };
     let response = html(status, page.markup.into_string()).header("Cache-Control", "no-store");
     match retry_after {
         Some(seconds) => response.header("Retry-After", &seconds.to_string()),
         None => response,
     }
-}
-
-fn problem_page(problem: Problem) -> Response {
-    let row = problem.kind.row();
-    let markup = dashboard::message(row.title, &problem.detail);
-    with_problem_headers(html(row.status, markup.into_string()), problem)
 }
 
 fn html(status: u16, text: String) -> Response {
@@ -251,20 +266,21 @@ fn html(status: u16, text: String) -> Response {
         text,
         CONTENT_SECURITY_POLICY,
     )
-    // Nobody who opened the page in a window of theirs keeps a hold on it.
+    // A site that opened the page in a new window cannot reach that window.
     .header("Cross-Origin-Opener-Policy", "same-origin")
     // Not no-referrer: that makes browsers send `Origin: null` with our own forms.
     .header("Referrer-Policy", "same-origin")
 }
 
-fn asset(media_type: &str, text: &'static str) -> Response {
-    // Short, so that a new version of the server is seen soon.
-    Response::new(200, media_type, text).header("Cache-Control", "max-age=300")
+fn asset(request: &Request, media_type: &str, text: &'static str) -> Answer {
+    request.query().check()?;
+    // Five minutes, so that browsers soon have the files of a new version.
+    Ok(Response::new(200, media_type, text).header("Cache-Control", "max-age=300"))
 }
 
 fn redirect(settings: &Settings, to: &str, session: &SessionChange) -> Response {
     let response = Response::see_other(to).header("Cache-Control", "no-store");
-    let secure = if is_behind_tls(settings) {
+    let secure = if settings.is_behind_tls() {
         "; Secure"
     } else {
         ""
@@ -274,7 +290,7 @@ fn redirect(settings: &Settings, to: &str, session: &SessionChange) -> Response 
         let age = age.map_or(String::new(), |seconds| format!("; Max-Age={seconds}"));
         response.header("Set-Cookie", &format!("{name}={value}; {attributes}{age}"))
     };
-    let (session_name, device_name) = (session_cookie(settings), device_cookie(settings));
+    let (session_name, device_name) = (settings.session_cookie(), settings.device_cookie());
     let with_device = |response: Response, device: &Option<String>| match device {
         Some(value) => set(response, device_name, value, Some(DEVICE_COOKIE_AGE)),
         None => response,
@@ -291,12 +307,6 @@ fn redirect(settings: &Settings, to: &str, session: &SessionChange) -> Response 
             set(response, device_name, "", Some(0))
         }
     }
-}
-
-/// Whether browsers reach the service by https.
-pub fn is_behind_tls(settings: &Settings) -> bool {
-    let url = settings.public_url.as_deref();
-    url.is_some_and(|url| url.starts_with("https://"))
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
-//! An answer as the handlers give it: plain data, turned into bytes by [`super::exchange`].
+//! A response as the handlers give it: plain data, turned into bytes by [`super::exchange`].
 
-use super::error::{Kind, Problem};
-use super::request::Request;
-use super::suggestion;
+use super::problem::{Kind, Problem};
+use super::request::RequestId;
 use crate::admission::Reservation;
 use serde::Serialize;
 
-/// An answer.
+/// A response.
 pub struct Response {
     /// The status code.
     pub status: u16,
@@ -16,12 +15,12 @@ pub struct Response {
     pub body: Vec<u8>,
     /// For the log alone: what went wrong inside.
     pub cause: Option<String>,
-    /// The memory of a large body, given back when it has been sent.
+    /// The memory of a large body, given back when the body was handed to the front.
     pub memory: Option<Box<Reservation>>,
 }
 
 impl Response {
-    /// An answer with a body of this media type, which, shown by itself, may load and run nothing.
+    /// A response with a body of this media type, which, shown by itself, may load and run nothing.
     pub fn new(status: u16, media_type: &str, body: impl Into<Vec<u8>>) -> Response {
         Response::with_policy(
             status,
@@ -31,7 +30,7 @@ impl Response {
         )
     }
 
-    /// An answer with a body of this media type under this `Content-Security-Policy`.
+    /// A response with a body of this media type under this `Content-Security-Policy`.
     pub fn with_policy(
         status: u16,
         media_type: &str,
@@ -51,7 +50,7 @@ impl Response {
         .header("Server", "towebp")
     }
 
-    /// 200 with JSON, not to be kept by caches.
+    /// 200 with JSON that caches do not keep.
     pub fn json(value: &impl Serialize) -> Response {
         let body = serde_json::to_vec(value)
             .expect("the answers' types have string keys and no failing parts");
@@ -63,12 +62,12 @@ impl Response {
         Response::new(303, "text/plain; charset=utf-8", "").header("Location", to)
     }
 
-    /// With the headers that every answer has: the request's id, which parameters were probably mistyped, and, where
-    /// browsers reach the service by https, that they shall not try it without for a year (RFC 6797). Subdomains are
-    /// left alone: they may be somebody else's.
-    pub fn for_request(self, request: &Request, is_https: bool) -> Response {
-        let mut response = self.header("X-Request-Id", request.id.as_str());
-        if let Some(warning) = suggestion::warning(request) {
+    /// Adds the headers that every response has: the request's id, which parameters were probably
+    /// mistyped, and, where browsers reach the service by https, that they shall not try it without
+    /// for a year (RFC 6797). Subdomains are left alone: they may be somebody else's.
+    pub fn for_request(self, id: &RequestId, warning: Option<String>, is_https: bool) -> Response {
+        let mut response = self.header("X-Request-Id", id.as_str());
+        if let Some(warning) = warning {
             response = response.header("X-Towebp-Warning", &warning);
         }
         if is_https {
@@ -77,8 +76,8 @@ impl Response {
         response
     }
 
-    /// With one header more. What is not printable ASCII becomes `_`: `tiny_http` would send it as it is, and a line
-    /// break would split the answer.
+    /// Adds one header. What is not printable ASCII becomes `_`: `tiny_http` would send it as it
+    /// is, and a line break would split the response.
     pub fn header(mut self, name: &'static str, value: &str) -> Response {
         let plain = |c: char| {
             if c == ' ' || c.is_ascii_graphic() {
@@ -124,7 +123,8 @@ impl From<Problem> for Response {
     }
 }
 
-/// Adds the headers that belong to a problem, whatever its body looks like, and hands its cause on to the log.
+/// Adds the headers that belong to a problem, whatever the body looks like, and passes its cause on
+/// to the log.
 pub fn with_problem_headers(mut response: Response, problem: Problem) -> Response {
     response = response.header("Cache-Control", "no-store");
     if matches!(
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn header_values_cannot_split_the_answer() {
+    fn header_values_cannot_split_the_response() {
         let response = Response::see_other("/a\r\nSet-Cookie: x=1\u{e9}");
         let location = response
             .headers
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_tells_clients_of_both_kinds() {
+    fn a_problem_has_the_fields_of_rfc_9457_and_of_tinypng() {
         let problem = Problem::new(Kind::TokenInvalid, "The token is \"wrong\".")
             .with_cause("secret".to_owned());
         let response = Response::from(problem);

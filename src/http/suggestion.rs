@@ -1,50 +1,41 @@
 //! Names of parameters that are near to a known one, for a header that says so.
 //!
-//! Unknown parameters are ignored, so that clients may send more than this version knows. A mistyped one would then be
-//! ignored without a word: the answer, be it a success or an error, names it and the one that was probably meant. It
-//! never repeats a value, which may be a token.
-
-use super::request::Request;
-use crate::conversion::KNOWN_NAMES;
+//! Unknown parameters are ignored, so that clients may send more than this version knows. A
+//! mistyped one would then be ignored without a word: the response, be it a success or an error,
+//! names it and the one that was probably meant. It never repeats a value, which may be a token.
 
 /// Most names in the header.
-const MOST: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 
-/// Parameters that are looked at. The comparison runs on the event loop, and a head may hold thousands.
-const LOOKED_AT: usize = 64;
+/// How many parameters are compared. The comparison runs on the event loop, and a head may hold
+/// thousands.
+const MAX_COMPARED: usize = 64;
 
-/// Longer names are near to none.
-const LONGEST: usize = 32;
+/// Longer names, in bytes, are near to none.
+const MAX_NAME_LENGTH: usize = 32;
 
-/// What `X-Towebp-Warning` says of this request, in printable ASCII; `None` if there is nothing to say.
-pub fn warning(request: &Request) -> Option<String> {
-    let known = |candidate: &&str| match request.path.as_str() {
-        "/convert" => *candidate != "before" && *candidate != "limit",
-        "/api/usage" => ["token", "before", "limit"].contains(candidate),
-        "/api/usage.csv" => *candidate == "token",
-        _ => false,
-    };
-    let known: Vec<&str> = KNOWN_NAMES
-        .into_iter()
-        .chain(["download", "before", "limit"])
-        .filter(known)
-        .collect();
-    let mut said: Vec<&str> = Vec::new();
+/// What `X-Towebp-Warning` says of the parameters `names` of a path that has the parameters
+/// `known`, in printable ASCII; `None` if there is nothing to say.
+pub fn warning(names: impl Iterator<Item = String>, known: &[&str]) -> Option<String> {
+    if known.is_empty() {
+        return None;
+    }
+    let mut named: Vec<String> = Vec::new();
     let mut sentences = Vec::new();
-    for (name, _) in request.query.iter().take(LOOKED_AT) {
-        if sentences.len() == MOST
+    for name in names.take(MAX_COMPARED) {
+        if sentences.len() == MAX_SUGGESTIONS
             || known.contains(&name.as_str())
-            || said.contains(&name.as_str())
+            || named.contains(&name)
         {
             continue;
         }
-        if let Some(meant) = nearest(name, &known) {
-            said.push(name);
+        if let Some(meant) = nearest(&name, known) {
             let shown = name.chars().map(|c| if is_plain(c) { c } else { '?' });
             let shown: String = shown.collect();
             sentences.push(format!(
                 "unknown parameter \"{shown}\", did you mean \"{meant}\"?"
             ));
+            named.push(name);
         }
     }
     (!sentences.is_empty()).then(|| sentences.join(" "))
@@ -54,11 +45,12 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_-.".contains(c)
 }
 
-/// The known name that was probably meant: the same but for letters' case and hyphens, or without `watermark_`, or the
-/// one with the fewest edits, of which short names bear one and longer ones two.
+/// The known name that was probably meant: one that differs in the case of letters and in hyphens
+/// only, or is the same without `watermark_`; else the one with the fewest edits, at most one for
+/// names of up to 5 bytes and two for longer ones.
 fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let fold = |text: &str| text.to_ascii_lowercase().replace(['-', '_'], "");
-    if name.len() > LONGEST {
+    if name.len() > MAX_NAME_LENGTH {
         return None;
     }
     let folded = fold(name);
@@ -69,17 +61,17 @@ fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     if let Some(known) = known.iter().find(same) {
         return Some(known);
     }
-    let borne = |known: &str| if known.len() <= 5 { 1 } else { 2 };
+    let most_edits = |known: &str| if known.len() <= 5 { 1 } else { 2 };
     let near = known
         .iter()
         .filter(|known| known.len().abs_diff(folded.len()) <= 4)
         .map(|known| (edits(folded.as_bytes(), fold(known).as_bytes()), *known))
-        .filter(|(edits, known)| *edits <= borne(known));
+        .filter(|(edits, known)| *edits <= most_edits(known));
     near.min_by_key(|(edits, _)| *edits).map(|(_, known)| known)
 }
 
-/// How many bytes have to be added, left out, replaced or swapped with the next one to come from one text to the other
-/// (the optimal string alignment distance).
+/// The optimal string alignment distance: how many bytes have to be added, left out, replaced or
+/// swapped with the next one to turn one text into the other.
 fn edits(from: &[u8], to: &[u8]) -> usize {
     let mut before_last = vec![0; to.len() + 1];
     let mut last: Vec<usize> = (0..=to.len()).collect();
@@ -101,11 +93,22 @@ fn edits(from: &[u8], to: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv4Addr;
 
-    fn said(target: &str) -> Option<String> {
-        let client = Ipv4Addr::LOCALHOST.into();
-        warning(&Request::new("POST", target, client, std::iter::empty()))
+    const KNOWN: [&str; 10] = [
+        "token",
+        "quality",
+        "effort",
+        "mode",
+        "lossless",
+        "watermark",
+        "watermark_color",
+        "watermark_position",
+        "watermark_opacity",
+        "download",
+    ];
+
+    fn warned(names: &[&str]) -> Option<String> {
+        warning(names.iter().map(|name| (*name).to_owned()), &KNOWN)
     }
 
     #[test]
@@ -128,11 +131,7 @@ mod tests {
             ("downlod", "download"),
         ] {
             let expected = format!("unknown parameter \"{given}\", did you mean \"{meant}\"?");
-            assert_eq!(
-                said(&format!("/convert?{given}=1")),
-                Some(expected),
-                "{given}"
-            );
+            assert_eq!(warned(&[given]), Some(expected), "{given}");
         }
         for other in [
             "",
@@ -145,40 +144,28 @@ mod tests {
             "x-id",
             "modern",
         ] {
-            assert_eq!(said(&format!("/convert?{other}=1")), None, "{other}");
+            assert_eq!(warned(&[other]), None, "{other}");
         }
-        for known in KNOWN_NAMES.into_iter().chain(["download"]) {
-            assert_eq!(said(&format!("/convert?{known}=1")), None, "{known}");
+        for known in KNOWN {
+            assert_eq!(warned(&[known]), None, "{known}");
         }
     }
 
     #[test]
-    fn values_are_not_repeated_and_the_header_is_short_and_plain() {
-        let text = said("/convert?tokn=twp_secret&quali%0d%0aty=1&qual\u{e9}ty=2").expect("near");
-        assert!(!text.contains("secret"), "{text}");
+    fn the_header_is_short_and_plain() {
+        let text = warned(&["quali\r\nty", "qual\u{e9}ty"]).expect("near");
         assert!(
             text.bytes().all(|byte| (b' '..=b'~').contains(&byte)),
             "{text}"
         );
-        let many = "&qualty1=1&qualty2=1&qualty3=1&qualty4=1&qualty5=1".repeat(1000);
-        let text = said(&format!("/convert?a=b{many}")).expect("near");
-        assert_eq!(text.matches("did you mean").count(), MOST, "{text}");
+        let many = ["qualty1", "qualty2", "qualty3", "qualty4", "qualty5"].repeat(1000);
+        let text = warned(&many).expect("near");
+        let sentences = text.matches("did you mean").count();
+        assert_eq!(sentences, MAX_SUGGESTIONS, "{text}");
         assert!(text.len() < 300, "{text}");
-        assert_eq!(
-            said(&format!("/convert?{}=1", "quality".repeat(1000))),
-            None
-        );
-        let twice = said("/convert?qualty=1&qualty=2").expect("near");
+        assert_eq!(warned(&["quality".repeat(1000).as_str()]), None);
+        let twice = warned(&["qualty", "qualty"]).expect("near");
         assert_eq!(twice.matches("did you mean").count(), 1, "{twice}");
-    }
-
-    #[test]
-    fn each_path_has_its_own_parameters() {
-        let limit = "unknown parameter \"limt\", did you mean \"limit\"?";
-        assert_eq!(said("/api/usage?limt=1").as_deref(), Some(limit));
-        assert_eq!(said("/api/usage?qualty=1"), None);
-        assert_eq!(said("/convert?limt=1"), None);
-        assert_eq!(said("/dashboard?tokn=1"), None);
     }
 
     #[test]

@@ -1,22 +1,30 @@
-//! The event loop beside a slow disk.
+//! Admission beside a slow disk.
 
+use super::request::Request;
 use super::*;
-use crate::fetch;
+use crate::admission::MemoryBudget;
+use crate::conversion::{CpuBudget, Fonts};
+use crate::fetch::{self, Fetcher};
+use crate::front::{self, Listeners};
+use crate::image;
 use crate::store::tests::disk::Disk;
 use crate::store::tests::{Folder, entry, store_on};
-use crate::store::{Account, UsageEntry};
+use crate::store::{Account, Store, UsageEntry};
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
-use std::time::{Instant, SystemTime};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
-/// How long a test waits for what should come at once.
+/// How long a test waits for what should happen at once.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 #[test]
 fn admission_does_not_read_the_disk() {
     let disk = Disk::default();
-    let rooms = rooms(&disk);
-    let store = &rooms.store;
+    let state = state(&disk);
+    let store = &state.store;
     let owner = account(store, "owner@example.org");
     let rotated = account(store, "rotated@example.org");
     let spent = account(store, "spent@example.org");
@@ -43,7 +51,7 @@ fn admission_does_not_read_the_disk() {
         cases.push(("GET", page.to_owned(), "", None));
     }
     cases.push(("GET", "/nothing".to_owned(), "", Some(404)));
-    for page in router::forms() {
+    for page in routes::forms() {
         cases.push(("POST", page.to_owned(), form, None));
         cases.push(("POST", page.to_owned(), "image/png", Some(400)));
     }
@@ -57,10 +65,10 @@ fn admission_does_not_read_the_disk() {
             headers.into_iter(),
         );
         let reads = disk.reads();
-        let refused = router::admit(&rooms, &request).err();
+        let rejected = admitted::admit(&state, &request).err();
         assert_eq!(disk.reads(), reads, "{method} {}: a read", request.path);
         assert_eq!(
-            refused.map(|response| response.status),
+            rejected.map(|response| response.status),
             expected,
             "{method} {}",
             request.path
@@ -69,17 +77,17 @@ fn admission_does_not_read_the_disk() {
 }
 
 #[test]
-fn while_the_disk_stands_still_the_event_loop_goes_on() {
+fn while_the_disk_does_not_answer_the_event_loop_goes_on() {
     let disk = Disk::default();
-    let rooms = rooms(&disk);
-    let store = Arc::clone(&rooms.store);
+    let state = state(&disk);
+    let store = Arc::clone(&state.store);
     let owner = account(&store, "owner@example.org");
     let token = store.token(&owner);
     let cookie = store.start_session(owner.id).unwrap();
     let folder = Folder::new();
     let local = SocketAddr::from(([127, 0, 0, 1], 0));
     let listeners = Listeners::bind(&[local], front::Settings::default()).expect("a free port");
-    let server = Server::start(listeners, rooms, folder.path()).expect("a server");
+    let server = Server::start(listeners, state, folder.path()).expect("a server");
     let ask = |request: &str| {
         let mut stream = TcpStream::connect(server.addresses()[0]).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -117,19 +125,22 @@ fn while_the_disk_stands_still_the_event_loop_goes_on() {
     conversion.write_all(b"GIF").unwrap();
     assert_eq!(status(&mut conversion), 400, "no picture");
     assert_eq!(status(&mut page), 200, "the page that had to wait");
-    server.stop().shut_down().expect("its thread can be woken");
+    server
+        .shutdown_handle()
+        .shut_down()
+        .expect("its thread can be woken");
     server.wait().expect("a graceful end");
 }
 
-/// The rooms on this disk: two workers, two conversions a month.
-fn rooms(disk: &Disk) -> Rooms {
+/// A state on this disk: two workers, two conversions a month.
+fn state(disk: &Disk) -> AppState {
     let settings = Settings {
         threads: NonZeroUsize::new(2).unwrap(),
         monthly_quota: NonZeroU64::new(2),
         rate_limit: NonZeroU32::new(1000),
         ..Settings::default()
     };
-    Rooms {
+    AppState {
         store: Arc::new(store_on(disk)),
         fetcher: Fetcher::new(&fetch::Settings::default()).expect("default settings"),
         fonts: Fonts::default(),
@@ -147,7 +158,7 @@ fn account(store: &Store, email: &str) -> Account {
     store.create_account(email, None).unwrap()
 }
 
-/// The status of the next answer, of which at least the head is read.
+/// The status of the next response, after reading its head.
 fn status(stream: &mut TcpStream) -> u16 {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

@@ -1,43 +1,49 @@
-//! `GET /api/usage` and `GET /api/usage.csv`: the history for programs.
+//! `GET /api/usage` and `GET /api/usage.csv`: the usage history for programs.
 
-use super::error::{Kind, Problem};
-use super::request::Request;
+use super::credentials::Credentials;
+use super::pairs::Pairs;
+use super::problem::{Kind, Problem};
+use super::request::{Body, Request};
 use super::response::Response;
-use super::{Rooms, pages};
+use super::state::AppState;
 use crate::front::NEXT_PART;
 use crate::store::{AccountId, UsageEntry, UsagePage, UsageTotals};
 use serde::Serialize;
 use std::fmt::Write;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-/// Entries of a page, if nothing else is asked for.
+/// Entries of a page, if `limit` is not given.
 const DEFAULT_LIMIT: u64 = 100;
 
 /// Most entries of a page: some 200 KB of JSON.
 const MAX_LIMIT: u64 = 1000;
 
-/// Bytes from which on a part of the CSV is long enough: some 3,000 rows. A part waits for a worker like any request, so
-/// that shorter ones would take longer, and each client that reads one holds that much memory.
-const PART: usize = 256 << 10;
+/// A part of the CSV ends with the page that brings it to this many bytes: some 3,000 rows. Each
+/// part waits for a worker like any request, so shorter parts would take longer; each client that
+/// reads one holds that much memory.
+const MIN_PART: usize = 256 << 10;
 
 /// The first row of the CSV.
 const COLUMNS: &str =
     "id,time,format,input_bytes,output_bytes,width,height,quality,watermark,milliseconds\r\n";
 
-/// One page, newest first, and the totals of the whole history. `before` takes `next_before` of the page before;
-/// `limit` is capped to 1 to 1000.
+/// One page, newest first, and the totals of the whole history. The parameter `before` takes the
+/// `next_before` of the preceding page; `limit` is capped to 1 to 1000.
 ///
 /// # Errors
 /// 401 without a good token or session, 400 for numbers that are none.
-pub fn json(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
-    let account = account(rooms, request)?;
-    request.check_query()?;
-    let before = number(request, "before")?;
-    let limit = number(request, "limit")?
+pub fn json(
+    state: &AppState,
+    request: &Request,
+    _body: &mut Body<'_>,
+) -> Result<Response, Problem> {
+    let (account, query) = account(state, request)?;
+    let before = number(&query, "before")?;
+    let limit = number(&query, "limit")?
         .unwrap_or(DEFAULT_LIMIT)
         .clamp(1, MAX_LIMIT);
-    let page = rooms.store.usage(account, before, limit as usize)?;
-    let totals = rooms.store.usage_totals(account)?;
+    let page = state.store.usage(account, before, limit as usize)?;
+    let totals = state.store.usage_totals(account)?;
     Ok(Response::json(&Page {
         entries: page
             .entries
@@ -49,22 +55,22 @@ pub fn json(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
     }))
 }
 
-/// The whole history, newest first, as of the first part: later entries have larger numbers and come before it.
+/// The whole history, newest first, as of the first part: later entries have larger numbers and
+/// would come before it.
 ///
-/// It is answered in parts, each from a few pages of the store, so that its memory does not grow with the history, and
-/// that a client which reads slowly holds neither a worker nor a view of the database. The token or session is checked for each
-/// part again.
+/// It is answered in parts, each from a few pages of the store, so that its memory does not grow
+/// with the history, and that a client which reads slowly holds neither a worker nor a view of the
+/// database. The token or session is checked again for each part.
 ///
 /// # Errors
 /// 401 without a good token or session.
-pub fn csv(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
-    let account = account(rooms, request)?;
-    request.check_query()?;
+pub fn csv(state: &AppState, request: &Request, _body: &mut Body<'_>) -> Result<Response, Problem> {
+    let (account, _) = account(state, request)?;
     let before = request
         .header(NEXT_PART)
         .and_then(|number| number.parse().ok());
     let (text, next) = csv_part(before, |before| {
-        rooms.store.usage(account, before, MAX_LIMIT as usize)
+        state.store.usage(account, before, MAX_LIMIT as usize)
     })?;
     let response = Response::new(200, "text/csv; charset=utf-8; header=present", text)
         .header("Cache-Control", "private, no-store")
@@ -78,8 +84,8 @@ pub fn csv(rooms: &Rooms, request: &Request) -> Result<Response, Problem> {
     })
 }
 
-/// The rows before this number, the first part (without a number) with the columns' names before them, and the number
-/// from which the next part goes on, if there are more rows.
+/// One part of the CSV: the rows with smaller numbers than `before`, and the `before` of the next
+/// part, if there is one. The first part, without `before`, begins with the columns' names.
 fn csv_part<E>(
     before: Option<u64>,
     page: impl Fn(Option<u64>) -> Result<UsagePage, E>,
@@ -95,15 +101,10 @@ fn csv_part<E>(
             push_row(&mut text, &Entry::new(*id, entry));
         }
         before = page.next_before;
-        if before.is_none() || text.len() >= PART {
+        if before.is_none() || text.len() >= MIN_PART {
             return Ok((text, before));
         }
     }
-}
-
-/// Whole milliseconds, as far as the field goes (49 days).
-pub fn milliseconds(spent: Duration) -> u32 {
-    u32::try_from(spent.as_millis()).unwrap_or(u32::MAX)
 }
 
 #[derive(Serialize)]
@@ -166,7 +167,7 @@ impl From<UsageTotals> for Totals {
     }
 }
 
-/// No field needs quoting: numbers, times and the server's own words.
+/// Appends one row. No field needs quoting: they are numbers, times and the server's own words.
 fn push_row(text: &mut String, entry: &Entry<'_>) {
     let Entry {
         id,
@@ -192,23 +193,17 @@ fn rfc3339(time: SystemTime) -> String {
     humantime::format_rfc3339_millis(time).to_string()
 }
 
-/// Whose history: by token if one is given, else by session.
-fn account(rooms: &Rooms, request: &Request) -> Result<AccountId, Problem> {
-    if let Some(token) = request.token()? {
-        return Ok(rooms.store.authenticate(token)?);
-    }
-    let cookie = request
-        .cookie(pages::session_cookie(&rooms.settings))
-        .ok_or_else(Problem::token_missing)?;
-    let session = rooms
-        .store
-        .session(cookie)?
-        .ok_or_else(Problem::token_missing)?;
-    Ok(session.account.id)
+/// The account whose history is asked for, and the query.
+fn account(state: &AppState, request: &Request) -> Result<(AccountId, Pairs), Problem> {
+    let query = request.query();
+    let credentials = Credentials::of(request, &query, &state.settings)?;
+    let account = credentials.account(&state.store)?;
+    query.check()?;
+    Ok((account, query))
 }
 
-fn number(request: &Request, name: &'static str) -> Result<Option<u64>, Problem> {
-    let Some(text) = request.parameter(name)? else {
+fn number(query: &Pairs, name: &'static str) -> Result<Option<u64>, Problem> {
+    let Some(text) = query.parameter(name)? else {
         return Ok(None);
     };
     match text.parse() {
@@ -224,7 +219,7 @@ fn number(request: &Request, name: &'static str) -> Result<Option<u64>, Problem>
 mod tests {
     use super::*;
     use crate::store::WatermarkKind;
-    use std::net::Ipv4Addr;
+    use std::time::Duration;
 
     fn entry() -> UsageEntry {
         UsageEntry {
@@ -253,7 +248,7 @@ mod tests {
     #[test]
     fn the_csv_comes_in_parts_of_bounded_length() {
         const ROWS: u64 = 500_000;
-        // What the store gives; every other page finds that a row was added meanwhile.
+        // The store's pages; every other one finds that a row was added meanwhile.
         let rows = std::cell::Cell::new(ROWS);
         let page = |before: Option<u64>| {
             let first = before.unwrap_or(rows.get() + 1);
@@ -269,7 +264,7 @@ mod tests {
         let (mut before, mut expected, mut parts) = (None, ROWS, 0);
         loop {
             let (text, next) = csv_part(before, page).expect("pages do not fail");
-            assert!(text.len() < PART + 200_000, "{} bytes", text.len());
+            assert!(text.len() < MIN_PART + 200_000, "{} bytes", text.len());
             let rows = text.strip_prefix(COLUMNS).unwrap_or(&text);
             assert_eq!(rows.len() < text.len(), parts == 0, "the columns come once");
             for row in rows.lines() {
@@ -288,17 +283,10 @@ mod tests {
 
     #[test]
     fn numbers_must_be_whole() {
-        let request = Request::new(
-            "GET",
-            "/api/usage?limit=ten&before=3",
-            Ipv4Addr::LOCALHOST.into(),
-            std::iter::empty(),
-        );
-        assert_eq!(number(&request, "before"), Ok(Some(3)));
-        assert_eq!(
-            number(&request, "limit").unwrap_err().kind,
-            Kind::InvalidParameter
-        );
-        assert_eq!(number(&request, "absent"), Ok(None));
+        let query = Pairs::decode(b"limit=ten&before=3");
+        assert_eq!(number(&query, "before"), Ok(Some(3)));
+        let error = number(&query, "limit").expect_err("a word");
+        assert_eq!(error.kind, Kind::InvalidParameter);
+        assert_eq!(number(&query, "absent"), Ok(None));
     }
 }

@@ -12,7 +12,7 @@ use towebp::admission::MemoryBudget;
 use towebp::conversion::{CpuBudget, Fonts};
 use towebp::fetch::{self, Fetcher};
 use towebp::front::{self, Listeners};
-use towebp::http::{self, Rooms, Server};
+use towebp::http::{self, AppState, Server};
 use towebp::image::Limits;
 use towebp::store::{self, Store};
 
@@ -130,7 +130,7 @@ impl Hurried {
             conversion_timeout,
             ..http::Settings::default()
         };
-        let rooms = Rooms {
+        let state = AppState {
             store: Arc::clone(&store),
             fetcher: Fetcher::new(&fetch::Settings::default()).expect("default settings"),
             fonts: Fonts::default(),
@@ -144,7 +144,7 @@ impl Hurried {
         };
         let local = SocketAddr::from(([127, 0, 0, 1], 0));
         let listeners = Listeners::bind(&[local], front::Settings::default()).expect("a free port");
-        let server = Server::start(listeners, rooms, &settings.data).expect("a server");
+        let server = Server::start(listeners, state, &settings.data).expect("a server");
         Hurried {
             address: server.addresses()[0],
             token: store.token(&account),

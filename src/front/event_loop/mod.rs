@@ -195,7 +195,7 @@ impl<A: Admission> EventLoop<A> {
             }
             self.expire_timers();
             self.load.set(self.current_load());
-            if self.lost == self.upstreams.len() {
+            if self.lost > 0 && self.lost == self.upstreams.len() {
                 return Err("every connection to the workers is lost".to_owned());
             }
             if self.shutdown.is_requested() && self.is_shut_down() {

@@ -1,38 +1,34 @@
-//! `GET /readyz`: whether the service can do its work. A worker answers it, so it waits as a conversion would; then it
-//! converts a tiny picture and has the store commit.
+//! `GET /healthz` and `GET /readyz`: whether the server is alive, and whether it can do its work.
+//!
+//! The event loop answers `/healthz`. A worker answers `/readyz`, so that it waits as a conversion
+//! would; then it converts a tiny picture and has the store commit.
 
-use super::error::{Kind, Problem};
+use super::problem::{Kind, Problem};
+use super::readiness::NotReady;
+use super::request::{Body, Request};
 use super::response::Response;
+use super::state::AppState;
 use crate::conversion::{self, Cancel, ConversionError, Fonts, Job, Params};
 use crate::image::{Format, Limits};
-use crate::store::{Store, StoreError};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use crate::store::StoreError;
+use std::time::Instant;
 
-/// How long an outcome holds. Anybody may ask, and a commit costs the disk some milliseconds; those who watch a service
-/// ask every few seconds.
-const HOLDS: Duration = Duration::from_secs(1);
-
-/// What the last check has found.
-#[derive(Debug, Default)]
-pub struct Readiness(Mutex<Option<(Instant, Result<(), NotReady>)>>);
-
-/// Why the service cannot do its work.
-#[derive(Clone, Debug)]
-struct NotReady {
-    /// For anybody.
-    reason: &'static str,
-    /// For the log alone, unless it has it already.
-    cause: Option<String>,
+/// 200 with `ok`.
+pub fn alive() -> Response {
+    Response::new(200, "text/plain; charset=utf-8", "ok").header("Cache-Control", "no-store")
 }
 
 /// 200 with `ready`.
 ///
 /// # Errors
 /// 503 with the reason.
-pub fn answer(readiness: &Readiness, store: &Store) -> Result<Response, Problem> {
-    let outcome = readiness.outcome(Instant::now(), || {
-        check(convert(), || store.check_writable())
+pub fn ready(
+    state: &AppState,
+    _request: &Request,
+    _body: &mut Body<'_>,
+) -> Result<Response, Problem> {
+    let outcome = state.readiness.outcome(Instant::now(), || {
+        check(convert(), || state.store.check_writable())
     });
     match outcome {
         Ok(()) => Ok(Response::new(200, "text/plain; charset=utf-8", "ready")
@@ -41,26 +37,6 @@ pub fn answer(readiness: &Readiness, store: &Store) -> Result<Response, Problem>
             cause,
             ..Problem::new(Kind::NotReady, reason)
         }),
-    }
-}
-
-impl Readiness {
-    /// That of the last second, or a new one. Those who ask meanwhile wait for it.
-    fn outcome(
-        &self,
-        now: Instant,
-        check: impl FnOnce() -> Result<(), NotReady>,
-    ) -> Result<(), NotReady> {
-        // An outcome is whole at all times, whoever panicked.
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, outcome)) = &*last
-            && now.saturating_duration_since(*at) < HOLDS
-        {
-            return outcome.clone();
-        }
-        let outcome = check();
-        *last = Some((Instant::now(), outcome.clone()));
-        outcome
     }
 }
 
@@ -89,7 +65,8 @@ fn not_converted(cause: String) -> NotReady {
     }
 }
 
-/// A BMP of 2 by 2 pixels: the file's header, the picture's header, and two rows of two pixels and two bytes of padding.
+/// A BMP of 2 by 2 pixels: the file's header, the picture's header, and two rows of two pixels and
+/// two bytes of padding.
 const PICTURE: &[u8] = b"BM\x46\0\0\0\0\0\0\0\x36\0\0\0\
     \x28\0\0\0\x02\0\0\0\x02\0\0\0\x01\0\x18\0\0\0\0\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
     \xff\x00\x00\x00\xff\x00\0\0\x00\x00\xff\xff\xff\xff\0\0";
@@ -102,7 +79,7 @@ fn convert() -> Result<Vec<u8>, ConversionError> {
         params: &params,
         watermark_picture: None,
         fonts: Fonts::bundled(),
-        // Whatever the operator allows.
+        // The defaults, whatever the operator allows.
         limits: &Limits::default(),
         threads: 1,
         cpu_budget: None,
@@ -150,19 +127,5 @@ mod tests {
             }
             assert_eq!(Kind::NotReady.row().status, 503);
         }
-    }
-
-    #[test]
-    fn an_outcome_holds_for_a_second() {
-        let readiness = Readiness::default();
-        let start = Instant::now();
-        let failed = || Err(not_converted(String::new()));
-        readiness.outcome(start, failed).expect_err("it fails");
-        readiness
-            .outcome(start, || Ok(()))
-            .expect_err("nothing is checked again");
-        readiness
-            .outcome(start + HOLDS * 2, || Ok(()))
-            .expect("it is checked again");
     }
 }

@@ -1,0 +1,62 @@
+//! What an action of the dashboard is given: the visitor, the service's settings, and a form.
+
+use crate::store::{Session, Store, StoreError};
+use std::num::NonZeroU64;
+
+/// The visitor's cookies, and what the pages need of the service.
+pub struct PageContext<'a> {
+    /// Accounts, sessions and usage.
+    pub store: &'a Store,
+    /// The session cookie's value, unchecked.
+    pub session_cookie: Option<&'a str>,
+    /// The device cookie's value, unchecked: it tells a browser that has signed in before.
+    pub device_cookie: Option<&'a str>,
+    /// The beginning of the service's URLs, without a slash at the end.
+    pub base_url: &'a str,
+    /// Who may create an account.
+    pub signup: Signup,
+    /// Conversions of an account in a month; `None` for no limit.
+    pub monthly_quota: Option<NonZeroU64>,
+}
+
+/// Who may create an account on the sign-up page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signup {
+    /// Anybody.
+    Open,
+    /// Nobody: accounts are made on the command line.
+    Closed,
+    /// People with an invitation, made on the command line.
+    Invite,
+}
+
+impl PageContext<'_> {
+    /// The visitor's session, if there is one.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn session(&self) -> Result<Option<Session>, StoreError> {
+        self.session_cookie
+            .map_or(Ok(None), |cookie| self.store.session(cookie))
+    }
+}
+
+/// The fields of a form that was sent.
+pub struct Form {
+    fields: Vec<(String, String)>,
+}
+
+impl Form {
+    /// Takes decoded names and values.
+    pub fn new(fields: Vec<(String, String)>) -> Form {
+        Form { fields }
+    }
+
+    /// The first field of this name; empty if there is none.
+    pub fn field(&self, name: &str) -> &str {
+        self.fields
+            .iter()
+            .find(|(given, _)| given == name)
+            .map_or("", |(_, value)| value)
+    }
+}

@@ -1,0 +1,137 @@
+//! The document around every page, and parts that several pages have.
+
+use super::paths;
+use crate::store::Session;
+use maud::{DOCTYPE, Markup, html};
+
+/// Who looks at a page: its header depends on it.
+#[derive(Clone, Copy)]
+pub enum Viewer<'a> {
+    /// Somebody who is signed in.
+    Account {
+        /// The account's address.
+        email: &'a str,
+        /// The session's secret, for the sign-out form.
+        csrf: &'a str,
+    },
+    /// Somebody who is not signed in.
+    Guest,
+}
+
+impl Viewer<'_> {
+    /// The owner of this session.
+    pub fn of(session: &Session) -> Viewer<'_> {
+        Viewer::Account {
+            email: &session.account.email,
+            csrf: &session.csrf,
+        }
+    }
+}
+
+/// A whole document.
+pub fn document(title: &str, viewer: Viewer<'_>, content: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · towebp" }
+                link rel="icon" href=(paths::ICON) type="image/svg+xml";
+                link rel="stylesheet" href=(paths::STYLE);
+                script src=(paths::SCRIPT) defer {}
+            }
+            body {
+                a.skip href="#content" { "Skip to content" }
+                header {
+                    nav aria-label="Main" {
+                        a.brand href=(paths::START) { img src=(paths::ICON) alt="" width="28" height="28"; "towebp" }
+                        div.links {
+                            @match viewer {
+                                Viewer::Account { email, csrf } => {
+                                    span.who title=(email) { (email) }
+                                    form method="post" action=(paths::SIGN_OUT) {
+                                        input type="hidden" name="csrf" value=(csrf);
+                                        button.quiet type="submit" { "Sign out" }
+                                    }
+                                }
+                                Viewer::Guest => a href=(paths::SIGN_IN) { "Sign in" },
+                            }
+                        }
+                    }
+                }
+                main #content { (content) }
+                footer { "towebp " (env!("CARGO_PKG_VERSION")) " · PNG, JPEG, GIF and BMP to WebP" }
+            }
+        }
+    }
+}
+
+/// A page with one sentence, for example why there is no other page.
+pub fn message(title: &str, detail: &str) -> Markup {
+    let content = html! {
+        section.card.narrow {
+            h1 { (title) }
+            p { (detail) }
+            p { a href=(paths::START) { "To the start page" } }
+        }
+    };
+    document(title, Viewer::Guest, &content)
+}
+
+/// A command under its heading, with a button that copies it.
+pub fn command(heading: &Markup, id: &str, line: &str) -> Markup {
+    html! {
+        div.title {
+            (heading)
+            button.copy.secondary type="button" data-copy=(id) hidden { "Copy" }
+        }
+        pre tabindex="0" { code id=(id) { (line) } }
+    }
+}
+
+/// The curl command that converts `picture.png`.
+pub fn curl_command(base_url: &str, token: &str) -> String {
+    format!(
+        "curl -fsS '{base_url}{}?token={token}' \\\n  -H 'Content-Type: image/png' --data-binary @picture.png \\\n  \
+         -o picture.webp",
+        paths::CONVERT
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_from_outside_is_escaped() {
+        let text = message("<script>alert(1)</script>", "a & \"b\" <img src=x>").into_string();
+        assert!(
+            !text.contains("<script>alert") && !text.contains("<img src=x"),
+            "{text}"
+        );
+        assert!(
+            text.contains("a &amp; &quot;b&quot; &lt;img src=x&gt;"),
+            "{text}"
+        );
+        let viewer = Viewer::Account {
+            email: "\"><b>@example.org",
+            csrf: "\"x",
+        };
+        let text = document("t", viewer, &html! {}).into_string();
+        assert!(
+            !text.contains("<b>") && !text.contains("value=\"\"x\""),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn nothing_is_inline_so_that_the_policy_can_forbid_it() {
+        let text = message("t", "d").into_string();
+        assert!(
+            !text.contains("style=") && !text.contains("<style") && !text.contains("onclick"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! The outcome of an action: a page, or another page to go to.
+
+use maud::Markup;
+
+/// The outcome of an action.
+pub enum Outcome {
+    /// A page to show.
+    Page(Page),
+    /// Another page to go to.
+    Redirect {
+        /// Its path.
+        to: &'static str,
+        /// What happens to the browser's session.
+        session: SessionChange,
+    },
+}
+
+/// A page to show.
+pub struct Page {
+    /// The whole document.
+    pub markup: Markup,
+    /// Whether the action was done.
+    pub status: PageStatus,
+}
+
+/// Whether an action was done; if not, the page says why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageStatus {
+    /// It was.
+    Shown,
+    /// Something that was given cannot be used.
+    Invalid,
+    /// It may not be done.
+    Forbidden,
+    /// It may be done later.
+    TooManyAttempts {
+        /// After this many seconds.
+        retry_after: u64,
+    },
+}
+
+/// What happens to the browser's session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionChange {
+    /// Nothing.
+    Keep,
+    /// It begins.
+    Start {
+        /// The session cookie's value.
+        session: String,
+        /// The device cookie's value, if the account has a password to sign in by.
+        device: Option<String>,
+    },
+    /// It goes on, and the browser gets another device cookie, if the account still exists.
+    Renew {
+        /// The device cookie's value.
+        device: Option<String>,
+    },
+    /// It ends.
+    End,
+    /// It ends, and the browser's device cookie is removed.
+    Forget,
+}
+
+impl Outcome {
+    /// A page that shows what was asked for.
+    pub fn page(markup: Markup) -> Outcome {
+        Outcome::page_with(markup, PageStatus::Shown)
+    }
+
+    /// A page with a status.
+    pub fn page_with(markup: Markup, status: PageStatus) -> Outcome {
+        Outcome::Page(Page { markup, status })
+    }
+
+    /// Another page to go to, which leaves the session as it is.
+    pub fn redirect(to: &'static str) -> Outcome {
+        Outcome::Redirect {
+            to,
+            session: SessionChange::Keep,
+        }
+    }
+}

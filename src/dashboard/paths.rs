@@ -1,0 +1,47 @@
+//! The paths that the pages link to. The server's route table answers every one of them.
+
+/// Makes the constants and the list of all of them from the same lines.
+macro_rules! paths {
+    ($($(#[$doc:meta])* $name:ident = $path:literal;)+) => {
+        $($(#[$doc])* pub const $name: &str = $path;)+
+
+        /// All of the paths.
+        #[cfg(test)]
+        pub const ALL: &[&str] = &[$($name),+];
+    };
+}
+
+paths! {
+    /// The start page.
+    START = "/";
+    /// The dashboard.
+    DASHBOARD = "/dashboard";
+    /// The sign-up page, and its form.
+    SIGN_UP = "/signup";
+    /// The sign-in page, and its form.
+    SIGN_IN = "/signin";
+    /// The form that ends the browser's session.
+    SIGN_OUT = "/signout";
+    /// The form that ends all sessions of the account.
+    SIGN_OUT_EVERYWHERE = "/signout/everywhere";
+    /// The form that replaces the token.
+    ROTATE_TOKEN = "/token/rotate";
+    /// The form that changes the password.
+    CHANGE_PASSWORD = "/account/password";
+    /// The form that deletes the account.
+    DELETE_ACCOUNT = "/account/delete";
+    /// The page after a change of the password.
+    PASSWORD_CHANGED = "/account/changed";
+    /// The page after the deletion of an account.
+    ACCOUNT_DELETED = "/account/deleted";
+    /// The stylesheet.
+    STYLE = "/style.css";
+    /// The script.
+    SCRIPT = "/app.js";
+    /// The icon.
+    ICON = "/icon.svg";
+    /// The conversion.
+    CONVERT = "/convert";
+    /// The usage history as CSV.
+    USAGE_CSV = "/api/usage.csv";
+}

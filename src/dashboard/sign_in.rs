@@ -1,0 +1,229 @@
+//! Sign-up, sign-in and sign-out.
+
+use super::context::{Form, PageContext, Signup};
+use super::document::{Viewer, document};
+use super::duration::duration;
+use super::forms::{alert, as_sentence, is_from_session, stale_form};
+use super::outcome::{Outcome, PageStatus, SessionChange};
+use super::paths;
+use crate::store::{AccountId, CreateAccountError, SignInError, StoreError};
+use maud::{Markup, html};
+
+/// The sign-up page. `invite` is the invitation code of the link that led here, or empty.
+///
+/// # Errors
+/// The store failed.
+pub fn sign_up_form(context: &PageContext<'_>, invite: &str) -> Result<Outcome, StoreError> {
+    if context.session()?.is_some() {
+        return Ok(Outcome::redirect(paths::DASHBOARD));
+    }
+    if context.signup == Signup::Closed {
+        return Ok(closed(PageStatus::Shown));
+    }
+    Ok(Outcome::page(sign_up_page(context, "", invite, None)))
+}
+
+/// Makes the account and signs in.
+///
+/// # Errors
+/// The store failed.
+pub fn sign_up(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let (email, password, invite) = (
+        form.field("email"),
+        form.field("password"),
+        form.field("invite"),
+    );
+    let made = match context.signup {
+        Signup::Closed => return Ok(closed(PageStatus::Forbidden)),
+        Signup::Open => context.store.create_account(email, Some(password)),
+        Signup::Invite => context
+            .store
+            .create_invited_account(email, password, invite),
+    };
+    let reason = match made {
+        Ok(account) => return start_session(context, account.id),
+        Err(CreateAccountError::Email(reason) | CreateAccountError::Password(reason)) => {
+            as_sentence(&reason)
+        }
+        Err(CreateAccountError::Exists) => {
+            "There is an account with this address already. Sign in instead.".to_owned()
+        }
+        Err(CreateAccountError::Invite) => {
+            "The invitation is mistyped, used or expired. Ask the server's operator for another."
+                .to_owned()
+        }
+        Err(CreateAccountError::Store(error)) => return Err(error),
+    };
+    Ok(Outcome::page_with(
+        sign_up_page(context, email, invite, Some(&reason)),
+        PageStatus::Invalid,
+    ))
+}
+
+/// The sign-in page.
+///
+/// # Errors
+/// The store failed.
+pub fn sign_in_form(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
+    if context.session()?.is_some() {
+        return Ok(Outcome::redirect(paths::DASHBOARD));
+    }
+    Ok(Outcome::page(sign_in_page(context, "", None)))
+}
+
+/// Signs in with a new session, and ends the one that the browser had, if any.
+///
+/// # Errors
+/// The store failed.
+pub fn sign_in(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let email = form.field("email");
+    let (reason, status) =
+        match context
+            .store
+            .sign_in_from(context.device_cookie, email, form.field("password"))
+        {
+            Ok(account) => return start_session(context, account.id),
+            Err(SignInError::Wrong) => (
+                "The address or the password is wrong.".to_owned(),
+                PageStatus::Invalid,
+            ),
+            Err(SignInError::TooMany { retry_after }) => (
+                format!("Too many attempts. Try again in {}.", duration(retry_after)),
+                PageStatus::TooManyAttempts { retry_after },
+            ),
+            Err(SignInError::Store(error)) => return Err(error),
+        };
+    Ok(Outcome::page_with(
+        sign_in_page(context, email, Some(&reason)),
+        status,
+    ))
+}
+
+/// Ends the session.
+///
+/// # Errors
+/// The store failed.
+pub fn sign_out(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let (Some(cookie), Some(session)) = (context.session_cookie, context.session()?) else {
+        return Ok(Outcome::Redirect {
+            to: paths::START,
+            session: SessionChange::End,
+        });
+    };
+    if !is_from_session(form, &session) {
+        return Ok(stale_form(&session));
+    }
+    context.store.end_session(cookie)?;
+    Ok(Outcome::Redirect {
+        to: paths::START,
+        session: SessionChange::End,
+    })
+}
+
+/// Ends all sessions of the account, this one included.
+///
+/// # Errors
+/// The store failed.
+pub fn sign_out_everywhere(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let Some(session) = context.session()? else {
+        return Ok(Outcome::redirect(paths::SIGN_IN));
+    };
+    if !is_from_session(form, &session) {
+        return Ok(stale_form(&session));
+    }
+    context.store.end_all_sessions(session.account.id)?;
+    Ok(Outcome::Redirect {
+        to: paths::START,
+        session: SessionChange::End,
+    })
+}
+
+fn start_session(context: &PageContext<'_>, id: AccountId) -> Result<Outcome, StoreError> {
+    if let Some(old) = context.session_cookie {
+        context.store.end_session(old)?;
+    }
+    Ok(Outcome::Redirect {
+        to: paths::DASHBOARD,
+        session: SessionChange::Start {
+            session: context.store.start_session(id)?,
+            device: context.store.device_cookie(id)?,
+        },
+    })
+}
+
+fn sign_up_page(
+    context: &PageContext<'_>,
+    email: &str,
+    invite: &str,
+    error: Option<&str>,
+) -> Markup {
+    let content = html! {
+        section.card.narrow {
+            h1 { "Create an account" }
+            (alert(error))
+            @if context.signup == Signup::Invite {
+                p { "Sign-up on this server is by invitation: its operator gives out codes, each good for one account." }
+            }
+            form method="post" action=(paths::SIGN_UP) {
+                @if context.signup == Signup::Invite {
+                    label for="invite" { "Invitation code" }
+                    input #invite type="text" name="invite" value=(invite) required maxlength="100"
+                        spellcheck="false" autocomplete="off";
+                }
+                (email_field(email))
+                label for="password" { "Password" }
+                input #password type="password" name="password" required minlength="8" maxlength="1024"
+                    autocomplete="new-password" aria-describedby="password-hint";
+                p.hint #password-hint { "At least 8 characters." }
+                button type="submit" { "Create account" }
+            }
+            p.hint { "You have one already? " a href=(paths::SIGN_IN) { "Sign in" } "." }
+        }
+    };
+    document("Create an account", Viewer::Guest, &content)
+}
+
+fn sign_in_page(context: &PageContext<'_>, email: &str, error: Option<&str>) -> Markup {
+    let content = html! {
+        section.card.narrow {
+            h1 { "Sign in" }
+            (alert(error))
+            form method="post" action=(paths::SIGN_IN) {
+                (email_field(email))
+                label for="password" { "Password" }
+                input #password type="password" name="password" required autocomplete="current-password";
+                button type="submit" { "Sign in" }
+            }
+            @match context.signup {
+                Signup::Open => p.hint { "No account yet? " a href=(paths::SIGN_UP) { "Create one" } "." },
+                Signup::Invite => p.hint { "Invited? " a href=(paths::SIGN_UP) { "Create an account" } "." },
+                Signup::Closed => p.hint { "Sign-up is closed: accounts on this server are made by its operator." },
+            }
+            p.hint {
+                "No password yet, since the account was made on the command line, or forgotten? The server's operator                  sets one by " code { "towebp account password" } "."
+            }
+        }
+    };
+    document("Sign in", Viewer::Guest, &content)
+}
+
+fn email_field(email: &str) -> Markup {
+    html! {
+        label for="email" { "E-mail address" }
+        input #email type="email" name="email" value=(email) required maxlength="254" autocomplete="username";
+    }
+}
+
+fn closed(status: PageStatus) -> Outcome {
+    let content = html! {
+        section.card.narrow {
+            h1 { "Sign-up is closed" }
+            p { "Accounts on this server are made by its operator." }
+            p { a href=(paths::SIGN_IN) { "Sign in" } }
+        }
+    };
+    Outcome::page_with(
+        document("Sign-up is closed", Viewer::Guest, &content),
+        status,
+    )
+}

@@ -1,0 +1,134 @@
+//! The one way from a request's token or session to an account.
+
+use super::pairs::Pairs;
+use super::problem::Problem;
+use super::request::Request;
+use super::settings::Settings;
+use crate::store::{AccountId, Store, TokenCheck, TokenError};
+
+/// What a request gives to show whose it is, unchecked.
+pub enum Credentials {
+    /// An API token.
+    Token(Token),
+    /// The value of a session cookie.
+    Session(String),
+}
+
+impl Credentials {
+    /// The token if one is given, else the session.
+    ///
+    /// # Errors
+    /// 401, if there is neither, or there are different tokens.
+    pub fn of(
+        request: &Request,
+        query: &Pairs,
+        settings: &Settings,
+    ) -> Result<Credentials, Problem> {
+        if let Some(token) = Token::find(request, query)? {
+            return Ok(Credentials::Token(token));
+        }
+        let cookie = request
+            .cookie(settings.session_cookie())
+            .ok_or_else(Problem::token_missing)?;
+        Ok(Credentials::Session(cookie.to_owned()))
+    }
+
+    /// Whose they are. May read the disk, so it is for workers.
+    ///
+    /// # Errors
+    /// 401, if they are nobody's; 500 and 503, if the store fails.
+    pub fn account(&self, store: &Store) -> Result<AccountId, Problem> {
+        match self {
+            Credentials::Token(token) => token.account(store),
+            Credentials::Session(cookie) => store
+                .session(cookie)?
+                .map(|session| session.account.id)
+                .ok_or_else(Problem::token_missing),
+        }
+    }
+}
+
+/// An API token as a request gives it, unchecked.
+pub struct Token(String);
+
+/// More than one token was given, and they differ: which account is meant?
+#[derive(Debug, PartialEq, Eq)]
+pub struct TokensDiffer;
+
+impl Token {
+    /// The request's token.
+    ///
+    /// # Errors
+    /// 401, if there is none, or there are different ones.
+    pub fn of(request: &Request, query: &Pairs) -> Result<Token, Problem> {
+        Token::find(request, query)?.ok_or_else(Problem::token_missing)
+    }
+
+    /// The token of the `token` parameter or of `Authorization: Bearer`. An empty one counts as
+    /// none.
+    fn find(request: &Request, query: &Pairs) -> Result<Option<Token>, TokensDiffer> {
+        let mut tokens = query
+            .values("token")
+            .chain(request.headers("authorization").filter_map(bearer))
+            .filter(|token| !token.is_empty());
+        let Some(first) = tokens.next() else {
+            return Ok(None);
+        };
+        if tokens.all(|other| other == first) {
+            Ok(Some(Token(first.to_owned())))
+        } else {
+            Err(TokensDiffer)
+        }
+    }
+
+    /// Whose it is, as far as memory knows: for the event loop. The token of an account that is
+    /// not in memory passes if it is not forged; [`Token::account`] then asks the disk.
+    ///
+    /// # Errors
+    /// 401, if it is nobody's.
+    pub fn check(&self, store: &Store) -> Result<AccountId, Problem> {
+        match store.check_token(&self.0) {
+            TokenCheck::Valid(account) | TokenCheck::Unknown(account) => Ok(account),
+            TokenCheck::Invalid => Err(TokenError::Invalid.into()),
+        }
+    }
+
+    /// Whose it is now. May read the disk, so it is for workers.
+    ///
+    /// # Errors
+    /// 401, if it is nobody's, or nobody's any more; 500 and 503, if the store fails.
+    pub fn account(&self, store: &Store) -> Result<AccountId, Problem> {
+        Ok(store.authenticate(&self.0)?)
+    }
+}
+
+/// The token of `Bearer TOKEN`; the scheme's case does not matter (RFC 9110 section 11.1).
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn a_token_comes_from_query_or_bearer_and_must_not_be_ambiguous() {
+        let found = |target: &str, headers: &[(&str, &str)]| {
+            let client = Ipv4Addr::LOCALHOST.into();
+            let request = Request::new("POST", target, client, headers.iter().copied());
+            Token::find(&request, &request.query()).map(|token| token.map(|Token(text)| text))
+        };
+        let bearer = ("Authorization", "bearer  abc");
+        let abc = || Ok(Some("abc".to_owned()));
+        assert_eq!(found("/?token=abc", &[]), abc());
+        assert_eq!(found("/", &[bearer]), abc());
+        assert_eq!(found("/?token=abc", &[bearer]), abc());
+        assert_eq!(found("/?token=", &[bearer]), abc());
+        assert_eq!(found("/?token=", &[]), Ok(None));
+        assert_eq!(found("/", &[("Authorization", "Basic abc")]), Ok(None));
+        assert_eq!(found("/?token=xyz", &[bearer]), Err(TokensDiffer));
+        assert_eq!(found("/?token=xyz&token=abc", &[]), Err(TokensDiffer));
+    }
+}

@@ -1,0 +1,133 @@
+//! Conversions that cannot be done: parameters, pictures, memory and time.
+
+use super::{Kind, Problem};
+use crate::admission::ReserveError;
+use crate::conversion::{ConversionError, ParamError};
+use crate::image::{DecodeError, Format};
+
+/// The most seconds of a `Retry-After`; the front, too, gives no more: what is waited for has
+/// ended by then or was rejected.
+const MAX_RETRY_AFTER: u64 = 60;
+
+/// Seconds until a picture that took too long may be sent again: it held a core for as long as
+/// anything may, so not at once.
+const RETRY_AFTER_TIMEOUT: u64 = 60;
+
+impl From<ParamError> for Problem {
+    fn from(error: ParamError) -> Problem {
+        let kind = match error.code {
+            "repeated_parameter" => Kind::RepeatedParameter,
+            _ => Kind::InvalidParameter,
+        };
+        Problem::new(kind, error.detail)
+    }
+}
+
+impl From<ConversionError> for Problem {
+    fn from(error: ConversionError) -> Problem {
+        match error {
+            ConversionError::Picture(error) => picture(&error),
+            ConversionError::WatermarkPicture(error) => watermark_picture(&error),
+            ConversionError::MissingCharacters(_) => {
+                Problem::new(Kind::MissingCharacters, error.to_string())
+            }
+            ConversionError::Cancelled => conversion_timeout(),
+            ConversionError::Internal(cause) => Problem::internal(format!("conversion: {cause}")),
+        }
+    }
+}
+
+impl From<ReserveError> for Problem {
+    fn from(error: ReserveError) -> Problem {
+        match error {
+            ReserveError::TooLarge { needed, total } => Problem::new(
+                Kind::TooMuchMemory,
+                format!(
+                    "This needs {needed} bytes of memory at a time; this server has {total} for all conversions. Send a \
+                     smaller picture, or start it with a larger --memory."
+                ),
+            ),
+            ReserveError::Busy { wait } => Problem::new(
+                Kind::Busy,
+                "The pictures that are being converted take all workers or all memory; try again later.",
+            )
+            .with_retry_after(wait.as_secs().saturating_add(1).min(MAX_RETRY_AFTER)),
+            ReserveError::Cancelled => Problem::client_gone(),
+        }
+    }
+}
+
+fn conversion_timeout() -> Problem {
+    Problem::new(
+        Kind::ConversionTimeout,
+        "The conversion took longer than this server allows. Send a smaller picture, or the same when the \
+         server is less busy.",
+    )
+    .with_retry_after(RETRY_AFTER_TIMEOUT)
+}
+
+fn picture(error: &DecodeError) -> Problem {
+    let kind = match error {
+        DecodeError::WrongFormat { declared, found } => {
+            return Problem::new(Kind::WrongFormat, wrong_format(*declared, *found));
+        }
+        DecodeError::Invalid(_) => Kind::InvalidImage,
+        DecodeError::TooWide { .. } => Kind::ImageTooWide,
+        DecodeError::TooManyPixels { .. } | DecodeError::FilmTooLarge { .. } => Kind::TooManyPixels,
+        DecodeError::TooManyFrames { .. } => Kind::TooManyFrames,
+        DecodeError::Cancelled => return conversion_timeout(),
+    };
+    Problem::new(kind, error.to_string())
+}
+
+fn wrong_format(declared: Format, found: Option<Format>) -> String {
+    let declared = declared.name();
+    match found.map(Format::name) {
+        Some(found) => format!(
+            "Content-Type says image/{declared}, but the body looks like image/{found}; send -H 'Content-Type: \
+             image/{found}'."
+        ),
+        None => format!(
+            "Content-Type says image/{declared}, but the body does not look like it, nor like another format that is \
+             read here (image/png, image/jpeg, image/gif, image/bmp)."
+        ),
+    }
+}
+
+fn watermark_picture(error: &DecodeError) -> Problem {
+    let kind = match error {
+        DecodeError::WrongFormat { .. } | DecodeError::Invalid(_) => Kind::WatermarkNotPngOrJpeg,
+        DecodeError::TooWide { .. }
+        | DecodeError::TooManyPixels { .. }
+        | DecodeError::TooManyFrames { .. }
+        | DecodeError::FilmTooLarge { .. } => Kind::WatermarkTooLarge,
+        DecodeError::Cancelled => return conversion_timeout(),
+    };
+    Problem::new(kind, format!("watermark_image: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_client_sent_is_400_and_what_the_server_broke_is_500_or_503() {
+        let status = |error: ConversionError| Problem::from(error).kind.row().status;
+        let invalid = || DecodeError::Invalid("cut short".to_owned());
+        assert_eq!(status(ConversionError::Picture(invalid())), 400);
+        assert_eq!(status(ConversionError::WatermarkPicture(invalid())), 400);
+        assert_eq!(status(ConversionError::MissingCharacters(vec!['☃'])), 400);
+        assert_eq!(status(ConversionError::Internal("a bug".to_owned())), 500);
+        assert_eq!(status(ConversionError::Cancelled), 503);
+    }
+
+    #[test]
+    fn missing_characters_are_named() {
+        let problem = Problem::from(ConversionError::MissingCharacters(vec!['☃', '\u{1F600}']));
+        assert!(
+            problem.detail.contains("☃ (U+2603)") && problem.detail.contains("U+1F600"),
+            "{}",
+            problem.detail
+        );
+    }
+}

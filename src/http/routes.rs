@@ -1,0 +1,283 @@
+//! The one table of paths. Whatever depends on a path stands in its row: methods, body limit,
+//! parameters, who reads its errors, and who answers it.
+
+use super::problem::{Kind, Problem};
+use super::request::{Body, Request};
+use super::response::Response;
+use super::settings::Settings;
+use super::state::AppState;
+use super::{health, pages, suggestion, usage};
+use crate::conversion::KNOWN_NAMES;
+use crate::dashboard::paths;
+
+/// How one path is answered.
+pub struct Route {
+    /// The path.
+    pub path: &'static str,
+    /// The methods that it is answered by, as in `Allow`.
+    pub methods: &'static str,
+    /// Most bytes of a body.
+    pub body_limit: BodyLimit,
+    /// Lists of the names of its parameters, if a mistyped one is pointed out.
+    parameters: &'static [&'static [&'static str]],
+    /// Who reads its errors.
+    audience: Audience,
+    /// Who answers it.
+    pub handler: Handler,
+}
+
+/// Who answers a path.
+#[derive(Clone, Copy)]
+pub enum Handler {
+    /// The event loop answers at once, however busy the workers are.
+    EventLoop(fn() -> Response),
+    /// [`convert`](super::convert) admits the request, and a worker for conversions answers it.
+    Conversion,
+    /// A worker for pages answers it.
+    Page {
+        /// Checks the head; called by the event loop, so it waits for nothing.
+        admit: fn(&AppState, &Request) -> Result<(), Problem>,
+        /// Answers the request.
+        answer: PageHandler,
+    },
+}
+
+/// Answers a request on a worker for pages.
+pub type PageHandler = fn(&AppState, &Request, &mut Body<'_>) -> Result<Response, Problem>;
+
+/// Most bytes of a body.
+#[derive(Clone, Copy)]
+pub enum BodyLimit {
+    /// [`Settings::max_body`].
+    Picture,
+    /// 16 KiB. The longest field of a form, a password, has up to 1024 bytes, three times that in
+    /// percent encoding. A request that needs no body may have one of that size: it does no harm.
+    Form,
+}
+
+impl BodyLimit {
+    /// The limit in bytes.
+    pub fn bytes(self, settings: &Settings) -> u64 {
+        match self {
+            BodyLimit::Picture => settings.max_body,
+            BodyLimit::Form => 16 << 10,
+        }
+    }
+}
+
+/// Who reads the errors of a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Audience {
+    /// Programs: errors are JSON.
+    Programs,
+    /// People: errors are pages for browsers, and JSON for everybody else.
+    People,
+}
+
+/// The methods of what can only be read. `tiny_http` leaves out the body of an answer to HEAD.
+const READ: &str = "GET, HEAD";
+
+/// The methods of a page with a form.
+const FORM: &str = "GET, HEAD, POST";
+
+/// The liveness check.
+const HEALTH: &str = "/healthz";
+
+/// The readiness check.
+const READINESS: &str = "/readyz";
+
+/// The usage history as JSON.
+const USAGE: &str = "/api/usage";
+
+/// All paths. Any other path is a 404, whatever the method and the body.
+const ROUTES: [Route; 19] = [
+    Route {
+        path: paths::CONVERT,
+        methods: "POST",
+        body_limit: BodyLimit::Picture,
+        parameters: &[&KNOWN_NAMES, &["download"]],
+        audience: Audience::Programs,
+        handler: Handler::Conversion,
+    },
+    Route {
+        handler: Handler::EventLoop(health::alive),
+        ..api(HEALTH, &[], health::ready)
+    },
+    api(READINESS, &[], health::ready),
+    api(USAGE, &[&["token", "before", "limit"]], usage::json),
+    api(paths::USAGE_CSV, &[&["token"]], usage::csv),
+    page(paths::START, READ, pages::start),
+    page(paths::DASHBOARD, READ, pages::overview),
+    page(paths::SIGN_UP, FORM, pages::sign_up),
+    page(paths::SIGN_IN, FORM, pages::sign_in),
+    page(paths::SIGN_OUT, "POST", pages::sign_out),
+    page(
+        paths::SIGN_OUT_EVERYWHERE,
+        "POST",
+        pages::sign_out_everywhere,
+    ),
+    page(paths::ROTATE_TOKEN, "POST", pages::rotate_token),
+    page(paths::CHANGE_PASSWORD, "POST", pages::change_password),
+    page(paths::DELETE_ACCOUNT, "POST", pages::delete_account),
+    page(paths::PASSWORD_CHANGED, READ, pages::password_changed),
+    page(paths::ACCOUNT_DELETED, READ, pages::account_deleted),
+    page(paths::STYLE, READ, pages::style),
+    page(paths::SCRIPT, READ, pages::script),
+    page(paths::ICON, READ, pages::icon),
+];
+
+/// A path that programs read.
+const fn api(
+    path: &'static str,
+    parameters: &'static [&'static [&'static str]],
+    answer: PageHandler,
+) -> Route {
+    Route {
+        path,
+        methods: READ,
+        body_limit: BodyLimit::Form,
+        parameters,
+        audience: Audience::Programs,
+        handler: Handler::Page {
+            admit: |_, _| Ok(()),
+            answer,
+        },
+    }
+}
+
+/// A path for people. Whatever is sent to it by POST is a form.
+const fn page(path: &'static str, methods: &'static str, answer: PageHandler) -> Route {
+    Route {
+        path,
+        methods,
+        body_limit: BodyLimit::Form,
+        parameters: &[],
+        audience: Audience::People,
+        handler: Handler::Page {
+            admit: pages::admit,
+            answer,
+        },
+    }
+}
+
+/// The route of a request.
+///
+/// # Errors
+/// 404, if its path is not in the table; 405, if the path is not answered by its method.
+pub fn find(request: &Request) -> Result<&'static Route, Problem> {
+    let route = by_path(&request.path).ok_or_else(|| {
+        Problem::new(
+            Kind::NotFound,
+            "Pictures are converted by POST /convert; the start page is at /.",
+        )
+    })?;
+    if route
+        .methods
+        .split(", ")
+        .any(|method| method == request.method)
+    {
+        return Ok(route);
+    }
+    Err(Problem::method_not_allowed(&request.method, route.methods))
+}
+
+/// A problem in the form that suits the readers of its path.
+pub fn problem_response(request: &Request, problem: Problem) -> Response {
+    let audience = by_path(&request.path).map_or(Audience::People, |route| route.audience);
+    if audience == Audience::People && request.wants_html() {
+        pages::problem(problem)
+    } else {
+        problem.into()
+    }
+}
+
+/// The parameters of a request that are probably mistyped, as text for `X-Towebp-Warning`.
+pub fn warning(request: &Request) -> Option<String> {
+    let known = by_path(&request.path)?.parameters.concat();
+    suggestion::warning(request.parameter_names(), &known)
+}
+
+fn by_path(path: &str) -> Option<&'static Route> {
+    ROUTES.iter().find(|route| route.path == path)
+}
+
+/// The paths that forms are sent to.
+#[cfg(test)]
+pub fn forms() -> impl Iterator<Item = &'static str> {
+    let takes_forms =
+        |route: &&Route| route.audience == Audience::People && route.methods.contains("POST");
+    ROUTES.iter().filter(takes_forms).map(|route| route.path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dashboard;
+    use std::collections::HashSet;
+    use std::net::Ipv4Addr;
+
+    fn request(method: &str, target: &str) -> Request {
+        let client = Ipv4Addr::LOCALHOST.into();
+        Request::new(method, target, client, std::iter::empty())
+    }
+
+    fn found(method: &str, target: &str) -> Result<(), (Kind, Option<&'static str>)> {
+        find(&request(method, target))
+            .map(drop)
+            .map_err(|problem| (problem.kind, problem.allow))
+    }
+
+    #[test]
+    fn a_wrong_path_is_not_found_and_a_wrong_method_not_allowed() {
+        for method in ["GET", "POST", "PUT", "BREW"] {
+            for path in [
+                "/convert/",
+                "/shrink",
+                "/Convert",
+                "",
+                "*",
+                "/api",
+                "/api/usage/",
+            ] {
+                let outcome = found(method, path);
+                assert_eq!(outcome, Err((Kind::NotFound, None)), "{method} {path}");
+            }
+        }
+        assert_eq!(found("POST", "/convert"), Ok(()));
+        assert_eq!(found("POST", "/convert?a=b"), Ok(()));
+        let rejected = Err((Kind::MethodNotAllowed, Some("POST")));
+        assert_eq!(found("GET", "/convert"), rejected);
+        for Route { path, methods, .. } in &ROUTES {
+            for method in methods.split(", ") {
+                assert_eq!(found(method, path), Ok(()), "{method} {path}");
+            }
+            let rejected = Err((Kind::MethodNotAllowed, Some(*methods)));
+            assert_eq!(found("DELETE", path), rejected, "{path}");
+        }
+    }
+
+    #[test]
+    fn every_path_is_answered_once_and_every_link_leads_somewhere() {
+        let answered: HashSet<&str> = ROUTES.iter().map(|route| route.path).collect();
+        assert_eq!(answered.len(), ROUTES.len());
+        for path in paths::ALL {
+            assert!(answered.contains(path), "{path}");
+        }
+        let asked = dashboard::SCRIPT.split("fetch(\"").skip(1);
+        let asked: Vec<&str> = asked
+            .map(|rest| rest.split(['"', '?']).next().expect("a path"))
+            .collect();
+        assert_eq!(asked, [paths::CONVERT, paths::DASHBOARD]);
+    }
+
+    #[test]
+    fn each_path_has_its_own_parameters() {
+        let warned = |target: &str| warning(&request("POST", target));
+        let limit = "unknown parameter \"limt\", did you mean \"limit\"?";
+        assert_eq!(warned("/api/usage?limt=1").as_deref(), Some(limit));
+        assert_eq!(warned("/api/usage?qualty=1"), None);
+        assert_eq!(warned("/convert?limt=1"), None);
+        assert!(warned("/convert?qualty=1").is_some());
+        assert_eq!(warned("/dashboard?tokn=1"), None);
+    }
+}

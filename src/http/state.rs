@@ -1,0 +1,57 @@
+//! What all workers and the event loop share.
+
+use super::allowance::Allowance;
+use super::metrics::Metrics;
+use super::readiness::Readiness;
+use super::settings::Settings;
+use crate::admission::{ClientRateLimiter, MemoryBudget};
+use crate::conversion::{CpuBudget, Fonts};
+use crate::fetch::Fetcher;
+use crate::image;
+use crate::store::Store;
+use std::sync::Arc;
+
+/// The state that requests are answered from.
+pub struct AppState {
+    /// Accounts, sessions and usage.
+    pub store: Arc<Store>,
+    /// Fetches watermark pictures.
+    pub fetcher: Fetcher,
+    /// The fonts of text watermarks.
+    pub fonts: Fonts,
+    /// Bounds on pictures.
+    pub limits: image::Limits,
+    /// The cores that conversions share.
+    pub cpu_budget: CpuBudget,
+    /// The memory that conversions share.
+    pub memory: MemoryBudget,
+    /// Counts of what is limited by account or by client address.
+    pub limiters: Limiters,
+    /// The outcome of the last readiness check.
+    pub readiness: Readiness,
+    /// Counts of what was done.
+    pub metrics: Metrics,
+    /// The settings of the HTTP service.
+    pub settings: Settings,
+}
+
+/// Counts of what the settings limit.
+pub struct Limiters {
+    /// Attempts to sign in, by client address.
+    pub(super) signin: Option<ClientRateLimiter>,
+    /// Attempts to sign up, by client address.
+    pub(super) signup: Option<ClientRateLimiter>,
+    /// Conversions, by account.
+    pub(super) allowance: Allowance,
+}
+
+impl Limiters {
+    /// With nothing counted yet.
+    pub fn new(settings: &Settings) -> Limiters {
+        Limiters {
+            signin: settings.signin_rate.map(ClientRateLimiter::new),
+            signup: settings.signup_rate.map(ClientRateLimiter::new),
+            allowance: Allowance::new(settings.rate_limit, settings.monthly_quota),
+        }
+    }
+}
