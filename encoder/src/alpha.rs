@@ -1,14 +1,15 @@
-//! The alpha plane: RFC 9649, section 2.7.1.2 (the `ALPH` chunk), lossless.
+//! The alpha plane beside lossy colors: the `ALPH` chunk (RFC 9649, section 2.7.1.2).
 
-use super::EncodeError;
-use super::threads::Workers;
-use super::vp8l::{self, Settings};
+use crate::error::EncodeError;
+use crate::threads::Workers;
+use crate::vp8l::{self, Settings};
 
 /// Compression methods, in the lowest two bits of the chunk's first byte.
 const RAW: u8 = 0;
 const LOSSLESS: u8 = 1;
 
-/// How a value is predicted from those before it; what is left is coded. By number, as in the bits above.
+/// How a value is predicted from those before it; the residuals are coded. The numbers are those of
+/// the bits above the compression method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Filter {
     None = 0,
@@ -17,8 +18,9 @@ enum Filter {
     Gradient = 3,
 }
 
-/// The `ALPH` chunk's data for `alpha`, values in raster order in rows of `width`: as a lossless bitstream, or raw where that is
-/// smaller. Below a `quality` of 100 there are fewer values.
+/// The `ALPH` chunk's data for `alpha`, samples in raster order in rows of `width`: as a lossless
+/// bitstream, or raw where that is smaller. Below a `quality` of 100 the samples are rounded to fewer
+/// values.
 ///
 /// # Errors
 /// [`EncodeError::Cancelled`].
@@ -44,9 +46,9 @@ pub fn encode(
     Ok(chunk)
 }
 
-/// The filter that seems to leave least to code.
+/// The filter whose residuals are estimated to take least.
 fn choose_filter(alpha: &[u8], width: usize, workers: Workers<'_>) -> Result<Filter, EncodeError> {
-    // Of two values eight go into a pixel, and what a filter makes of them is more.
+    // Eight samples of two values go into one pixel; a filter makes more values of them.
     let other = alpha.iter().find(|value| **value != alpha[0]);
     if alpha
         .iter()
@@ -74,7 +76,8 @@ fn choose_filter(alpha: &[u8], width: usize, workers: Workers<'_>) -> Result<Fil
     Ok(best.1)
 }
 
-/// Rounds to fewer values, evenly from 0 to 255, which both stay: 2 at quality 0, 16 at 70, as libwebp has it, and 248 at 99.
+/// Rounds to fewer values, evenly from 0 to 255, which both stay: 2 at quality 0, 16 at 70, as libwebp
+/// has it, and 248 at 99.
 fn quantize(alpha: &mut [u8], quality: u8) {
     let quality = u32::from(quality);
     let steps = match quality {
@@ -91,18 +94,18 @@ fn quantize(alpha: &mut [u8], quality: u8) {
     }
 }
 
-/// What `filter` leaves of `alpha`, as the green of pixels.
+/// The residuals of `alpha` by `filter`, as the green samples of pixels.
 fn filtered(
     alpha: &[u8],
     width: usize,
     filter: Filter,
     workers: Workers<'_>,
 ) -> Result<Vec<u32>, EncodeError> {
-    const ROWS_A_QUESTION: usize = 8;
+    const ROWS_PER_CHECK: usize = 8;
     let mut pixels = Vec::with_capacity(alpha.len());
     let mut above: &[u8] = &[];
     for (y, row) in alpha.chunks_exact(width).enumerate() {
-        if y % ROWS_A_QUESTION == 0 {
+        if y % ROWS_PER_CHECK == 0 {
             workers.check()?;
         }
         for (x, &value) in row.iter().enumerate() {
@@ -128,16 +131,17 @@ fn filtered(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Effort;
     use crate::cpu::Simd;
+    use crate::options::Effort;
 
     fn workers() -> Workers<'static> {
         Workers::unlimited(1)
     }
 
     #[test]
-    fn what_each_filter_leaves() {
-        // Worked by hand: the first value less 0, the rest of the first row less its left, the first column less what is above.
+    fn residuals_of_each_filter() {
+        // By hand: the first sample less 0, the rest of the first row less its left neighbor, the rest
+        // of the first column less the upper one.
         let alpha = [10, 12, 200, 11, 14, 190];
         for (filter, expected) in [
             (Filter::None, [10, 12, 200, 11, 14, 190]),

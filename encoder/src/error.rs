@@ -1,18 +1,18 @@
 //! Why a picture was not encoded.
 
 use crate::cancel::Cancelled;
-use crate::picture::MAX_SIDE;
 
 /// Why a picture was not encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EncodeError {
-    /// A side is 0 or above [`MAX_SIDE`].
+    /// A side is 0 or above [`MAX_SIDE`](crate::MAX_SIDE).
     Dimensions,
-    /// `pixels` does not hold `width * height` pixels of the layout.
+    /// The samples are fewer or more than the sides, the color type and the stride call for.
     PixelCount,
-    /// There are more than eight token partitions.
-    PartitionCount,
-    /// The encoded picture does not fit the format's size fields.
+    /// An animation has no frame.
+    NoFrames,
+    /// The encoded picture does not fit the size fields of the format, which have 32 bits.
     TooLarge,
     /// The work was stopped by its [`Cancel`](crate::Cancel).
     Cancelled,
@@ -20,19 +20,13 @@ pub enum EncodeError {
 
 impl std::fmt::Display for EncodeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            EncodeError::Dimensions => {
-                write!(f, "a WebP picture has 1 to {MAX_SIDE} pixels a side")
-            }
-            EncodeError::PixelCount => {
-                f.write_str("there are not as many samples as width and height say")
-            }
-            EncodeError::PartitionCount => f.write_str("log2_partitions is 0 to 3"),
-            EncodeError::TooLarge => {
-                f.write_str("the encoded picture is too large for a WebP file")
-            }
-            EncodeError::Cancelled => f.write_str("the file is no longer wanted"),
-        }
+        f.write_str(match self {
+            EncodeError::Dimensions => "a WebP picture has 1 to 16383 pixels a side",
+            EncodeError::PixelCount => "there are not as many samples as width and height say",
+            EncodeError::NoFrames => "an animation has at least one frame",
+            EncodeError::TooLarge => "the encoded picture is too large for a WebP file",
+            EncodeError::Cancelled => "the file is no longer wanted",
+        })
     }
 }
 

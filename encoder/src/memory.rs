@@ -1,12 +1,12 @@
-//! What encoding takes, told before it begins.
+//! The memory that encoding takes, told before it begins.
 
-use super::coded::SIDE_BY_SIDE;
-use super::{Effort, Layout, Mode, Options};
+use crate::auto_mode::SIDE_BY_SIDE;
+use crate::options::{Effort, Mode, Options};
+use crate::picture::ColorType;
 
-/// Most bytes that [`super::encode`] takes at a time beside the picture's own, the file that it gives included, for a picture
-/// of these sides in pixels. Never less than the truth, which noise comes near; photographs take a half.
-/// `tests/codec/estimate.rs` measures.
-pub fn memory((width, height): (u32, u32), layout: Layout, options: &Options<'_>) -> u64 {
+/// The most bytes that encoding allocates at a time beside the pixels, the file included.
+/// `tests/codec/estimate.rs` measures it.
+pub fn peak((width, height): (u32, u32), color: ColorType, options: &Options<'_>) -> u64 {
     let (across, down) = (
         u64::from(width.div_ceil(16)),
         u64::from(height.div_ceil(16)),
@@ -21,18 +21,27 @@ pub fn memory((width, height): (u32, u32), layout: Layout, options: &Options<'_>
     let pairs = threads.clamp(1, 5) as u64;
     let booleans = across * 256 * coded * 8 / 100 * 2 * 2 * pairs * 5 / 4;
 
+    let converting = match color {
+        ColorType::Rgb8 => 0,
+        // A copy as RGB or, with transparent pixels filled, RGBA.
+        ColorType::L8 => planes + share(300),
+        ColorType::La8 | ColorType::Rgba8 => planes + share(400),
+    };
     let deciding = planes + kept;
     let writing = kept + share(coded) + booleans;
     let assembling = 2 * share(coded);
-    let alpha = match layout {
-        Layout::Rgb => 0,
-        // Beside the finished frame.
-        Layout::Rgba => share(coded + alpha_size(options.effort, threads)),
+    // The alpha plane is coded beside the finished frame.
+    let alpha = if color.has_alpha() {
+        share(coded + alpha_size(options.effort, threads))
+    } else {
+        0
     };
-    let lossy = deciding.max(writing).max(assembling).max(alpha);
+    let lossy = [deciding, writing, assembling, alpha]
+        .into_iter()
+        .fold(converting, u64::max);
     let pixels = u64::from(width) * u64::from(height);
     let lossless = LOSSLESS_TABLES + pixels * lossless_bytes(options.effort, threads);
-    // What was coded without loss waits for what is coded with.
+    // The lossless file waits for the lossy one.
     let waiting = pixels * 4;
     OTHER
         + match options.mode {
@@ -43,8 +52,9 @@ pub fn memory((width, height): (u32, u32), layout: Layout, options: &Options<'_>
         }
 }
 
-/// Most bytes a pixel without loss: the pixels twice, where copies may come from, what was found, and the file; with much effort what
-/// was found for several searches, side by side where there are several threads. Noise takes 15, 23 and 31.
+/// The most bytes a pixel of lossless coding: the pixels twice, where copies may come from, the tokens,
+/// and the file; with much effort the tokens of several searches, side by side where there are several
+/// threads. Noise takes 15, 23 and 31.
 fn lossless_bytes(effort: Effort, threads: usize) -> u64 {
     match effort {
         Effort::Low | Effort::Medium => 20,
@@ -53,22 +63,24 @@ fn lossless_bytes(effort: Effort, threads: usize) -> u64 {
     }
 }
 
-/// Histograms and codes of all groups, which small pictures have, too.
+/// Histograms and prefix codes of all groups, which small pictures have as well.
 const LOSSLESS_TABLES: u64 = 2 << 20;
 
-/// Tables, rows under way, and what threads have of their own.
+/// Tables, rows under way, and the stacks of threads.
 const OTHER: u64 = 1 << 20;
 
-/// Hundredths of a byte a pixel: modes, contexts, and what macroblocks show to those below.
+/// Hundredths of a byte a pixel: modes, contexts, and the bottom rows of macroblocks.
 const KEPT: u64 = 30;
 
-/// Most hundredths of a byte a pixel that coefficients take: one byte each, and one for each block.
+/// The most hundredths of a byte a pixel that coefficients take: one byte each, and one for each
+/// block.
 fn packed_size(quality: u8) -> u64 {
     (70 + 4 * u64::from(quality)).min(160)
 }
 
-/// Most hundredths of a byte a pixel that the alpha plane and its lossless encoder take: first for filters that are tried side
-/// by side, as pixels of four bytes; then for the pixels, the copies found among them, and tokens.
+/// The most hundredths of a byte a pixel that the alpha plane and its lossless encoder take: first for
+/// filters that are tried side by side, as pixels of four bytes; then for the pixels, the copies found
+/// among them, and tokens.
 fn alpha_size(effort: Effort, threads: usize) -> u64 {
     let trying = 100 + 400 * threads.clamp(1, 4) as u64;
     let coding = match effort {
@@ -78,8 +90,8 @@ fn alpha_size(effort: Effort, threads: usize) -> u64 {
     trying.max(coding)
 }
 
-/// Most hundredths of a byte a pixel that a file of pure primaries, at random, takes: between measured points, straight
-/// lines.
+/// The most hundredths of a byte a pixel that a file of pure primaries, at random, takes: straight lines
+/// between measured points.
 fn coded_size(quality: u8) -> u64 {
     const POINTS: [(u64, u64); 5] = [(0, 30), (25, 66), (50, 77), (85, 102), (100, 145)];
     let quality = u64::from(quality.min(100));

@@ -1,15 +1,18 @@
-//! A frame on its way into the file: RFC 9649, section 2.7.1.1.
+//! A frame on its way into the file (RFC 9649, section 2.7.1.1).
 
-use super::change::{Change, Rect};
-use super::drawing::{Drawing, Grain, Kept, Mask, Origin};
-use super::habit::Habit;
-use crate::coded::{self, Coded, Way};
-use crate::{EncodeError, Mode, Options};
+use super::damage::{Rect, Update};
+use super::frame_pixels::{FramePixels, Granularity, KeptPixels, Origin, UpdateMask};
+use super::mode_history::ModeHistory;
+use crate::auto_mode::{self, CodingPlan};
+use crate::bitstream::{self, Bitstream};
+use crate::error::EncodeError;
+use crate::options::{Mode, Options};
 
-/// A frame that is drawn.
+/// A frame of the file.
 #[derive(Debug)]
 pub struct Frame {
-    pub change: Change,
+    /// Where and how it is drawn.
+    pub update: Update,
     /// How long it is shown.
     pub milliseconds: u32,
     /// Whether its rectangle becomes transparent after that.
@@ -17,131 +20,156 @@ pub struct Frame {
     content: Content,
 }
 
-/// What is in its rectangle.
+/// The pixels of a frame's rectangle.
 #[derive(Debug)]
 enum Content {
-    Drawn {
-        way: Way,
-        mask: Mask,
-        /// What is to be coded, once the canvas may show others.
-        kept: Option<Kept>,
+    Pending {
+        plan: CodingPlan,
+        mask: UpdateMask,
+        /// The pixels to code, once the canvas may show others.
+        kept: Option<KeptPixels>,
     },
-    Coded(Coded),
+    Coded(Bitstream),
 }
 
-/// What is shown.
+/// The pixels that are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Canvas<'a> {
     /// Red, green, blue and alpha.
     pub pixels: &'a [[u8; 4]],
-    /// Pixels of a row.
+    /// The pixels of a row.
     pub width: usize,
 }
 
+/// The sizes of both codings of a frame, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct BothSizes {
+    /// The coding that was chosen.
+    pub plan: CodingPlan,
+    /// Its size.
+    pub smaller: usize,
+    /// What the other takes at least.
+    pub larger: usize,
+}
+
 impl Frame {
-    /// A change to `canvas` whose pixels `mask` tells, to be coded as `options` say, or if they leave it open, as `habit` does.
+    /// A frame of the pixels of `canvas` that `mask` marks, to be coded as the mode says, or if that
+    /// leaves it open, as `history` and the pixels do.
     ///
     /// # Errors
-    /// [`EncodeError::Cancelled`] if the file is no longer waited for.
+    /// [`EncodeError::Cancelled`].
     pub fn new(
-        change: Change,
-        mask: Mask,
+        update: Update,
+        mask: UpdateMask,
         canvas: Canvas<'_>,
-        habit: &mut Habit,
+        history: &mut ModeHistory,
         options: &Options<'_>,
     ) -> Result<Frame, EncodeError> {
-        let mut way = match options.mode {
-            Mode::Auto => habit.way(change.rect.area()),
-            Mode::Lossless => Way::Lossless,
-            Mode::Lossy => Way::Lossy,
+        let mut plan = match options.mode {
+            Mode::Auto => history.plan(update.rect.area()),
+            Mode::Lossless => CodingPlan::Lossless,
+            Mode::Lossy => CodingPlan::Lossy,
         };
-        if way != Way::Lossy {
-            let drawing = canvas.drawing(change.rect, &mask);
-            if Way::of(&drawing, options)? == Way::Lossy {
-                way = Way::Lossy;
+        if plan != CodingPlan::Lossy {
+            let pixels = canvas.frame_pixels(update.rect, &mask);
+            if CodingPlan::choose(&pixels, options)? == CodingPlan::Lossy {
+                plan = CodingPlan::Lossy;
             }
         }
         Ok(Frame {
-            change,
+            update,
             milliseconds: 0,
             is_cleared: false,
-            content: Content::Drawn {
-                way,
+            content: Content::Pending {
+                plan,
                 mask,
                 kept: None,
             },
         })
     }
 
-    /// Keeps what it needs of `canvas` before another is shown.
+    /// Copies the pixels that it needs of `canvas` before another one is shown.
     pub fn keep(&mut self, canvas: Canvas<'_>) {
-        if let Content::Drawn { way, mask, kept } = &mut self.content {
-            let grain = match way {
-                Way::Lossless => Grain::Pixel,
-                Way::Lossy | Way::Either => Grain::Macroblock,
+        if let Content::Pending { plan, mask, kept } = &mut self.content {
+            let granularity = match plan {
+                CodingPlan::Lossless => Granularity::Pixel,
+                CodingPlan::Lossy | CodingPlan::Smaller => Granularity::Macroblock,
             };
-            *kept = Some(canvas.drawing(self.change.rect, mask).keep(grain));
+            let pixels = canvas.frame_pixels(self.update.rect, mask);
+            *kept = Some(pixels.keep(granularity));
         }
     }
 
-    /// Codes its pixels, if that is not done yet, and gives them up. `canvas` is what is shown now. If both ways were needed, gives the
-    /// bytes of the larger one.
+    /// Codes its pixels unless that is done already, and frees them. `canvas` is what is shown now. Gives
+    /// the sizes if both codings were needed and both are known.
     ///
     /// # Errors
-    /// As [`coded::code`].
+    /// See [`EncodeError`].
     pub fn code(
         &mut self,
         canvas: Canvas<'_>,
         options: &Options<'_>,
-    ) -> Result<Option<usize>, EncodeError> {
-        let Content::Drawn { way, mask, kept } = &self.content else {
+    ) -> Result<Option<BothSizes>, EncodeError> {
+        let Content::Pending { plan, mask, kept } = &self.content else {
             return Ok(None);
         };
-        let rect = self.change.rect;
-        let drawing = match kept {
-            Some(kept) => Drawing {
+        let rect = self.update.rect;
+        let pixels = match kept {
+            Some(kept) => FramePixels {
                 mask,
                 origin: Origin::Kept(kept),
                 size: (rect.width, rect.height),
             },
-            None => canvas.drawing(rect, mask),
+            None => canvas.frame_pixels(rect, mask),
         };
-        let (coded, larger) = match way {
-            Way::Lossless => (coded::lossless(&drawing, options)?, None),
-            Way::Lossy => (coded::lossy(&drawing, options)?, None),
-            Way::Either => coded::either(&drawing, options)?,
+        let (bitstream, larger) = match plan {
+            CodingPlan::Lossless => (bitstream::lossless(&pixels, options)?, None),
+            CodingPlan::Lossy => (bitstream::lossy(&pixels, options)?, None),
+            CodingPlan::Smaller => {
+                let smaller = auto_mode::smaller(&pixels, options)?;
+                (smaller.bitstream, smaller.larger)
+            }
         };
-        self.content = Content::Coded(coded);
-        Ok(larger)
+        let sizes = larger.map(|larger| BothSizes {
+            plan: if bitstream.is_lossless {
+                CodingPlan::Lossless
+            } else {
+                CodingPlan::Lossy
+            },
+            smaller: bitstream.size(),
+            larger,
+        });
+        self.content = Content::Coded(bitstream);
+        Ok(sizes)
     }
 
-    /// What it came to, once it is coded.
-    pub fn coded(&self) -> Option<&Coded> {
+    /// Its chunks, once it is coded.
+    pub fn bitstream(&self) -> Option<&Bitstream> {
         match &self.content {
-            Content::Drawn { .. } => None,
-            Content::Coded(coded) => Some(coded),
+            Content::Pending { .. } => None,
+            Content::Coded(bitstream) => Some(bitstream),
         }
     }
 
-    /// What stands before the pixels.
+    /// The fields of the `ANMF` chunk before the pixels.
     pub fn header(&self) -> [u8; 16] {
         let number = |value: usize| (value as u32).to_le_bytes();
-        let rect = self.change.rect;
+        let rect = self.update.rect;
         let mut header = [0; 16];
         header[..3].copy_from_slice(&number(rect.left / 2)[..3]);
         header[3..6].copy_from_slice(&number(rect.top / 2)[..3]);
         header[6..9].copy_from_slice(&number(rect.width - 1)[..3]);
         header[9..12].copy_from_slice(&number(rect.height - 1)[..3]);
         header[12..15].copy_from_slice(&self.milliseconds.to_le_bytes()[..3]);
-        header[15] = u8::from(self.is_cleared) | u8::from(!self.change.blends) << 1;
+        header[15] = u8::from(self.is_cleared) | u8::from(!self.update.blends) << 1;
         header
     }
 }
 
 impl<'a> Canvas<'a> {
-    /// What `mask` draws of a rectangle.
-    fn drawing(self, rect: Rect, mask: &'a Mask) -> Drawing<'a> {
-        Drawing {
+    /// The pixels of a rectangle that `mask` marks.
+    fn frame_pixels(self, rect: Rect, mask: &'a UpdateMask) -> FramePixels<'a> {
+        FramePixels {
             mask,
             origin: Origin::Canvas {
                 pixels: &self.pixels[rect.top * self.width + rect.left..],

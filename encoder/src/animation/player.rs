@@ -1,15 +1,17 @@
-//! Plays animations as a viewer does: RFC 9649, section 2.7.1.1. For tests and `fuzz/`; the product has none of it.
+//! Plays animations as a viewer does (RFC 9649, section 2.7.1.1), for tests and fuzz targets.
 
-use crate::judge;
+use crate::reference;
 
-/// Canvases and the milliseconds for which each is shown. What nobody sees is black.
-pub type Film = Vec<(Vec<u8>, u32)>;
+/// Canvases, and the milliseconds for which each is shown. Transparent pixels are 0.
+pub type Playback = Vec<(Vec<u8>, u32)>;
 
-/// What a viewer sees: image-webp decodes each frame; what it makes of several is not exact.
+/// The canvases that a viewer sees. image-webp decodes each frame; what it makes of several is not
+/// exact.
 ///
 /// # Panics
-/// When the file is not in order, or half transparent pixels are to be blended: libwebp rounds their colour even over nothing.
-pub fn play(file: &[u8]) -> Film {
+/// If the file is not in order, or half transparent pixels are to be blended: libwebp rounds their
+/// color even over nothing.
+pub fn play(file: &[u8]) -> Playback {
     let chunks = chunks(&file[12..]);
     let number = |bytes: &[u8]| {
         bytes
@@ -19,7 +21,7 @@ pub fn play(file: &[u8]) -> Film {
     let (_, canvas) = chunks[0];
     let [width, height] = [4, 7].map(|at| 1 + number(&canvas[at..at + 3]));
     let mut canvas = vec![[0; 4]; width * height];
-    let mut film = Film::new();
+    let mut playback = Playback::new();
     let mut cleared = None;
     for (_, frame) in chunks.iter().filter(|(name, _)| *name == b"ANMF") {
         let [left, top, columns, rows, time] =
@@ -33,7 +35,7 @@ pub fn play(file: &[u8]) -> Film {
         }
         let is_drawn_over = frame[15] & 2 == 0;
         let rect = (left, top, columns, rows);
-        let (_, drawn) = judge::decode(&still(columns, rows, &frame[16..]));
+        let (_, drawn) = reference::decode(&still(columns, rows, &frame[16..]));
         for (place, pixel) in places(rect).zip(drawn) {
             let below = canvas[place];
             canvas[place] = match pixel {
@@ -47,15 +49,15 @@ pub fn play(file: &[u8]) -> Film {
         let seen = canvas
             .iter()
             .map(|&pixel| if pixel[3] == 0 { [0; 4] } else { pixel });
-        film.push((seen.flatten().collect(), time as u32));
+        playback.push((seen.flatten().collect(), time as u32));
     }
-    film
+    playback
 }
 
-/// What is shown, each state once.
-pub fn merged(film: &Film) -> Film {
-    let mut states: Film = Vec::new();
-    for (canvas, milliseconds) in film {
+/// The same with equal canvases that follow each other as one.
+pub fn merged(playback: &Playback) -> Playback {
+    let mut states: Playback = Vec::new();
+    for (canvas, milliseconds) in playback {
         match states.last_mut() {
             Some((last, time)) if last == canvas => *time += milliseconds,
             _ => states.push((canvas.clone(), *milliseconds)),
@@ -64,7 +66,7 @@ pub fn merged(film: &Film) -> Film {
     states
 }
 
-/// Chunks one after the other: names and data.
+/// The names and data of chunks that follow each other.
 fn chunks(mut bytes: &[u8]) -> Vec<(&[u8], &[u8])> {
     let mut chunks = Vec::new();
     while let Some((header, rest)) = bytes.split_first_chunk::<8>() {
@@ -75,7 +77,7 @@ fn chunks(mut bytes: &[u8]) -> Vec<(&[u8], &[u8])> {
     chunks
 }
 
-/// A file of its own for the chunks of a frame.
+/// The file of a still picture for the chunks of a frame.
 fn still(width: usize, height: usize, frame: &[u8]) -> Vec<u8> {
     let mut data = b"WEBP".to_vec();
     if frame.starts_with(b"ALPH") {

@@ -1,22 +1,20 @@
 //! Animations as an independent decoder plays them.
 
-use super::player::{Film, merged, play};
+use super::incremental::LONGEST;
+use super::player::{Playback, merged, play};
 use super::*;
 use crate::cancel::tests::Checks;
-use crate::{Cancel, CpuBudget, Mode};
+use crate::{Cancel, ColorType, CpuBudget, EncodeError, Encoder, Mode, Picture};
 use image_webp::{LoopCount, WebPDecoder};
 use std::io::Cursor;
 use std::num::NonZeroUsize;
 
-fn encode(width: u32, height: u32, loops: u16, film: &Film, mode: Mode) -> Vec<u8> {
-    let options = Options {
-        mode,
-        ..Options::lossy(90)
-    };
+fn encode(width: u32, height: u32, loops: u16, playback: &Playback, mode: Mode) -> Vec<u8> {
+    let encoder = Encoder::lossy(90).mode(mode);
     let mut animation =
-        Animation::new(width, height, loops, options, Metadata::default()).expect("good sides");
-    let mut before = vec![0; film[0].0.len()];
-    for (canvas, milliseconds) in film {
+        IncrementalAnimation::new(encoder, (width, height), loops).expect("good sides");
+    let mut before = vec![0; playback[0].0.len()];
+    for (canvas, milliseconds) in playback {
         animation
             .add(canvas, whole(&before, width), *milliseconds)
             .expect("a canvas of that size");
@@ -25,17 +23,17 @@ fn encode(width: u32, height: u32, loops: u16, film: &Film, mode: Mode) -> Vec<u
     animation.finish().expect("a small file").file
 }
 
-/// All of a canvas of so many columns.
-fn whole(canvas: &[u8], width: u32) -> Covered {
+/// Damage of a whole canvas of `width` columns.
+fn whole(canvas: &[u8], width: u32) -> Damage {
     let (pixels, width) = (canvas.as_chunks().0.to_vec(), width as usize);
-    Covered {
+    Damage {
         rect: Rect {
             left: 0,
             top: 0,
             width,
             height: pixels.len() / width,
         },
-        pixels,
+        before: pixels,
     }
 }
 
@@ -45,16 +43,16 @@ fn canvas(shape: impl Fn(u32, u32) -> char) -> Vec<u8> {
         '.' => [0; 4],
         'h' => [200, 100, 50, 128],
         digit => {
-            let grey = digit.to_digit(10).expect("a digit") as u8 * 25;
-            [grey, grey / 2, 255 - grey, 255]
+            let gray = digit.to_digit(10).expect("a digit") as u8 * 25;
+            [gray, gray / 2, 255 - gray, 255]
         }
     };
     let places = (0..18).flat_map(|y| (0..24).map(move |x| (x, y)));
     places.flat_map(|(x, y)| pixel(shape(x, y))).collect()
 }
 
-/// A film that needs every way to draw and to leave a frame.
-fn film() -> Film {
+/// Canvases that need every way to draw and to leave a frame.
+fn playback() -> Playback {
     let square = |at: u32, inside: char, outside: char| {
         canvas(move |x, y| {
             let is_inside = (at..at + 7).contains(&x) && (3..9).contains(&y);
@@ -83,9 +81,9 @@ fn film() -> Film {
 
 #[test]
 fn every_state_of_the_canvas_is_shown_for_its_time() {
-    let film = film();
-    let played = play(&encode(24, 18, 0, &film, Mode::Lossless));
-    let expected = merged(&film);
+    let playback = playback();
+    let played = play(&encode(24, 18, 0, &playback, Mode::Lossless));
+    let expected = merged(&playback);
     assert_eq!(played.len(), expected.len(), "states are shown once each");
     for (number, (played, expected)) in played.iter().zip(&expected).enumerate() {
         assert_eq!(played.1, expected.1, "time of state {number}");
@@ -94,7 +92,7 @@ fn every_state_of_the_canvas_is_shown_for_its_time() {
 }
 
 #[test]
-fn random_films_are_shown_as_they_are() {
+fn random_canvases_are_shown_as_they_are() {
     let mut seed = 1u32;
     let mut random = move |below: u32| {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -102,7 +100,7 @@ fn random_films_are_shown_as_they_are() {
     };
     for round in 0..60 {
         let mut letters: Vec<char> = vec!['.'; 24 * 18];
-        let mut film = Film::new();
+        let mut playback = Playback::new();
         for _ in 0..6 {
             let (left, top) = (random(24), random(18));
             let (width, height) = (1 + random(24 - left), 1 + random(18 - top));
@@ -113,21 +111,22 @@ fn random_films_are_shown_as_they_are() {
                     letters[(y * 24 + x) as usize] = letter;
                 }
             }
-            film.push((
+            playback.push((
                 canvas(|x, y| letters[(y * 24 + x) as usize]),
                 1 + random(500),
             ));
         }
-        let played = play(&encode(24, 18, 1, &film, Mode::Lossless));
-        assert!(played == merged(&film), "round {round}");
+        let played = play(&encode(24, 18, 1, &playback, Mode::Lossless));
+        assert!(played == merged(&playback), "round {round}");
     }
 }
 
 #[test]
 fn lossy_frames_look_alike_and_keep_alpha() {
-    let film = film();
-    let played = play(&encode(24, 18, 0, &film, Mode::Lossy));
-    for (number, ((played, _), (expected, _))) in played.iter().zip(&merged(&film)).enumerate() {
+    let playback = playback();
+    let played = play(&encode(24, 18, 0, &playback, Mode::Lossy));
+    for (number, ((played, _), (expected, _))) in played.iter().zip(&merged(&playback)).enumerate()
+    {
         for (played, expected) in played.chunks(4).zip(expected.chunks(4)) {
             assert_eq!(played[3], expected[3], "alpha of state {number}");
             let error = (0..3).map(|i| played[i].abs_diff(expected[i])).max();
@@ -141,22 +140,21 @@ fn lossy_frames_look_alike_and_keep_alpha() {
 
 #[test]
 fn plays_as_often_as_asked_and_only_what_fits_is_taken() {
-    let film = vec![(canvas(|_, _| '5'), 10), (canvas(|_, _| '6'), 10)];
+    let playback = vec![(canvas(|_, _| '5'), 10), (canvas(|_, _| '6'), 10)];
     for (loops, expected) in [
         (0, LoopCount::Forever),
         (3, LoopCount::Times(3.try_into().expect("not 0"))),
     ] {
-        let file = encode(24, 18, loops, &film, Mode::Auto);
+        let file = encode(24, 18, loops, &playback, Mode::Auto);
         let decoder = WebPDecoder::new(Cursor::new(&file)).expect("a WebP file");
         assert_eq!(decoder.loop_count(), expected);
         assert!(!decoder.has_alpha(), "all is opaque");
     }
-    let options = Options::lossy(90);
-    let mut animation =
-        Animation::new(24, 18, 0, options, Metadata::default()).expect("good sides");
+    let encoder = Encoder::lossy(90);
+    let mut animation = IncrementalAnimation::new(encoder, (24, 18), 0).expect("good sides");
     let canvas = [0; 24 * 18 * 4];
     let all = whole(&canvas, 24);
-    let outside = |left, top| Covered {
+    let outside = |left, top| Damage {
         rect: Rect {
             left,
             top,
@@ -165,41 +163,37 @@ fn plays_as_often_as_asked_and_only_what_fits_is_taken() {
         ..all.clone()
     };
     let few = whole(&canvas[..24 * 17 * 4], 24);
-    let less = Covered {
+    let less = Damage {
         rect: all.rect,
         ..few
     };
-    for (canvas, covered) in [
+    for (canvas, damage) in [
         (&canvas[..4], all.clone()),
         (&canvas, outside(1, 0)),
         (&canvas, outside(0, 1)),
         (&canvas, less),
     ] {
-        let outcome = animation.add(canvas, covered, 10);
+        let outcome = animation.add(canvas, damage, 10);
         assert_eq!(outcome, Err(EncodeError::PixelCount));
     }
-    assert_eq!(
-        animation.finish(),
-        Err(EncodeError::PixelCount),
-        "there is no frame"
-    );
-    let none = Animation::new(0, 18, 0, options, Metadata::default()).map(|_| ());
+    assert_eq!(animation.finish(), Err(EncodeError::NoFrames));
+    let none = IncrementalAnimation::new(encoder, (0, 18), 0).map(|_| ());
     assert_eq!(none, Err(EncodeError::Dimensions));
 }
 
 #[test]
 fn times_that_a_frame_cannot_hold_go_into_several() {
     let same = canvas(|_, _| '5');
-    let film = vec![(same.clone(), LONGEST), (same.clone(), 5), (same, u32::MAX)];
-    let times: Vec<u32> = play(&encode(24, 18, 0, &film, Mode::Lossless))
+    let playback = vec![(same.clone(), LONGEST), (same.clone(), 5), (same, u32::MAX)];
+    let times: Vec<u32> = play(&encode(24, 18, 0, &playback, Mode::Lossless))
         .iter()
         .map(|(_, time)| *time)
         .collect();
     assert_eq!(times, [LONGEST, 5, LONGEST]);
 }
 
-/// A film of several small changes at a time, of noise and of flat colours.
-fn busy_film() -> Vec<Vec<u8>> {
+/// Canvases of several small changes each, of noise and of flat colors.
+fn busy_playback() -> Vec<Vec<u8>> {
     let mut canvas = vec![[200, 210, 220, 255]; 160 * 120];
     (0..40usize)
         .map(|number| {
@@ -218,10 +212,10 @@ fn busy_film() -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn encode_busy(options: Options<'_>) -> Result<Vec<u8>, EncodeError> {
-    let mut animation = Animation::new(160, 120, 0, options, Metadata::default())?;
+fn encode_busy(encoder: Encoder<'_>) -> Result<Vec<u8>, EncodeError> {
+    let mut animation = IncrementalAnimation::new(encoder, (160, 120), 0)?;
     let mut before = vec![0; 160 * 120 * 4];
-    for canvas in busy_film() {
+    for canvas in busy_playback() {
         animation.add(&canvas, whole(&before, 160), 40)?;
         before = canvas;
     }
@@ -229,14 +223,13 @@ fn encode_busy(options: Options<'_>) -> Result<Vec<u8>, EncodeError> {
 }
 
 #[test]
-fn the_file_is_the_same_however_much_is_said_to_be_covered() {
-    let options = Options::lossy(90);
-    let mut animation =
-        Animation::new(24, 18, 1, options, Metadata::default()).expect("good sides");
+fn the_file_is_the_same_for_tight_and_for_whole_damage() {
+    let encoder = Encoder::lossy(90);
+    let mut animation = IncrementalAnimation::new(encoder, (24, 18), 1).expect("good sides");
     let mut before = vec![0; 24 * 18 * 4];
-    for (canvas, milliseconds) in film() {
+    for (canvas, milliseconds) in playback() {
         let all = whole(&before, 24);
-        let differs = |at: &usize| all.pixels[*at] != canvas.as_chunks().0[*at];
+        let differs = |at: &usize| all.before[*at] != canvas.as_chunks().0[*at];
         let places: Vec<usize> = (0..24 * 18).filter(differs).collect();
         let columns = || places.iter().map(|at| at % 24);
         let rows = || places.iter().map(|at| at / 24);
@@ -248,30 +241,24 @@ fn the_file_is_the_same_however_much_is_said_to_be_covered() {
             width: columns().max().map_or(0, |last| last + 1 - left),
             height: rows().max().map_or(0, |last| last + 1 - top),
         };
-        let rows = all.pixels.chunks(24).skip(top).take(rect.height);
+        let rows = all.before.chunks(24).skip(top).take(rect.height);
         let pixels = rows.flat_map(|row| &row[left..left + rect.width]);
-        let covered = Covered {
+        let damage = Damage {
             rect,
-            pixels: pixels.copied().collect(),
+            before: pixels.copied().collect(),
         };
-        let outcome = animation.add(&canvas, covered, milliseconds);
+        let outcome = animation.add(&canvas, damage, milliseconds);
         outcome.expect("a canvas of that size");
         before = canvas;
     }
     let file = animation.finish().expect("a small file").file;
-    assert!(file == encode(24, 18, 1, &film(), options.mode));
+    assert!(file == encode(24, 18, 1, &playback(), Mode::Lossy));
 }
 
 #[test]
 fn the_file_is_the_same_for_every_number_of_threads() {
     for mode in [Mode::Auto, Mode::Lossy, Mode::Lossless] {
-        let by = |threads: usize| {
-            encode_busy(Options {
-                mode,
-                threads,
-                ..Options::lossy(75)
-            })
-        };
+        let by = |threads: usize| encode_busy(Encoder::lossy(75).mode(mode).threads(threads));
         let alone = by(1).expect("a small file");
         for threads in [2, 3, 8] {
             assert!(
@@ -288,13 +275,9 @@ fn a_cancelled_animation_ends_and_releases_its_cores() {
         let checks = Checks::new(allowed);
         let question = || checks.are_used_up();
         let budget = CpuBudget::new(NonZeroUsize::new(2).expect("not zero"));
-        let outcome = encode_busy(Options {
-            mode: Mode::Auto,
-            threads,
-            cpu_budget: Some(&budget),
-            cancel: &Cancel::when(&question),
-            ..Options::lossy(75)
-        });
+        let cancel = Cancel::when(&question);
+        let encoder = Encoder::auto(75).threads(threads).cpu_budget(&budget);
+        let outcome = encode_busy(encoder.cancel(&cancel));
         assert_eq!(budget.lent(), 0, "cores are still lent");
         (outcome.map(|_| ()), checks.asked.into_inner())
     };
@@ -314,18 +297,14 @@ fn a_cancelled_animation_ends_and_releases_its_cores() {
 #[test]
 fn frames_wait_for_one_another_only_as_long_as_they_are_no_more_than_a_canvas() {
     let mut animation =
-        Animation::new(160, 120, 0, Options::lossy(75), Metadata::default()).expect("good sides");
+        IncrementalAnimation::new(Encoder::lossy(75), (160, 120), 0).expect("good sides");
     let mut before = vec![0; 160 * 120 * 4];
-    for canvas in busy_film() {
+    for canvas in busy_playback() {
         animation
             .add(&canvas, whole(&before, 160), 40)
             .expect("a canvas of that size");
         before = canvas;
-        let waiting = animation
-            .waiting
-            .iter()
-            .map(|frame| frame.change.rect.area());
-        assert!(waiting.sum::<usize>() <= 160 * 120);
+        assert!(animation.pending_area() <= 160 * 120);
     }
 }
 
@@ -408,7 +387,8 @@ fn drawings_on_a_disk() -> Vec<Vec<u8>> {
     frames
 }
 
-/// Few drawn frames of few pixels, each with colors of its own: what goes with a palette or with prefix codes is most of them.
+/// Few flat frames of few pixels, each with colors of its own: palettes and prefix codes are most of
+/// their bytes.
 /// libwebp 1.2.4 (`img2webp -lossless -m 4 -q 75`) takes 342, 688 and 1148 bytes.
 #[test]
 fn few_small_frames_take_few_bytes() {
@@ -417,12 +397,52 @@ fn few_small_frames_take_few_bytes() {
         ("bars", bars_and_blocks(), 48, 600),
         ("drawings", drawings_on_a_disk(), 100, 1000),
     ] {
-        let film: Film = canvases.into_iter().map(|canvas| (canvas, 100)).collect();
+        let playback: Playback = canvases.into_iter().map(|canvas| (canvas, 100)).collect();
         for mode in [Mode::Lossless, Mode::Auto] {
-            let file = encode(side, side, 0, &film, mode);
+            let file = encode(side, side, 0, &playback, mode);
             let bytes = file.len();
             assert!(bytes <= most, "{name}, {mode:?}: {bytes} bytes of {most}");
-            assert!(play(&file) == film, "{name}, {mode:?}: it looks otherwise");
+            assert!(
+                play(&file) == playback,
+                "{name}, {mode:?}: it looks otherwise"
+            );
         }
     }
+}
+
+#[test]
+fn whole_canvases_give_the_file_of_known_damage() {
+    for mode in [Mode::Lossless, Mode::Lossy, Mode::Auto] {
+        let encoder = Encoder::lossy(90).mode(mode);
+        let mut animation = AnimationEncoder::new(encoder, (24, 18), 1).expect("good sides");
+        for (canvas, milliseconds) in playback() {
+            let canvas = Picture::new(24, 18, ColorType::Rgba8, &canvas).expect("good");
+            let outcome = animation.add(&canvas, milliseconds);
+            outcome.expect("a canvas of that size");
+        }
+        let file = animation.finish().expect("a small file").file;
+        assert!(file == encode(24, 18, 1, &playback(), mode), "{mode:?}");
+    }
+    let gray = Picture::new(24, 17, ColorType::L8, &[1; 24 * 17]).expect("good");
+    let animation = AnimationEncoder::new(Encoder::lossless(), (24, 18), 0);
+    let outcome = animation.expect("good sides").add(&gray, 40);
+    assert_eq!(outcome, Err(EncodeError::PixelCount), "another size");
+}
+
+#[test]
+fn gray_canvases_are_shown_as_they_are() {
+    let canvas = |number: u8| -> Vec<u8> { (0..99).map(|at| at / 40 * number).collect() };
+    let mut animation = AnimationEncoder::new(Encoder::lossless(), (11, 9), 0).expect("good");
+    for number in 0..5 {
+        let pixels = canvas(number);
+        let gray = Picture::new(11, 9, ColorType::L8, &pixels).expect("good");
+        animation.add(&gray, 40).expect("a canvas of that size");
+    }
+    let played = play(&animation.finish().expect("a small file").file);
+    for (number, (shown, _)) in (0..5).zip(&played) {
+        let rgba = canvas(number).into_iter();
+        let rgba: Vec<u8> = rgba.flat_map(|gray| [gray, gray, gray, 255]).collect();
+        assert!(*shown == rgba, "canvas {number}");
+    }
+    assert_eq!(played.len(), 5);
 }

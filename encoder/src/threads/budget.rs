@@ -137,7 +137,7 @@ impl CpuBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Layout, Options, RgbPicture, encode};
+    use crate::{ColorType, Encoder, Picture};
     use std::thread;
     use std::time::Duration;
 
@@ -199,13 +199,10 @@ mod tests {
         let pixels: Vec<u8> = (0..width * height * 3)
             .map(|i: u32| (i.wrapping_mul(i) >> 7) as u8)
             .collect();
-        let picture = RgbPicture {
-            width,
-            height,
-            layout: Layout::Rgb,
-            pixels: &pixels,
-        };
-        let alone = encode(&picture, &Options::lossy(75)).expect("a small picture");
+        let picture = Picture::new(width, height, ColorType::Rgb8, &pixels).expect("good");
+        let alone = Encoder::lossy(75)
+            .encode(&picture)
+            .expect("a small picture");
         for (conversions, total) in [(1, 4), (2, 2), (3, 4), (5, 3)] {
             let budget = budget(total);
             thread::scope(|scope| {
@@ -214,12 +211,9 @@ mod tests {
                     scope.spawn(move || {
                         for _ in 0..5 {
                             let _own = budget.occupy();
-                            let options = Options {
-                                threads: budget.total(),
-                                cpu_budget: Some(budget),
-                                ..Options::lossy(75)
-                            };
-                            let webp = encode(picture, &options).expect("a small picture");
+                            let encoder = Encoder::lossy(75).threads(budget.total());
+                            let webp = encoder.cpu_budget(budget).encode(picture);
+                            let webp = webp.expect("a small picture");
                             assert!(webp == *alone, "conversion {number} gave other bytes");
                         }
                     });

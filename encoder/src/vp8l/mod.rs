@@ -19,6 +19,6 @@ mod prefix;
 mod token;
 mod transform;
 
-pub use argb::{from_picture, from_rgba};
+pub use argb::from_rgba;
 pub use encoder::{Settings, encode, encode_headless, estimate};
 pub use near_lossless::{max_error, round};

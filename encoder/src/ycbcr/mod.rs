@@ -82,6 +82,51 @@ impl Planes {
         Ok(planes)
     }
 
+    /// Planes copied from borrowed ones: Y at full, Cb and Cr at half size, rounded up. Their rows begin
+    /// `strides` samples apart: those of Y, and those of both others. Samples are BT.601 in limited
+    /// range, each chroma sample in the middle of its 2 x 2 pixels.
+    ///
+    /// # Errors
+    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`]; [`EncodeError::PixelCount`] if a
+    /// stride is less than a row or a plane ends before its last row does.
+    pub fn copied_from(
+        (width, height): (u32, u32),
+        planes: [&[u8]; 3],
+        strides: [usize; 2],
+    ) -> Result<Planes, EncodeError> {
+        let sides = 1..=MAX_SIDE;
+        if !sides.contains(&width) || !sides.contains(&height) {
+            return Err(EncodeError::Dimensions);
+        }
+        let full = (width as usize, height as usize);
+        let half = (full.0.div_ceil(2), full.1.div_ceil(2));
+        let [luma_stride, chroma_stride] = strides;
+        let mut copied = Planes::new(full.0, full.1);
+        let (wide, narrow) = (copied.luma_stride(), copied.chroma_stride());
+        let [u, v] = &mut copied.chroma;
+        let [from_luma, from_u, from_v] = planes;
+        for (from, stride, size, to, to_stride) in [
+            (from_luma, luma_stride, full, &mut copied.luma, wide),
+            (from_u, chroma_stride, half, u, narrow),
+            (from_v, chroma_stride, half, v, narrow),
+        ] {
+            let before_last = stride.checked_mul(size.1 - 1);
+            let end = before_last.and_then(|samples| samples.checked_add(size.0));
+            if stride < size.0 || end.is_none_or(|end| from.len() < end) {
+                return Err(EncodeError::PixelCount);
+            }
+            for (from, to) in from
+                .chunks(stride)
+                .zip(to.chunks_mut(to_stride))
+                .take(size.1)
+            {
+                to[..size.0].copy_from_slice(&from[..size.0]);
+            }
+        }
+        copied.repeat_edges();
+        Ok(copied)
+    }
+
     /// Distance from one luma row to the next.
     pub fn luma_stride(&self) -> usize {
         self.mb_width * 16

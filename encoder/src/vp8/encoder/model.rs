@@ -12,10 +12,11 @@ use super::{
 };
 use crate::Cancel;
 use crate::Effort;
+use crate::Encoder;
+use crate::picture::{Layout, Picture, RgbPicture};
 use crate::threads::Workers;
 use crate::vp8::wavefront::{self, Task};
 use crate::ycbcr::Planes;
-use crate::{Layout, Options, RgbPicture};
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -276,12 +277,10 @@ fn measure(picture: &RgbPicture<'_>) -> [f64; 2] {
     let mut least = [f64::MAX; 2];
     for _ in 0..2 * RUNS {
         for (threads, least) in least.iter_mut().enumerate() {
-            let options = Options {
-                threads: threads + 1,
-                ..Options::lossy(QUALITY)
-            };
+            let encoder = Encoder::lossy(QUALITY).threads(threads + 1);
             let begun = Instant::now();
-            crate::encode(picture, &options).expect("a sound picture");
+            let encoded = encoder.encode(&Picture::from(picture));
+            encoded.expect("a sound picture");
             *least = least.min(begun.elapsed().as_secs_f64());
         }
     }

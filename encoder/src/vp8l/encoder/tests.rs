@@ -1,11 +1,12 @@
 //! What the encoder writes of made-up pictures, and what an independent decoder makes of it.
 
 use super::*;
+use crate::bitstream::Bitstream;
 use crate::cancel::Cancel;
 use crate::cancel::tests::Checks;
-use crate::coded::Coded;
+use crate::options::Metadata;
 use crate::vp8l::lz77;
-use crate::{Metadata, judge, riff};
+use crate::{container, reference};
 
 const EFFORTS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
 
@@ -35,14 +36,14 @@ fn settings(effort: Effort, threads: usize) -> Settings<'static> {
 
 /// What image-webp reads from the data of a `VP8L` chunk.
 fn decode(data: &[u8]) -> (usize, Vec<u32>) {
-    let coded = Coded {
+    let coded = Bitstream {
         alpha: None,
         frame: data.to_vec(),
         is_lossless: true,
     };
     let workers = Workers::unlimited(1);
-    let file = riff::still((1, 1), &coded, &Metadata::default(), workers).expect("small");
-    let ((width, _), pixels) = judge::decode(&file);
+    let file = container::still((1, 1), &coded, &Metadata::default(), workers).expect("small");
+    let ((width, _), pixels) = reference::decode(&file);
     let argb = |[r, g, b, a]: [u8; 4]| u32::from_be_bytes([a, r, g, b]);
     (width as usize, pixels.into_iter().map(argb).collect())
 }

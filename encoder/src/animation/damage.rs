@@ -1,41 +1,41 @@
-//! What a frame changes on the canvas: RFC 9649, section 2.7.1.1, has the two ways to draw a frame (over what is there, or in
-//! its place) and the two to leave one (as it is, or cleared).
+//! What a frame changes on the canvas. RFC 9649, section 2.7.1.1, has two ways to draw a frame (over
+//! what is there, or in its place) and two to leave one (as it is, or cleared).
 
-use crate::EncodeError;
+use crate::error::EncodeError;
 use crate::threads::Workers;
 use std::ops::Range;
 
 /// A rectangle of the canvas, in pixels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rect {
-    /// Columns before it.
+    /// The columns left of it.
     pub left: usize,
-    /// Rows before it.
+    /// The rows above it.
     pub top: usize,
-    /// Columns.
+    /// Its columns.
     pub width: usize,
-    /// Rows.
+    /// Its rows.
     pub height: usize,
 }
 
 impl Rect {
-    /// Its pixels' number.
+    /// The number of its pixels.
     pub fn area(self) -> usize {
         self.width * self.height
     }
 
-    /// Columns up to its end.
+    /// The first column right of it.
     pub fn right(self) -> usize {
         self.left + self.width
     }
 
-    /// Rows up to its end.
+    /// The first row below it.
     pub fn bottom(self) -> usize {
         self.top + self.height
     }
 
-    /// The smallest that holds both.
-    fn around(self, other: Rect) -> Rect {
+    /// The smallest rectangle that holds both; empty ones count for nothing.
+    pub fn around(self, other: Rect) -> Rect {
         match (self.area(), other.area()) {
             (0, _) => return other,
             (_, 0) => return self,
@@ -50,7 +50,7 @@ impl Rect {
         }
     }
 
-    /// Which of some columns of row `y` it has.
+    /// The columns of row `y` that are both in `columns` and in the rectangle.
     fn part(self, y: usize, columns: &Range<usize>) -> Option<Range<usize>> {
         let part = self.left.max(columns.start)..self.right().min(columns.end);
         let is_there = (self.top..self.bottom()).contains(&y) && !part.is_empty();
@@ -58,30 +58,30 @@ impl Rect {
     }
 }
 
-/// What a canvas showed, before, of a rectangle outside of which it is the same still.
+/// The rectangle of a canvas that a frame may have changed, and what it showed before.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Covered {
-    /// Within the canvas.
+pub struct Damage {
+    /// Where: within the canvas. It may be empty.
     pub rect: Rect,
-    /// Red, green, blue and alpha, row by row.
-    pub pixels: Vec<[u8; 4]>,
+    /// The pixels before: red, green, blue and alpha, row by row.
+    pub before: Vec<[u8; 4]>,
 }
 
-/// What is to be drawn, but for its pixels.
+/// How a frame updates the canvas; its pixels are apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// Where: a pixel at least. Left and top are even, since the format stores their halves.
+pub struct Update {
+    /// Where: at least one pixel. Left and top are even, since the format stores their halves.
     pub rect: Rect,
     /// Whether the rectangle of the frame before is cleared first.
     pub clears: bool,
-    /// Whether pixels of alpha 0 leave what is there, rather than clear it.
+    /// Whether pixels of alpha 0 leave what is there, rather than make it transparent.
     pub blends: bool,
 }
 
-impl Change {
-    /// One pixel that changes nothing, since a frame has one at least.
-    pub fn none(clears: bool) -> Change {
-        Change {
+impl Update {
+    /// An update of one pixel that changes nothing, since a frame has at least one.
+    pub fn none(clears: bool) -> Update {
+        Update {
             rect: Rect {
                 left: 0,
                 top: 0,
@@ -94,37 +94,38 @@ impl Change {
     }
 }
 
-/// A side of a macroblock, and rows between two questions whether the file is waited for.
+/// The side of a macroblock in pixels, and the rows between two checks whether the work is still
+/// wanted.
 pub const SIDE: usize = 16;
 
 /// The canvas as a frame finds it.
 #[derive(Clone, Copy, Debug)]
-pub struct Before<'a> {
-    /// Where it may be other than after the frame.
-    pub covered: &'a Covered,
-    /// Of the canvas, in pixels.
+pub struct PreviousCanvas<'a> {
+    /// Where it may differ from the canvas after the frame, and how.
+    pub damage: &'a Damage,
+    /// The width of the canvas in pixels.
     pub width: usize,
-    /// What counts as transparent.
+    /// The rectangle that is made transparent before the frame is drawn.
     pub cleared: Option<Rect>,
 }
 
-impl Before<'_> {
-    /// What makes the canvas `after` of this one; `None` if both look the same.
+impl PreviousCanvas<'_> {
+    /// The update that makes the canvas `after` of this one; `None` if both look the same.
     ///
     /// # Errors
-    /// [`EncodeError::Cancelled`] if the file is no longer waited for.
-    pub fn change_to(
+    /// [`EncodeError::Cancelled`].
+    pub fn update_to(
         self,
         after: &[[u8; 4]],
         workers: Workers<'_>,
-    ) -> Result<Option<Change>, EncodeError> {
+    ) -> Result<Option<Update>, EncodeError> {
         let mut found = Found {
             bounds: None,
             blends: true,
         };
-        let rect = self.cleared.map_or(self.covered.rect, |cleared| {
-            cleared.around(self.covered.rect)
-        });
+        let rect = self
+            .cleared
+            .map_or(self.damage.rect, |cleared| cleared.around(self.damage.rect));
         let mut was = vec![[0; 4]; rect.width];
         for y in rect.top..rect.bottom() {
             if (y - rect.top).is_multiple_of(SIDE) {
@@ -137,7 +138,7 @@ impl Before<'_> {
         }
         Ok(found.bounds.map(|[left, top, right, bottom]| {
             let (left, top) = (left & !1, top & !1);
-            Change {
+            Update {
                 rect: Rect {
                     left,
                     top,
@@ -150,14 +151,15 @@ impl Before<'_> {
         }))
     }
 
-    /// Makes of a part of a row, as it is after the frame, from column `left` on, what it was before.
+    /// Turns a part of a row, from column `left` on, from what it is after the frame into what it was
+    /// before.
     pub fn undo(self, (left, y): (usize, usize), row: &mut [[u8; 4]]) {
         let columns = left..left + row.len();
-        let Covered { rect, pixels } = self.covered;
+        let Damage { rect, before } = self.damage;
         if let Some(part) = rect.part(y, &columns) {
             let begin = (y - rect.top) * rect.width + part.start - rect.left;
-            let pixels = &pixels[begin..][..part.len()];
-            row[part.start - left..part.end - left].copy_from_slice(pixels);
+            let before = &before[begin..][..part.len()];
+            row[part.start - left..part.end - left].copy_from_slice(before);
         }
         let cleared = self.cleared.and_then(|rect| rect.part(y, &columns));
         if let Some(part) = cleared {
@@ -166,16 +168,16 @@ impl Before<'_> {
     }
 }
 
-/// What differs.
+/// The differences of two canvases.
 struct Found {
-    /// First column and row, last column and row.
+    /// The first column and row and the last column and row that differ.
     bounds: Option<[usize; 4]>,
     /// Whether drawing over what is there is exact.
     blends: bool,
 }
 
 impl Found {
-    /// Adds what differs in a part of a row, from column `left` on.
+    /// Adds the differences of a part of a row, from column `left` on.
     fn look(&mut self, (left, y): (usize, usize), was: &[[u8; 4]], now: &[[u8; 4]]) {
         if are_same(was, now) {
             return;
@@ -186,7 +188,8 @@ impl Found {
             return;
         };
         let last = both.clone().rposition(differs).unwrap_or(first);
-        // What is seen through hides nothing; and over nothing, decoders round its colour.
+        // A pixel that is not opaque does not hide what is below it; and where nothing is below it,
+        // decoders round its color.
         self.blends &= both.all(|both| !differs(both) || both.1[3] == 255);
         let (first, last) = (left + first, left + last);
         let [left, top, right, _] = self.bounds.unwrap_or([first, y, last, y]);
@@ -194,9 +197,10 @@ impl Found {
     }
 }
 
-/// Whether all pixels are the same, of which the compiler makes vectors: not every libc's comparison has them.
+/// Whether all pixels are the same. The compiler makes vector instructions of this: not every libc's
+/// comparison has them.
 pub fn are_same(before: &[[u8; 4]], after: &[[u8; 4]]) -> bool {
-    /// Pixels that are compared to the last one.
+    /// Pixels that are compared at a time.
     const PART: usize = 64;
     let number = |pixel: &[u8; 4]| u32::from_ne_bytes(*pixel);
     before.chunks(PART).zip(after.chunks(PART)).all(|(a, b)| {
@@ -205,7 +209,7 @@ pub fn are_same(before: &[[u8; 4]], after: &[[u8; 4]]) -> bool {
     })
 }
 
-/// Whether a pixel looks otherwise: colours under alpha 0 are nobody's.
+/// Whether two pixels look different: colors under alpha 0 are not seen.
 pub fn differs(before: [u8; 4], after: [u8; 4]) -> bool {
     before != after && (before[3] != 0 || after[3] != 0)
 }
@@ -213,52 +217,59 @@ pub fn differs(before: [u8; 4], after: [u8; 4]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::animation::drawing::{Drawing, Grain, Mask, Origin};
+    use crate::animation::frame_pixels::{FramePixels, Granularity, Origin, UpdateMask};
     use crate::cancel::Cancel;
     use crate::cancel::tests::Checks;
-    use crate::source::{Form, Source};
+    use crate::pixel_source::{PixelSource, Target};
 
     /// A canvas 4 pixels wide: `.` is transparent, letters are opaque greys, digits are half transparent.
     fn canvas(rows: &[&str]) -> Vec<[u8; 4]> {
         let pixel = |byte: u8| match byte {
             b'.' => [0; 4],
             b'0'..=b'9' => [byte, byte, byte, 128],
-            grey => [grey, grey, grey, 255],
+            gray => [gray, gray, gray, 255],
         };
         rows.iter().flat_map(|row| row.bytes()).map(pixel).collect()
     }
 
-    fn patient() -> Workers<'static> {
+    fn workers() -> Workers<'static> {
         Workers::unlimited(1)
     }
 
-    /// All of a canvas of so many columns.
-    fn whole(canvas: &[[u8; 4]], width: usize) -> Covered {
-        Covered {
+    /// Damage of a whole canvas of `width` columns.
+    fn whole(canvas: &[[u8; 4]], width: usize) -> Damage {
+        Damage {
             rect: rect(0, 0, width, canvas.len() / width),
-            pixels: canvas.to_vec(),
+            before: canvas.to_vec(),
         }
     }
 
-    /// A change and its pixels, of alpha 0 a `.`.
+    /// An update and its pixels, those of alpha 0 as a `.`.
     fn between(
         before: &[[u8; 4]],
         after: &[[u8; 4]],
         cleared: Option<Rect>,
-    ) -> Option<(Change, String)> {
-        let before = Before {
-            covered: &whole(before, 4),
+    ) -> Option<(Update, String)> {
+        let before = PreviousCanvas {
+            damage: &whole(before, 4),
             width: 4,
             cleared,
         };
-        let change = before.change_to(after, patient()).expect("nobody leaves")?;
-        Some((change, drawn(before, &change, after, Grain::Pixel)))
+        let update = before
+            .update_to(after, workers())
+            .expect("it is not cancelled")?;
+        Some((update, drawn(before, &update, after, Granularity::Pixel)))
     }
 
-    fn drawn(before: Before<'_>, change: &Change, after: &[[u8; 4]], grain: Grain) -> String {
-        let mask = Mask::new(before, change, after, patient()).expect("nobody leaves");
-        let rect = change.rect;
-        let drawing = Drawing {
+    fn drawn(
+        before: PreviousCanvas<'_>,
+        update: &Update,
+        after: &[[u8; 4]],
+        granularity: Granularity,
+    ) -> String {
+        let mask = UpdateMask::new(before, update, after, workers()).expect("it is not cancelled");
+        let rect = update.rect;
+        let frame = FramePixels {
             mask: &mask,
             origin: Origin::Canvas {
                 pixels: &after[rect.top * before.width + rect.left..],
@@ -269,13 +280,13 @@ mod tests {
         let letter = |pixel: &[u8; 4]| if pixel[3] == 0 { '.' } else { pixel[0] as char };
         let letters =
             |pixels: &[u8]| -> Vec<char> { pixels.as_chunks().0.iter().map(letter).collect() };
-        let rows: Vec<String> = match grain {
-            Grain::Pixel => (0..rect.height)
-                .map(|y| letters(&drawing.row(y, Form::Exact)).iter().collect())
+        let rows: Vec<String> = match granularity {
+            Granularity::Pixel => (0..rect.height)
+                .map(|y| letters(&frame.row(y, Target::Lossless)).iter().collect())
                 .collect(),
-            Grain::Macroblock => {
-                let all = drawing.with_loss(patient(), |picture| Ok(letters(picture.pixels)));
-                let all = all.expect("nobody leaves");
+            Granularity::Macroblock => {
+                let all = frame.with_rgb(workers(), |picture| Ok(letters(picture.pixels)));
+                let all = all.expect("it is not cancelled");
                 all.chunks(rect.width)
                     .map(|row| row.iter().collect())
                     .collect()
@@ -297,14 +308,14 @@ mod tests {
     fn only_what_differs_is_drawn_from_even_corners() {
         let before = canvas(&["aaaa", "aaaa", "aaaa", "aaaa"]);
         let after = canvas(&["aaaa", "aaaa", "aaaa", "aaba"]);
-        let (change, pixels) = between(&before, &after, None).expect("a pixel differs");
-        assert_eq!((change.rect, change.blends), (rect(2, 2, 1, 2), true));
+        let (update, pixels) = between(&before, &after, None).expect("a pixel differs");
+        assert_eq!((update.rect, update.blends), (rect(2, 2, 1, 2), true));
         assert_eq!(pixels, ". b");
         assert_eq!(between(&before, &before, None), None);
     }
 
     #[test]
-    fn colours_that_nobody_sees_are_no_difference() {
+    fn colors_of_transparent_pixels_are_no_difference() {
         let before = vec![[1, 2, 3, 0]; 4];
         assert_eq!(between(&before, &[[0; 4]; 4], None), None);
     }
@@ -312,30 +323,33 @@ mod tests {
     #[test]
     fn what_is_covered_and_what_is_cleared_may_lie_apart() {
         let after = canvas(&["abcd", "efgh", "ijkl"]);
-        let covered = Covered {
+        let damage = Damage {
             rect: rect(3, 2, 1, 1),
-            pixels: canvas(&["x"]),
+            before: canvas(&["x"]),
         };
-        let changed = |covered, cleared| {
-            let before = Before {
-                covered,
+        let changed = |damage, cleared| {
+            let before = PreviousCanvas {
+                damage,
                 width: 4,
                 cleared,
             };
-            let change = before
-                .change_to(&after, patient())
-                .expect("nobody leaves")?;
-            Some((change.rect, drawn(before, &change, &after, Grain::Pixel)))
+            let update = before
+                .update_to(&after, workers())
+                .expect("it is not cancelled")?;
+            Some((
+                update.rect,
+                drawn(before, &update, &after, Granularity::Pixel),
+            ))
         };
         let text = |text: &str| text.to_owned();
         let expected = (rect(2, 2, 2, 1), text(".l"));
-        assert_eq!(changed(&covered, None), Some(expected));
+        assert_eq!(changed(&damage, None), Some(expected));
         let cleared = Some(rect(0, 0, 2, 1));
         let expected = (rect(0, 0, 4, 3), text("ab.. .... ...l"));
-        assert_eq!(changed(&covered, cleared), Some(expected));
-        let nothing = Covered {
+        assert_eq!(changed(&damage, cleared), Some(expected));
+        let nothing = Damage {
             rect: rect(2, 0, 0, 3),
-            pixels: Vec::new(),
+            before: Vec::new(),
         };
         let expected = (rect(0, 0, 2, 1), text("ab"));
         assert_eq!(changed(&nothing, cleared), Some(expected));
@@ -345,17 +359,17 @@ mod tests {
     #[test]
     fn pixels_that_become_transparent_are_drawn_in_place() {
         let before = canvas(&["abcd"]);
-        let (change, _) = between(&before, &canvas(&["ab.d"]), None).expect("a pixel differs");
-        assert_eq!((change.rect, change.blends), (rect(2, 0, 1, 1), false));
+        let (update, _) = between(&before, &canvas(&["ab.d"]), None).expect("a pixel differs");
+        assert_eq!((update.rect, update.blends), (rect(2, 0, 1, 1), false));
         // Half transparent ones are, too, whatever is there.
         for before in ["abcd", "...."] {
-            let (change, _) =
+            let (update, _) =
                 between(&canvas(&[before]), &canvas(&["5..d"]), None).expect("a pixel differs");
-            assert!(!change.blends, "over {before}");
+            assert!(!update.blends, "over {before}");
         }
-        let (change, _) =
+        let (update, _) =
             between(&canvas(&["...."]), &canvas(&["b..a"]), None).expect("two differ");
-        assert!(change.blends);
+        assert!(update.blends);
     }
 
     #[test]
@@ -364,57 +378,60 @@ mod tests {
         assert_eq!(between(&before, &after, Some(rect(0, 0, 3, 1))), None);
         let after = canvas(&["..xd"]);
         let cleared = Some(rect(0, 0, 4, 1));
-        let (change, pixels) = between(&before, &after, cleared).expect("two are drawn");
-        assert!(change.clears && change.blends);
-        assert_eq!((change.rect, pixels.as_str()), (rect(2, 0, 2, 1), "xd"));
+        let (update, pixels) = between(&before, &after, cleared).expect("two are drawn");
+        assert!(update.clears && update.blends);
+        assert_eq!((update.rect, pixels.as_str()), (rect(2, 0, 2, 1), "xd"));
     }
 
     /// Two macroblocks beside one another, of which one changes.
     #[test]
-    fn with_loss_all_that_is_opaque_of_a_macroblock_is_drawn() {
+    fn lossy_frames_draw_all_opaque_pixels_of_a_macroblock() {
         let row = |changed: &str| ["aa.a5aaaaaaaaaaa", changed].concat();
         let before = canvas(&[&row("aaaa"), &row("aaaa")]);
         let after = canvas(&[&row("aaab"), &row("aaaa")]);
-        let before = Before {
-            covered: &whole(&before, 20),
+        let before = PreviousCanvas {
+            damage: &whole(&before, 20),
             width: 20,
             cleared: None,
         };
-        let change = Change {
+        let update = Update {
             rect: rect(0, 0, 20, 2),
             clears: false,
             blends: true,
         };
         let none = ".".repeat(16);
-        let pixels = drawn(before, &change, &after, Grain::Pixel);
+        let pixels = drawn(before, &update, &after, Granularity::Pixel);
         assert_eq!(pixels, format!("{none}...b {none}...."));
-        let pixels = drawn(before, &change, &after, Grain::Macroblock);
+        let pixels = drawn(before, &update, &after, Granularity::Macroblock);
         assert_eq!(pixels, format!("{none}aaab {none}aaaa"));
-        // What is seen through is left, since it would be seen twice.
+        // Half transparent pixels are left, since they would be blended twice.
         let row = |changed: &str| ["a5.a", changed].concat();
         let (before, after) = (canvas(&[&row("a")]), canvas(&[&row("b")]));
-        let before = Before {
-            covered: &whole(&before, 5),
+        let before = PreviousCanvas {
+            damage: &whole(&before, 5),
             width: 5,
             cleared: None,
         };
-        let change = Change {
+        let update = Update {
             rect: rect(0, 0, 5, 1),
-            ..change
+            ..update
         };
-        assert_eq!(drawn(before, &change, &after, Grain::Macroblock), "a..ab");
+        assert_eq!(
+            drawn(before, &update, &after, Granularity::Macroblock),
+            "a..ab"
+        );
     }
 
     #[test]
-    fn whoever_waits_no_more_is_asked_for_each_row_of_macroblocks() {
+    fn each_row_of_macroblocks_is_checked() {
         let canvas = vec![[1, 2, 3, 255]; 64 * 160];
         let other = vec![[3, 2, 1, 255]; 64 * 160];
-        let before = Before {
-            covered: &whole(&canvas, 64),
+        let before = PreviousCanvas {
+            damage: &whole(&canvas, 64),
             width: 64,
             cleared: None,
         };
-        let all = Change {
+        let all = Update {
             rect: rect(0, 0, 64, 160),
             clears: false,
             blends: true,
@@ -425,21 +442,21 @@ mod tests {
             let is_cancelled = pass(Workers::new(1, None, &Cancel::when(&question)));
             (is_cancelled, checks.asked.into_inner())
         };
-        let change =
-            |workers: Workers<'_>| before.change_to(&other, workers) == Err(EncodeError::Cancelled);
+        let update =
+            |workers: Workers<'_>| before.update_to(&other, workers) == Err(EncodeError::Cancelled);
         let mask = |workers: Workers<'_>| {
-            let mask = Mask::new(before, &all, &other, workers);
+            let mask = UpdateMask::new(before, &all, &other, workers);
             mask.map(|_| ()) == Err(EncodeError::Cancelled)
         };
         for allowed in 0..10 {
             let stopped = (true, allowed + 1);
-            assert_eq!(with(allowed, &change), stopped, "it went on");
+            assert_eq!(with(allowed, &update), stopped, "it went on");
             assert_eq!(with(allowed, &mask), stopped, "it went on");
         }
         assert_eq!(
-            before.change_to(&other, Workers::unlimited(1)),
+            before.update_to(&other, Workers::unlimited(1)),
             Ok(Some(all))
         );
-        assert_eq!(with(10, &change), (false, 10));
+        assert_eq!(with(10, &update), (false, 10));
     }
 }

@@ -1,57 +1,61 @@
-//! What is drawn of a frame: RFC 9649, section 2.7.1.1, leaves what is there where a pixel has alpha 0.
+//! The pixels that a frame draws. Where it has alpha 0, what is there stays (RFC 9649, section
+//! 2.7.1.1).
 
-use super::change::{Before, Change, Rect, SIDE, are_same, differs};
-use crate::source::{Form, Source};
+use super::damage::{PreviousCanvas, Rect, SIDE, Update, are_same, differs};
+use crate::error::EncodeError;
+use crate::picture::{Layout, RgbPicture};
+use crate::pixel_source::{PixelSource, Target};
 use crate::threads::Workers;
-use crate::{EncodeError, Layout, RgbPicture, hidden, vp8l};
+use crate::{transparent_fill, vp8l};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Which pixels of a rectangle are drawn where not all of them change.
+/// Which pixels of a rectangle are drawn if not all of them update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grain {
-    /// Those that change: for coding without loss.
+pub enum Granularity {
+    /// Those that update: for lossless coding.
     Pixel,
-    /// All opaque ones of a macroblock in which one changes: what alpha takes is then next to nothing, and lossy coding has no
-    /// holes to go around.
+    /// All opaque ones of a macroblock in which one changes: alpha then takes next to nothing, and
+    /// lossy coding has no holes to go around.
     Macroblock,
 }
 
-/// Which pixels of a change are drawn: a bit for each, the first one the lowest, and a new word for each row; no words at all if
-/// every pixel is. With these and the canvas after the change, the one before it is not needed any more.
+/// Which pixels of an update are drawn: a bit for each, the first one the lowest, and a new word for each
+/// row; no words at all if every pixel is. With these and the canvas after the update, the one before
+/// it is no longer needed.
 #[derive(Debug)]
-pub struct Mask {
+pub struct UpdateMask {
     pixels: Vec<u64>,
     macroblocks: Vec<u64>,
 }
 
-/// Pixels that a word tells of.
+/// The pixels of a word.
 const A_WORD: usize = 64;
 
-impl Mask {
-    /// Of a change from the canvas `before` to the one `after`.
+impl UpdateMask {
+    /// The mask of an update from the canvas `before` to the one `after`.
     ///
     /// # Errors
-    /// [`EncodeError::Cancelled`] if the file is no longer waited for.
+    /// [`EncodeError::Cancelled`].
     pub fn new(
-        before: Before<'_>,
-        change: &Change,
+        before: PreviousCanvas<'_>,
+        update: &Update,
         after: &[[u8; 4]],
         workers: Workers<'_>,
-    ) -> Result<Mask, EncodeError> {
+    ) -> Result<UpdateMask, EncodeError> {
         let Rect {
             left,
             top,
             width,
             height,
-        } = change.rect;
+        } = update.rect;
         let across = width.div_ceil(A_WORD);
-        let words = if change.blends { across * height } else { 0 };
-        let mut mask = Mask {
+        let words = if update.blends { across * height } else { 0 };
+        let mut mask = UpdateMask {
             pixels: Vec::with_capacity(words),
             macroblocks: Vec::with_capacity(words),
         };
-        if !change.blends {
+        if !update.blends {
             return Ok(mask);
         }
         let now = |y: usize| &after[y * before.width + left..][..width];
@@ -83,17 +87,20 @@ impl Mask {
         Ok(mask)
     }
 
-    fn words(&self, grain: Grain) -> &[u64] {
-        match grain {
-            Grain::Pixel => &self.pixels,
-            Grain::Macroblock => &self.macroblocks,
+    fn words(&self, granularity: Granularity) -> &[u64] {
+        match granularity {
+            Granularity::Pixel => &self.pixels,
+            Granularity::Macroblock => &self.macroblocks,
         }
     }
 
-    /// The words of row `y` of so many pixels.
-    fn row(&self, grain: Grain, y: usize, width: usize) -> impl Iterator<Item = u64> {
+    /// The words of row `y`, which has `width` pixels.
+    fn row(&self, granularity: Granularity, y: usize, width: usize) -> impl Iterator<Item = u64> {
         let across = width.div_ceil(A_WORD);
-        let words = self.words(grain).get(y * across..).unwrap_or_default();
+        let words = self
+            .words(granularity)
+            .get(y * across..)
+            .unwrap_or_default();
         let all = std::iter::repeat_n(u64::MAX, across - words.len().min(across));
         words.iter().take(across).copied().chain(all)
     }
@@ -110,7 +117,8 @@ fn opaque(pixels: &[[u8; 4]]) -> u64 {
     bits(pixels.iter().map(|pixel| pixel[3] == 255))
 }
 
-/// A bit for each of up to 64, by bytes first, of which the compiler makes vectors.
+/// A bit for each of up to 64 flags. They are bytes first, of which the compiler makes vector
+/// instructions.
 fn bits(are_set: impl Iterator<Item = bool>) -> u64 {
     /// Brings the lowest bit of byte `i` to bit 56 + `i`, and all others elsewhere.
     const GATHER: u64 = 0x0102_0408_1020_4080;
@@ -124,14 +132,14 @@ fn bits(are_set: impl Iterator<Item = bool>) -> u64 {
     })
 }
 
-/// All bits of the macroblocks that have one.
+/// Sets all bits of the macroblocks that have one.
 fn touched(changed: u64) -> u64 {
     const MACROBLOCK: u64 = (1 << SIDE) - 1;
     let masks = (0..A_WORD).step_by(SIDE).map(|x| MACROBLOCK << x);
     masks.filter(|mask| changed & mask != 0).sum()
 }
 
-/// The columns whose bits are set, as many at a time as lie side by side.
+/// The columns whose bits are set, in runs that lie side by side.
 fn runs(mut word: u64) -> impl Iterator<Item = Range<usize>> {
     std::iter::from_fn(move || {
         let begin = word.trailing_zeros();
@@ -141,51 +149,51 @@ fn runs(mut word: u64) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// So many bits from `begin` on, at least one.
+/// A word with `length` bits set from `begin` on, at least one.
 fn ones(begin: u32, length: u32) -> u64 {
     u64::MAX >> (u64::BITS - length) << begin
 }
 
-/// The pixels of a change, made of what the canvas shows after it.
+/// The pixels of an update, made of what the canvas shows after it.
 #[derive(Clone, Copy, Debug)]
-pub struct Drawing<'a> {
+pub struct FramePixels<'a> {
     /// Which of them are drawn.
-    pub mask: &'a Mask,
-    /// Where they are.
+    pub mask: &'a UpdateMask,
+    /// Where they come from.
     pub origin: Origin<'a>,
-    /// Width and height in pixels.
+    /// The width and height in pixels.
     pub size: (usize, usize),
 }
 
-/// Where the pixels of a change are.
+/// Where the pixels of an update come from.
 #[derive(Clone, Copy, Debug)]
 pub enum Origin<'a> {
-    /// On the canvas.
+    /// The canvas.
     Canvas {
-        /// From the first one on.
+        /// Pixels from the first one of the update on.
         pixels: &'a [[u8; 4]],
-        /// Pixels from one row to the next.
+        /// The pixels from one row to the next.
         stride: usize,
     },
-    /// Apart, since the canvas may show others.
-    Kept(&'a Kept),
+    /// A copy, since the canvas may show others.
+    Kept(&'a KeptPixels),
 }
 
-/// Those pixels of a change that are drawn.
+/// A copy of the pixels of an update that are drawn.
 #[derive(Debug)]
-pub struct Kept {
-    grain: Grain,
-    /// One after the other.
+pub struct KeptPixels {
+    granularity: Granularity,
+    /// All of them, row by row.
     pixels: Vec<[u8; 4]>,
-    /// How many there are before each row.
+    /// The number of them above each row.
     before: Vec<usize>,
 }
 
-impl<'a> Drawing<'a> {
-    /// What is drawn by `grain`, for when the canvas shows others.
-    pub fn keep(&self, grain: Grain) -> Kept {
+impl<'a> FramePixels<'a> {
+    /// Copies the pixels that are drawn, for when the canvas shows others.
+    pub fn keep(&self, granularity: Granularity) -> KeptPixels {
         let (width, height) = self.size;
-        let words = self.mask.words(grain);
+        let words = self.mask.words(granularity);
         let drawn = words.iter().map(|word| word.count_ones() as usize);
         let count = if words.is_empty() {
             width * height
@@ -196,21 +204,26 @@ impl<'a> Drawing<'a> {
         let mut before = Vec::with_capacity(height);
         for y in 0..height {
             before.push(pixels.len());
-            self.each_run(y, grain, |_, run| pixels.extend_from_slice(run));
+            self.each_run(y, granularity, |_, run| pixels.extend_from_slice(run));
         }
-        Kept {
-            grain,
+        KeptPixels {
+            granularity,
             pixels,
             before,
         }
     }
 
-    /// Gives the pixels of a row that are drawn, as many at a time as lie side by side, with the column of the first.
-    fn each_run(&self, y: usize, grain: Grain, mut work: impl FnMut(usize, &'a [[u8; 4]])) {
+    /// Calls `work` with the runs of pixels of a row that are drawn, and the column of the first of each.
+    fn each_run(
+        &self,
+        y: usize,
+        granularity: Granularity,
+        mut work: impl FnMut(usize, &'a [[u8; 4]]),
+    ) {
         let (width, _) = self.size;
         let words = (0..width)
             .step_by(A_WORD)
-            .zip(self.mask.row(grain, y, width));
+            .zip(self.mask.row(granularity, y, width));
         let kept = match self.origin {
             Origin::Canvas { pixels, stride } => {
                 let row = &pixels[y * stride..][..width];
@@ -225,7 +238,7 @@ impl<'a> Drawing<'a> {
             Origin::Kept(kept) => kept,
         };
         let mut rest = &kept.pixels[kept.before[y]..];
-        let there = self.mask.row(kept.grain, y, width);
+        let there = self.mask.row(kept.granularity, y, width);
         for ((left, word), there) in words.zip(there) {
             for there in runs(there) {
                 let length = there.len().min(width - left - there.start);
@@ -239,20 +252,20 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// Appends a row: alpha is 0 where what is there is left.
-    fn push_row(&self, y: usize, grain: Grain, pixels: &mut Vec<[u8; 4]>) {
+    /// Appends a row: pixels that are not drawn are 0.
+    fn push_row(&self, y: usize, granularity: Granularity, pixels: &mut Vec<[u8; 4]>) {
         let begin = pixels.len();
         pixels.resize(begin + self.size.0, [0; 4]);
         let row = &mut pixels[begin..];
-        self.each_run(y, grain, |x, run| {
+        self.each_run(y, granularity, |x, run| {
             row[x..x + run.len()].copy_from_slice(run);
         });
     }
 
-    /// Gives all that is drawn, as [`Drawing::each_run`] does, with the number of the first pixel.
+    /// Calls `work` with all runs of pixels that are drawn, and the number of the first pixel of each.
     fn each(
         &self,
-        grain: Grain,
+        granularity: Granularity,
         workers: Workers<'_>,
         mut work: impl FnMut(usize, &[[u8; 4]]),
     ) -> Result<(), EncodeError> {
@@ -261,29 +274,29 @@ impl<'a> Drawing<'a> {
             if y.is_multiple_of(SIDE) {
                 workers.check()?;
             }
-            self.each_run(y, grain, |x, run| work(y * width + x, run));
+            self.each_run(y, granularity, |x, run| work(y * width + x, run));
         }
         Ok(())
     }
 
-    /// All of them for coding with loss: what is left has the colour of what is drawn close by.
+    /// All pixels for lossy coding: those that are not drawn have the color of drawn ones close by.
     fn filled(&self, workers: Workers<'_>) -> Result<Vec<[u8; 4]>, EncodeError> {
         let (width, height) = self.size;
         let mut pixels = Vec::with_capacity(width * height);
-        let mut colour = [0; 3];
+        let mut color = [0; 3];
         for band in (0..height).step_by(SIDE) {
             workers.check()?;
             let begin = pixels.len();
             for y in band..(band + SIDE).min(height) {
-                self.push_row(y, Grain::Macroblock, &mut pixels);
+                self.push_row(y, Granularity::Macroblock, &mut pixels);
             }
-            colour = hidden::fill_on(pixels[begin..].as_flattened_mut(), width, colour);
+            color = transparent_fill::fill(pixels[begin..].as_flattened_mut(), width, color);
         }
         Ok(pixels)
     }
 }
 
-impl Source for Drawing<'_> {
+impl PixelSource for FramePixels<'_> {
     fn size(&self) -> (usize, usize) {
         self.size
     }
@@ -292,13 +305,13 @@ impl Source for Drawing<'_> {
         Layout::Rgba
     }
 
-    fn row(&self, y: usize, form: Form) -> Cow<'_, [u8]> {
-        let grain = match form {
-            Form::Exact => Grain::Pixel,
-            Form::Lossy => Grain::Macroblock,
+    fn row(&self, y: usize, target: Target) -> Cow<'_, [u8]> {
+        let granularity = match target {
+            Target::Lossless => Granularity::Pixel,
+            Target::Lossy => Granularity::Macroblock,
         };
         let mut row = Vec::with_capacity(self.size.0);
-        self.push_row(y, grain, &mut row);
+        self.push_row(y, granularity, &mut row);
         Cow::Owned(row.into_flattened())
     }
 
@@ -306,7 +319,7 @@ impl Source for Drawing<'_> {
         let (width, height) = self.size;
         // Zeroed memory takes none before it is written to.
         let mut argb = vec![0; width * height];
-        self.each(Grain::Pixel, workers, |at, run| {
+        self.each(Granularity::Pixel, workers, |at, run| {
             for (argb, pixel) in argb[at..].iter_mut().zip(run) {
                 *argb = vp8l::from_rgba(*pixel, exact);
             }
@@ -317,7 +330,7 @@ impl Source for Drawing<'_> {
     fn alpha(&self, workers: Workers<'_>) -> Result<Option<Vec<u8>>, EncodeError> {
         let (width, height) = self.size;
         let mut plane = vec![0; width * height];
-        self.each(Grain::Macroblock, workers, |at, run| {
+        self.each(Granularity::Macroblock, workers, |at, run| {
             for (alpha, pixel) in plane[at..].iter_mut().zip(run) {
                 *alpha = pixel[3];
             }
@@ -325,7 +338,7 @@ impl Source for Drawing<'_> {
         Ok(plane.iter().any(|alpha| *alpha != 255).then_some(plane))
     }
 
-    fn with_loss<T>(
+    fn with_rgb<T>(
         &self,
         workers: Workers<'_>,
         work: impl FnOnce(&RgbPicture<'_>) -> Result<T, EncodeError>,
@@ -343,13 +356,13 @@ impl Source for Drawing<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::animation::change::Covered;
+    use crate::animation::damage::Damage;
 
     fn workers() -> Workers<'static> {
         Workers::unlimited(1)
     }
 
-    /// Two canvases of 150 x 40 that differ here and there: the second one's pixels are opaque there.
+    /// Two canvases of 150 x 40 pixels that differ in places, where the second one is opaque.
     fn canvases() -> [Vec<[u8; 4]>; 2] {
         let mut seed = 1u32;
         let mut random = move || {
@@ -359,13 +372,13 @@ mod tests {
         let before: Vec<[u8; 4]> = (0..150 * 40)
             .map(|at| match (at / 7 % 3, random() as u8) {
                 (0, _) => [0; 4],
-                (1, grey) => [grey, 1, 2, 90],
-                (_, grey) => [grey, 3, 4, 255],
+                (1, gray) => [gray, 1, 2, 90],
+                (_, gray) => [gray, 3, 4, 255],
             })
             .collect();
         let mut after = before.clone();
         for (at, pixel) in after.iter_mut().enumerate() {
-            // Some macroblocks not at all, some pixels of others, and some columns of 64 whole.
+            // Some macroblocks do not update, some pixels of others do, and some whole columns of 64.
             let (x, y) = (at % 150, at / 150);
             let changes = match (x / 16 + y / 16) % 3 {
                 0 => false,
@@ -379,37 +392,37 @@ mod tests {
         [before, after]
     }
 
-    /// All that a drawing gives.
+    /// All that a [`PixelSource`] gives.
     type Given = (Vec<Vec<u8>>, Vec<u32>, Option<Vec<u8>>, Vec<u8>);
 
-    fn given(drawing: &Drawing<'_>) -> Given {
-        let rows = [Form::Exact, Form::Lossy]
-            .map(|form| (0..drawing.size.1).map(move |y| drawing.row(y, form).into_owned()))
+    fn given(frame: &FramePixels<'_>) -> Given {
+        let rows = [Target::Lossless, Target::Lossy]
+            .map(|form| (0..frame.size.1).map(move |y| frame.row(y, form).into_owned()))
             .into_iter()
             .flatten();
-        let filled = drawing.with_loss(workers(), |picture| Ok(picture.pixels.to_vec()));
+        let filled = frame.with_rgb(workers(), |picture| Ok(picture.pixels.to_vec()));
         (
             rows.collect(),
-            drawing.argb(false, workers()).expect("nobody leaves"),
-            drawing.alpha(workers()).expect("nobody leaves"),
-            filled.expect("nobody leaves"),
+            frame.argb(false, workers()).expect("it is not cancelled"),
+            frame.alpha(workers()).expect("it is not cancelled"),
+            filled.expect("it is not cancelled"),
         )
     }
 
     #[test]
-    fn what_was_kept_is_drawn_as_the_canvas_was() {
+    fn kept_pixels_are_those_of_the_canvas() {
         let [before, after] = canvases();
-        let covered = Covered {
+        let damage = Damage {
             rect: Rect {
                 left: 0,
                 top: 0,
                 width: 150,
                 height: 40,
             },
-            pixels: before,
+            before,
         };
-        let before = Before {
-            covered: &covered,
+        let before = PreviousCanvas {
+            damage: &damage,
             width: 150,
             cleared: None,
         };
@@ -421,13 +434,14 @@ mod tests {
                     width,
                     height,
                 };
-                let change = Change {
+                let update = Update {
                     rect,
                     clears: false,
                     blends,
                 };
-                let mask = Mask::new(before, &change, &after, workers()).expect("nobody leaves");
-                let shown = Drawing {
+                let mask = UpdateMask::new(before, &update, &after, workers())
+                    .expect("it is not cancelled");
+                let shown = FramePixels {
                     mask: &mask,
                     origin: Origin::Canvas {
                         pixels: &after[top * 150 + left..],
@@ -435,28 +449,28 @@ mod tests {
                     },
                     size: (width, height),
                 };
-                let kept = shown.keep(Grain::Macroblock);
-                let drawing = Drawing {
+                let kept = shown.keep(Granularity::Macroblock);
+                let frame = FramePixels {
                     origin: Origin::Kept(&kept),
                     ..shown
                 };
-                assert!(given(&drawing) == given(&shown), "{change:?}");
-                let kept = shown.keep(Grain::Pixel);
-                let drawing = Drawing {
+                assert!(given(&frame) == given(&shown), "{update:?}");
+                let kept = shown.keep(Granularity::Pixel);
+                let frame = FramePixels {
                     origin: Origin::Kept(&kept),
                     ..shown
                 };
                 assert!(
-                    drawing.argb(true, workers()) == shown.argb(true, workers()),
-                    "{change:?}"
+                    frame.argb(true, workers()) == shown.argb(true, workers()),
+                    "{update:?}"
                 );
                 let rows = after.chunks(150).skip(top).take(height);
-                let drawn = rows.zip(covered.pixels.chunks(150).skip(top));
+                let drawn = rows.zip(damage.before.chunks(150).skip(top));
                 let drawn = drawn.flat_map(|(now, was)| {
                     let columns = left..left + width;
                     columns.filter(|x| !blends || differs(was[*x], now[*x]))
                 });
-                assert_eq!(kept.pixels.len(), drawn.count(), "{change:?}");
+                assert_eq!(kept.pixels.len(), drawn.count(), "{update:?}");
             }
         }
     }

@@ -1,12 +1,13 @@
-//! An independent decoder, which judges what is written here: RFC 9649. For tests and `fuzz/`; the product has none of it.
+//! An independent decoder that tests and fuzz targets hold the encoder to. Only the feature `testing` has it.
 
 use image_webp::WebPDecoder;
 use std::io::Cursor;
 
-/// Width, height, and the pixels of a still file, as red, green, blue and alpha.
+/// Decodes the file of a still picture: the width and height in pixels, and the pixels as red, green,
+/// blue and alpha.
 ///
 /// # Panics
-/// When it does not decode.
+/// If the file does not decode.
 pub fn decode(file: &[u8]) -> ((u32, u32), Vec<[u8; 4]>) {
     let mut decoder = WebPDecoder::new(Cursor::new(file)).expect("the container is in order");
     let mut samples = vec![0; decoder.output_buffer_size().expect("it fits into memory")];

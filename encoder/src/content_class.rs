@@ -1,37 +1,39 @@
-//! Whether a picture is likely drawn rather than photographed: then coding it without loss may take fewer bytes.
+//! Whether a picture is synthetic (a screenshot, a chart, a logo) rather than a photograph: then
+//! lossless coding may take fewer bytes.
 
-use super::EncodeError;
-use super::source::{Form, Source};
-use super::threads::Workers;
+use crate::error::EncodeError;
+use crate::pixel_source::{PixelSource, Target};
+use crate::threads::Workers;
 
-/// One row of so many is looked at, with the one above it.
+/// Only one row out of this many is looked at, with the one above it.
 const ROWS_APART: usize = 8;
 
-/// Rows between two questions whether the file is waited for: a fraction of a millisecond of the longest.
-const ROWS_A_QUESTION: usize = 128;
+/// Rows between two checks whether the work is still wanted: a fraction of a millisecond of the longest
+/// rows.
+const ROWS_PER_CHECK: usize = 128;
 
-/// Up to so many bits a pixel, by the estimate, a picture is tried without loss. The 24 Kodak photographs come to 5.1 to 10.8,
-/// nine screenshots, charts and logos to 0.2 to 1.5.
+/// Up to this many bits a pixel, by the estimate, a picture is tried lossless. The 24 Kodak photographs
+/// come to 5.1 to 10.8, nine screenshots, charts and logos to 0.2 to 1.5.
 const MOST_BITS: u64 = 4;
 
-/// Whether a cheap estimate of what it takes without loss is low.
+/// Whether a cheap estimate of the lossless size is low.
 ///
-/// A pixel that repeats its left or its upper neighbour is taken to cost nothing, and any other two bits, and for each sample as
-/// many again as its difference to the nearer of both has.
+/// A pixel that repeats its left or its upper neighbor is taken to cost nothing. Any other costs two
+/// bits, and for each sample as many more as the difference to the closer one of both has.
 ///
 /// # Errors
 /// [`EncodeError::Cancelled`].
-pub fn is_likely(source: &impl Source, workers: Workers<'_>) -> Result<bool, EncodeError> {
+pub fn is_synthetic(source: &impl PixelSource, workers: Workers<'_>) -> Result<bool, EncodeError> {
     let channels = source.layout().channels();
     let (width, height) = source.size();
     let mut bits = 0;
     let mut pixels = 0;
     for y in (0..height).step_by(ROWS_APART) {
-        if y.is_multiple_of(ROWS_A_QUESTION) {
+        if y.is_multiple_of(ROWS_PER_CHECK) {
             workers.check()?;
         }
-        let above = source.row(y.saturating_sub(1), Form::Exact);
-        bits += row_bits(&source.row(y, Form::Exact), &above, channels);
+        let above = source.row(y.saturating_sub(1), Target::Lossless);
+        bits += row_bits(&source.row(y, Target::Lossless), &above, channels);
         pixels += width as u64;
     }
     Ok(bits <= MOST_BITS * pixels)
@@ -49,18 +51,19 @@ fn row_bits(row: &[u8], above: &[u8], channels: usize) -> u64 {
     bits
 }
 
-/// Bytes that a picture takes with loss at `quality`, by how many of its blocks of 4 x 4 pixels have contrast and how much. Most
-/// pictures take more: of 326 screenshots, drawings and parts of them some three quarters, and of those that take no more than this
-/// without loss 97 of 100.
+/// An estimate of the bytes that a picture takes lossy at `quality`, by how many of its blocks of 4 x 4
+/// pixels have contrast and how much. Of 326 screenshots, drawings and parts of them some three quarters
+/// take more, and of those that take no more than this lossless, 97 of 100.
 ///
 /// # Errors
 /// [`EncodeError::Cancelled`].
-pub fn bytes_with_loss(
-    source: &impl Source,
+pub fn expected_lossy_size(
+    source: &impl PixelSource,
     quality: u8,
     workers: Workers<'_>,
 ) -> Result<usize, EncodeError> {
-    /// Per block and bit of its contrast in steps of [`STEP_BITS`] bits, in 120ths of a byte: at quality 0, and more by the quality.
+    /// What each bit of a block's contrast takes at quality 0, in 120ths of a byte; each step of
+    /// quality adds one. Contrast is counted in steps of `1 << STEP_BITS` levels.
     const BYTES: usize = 60;
     const STEP_BITS: u32 = 4;
     let channels = source.layout().channels();
@@ -71,7 +74,7 @@ pub fn bytes_with_loss(
         workers.check()?;
         ranges.fill(Range::NONE);
         for y in top..(top + 4).min(height) {
-            let row = source.row(y, Form::Lossy);
+            let row = source.row(y, Target::Lossy);
             for (range, four) in ranges.iter_mut().zip(row.chunks(channels * 4)) {
                 four.chunks_exact(channels)
                     .for_each(|pixel| range.add(pixel));
@@ -85,7 +88,7 @@ pub fn bytes_with_loss(
     Ok(bits * (BYTES + usize::from(quality)) / 120)
 }
 
-/// The luma of pixels that are seen, at least and at most.
+/// The range of the luma of visible pixels.
 #[derive(Clone, Copy)]
 struct Range {
     least: u8,
@@ -122,24 +125,19 @@ fn difference_bits(a: &[u8], b: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Layout, RgbPicture};
+    use crate::picture::{ColorType, Picture};
 
-    fn is_likely_drawn(pixel: impl Fn(u32, u32) -> [u8; 3]) -> bool {
+    fn is_synthetic_picture(pixel: impl Fn(u32, u32) -> [u8; 3]) -> bool {
         let places = (0..64).flat_map(|y| (0..64).map(move |x| (x, y)));
         let pixels: Vec<u8> = places.flat_map(|(x, y)| pixel(x, y)).collect();
-        let picture = RgbPicture {
-            width: 64,
-            height: 64,
-            layout: Layout::Rgb,
-            pixels: &pixels,
-        };
-        is_likely(&picture, Workers::unlimited(1)).expect("it is not cancelled")
+        let picture = Picture::new(64, 64, ColorType::Rgb8, &pixels).expect("a good picture");
+        is_synthetic(&picture, Workers::unlimited(1)).expect("it is not cancelled")
     }
 
     #[test]
-    fn flat_and_repeated_pixels_are_drawn_and_noise_is_not() {
-        assert!(is_likely_drawn(|_, _| [7; 3]));
-        assert!(is_likely_drawn(|x, y| if (x / 16 + y / 16) % 2 == 0 {
+    fn flat_and_repeated_pixels_are_synthetic_and_noise_is_not() {
+        assert!(is_synthetic_picture(|_, _| [7; 3]));
+        assert!(is_synthetic_picture(|x, y| if (x / 16 + y / 16) % 2 == 0 {
             [0; 3]
         } else {
             [255; 3]
@@ -150,27 +148,23 @@ mod tests {
                 .wrapping_mul(2_654_435_761)
                 >> 24
         };
-        assert!(!is_likely_drawn(|x, y| [noise(x, y) as u8; 3]));
+        assert!(!is_synthetic_picture(|x, y| [noise(x, y) as u8; 3]));
         // Shades of one level in each sample: 2 bits, and 1 for each of the three.
-        assert!(!is_likely_drawn(|x, y| [(x + y) as u8; 3]));
+        assert!(!is_synthetic_picture(|x, y| [(x + y) as u8; 3]));
     }
 
     #[test]
-    fn contrast_of_what_is_seen_takes_bytes_with_loss() {
+    fn contrast_of_what_is_seen_takes_expected_lossy_size() {
         let bytes = |pixels: &[u8], quality| {
-            let picture = RgbPicture {
-                width: 8,
-                height: 5,
-                layout: Layout::Rgba,
-                pixels,
-            };
-            bytes_with_loss(&picture, quality, Workers::unlimited(1)).expect("nobody leaves")
+            let picture = Picture::new(8, 5, ColorType::Rgba8, pixels).expect("a good picture");
+            expected_lossy_size(&picture, quality, Workers::unlimited(1))
+                .expect("it is not cancelled")
         };
-        // Four blocks, two of them of one row.
+        // Four blocks, two of them one row high.
         let mut pixels = [90, 90, 90, 255].repeat(40);
         assert_eq!(bytes(&pixels, 100), 0, "all alike");
         pixels[..4].copy_from_slice(&[0, 0, 0, 0]);
-        assert_eq!(bytes(&pixels, 100), 0, "nobody sees it");
+        assert_eq!(bytes(&pixels, 100), 0, "it is not visible");
         pixels[..4].copy_from_slice(&[90, 90, 74, 255]);
         assert_eq!(bytes(&pixels, 100), 0, "4 levels of luma");
         for corner in [0, 7, 32, 39] {
@@ -182,10 +176,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_row_is_taken_to_cost() {
+    fn cost_of_a_row() {
         let row = [10, 10, 10, 10, 10, 10, 13, 10, 10, 90, 0, 200];
         let above = [10, 10, 10, 0, 0, 0, 0, 0, 0, 90, 0, 200];
-        // The first two repeat their left neighbour, the last what is above; 3 more in one sample takes 2 bits.
+        // The first two repeat their left neighbor, the last what is above; 3 more in one sample takes 2 bits.
         assert_eq!(row_bits(&row, &above, 3), 2 + 2);
     }
 }

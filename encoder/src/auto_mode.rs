@@ -1,0 +1,135 @@
+//! Chooses between lossy and lossless coding.
+
+use crate::bitstream::{self, Bitstream};
+use crate::content_class;
+use crate::error::EncodeError;
+use crate::options::{Mode, Options};
+use crate::picture::Picture;
+use crate::pixel_source::PixelSource;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How a picture is to be coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodingPlan {
+    Lossless,
+    Lossy,
+    /// Both ways; the one that takes fewer bytes is kept.
+    Smaller,
+}
+
+impl CodingPlan {
+    /// Chooses by the mode, and where that leaves it open, by the pixels.
+    ///
+    /// # Errors
+    /// [`EncodeError::Cancelled`].
+    pub fn choose(
+        source: &impl PixelSource,
+        options: &Options<'_>,
+    ) -> Result<CodingPlan, EncodeError> {
+        Ok(match options.mode {
+            Mode::Lossless => CodingPlan::Lossless,
+            Mode::Lossy => CodingPlan::Lossy,
+            Mode::Auto if is_tiny(source) => CodingPlan::Smaller,
+            Mode::Auto if content_class::is_synthetic(source, options.workers())? => {
+                CodingPlan::Smaller
+            }
+            Mode::Auto => CodingPlan::Lossy,
+        })
+    }
+}
+
+/// Encodes a picture as its mode and its pixels call for.
+///
+/// # Errors
+/// See [`EncodeError`].
+pub fn encode(picture: &Picture<'_>, options: &Options<'_>) -> Result<Bitstream, EncodeError> {
+    let plan = if options.mode == Mode::Auto && picture.color().has_alpha() {
+        // The class is that of the pixels as they are coded lossy, transparent ones filled.
+        picture.with_rgb(options.workers(), |filled| {
+            CodingPlan::choose(&Picture::from(filled), options)
+        })?
+    } else {
+        CodingPlan::choose(picture, options)?
+    };
+    match plan {
+        CodingPlan::Lossless => bitstream::lossless(picture, options),
+        CodingPlan::Lossy => bitstream::lossy(picture, options),
+        CodingPlan::Smaller => Ok(smaller(picture, options)?.bitstream),
+    }
+}
+
+/// The smaller one of two codings.
+#[derive(Debug)]
+pub struct Smaller {
+    pub bitstream: Bitstream,
+    /// The bytes that the other coding takes at least; `None` if it was not tried.
+    pub larger: Option<usize>,
+}
+
+/// Encodes a picture both ways, and keeps the smaller one. Lossy coding is left out if the lossless
+/// file takes no more than the lossy one is expected to, or next to nothing.
+///
+/// # Errors
+/// See [`EncodeError`].
+pub fn smaller(source: &impl PixelSource, options: &Options<'_>) -> Result<Smaller, EncodeError> {
+    let (width, height) = source.size();
+    let workers = options.workers();
+    let is_small = width * height <= SIDE_BY_SIDE;
+    let workers = workers.at_most(if is_small { 2 } else { 1 });
+    let expected = content_class::expected_lossy_size(source, options.quality, workers)?;
+    let enough = expected.max(NEXT_TO_NOTHING);
+    let lossless_size = AtomicUsize::new(usize::MAX);
+    let mut coded = workers.run_checked(2, |index| {
+        if index == 0 {
+            let lossless = bitstream::lossless(source, options)?;
+            lossless_size.store(lossless.size(), Ordering::Relaxed);
+            return Ok(Some(lossless));
+        }
+        if lossless_size.load(Ordering::Relaxed) <= enough {
+            return Ok(None);
+        }
+        let mut lossy = bitstream::lossy_without_alpha(source, options)?;
+        // A frame that is larger already does not need its alpha.
+        if lossy.size() < lossless_size.load(Ordering::Relaxed) {
+            lossy.alpha = bitstream::lossy_alpha(source, options)?;
+        }
+        Ok(Some(lossy))
+    })?;
+    let (lossy, lossless) = (coded.pop().flatten(), coded.pop().flatten());
+    let lossless = lossless.expect("it is always coded");
+    if lossless.size() <= enough {
+        // The lossy one may have been coded side by side; the outcome does not depend on that.
+        return Ok(Smaller {
+            larger: (lossless.size() <= expected).then_some(expected),
+            bitstream: lossless,
+        });
+    }
+    let lossy = lossy.expect("it is coded where the lossless one is not enough");
+    Ok(if lossy.size() < lossless.size() {
+        Smaller {
+            larger: Some(lossless.size()),
+            bitstream: lossy,
+        }
+    } else {
+        Smaller {
+            larger: Some(lossy.frame.len()),
+            bitstream: lossless,
+        }
+    })
+}
+
+/// Whether a picture has so few pixels, up to 64 x 64, that coding it both ways costs next to
+/// nothing, and an estimate by some of its rows tells little.
+fn is_tiny(source: &impl PixelSource) -> bool {
+    const PIXELS: usize = 1 << 12;
+    let (width, height) = source.size();
+    width * height <= PIXELS
+}
+
+/// The most pixels of a picture that is worked on beside others. Larger ones take longer than a
+/// conversion that arrives should wait for its core to come back, and have rows enough for several
+/// threads.
+pub const SIDE_BY_SIDE: usize = 1 << 19;
+
+/// If the lossless file is at most this many bytes, the lossy encoder is not tried.
+const NEXT_TO_NOTHING: usize = 256;

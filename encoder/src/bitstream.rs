@@ -1,0 +1,171 @@
+//! The chunks that hold the pixels of one picture or frame (RFC 9649, sections 2.5 to 2.7).
+
+use crate::alpha;
+use crate::error::EncodeError;
+use crate::options::{Coding, Options};
+use crate::pixel_source::PixelSource;
+use crate::ycbcr::Planes;
+use crate::{vp8, vp8l};
+
+/// A picture without its container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bitstream {
+    /// The data of the `ALPH` chunk of a lossy picture with alpha.
+    pub alpha: Option<Vec<u8>>,
+    /// The data of the `VP8 ` or `VP8L` chunk.
+    pub frame: Vec<u8>,
+    /// Whether `frame` is that of a `VP8L` chunk.
+    pub is_lossless: bool,
+}
+
+impl Bitstream {
+    /// The names and data of the chunks, in the order of the file.
+    pub fn chunks(&self) -> impl Iterator<Item = ([u8; 4], &[u8])> {
+        let name = if self.is_lossless { *b"VP8L" } else { *b"VP8 " };
+        let alpha = self.alpha.as_deref().map(|alpha| (*b"ALPH", alpha));
+        alpha.into_iter().chain([(name, self.frame.as_slice())])
+    }
+
+    /// Whether a pixel may be other than opaque.
+    pub fn has_alpha(&self) -> bool {
+        /// The bit of a lossless frame's header that says so, after the signature and two sides of
+        /// 14 bits (section 3.4).
+        const LOSSLESS_ALPHA: u8 = 1 << 4;
+        self.alpha.is_some() || self.is_lossless && self.frame[4] & LOSSLESS_ALPHA != 0
+    }
+
+    /// How the pixels are coded.
+    pub fn coding(&self) -> Coding {
+        if self.is_lossless {
+            Coding::Lossless
+        } else {
+            Coding::Lossy
+        }
+    }
+
+    /// The bytes of the data of all chunks.
+    pub fn size(&self) -> usize {
+        self.chunks().map(|(_, data)| data.len()).sum()
+    }
+}
+
+/// Codes a picture lossy, with its alpha.
+///
+/// # Errors
+/// See [`EncodeError`].
+pub fn lossy(source: &impl PixelSource, options: &Options<'_>) -> Result<Bitstream, EncodeError> {
+    let mut bitstream = lossy_without_alpha(source, options)?;
+    bitstream.alpha = lossy_alpha(source, options)?;
+    Ok(bitstream)
+}
+
+/// Codes the colors of a picture lossy.
+///
+/// # Errors
+/// See [`EncodeError`].
+pub fn lossy_without_alpha(
+    source: &impl PixelSource,
+    options: &Options<'_>,
+) -> Result<Bitstream, EncodeError> {
+    let settings = lossy_settings(options);
+    let (width, height) = source.size();
+    // The encoder needs no more of the picture than its planes.
+    let planes = || {
+        source.with_rgb(settings.workers, |picture| {
+            Planes::from_picture(picture, settings.simd, settings.workers)
+        })
+    };
+    Ok(Bitstream {
+        alpha: None,
+        frame: vp8::encode(planes, width as u32, height as u32, &settings)?,
+        is_lossless: false,
+    })
+}
+
+/// The `ALPH` chunk's data of a picture that is coded lossy; `None` if all of it is opaque.
+///
+/// # Errors
+/// See [`EncodeError`].
+pub fn lossy_alpha(
+    source: &impl PixelSource,
+    options: &Options<'_>,
+) -> Result<Option<Vec<u8>>, EncodeError> {
+    let (width, _) = source.size();
+    let quality = options.alpha_quality;
+    let settings = lossless_settings(options);
+    let plane = source.alpha(options.workers())?;
+    plane
+        .map(|plane| alpha::encode(plane, width, quality, &settings))
+        .transpose()
+}
+
+/// Codes the Y'CbCr planes of an opaque picture lossy.
+///
+/// # Errors
+/// See [`EncodeError`], and those of `source`.
+pub fn lossy_planes(
+    (width, height): (u32, u32),
+    source: impl Fn() -> Result<Planes, EncodeError>,
+    options: &Options<'_>,
+) -> Result<Bitstream, EncodeError> {
+    let source = || {
+        let planes = source()?;
+        if (planes.width, planes.height) != (width, height) {
+            return Err(EncodeError::PixelCount);
+        }
+        Ok(planes)
+    };
+    Ok(Bitstream {
+        alpha: None,
+        frame: vp8::encode(source, width, height, &lossy_settings(options))?,
+        is_lossless: false,
+    })
+}
+
+/// Codes a picture lossless.
+///
+/// # Errors
+/// See [`EncodeError`].
+pub fn lossless(
+    source: &impl PixelSource,
+    options: &Options<'_>,
+) -> Result<Bitstream, EncodeError> {
+    let settings = lossless_settings(options);
+    let (width, _) = source.size();
+    let pixels = || source.argb(options.exact, settings.workers);
+    let mut frame = vp8l::encode(pixels()?, width, &settings)?;
+    let max_error = vp8l::max_error(options.near_lossless);
+    if max_error > 0 {
+        let mut near = pixels()?;
+        vp8l::round(&mut near, width, max_error, settings.workers)?;
+        let near = vp8l::encode(near, width, &settings)?;
+        // What repeats exactly may no longer do so once it is rounded.
+        if near.len() < frame.len() {
+            frame = near;
+        }
+    }
+    Ok(Bitstream {
+        alpha: None,
+        frame,
+        is_lossless: true,
+    })
+}
+
+/// The options of the lossy encoder.
+pub fn lossy_settings<'a>(options: &Options<'a>) -> vp8::Settings<'a> {
+    vp8::Settings {
+        quality: options.quality,
+        effort: options.effort,
+        log2_partitions: options.log2_partitions,
+        simd: options.simd,
+        workers: options.workers(),
+    }
+}
+
+fn lossless_settings<'a>(options: &Options<'a>) -> vp8l::Settings<'a> {
+    vp8l::Settings {
+        effort: options.effort,
+        simd: options.simd,
+        workers: options.workers(),
+    }
+}
