@@ -1,7 +1,8 @@
-//! Where the socket lies: `admin.sock` in the data folder, whose mode lets nobody but its owner in.
+//! The address of the socket: `admin.sock` in the data folder, whose mode admits its owner only.
 //!
-//! An address of a Unix socket holds at most 107 bytes of path (unix(7), `sun_path`). Where the data folder's path is
-//! longer, the folder is opened and the socket reached through `/proc/self/fd/N/admin.sock`, which is short.
+//! The address of a Unix socket holds at most 107 bytes of path (unix(7), `sun_path`). If the path
+//! of the socket is longer, the data folder is opened, and the socket is reached through
+//! `/proc/self/fd/N/admin.sock`.
 
 use std::fs::File;
 use std::io;
@@ -10,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 const NAME: &str = "admin.sock";
 
-/// `sun_path` holds 108 bytes, the last of them zero.
-const LONGEST: usize = 107;
+/// The most bytes of a socket's path: `sun_path` holds 108 bytes, the last of which is zero.
+const MAX_PATH_BYTES: usize = 107;
 
 /// A path in the data folder that is short enough for a socket.
 pub struct Address {
     path: PathBuf,
-    /// Keeps `/proc/self/fd/N` alive.
+    /// The descriptor N of `/proc/self/fd/N`, if the path goes through it.
     _folder: Option<File>,
 }
 
@@ -24,27 +25,27 @@ impl Address {
     /// The address of the server's socket.
     ///
     /// # Errors
-    /// The folder's path is too long and it cannot be opened.
+    /// The path is too long, and the folder cannot be opened.
     pub fn of_socket(data: &Path) -> io::Result<Address> {
         Address::of(data, NAME)
     }
 
-    /// Where a new socket is made before it takes the place of an old one.
+    /// The address at which a new socket is made before it replaces an old one.
     ///
     /// # Errors
-    /// The folder's path is too long and it cannot be opened.
+    /// As [`Address::of_socket`].
     pub fn of_draft(data: &Path) -> io::Result<Address> {
         Address::of(data, "admin.new")
     }
 
-    /// A path that leads to it, in this process, while the address lives.
+    /// The path. It is valid in this process, for as long as the address lives.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     fn of(data: &Path, name: &str) -> io::Result<Address> {
         let path = data.join(name);
-        if path.as_os_str().len() <= LONGEST {
+        if path.as_os_str().len() <= MAX_PATH_BYTES {
             return Ok(Address {
                 path,
                 _folder: None,
@@ -59,7 +60,7 @@ impl Address {
     }
 }
 
-/// Where the socket lies, for people.
+/// The path of the socket as people read it.
 pub fn socket_path(data: &Path) -> PathBuf {
     data.join(NAME)
 }

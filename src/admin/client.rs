@@ -1,4 +1,5 @@
-//! The command line's side: through the server if one runs, else on the store itself.
+//! The command line's side: it sends requests to the server if one runs, else it opens the store
+//! itself.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -7,48 +8,53 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::address::{Address, socket_path};
-use super::protocol::{AccountLine, Answer, Checked, Request, answer};
-use crate::store::{self, Backup, OpenError, Settings, Snapshot, Store};
+use super::protocol::{AccountSummary, Answer, Request, answer};
+use crate::store::{self, Backup, Findings, OpenError, Settings, Store};
 
-/// How long to wait for another command, or a server that is starting or ending, to leave the data folder or to listen.
-const PATIENCE: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(50);
+/// How long to wait for another command to release the data folder, or for a server that is
+/// starting or ending to listen or to release it.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time between two attempts meanwhile.
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long the server may take to answer: others may be before us, each with seconds to ask.
-const TIME_TO_ANSWER: Duration = Duration::from_mins(1);
+/// How long the server may take to answer. It may serve other clients first, each of which may take
+/// seconds to send its request.
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How long the server may take to read its whole store: some hundred thousand rows a second.
-const TIME_TO_CHECK: Duration = Duration::from_mins(10);
+/// How long the server may take to check its whole store, at some hundred thousand rows a second.
+const CHECK_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// A way to the accounts of one data folder.
-pub struct Session(Way<Box<Store>>);
+/// Gives access to the accounts of one data folder.
+pub struct AdminClient(Access<Box<Store>>);
 
-enum Way<T> {
-    /// Through the server that runs there.
+/// How a data folder is reached.
+enum Access<T> {
+    /// A server runs on this data folder, and requests go to it.
     Server(PathBuf),
-    /// No server runs: it is ours meanwhile.
-    Here(T),
+    /// No server runs, and this process has the data open.
+    Direct(T),
 }
 
-impl Session {
-    /// Finds the server of the data folder, or else opens the store. A server uses its own secret file, whatever
-    /// `settings` says.
+impl AdminClient {
+    /// Connects to the server of the data folder, or opens the store if no server runs. A server
+    /// uses its own secret file, whatever `settings` says.
     ///
     /// # Errors
-    /// A sentence: the store cannot be opened, or is in use by a process that does not answer.
-    pub fn open(settings: &Settings) -> Result<Session, String> {
-        reach(&settings.data, || Store::open(settings).map(Box::new)).map(Session)
+    /// A sentence: the store cannot be opened, or it is in use by a process that does not answer.
+    pub fn open(settings: &Settings) -> Result<AdminClient, String> {
+        open_data(&settings.data, || Store::open(settings).map(Box::new)).map(AdminClient)
     }
 
-    /// Whether a server runs and is asked.
+    /// Whether requests go to a running server.
     pub fn is_through_server(&self) -> bool {
-        matches!(self.0, Way::Server(_))
+        matches!(self.0, Access::Server(_))
     }
 
-    /// Makes an account and returns its token. Without a password it cannot sign in to the dashboard.
+    /// Makes an account and returns its token. An account without a password cannot sign in to the
+    /// dashboard.
     ///
     /// # Errors
-    /// A sentence.
+    /// A sentence for the operator, here and in the other functions.
     pub fn create(&self, email: &str, password: Option<&str>) -> Result<String, String> {
         self.token_of(Request::Create {
             email: email.to_owned(),
@@ -60,7 +66,7 @@ impl Session {
     ///
     /// # Errors
     /// A sentence.
-    pub fn list(&self) -> Result<Vec<AccountLine>, String> {
+    pub fn list(&self) -> Result<Vec<AccountSummary>, String> {
         match self.ask(Request::List)? {
             Answer::Accounts(accounts) => Ok(accounts),
             other => Err(unexpected(other)),
@@ -88,7 +94,7 @@ impl Session {
         })
     }
 
-    /// Replaces the account's token and returns the new one; the old one is refused from now on.
+    /// Replaces the account's token and returns the new one; the old one is invalid from now on.
     ///
     /// # Errors
     /// A sentence; also if there is no such account.
@@ -134,14 +140,15 @@ impl Session {
 
     fn ask(&self, request: Request) -> Result<Answer, String> {
         match &self.0 {
-            Way::Here(store) => Ok(answer(store, request)),
-            Way::Server(data) => Ok(exchange(data, &request, TIME_TO_ANSWER)?.0),
+            Access::Direct(store) => Ok(answer(store, request)),
+            Access::Server(data) => Ok(exchange(data, &request, ANSWER_TIMEOUT)?.0),
         }
     }
 }
 
-/// Fills a new database file with all that is stored in the data folder but sessions, and gives the number of rows. `progress`
-/// is told how many of how many are there.
+/// Fills a new database file with everything that the data folder's store holds but sessions, and
+/// returns the number of rows. `progress` is called with the number of rows written so far and of
+/// all rows.
 ///
 /// # Errors
 /// A sentence: the store cannot be read, or the file cannot be written.
@@ -150,15 +157,15 @@ pub fn backup(
     backup: Backup,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<u64, String> {
-    match reach(data, || Snapshot::open(&store::database_path(data)))? {
-        Way::Server(data) => match exchange(&data, &Request::Backup, TIME_TO_ANSWER)? {
+    match open_data(data, || store::open_snapshot(data))? {
+        Access::Server(data) => match exchange(&data, &Request::Backup, ANSWER_TIMEOUT)? {
             (Answer::Backup, rows) => backup.fill(rows, progress),
             (other, _) => Err(unexpected(other)),
         },
-        Way::Here(snapshot) => {
+        Access::Direct(snapshot) => {
             let (ours, theirs) = UnixStream::pair().map_err(|error| error.to_string())?;
             thread::scope(|scope| {
-                let export = scope.spawn(move || snapshot.export(theirs));
+                let export = scope.spawn(move || snapshot.export(&mut { theirs }));
                 let filled = backup.fill(ours, progress);
                 match export.join() {
                     Ok(Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -171,32 +178,32 @@ pub fn backup(
     }
 }
 
-/// Holds all that is stored in the data folder against itself; and whether a server did it, which cannot compare the pages
-/// of the file with their checksums meanwhile.
+/// Checks whether the rows of the data folder's store are consistent. Also returns whether a server
+/// did it, since a server cannot compare the pages of the file with their checksums.
 ///
 /// # Errors
 /// A sentence: the store cannot be opened.
-pub fn check(data: &Path) -> Result<(Checked, bool), String> {
+pub fn check(data: &Path) -> Result<(Findings, bool), String> {
     let path = store::database_path(data);
-    match reach(data, || store::check_file(&path))? {
-        Way::Here(findings) => Ok((findings.into(), false)),
-        Way::Server(data) => match exchange(&data, &Request::Check, TIME_TO_CHECK)? {
-            (Answer::Checked(checked), _) => Ok((checked, true)),
+    match open_data(data, || store::check_file(&path))? {
+        Access::Direct(findings) => Ok((findings, false)),
+        Access::Server(data) => match exchange(&data, &Request::Check, CHECK_TIMEOUT)? {
+            (Answer::Checked(findings), _) => Ok((findings, true)),
             (other, _) => Err(unexpected(other)),
         },
     }
 }
 
-/// Finds the server of the data folder, or else opens what is there itself.
-fn reach<T>(data: &Path, open: impl Fn() -> Result<T, OpenError>) -> Result<Way<T>, String> {
-    let deadline = Instant::now() + PATIENCE;
+/// Finds the server of the data folder, or calls `open` if no server runs.
+fn open_data<T>(data: &Path, open: impl Fn() -> Result<T, OpenError>) -> Result<Access<T>, String> {
+    let deadline = Instant::now() + OPEN_TIMEOUT;
     loop {
         if connect(data).is_ok() {
-            return Ok(Way::Server(data.to_owned()));
+            return Ok(Access::Server(data.to_owned()));
         }
         match open() {
-            Ok(opened) => return Ok(Way::Here(opened)),
-            Err(OpenError::InUse(_)) if Instant::now() < deadline => thread::sleep(PAUSE),
+            Ok(opened) => return Ok(Access::Direct(opened)),
+            Err(OpenError::InUse(_)) if Instant::now() < deadline => thread::sleep(RETRY_INTERVAL),
             Err(OpenError::InUse(path)) => {
                 return Err(format!(
                     "{} is in use by another process, which does not answer at {}",
@@ -209,13 +216,13 @@ fn reach<T>(data: &Path, open: impl Fn() -> Result<T, OpenError>) -> Result<Way<
     }
 }
 
-/// The answer, and what follows it.
+/// Sends a request; returns the answer and the stream of what follows it.
 fn exchange(
     data: &Path,
     request: &Request,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<(Answer, BufReader<UnixStream>), String> {
-    try_exchange(data, request, patience).map_err(|error| {
+    try_exchange(data, request, timeout).map_err(|error| {
         format!(
             "the server at {} gave no answer: {error}",
             socket_path(data).display()
@@ -226,11 +233,11 @@ fn exchange(
 fn try_exchange(
     data: &Path,
     request: &Request,
-    patience: Duration,
+    timeout: Duration,
 ) -> io::Result<(Answer, BufReader<UnixStream>)> {
     let mut stream = connect(data)?;
-    stream.set_read_timeout(Some(patience))?;
-    stream.set_write_timeout(Some(TIME_TO_ANSWER))?;
+    stream.set_read_timeout(Some(timeout))?;
+    stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
     stream.write_all(&line)?;
@@ -245,7 +252,7 @@ fn connect(data: &Path) -> io::Result<UnixStream> {
 
 fn unexpected(answer: Answer) -> String {
     match answer {
-        Answer::Refused(sentence) => sentence,
+        Answer::Rejected(sentence) => sentence,
         _ => "the server gave an answer to another question".into(),
     }
 }

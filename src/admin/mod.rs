@@ -1,16 +1,17 @@
-//! Looking after the store from the command line, beside a running server too.
+//! Administration of the store from the command line, with or without a running server.
 //!
-//! The database opens in one process only. So a running server listens on a socket in its data folder
-//! ([`serve`]), and the command line asks there, or opens the store itself if nobody listens ([`Session`]).
-//! Both ways end in the same function: [`protocol`] holds it with the requests and answers.
+//! Only one process can have the database open. So a running server listens on a socket in its data
+//! folder ([`serve`]), and the command line sends its requests there; if no server listens, it
+//! opens the store itself ([`AdminClient`]). Both ways end in the same function,
+//! [`protocol::answer`].
 
 mod address;
 mod client;
 mod protocol;
 mod server;
 
-pub use client::{Session, backup, check};
-pub use protocol::{AccountLine, Checked};
+pub use client::{AdminClient, backup, check};
+pub use protocol::AccountSummary;
 pub use server::{AdminSocket, serve};
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What is asked and answered: one JSON object a line, one request and one answer a connection.
+//! Requests and answers: one JSON value a line, one request and one answer a connection.
 //!
 //! ```text
 //! {"create":{"email":"owner@example.org","password":null}}   {"token":"twp_..."}
@@ -9,7 +9,7 @@
 //! {"delete":{"email":"owner@example.org"}}                   "deleted"
 //! "invite"                                                   {"invite":"a code"}
 //! "check"                                                    {"checked":{"accounts":1, ..., "problems":[]}}
-//! "backup"                                                   "backup", and all rows, as `store::Snapshot` writes them
+//! "backup"                                                   "backup", then the rows of `Snapshot::export`
 //! anything                                                   {"refused":"a sentence"}
 //! ```
 
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::{Account, CreateAccountError, Findings, SetPasswordError, Store, StoreError};
 
-/// What is asked. No `Debug`: a password must not reach a log.
+/// A request. It has no `Debug`: a password must not reach a log.
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Request {
@@ -27,16 +27,16 @@ pub enum Request {
     Create {
         /// Its address.
         email: String,
-        /// None for one that cannot sign in to the dashboard.
+        /// `None` for an account that cannot sign in to the dashboard.
         password: Option<String>,
     },
-    /// Name all accounts.
+    /// List all accounts.
     List,
     /// Make an invitation.
     Invite,
-    /// Hold all rows against each other.
+    /// Check whether all rows are consistent.
     Check,
-    /// Send all rows.
+    /// Send all rows but those of sessions.
     Backup,
     /// Show the account's token.
     Token {
@@ -62,74 +62,52 @@ pub enum Request {
     },
 }
 
-/// What is answered. No `Debug`: a token must not reach a log.
+/// An answer. It has no `Debug`: a token must not reach a log.
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
     /// The account's present token.
     Token(String),
     /// All accounts, oldest first.
-    Accounts(Vec<AccountLine>),
+    Accounts(Vec<AccountSummary>),
     /// The code of a new invitation.
     Invite(String),
     /// The account has the new password.
     Changed,
-    /// The account is gone.
+    /// The account is deleted.
     Deleted,
-    /// What is in the store, and what is wrong with it.
-    Checked(Checked),
-    /// The rows follow.
+    /// What the check has found.
+    Checked(Findings),
+    /// The rows follow after the line.
     Backup,
-    /// A sentence that says why not.
-    Refused(String),
+    /// The request was not carried out: a sentence that says why.
+    #[serde(rename = "refused")]
+    Rejected(String),
 }
 
-/// One account in a list.
+/// An account in a list.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub struct AccountLine {
+pub struct AccountSummary {
     /// Its address.
     pub email: String,
-    /// When it was made: milliseconds since 1970-01-01 00:00 UTC.
+    /// When the account was made, in milliseconds since 1970-01-01 00:00 UTC.
     pub created_milliseconds: u64,
-    /// Whether it can sign in to the dashboard.
+    /// Whether the account can sign in to the dashboard.
     pub has_password: bool,
-    /// Conversions in its history.
+    /// The number of conversions in its history.
     pub conversions: u64,
 }
 
-/// What a check has found.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub struct Checked {
-    /// Accounts there are.
-    pub accounts: u64,
-    /// Sessions, expired ones too.
-    pub sessions: u64,
-    /// Conversions in all histories.
-    pub entries: u64,
-    /// A sentence for each kind of problem.
-    pub problems: Vec<String>,
-}
-
-impl From<Findings> for Checked {
-    fn from(findings: Findings) -> Checked {
-        Checked {
-            accounts: findings.accounts,
-            sessions: findings.sessions,
-            entries: findings.entries,
-            problems: findings.problems,
-        }
-    }
-}
-
 impl Request {
-    /// Whether it reads the whole store, and others should not wait for it.
+    /// Whether carrying it out means to read the whole store, for which other requests should not
+    /// wait.
     pub fn takes_long(&self) -> bool {
         matches!(self, Request::Check | Request::Backup)
     }
 }
 
-impl AccountLine {
-    /// When it was made.
+impl AccountSummary {
+    /// When the account was made.
     pub fn created(&self) -> SystemTime {
         UNIX_EPOCH
             .checked_add(Duration::from_millis(self.created_milliseconds))
@@ -137,12 +115,12 @@ impl AccountLine {
     }
 }
 
-/// Does what is asked.
+/// Carries out a request. The rows of a backup are not part of this: the caller sends them.
 pub fn answer(store: &Store, request: Request) -> Answer {
-    carry_out(store, request).unwrap_or_else(Answer::Refused)
+    try_answer(store, request).unwrap_or_else(Answer::Rejected)
 }
 
-fn carry_out(store: &Store, request: Request) -> Result<Answer, String> {
+fn try_answer(store: &Store, request: Request) -> Result<Answer, String> {
     match request {
         Request::Create { email, password } => {
             let account = store
@@ -157,16 +135,18 @@ fn carry_out(store: &Store, request: Request) -> Result<Answer, String> {
         }
         Request::List => {
             let accounts = store.accounts().map_err(|error| error.to_string())?;
-            let lines = accounts
+            let summaries = accounts
                 .iter()
-                .map(|account| line(store, account))
+                .map(|account| summary(store, account))
                 .collect::<Result<_, _>>();
-            Ok(Answer::Accounts(lines.map_err(|error| error.to_string())?))
+            Ok(Answer::Accounts(
+                summaries.map_err(|error| error.to_string())?,
+            ))
         }
         Request::Check => {
             let findings = store.snapshot().and_then(|snapshot| snapshot.check());
             Ok(Answer::Checked(
-                findings.map_err(|error| error.to_string())?.into(),
+                findings.map_err(|error| error.to_string())?,
             ))
         }
         Request::Backup => Ok(Answer::Backup),
@@ -210,12 +190,12 @@ fn find(store: &Store, email: &str) -> Result<Account, String> {
         .ok_or_else(|| unknown(email))
 }
 
-fn line(store: &Store, account: &Account) -> Result<AccountLine, StoreError> {
+fn summary(store: &Store, account: &Account) -> Result<AccountSummary, StoreError> {
     let since = account
         .created
         .duration_since(UNIX_EPOCH)
         .unwrap_or(Duration::ZERO);
-    Ok(AccountLine {
+    Ok(AccountSummary {
         email: account.email.clone(),
         created_milliseconds: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
         has_password: account.has_password,

@@ -1,5 +1,6 @@
-//! The server's side of the socket: one thread, one connection at a time, each with a time limit and a line limit. What
-//! takes long has a thread of its own, one at a time.
+//! The server's side of the socket: one thread serves one connection at a time, each with a limit
+//! on its time and on the length of its line. A request that takes long gets a thread of its own;
+//! only one such request runs at a time.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Read, Write};
@@ -16,17 +17,20 @@ use super::address::{Address, socket_path};
 use super::protocol::{Answer, Request, answer};
 use crate::store::Store;
 
-/// A request is sent in one go by the command line; who takes longer would keep others waiting.
-const TIME_TO_ASK: Duration = Duration::from_secs(2);
+/// How long a client may take to send its request or to take its answer. The command line sends a
+/// request at once, and other clients wait meanwhile.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Those who write a backup wait for their disk now and then. For as long the store keeps what was deleted meanwhile.
-const TIME_TO_TAKE: Duration = Duration::from_secs(30);
+/// How long a client that writes a backup may take no rows, for instance because it waits for its
+/// disk. Meanwhile the store keeps the pages of what is deleted.
+const BACKUP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long the end of the server waits for a backup whose reader waits.
-const PAUSE: Duration = Duration::from_millis(100);
+/// How often a backup whose client takes no rows looks whether the server is ending.
+const STOP_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A password of 1024 bytes, each escaped as `\u00XX`, and an address, with room to spare.
-const LONGEST_LINE: usize = 16 * 1024;
+/// The most bytes of a request. A password of 1024 bytes, each escaped as `\u00XX`, and an e-mail
+/// address need less than half of them.
+const MAX_LINE_BYTES: usize = 16 * 1024;
 
 /// The open socket. Dropping it ends its thread and removes its file.
 pub struct AdminSocket {
@@ -35,8 +39,9 @@ pub struct AdminSocket {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Opens `DIR/admin.sock` and answers there. `store` must be the one of the folder `data`: having it open proves that
-/// no other server runs there, so a socket file that exists is a dead one's and is replaced.
+/// Opens `DIR/admin.sock` and answers requests there. `store` must be the one of the folder `data`:
+/// since it is open here, no other server runs there, so an existing socket file was left behind by
+/// a server that has ended, and it is replaced.
 ///
 /// # Errors
 /// A sentence: the socket cannot be made.
@@ -70,7 +75,7 @@ impl Drop for AdminSocket {
             Address::of_socket(&self.data).and_then(|address| UnixStream::connect(address.path()));
         let removed = fs::remove_file(socket_path(&self.data));
         if let Some(thread) = self.thread.take().filter(|_| woken.is_ok()) {
-            // It catches its own panics; if one got past, there is nobody left to tell.
+            // The thread catches panics; if one got past, there is nobody left to tell.
             let _ = thread.join();
         }
         if let Err(error) = removed {
@@ -82,7 +87,8 @@ impl Drop for AdminSocket {
     }
 }
 
-/// Made under another name and then renamed: nobody finds it before its mode is set, and a dead one is replaced.
+/// Makes the socket under another name and renames it, so that no client finds it before its mode
+/// is set, and so that the file of an earlier server is replaced.
 fn listen(data: &Path) -> io::Result<UnixListener> {
     let (draft, socket) = (Address::of_draft(data)?, Address::of_socket(data)?);
     match fs::remove_file(draft.path()) {
@@ -103,7 +109,7 @@ fn run(store: &Store, listener: &UnixListener, ending: &AtomicBool) {
             if ending.load(Ordering::SeqCst) {
                 return;
             }
-            let talked = caught(|| {
+            let served = log_failure(|| {
                 let (mut stream, _) = connection?;
                 match read_request(&mut stream)? {
                     None => Ok(()),
@@ -111,14 +117,14 @@ fn run(store: &Store, listener: &UnixListener, ending: &AtomicBool) {
                         send(&mut stream, &answer(store, request))
                     }
                     Some(_) if is_busy.swap(true, Ordering::SeqCst) => {
-                        send(&mut stream, &Answer::Refused(BUSY.into()))
+                        send(&mut stream, &Answer::Rejected(BUSY.into()))
                     }
                     Some(request) => {
                         let is_busy = &is_busy;
                         thread::Builder::new()
                             .name("admin-long".into())
                             .spawn_scoped(scope, move || {
-                                caught(|| answer_at_length(store, stream, request, ending));
+                                log_failure(|| answer_long(store, stream, request, ending));
                                 is_busy.store(false, Ordering::SeqCst);
                             })
                             .map(drop)
@@ -126,8 +132,8 @@ fn run(store: &Store, listener: &UnixListener, ending: &AtomicBool) {
                     }
                 }
             });
-            if !talked {
-                // When descriptors run out, accept fails at once, again and again.
+            if !served {
+                // Without free descriptors, `accept` fails at once again and again.
                 thread::sleep(Duration::from_millis(50));
             }
         }
@@ -136,16 +142,17 @@ fn run(store: &Store, listener: &UnixListener, ending: &AtomicBool) {
 
 const BUSY: &str = "another backup or check is under way: try again when it has ended";
 
-/// Whether it went well. A panic, in a damaged database say, ends the one request and not the thread.
-fn caught(talk: impl FnOnce() -> io::Result<()>) -> bool {
-    let Ok(Err(error)) = catch_unwind(AssertUnwindSafe(talk)) else {
+/// Logs an error, and returns false then. A panic, for instance at damaged rows, ends only the one
+/// request.
+fn log_failure(serve: impl FnOnce() -> io::Result<()>) -> bool {
+    let Ok(Err(error)) = catch_unwind(AssertUnwindSafe(serve)) else {
         return true;
     };
     log::warn!("administration socket: {error}");
     false
 }
 
-/// `None` if the other side says nothing, or was told that it was not understood.
+/// The request; `None` if the client sent nothing, or sent something else and has been told so.
 fn read_request(stream: &mut UnixStream) -> io::Result<Option<Request>> {
     let Some(line) = read_line(stream)? else {
         return Ok(None);
@@ -153,19 +160,19 @@ fn read_request(stream: &mut UnixStream) -> io::Result<Option<Request>> {
     if let Ok(request) = serde_json::from_slice(&line) {
         return Ok(Some(request));
     }
-    // serde's own message could quote a password.
-    let refused = Answer::Refused("the request was not understood".into());
-    send(stream, &refused).map(|()| None)
+    // The message of serde could quote a password.
+    let rejection = Answer::Rejected("the request was not understood".into());
+    send(stream, &rejection).map(|()| None)
 }
 
 fn send(stream: &mut UnixStream, answer: &Answer) -> io::Result<()> {
     let mut line = serde_json::to_vec(answer)?;
     line.push(b'\n');
-    stream.set_write_timeout(Some(TIME_TO_ASK))?;
+    stream.set_write_timeout(Some(REQUEST_TIMEOUT))?;
     stream.write_all(&line)
 }
 
-fn answer_at_length(
+fn answer_long(
     store: &Store,
     mut stream: UnixStream,
     request: Request,
@@ -176,24 +183,24 @@ fn answer_at_length(
     let Answer::Backup = answer else {
         return Ok(());
     };
-    stream.set_write_timeout(Some(PAUSE))?;
+    stream.set_write_timeout(Some(STOP_INTERVAL))?;
     let rows = store.snapshot().map_err(io::Error::other)?;
-    rows.export(UntilTheEnd { stream, ending })
+    rows.export(&mut StoppableStream { stream, ending })
 }
 
-/// Takes no more once the server ends.
-struct UntilTheEnd<'a> {
+/// A stream that fails once the server is ending.
+struct StoppableStream<'a> {
     stream: UnixStream,
     ending: &'a AtomicBool,
 }
 
-impl Write for UntilTheEnd<'_> {
+impl Write for StoppableStream<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let deadline = Instant::now() + TIME_TO_TAKE;
+        let deadline = Instant::now() + BACKUP_TIMEOUT;
         loop {
             if self.ending.load(Ordering::SeqCst) {
-                let ends = "a backup broke off, since the server ends";
-                return Err(io::Error::other(ends));
+                let cause = "a backup was broken off because the server is ending";
+                return Err(io::Error::other(cause));
             }
             match self.stream.write(bytes) {
                 Err(error)
@@ -208,9 +215,10 @@ impl Write for UntilTheEnd<'_> {
     }
 }
 
-/// The line without its end; `None` if the other side says nothing, as one does that only looks whether a server runs.
+/// The line without its line feed; `None` if the client sent nothing, as one does that only finds
+/// out whether a server runs.
 fn read_line(stream: &mut UnixStream) -> io::Result<Option<Vec<u8>>> {
-    let deadline = Instant::now() + TIME_TO_ASK;
+    let deadline = Instant::now() + REQUEST_TIMEOUT;
     let mut line = Vec::new();
     let mut part = [0; 4096];
     loop {
@@ -236,7 +244,7 @@ fn read_line(stream: &mut UnixStream) -> io::Result<Option<Vec<u8>>> {
             line.truncate(end);
             return Ok(Some(line));
         }
-        if line.len() > LONGEST_LINE {
+        if line.len() > MAX_LINE_BYTES {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 "a request is too long",

@@ -1,4 +1,4 @@
-//! The same account's life through a server and without one, and what may go wrong at the socket.
+//! The account commands with a server and without one, and what may go wrong at the socket.
 
 use super::*;
 use crate::store::tests::{Folder, entry};
@@ -11,25 +11,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[test]
-fn an_account_lives_through_a_running_server() {
+fn account_commands_work_through_a_running_server() {
     let folder = Folder::new();
     let store = Arc::new(folder.store());
     let _socket = serve(Arc::clone(&store), &folder.settings().data).unwrap();
-    let session = Session::open(&folder.settings()).unwrap();
-    assert!(session.is_through_server());
-    let first = live(&session);
+    let client = AdminClient::open(&folder.settings()).unwrap();
+    assert!(client.is_through_server());
+    let first = run_account_commands(&client);
     assert!(
         matches!(store.authenticate(&first), Err(TokenError::Invalid)),
         "the account was deleted"
     );
 
-    let token = session
+    let token = client
         .create("owner@example.org", Some("correct horse"))
         .unwrap();
     let owner = store.account_by_email("owner@example.org").unwrap();
     assert_eq!(store.authenticate(&token).unwrap(), owner.unwrap().id);
     assert!(store.sign_in("owner@example.org", "correct horse").is_ok());
-    let rotated = session.rotate("owner@example.org").unwrap();
+    let rotated = client.rotate("owner@example.org").unwrap();
     assert!(
         store.authenticate(&token).is_err(),
         "the server still accepts the old token"
@@ -38,15 +38,15 @@ fn an_account_lives_through_a_running_server() {
 }
 
 #[test]
-fn an_account_lives_without_a_server() {
+fn account_commands_work_without_a_server() {
     let folder = Folder::new();
-    let session = Session::open(&folder.settings()).unwrap();
-    assert!(!session.is_through_server());
-    live(&session);
+    let client = AdminClient::open(&folder.settings()).unwrap();
+    assert!(!client.is_through_server());
+    run_account_commands(&client);
 }
 
 #[test]
-fn the_socket_is_its_owners_alone_and_goes_with_the_server() {
+fn the_socket_is_private_and_is_removed_with_the_server() {
     let folder = Folder::new();
     let data = folder.settings().data;
     let socket = serve(Arc::new(folder.store()), &data).unwrap();
@@ -58,7 +58,7 @@ fn the_socket_is_its_owners_alone_and_goes_with_the_server() {
     drop(socket);
     assert!(!path.exists(), "the socket's file was left behind");
     assert!(
-        !Session::open(&folder.settings())
+        !AdminClient::open(&folder.settings())
             .unwrap()
             .is_through_server(),
         "the store is free again"
@@ -66,23 +66,23 @@ fn the_socket_is_its_owners_alone_and_goes_with_the_server() {
 }
 
 #[test]
-fn a_dead_servers_socket_is_replaced_and_passed_over() {
+fn the_socket_of_a_killed_server_is_ignored_and_replaced() {
     let folder = Folder::new();
     let data = folder.settings().data;
     drop(folder.store());
     drop(UnixListener::bind(data.join("admin.sock")).unwrap());
     assert!(
         data.join("admin.sock").exists(),
-        "the test left no dead socket"
+        "the test left no socket behind"
     );
     assert!(
-        !Session::open(&folder.settings())
+        !AdminClient::open(&folder.settings())
             .unwrap()
             .is_through_server()
     );
     let _socket = serve(Arc::new(folder.store()), &data).unwrap();
     assert!(
-        Session::open(&folder.settings())
+        AdminClient::open(&folder.settings())
             .unwrap()
             .is_through_server()
     );
@@ -99,19 +99,19 @@ fn a_data_folder_with_a_long_path_works_too() {
     };
     let store = Arc::new(crate::store::Store::open(&settings).unwrap());
     let socket = serve(store, &settings.data).unwrap();
-    let session = Session::open(&settings).unwrap();
-    assert!(session.is_through_server());
-    live(&session);
+    let client = AdminClient::open(&settings).unwrap();
+    assert!(client.is_through_server());
+    run_account_commands(&client);
     drop(socket);
     assert!(!settings.data.join("admin.sock").exists());
 }
 
 #[test]
-fn two_commands_at_once_take_turns() {
+fn a_second_command_waits_for_the_first() {
     let folder = Folder::new();
-    let first = Session::open(&folder.settings()).unwrap();
+    let first = AdminClient::open(&folder.settings()).unwrap();
     std::thread::scope(|scope| {
-        let second = scope.spawn(|| Session::open(&folder.settings()).unwrap().list());
+        let second = scope.spawn(|| AdminClient::open(&folder.settings()).unwrap().list());
         std::thread::sleep(Duration::from_millis(200));
         drop(first);
         assert_eq!(second.join().unwrap().unwrap(), []);
@@ -119,7 +119,7 @@ fn two_commands_at_once_take_turns() {
 }
 
 #[test]
-fn nonsense_is_refused_without_an_echo_and_the_next_is_served() {
+fn an_unknown_request_is_rejected_without_an_echo_and_the_next_is_served() {
     let folder = Folder::new();
     let data = folder.settings().data;
     let _socket = serve(Arc::new(folder.store()), &data).unwrap();
@@ -135,18 +135,18 @@ fn nonsense_is_refused_without_an_echo_and_the_next_is_served() {
     let mut sent = 0;
     while endless.write_all(&[b' '; 4096]).is_ok() {
         sent += 4096;
-        assert!(sent < 8 << 20, "a line without an end was read on and on");
+        assert!(sent < 8 << 20, "an endless line was not rejected");
     }
-    live(&Session::open(&folder.settings()).unwrap());
+    run_account_commands(&AdminClient::open(&folder.settings()).unwrap());
 }
 
 #[test]
-fn a_backup_that_is_not_read_on_holds_up_no_command_and_no_end() {
+fn a_backup_that_is_not_read_delays_neither_commands_nor_the_end() {
     let folder = Folder::new();
     let data = folder.settings().data;
     let store = Arc::new(folder.store());
     let id = store.create_account("owner@example.org", None).unwrap().id;
-    // More rows than the socket takes.
+    // More rows than the socket buffers.
     std::thread::scope(|scope| {
         for _ in 0..32 {
             scope.spawn(|| (0..400).for_each(|i| store.record_usage(id, &entry(i)).unwrap()));
@@ -161,11 +161,11 @@ fn a_backup_that_is_not_read_on_holds_up_no_command_and_no_end() {
 
     let file = folder.path().join("backup");
     let begin = || Backup::create(&file, false).unwrap();
-    let refused = backup(&data, begin(), &mut |_, _| {}).unwrap_err();
-    assert!(refused.contains("another backup"), "{refused}");
+    let rejection = backup(&data, begin(), &mut |_, _| {}).unwrap_err();
+    assert!(rejection.contains("another backup"), "{rejection}");
     assert!(check(&data).unwrap_err().contains("another backup"));
-    let session = Session::open(&folder.settings()).unwrap();
-    assert_eq!(session.list().unwrap()[0].conversions, 32 * 400);
+    let client = AdminClient::open(&folder.settings()).unwrap();
+    assert_eq!(client.list().unwrap()[0].conversions, 32 * 400);
 
     let start = Instant::now();
     drop(socket);
@@ -181,19 +181,19 @@ fn a_backup_that_is_not_read_on_holds_up_no_command_and_no_end() {
         told += 1;
     });
     assert!(rows.unwrap() > 32 * 400 && told > 2);
-    let (checked, by_server) = check(&data).unwrap();
-    assert_eq!((checked.entries, by_server), (32 * 400, false));
+    let (findings, by_server) = check(&data).unwrap();
+    assert_eq!((findings.entries, by_server), (32 * 400, false));
 }
 
 #[test]
-fn one_that_says_nothing_holds_up_the_next_for_two_seconds_at_most() {
+fn a_silent_client_delays_the_next_for_two_seconds_at_most() {
     let folder = Folder::new();
     let data = folder.settings().data;
     let _socket = serve(Arc::new(folder.store()), &data).unwrap();
     let _silent = UnixStream::connect(data.join("admin.sock")).unwrap();
-    let session = Session::open(&folder.settings()).unwrap();
+    let client = AdminClient::open(&folder.settings()).unwrap();
     let start = Instant::now();
-    session.list().unwrap();
+    client.list().unwrap();
     assert!(
         start.elapsed() < Duration::from_secs(4),
         "it took {:?}",
@@ -202,56 +202,51 @@ fn one_that_says_nothing_holds_up_the_next_for_two_seconds_at_most() {
 }
 
 /// Makes, shows, rotates, lists and deletes an account; returns its first token.
-fn live(session: &Session) -> String {
-    let first = session.create("Machine@example.org", None).unwrap();
+fn run_account_commands(client: &AdminClient) -> String {
+    let first = client.create("Machine@example.org", None).unwrap();
     assert!(first.starts_with("twp_"));
-    assert_eq!(session.token("machine@example.org").unwrap(), first);
-    let error = session.create("machine@example.org", None).unwrap_err();
+    assert_eq!(client.token("machine@example.org").unwrap(), first);
+    let error = client.create("machine@example.org", None).unwrap_err();
     assert_eq!(error, "there is an account machine@example.org already");
+    assert!(client.create("machine", None).unwrap_err().contains("no @"));
     assert!(
-        session
-            .create("machine", None)
-            .unwrap_err()
-            .contains("no @")
-    );
-    assert!(
-        session
+        client
             .create("other@example.org", Some("short"))
             .unwrap_err()
             .contains("at least 8")
     );
 
-    let rotated = session.rotate("machine@example.org").unwrap();
+    let rotated = client.rotate("machine@example.org").unwrap();
     assert_ne!(rotated, first);
-    assert_eq!(session.token("machine@example.org").unwrap(), rotated);
+    assert_eq!(client.token("machine@example.org").unwrap(), rotated);
 
-    let accounts = session.list().unwrap();
+    let accounts = client.list().unwrap();
     assert_eq!(accounts.len(), 1);
     assert_eq!(accounts[0].email, "machine@example.org");
     assert!(!accounts[0].has_password);
     assert_eq!(accounts[0].conversions, 0);
-    let short = session.set_password("machine@example.org", "short");
+    let short = client.set_password("machine@example.org", "short");
     assert!(short.unwrap_err().contains("at least 8"));
-    session
+    client
         .set_password("Machine@example.org", "correct horse")
         .unwrap();
-    assert!(session.list().unwrap()[0].has_password);
-    let nobody = session.set_password("nobody@example.org", "correct horse");
+    assert!(client.list().unwrap()[0].has_password);
+    let nobody = client.set_password("nobody@example.org", "correct horse");
     assert_eq!(
         nobody.unwrap_err(),
         "there is no account nobody@example.org"
     );
     assert!(accounts[0].created().elapsed().unwrap() < Duration::from_mins(1));
 
-    session.delete("machine@example.org").unwrap();
+    client.delete("machine@example.org").unwrap();
     assert_eq!(
-        session.delete("machine@example.org").unwrap_err(),
+        client.delete("machine@example.org").unwrap_err(),
         "there is no account machine@example.org"
     );
     assert_eq!(
-        session.token("machine@example.org").unwrap_err(),
+        client.token("machine@example.org").unwrap_err(),
         "there is no account machine@example.org"
     );
-    assert_eq!(session.list().unwrap(), []);
+    assert_eq!(client.list().unwrap(), []);
     first
 }

@@ -7,7 +7,7 @@ use argh::{ArgsInfo, FromArgs};
 
 use super::output::{Late, Output};
 use super::terminal;
-use crate::admin::Session;
+use crate::admin::AdminClient;
 use crate::process::interrupt::Outputs;
 use crate::store::{self, Settings};
 
@@ -322,16 +322,16 @@ fn create(
     let settings = settings(data, secret_file, allow_shared_data);
     let password = password_stdin.then(|| read_password(input)).transpose()?;
     let place = TokenPlace::find(file, force);
-    let session = open(&settings, notes)?;
+    let client = open(&settings, notes)?;
     // Twice the same command: the first has made the account, whatever has become of its token.
-    if session.token(&email).is_ok() {
+    if client.token(&email).is_ok() {
         let email = email.trim();
         return Err(format!(
             "there is an account {email} already; towebp account token {email} prints its token"
         ));
     }
     let place = place?;
-    let token = session.create(&email, password.as_deref())?;
+    let token = client.create(&email, password.as_deref())?;
     place.put(output, &email, &token)
 }
 
@@ -386,19 +386,19 @@ impl TokenPlace {
     }
 }
 
-fn open(settings: &Settings, notes: &mut dyn Write) -> Result<Session, String> {
-    let session = Session::open(settings)?;
-    if session.is_through_server() && settings.secret_file.is_some() {
+fn open(settings: &Settings, notes: &mut dyn Write) -> Result<AdminClient, String> {
+    let client = AdminClient::open(settings)?;
+    if client.is_through_server() && settings.secret_file.is_some() {
         note(
             notes,
             "a server runs on this data folder: its own secret is used, not --secret-file",
         );
     }
-    Ok(session)
+    Ok(client)
 }
 
 /// As [`open`], but a mistyped `--data` does not make a new folder, in which nothing could be found.
-fn open_existing(settings: &Settings, notes: &mut dyn Write) -> Result<Session, String> {
+fn open_existing(settings: &Settings, notes: &mut dyn Write) -> Result<AdminClient, String> {
     super::must_exist(&store::database_path(&settings.data), &settings.data)?;
     open(settings, notes)
 }

@@ -1,7 +1,7 @@
 //! `towebp check`: whether what is stored fits together, beside a running server too.
 
-use crate::admin::{self, Checked};
-use crate::store::{self, OpenError};
+use crate::admin;
+use crate::store::{self, Findings, OpenError};
 use argh::{ArgsInfo, FromArgs};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub struct CheckCommand {
 /// # Errors
 /// A sentence for standard error: there is a problem, or nothing to check.
 pub fn run(command: &CheckCommand) -> Result<(), String> {
-    let (path, (checked, by_server)) = if let Some(file) = &command.file {
+    let (path, (findings, by_server)) = if let Some(file) = &command.file {
         super::must_exist(file, file)?;
         (file.clone(), (check_file(file)?, false))
     } else {
@@ -31,12 +31,12 @@ pub fn run(command: &CheckCommand) -> Result<(), String> {
         super::must_exist(&path, &command.data)?;
         (path, admin::check(&command.data)?)
     };
-    let Checked {
+    let Findings {
         accounts,
         sessions,
         entries,
         problems,
-    } = checked;
+    } = findings;
     if by_server {
         let line =
             "A server runs here: the pages of the file were not compared with their checksums.";
@@ -58,9 +58,9 @@ pub fn run(command: &CheckCommand) -> Result<(), String> {
     }
 }
 
-fn check_file(path: &Path) -> Result<Checked, String> {
+fn check_file(path: &Path) -> Result<Findings, String> {
     match store::check_file(path) {
-        Ok(findings) => Ok(findings.into()),
+        Ok(findings) => Ok(findings),
         Err(OpenError::Failed(sentence)) => Err(sentence),
         Err(in_use @ OpenError::InUse(_)) => Err(in_use.to_string()),
     }

@@ -1,11 +1,12 @@
-//! Whether the disk takes writes. It says so in the log when that ends and when it is over, and not once a request.
+//! Whether the storage can be written. The log gets one line when that ends and one when it is
+//! possible again, not one line for each request.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::error::StoreError;
 
-/// Known since the last write that failed, or the last look for room that did not.
+/// What the last failed write, or the last successful probe since then, has shown.
 #[derive(Default)]
 pub struct Availability(Mutex<Option<Outage>>);
 
@@ -15,10 +16,10 @@ struct Outage {
 }
 
 impl Availability {
-    /// Asks no disk: fit to be asked before any work is begun.
+    /// Asks memory only, so the event loop may call it.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`], while the disk takes no writes.
+    /// [`StoreError::Unavailable`] while the storage cannot be written.
     pub fn check(&self) -> Result<(), StoreError> {
         match &*self.lock() {
             None => Ok(()),
@@ -37,7 +38,7 @@ impl Availability {
             });
             is_first
         };
-        // After the lock: the event loop waits for it, and the log may be slow.
+        // The lock is released by now: the event loop waits for it, and the log may be slow.
         if is_first {
             log::error!(
                 "the store cannot be written: {cause}; nothing is converted until it can, which is tried every second"
@@ -45,7 +46,7 @@ impl Availability {
         }
     }
 
-    /// There was room for a large write.
+    /// A probe has succeeded.
     pub fn succeeded(&self) {
         let over = self.lock().take();
         if let Some(Outage { since, .. }) = over {
@@ -57,7 +58,7 @@ impl Availability {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Outage>> {
-        // It is whole at all times, whoever panicked.
+        // Its value is consistent at all times, even if a thread panicked with the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

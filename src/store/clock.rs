@@ -1,36 +1,37 @@
-//! Time as it is stored: whole milliseconds since 1970-01-01 00:00 UTC.
+//! Time as it is stored: whole milliseconds since 1970-01-01 00:00 UTC (the epoch).
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Tells the store what time it is. It may be set back and forward while the store is open.
+/// Tells the store what time it is. The time may be set back and forward while the store is open.
 pub struct Clock(Box<dyn Fn() -> SystemTime + Send + Sync>);
 
 impl Clock {
-    /// One that tells what `time` does.
+    /// A clock that returns what `time` does.
     pub fn new(time: impl Fn() -> SystemTime + Send + Sync + 'static) -> Clock {
         Clock(Box::new(time))
     }
 
-    /// Milliseconds since the epoch.
+    /// The present time in milliseconds since the epoch.
     pub fn now(&self) -> u64 {
         to_milliseconds((self.0)())
     }
 }
 
-/// Milliseconds since the epoch; 0 for anything before it.
+/// A time in milliseconds since the epoch; 0 for any time before the epoch.
 pub fn to_milliseconds(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The inverse, to the millisecond; the epoch for a number that no clock reaches (a damaged file).
+/// The time of this many milliseconds since the epoch; the epoch itself for a number that no clock
+/// reaches, which only a damaged file holds.
 pub fn from_milliseconds(milliseconds: u64) -> SystemTime {
     UNIX_EPOCH
         .checked_add(Duration::from_millis(milliseconds))
         .unwrap_or(UNIX_EPOCH)
 }
 
-/// The month (UTC) in which a time lies: its first millisecond and the next month's.
+/// The month (UTC) in which a time lies: the first millisecond of that month and of the next one.
 pub fn month(milliseconds: u64) -> (u64, u64) {
     const DAY: u64 = 24 * 60 * 60 * 1000;
     let days = milliseconds / DAY;
@@ -52,7 +53,7 @@ pub fn month(milliseconds: u64) -> (u64, u64) {
     }
 }
 
-/// `month` counts from 0.
+/// The number of days of a month, where `month` 0 is January.
 fn days_of(year: u64, month: u64) -> u64 {
     let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     match month {
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_milliseconds_and_drops_what_is_finer() {
+    fn times_are_kept_to_the_millisecond() {
         let time = UNIX_EPOCH + Duration::from_nanos(1_795_000_000_123_456_789);
         assert_eq!(to_milliseconds(time), 1_795_000_000_123);
         assert_eq!(
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn clamps_what_lies_outside() {
+    fn times_out_of_range_are_clamped() {
         assert_eq!(
             to_milliseconds(UNIX_EPOCH - Duration::from_secs(1)),
             0,

@@ -1,4 +1,4 @@
-//! What can go wrong, by what the caller was doing.
+//! Errors, one type for each kind of call, so that callers handle exactly the cases that can occur.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,27 +8,28 @@ use crate::auth::AuthError;
 /// The store could not be opened.
 #[derive(Debug)]
 pub enum OpenError {
-    /// Another process has it open.
+    /// Another process has this database open.
     InUse(PathBuf),
-    /// Anything else, as a sentence for the operator.
+    /// Anything else: a sentence for the operator.
     Failed(String),
 }
 
 /// A read or write failed. The texts are for the log, not for callers.
 #[derive(Clone, Debug)]
 pub enum StoreError {
-    /// The disk takes no writes: it is full, read-only or broken. The store has told the log, and tries again by itself.
+    /// The storage cannot be written at present, for instance because the disk is full. The store
+    /// has logged it, and tries again by itself.
     Unavailable(String),
-    /// Anything else: a damaged file, say.
+    /// Anything else, for instance a damaged file.
     Failed(String),
 }
 
 /// An account was not made.
 #[derive(Debug)]
 pub enum CreateAccountError {
-    /// Not an e-mail address; a sentence that says why.
+    /// The text is not an e-mail address: a sentence that says why.
     Email(String),
-    /// The password is too short (under 8 characters) or too long (over 1024 bytes); a sentence.
+    /// The password is too short (under 8 characters) or too long (over 1024 bytes): a sentence.
     Password(String),
     /// There is such an account already.
     Exists,
@@ -41,7 +42,7 @@ pub enum CreateAccountError {
 /// A password was not set.
 #[derive(Debug)]
 pub enum SetPasswordError {
-    /// The password is too short (under 8 characters) or too long (over 1024 bytes); a sentence.
+    /// The password is too short (under 8 characters) or too long (over 1024 bytes): a sentence.
     Password(String),
     /// There is no such account.
     NoAccount,
@@ -49,42 +50,45 @@ pub enum SetPasswordError {
     Store(StoreError),
 }
 
-/// Sign-in was refused.
+/// Somebody was not signed in.
 #[derive(Debug)]
 pub enum SignInError {
-    /// No such account or a wrong password: not told apart, in text or in time.
+    /// There is no such account, or the password is wrong. The two do not differ in text or in
+    /// time.
     Wrong,
-    /// Too many attempts for this account: wait this many seconds.
+    /// There were too many attempts for this address.
     TooMany {
-        /// Seconds, at least 1.
+        /// In how many seconds the next attempt is allowed; at least 1.
         retry_after: u64,
     },
     /// The store failed.
     Store(StoreError),
 }
 
-/// What the owner of an account asked for in a session, by the present password, was not done.
+/// An account's owner, who is signed in, asked for a change that needs the present password, and it
+/// was not made.
 #[derive(Debug)]
 pub enum OwnerError {
-    /// The session is unknown, ended or expired.
+    /// The session is unknown or has ended.
     SignedOut,
     /// The present password is wrong, or the account has none.
     Wrong,
-    /// Too many wrong ones in this session: wait this many seconds.
+    /// There were too many wrong passwords in this session.
     TooMany {
-        /// Seconds, at least 1.
+        /// In how many seconds the next attempt is allowed; at least 1.
         retry_after: u64,
     },
-    /// The new password is too short (under 8 characters) or too long (over 1024 bytes); a sentence.
+    /// The new password is too short (under 8 characters) or too long (over 1024 bytes): a
+    /// sentence.
     NewPassword(String),
     /// The store failed.
     Store(StoreError),
 }
 
-/// A token was refused.
+/// A token was not accepted.
 #[derive(Debug)]
 pub enum TokenError {
-    /// Malformed or mistyped (checksum), forged, rotated away, or of a deleted account.
+    /// The token is malformed, mistyped or forged, was replaced, or belongs to a deleted account.
     Invalid,
     /// The store failed.
     Store(StoreError),
@@ -189,32 +193,23 @@ impl From<StoreError> for OpenError {
     }
 }
 
-impl From<StoreError> for CreateAccountError {
-    fn from(error: StoreError) -> Self {
-        CreateAccountError::Store(error)
-    }
+/// Lets `?` turn what fails below a call into the case `Store` of the call's own error.
+macro_rules! wrap_store_errors {
+    ($($error:ident)*) => {
+        $(
+            impl From<StoreError> for $error {
+                fn from(error: StoreError) -> Self {
+                    $error::Store(error)
+                }
+            }
+
+            impl From<AuthError> for $error {
+                fn from(error: AuthError) -> Self {
+                    $error::Store(error.into())
+                }
+            }
+        )*
+    };
 }
 
-impl From<StoreError> for SetPasswordError {
-    fn from(error: StoreError) -> Self {
-        SetPasswordError::Store(error)
-    }
-}
-
-impl From<StoreError> for SignInError {
-    fn from(error: StoreError) -> Self {
-        SignInError::Store(error)
-    }
-}
-
-impl From<StoreError> for OwnerError {
-    fn from(error: StoreError) -> Self {
-        OwnerError::Store(error)
-    }
-}
-
-impl From<StoreError> for TokenError {
-    fn from(error: StoreError) -> Self {
-        TokenError::Store(error)
-    }
-}
+wrap_store_errors! { CreateAccountError SetPasswordError SignInError OwnerError TokenError }

@@ -1,12 +1,13 @@
-//! The data folder and files in it that only their owner may read.
+//! The data folder, and files that only their owner may read.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// Makes the folder, and those above it, if missing: mode 0700. One that exists keeps its mode: it may be a
-/// mounted volume; what lies inside is 0600 either way. See [`refuse_shared`].
+/// Makes the folder and its missing parents with mode 0700. A folder that exists keeps its mode,
+/// since it may be a mounted volume; the files in it have mode 0600 either way. See
+/// [`reject_shared`].
 ///
 /// # Errors
 /// A sentence that names the folder.
@@ -26,13 +27,13 @@ pub fn create_private(folder: &Path) -> Result<(), String> {
         })
 }
 
-/// Refuses a folder or a file that others than its owner may write. In such a data folder anybody could put another
-/// database in the place of this one, or another socket for administration; in such a database they could make
-/// accounts theirs. What is missing is not refused.
+/// Rejects a folder or a file that others than its owner may write. In such a data folder, other
+/// users could put another database in the place of this one, or another socket for administration;
+/// in such a database, they could take accounts over. A path that does not exist is accepted.
 ///
 /// # Errors
-/// A sentence that names it, and the command that mends it.
-pub fn refuse_shared(path: &Path, what: &str) -> Result<(), String> {
+/// A sentence that names the path and the command that corrects its mode.
+pub fn reject_shared(path: &Path, what: &str) -> Result<(), String> {
     let Ok(found) = fs::metadata(path) else {
         return Ok(());
     };
@@ -50,10 +51,10 @@ pub fn refuse_shared(path: &Path, what: &str) -> Result<(), String> {
     ))
 }
 
-/// Opens a file to read and write, making an empty one of mode 0600 if missing.
+/// Opens a file for reading and writing, and makes an empty one of mode 0600 if it is missing.
 ///
 /// # Errors
-/// As the system says.
+/// The system's.
 pub fn open_private(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
@@ -64,11 +65,11 @@ pub fn open_private(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Makes a new file of mode 0600 to read and write. What has its name already, be it a symbolic link, is neither
-/// followed nor used: that is what `O_EXCL` says (open(2)).
+/// Makes a new file of mode 0600 for reading and writing. If the name is taken, even by a symbolic
+/// link, that file is neither followed nor used: `O_EXCL` guarantees it (open(2)).
 ///
 /// # Errors
-/// As the system says; also if there is one already.
+/// The system's; [`io::ErrorKind::AlreadyExists`] if the name is taken.
 pub fn create_new_private(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)
@@ -76,16 +77,16 @@ pub fn create_new_private(path: &Path) -> io::Result<File> {
         .create_new(true)
         .mode(0o600)
         .open(path)?;
-    // A umask may have taken the owner's own bits.
+    // A umask may have cleared bits of the owner.
     file.set_permissions(Permissions::from_mode(0o600))?;
     Ok(file)
 }
 
-/// Renames a file to a name that is not taken. On a disk without hard links, one that is taken at the same moment is
-/// missed.
+/// Renames a file to a name that is not taken. On a file system without hard links, a file that is
+/// made under that name at the same moment may be replaced.
 ///
 /// # Errors
-/// As the system says; [`io::ErrorKind::AlreadyExists`] if the name is taken.
+/// The system's; [`io::ErrorKind::AlreadyExists`] if the name is taken.
 pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
         Ok(()) => fs::remove_file(from),
@@ -95,15 +96,15 @@ pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Puts names made in the folder on disk: syncing a file does not sync its name.
+/// Makes the names of new files in the folder durable: syncing a file does not sync its name.
 ///
 /// # Errors
-/// As the system says.
+/// The system's.
 pub fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// The folder that a file lies in; `.` for a bare name.
+/// The folder that a file is in; `.` for a bare name.
 pub fn of(file: &Path) -> &Path {
     match file.parent() {
         Some(parent) if parent != Path::new("") => parent,

@@ -1,35 +1,24 @@
-//! Accounts, tokens, sessions and usage, in one redb file.
+//! Accounts, sessions and usage.
 //!
-//! Whose token it is, memory knows ([`known`]), so that the event loop may ask. All other reads go straight to the
-//! database; every write goes through one writer thread, which commits what has
-//! queued up in one transaction and answers after the commit ([`writer`]). A token is never stored: it is
-//! computed from the server's secret ([`token`], [`secret`]).
+//! [`Store`] is the one facade. Below it, an engine keeps the rows ([`engine`] says what it must
+//! do); the program runs on the one in [`self::redb`]. Reads go straight to the engine. All writes
+//! go through one thread, which has the engine commit what has queued up together ([`writer`]).
+//! What the event loop asks, which must not wait for a disk, is kept in memory ([`known`],
+//! [`availability`]).
 //!
-//! | table | key | value | drawn in |
-//! |---|---|---|---|
-//! | `meta` | name | number | [`database`] |
-//! | `accounts` | account | e-mail, creation, generation, password hash | [`accounts`] |
-//! | `emails` | e-mail | account | [`accounts`] |
-//! | `invites` | hash of the code | end | [`invites`] |
-//! | `sessions` | hash of the cookie | account, end, latest end | [`sessions`] |
-//! | `session_ends` | end, hash of the cookie | nothing | [`sessions`] |
-//! | `usage` | account, sequence | one conversion | [`usage`] |
-//! | `usage_totals` | account | sums | [`usage`] |
-//! | `usage_months` | account, month | conversions | [`usage`] |
+//! A token is never stored: it is computed from the server's secret ([`crate::auth`],
+//! [`secret_file`]).
 
-mod accounts;
+mod account;
 mod availability;
-mod backup;
-mod check;
 mod clock;
-mod database;
+mod engine;
 mod error;
 mod folder;
-mod invites;
 mod known;
-mod migration;
+mod redb;
 mod secret_file;
-mod sessions;
+mod session;
 mod usage;
 mod writer;
 
@@ -37,102 +26,130 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+pub use self::redb::{Backup, check_file, database_path};
 pub use crate::auth::AccountId;
-pub use accounts::Account;
-pub use backup::{Backup, Snapshot};
-pub use check::{Findings, check_file};
+pub use account::Account;
+pub use engine::{Findings, Snapshot};
 pub use error::{
     CreateAccountError, OpenError, OwnerError, SetPasswordError, SignInError, StoreError,
     TokenError,
 };
 pub(crate) use folder::rename_new;
 pub use known::TokenCheck;
-pub use sessions::Session;
-pub use usage::{UsageEntry, UsagePage, UsageTotals, WatermarkKind};
+pub use session::Session;
+pub use usage::{Month, UsageEntry, UsagePage, UsageTotals, WatermarkKind};
 
-use crate::auth::{self, Code, Email, Origin, Password, Passwords, Secret, SignInThrottle, Token};
-use accounts::Record;
+use self::redb::{FileSnapshot, RedbEngine};
+use crate::auth::{
+    self, Code, CodeHash, Email, Origin, Password, Passwords, Secret, SignInThrottle, Token,
+};
+use account::AccountRecord;
+use availability::Availability;
 use clock::Clock;
-use database::Database;
+use engine::{Command, Engine};
 use known::KnownAccounts;
-use writer::{Command, Writer};
+use session::SessionEnds;
+use writer::{Shared, Writer};
 
-/// Most bytes that an open store takes: pages of the database, those of a backup being made, what is known of accounts, and
-/// passwords being computed.
-pub const MEMORY: u64 =
-    (database::CACHE_BYTES + backup::CACHE_BYTES + known::MEMORY + auth::MEMORY) as u64;
+/// The most bytes that an open store takes: the engine's, what is known about accounts, and
+/// passwords that are being hashed.
+pub const MEMORY: u64 = (self::redb::MEMORY + known::MEMORY + auth::MEMORY) as u64;
 
-/// Where the data lies.
+/// How long an invitation is good, in milliseconds: 14 days, so that one that is forgotten in a
+/// mailbox does not open an account forever.
+const INVITE_LIFETIME: u64 = 14 * 24 * 60 * 60 * 1000;
+
+/// Where the data is.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The folder; made if missing, readable by its owner only.
+    /// The data folder. It is made if it is missing, readable by its owner only.
     pub data: PathBuf,
-    /// The server's secret, if not `DIR/secret`; made if missing while there are no accounts.
+    /// The file of the server's secret, if not `DIR/secret`. It is made if it is missing while
+    /// there are no accounts.
     pub secret_file: Option<PathBuf>,
-    /// Whether group or others may write the folder and the database; else that is refused.
+    /// Whether the folder and the database may be writable by others than their owner. If not, such
+    /// a folder is an error.
     pub allow_shared_data: bool,
 }
 
 /// The open store; share it by reference or `Arc`. Dropping it waits for the writes under way.
 pub struct Store {
-    // Before the database: the writer must end before the file is closed.
+    // Declared before the engine, so that the writer's thread ends before the file is closed.
     writer: Writer,
-    database: Arc<Database>,
+    engine: Arc<dyn Engine>,
     known: Arc<KnownAccounts>,
+    availability: Arc<Availability>,
     secret: Secret,
     passwords: Passwords,
     throttle: SignInThrottle,
     clock: Clock,
 }
 
+/// The state of the database file of a data folder that no process has open.
+///
+/// # Errors
+/// As [`Store::open`].
+pub fn open_snapshot(data: &Path) -> Result<Box<dyn Snapshot>, OpenError> {
+    Ok(Box::new(FileSnapshot::open(&database_path(data))?))
+}
+
 impl Store {
-    /// Opens the store, making folder, database and secret on first use, and forgets expired sessions. On a full disk
-    /// one that exists can be opened, and can be read.
+    /// Opens the store, and makes folder, database and secret on first use. Sessions that have
+    /// ended are removed. A store that exists can be opened and read even if the disk is full.
     ///
     /// # Errors
-    /// [`OpenError::InUse`] while another process (or another `Store`) has the database open; otherwise a
-    /// sentence that names the file: it cannot be read or written, was made by a newer towebp, or the secret
-    /// is missing although there are accounts.
+    /// [`OpenError::InUse`] while another process (or another `Store`) has the database open.
+    /// Otherwise a sentence that names the file: it cannot be read or written, another version of
+    /// towebp made it, or the secret is missing although there are accounts.
     pub fn open(settings: &Settings) -> Result<Store, OpenError> {
         Store::open_with(settings, Clock::new(SystemTime::now))
     }
 
     fn open_with(settings: &Settings, clock: Clock) -> Result<Store, OpenError> {
         folder::create_private(&settings.data).map_err(OpenError::Failed)?;
-        let database_path = database_path(&settings.data);
+        let database = database_path(&settings.data);
         if !settings.allow_shared_data {
-            folder::refuse_shared(&settings.data, "data folder").map_err(OpenError::Failed)?;
-            folder::refuse_shared(&database_path, "database").map_err(OpenError::Failed)?;
+            folder::reject_shared(&settings.data, "data folder").map_err(OpenError::Failed)?;
+            folder::reject_shared(&database, "database").map_err(OpenError::Failed)?;
         }
-        let database = Arc::new(Database::open(&database_path)?);
-        let has_accounts = database.read(accounts::any).map_err(OpenError::from)?;
+        let engine = RedbEngine::open(&database)?;
+        let has_accounts = !engine.token_generations(1)?.is_empty();
         let secret_file = settings
             .secret_file
             .clone()
             .unwrap_or_else(|| settings.data.join("secret"));
         let secret = secret_file::open(&secret_file, has_accounts).map_err(OpenError::Failed)?;
-        if database.exchange_secret(&secret)? && has_accounts {
+        let last_mark = engine.exchange_secret_mark(secret.mark())?;
+        if has_accounts && last_mark.is_some_and(|last| last != secret.mark()) {
             log::warn!(
                 "the secret in {} is another than the last time: tokens issued with that one are refused",
                 secret_file.display()
             );
         }
-        Store::start(database, secret, clock)
+        Store::start(Arc::new(engine), secret, clock)
     }
 
-    fn start(database: Arc<Database>, secret: Secret, clock: Clock) -> Result<Store, OpenError> {
-        let known = Arc::new(database.read(KnownAccounts::load)?);
-        let writer =
-            Writer::start(Arc::clone(&database), Arc::clone(&known)).map_err(OpenError::Failed)?;
+    /// A store on this engine.
+    fn start(engine: Arc<dyn Engine>, secret: Secret, clock: Clock) -> Result<Store, OpenError> {
+        let known = Arc::new(KnownAccounts::load(&*engine)?);
+        let availability = Arc::new(Availability::default());
+        let writer = Writer::start(Shared {
+            engine: Arc::clone(&engine),
+            known: Arc::clone(&known),
+            availability: Arc::clone(&availability),
+        })
+        .map_err(OpenError::Failed)?;
         match writer.write(Command::SweepSessions { now: clock.now() }) {
-            // The log has it: what can only be read is of use too, and there may be room again.
+            // The writer has logged it: a store that can only be read is useful too, and it may
+            // become writable again.
             Ok(_) | Err(StoreError::Unavailable(_)) => {}
             Err(error) => return Err(OpenError::from(error)),
         }
         Ok(Store {
             writer,
-            database,
+            engine,
             known,
+            availability,
             secret,
             passwords: Passwords::new(),
             throttle: SignInThrottle::new(),
@@ -152,11 +169,12 @@ impl Store {
         self.make_account(email, password, None)
     }
 
-    /// Makes an account for somebody who was invited, and uses the invitation up. Without a good one nothing is told
-    /// of who has an account.
+    /// Makes an account for somebody who was invited, and uses the invitation up. The invitation is
+    /// checked first, so nobody learns without one which accounts exist.
     ///
     /// # Errors
-    /// As [`Store::create_account`], or the invitation is not good; it stays good if it is anything else.
+    /// As [`Store::create_account`], or the invitation is not good. After any other error the
+    /// invitation is still good.
     pub fn create_invited_account(
         &self,
         email: &str,
@@ -167,15 +185,18 @@ impl Store {
         self.make_account(email, Some(password), Some(invite.hash()))
     }
 
-    /// Makes an invitation for one account, good for 14 days, and returns its code: 43 letters and digits.
+    /// Makes an invitation for one account, which is good for 14 days. Returns its code: 43 letters
+    /// and digits.
     ///
     /// # Errors
     /// The store failed.
     pub fn invite(&self) -> Result<String, StoreError> {
         let code = Code::random()?;
-        self.writer.write(Command::Invite {
+        let now = self.clock.now();
+        self.writer.write(Command::AddInvite {
             code: code.hash(),
-            now: self.clock.now(),
+            end: now.saturating_add(INVITE_LIFETIME),
+            now,
         })?;
         Ok(code.as_str().to_owned())
     }
@@ -184,7 +205,7 @@ impl Store {
         &self,
         email: &str,
         password: Option<&str>,
-        invite: Option<[u8; 32]>,
+        invite: Option<CodeHash>,
     ) -> Result<Account, CreateAccountError> {
         let email = Email::parse(email).map_err(CreateAccountError::Email)?;
         let password = password
@@ -193,23 +214,21 @@ impl Store {
             .map_err(CreateAccountError::Password)?;
         let created = self.clock.now();
         if let Some(code) = invite
-            && !self
-                .database
-                .read(|read| invites::is_good(read, &code, created))?
+            && self
+                .read(|engine| engine.invite_end(&code))?
+                .is_none_or(|end| end <= created)
         {
             return Err(CreateAccountError::Invite);
         }
         if self
-            .database
-            .read(|read| accounts::by_email(read, &email))?
+            .read(|engine| engine.account_by_email(&email))?
             .is_some()
         {
             return Err(CreateAccountError::Exists);
         }
         let password_hash = password
             .map(|password| self.passwords.hash(&password))
-            .transpose()
-            .map_err(StoreError::from)?;
+            .transpose()?;
         self.writer
             .write(Command::CreateAccount {
                 email,
@@ -221,8 +240,8 @@ impl Store {
             .ok_or(CreateAccountError::Exists)
     }
 
-    /// The account with this e-mail, however it is spaced and capitalised; `None` if there is none, or if it
-    /// is no e-mail address.
+    /// The account with this e-mail address, in any capitalization and with any blanks around it.
+    /// `None` if there is none, or if the text is no e-mail address.
     ///
     /// # Errors
     /// The store failed.
@@ -231,8 +250,7 @@ impl Store {
             return Ok(None);
         };
         Ok(self
-            .database
-            .read(|read| accounts::by_email(read, &email))?
+            .read(|engine| engine.account_by_email(&email))?
             .map(|record| record.account))
     }
 
@@ -241,21 +259,23 @@ impl Store {
     /// # Errors
     /// The store failed.
     pub fn accounts(&self) -> Result<Vec<Account>, StoreError> {
-        self.database.read(accounts::all)
+        self.read(|engine| engine.accounts())
     }
 
-    /// Gives the account a password, whether it had one or not, and ends all its sessions: for the operator, who has
-    /// to know that it is the owner who asks. Whoever had to wait after wrong passwords need not any more.
+    /// Gives the account a password, whether it had one or not, and ends all its sessions. It is
+    /// meant for the operator, who has to know that the account's owner is the one who asks. The
+    /// wait after wrong passwords ends for unknown browsers.
     ///
     /// # Errors
-    /// The password is not acceptable, there is no such account, or the store failed; the old password stays then.
+    /// The password is not acceptable, there is no such account, or the store failed. The account
+    /// keeps its old password then.
     pub fn set_password(&self, id: AccountId, password: &str) -> Result<Account, SetPasswordError> {
         let password = Password::parse(password).map_err(SetPasswordError::Password)?;
         let account = self
             .writer
             .write(Command::SetPassword {
                 account: id,
-                password_hash: self.passwords.hash(&password).map_err(StoreError::from)?,
+                password_hash: self.passwords.hash(&password)?,
                 verified: None,
                 kept_session: None,
             })?
@@ -267,7 +287,8 @@ impl Store {
         Ok(account)
     }
 
-    /// Deletes the account; its sessions and history go with it. False if there is none.
+    /// Deletes the account with its sessions and its history. Returns false if there is no such
+    /// account.
     ///
     /// # Errors
     /// The store failed; nothing is deleted then.
@@ -284,26 +305,27 @@ impl Store {
         .text(&self.secret)
     }
 
-    /// Makes a new token; the old one is refused at once. The account as it now is; `None` if there is none.
+    /// Replaces the account's token; the old one is invalid at once. Returns the changed account,
+    /// or `None` if there is none.
     ///
     /// # Errors
-    /// The store failed; the old token stays good then.
+    /// The store failed; the old token stays valid then.
     pub fn rotate_token(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
         Ok(self.writer.write(Command::RotateToken(id))?.account())
     }
 
-    /// What is known of a token without waiting for a disk, or for a lock that somebody holds who does: fit for the event
-    /// loop. Compares in constant time.
+    /// What memory tells about a token. The event loop may call this: it waits neither for a disk
+    /// nor for a lock whose holder waits for one. The HMAC is compared in constant time.
     pub fn check_token(&self, token: &str) -> TokenCheck {
         Token::parse(token, &self.secret)
             .map_or(TokenCheck::Invalid, |token| self.known.check(token))
     }
 
-    /// Whose token this is, as [`Store::check_token`], and from the disk if memory does not know. A mistyped or forged
-    /// one never reaches the disk.
+    /// The account that a token belongs to. As [`Store::check_token`], but the engine is asked if
+    /// memory does not know; it is never asked about a mistyped or forged token.
     ///
     /// # Errors
-    /// The token is refused, or the store failed.
+    /// The token is invalid, or the store failed.
     pub fn authenticate(&self, token: &str) -> Result<AccountId, TokenError> {
         let token = Token::parse(token, &self.secret).ok_or(TokenError::Invalid)?;
         let id = match self.known.check(token) {
@@ -312,7 +334,7 @@ impl Store {
             TokenCheck::Unknown(id) => id,
         };
         let changes = self.known.changes();
-        let record = self.database.read(|read| accounts::by_id(read, id))?;
+        let record = self.read(|engine| engine.account(id))?;
         let generation = record.map(|record| record.account.token_generation);
         self.known.learn(id, generation, changes);
         if generation == Some(token.generation) {
@@ -322,32 +344,33 @@ impl Store {
         }
     }
 
-    /// [`Store::sign_in_from`] a browser that has no device cookie.
+    /// [`Store::sign_in_from`] with a browser that has no device cookie.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Store::sign_in_from`].
     pub fn sign_in(&self, email: &str, password: &str) -> Result<Account, SignInError> {
         self.sign_in_from(None, email, password)
     }
 
-    /// Whose e-mail and password these are. After five failures in a row an e-mail has to wait, longer each
-    /// time up to 15 minutes, whether there is such an account or not; even the right password is refused
-    /// meanwhile. A browser with a good device cookie of the account ([`Store::device_cookie`]) has its own count of
-    /// failures, and all others have one together.
+    /// The account with this e-mail address and this password.
+    ///
+    /// After five failures in a row, an address has to wait, longer each time and up to 15 minutes,
+    /// whether there is such an account or not. Meanwhile even the right password is not accepted.
+    /// A browser with a valid device cookie of the account ([`Store::device_cookie`]) has its own
+    /// count of failures; all other browsers share one.
     ///
     /// # Errors
-    /// The e-mail or password is wrong, there were too many attempts, or the store failed.
+    /// The e-mail address or the password is wrong, there were too many attempts, or the store
+    /// failed.
     pub fn sign_in_from(
         &self,
         device_cookie: Option<&str>,
         email: &str,
         password: &str,
     ) -> Result<Account, SignInError> {
-        // No account can have such an address, so a quick answer tells nothing.
+        // No account can have such an address, so a quick answer reveals nothing.
         let email = Email::parse(email).map_err(|_| SignInError::Wrong)?;
-        let record = self
-            .database
-            .read(|read| accounts::by_email(read, &email))?;
+        let record = self.read(|engine| engine.account_by_email(&email))?;
         let device = device_cookie
             .zip(record.as_ref())
             .and_then(|(cookie, record)| {
@@ -363,11 +386,7 @@ impl Store {
         let hash = record
             .as_ref()
             .and_then(|record| record.password_hash.as_deref());
-        if !self
-            .passwords
-            .verify(password, hash)
-            .map_err(StoreError::from)?
-        {
+        if !self.passwords.verify(password, hash)? {
             return Err(SignInError::Wrong);
         }
         self.throttle.forget(&email, origin);
@@ -376,23 +395,25 @@ impl Store {
             .ok_or(SignInError::Wrong)
     }
 
-    /// The value of a cookie by which a browser is known that has just signed in to the account: 43 letters and digits,
-    /// good until the password is changed. `None` if there is no such account, or it has no password.
+    /// The value of a device cookie for a browser that has just signed in to the account: 43
+    /// letters and digits, valid until the password changes. `None` if there is no such account, or
+    /// if it has no password.
     ///
     /// # Errors
     /// The store failed.
     pub fn device_cookie(&self, id: AccountId) -> Result<Option<String>, StoreError> {
-        let record = self.database.read(|read| accounts::by_id(read, id))?;
+        let record = self.read(|engine| engine.account(id))?;
         let hash = record.and_then(|record| record.password_hash);
         let cookie = hash.map(|hash| auth::issue_device_cookie(&self.secret, id, &hash));
         Ok(cookie.transpose()?)
     }
 
-    /// Replaces the password of the account that is signed in by this session's cookie, and ends all its other sessions. Wrong
-    /// passwords are slowed down as at sign-in, with a count of the session's own.
+    /// Replaces the password of the account that is signed in by this session cookie, and ends all
+    /// its other sessions. Wrong passwords are slowed down as at sign-in; the session has its own
+    /// count.
     ///
     /// # Errors
-    /// See [`OwnerError`]; the old password stays then.
+    /// See [`OwnerError`]; the account keeps its old password then.
     pub fn change_password(
         &self,
         cookie: &str,
@@ -404,17 +425,17 @@ impl Store {
         self.writer
             .write(Command::SetPassword {
                 account: record.account.id,
-                password_hash: self.passwords.hash(&new).map_err(StoreError::from)?,
+                password_hash: self.passwords.hash(&new)?,
                 verified: record.password_hash,
                 kept_session: Some(session),
             })?
             .account()
-            // Somebody else has replaced it since, which has ended this session.
+            // Another browser has replaced the password meanwhile, which has ended this session.
             .ok_or(OwnerError::SignedOut)
     }
 
-    /// Deletes the account that is signed in by this session's cookie, as [`Store::delete_account`]. Wrong passwords are
-    /// slowed down as by [`Store::change_password`].
+    /// Deletes the account that is signed in by this session cookie, as [`Store::delete_account`]
+    /// does. Wrong passwords are slowed down as in [`Store::change_password`].
     ///
     /// # Errors
     /// See [`OwnerError`]; nothing is deleted then.
@@ -424,16 +445,21 @@ impl Store {
         Ok(())
     }
 
-    /// The account that is signed in by this cookie, and the cookie's hash, if the password is the account's.
-    fn verify_owner(&self, cookie: &str, password: &str) -> Result<(Record, [u8; 32]), OwnerError> {
+    /// The account that is signed in by this cookie and has this password, and the cookie's hash.
+    fn verify_owner(
+        &self,
+        cookie: &str,
+        password: &str,
+    ) -> Result<(AccountRecord, CodeHash), OwnerError> {
         let session = Code::parse(cookie).ok_or(OwnerError::SignedOut)?.hash();
         let now = self.clock.now();
-        let record = self.database.read(|read| {
-            let found = sessions::find(read, &session, now)?;
-            found.map_or(Ok(None), |(account, _)| accounts::by_id(read, account.id))
-        })?;
-        let record = record.ok_or(OwnerError::SignedOut)?;
-        // What is stored was parsed once.
+        let record = self
+            .read(|engine| engine.session(&session))?
+            .filter(|found| !found.ends.is_over(now))
+            .ok_or(OwnerError::SignedOut)?
+            .record;
+        // An address that is stored was parsed before, so this cannot fail unless the file is
+        // damaged.
         let email = Email::parse(&record.account.email).map_err(StoreError::Failed)?;
         let origin = Origin::Session(session);
         self.throttle
@@ -443,8 +469,7 @@ impl Store {
             })?;
         if !self
             .passwords
-            .verify(password, record.password_hash.as_deref())
-            .map_err(StoreError::from)?
+            .verify(password, record.password_hash.as_deref())?
         {
             return Err(OwnerError::Wrong);
         }
@@ -452,17 +477,18 @@ impl Store {
         Ok((record, session))
     }
 
-    /// Starts a session and returns the cookie's value: 43 letters and digits. It ends after 7 days without use, and after 30
-    /// days at the latest.
+    /// Starts a session and returns the cookie's value: 43 letters and digits. The session ends
+    /// after 7 days without use, and after 30 days at the latest.
     ///
     /// # Errors
-    /// There is no such account (any more), or the store failed.
+    /// There is no such account, or the store failed.
     pub fn start_session(&self, id: AccountId) -> Result<String, StoreError> {
-        let cookie = Code::random()?;
+        let (cookie, now) = (Code::random()?, self.clock.now());
         let started = self.writer.write(Command::StartSession {
             cookie: cookie.hash(),
             account: id,
-            now: self.clock.now(),
+            ends: SessionEnds::at_start(now),
+            now,
         })?;
         if !started.changed() {
             return Err(StoreError::Failed(format!(
@@ -473,7 +499,8 @@ impl Store {
         Ok(cookie.as_str().to_owned())
     }
 
-    /// The session of this cookie, which is used by that; `None` if it is unknown, ended or expired.
+    /// The session of this cookie; `None` if it is unknown or has ended. This counts as a use of
+    /// it.
     ///
     /// # Errors
     /// The store failed.
@@ -483,15 +510,15 @@ impl Store {
         };
         let (hash, now) = (cookie.hash(), self.clock.now());
         let found = self
-            .database
-            .read(|read| sessions::find(read, &hash, now))?;
-        let Some((account, is_worth_writing)) = found else {
+            .read(|engine| engine.session(&hash))?
+            .filter(|found| !found.ends.is_over(now));
+        let Some(found) = found else {
             return Ok(None);
         };
-        if is_worth_writing {
+        if let Some(ends) = found.ends.worth_writing(now) {
             let renewed = self
                 .writer
-                .write(Command::RenewSession { cookie: hash, now });
+                .write(Command::RenewSession { cookie: hash, ends });
             match renewed {
                 // A session does not end because the disk is full.
                 Ok(_) | Err(StoreError::Unavailable(_)) => {}
@@ -499,7 +526,7 @@ impl Store {
             }
         }
         Ok(Some(Session {
-            account,
+            account: found.record.account,
             csrf: cookie.csrf(&self.secret),
         }))
     }
@@ -518,7 +545,7 @@ impl Store {
         Ok(())
     }
 
-    /// Ends all sessions of the account, in whatever browser.
+    /// Ends all sessions of the account, in every browser.
     ///
     /// # Errors
     /// The store failed; the sessions go on then.
@@ -527,18 +554,19 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the disk takes writes, as far as the store knows without asking it.
+    /// Whether the storage can be written, as far as memory knows. The event loop may call this.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`], from a write that failed until there is room again.
+    /// [`StoreError::Unavailable`] from a failed write on, until the storage can be written again.
     pub fn check_available(&self) -> Result<(), StoreError> {
-        self.database.availability.check()
+        self.availability.check()
     }
 
-    /// Commits a change that keeps everything but expired sessions: whether the disk takes writes.
+    /// Finds out whether the storage can be written, by a commit that removes sessions that have
+    /// ended.
     ///
     /// # Errors
-    /// It does not.
+    /// The storage cannot be written.
     pub fn check_writable(&self) -> Result<(), StoreError> {
         self.check_available()?;
         let now = self.clock.now();
@@ -549,14 +577,16 @@ impl Store {
     ///
     /// # Errors
     /// The store failed.
-    pub fn snapshot(&self) -> Result<Snapshot, StoreError> {
-        Snapshot::of(&self.database)
+    pub fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
+        let snapshot = self.engine.snapshot()?;
+        let none = || StoreError::Failed("the storage engine has tools of its own for this".into());
+        snapshot.ok_or_else(none)
     }
 
-    /// Adds to the account's history. Returns once the entry is on disk.
+    /// Adds an entry to the account's history. Returns once the entry is durable.
     ///
     /// # Errors
-    /// There is no such account (any more), or the store failed; nothing is recorded then.
+    /// There is no such account, or the store failed.
     pub fn record_usage(&self, id: AccountId, entry: &UsageEntry) -> Result<(), StoreError> {
         let recorded = self.writer.write(Command::RecordUsage {
             account: id,
@@ -571,7 +601,8 @@ impl Store {
         Ok(())
     }
 
-    /// At most `limit` entries of the history, newest first, of those older than the sequence number `before`.
+    /// At most `limit` entries of the account's history, newest first, of those whose sequence
+    /// number is below `before`.
     ///
     /// # Errors
     /// The store failed.
@@ -581,8 +612,7 @@ impl Store {
         before: Option<u64>,
         limit: usize,
     ) -> Result<UsagePage, StoreError> {
-        self.database
-            .read(|read| usage::page(read, id, before, limit))
+        self.read(|engine| engine.usage_page(id, before, limit))
     }
 
     /// The account's conversions in the month in which `now` lies.
@@ -594,15 +624,13 @@ impl Store {
             return Ok(month);
         }
         let (start, end) = clock::month(clock::to_milliseconds(now));
-        let conversions = self
-            .database
-            .read(|read| usage::in_month(read, id, start))?;
+        let conversions = self.read(|engine| engine.usage_in_month(id, start))?;
         self.known.counted(id, start, conversions);
         Ok(Month::new(start, end, conversions))
     }
 
-    /// As [`Store::usage_in_month`], if it is known without waiting for a disk, or for a lock that somebody holds who does: fit
-    /// for the event loop.
+    /// As [`Store::usage_in_month`], but `None` if memory does not know it. The event loop may call
+    /// this.
     pub fn known_usage_in_month(&self, id: AccountId, now: SystemTime) -> Option<Month> {
         let (start, end) = clock::month(clock::to_milliseconds(now));
         let conversions = self.known.month(id, start)?;
@@ -614,34 +642,20 @@ impl Store {
     /// # Errors
     /// The store failed.
     pub fn usage_totals(&self, id: AccountId) -> Result<UsageTotals, StoreError> {
-        self.database.read(|read| usage::totals(read, id))
+        self.read(|engine| engine.usage_totals(id))
     }
-}
 
-/// An account's conversions in a calendar month (UTC).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Month {
-    /// How many.
-    pub conversions: u64,
-    /// Its first moment.
-    pub start: SystemTime,
-    /// The first moment of the next month.
-    pub end: SystemTime,
-}
-
-impl Month {
-    fn new(start: u64, end: u64, conversions: u64) -> Month {
-        Month {
-            conversions,
-            start: clock::from_milliseconds(start),
-            end: clock::from_milliseconds(end),
-        }
+    /// Asks the engine.
+    fn read<T>(
+        &self,
+        query: impl FnOnce(&dyn Engine) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        query(&*self.engine).map_err(|error| match (error, self.availability.check()) {
+            // No write has failed yet, so nothing is in the log: the caller has to log this.
+            (StoreError::Unavailable(cause), Ok(())) => StoreError::Failed(cause),
+            (error, _) => error,
+        })
     }
-}
-
-/// Where the data folder's database lies.
-pub fn database_path(data: &Path) -> PathBuf {
-    data.join("towebp.redb")
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
-//! What users of the store rely on, through its public face.
+//! What users of the store rely on, tried through the facade.
 
 pub(crate) mod disk;
+mod engine;
 mod known;
+mod memory;
 mod owner;
 mod time;
 
@@ -10,7 +12,7 @@ use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// A folder of its own, removed when dropped.
+/// A new folder under the system's folder for temporary files, removed when dropped.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -49,13 +51,11 @@ impl Drop for Folder {
     }
 }
 
-/// A store that reads each page from the disk whenever it needs it.
+/// A store that reads each page from this disk whenever it needs it.
 pub(crate) fn store_on(disk: &disk::Disk) -> Store {
-    let database = Arc::new(disk.open_without_cache());
-    database.ensure_format().unwrap();
-    let folder = Folder::new();
-    let secret = secret_file::open(&folder.path().join("secret"), false).unwrap();
-    Store::start(database, secret, Clock::new(SystemTime::now)).unwrap()
+    let engine = Arc::new(disk.engine_without_cache());
+    let secret = Secret::random().unwrap();
+    Store::start(engine, secret, Clock::new(SystemTime::now)).unwrap()
 }
 
 #[test]
@@ -80,12 +80,12 @@ fn a_token_names_its_account_until_it_is_rotated() {
 }
 
 #[test]
-fn a_second_opening_is_refused_while_the_first_lasts() {
+fn a_store_cannot_be_opened_twice_at_a_time() {
     let folder = Folder::new();
     let store = folder.store();
     match Store::open(&folder.settings()) {
         Err(OpenError::InUse(path)) => assert_eq!(path, database_path(&folder.settings().data)),
-        Err(other) => panic!("refused, but by {other:?}"),
+        Err(other) => panic!("another error: {other:?}"),
         Ok(_) => panic!("it was opened twice"),
     }
     drop(store);
@@ -155,7 +155,7 @@ fn a_stolen_database_yields_no_working_token() {
 }
 
 #[test]
-fn an_account_made_after_a_backup_was_put_back_does_not_open_to_older_tokens() {
+fn older_tokens_do_not_open_accounts_made_after_a_restore() {
     let folder = Folder::new();
     let store = folder.store();
     drop(store);
@@ -239,12 +239,12 @@ fn pages_go_back_from_the_newest() {
             .unwrap()
             .entries
             .is_empty(),
-        "another's history is shown"
+        "another account's history is shown"
     );
 }
 
 #[test]
-fn deleting_an_account_takes_its_sessions_history_and_token_and_nobody_elses() {
+fn deleting_an_account_deletes_its_sessions_history_and_token_only() {
     let folder = Folder::new();
     let store = folder.store();
     let owner = store.create_account("owner@example.org", None).unwrap();
@@ -262,7 +262,7 @@ fn deleting_an_account_takes_its_sessions_history_and_token_and_nobody_elses() {
     assert_eq!(store.accounts().unwrap(), std::slice::from_ref(&other));
     assert!(
         store.session(&cookies[0]).unwrap().is_none(),
-        "the session lives on"
+        "the session goes on"
     );
     assert!(matches!(
         store.authenticate(&store.token(&owner)),
@@ -304,7 +304,7 @@ fn a_session_lasts_until_it_is_ended() {
     assert!(!session.csrf_matches(""));
     assert!(
         !session.csrf_matches(&store.session(&another).unwrap().unwrap().csrf),
-        "csrf serves another session"
+        "the value is accepted for another session"
     );
     drop(store);
 
@@ -312,7 +312,7 @@ fn a_session_lasts_until_it_is_ended() {
     assert_eq!(
         store.session(&cookie).unwrap().unwrap().csrf,
         session.csrf,
-        "a restart changed csrf"
+        "a restart changed the value"
     );
     store.end_session(&cookie).unwrap();
     assert!(store.session(&cookie).unwrap().is_none());
@@ -324,12 +324,12 @@ fn a_session_lasts_until_it_is_ended() {
     let stored = fs::read(database_path(&folder.settings().data)).unwrap();
     assert!(
         !stored.windows(43).any(|bytes| bytes == another.as_bytes()),
-        "the cookie lies in the database"
+        "the cookie is in the database"
     );
 }
 
 #[test]
-fn sign_in_tells_right_from_wrong_and_nothing_else() {
+fn sign_in_does_not_tell_unknown_accounts_from_wrong_passwords() {
     let folder = Folder::new();
     let store = folder.store();
     let account = store
@@ -350,10 +350,10 @@ fn sign_in_tells_right_from_wrong_and_nothing_else() {
         ("machine@example.org", ""),
         ("not an address", "correct horse"),
     ] {
-        let refused = store.sign_in(email, password);
+        let rejected = store.sign_in(email, password);
         assert!(
-            matches!(refused, Err(SignInError::Wrong)),
-            "{email} with {password:?}: {refused:?}"
+            matches!(rejected, Err(SignInError::Wrong)),
+            "{email} with {password:?}: {rejected:?}"
         );
     }
 }
@@ -372,10 +372,10 @@ fn the_sixth_guess_waits_even_with_the_right_password() {
                 Err(SignInError::Wrong)
             ));
         }
-        let refused = store.sign_in(email, "correct horse");
+        let rejected = store.sign_in(email, "correct horse");
         assert!(
-            matches!(refused, Err(SignInError::TooMany { retry_after: 1 })),
-            "{email}: {refused:?}"
+            matches!(rejected, Err(SignInError::TooMany { retry_after: 1 })),
+            "{email}: {rejected:?}"
         );
     }
     std::thread::sleep(Duration::from_millis(1100));
@@ -422,28 +422,28 @@ fn an_invitation_makes_one_account() {
         matches!(taken, Err(CreateAccountError::Exists)),
         "{taken:?}"
     );
-    let guest =
-        join("guest@example.org", &format!(" {code}\n")).expect("a failure uses nothing up");
+    let guest = join("guest@example.org", &format!(" {code}\n"))
+        .expect("a failure does not use the invitation up");
     assert!(guest.has_password);
     let other = Code::random().unwrap().as_str().to_owned();
     for code in [code.as_str(), &other, "", "guess"] {
         for email in ["second@example.org", "owner@example.org"] {
-            let refused = join(email, code);
+            let rejected = join(email, code);
             assert!(
-                matches!(refused, Err(CreateAccountError::Invite)),
-                "{email} by {code:?}: {refused:?}"
+                matches!(rejected, Err(CreateAccountError::Invite)),
+                "{email} by {code:?}: {rejected:?}"
             );
         }
     }
     let stored = fs::read(database_path(&folder.settings().data)).unwrap();
     assert!(
         !stored.windows(43).any(|bytes| bytes == code.as_bytes()),
-        "the code lies in the database"
+        "the code is in the database"
     );
 }
 
 #[test]
-fn of_two_who_use_an_invitation_at_once_one_gets_in() {
+fn an_invitation_used_at_once_by_several_makes_one_account() {
     let folder = Folder::new();
     let store = folder.store();
     let code = store.invite().unwrap();
@@ -463,26 +463,7 @@ fn of_two_who_use_an_invitation_at_once_one_gets_in() {
 }
 
 #[test]
-fn invitations_expire_after_fourteen_days() {
-    const DAY: u64 = 24 * 60 * 60 * 1000;
-    let folder = Folder::new();
-    let store = folder.store();
-    let now = clock::to_milliseconds(SystemTime::now());
-    for (days, good) in [(15, false), (13, true)] {
-        let code = Code::random().unwrap();
-        let command = Command::Invite {
-            code: code.hash(),
-            now: now - days * DAY,
-        };
-        assert!(store.writer.write(command).unwrap().changed());
-        let email = format!("{days}@example.org");
-        let joined = store.create_invited_account(&email, "correct horse", code.as_str());
-        assert_eq!(joined.is_ok(), good, "after {days} days: {joined:?}");
-    }
-}
-
-#[test]
-fn a_reopened_store_has_all() {
+fn a_reopened_store_has_everything() {
     let folder = Folder::new();
     let store = folder.store();
     let owner = store
@@ -509,24 +490,7 @@ fn a_reopened_store_has_all() {
 }
 
 #[test]
-fn another_secret_is_noticed_once() {
-    let folder = Folder::new();
-    let exchanged = |file: &str| {
-        let secret = secret_file::open(&folder.path().join(file), false).unwrap();
-        folder.store().database.exchange_secret(&secret).unwrap()
-    };
-    drop(folder.store());
-    assert!(!exchanged("data/secret"), "the same secret");
-    assert!(exchanged("another"));
-    // Opening the store in between used the first one again.
-    assert!(exchanged("another"));
-    let database = folder.store().database.clone();
-    let first = secret_file::open(&folder.path().join("data/secret"), true).unwrap();
-    assert!(!database.exchange_secret(&first).unwrap());
-}
-
-#[test]
-fn the_data_folder_is_its_owners_alone() {
+fn only_its_owner_may_read_the_data_folder() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new();
     let _store = folder.store();
@@ -538,7 +502,7 @@ fn the_data_folder_is_its_owners_alone() {
 }
 
 #[test]
-fn a_secret_file_may_lie_elsewhere() {
+fn the_secret_file_can_be_elsewhere() {
     let folder = Folder::new();
     let settings = Settings {
         secret_file: Some(folder.path().join("elsewhere")),
@@ -583,6 +547,7 @@ fn a_month_counts_its_own_conversions() {
     );
 }
 
+/// The `i`-th of a series of different entries.
 pub(crate) fn entry(i: u64) -> UsageEntry {
     UsageEntry {
         time: UNIX_EPOCH + Duration::from_millis(1_795_000_000_000 + i),

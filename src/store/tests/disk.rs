@@ -1,19 +1,19 @@
-//! A disk in memory that can break, fill up, be slow, and be held up.
+//! A disk in memory that can break, fill up, become slow, and stand still.
 
-use crate::store::database::Database;
+use crate::store::redb::{Database, RedbEngine};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The disk; a clone is the same one.
+/// The disk. A clone is the same disk.
 #[derive(Clone, Debug, Default)]
 pub struct Disk(Arc<DiskState>);
 
 #[derive(Debug, Default)]
 struct DiskState {
     bytes: Mutex<Vec<u8>>,
-    /// Operations until it breaks; none if it does not.
+    /// The number of operations until the disk breaks; `None` if it does not break.
     left: Mutex<Option<usize>>,
     is_full: AtomicBool,
     pause: Mutex<()>,
@@ -24,31 +24,37 @@ struct DiskState {
 }
 
 impl Disk {
-    pub fn open(&self) -> Database {
-        self.open_with_cache(1 << 30)
+    /// An engine on this disk.
+    pub fn engine(&self) -> RedbEngine {
+        self.engine_with_cache(1 << 30)
     }
 
-    /// Every page that is needed is read anew, as from a database that is larger than the memory.
-    pub fn open_without_cache(&self) -> Database {
-        self.open_with_cache(0)
+    /// An engine that reads every page from the disk each time, as if the database were larger than
+    /// the memory.
+    pub fn engine_without_cache(&self) -> RedbEngine {
+        self.engine_with_cache(0)
     }
 
-    fn open_with_cache(&self, bytes: usize) -> Database {
+    fn engine_with_cache(&self, bytes: usize) -> RedbEngine {
         let disk = self.clone();
-        Database::open_by(Box::new(move || {
+        let opener = move || {
             redb::Database::builder()
                 .set_cache_size(bytes)
                 .create_with_backend(disk.clone())
-        }))
-        .unwrap()
+        };
+        let database = Database::open_by(Box::new(opener)).unwrap();
+        database.ensure_format().unwrap();
+        RedbEngine::on(database)
     }
 
+    /// The number of syncs during `work`.
     pub fn syncs_of(&self, work: impl FnOnce()) -> usize {
         let before = self.syncs();
         work();
         self.syncs() - before
     }
 
+    /// The number of syncs so far.
     pub fn syncs(&self) -> usize {
         self.0.syncs.load(Ordering::SeqCst)
     }
@@ -58,11 +64,12 @@ impl Disk {
         self.0.pause.lock().unwrap()
     }
 
+    /// The number of reads so far.
     pub fn reads(&self) -> usize {
         self.0.reads.load(Ordering::SeqCst)
     }
 
-    /// From now on each read takes so long.
+    /// From now on each read takes this long.
     pub fn slow_down(&self, read_time: Duration) {
         *self.0.read_time.lock().unwrap() = read_time;
     }
@@ -77,14 +84,17 @@ impl Disk {
         self.0.is_full.store(true, Ordering::SeqCst);
     }
 
-    pub fn make_room(&self) {
+    /// From now on the file can grow again.
+    pub fn free_space(&self) {
         self.0.is_full.store(false, Ordering::SeqCst);
     }
 
+    /// After this many operations, every further one fails.
     pub fn break_after(&self, operations: usize) {
         *self.0.left.lock().unwrap() = Some(operations);
     }
 
+    /// From now on operations succeed again.
     pub fn mend(&self) {
         *self.0.left.lock().unwrap() = None;
     }
@@ -115,7 +125,7 @@ impl redb::StorageBackend for Disk {
         self.0.reads.fetch_add(1, Ordering::SeqCst);
         let read_time = *self.0.read_time.lock().unwrap();
         std::thread::sleep(read_time);
-        // A test that fails while it holds reads up must not fail those who read.
+        // A test that fails while it holds the reads up must not make the reading threads panic.
         drop(
             self.0
                 .read_pause

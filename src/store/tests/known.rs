@@ -1,10 +1,10 @@
-//! What memory knows of accounts, beside a disk that is slow or breaks.
+//! What memory knows about accounts while the disk is slow or fails.
 
 use super::disk::Disk;
 use super::*;
 
 #[test]
-fn memory_knows_whose_token_it_is_and_follows_every_change_before_it_is_answered() {
+fn memory_knows_every_change_of_a_token_before_the_caller_goes_on() {
     let disk = Disk::default();
     let store = store_on(&disk);
     let owner = store.create_account("owner@example.org", None).unwrap();
@@ -25,14 +25,14 @@ fn memory_knows_whose_token_it_is_and_follows_every_change_before_it_is_answered
         assert_eq!(
             store.authenticate(&token).ok(),
             (expected == TokenCheck::Valid(owner.id)).then_some(owner.id),
-            "what memory knows is not asked of the disk"
+            "{token}"
         );
     }
-    assert_eq!(disk.reads(), reads, "the disk was asked");
+    assert_eq!(disk.reads(), reads, "the disk was read");
 }
 
 #[test]
-fn what_a_failed_commit_leaves_in_doubt_is_asked_of_the_disk_and_known_again() {
+fn what_a_failed_commit_leaves_in_doubt_is_read_from_the_disk_again() {
     let disk = Disk::default();
     let store = store_on(&disk);
     let owner = store.create_account("owner@example.org", None).unwrap();
@@ -58,7 +58,7 @@ fn what_a_failed_commit_leaves_in_doubt_is_asked_of_the_disk_and_known_again() {
         TokenCheck::Valid(other.id),
         "it is remembered"
     );
-    // The rotation has come to the disk or not; memory has to say the same.
+    // The rotation is on the disk or it is not; memory has to agree with the disk.
     let present = store
         .account_by_email("owner@example.org")
         .unwrap()
@@ -81,7 +81,7 @@ fn what_a_failed_commit_leaves_in_doubt_is_asked_of_the_disk_and_known_again() {
 }
 
 #[test]
-fn a_month_s_count_is_known_from_the_first_look_on_and_counts_every_conversion() {
+fn a_monthly_count_is_in_memory_once_it_was_read_and_follows_every_conversion() {
     let disk = Disk::default();
     let store = store_on(&disk);
     let owner = store.create_account("owner@example.org", None).unwrap().id;
@@ -100,7 +100,7 @@ fn a_month_s_count_is_known_from_the_first_look_on_and_counts_every_conversion()
             store.usage_in_month(owner, now).unwrap().conversions,
             conversions
         );
-        assert_eq!(disk.reads(), reads, "the disk was asked");
+        assert_eq!(disk.reads(), reads, "the disk was read");
     }
     disk.break_after(0);
     assert!(store.record_usage(owner, &entry(4)).is_err());

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_operator_gives_a_password_to_an_account_that_has_none_or_another() {
+fn the_operator_sets_and_replaces_passwords() {
     let folder = Folder::new();
     let store = folder.store();
     let owner = store.create_account("owner@example.org", None).unwrap();
@@ -22,7 +22,7 @@ fn the_operator_gives_a_password_to_an_account_that_has_none_or_another() {
         assert_eq!(
             store.sign_in("owner@example.org", password).unwrap(),
             changed,
-            "whoever has been given a password need not wait"
+            "there is still a wait after the operator set the password"
         );
     }
     assert!(matches!(
@@ -31,13 +31,13 @@ fn the_operator_gives_a_password_to_an_account_that_has_none_or_another() {
     ));
     assert!(
         store.session(&session).unwrap().is_none(),
-        "a session of before goes on"
+        "an earlier session goes on"
     );
     assert!(
         store.session(&others).unwrap().is_some(),
         "another account's session has ended"
     );
-    assert!(store.authenticate(&token).is_ok(), "the token is another");
+    assert!(store.authenticate(&token).is_ok(), "the token has changed");
 
     let short = store.set_password(owner.id, "short");
     assert!(
@@ -55,11 +55,11 @@ fn the_operator_gives_a_password_to_an_account_that_has_none_or_another() {
             .store()
             .sign_in("owner@example.org", "another horse")
             .is_ok(),
-        "it is forgotten with the process"
+        "the password was not stored"
     );
 }
 
-/// Failed attempts, until the next must wait for minutes.
+/// Makes failed attempts until the next one must wait for minutes.
 fn exhaust(store: &Store, email: &str, origin: Origin) {
     let (email, mut now) = (Email::parse(email).unwrap(), Instant::now());
     for _ in 0..20 {
@@ -70,7 +70,7 @@ fn exhaust(store: &Store, email: &str, origin: Origin) {
 }
 
 #[test]
-fn strangers_who_guess_do_not_make_a_browser_wait_that_has_signed_in_before() {
+fn guesses_from_unknown_browsers_do_not_make_a_known_one_wait() {
     const EMAIL: &str = "owner@example.org";
     let folder = Folder::new();
     let store = folder.store();
@@ -89,17 +89,17 @@ fn strangers_who_guess_do_not_make_a_browser_wait_that_has_signed_in_before() {
     };
 
     exhaust(&store, EMAIL, Origin::Unknown);
-    for stranger in [None, Some("x"), Some(others.as_str())] {
-        assert!(has_to_wait(stranger), "{stranger:?}");
+    for unknown in [None, Some("x"), Some(others.as_str())] {
+        assert!(has_to_wait(unknown), "{unknown:?}");
     }
     let signed_in = store.sign_in_from(Some(&own), EMAIL, "correct horse");
     assert_eq!(signed_in.unwrap(), owner);
-    assert!(has_to_wait(None), "the owner's success helps strangers");
+    assert!(
+        has_to_wait(None),
+        "the owner's success cleared the count of unknown browsers"
+    );
 
-    let record = store
-        .database
-        .read(|read| accounts::by_id(read, owner.id))
-        .unwrap();
+    let record = store.engine.account(owner.id).unwrap();
     let hash = record.unwrap().password_hash.unwrap();
     let device = auth::verify_device_cookie(&stolen, &store.secret, owner.id, &hash).unwrap();
     exhaust(&store, EMAIL, Origin::Device(device));
@@ -107,9 +107,15 @@ fn strangers_who_guess_do_not_make_a_browser_wait_that_has_signed_in_before() {
     assert!(!has_to_wait(Some(&own)), "a thief stops the owner");
 
     store.set_password(owner.id, "another horse").unwrap();
-    assert!(!has_to_wait(None), "the operator's word counts");
+    assert!(
+        !has_to_wait(None),
+        "there is still a wait after the operator set the password"
+    );
     exhaust(&store, EMAIL, Origin::Unknown);
-    assert!(has_to_wait(Some(&own)), "it outlives the password");
+    assert!(
+        has_to_wait(Some(&own)),
+        "the device cookie outlived the password"
+    );
     let own = cookie(owner.id);
     assert!(!has_to_wait(Some(&own)));
     drop(store);
@@ -119,12 +125,12 @@ fn strangers_who_guess_do_not_make_a_browser_wait_that_has_signed_in_before() {
         store
             .sign_in_from(Some(&own), EMAIL, "another horse")
             .is_ok(),
-        "a restart forgets the browsers"
+        "a restart invalidated the device cookie"
     );
 }
 
 #[test]
-fn the_owner_changes_the_password_and_stays_signed_in_here_alone() {
+fn the_owner_changes_the_password_and_keeps_only_this_session() {
     const EMAIL: &str = "owner@example.org";
     let folder = Folder::new();
     let store = folder.store();
@@ -146,10 +152,10 @@ fn the_owner_changes_the_password_and_stays_signed_in_here_alone() {
 
     store
         .change_password(&here, "correct horse", "another horse")
-        .expect("strangers who guess do not stop the owner");
+        .expect("guesses from unknown browsers do not stop the owner");
     assert!(store.session(&here).unwrap().is_some());
     assert!(store.session(&elsewhere).unwrap().is_none());
-    assert!(store.authenticate(&token).is_ok(), "the token is another");
+    assert!(store.authenticate(&token).is_ok(), "the token has changed");
     let wrong = store.change_password(&here, "correct horse", "third horse");
     assert!(matches!(wrong, Err(OwnerError::Wrong)), "{wrong:?}");
 
@@ -169,7 +175,7 @@ fn the_owner_changes_the_password_and_stays_signed_in_here_alone() {
 }
 
 #[test]
-fn the_owner_deletes_the_account_with_all_that_it_has() {
+fn the_owner_deletes_the_account_with_everything_in_it() {
     let folder = Folder::new();
     let store = folder.store();
     let owner = store

@@ -8,11 +8,11 @@ const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 
-/// Seconds after a moment in November.
+/// A clock that the test sets: the seconds since a moment in November.
 #[derive(Clone, Default)]
-struct Hands(Arc<AtomicU64>);
+struct TestClock(Arc<AtomicU64>);
 
-impl Hands {
+impl TestClock {
     fn now(&self) -> SystemTime {
         let start = humantime::parse_rfc3339("2026-11-21T12:00:00Z").unwrap();
         start + Duration::from_secs(self.0.load(Ordering::SeqCst))
@@ -26,15 +26,15 @@ impl Hands {
         self.0.fetch_sub(time.as_secs(), Ordering::SeqCst);
     }
 
-    fn store(&self, folder: &Folder) -> Store {
-        let hands = self.clone();
-        Store::open_with(&folder.settings(), Clock::new(move || hands.now())).unwrap()
+    fn open(&self, folder: &Folder) -> Store {
+        let clock = self.clone();
+        Store::open_with(&folder.settings(), Clock::new(move || clock.now())).unwrap()
     }
 }
 
 /// A store with an account that is signed in.
-fn signed_in(folder: &Folder, hands: &Hands) -> (Store, AccountId, String) {
-    let store = hands.store(folder);
+fn signed_in(folder: &Folder, clock: &TestClock) -> (Store, AccountId, String) {
+    let store = clock.open(folder);
     let id = store.create_account("owner@example.org", None).unwrap().id;
     let cookie = store.start_session(id).unwrap();
     (store, id, cookie)
@@ -46,17 +46,17 @@ fn is_open(store: &Store, cookie: &str) -> bool {
 
 #[test]
 fn a_session_ends_after_seven_days_without_use() {
-    let (folder, hands) = (Folder::new(), Hands::default());
-    let (store, id, used) = signed_in(&folder, &hands);
+    let (folder, clock) = (Folder::new(), TestClock::default());
+    let (store, id, used) = signed_in(&folder, &clock);
     let unused = store.start_session(id).unwrap();
-    hands.forward(DAY * 6);
+    clock.forward(DAY * 6);
     assert!(is_open(&store, &used));
-    hands.forward(DAY + SECOND);
+    clock.forward(DAY + SECOND);
     assert!(is_open(&store, &used), "it was used yesterday");
     assert!(!is_open(&store, &unused));
     drop(store);
 
-    let store = hands.store(&folder);
+    let store = clock.open(&folder);
     let swept = store.writer.write(Command::EndSession {
         cookie: Code::parse(&unused).unwrap().hash(),
     });
@@ -64,62 +64,56 @@ fn a_session_ends_after_seven_days_without_use() {
         !swept.unwrap().changed(),
         "the ended session was still stored"
     );
-    assert!(is_open(&store, &used), "its use was not on the disk");
+    assert!(is_open(&store, &used), "its use was not stored");
 }
 
 #[test]
 fn a_session_ends_after_thirty_days_however_it_is_used() {
-    let (folder, hands) = (Folder::new(), Hands::default());
-    let (store, _, cookie) = signed_in(&folder, &hands);
+    let (folder, clock) = (Folder::new(), TestClock::default());
+    let (store, _, cookie) = signed_in(&folder, &clock);
     for day in 1..30 {
-        hands.forward(DAY);
+        clock.forward(DAY);
         assert!(is_open(&store, &cookie), "day {day}");
     }
-    hands.forward(DAY);
-    hands.back(SECOND);
+    clock.forward(DAY);
+    clock.back(SECOND);
     assert!(is_open(&store, &cookie), "a second before");
-    hands.forward(SECOND);
+    clock.forward(SECOND);
     assert!(!is_open(&store, &cookie));
 }
 
 #[test]
 fn a_use_is_written_once_an_hour() {
-    let (folder, hands) = (Folder::new(), Hands::default());
-    let (store, _, cookie) = signed_in(&folder, &hands);
-    let end = || {
-        let hash = Code::parse(&cookie).unwrap().hash();
-        let session = store.database.read(|read| {
-            let sessions = read.open_table(sessions::SESSIONS)?;
-            Ok(sessions.get(&hash)?.map(|session| session.value().1))
-        });
-        clock::from_milliseconds(session.unwrap().unwrap())
-    };
+    let (folder, clock) = (Folder::new(), TestClock::default());
+    let (store, _, cookie) = signed_in(&folder, &clock);
+    let hash = Code::parse(&cookie).unwrap().hash();
+    let end = || store.engine.session(&hash).unwrap().unwrap().ends.end;
     let first = end();
-    hands.forward(HOUR);
-    hands.back(SECOND);
+    clock.forward(HOUR);
+    clock.back(SECOND);
     assert!(is_open(&store, &cookie));
     assert_eq!(end(), first, "written within the hour");
-    hands.forward(SECOND);
+    clock.forward(SECOND);
     assert!(is_open(&store, &cookie));
-    assert_eq!(end(), first + HOUR);
+    assert_eq!(end(), first + HOUR.as_millis() as u64);
 }
 
 #[test]
 fn a_clock_set_back_ends_no_session_and_makes_none_longer() {
-    let (folder, hands) = (Folder::new(), Hands::default());
-    hands.forward(DAY * 1000);
-    let (store, _, cookie) = signed_in(&folder, &hands);
-    hands.back(HOUR * 2);
+    let (folder, clock) = (Folder::new(), TestClock::default());
+    clock.forward(DAY * 1000);
+    let (store, _, cookie) = signed_in(&folder, &clock);
+    clock.back(HOUR * 2);
     assert!(is_open(&store, &cookie), "set back a little");
-    hands.back(DAY * 900);
+    clock.back(DAY * 900);
     assert!(is_open(&store, &cookie), "set back far");
-    hands.forward(DAY * 6);
+    clock.forward(DAY * 6);
     assert!(is_open(&store, &cookie));
     for _ in 0..23 {
-        hands.forward(DAY);
+        clock.forward(DAY);
         assert!(is_open(&store, &cookie));
     }
-    hands.forward(DAY);
+    clock.forward(DAY);
     assert!(
         !is_open(&store, &cookie),
         "30 days after it was first used again"
@@ -128,19 +122,19 @@ fn a_clock_set_back_ends_no_session_and_makes_none_longer() {
 
 #[test]
 fn a_clock_set_forward_ends_sessions_and_invitations_and_nothing_else() {
-    let (folder, hands) = (Folder::new(), Hands::default());
-    let (store, id, cookie) = signed_in(&folder, &hands);
+    let (folder, clock) = (Folder::new(), TestClock::default());
+    let (store, id, cookie) = signed_in(&folder, &clock);
     let code = store.invite().unwrap();
     store.record_usage(id, &entry(1)).unwrap();
-    hands.forward(DAY * 1000);
+    clock.forward(DAY * 1000);
     assert!(!is_open(&store, &cookie));
-    let refused = store.create_invited_account("guest@example.org", "correct horse", &code);
+    let rejected = store.create_invited_account("guest@example.org", "correct horse", &code);
     assert!(
-        matches!(refused, Err(CreateAccountError::Invite)),
-        "{refused:?}"
+        matches!(rejected, Err(CreateAccountError::Invite)),
+        "{rejected:?}"
     );
     drop(store);
-    let store = hands.store(&folder);
+    let store = clock.open(&folder);
     let owner = store
         .account_by_email("owner@example.org")
         .unwrap()
@@ -152,13 +146,27 @@ fn a_clock_set_forward_ends_sessions_and_invitations_and_nothing_else() {
 }
 
 #[test]
+fn invitations_end_after_fourteen_days() {
+    let (folder, clock) = (Folder::new(), TestClock::default());
+    let store = clock.open(&folder);
+    let [first, second] = [(); 2].map(|()| store.invite().unwrap());
+    let join = |email, code| store.create_invited_account(email, "correct horse", code);
+    clock.forward(DAY * 14);
+    clock.back(SECOND);
+    join("first@example.org", &first).unwrap();
+    clock.forward(SECOND);
+    let late = join("second@example.org", &second);
+    assert!(matches!(late, Err(CreateAccountError::Invite)), "{late:?}");
+}
+
+#[test]
 fn account_numbers_grow_whatever_the_clock_says() {
-    let (folder, hands) = (Folder::new(), Hands::default());
-    hands.forward(DAY * 1000);
-    let store = hands.store(&folder);
+    let (folder, clock) = (Folder::new(), TestClock::default());
+    clock.forward(DAY * 1000);
+    let store = clock.open(&folder);
     let create = |email: &str| store.create_account(email, None).unwrap().id;
     let first = create("a@example.org");
-    hands.back(DAY * 1000);
+    clock.back(DAY * 1000);
     let second = create("b@example.org");
     assert_eq!(second.0, first.0 + 1);
     let emails = store
@@ -174,8 +182,8 @@ fn account_numbers_grow_whatever_the_clock_says() {
 
 #[test]
 fn the_history_keeps_its_order_and_its_months_while_the_clock_jumps() {
-    let (folder, hands) = (Folder::new(), Hands::default());
-    let (store, id, _) = signed_in(&folder, &hands);
+    let (folder, clock) = (Folder::new(), TestClock::default());
+    let (store, id, _) = signed_in(&folder, &clock);
     let record = |time: &str| {
         let time = humantime::parse_rfc3339(&format!("{time}T12:00:00Z")).unwrap();
         let entry = UsageEntry { time, ..entry(1) };

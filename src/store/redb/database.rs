@@ -1,68 +1,52 @@
-//! The database file: opened privately, brought to the present format, and opened anew after a failed disk.
-//!
-//! Table `meta`, key a name, value a number (`u64`, least significant byte first):
-//!
-//! | key | value |
-//! |---|---|
-//! | `format` | 2: the layout of all tables as drawn in their modules ([`migration`]) |
-//! | `last_account` | the last account number given; absent before the first |
-//! | `secret` | [`Secret::mark`] of the secret last used; absent before the first |
+//! The database file: made privately, held to one format, and opened anew after a failure of the
+//! disk.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
-use std::time::SystemTime;
 
-use redb::{
-    DatabaseError, ReadTransaction, ReadableDatabase, StorageError, TableDefinition,
-    WriteTransaction,
-};
+use redb::{DatabaseError, ReadTransaction, ReadableDatabase, StorageError, WriteTransaction};
 
-use super::availability::Availability;
-use super::error::{OpenError, StoreError};
-use super::{accounts, clock, folder, invites, migration, sessions, usage};
-use crate::auth::Secret;
+use super::meta::{self, FORMAT};
+use super::tables;
+use crate::store::error::{OpenError, StoreError};
+use crate::store::folder;
 
-/// Numbers about the whole store.
-pub const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
-
-/// The layout that this towebp reads and writes.
-pub const FORMAT: u64 = 2;
-
-/// Pages kept in memory: accounts and the newest history fit; redb's own default is 1 GiB.
+/// The most bytes of pages that are kept in memory. Accounts and the newest history fit; redb's own
+/// default is 1 GiB.
 pub const CACHE_BYTES: usize = 32 << 20;
 
 /// The open database.
 ///
-/// After one failed read or write (a full disk, say) redb refuses everything until it is opened anew. So that
-/// happens here, at the failure and again before each use until it succeeds: the server recovers when the disk does.
+/// After one failed read or write, for instance on a full disk, redb rejects all further work until
+/// the file is opened anew. So that happens here: at the failure, and before each use until it
+/// succeeds. The server recovers when the disk does.
 pub struct Database {
     slot: RwLock<Slot>,
     opener: Box<Opener>,
-    /// Set by the writer.
-    pub availability: Availability,
 }
 
 type Opener = dyn Fn() -> Result<redb::Database, DatabaseError> + Send + Sync;
 
 struct Slot {
-    /// `None` if it could not be opened anew.
+    /// `None` if the file could not be opened anew.
     redb: Option<redb::Database>,
-    /// Counts the openings, so that of several failures at once the first alone opens it anew.
+    /// The number of times that the file was opened: of several callers that fail at once, only the
+    /// first one opens it anew.
     opened: u64,
 }
 
 impl Database {
-    /// Opens the file, making it and its tables if missing.
+    /// Opens the file, and makes it with its tables if it is missing.
     ///
     /// # Errors
-    /// Another process has it open, or a sentence that names the file.
+    /// Another process has the file open, or a sentence that names it.
     pub fn open(path: &Path) -> Result<Database, OpenError> {
         let file = PathBuf::from(path);
         let opener = move || open_redb(&file);
         let database = Database::open_by(Box::new(opener)).map_err(|error| match error {
             DatabaseError::DatabaseAlreadyOpen => OpenError::InUse(path.to_owned()),
-            DatabaseError::Storage(StorageError::Io(error)) if refuses_writes(&error) => {
+            DatabaseError::Storage(StorageError::Io(error)) if forbids_writes(&error) => {
                 OpenError::Failed(format!(
                     "the data folder {} cannot be written: {}: {error}",
                     folder::of(path).display(),
@@ -80,14 +64,14 @@ impl Database {
                 path.display()
             ))
         })?;
-        // The file's name must be on disk before anything in it is promised.
+        // The file's name must be durable before anything in the file is.
         folder::sync(folder::of(path)).map_err(|error| {
             OpenError::Failed(format!("{} cannot be synced: {error}", path.display()))
         })?;
         Ok(database)
     }
 
-    /// Opens what `opener` gives, now and after failures. Its format is not looked at.
+    /// The database that `opener` opens, now and after failures. Its format is not checked.
     ///
     /// # Errors
     /// Those of `opener`.
@@ -99,79 +83,46 @@ impl Database {
                 opened: 1,
             }),
             opener,
-            availability: Availability::default(),
         })
     }
 
-    /// Makes the tables of a new database, and brings an older format to the present one; refuses what it does not
-    /// know.
+    /// Makes the tables of a new database, and rejects one that this towebp does not know.
     ///
     /// # Errors
-    /// Why it cannot be used, as the end of a sentence.
+    /// Why the database cannot be used, as the end of a sentence.
     pub fn ensure_format(&self) -> Result<(), String> {
         let sentence = |error: StoreError| error.to_string();
-        match self.read(format).map_err(sentence)? {
+        match self.read(meta::format).map_err(sentence)? {
             Some(FORMAT) => Ok(()),
-            Some(newer) if newer > FORMAT => Err(format!(
-                "it was written by a newer towebp (format {newer}; this one knows formats up to {FORMAT})"
+            Some(other) => Err(format!(
+                "it was written by {} towebp (format {other}; this one knows format {FORMAT} only)",
+                if other > FORMAT {
+                    "a newer"
+                } else {
+                    "an older"
+                }
             )),
-            Some(1) => {
-                log::info!("the database is brought from format 1 to format {FORMAT}");
-                let now = clock::to_milliseconds(SystemTime::now());
-                self.write(|write| {
-                    migration::from_1_to_2(write, now)?;
-                    set_format(write)
-                })
-                .map_err(sentence)?;
-                log::info!("the database has format {FORMAT} now");
-                Ok(())
-            }
-            Some(unknown) => Err(format!(
-                "its format is {unknown}; this towebp knows formats 1 to {FORMAT}"
-            )),
-            None if self.read(is_empty).map_err(sentence)? => {
-                self.write(create_tables).map_err(sentence)
+            None if self.read(has_no_tables).map_err(sentence)? => {
+                self.write(tables::create).map_err(sentence)
             }
             None => Err("it belongs to another program".to_owned()),
         }
     }
 
-    /// Remembers which secret is used; whether it was another one the last time.
-    ///
-    /// # Errors
-    /// Those of [`Database::read`] and [`Database::write`].
-    pub fn exchange_secret(&self, secret: &Secret) -> Result<bool, StoreError> {
-        let mark = secret.mark();
-        let last = self.read(|read| {
-            Ok(read
-                .open_table(META)?
-                .get("secret")?
-                .map(|mark| mark.value()))
-        })?;
-        if last != Some(mark) {
-            self.write(|write| Ok(write.open_table(META)?.insert("secret", mark).map(|_| ())?))?;
-        }
-        Ok(last.is_some_and(|last| last != mark))
-    }
-
     /// Reads in one transaction: `work` sees one state of the whole store.
     ///
     /// # Errors
-    /// The file cannot be read or is damaged.
+    /// The file cannot be read, or it is damaged.
     pub fn read<T>(
         &self,
         work: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
     ) -> Result<T, StoreError> {
         self.attempt(|redb| work(&redb.begin_read()?))
-            .map_err(|error| match (error, self.availability.check()) {
-                // The log has nothing of it yet.
-                (StoreError::Unavailable(cause), Ok(())) => StoreError::Failed(cause),
-                (error, _) => error,
-            })
     }
 
-    /// One state of the whole store, for as long as it takes to read all of it: unlike [`Database::read`] it never keeps a
-    /// failed database from being opened anew, and fails itself then.
+    /// A transaction that sees one state of the whole database for as long as it lives. Unlike
+    /// [`Database::read`], it does not keep the file from being opened anew after a failure; the
+    /// transaction fails then.
     ///
     /// # Errors
     /// As [`Database::read`].
@@ -179,11 +130,11 @@ impl Database {
         self.attempt(|redb| Ok(redb.begin_read()?))
     }
 
-    /// Compares all pages of the file with their checksums, and mends what can be; whether there was nothing to mend. Nothing
-    /// else may be under way.
+    /// Compares all pages of the file with their checksums, and mends what can be mended. Returns
+    /// whether all pages were sound. No transaction may be open.
     ///
     /// # Errors
-    /// It is damaged beyond that, or cannot be read.
+    /// The file is damaged beyond repair, or it cannot be read.
     pub fn check_pages(&mut self) -> Result<bool, StoreError> {
         let slot = self.slot.get_mut().unwrap_or_else(PoisonError::into_inner);
         let Some(redb) = &mut slot.redb else {
@@ -193,17 +144,18 @@ impl Database {
             .map_err(|error| StoreError::Failed(error.to_string()))
     }
 
-    /// Writes in one transaction, on disk when this returns. One caller at a time: others wait.
+    /// Writes in one transaction, which is on disk when this returns. Other writers wait meanwhile.
     ///
     /// # Errors
-    /// `work` failed, or the file cannot be written; nothing of it is kept then.
+    /// `work` failed, and nothing is changed; or the file cannot be written.
     pub fn write<T>(
         &self,
         work: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error>,
     ) -> Result<T, StoreError> {
         self.attempt(|redb| {
             let mut transaction = redb.begin_write()?;
-            // Opening after a kill takes half a millisecond instead of a walk through the whole file.
+            // Opening the file after a kill then takes half a millisecond instead of a walk through
+            // all of it.
             transaction.set_quick_repair(true);
             let answer = work(&transaction)?;
             transaction.commit()?;
@@ -250,13 +202,14 @@ impl Database {
         }
     }
 
-    /// Opens it anew unless somebody has since `opened`; the error if that fails.
+    /// Opens the file anew unless another thread has done so since `opened`. Returns the error if
+    /// that fails.
     fn reopen(&self, opened: u64) -> Option<DatabaseError> {
         let mut slot = self.slot.write().unwrap_or_else(PoisonError::into_inner);
         if slot.opened != opened {
             return None;
         }
-        // The lock on the file must go before the next opening.
+        // The file's lock must be released before the file can be opened again.
         slot.redb = None;
         match (self.opener)() {
             Ok(redb) => {
@@ -281,8 +234,8 @@ fn closed() -> StoreError {
     StoreError::Unavailable("the database is closed after a failure".into())
 }
 
-/// Whether the folder or its disk is the cause rather than what the file holds.
-fn refuses_writes(error: &io::Error) -> bool {
+/// Whether the cause is the folder or its disk rather than what the file holds.
+fn forbids_writes(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::PermissionDenied
@@ -293,7 +246,7 @@ fn refuses_writes(error: &io::Error) -> bool {
     )
 }
 
-/// Whether redb refuses all further work after this error.
+/// Whether redb rejects all further work after this error.
 pub fn is_final(error: &redb::Error) -> bool {
     matches!(
         error,
@@ -304,36 +257,16 @@ pub fn is_final(error: &redb::Error) -> bool {
     )
 }
 
-fn format(read: &ReadTransaction) -> Result<Option<u64>, redb::Error> {
-    match read.open_table(META) {
-        Ok(meta) => Ok(meta.get("format")?.map(|value| value.value())),
-        Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn is_empty(read: &ReadTransaction) -> Result<bool, redb::Error> {
+fn has_no_tables(read: &ReadTransaction) -> Result<bool, redb::Error> {
     Ok(read.list_tables()?.next().is_none())
-}
-
-fn set_format(write: &WriteTransaction) -> Result<(), redb::Error> {
-    write.open_table(META)?.insert("format", FORMAT)?;
-    Ok(())
-}
-
-fn create_tables(write: &WriteTransaction) -> Result<(), redb::Error> {
-    set_format(write)?;
-    accounts::Tables::open(write)?;
-    sessions::Tables::open(write)?;
-    usage::Tables::open(write)?;
-    invites::Tables::open(write)?;
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::redb::meta::META;
     use crate::store::tests::Folder;
+    use redb::TableDefinition;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -348,18 +281,65 @@ mod tests {
     }
 
     #[test]
-    fn refuses_a_file_that_is_no_database() {
+    fn a_file_that_is_no_database_is_rejected_and_left_alone() {
         let folder = Folder::new();
         let path = folder.path().join("towebp.redb");
         std::fs::write(&path, "not a database at all").unwrap();
-        let Err(OpenError::Failed(sentence)) = Database::open(&path) else {
-            panic!("it was opened")
-        };
+        let sentence = rejection(&path);
         assert!(sentence.contains("towebp.redb"), "{sentence}");
         assert_eq!(
             std::fs::read(&path).unwrap(),
             b"not a database at all",
             "the file was changed"
         );
+    }
+
+    #[test]
+    fn other_formats_are_rejected_and_left_alone() {
+        for (format, expected) in [
+            (
+                1,
+                "an older towebp (format 1; this one knows format 2 only)",
+            ),
+            (3, "a newer towebp (format 3; this one knows format 2 only)"),
+        ] {
+            let folder = Folder::new();
+            let path = folder.path().join("towebp.redb");
+            let database = Database::open(&path).unwrap();
+            database
+                .write(|write| Ok(write.open_table(META)?.insert("format", format).map(drop)?))
+                .unwrap();
+            drop(database);
+            for _ in 0..2 {
+                let sentence = rejection(&path);
+                assert!(sentence.contains(expected), "{sentence}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_database_of_another_program_is_rejected_and_left_alone() {
+        let folder = Folder::new();
+        let path = folder.path().join("towebp.redb");
+        let redb = redb::Database::create(&path).unwrap();
+        let write = redb.begin_write().unwrap();
+        write
+            .open_table(TableDefinition::<u64, u64>::new("other"))
+            .unwrap();
+        write.commit().unwrap();
+        drop(redb);
+        let sentence = rejection(&path);
+        assert!(sentence.contains("another program"), "{sentence}");
+        let redb = redb::Database::open(&path).unwrap();
+        let tables = redb.begin_read().unwrap().list_tables().unwrap().count();
+        assert_eq!(tables, 1, "tables were added");
+    }
+
+    fn rejection(path: &Path) -> String {
+        match Database::open(path) {
+            Err(OpenError::Failed(sentence)) => sentence,
+            Err(OpenError::InUse(_)) => panic!("no process has it open"),
+            Ok(_) => panic!("it was opened"),
+        }
     }
 }

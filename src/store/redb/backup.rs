@@ -1,24 +1,27 @@
-//! Backups: one state of the whole store as a stream of rows, and such a stream as a new database file.
+//! Backups: one state of the whole store as a stream of rows, and such a stream as a new database
+//! file.
 //!
-//! A copy of the bytes of a file that is written to meanwhile cannot be opened: so rows are copied, in one read
-//! transaction. They go as a stream since those who write the file are not those who have the database open: a server sends
-//! them to the command line, which writes where, and as whom, it was called. A server that wrote files itself would
-//! need paths of its own name space (a container, a unit with a private /tmp) and would write them as another user.
+//! If the bytes of the file were copied while the server writes to it, the copy could not be
+//! opened. So the rows are copied, in one read transaction. They travel as a stream, because the
+//! process that writes the backup file is not the one that has the database open: a server sends
+//! the rows to the command line, which writes the file where it was told to and as the user who
+//! called it. If the server wrote the file itself, the path would be one of the server's name space
+//! (a container, or a unit with a private /tmp), and the file would belong to another user.
 //!
 //! ```text
 //! 0  8  format, u64
 //! 8  8  number of rows, u64
-//!       each row:  0  1  table: its place in `visit`, from 1
+//!       each row:  0  1  table: its place in [`visit`], from 1
 //!                  1  4  length of the key, u32
 //!                  5  4  length of the value, u32
 //!                  9  .  key and value, as the table's module draws them
-//!    1  0: the end
+//! .  1  0: the end
 //! ```
 //!
 //! Numbers have their least significant byte first.
 //!
-//! Sessions are not among the rows: a browser that is signed in is no data to keep, and whoever restores a backup after a
-//! theft does not want the thief's sessions back. The two tables are in the new file, empty.
+//! Sessions are left out: they are not worth keeping, and whoever restores a backup after a theft
+//! does not want the thief's sessions back. The new file has their two tables, empty.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -29,90 +32,56 @@ use redb::{
     WriteTransaction,
 };
 
-use super::database::{Database, FORMAT, META};
-use super::error::{OpenError, StoreError};
-use super::{accounts, folder, invites, sessions, usage};
+use super::meta::{FORMAT, META};
+use super::{accounts, invites, sessions, usage};
 use crate::auth::random_bytes;
+use crate::store::folder;
 
-/// Bytes of rows in one commit of the new file, and so in memory.
-const BATCH: usize = 4 << 20;
+/// From this many bytes of rows on, a commit of the new file is made. It bounds the memory.
+const BATCH_BYTES: usize = 4 << 20;
 
-/// No key and no value is longer: e-mail addresses and password hashes have some hundred bytes.
-const LONGEST: u32 = 64 << 10;
+/// The most bytes of a key or a value. E-mail addresses and password hashes have some hundred
+/// bytes.
+const MAX_FIELD_BYTES: u32 = 64 << 10;
 
-/// Pages of the new file kept in memory.
+/// The most bytes of pages of the new file that are kept in memory.
 pub const CACHE_BYTES: usize = 16 << 20;
 
-/// All that is stored, at one moment. While it lives the database keeps what is deleted.
-pub struct Snapshot {
-    /// Reads that state.
-    pub(super) read: ReadTransaction,
-    /// Kept open by nobody else.
-    _database: Option<Database>,
+/// Writes all rows but those of sessions.
+///
+/// # Errors
+/// The rows cannot be read, or `out` takes no more.
+pub fn export(read: &ReadTransaction, out: &mut dyn Write) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(64 << 10, out);
+    let mut count = Count { read, rows: 0 };
+    visit(&mut count)?;
+    out.write_all(&FORMAT.to_le_bytes())?;
+    out.write_all(&count.rows.to_le_bytes())?;
+    visit(&mut Export {
+        read,
+        out: &mut out,
+    })?;
+    out.write_all(&[0])?;
+    out.flush()
 }
 
-impl Snapshot {
-    /// The present state.
-    ///
-    /// # Errors
-    /// The database cannot be read.
-    pub(super) fn of(database: &Database) -> Result<Snapshot, StoreError> {
-        database.begin_read().map(|read| Snapshot {
-            read,
-            _database: None,
-        })
-    }
-
-    /// The state of a database file that no process has open. One of an older format is brought to the present one first.
-    ///
-    /// # Errors
-    /// It cannot be opened: in use, unreadable, of another format.
-    pub fn open(path: &Path) -> Result<Snapshot, OpenError> {
-        let database = Database::open(path)?;
-        Ok(Snapshot {
-            read: database.begin_read()?,
-            _database: Some(database),
-        })
-    }
-
-    /// Writes all rows.
-    ///
-    /// # Errors
-    /// The other side takes no more, or the database failed.
-    pub fn export(&self, out: impl Write) -> io::Result<()> {
-        let mut out = BufWriter::with_capacity(64 << 10, out);
-        let mut count = Count {
-            read: &self.read,
-            rows: 0,
-        };
-        visit(&mut count)?;
-        out.write_all(&FORMAT.to_le_bytes())?;
-        out.write_all(&count.rows.to_le_bytes())?;
-        visit(&mut Export {
-            read: &self.read,
-            out: &mut out,
-        })?;
-        out.write_all(&[0])?;
-        out.flush()
-    }
-}
-
-/// A backup that is being written, under a temporary name beside its target, which goes if it does not become whole.
+/// A backup file that is being written. It has a temporary name beside its target until it is
+/// complete, and is removed if it does not become complete.
 pub struct Backup {
     target: PathBuf,
     partial: PathBuf,
     replace: bool,
-    /// None once it is whole.
+    /// `None` once [`Backup::fill`] has taken it.
     file: Option<File>,
 }
 
 impl Backup {
-    /// Begins one in a new file that only its owner may read. Its name cannot be guessed, so nobody can have prepared a
-    /// link or a file of that name, and one would not be used. A regular file of the target's name is replaced in
-    /// the end if `replace`.
+    /// Makes the temporary file, which only its owner may read. Its name cannot be guessed, so
+    /// nobody can have prepared a file or a link of that name, and such a one would not be used.
+    /// With `replace`, a regular file of the target's name is replaced at the end.
     ///
     /// # Errors
-    /// A sentence: the target is there already, or the file cannot be made.
+    /// A sentence: the target exists already, or the file cannot be made.
     pub fn create(target: &Path, replace: bool) -> Result<Backup, String> {
         let cannot = |error: io::Error| format!("{} cannot be written: {error}", target.display());
         match fs::symlink_metadata(target) {
@@ -153,22 +122,25 @@ impl Backup {
         })
     }
 
-    /// The temporary file: what a process that is ended in the middle has to remove.
+    /// The path of the temporary file, which a process that is interrupted has to remove.
     pub fn partial(&self) -> &Path {
         &self.partial
     }
 
-    /// Fills it from what [`Snapshot::export`] writes, and gives the number of its rows. `progress` is told how many of how
-    /// many rows are there.
+    /// Completes the file from what [`export`] writes, and returns the number of its rows.
+    /// `progress` is called with the number of rows written so far and the number of all rows.
     ///
     /// # Errors
-    /// A sentence: the rows end too early, or the file cannot be written. There is no new file then.
+    /// A sentence: the rows end too early, or the file cannot be written. No file is left then.
     pub fn fill(
         mut self,
         rows: impl Read,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<u64, String> {
-        let file = self.file.take().expect("it is taken here alone");
+        let file = self
+            .file
+            .take()
+            .expect("only this function takes it, and it consumes the backup");
         let filled = file.try_clone().and_then(|written| {
             let rows = import(rows, file, progress)?;
             written.sync_all()?;
@@ -217,7 +189,7 @@ fn import(rows: impl Read, file: File, progress: &mut dyn FnMut(u64, u64)) -> io
     progress(0, expected);
     loop {
         let [table] = read(&mut input)?;
-        if table != batch.table || batch.bytes >= BATCH {
+        if table != batch.table || batch.bytes >= BATCH_BYTES {
             done += batch.commit(&redb)?;
             progress(done, expected);
             batch.table = table;
@@ -233,7 +205,7 @@ fn import(rows: impl Read, file: File, progress: &mut dyn FnMut(u64, u64)) -> io
     Ok(done)
 }
 
-/// Rows of one table.
+/// Rows of one table that are not yet in the new file.
 #[derive(Default)]
 struct Batch {
     table: u8,
@@ -244,7 +216,7 @@ struct Batch {
 impl Batch {
     fn push(&mut self, input: &mut impl Read) -> io::Result<()> {
         let lengths = [read(input)?, read(input)?].map(u32::from_le_bytes);
-        if lengths.iter().any(|length| *length > LONGEST) {
+        if lengths.iter().any(|length| *length > MAX_FIELD_BYTES) {
             return Err(io::Error::other("a row is too long"));
         }
         let [key, value] = lengths.map(|length| vec![0; length as usize]);
@@ -256,7 +228,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Empties it; how many rows it had.
+    /// Writes the rows and forgets them. Returns their number.
     fn commit(&mut self, redb: &redb::Database) -> io::Result<u64> {
         let rows = std::mem::take(&mut self.rows);
         self.bytes = 0;
@@ -282,6 +254,7 @@ impl Batch {
     }
 }
 
+/// Something that is done with every table.
 trait Visitor {
     fn visit<K: Key + 'static, V: Value + 'static>(
         &mut self,
@@ -290,12 +263,15 @@ trait Visitor {
     ) -> io::Result<()>;
 }
 
-/// Tables 4 and 5, which are made and stay empty. A server of before that was so sends their rows.
-fn is_of_sessions(table: u8) -> bool {
+/// Whether this is one of the session tables, whose rows are neither written nor, if an older
+/// server sends them, read.
+fn holds_sessions(table: u8) -> bool {
     matches!(table, 4 | 5)
 }
 
-/// Every table. `meta` comes last: without the format in it, no towebp takes a file for whole.
+/// Calls the visitor for every table with the table's number in the stream. `meta` comes last:
+/// without the format in it, no towebp opens the file, so an incomplete one is not taken for a
+/// complete one.
 fn visit(visitor: &mut impl Visitor) -> io::Result<()> {
     visitor.visit(1, accounts::ACCOUNTS)?;
     visitor.visit(2, accounts::EMAILS)?;
@@ -319,7 +295,7 @@ impl Visitor for Count<'_> {
         number: u8,
         table: TableDefinition<'static, K, V>,
     ) -> io::Result<()> {
-        if is_of_sessions(number) {
+        if holds_sessions(number) {
             return Ok(());
         }
         let table = self.read.open_table(table).map_err(io::Error::other)?;
@@ -339,7 +315,7 @@ impl<W: Write> Visitor for Export<'_, W> {
         number: u8,
         table: TableDefinition<'static, K, V>,
     ) -> io::Result<()> {
-        if is_of_sessions(number) {
+        if holds_sessions(number) {
             return Ok(());
         }
         let table = self.read.open_table(table).map_err(io::Error::other)?;
@@ -373,11 +349,11 @@ impl Visitor for Insert<'_> {
         number: u8,
         table: TableDefinition<'static, K, V>,
     ) -> io::Result<()> {
-        // Each table is there, be it empty.
+        // Opening the table makes it, so that each one exists even if it is empty.
         let mut table = self.write.open_table(table).map_err(io::Error::other)?;
         if number == self.table {
             self.is_known = true;
-            if is_of_sessions(number) {
+            if holds_sessions(number) {
                 return Ok(());
             }
             for (key, value) in self.rows {
@@ -400,10 +376,11 @@ fn read<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
 mod tests {
     use super::*;
     use crate::store::tests::{Folder, entry};
-    use crate::store::{Settings, Store, database_path};
+    use crate::store::{Settings, Store, check_file, database_path};
     use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 
-    /// A store with two accounts, the second deleted again, an invitation, a session and `entries` conversions.
+    /// A store with two accounts, the second deleted again, an invitation, a session and `entries`
+    /// conversions.
     fn filled(folder: &Folder, entries: u64) -> (Store, String, String) {
         let store = folder.store();
         let owner = store.create_account("owner@example.org", None).unwrap();
@@ -418,18 +395,18 @@ mod tests {
         (store, token, cookie)
     }
 
-    fn export(store: &Store) -> Vec<u8> {
+    fn exported(store: &Store) -> Vec<u8> {
         let mut rows = Vec::new();
         store.snapshot().unwrap().export(&mut rows).unwrap();
         rows
     }
 
     #[test]
-    fn a_backup_put_in_place_is_the_store_as_it_was() {
+    fn a_restored_backup_is_the_store_as_it_was() {
         let folder = Folder::new();
         let (store, token, cookie) = filled(&folder, 3);
         let code = store.invite().unwrap();
-        let rows = export(&store);
+        let rows = exported(&store);
         let later = store.authenticate(&token).unwrap();
         store.record_usage(later, &entry(9)).unwrap();
 
@@ -464,7 +441,7 @@ mod tests {
         let findings = copy.snapshot().unwrap().check().unwrap();
         assert_eq!(findings.problems, [""; 0]);
         assert_eq!((findings.accounts, findings.sessions), (2, 0));
-        // Numbers that were given are not given again.
+        // Account numbers are not given again.
         let next = copy.create_account("next@example.org", None).unwrap();
         assert!(next.id > owner);
     }
@@ -473,13 +450,13 @@ mod tests {
     fn rows_that_end_early_make_no_file() {
         let folder = Folder::new();
         let (store, ..) = filled(&folder, 2);
-        let rows = export(&store);
+        let rows = exported(&store);
         let file = folder.path().join("backup");
         for length in 0..rows.len() {
             let made = Backup::create(&file, false)
                 .unwrap()
                 .fill(&rows[..length], &mut |_, _| {});
-            let sentence = made.expect_err("it was taken for whole");
+            let sentence = made.expect_err("an incomplete backup was accepted");
             assert!(sentence.contains("was not made"), "{sentence}");
             assert_eq!(
                 fs::read_dir(folder.path()).unwrap().count(),
@@ -491,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_makes_no_file() {
+    fn other_bytes_make_no_file() {
         let folder = Folder::new();
         let file = folder.path().join("backup");
         let head = [2_u64, 1].map(u64::to_le_bytes).concat();
@@ -508,7 +485,7 @@ mod tests {
             let made = Backup::create(&file, false)
                 .unwrap()
                 .fill(&rows[..], &mut |_, _| {});
-            let sentence = made.expect_err("it was taken for a backup");
+            let sentence = made.expect_err("it was accepted as a backup");
             assert!(sentence.contains(expected), "{sentence}");
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         }
@@ -526,12 +503,12 @@ mod tests {
         let rows = [head, session, end, meta, vec![0]].concat();
         let backup = Backup::create(&file, false).unwrap();
         assert_eq!(backup.fill(&rows[..], &mut |_, _| {}), Ok(3));
-        let findings = crate::store::check_file(&file).unwrap();
+        let findings = check_file(&file).unwrap();
         assert_eq!((findings.sessions, &findings.problems[..]), (0, &[][..]));
     }
 
     #[test]
-    fn what_is_there_is_replaced_only_if_that_is_asked_for() {
+    fn an_existing_file_is_replaced_only_on_demand() {
         let folder = Folder::new();
         let (store, ..) = filled(&folder, 1);
         let file = folder.path().join("backup");
@@ -541,31 +518,35 @@ mod tests {
         let first = Backup::create(&file, true).unwrap();
         let partial = first.partial().to_owned();
         let second = Backup::create(&file, true).unwrap();
-        assert_ne!(partial, second.partial(), "two write one file");
+        assert_ne!(partial, second.partial(), "two backups write to one file");
         drop(second);
-        assert_eq!(fs::read(&file).unwrap(), b"precious", "until it is whole");
-        first.fill(&export(&store)[..], &mut |_, _| {}).unwrap();
+        assert_eq!(
+            fs::read(&file).unwrap(),
+            b"precious",
+            "the target changed before the backup was complete"
+        );
+        first.fill(&exported(&store)[..], &mut |_, _| {}).unwrap();
         assert!(!partial.exists());
-        let findings = crate::store::check_file(&file).unwrap();
+        let findings = check_file(&file).unwrap();
         assert_eq!((findings.entries, &findings.problems[..]), (1, &[][..]));
 
-        // A file that is made while the backup is.
+        // A file of the same name that is made while the backup is being written.
         let late = folder.path().join("late");
         let backup = Backup::create(&late, false).unwrap();
         fs::write(&late, "precious").unwrap();
-        let refused = backup.fill(&export(&store)[..], &mut |_, _| {});
+        let refused = backup.fill(&exported(&store)[..], &mut |_, _| {});
         assert!(refused.unwrap_err().contains("made meanwhile"));
         assert_eq!(fs::read(&late).unwrap(), b"precious");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
     }
 
     #[test]
-    fn links_and_what_is_no_file_are_left_alone() {
+    fn links_and_special_files_are_left_alone() {
         let folder = Folder::new();
         let (store, ..) = filled(&folder, 1);
         let at = |name: &str| folder.path().join(name);
         fs::write(at("victim"), "precious").unwrap();
-        // What a stranger could prepare in a folder that all may write, such as /tmp.
+        // What another user could prepare in a folder that all may write to, such as /tmp.
         symlink("victim", at("backup.partial")).unwrap();
         symlink("victim", at("link")).unwrap();
         symlink("nowhere", at("dangling")).unwrap();
@@ -580,7 +561,7 @@ mod tests {
         let backup = Backup::create(&at("backup"), false).unwrap();
         let made = fs::symlink_metadata(backup.partial()).unwrap();
         assert!(made.is_file() && made.permissions().mode() & 0o777 == 0o600);
-        backup.fill(&export(&store)[..], &mut |_, _| {}).unwrap();
+        backup.fill(&exported(&store)[..], &mut |_, _| {}).unwrap();
         assert_eq!(fs::read(at("victim")).unwrap(), b"precious");
         assert!(fs::symlink_metadata(at("backup")).unwrap().is_file());
         assert!(!at("nowhere").exists());

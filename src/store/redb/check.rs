@@ -1,81 +1,50 @@
-//! Whether what the tables hold fits together: all that the modules which draw them promise.
+//! Checks whether the rows of all tables are consistent: all that the modules of the tables
+//! promise.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 
 use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata};
 
 use super::accounts::{ACCOUNTS, EMAILS};
-use super::backup::Snapshot;
-use super::clock;
-use super::database::{Database, FORMAT, META, is_final};
-use super::error::{OpenError, StoreError};
+use super::database::is_final;
+use super::meta::{self, FORMAT, META};
 use super::sessions::{SESSION_ENDS, SESSIONS};
-use super::usage::{self, USAGE, USAGE_MONTHS, USAGE_TOTALS, UsageTotals};
+use super::usage::{self, USAGE, USAGE_MONTHS, USAGE_TOTALS};
 use crate::auth::{AccountId, Email};
+use crate::store::clock;
+use crate::store::engine::Findings;
+use crate::store::error::StoreError;
+use crate::store::usage::UsageTotals;
 
-/// Rows that are named of each kind of problem; the others are counted.
-const NAMED: usize = 5;
+/// How many rows are named for each kind of problem; the others are only counted.
+const MAX_NAMED: usize = 5;
 
-/// What a check has found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Findings {
-    /// Accounts there are.
-    pub accounts: u64,
-    /// Sessions, expired ones too.
-    pub sessions: u64,
-    /// Conversions in all histories.
-    pub entries: u64,
-    /// One sentence for each kind of problem, with a count and the first names.
-    pub problems: Vec<String>,
-}
-
-/// Checks a database file that no process has open: its pages against their checksums, which are mended where that can
-/// be, and then its rows. One of an older format is brought to the present one first.
+/// Reads all rows and compares them with each other. The memory that this takes does not grow with
+/// the history.
 ///
 /// # Errors
-/// It cannot be opened: in use, unreadable, of another format.
-pub fn check_file(path: &Path) -> Result<Findings, OpenError> {
-    let mut database = Database::open(path)?;
-    let pages = catch_unwind(AssertUnwindSafe(|| database.check_pages()))
-        .unwrap_or_else(|_| Err(StoreError::Failed("they cannot be read".into())));
-    let problem = match pages {
-        Ok(true) => None,
-        Ok(false) => Some("pages did not match their checksums, and were mended".to_owned()),
-        Err(error) => Some(format!("pages are damaged: {error}")),
+/// The disk failed meanwhile. Damaged rows are no error but a finding.
+pub fn check(read: &ReadTransaction) -> Result<Findings, StoreError> {
+    let mut check = Check {
+        read,
+        findings: Findings::default(),
+        faults: BTreeMap::new(),
     };
-    let mut findings = Snapshot::of(&database)?.check()?;
-    findings.problems.splice(0..0, problem);
+    // redb's readers panic at bytes that are no row of their table.
+    let outcome = catch_unwind(AssertUnwindSafe(|| check.all()));
+    let unreadable = match outcome {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) if is_final(&error) => {
+            return Err(StoreError::Failed(format!("the database failed: {error}")));
+        }
+        Ok(Err(error)) => Some(format!("the tables cannot be read to the end: {error}")),
+        Err(_) => Some("the tables cannot be read to the end: a row is damaged".to_owned()),
+    };
+    let mut findings = check.findings;
+    findings.problems = check.faults.iter().map(sentence).collect();
+    findings.problems.extend(unreadable);
     Ok(findings)
-}
-
-impl Snapshot {
-    /// Reads all rows and holds them against each other. The memory that it takes does not grow with the history.
-    ///
-    /// # Errors
-    /// The disk failed meanwhile. A damaged file is no error but a finding.
-    pub fn check(&self) -> Result<Findings, StoreError> {
-        let mut check = Check {
-            read: &self.read,
-            findings: Findings::default(),
-            faults: BTreeMap::new(),
-        };
-        // Rows whose bytes are no row of their table make redb's readers panic.
-        let outcome = catch_unwind(AssertUnwindSafe(|| check.all()));
-        let unreadable = match outcome {
-            Ok(Ok(())) => None,
-            Ok(Err(error)) if is_final(&error) => {
-                return Err(StoreError::Failed(format!("the database failed: {error}")));
-            }
-            Ok(Err(error)) => Some(format!("the tables cannot be read to the end: {error}")),
-            Err(_) => Some("the tables cannot be read to the end: a row is damaged".to_owned()),
-        };
-        let mut findings = check.findings;
-        findings.problems = check.faults.iter().map(sentence).collect();
-        findings.problems.extend(unreadable);
-        Ok(findings)
-    }
 }
 
 struct Check<'a> {
@@ -99,7 +68,7 @@ fn sentence((what, fault): (&&'static str, &Fault)) -> String {
     format!("{what}: {} ({}{more})", fault.count, fault.names.join(", "))
 }
 
-/// What the history of one account adds up to.
+/// What the entries of one account's history add up to.
 #[derive(Default)]
 struct History {
     account: u64,
@@ -122,19 +91,15 @@ impl Check<'_> {
     fn fault(&mut self, what: &'static str, name: impl Into<String>) {
         let fault = self.faults.entry(what).or_default();
         fault.count += 1;
-        if fault.names.len() < NAMED {
+        if fault.names.len() < MAX_NAMED {
             fault.names.push(name.into());
         }
     }
 
     fn format(&mut self) -> Result<(), redb::Error> {
-        let meta = self.read.open_table(META)?;
-        let format = meta.get("format")?.map(|format| format.value());
+        let format = meta::format(self.read)?;
         if format != Some(FORMAT) {
-            self.fault(
-                "formats that are not the present one",
-                format!("{format:?}"),
-            );
+            self.fault("wrong format numbers", format!("{format:?}"));
         }
         Ok(())
     }
@@ -151,11 +116,11 @@ impl Check<'_> {
                 self.fault("accounts above the last number given", name(id, email));
             }
             if Email::parse(email).ok().as_ref().map(Email::as_str) != Some(email) {
-                self.fault("accounts whose e-mail address is none", name(id, email));
+                self.fault("accounts with an invalid e-mail address", name(id, email));
             }
             if emails.get(email)?.map(|owner| owner.value()) != Some(id) {
                 self.fault(
-                    "accounts that their e-mail address does not lead to",
+                    "accounts not found by their e-mail address",
                     name(id, email),
                 );
             }
@@ -172,10 +137,7 @@ impl Check<'_> {
                 .get(id)?
                 .is_none_or(|value| value.value().2 != email)
             {
-                self.fault(
-                    "e-mail addresses that lead to no account of theirs",
-                    name(id, email),
-                );
+                self.fault("e-mail addresses without their account", name(id, email));
             }
         }
         Ok(())
@@ -192,10 +154,16 @@ impl Check<'_> {
                 self.fault("sessions without an account", account.to_string());
             }
             if end > latest {
-                self.fault("sessions that end after their end", account.to_string());
+                self.fault(
+                    "sessions that end after their latest end",
+                    account.to_string(),
+                );
             }
             if ends.get((end, cookie))?.is_none() {
-                self.fault("sessions that are never swept", account.to_string());
+                self.fault(
+                    "sessions missing from the index of ends",
+                    account.to_string(),
+                );
             }
         }
         Ok(())
@@ -210,7 +178,10 @@ impl Check<'_> {
                 .get(cookie)?
                 .is_none_or(|value| value.value().1 != end)
             {
-                self.fault("ends of sessions that there are not", end.to_string());
+                self.fault(
+                    "entries in the index of ends without a session",
+                    end.to_string(),
+                );
             }
         }
         Ok(())
@@ -228,7 +199,7 @@ impl Check<'_> {
                     account,
                     ..History::default()
                 };
-                self.end_of(&std::mem::replace(&mut history, next))?;
+                self.compare(&std::mem::replace(&mut history, next))?;
             }
             if sequence != history.last + 1 {
                 let gap = format!("account {account}: {sequence} after {}", history.last);
@@ -246,11 +217,11 @@ impl Check<'_> {
                 self.fault("history entries that cannot be read", entry);
             }
         }
-        self.end_of(&history)
+        self.compare(&history)
     }
 
-    /// Holds an account's history, if it has any, against what is said of it elsewhere.
-    fn end_of(&mut self, history: &History) -> Result<(), redb::Error> {
+    /// Compares an account's history, if it has one, with its sums in the other tables.
+    fn compare(&mut self, history: &History) -> Result<(), redb::Error> {
         let id = history.account;
         if history.last == 0 {
             return Ok(());
@@ -261,7 +232,7 @@ impl Check<'_> {
         let totals = usage::totals(self.read, AccountId(id))?;
         if totals != history.sums {
             let differ = format!("account {id}: {totals:?} for {:?}", history.sums);
-            self.fault("totals that are not those of the history", differ);
+            self.fault("totals that differ from the history", differ);
         }
         let mut months = BTreeMap::new();
         for row in self
@@ -274,7 +245,7 @@ impl Check<'_> {
         }
         if months != history.months {
             let differ = format!("account {id}: {months:?} for {:?}", history.months);
-            self.fault("counts of months that are not those of the history", differ);
+            self.fault("monthly counts that differ from the history", differ);
         }
         Ok(())
     }
@@ -293,7 +264,7 @@ impl Check<'_> {
             let (id, month) = key.value();
             if usage.range((id, 0)..=(id, u64::MAX))?.next().is_none() {
                 self.fault(
-                    "counts of months without a history",
+                    "monthly counts without a history",
                     format!("account {id}: {month}"),
                 );
             }
@@ -309,8 +280,9 @@ fn name(id: u64, email: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::redb::Database;
     use crate::store::tests::{Folder, entry};
-    use crate::store::{Store, database_path};
+    use crate::store::{OpenError, Store, check_file, database_path};
     use redb::WriteTransaction;
     use std::os::unix::fs::FileExt;
 
@@ -328,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_store_has_no_problem() {
+    fn a_consistent_store_has_no_problem() {
         let folder = Folder::new();
         let store = filled(&folder);
         let expected = Findings {
@@ -343,28 +315,31 @@ mod tests {
         assert_eq!(check_file(&path).unwrap(), expected);
     }
 
-    /// What the check says of a store whose tables were changed; the accounts' numbers are told.
+    /// What the check finds in a store whose tables `change` has changed; it gets the numbers of
+    /// both accounts.
     fn problems(
         change: impl FnOnce(&WriteTransaction, u64, u64) -> Result<(), redb::Error>,
     ) -> Vec<String> {
         let folder = Folder::new();
         let store = filled(&folder);
         let [a, b] = store.accounts().unwrap().try_into().unwrap();
-        let changed = store.database.write(|write| change(write, a.id.0, b.id.0));
+        drop(store);
+        let path = database_path(&folder.settings().data);
+        let database = Database::open(&path).unwrap();
+        let changed = database.write(|write| change(write, a.id.0, b.id.0));
         changed.unwrap();
-        store.snapshot().unwrap().check().unwrap().problems
+        check(&database.begin_read().unwrap()).unwrap().problems
     }
 
     type Change = fn(&WriteTransaction, u64, u64) -> Result<(), redb::Error>;
 
     #[test]
-    #[expect(clippy::too_many_lines, reason = "a table is read in one piece")]
+    #[expect(clippy::too_many_lines, reason = "one table of cases")]
     fn each_kind_of_damage_is_found_and_named() {
         let cases: &[(&[&str], Change)] = &[
-            (
-                &["formats that are not the present one: 1 (Some(1))"],
-                |write, _, _| Ok(write.open_table(META)?.insert("format", 1).map(drop)?),
-            ),
+            (&["wrong format numbers: 1 (Some(1))"], |write, _, _| {
+                Ok(write.open_table(META)?.insert("format", 1).map(drop)?)
+            }),
             (
                 &["accounts above the last number given: 1 ("],
                 |write, a, _| {
@@ -376,9 +351,9 @@ mod tests {
             ),
             (
                 &[
-                    "accounts that their e-mail address does not lead to: 1 (",
-                    "accounts whose e-mail address is none: 1 (",
-                    "e-mail addresses that lead to no account of theirs: 1 (",
+                    "accounts not found by their e-mail address: 1 (",
+                    "accounts with an invalid e-mail address: 1 (",
+                    "e-mail addresses without their account: 1 (",
                 ],
                 |write, a, _| {
                     let value = (a, 0, "nowhere", None);
@@ -386,7 +361,7 @@ mod tests {
                 },
             ),
             (
-                &["accounts that their e-mail address does not lead to: 1 ("],
+                &["accounts not found by their e-mail address: 1 ("],
                 |write, _, _| {
                     Ok(write
                         .open_table(EMAILS)?
@@ -396,24 +371,25 @@ mod tests {
             ),
             (
                 &[
-                    "e-mail addresses that lead to no account of theirs: 1 (",
+                    "e-mail addresses without their account: 1 (",
                     "histories without an account: 1 (",
                     "sessions without an account: 1 (",
                 ],
                 |write, a, _| Ok(write.open_table(ACCOUNTS)?.remove(a).map(drop)?),
             ),
-            (&["sessions that are never swept: 2 ("], |write, _, _| {
-                Ok(write.open_table(SESSION_ENDS)?.retain(|_, ()| false)?)
-            }),
             (
-                &["ends of sessions that there are not: 2 ("],
+                &["sessions missing from the index of ends: 2 ("],
+                |write, _, _| Ok(write.open_table(SESSION_ENDS)?.retain(|_, ()| false)?),
+            ),
+            (
+                &["entries in the index of ends without a session: 2 ("],
                 |write, _, _| Ok(write.open_table(SESSIONS)?.retain(|_, _| false)?),
             ),
             (
                 &[
-                    "ends of sessions that there are not: 1 (",
-                    "sessions that are never swept: 1 (",
-                    "sessions that end after their end: 1 (",
+                    "entries in the index of ends without a session: 1 (",
+                    "sessions missing from the index of ends: 1 (",
+                    "sessions that end after their latest end: 1 (",
                 ],
                 |write, a, _| {
                     let mut sessions = write.open_table(SESSIONS)?;
@@ -423,9 +399,9 @@ mod tests {
             ),
             (
                 &[
-                    "counts of months that are not those of the history: 1 (account ",
                     "gaps in a history: 1 (account ",
-                    "totals that are not those of the history: 1 (account ",
+                    "monthly counts that differ from the history: 1 (account ",
+                    "totals that differ from the history: 1 (account ",
                 ],
                 |write, a, _| Ok(write.open_table(USAGE)?.remove((a, 2)).map(drop)?),
             ),
@@ -441,7 +417,7 @@ mod tests {
                 },
             ),
             (
-                &["totals that are not those of the history: 1 (account "],
+                &["totals that differ from the history: 1 (account "],
                 |write, a, _| {
                     Ok(write
                         .open_table(USAGE_TOTALS)?
@@ -450,7 +426,7 @@ mod tests {
                 },
             ),
             (
-                &["counts of months that are not those of the history: 1 (account "],
+                &["monthly counts that differ from the history: 1 (account "],
                 |write, a, _| {
                     Ok(write
                         .open_table(USAGE_MONTHS)?
@@ -460,7 +436,7 @@ mod tests {
             ),
             (
                 &[
-                    "counts of months without a history: 1 (account ",
+                    "monthly counts without a history: 1 (account ",
                     "totals without a history: 1 (",
                 ],
                 |write, a, _| {
@@ -489,21 +465,21 @@ mod tests {
         });
         let named =
             "7 0@example.org, 7 1@example.org, 7 2@example.org, 7 3@example.org, 7 4@example.org";
-        let expected =
-            format!("e-mail addresses that lead to no account of theirs: 8 ({named} and 3 more)");
+        let expected = format!("e-mail addresses without their account: 8 ({named} and 3 more)");
         assert_eq!(problems, [expected]);
     }
 
     #[test]
-    fn rows_that_are_none_are_found() {
-        // As a file that was damaged on the disk would have them: of the right type by name, and too short.
+    fn bytes_that_are_no_row_are_found() {
+        // What a file has that was damaged on the disk: a value of the right type name, but too
+        // short.
         #[derive(Debug)]
         struct Short;
         impl redb::Value for Short {
             type SelfType<'a> = ();
             type AsBytes<'a> = [u8; 3];
             fn fixed_width() -> Option<usize> {
-                <super::super::accounts::Value as redb::Value>::fixed_width()
+                <crate::store::redb::accounts::Value as redb::Value>::fixed_width()
             }
             fn from_bytes<'a>(_: &'a [u8])
             where
@@ -517,7 +493,7 @@ mod tests {
                 [9; 3]
             }
             fn type_name() -> redb::TypeName {
-                <super::super::accounts::Value as redb::Value>::type_name()
+                <crate::store::redb::accounts::Value as redb::Value>::type_name()
             }
         }
         let problems = problems(|write, _, _| {
@@ -531,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_changed_on_the_disk_are_found() {
+    fn pages_that_were_changed_on_the_disk_are_found() {
         let folder = Folder::new();
         let store = filled(&folder);
         let owner = store.accounts().unwrap()[0].id;
@@ -541,7 +517,7 @@ mod tests {
         drop(store);
         let path = database_path(&folder.settings().data);
         let bytes = std::fs::read(&path).unwrap();
-        // The format in a row of the history.
+        // The input format in a row of the history.
         let at = bytes
             .windows(4)
             .rposition(|window| window == b"jpeg")
@@ -559,7 +535,7 @@ mod tests {
             Err(OpenError::Failed(sentence)) => {
                 assert!(sentence.contains("towebp.redb"), "{sentence}");
             }
-            Err(OpenError::InUse(_)) => panic!("nobody uses it"),
+            Err(OpenError::InUse(_)) => panic!("no process has it open"),
         }
     }
 }

@@ -1,0 +1,272 @@
+//! What a storage engine must do.
+//!
+//! [`super::Store`] is the facade that the rest of the program uses. It holds one engine, and adds
+//! all that does not depend on how rows are kept: tokens, passwords, lifetimes, the grouping of
+//! writes ([`super::writer`]), and in memory what the event loop asks ([`super::known`]). `redb/`
+//! is the engine that the program runs on; tests have another one in memory. The trait asks for
+//! nothing that an engine on a remote SQL database could not do.
+//!
+//! # Guarantees
+//!
+//! - **Time.** Every method may wait for a disk or a network, so none is called on the event loop.
+//!   An engine has no clock: the caller passes times, in milliseconds since the epoch. They may go
+//!   back.
+//! - **Reads.** A query sees one committed state, which includes every [`Engine::apply`] that
+//!   returned before the query began. Two queries may see different states.
+//! - **Durability.** What [`Engine::apply`] has done when it returns survives the end of the
+//!   process and of the machine.
+//! - **Order.** Commands take effect in the order in which they are given, each on what the earlier
+//!   ones left. Only one thread calls [`Engine::apply`].
+//! - **Atomicity.** A command takes effect as a whole or not at all, with all rows that it
+//!   concerns.
+//! - **Errors.** If [`Engine::apply`] fails, none of the outcomes is known: each command may have
+//!   taken effect or not. A query that fails has changed nothing. [`StoreError::Unavailable`] means
+//!   that the storage cannot be written at present, for instance because the disk is full, and that
+//!   the engine will work again once the cause is gone, without being opened anew: the writer then
+//!   calls [`Engine::probe`] every second. [`StoreError::Failed`] is everything else, such as
+//!   damaged rows.
+//! - **Panics.** An engine that panics on damaged rows stays usable.
+
+use std::io::{self, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::account::{Account, AccountRecord};
+use super::error::StoreError;
+use super::session::SessionEnds;
+use super::usage::{UsageEntry, UsagePage, UsageTotals};
+use crate::auth::{AccountId, CodeHash, Email};
+
+/// A storage engine. See the module's guarantees, which hold for every method.
+pub trait Engine: Send + Sync {
+    /// The account with this number.
+    fn account(&self, id: AccountId) -> Result<Option<AccountRecord>, StoreError>;
+
+    /// The account with this e-mail address.
+    fn account_by_email(&self, email: &Email) -> Result<Option<AccountRecord>, StoreError>;
+
+    /// All accounts, oldest first.
+    fn accounts(&self) -> Result<Vec<Account>, StoreError>;
+
+    /// The token generations of the youngest accounts, at most `limit` of them, youngest first.
+    fn token_generations(&self, limit: usize) -> Result<Vec<(AccountId, u32)>, StoreError>;
+
+    /// The session of the cookie with this hash, with its account. It may have ended already: the
+    /// caller compares. `None` if there is no such session, or its account is deleted.
+    fn session(&self, cookie: &CodeHash) -> Result<Option<SessionRecord>, StoreError>;
+
+    /// When the invitation with this hash ends; `None` if it is used or unknown.
+    fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>, StoreError>;
+
+    /// At most `limit` entries of an account's history, newest first, of those whose sequence
+    /// number is below `before`. The memory that this takes depends on `limit` only, however long
+    /// the history is.
+    fn usage_page(
+        &self,
+        account: AccountId,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<UsagePage, StoreError>;
+
+    /// The sums over an account's whole history; zeros if there is no such account.
+    fn usage_totals(&self, account: AccountId) -> Result<UsageTotals, StoreError>;
+
+    /// The account's conversions in the month whose first millisecond is `month`.
+    fn usage_in_month(&self, account: AccountId, month: u64) -> Result<u64, StoreError>;
+
+    /// Stores the mark of the secret in use, and returns the one that was stored before.
+    fn exchange_secret_mark(&self, mark: u64) -> Result<Option<u64>, StoreError>;
+
+    /// Carries out the commands, and returns their outcomes in the same order once they are
+    /// durable.
+    fn apply(&self, commands: &[Command]) -> Result<Vec<Outcome>, StoreError>;
+
+    /// Finds out whether the storage can be written: more than by one small command, which may
+    /// still find space on a disk that is full. It changes nothing that is stored.
+    fn probe(&self) -> Result<(), StoreError>;
+
+    /// All that is stored, at one moment; `None` if the engine is backed up and checked by tools of
+    /// its own.
+    fn snapshot(&self) -> Result<Option<Box<dyn Snapshot>>, StoreError>;
+}
+
+/// All that is stored, at one moment. While it lives, the engine may keep what is deleted.
+pub trait Snapshot: Send {
+    /// Reads all rows and compares them with each other. The memory that this takes does not grow
+    /// with the history.
+    ///
+    /// # Errors
+    /// The storage failed meanwhile. Damaged rows are no error but a finding.
+    fn check(&self) -> Result<Findings, StoreError>;
+
+    /// Writes all rows but those of sessions, as [`super::Backup::fill`] reads them.
+    ///
+    /// # Errors
+    /// The rows cannot be read or written.
+    fn export(&self, out: &mut dyn Write) -> io::Result<()>;
+}
+
+/// What a check has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Findings {
+    /// The number of accounts.
+    pub accounts: u64,
+    /// The number of sessions, including those that have ended.
+    pub sessions: u64,
+    /// The number of entries in all histories.
+    pub entries: u64,
+    /// One sentence for each kind of problem, with a count and the first rows concerned.
+    pub problems: Vec<String>,
+}
+
+/// A stored session and the account that is signed in by it.
+pub struct SessionRecord {
+    /// The account.
+    pub record: AccountRecord,
+    /// When the session ends.
+    pub ends: SessionEnds,
+}
+
+/// One change.
+pub enum Command {
+    /// Makes an account, whose number is the greater of `created` and the last number given plus
+    /// one.
+    ///
+    /// Outcome: the account, or [`Outcome::Unchanged`] if the e-mail address is taken or the
+    /// invitation has ended or is unknown. Only an account that is made uses the invitation up.
+    CreateAccount {
+        /// The address.
+        email: Email,
+        /// The password's PHC string.
+        password_hash: Option<String>,
+        /// The present time.
+        created: u64,
+        /// The hash of the invitation's code, if the account needs one.
+        invite: Option<CodeHash>,
+    },
+    /// Adds an invitation, and removes those that have ended.
+    AddInvite {
+        /// The hash of the code.
+        code: CodeHash,
+        /// When the invitation ends.
+        end: u64,
+        /// The present time.
+        now: u64,
+    },
+    /// Deletes an account with its sessions and its history.
+    ///
+    /// Outcome: [`Outcome::Unchanged`] if there is no such account.
+    DeleteAccount(AccountId),
+    /// Adds one to an account's token generation.
+    ///
+    /// Outcome: the account, or [`Outcome::Unchanged`] if there is none.
+    RotateToken(AccountId),
+    /// Replaces an account's password and ends its sessions.
+    ///
+    /// Outcome: the account, or [`Outcome::Unchanged`] if there is none, or if its password is no
+    /// longer the one that was verified.
+    SetPassword {
+        /// The account.
+        account: AccountId,
+        /// The new password's PHC string.
+        password_hash: String,
+        /// The PHC string that must still be stored, if one must.
+        verified: Option<String>,
+        /// The hash of the cookie whose session does not end.
+        kept_session: Option<CodeHash>,
+    },
+    /// Starts a session, and removes some of those that have ended.
+    ///
+    /// Outcome: [`Outcome::Unchanged`] if there is no such account.
+    StartSession {
+        /// The hash of the cookie.
+        cookie: CodeHash,
+        /// The account.
+        account: AccountId,
+        /// When the session ends.
+        ends: SessionEnds,
+        /// The present time.
+        now: u64,
+    },
+    /// Moves the end of a session; nothing happens if there is none.
+    RenewSession {
+        /// The hash of the cookie.
+        cookie: CodeHash,
+        /// When the session ends from now on.
+        ends: SessionEnds,
+    },
+    /// Ends a session.
+    ///
+    /// Outcome: [`Outcome::Unchanged`] if there is no such session.
+    EndSession {
+        /// The hash of the cookie.
+        cookie: CodeHash,
+    },
+    /// Ends all sessions of an account.
+    EndSessionsOf(AccountId),
+    /// Removes some of the sessions that have ended.
+    ///
+    /// Outcome: [`Outcome::Unchanged`] if there was none.
+    SweepSessions {
+        /// The present time.
+        now: u64,
+    },
+    /// Adds an entry to an account's history, with the next sequence number, and counts it in the
+    /// totals and in the month (UTC) of its time.
+    ///
+    /// Outcome: [`Outcome::Recorded`], or [`Outcome::Unchanged`] if there is no such account.
+    RecordUsage {
+        /// The account.
+        account: AccountId,
+        /// The entry.
+        entry: UsageEntry,
+    },
+}
+
+/// What came of a command.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The account that was made or changed.
+    Account(Account),
+    /// Something was changed.
+    Changed,
+    /// A conversion was recorded.
+    Recorded {
+        /// The first millisecond of its month.
+        month: u64,
+        /// The account's conversions in that month, this one included.
+        conversions: u64,
+    },
+    /// Nothing was changed.
+    Unchanged,
+}
+
+impl Outcome {
+    /// [`Outcome::Changed`] if something was changed, else [`Outcome::Unchanged`].
+    pub fn of_change(changed: bool) -> Outcome {
+        if changed {
+            Outcome::Changed
+        } else {
+            Outcome::Unchanged
+        }
+    }
+
+    /// The account that was made or changed, if the command was about one.
+    pub fn account(self) -> Option<Account> {
+        match self {
+            Outcome::Account(account) => Some(account),
+            Outcome::Changed | Outcome::Recorded { .. } | Outcome::Unchanged => None,
+        }
+    }
+
+    /// Whether anything was changed.
+    pub fn changed(&self) -> bool {
+        !matches!(self, Outcome::Unchanged)
+    }
+}
+
+impl From<Option<Account>> for Outcome {
+    fn from(account: Option<Account>) -> Outcome {
+        account.map_or(Outcome::Unchanged, Outcome::Account)
+    }
+}

@@ -1,0 +1,226 @@
+//! Tables `accounts` and `emails`.
+//!
+//! ```text
+//! accounts   key    0  8  account, u64
+//!            value  0  1  length n of the e-mail, 1 to 253; for 254: the bytes 254, 254, 0, and
+//!                         everything that follows lies two bytes further on
+//!                   1  8  created, u64, milliseconds since the epoch
+//!                   9  4  token generation, u32
+//!                  13  n  e-mail, UTF-8
+//!                13+n  1  1 if there is a password, else 0 and the end
+//!                14+n  .  the password's hash as a PHC string, to the end
+//!
+//! emails     key    0  n  e-mail, UTF-8
+//!            value  0  8  account, u64
+//! ```
+//!
+//! Numbers have their least significant byte first. The value of `accounts` is redb's tuple
+//! `(u64, u32, &str, Option<&str>)`.
+//!
+//! An account's number is the millisecond of its creation, or the last number given plus one,
+//! whichever is greater. So it is never given again: not after the account's deletion, and not when
+//! an old copy of the database is put back and grows other accounts than before, which the tokens
+//! of the first ones must not open.
+
+use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
+
+use super::meta::META;
+use crate::auth::{AccountId, Email};
+use crate::store::account::{Account, AccountRecord};
+use crate::store::clock;
+
+/// Accounts by their number.
+pub const ACCOUNTS: TableDefinition<u64, Value> = TableDefinition::new("accounts");
+/// Account numbers by e-mail address.
+pub const EMAILS: TableDefinition<&str, u64> = TableDefinition::new("emails");
+
+/// Created, token generation, e-mail address, password hash.
+pub type Value = (u64, u32, &'static str, Option<&'static str>);
+type ValueRef<'a> = (u64, u32, &'a str, Option<&'a str>);
+
+/// All accounts, oldest first.
+pub fn all(read: &ReadTransaction) -> Result<Vec<Account>, redb::Error> {
+    let accounts = read.open_table(ACCOUNTS)?;
+    let mut all = Vec::new();
+    for row in accounts.iter()? {
+        let (id, value) = row?;
+        all.push(record(AccountId(id.value()), value.value()).account);
+    }
+    Ok(all)
+}
+
+/// The token generations of the youngest accounts, at most `limit` of them, youngest first.
+pub fn token_generations(
+    read: &ReadTransaction,
+    limit: usize,
+) -> Result<Vec<(AccountId, u32)>, redb::Error> {
+    let accounts = read.open_table(ACCOUNTS)?;
+    let mut generations = Vec::new();
+    for row in accounts.iter()?.rev().take(limit) {
+        let (id, value) = row?;
+        generations.push((AccountId(id.value()), value.value().1));
+    }
+    Ok(generations)
+}
+
+/// The account with this number.
+pub fn by_id(read: &ReadTransaction, id: AccountId) -> Result<Option<AccountRecord>, redb::Error> {
+    let value = read.open_table(ACCOUNTS)?.get(id.0)?;
+    Ok(value.map(|value| record(id, value.value())))
+}
+
+/// The account with this e-mail address.
+pub fn by_email(
+    read: &ReadTransaction,
+    email: &Email,
+) -> Result<Option<AccountRecord>, redb::Error> {
+    match read.open_table(EMAILS)?.get(email.as_str())? {
+        Some(id) => by_id(read, AccountId(id.value())),
+        None => Ok(None),
+    }
+}
+
+/// Both tables and `meta`, open for writing.
+pub struct AccountTables<'t> {
+    accounts: Table<'t, u64, Value>,
+    emails: Table<'t, &'static str, u64>,
+    meta: Table<'t, &'static str, u64>,
+}
+
+impl<'t> AccountTables<'t> {
+    /// Opens the tables, and makes them if they are missing.
+    pub fn open(write: &'t WriteTransaction) -> Result<AccountTables<'t>, redb::Error> {
+        Ok(AccountTables {
+            accounts: write.open_table(ACCOUNTS)?,
+            emails: write.open_table(EMAILS)?,
+            meta: write.open_table(META)?,
+        })
+    }
+
+    /// Whether there is such an account.
+    pub fn contains(&self, id: AccountId) -> Result<bool, redb::Error> {
+        Ok(self.accounts.get(id.0)?.is_some())
+    }
+
+    /// Makes an account; `None` if the e-mail address is taken.
+    pub fn create(
+        &mut self,
+        email: &Email,
+        password_hash: Option<&str>,
+        created: u64,
+    ) -> Result<Option<Account>, redb::Error> {
+        if self.emails.get(email.as_str())?.is_some() {
+            return Ok(None);
+        }
+        let last = self
+            .meta
+            .get("last_account")?
+            .map_or(0, |last| last.value());
+        let id = created.max(last + 1);
+        let value: ValueRef = (created, 0, email.as_str(), password_hash);
+        self.meta.insert("last_account", id)?;
+        self.emails.insert(email.as_str(), id)?;
+        self.accounts.insert(id, value)?;
+        Ok(Some(record(AccountId(id), value).account))
+    }
+
+    /// Adds one to the token generation; `None` if there is no such account.
+    pub fn rotate_token(&mut self, id: AccountId) -> Result<Option<Account>, redb::Error> {
+        let Some(before) = self.record(id)? else {
+            return Ok(None);
+        };
+        let value: ValueRef = (
+            clock::to_milliseconds(before.account.created),
+            before.account.token_generation.wrapping_add(1),
+            &before.account.email,
+            before.password_hash.as_deref(),
+        );
+        self.accounts.insert(id.0, value)?;
+        Ok(Some(record(id, value).account))
+    }
+
+    /// Replaces the password's hash; `None` if there is no such account. If `verified` is given and
+    /// is not the hash that is stored, nothing is changed either: the password that was verified
+    /// has been replaced meanwhile.
+    pub fn set_password(
+        &mut self,
+        id: AccountId,
+        password_hash: &str,
+        verified: Option<&str>,
+    ) -> Result<Option<Account>, redb::Error> {
+        let Some(before) = self.record(id)? else {
+            return Ok(None);
+        };
+        if verified.is_some() && verified != before.password_hash.as_deref() {
+            return Ok(None);
+        }
+        let value: ValueRef = (
+            clock::to_milliseconds(before.account.created),
+            before.account.token_generation,
+            &before.account.email,
+            Some(password_hash),
+        );
+        self.accounts.insert(id.0, value)?;
+        Ok(Some(record(id, value).account))
+    }
+
+    /// Deletes an account; false if there is none.
+    pub fn delete(&mut self, id: AccountId) -> Result<bool, redb::Error> {
+        let Some(before) = self.record(id)? else {
+            return Ok(false);
+        };
+        self.accounts.remove(id.0)?;
+        self.emails.remove(before.account.email.as_str())?;
+        Ok(true)
+    }
+
+    fn record(&self, id: AccountId) -> Result<Option<AccountRecord>, redb::Error> {
+        let value = self.accounts.get(id.0)?;
+        Ok(value.map(|value| record(id, value.value())))
+    }
+}
+
+fn record(
+    id: AccountId,
+    (created, token_generation, email, password_hash): ValueRef,
+) -> AccountRecord {
+    AccountRecord {
+        account: Account {
+            id,
+            email: email.to_owned(),
+            created: clock::from_milliseconds(created),
+            token_generation,
+            has_password: password_hash.is_some(),
+        },
+        password_hash: password_hash.map(str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_value_has_the_layout_that_is_drawn() {
+        let drawn = [
+            &[1][..],                  // length of the e-mail
+            &[2, 0, 0, 0, 0, 0, 0, 0], // created
+            &[3, 0, 0, 0],             // token generation
+            b"e",                      // e-mail
+            &[1],                      // there is a password
+            b"$p",                     // its hash
+        ];
+        assert_eq!(bytes((2, 3, "e", Some("$p"))), drawn.concat());
+        assert_eq!(
+            bytes((2, 3, "e", None)),
+            [&drawn[..4].concat()[..], &[0]].concat()
+        );
+        let longest = "e".repeat(254);
+        assert_eq!(bytes((2, 3, &longest, None))[..4], [254, 254, 0, 2]);
+        assert_eq!(bytes((2, 3, &longest[1..], None))[..2], [253, 2]);
+    }
+
+    fn bytes(value: ValueRef) -> Vec<u8> {
+        <Value as redb::Value>::as_bytes(&value)
+    }
+}

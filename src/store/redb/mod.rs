@@ -1,0 +1,176 @@
+//! The engine that keeps everything in one redb file.
+//!
+//! | table | key | value | drawn in |
+//! |---|---|---|---|
+//! | `meta` | name | number | [`meta`] |
+//! | `accounts` | account | e-mail, creation, generation, password hash | [`accounts`] |
+//! | `emails` | e-mail | account | [`accounts`] |
+//! | `invites` | hash of the code | end | [`invites`] |
+//! | `sessions` | hash of the cookie | account, end, latest end | [`sessions`] |
+//! | `session_ends` | end, hash of the cookie | nothing | [`sessions`] |
+//! | `usage` | account, sequence | one conversion | [`usage`] |
+//! | `usage_totals` | account | sums | [`usage`] |
+//! | `usage_months` | account, month | conversions | [`usage`] |
+//!
+//! Functions below this module that return `redb::Error` pass on redb's own errors: the file cannot
+//! be read or written, or it is damaged.
+
+mod accounts;
+mod backup;
+mod check;
+mod database;
+mod invites;
+mod meta;
+mod sessions;
+mod snapshot;
+mod tables;
+mod usage;
+
+use std::path::{Path, PathBuf};
+
+use redb::TableDefinition;
+
+pub use backup::Backup;
+pub use database::Database;
+pub use snapshot::{FileSnapshot, check_file};
+
+use super::account::{Account, AccountRecord};
+use super::engine::{Command, Engine, Outcome, SessionRecord, Snapshot};
+use super::error::{OpenError, StoreError};
+use super::usage::{UsagePage, UsageTotals};
+use crate::auth::{AccountId, CodeHash, Email};
+use tables::Tables;
+
+/// The most bytes that the engine takes: pages of the database, and those of a backup being made.
+pub const MEMORY: usize = database::CACHE_BYTES + backup::CACHE_BYTES;
+
+/// How much [`Engine::probe`] writes: the size of some commits, so that the very next one does not
+/// find the disk full again. With the pages around it, this takes 256 KiB of the file, which keeps
+/// them.
+const PROBE_BYTES: usize = 252 << 10;
+
+/// The table that a probe makes and removes.
+const PROBE: TableDefinition<(), &[u8]> = TableDefinition::new("room");
+
+/// Where the database of a data folder lies.
+pub fn database_path(data: &Path) -> PathBuf {
+    data.join("towebp.redb")
+}
+
+/// The engine.
+pub struct RedbEngine {
+    database: Database,
+}
+
+impl RedbEngine {
+    /// Opens the database file, and makes it with its tables if it is missing.
+    ///
+    /// # Errors
+    /// Another process has the file open, or a sentence that names it.
+    pub fn open(path: &Path) -> Result<RedbEngine, OpenError> {
+        Database::open(path).map(RedbEngine::on)
+    }
+
+    /// The engine on an open database.
+    pub fn on(database: Database) -> RedbEngine {
+        RedbEngine { database }
+    }
+}
+
+impl Engine for RedbEngine {
+    fn account(&self, id: AccountId) -> Result<Option<AccountRecord>, StoreError> {
+        self.database.read(|read| accounts::by_id(read, id))
+    }
+
+    fn account_by_email(&self, email: &Email) -> Result<Option<AccountRecord>, StoreError> {
+        self.database.read(|read| accounts::by_email(read, email))
+    }
+
+    fn accounts(&self) -> Result<Vec<Account>, StoreError> {
+        self.database.read(accounts::all)
+    }
+
+    fn token_generations(&self, limit: usize) -> Result<Vec<(AccountId, u32)>, StoreError> {
+        self.database
+            .read(|read| accounts::token_generations(read, limit))
+    }
+
+    fn session(&self, cookie: &CodeHash) -> Result<Option<SessionRecord>, StoreError> {
+        self.database.read(|read| sessions::find(read, cookie))
+    }
+
+    fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>, StoreError> {
+        self.database.read(|read| invites::end(read, code))
+    }
+
+    fn usage_page(
+        &self,
+        account: AccountId,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<UsagePage, StoreError> {
+        self.database
+            .read(|read| usage::page(read, account, before, limit))
+    }
+
+    fn usage_totals(&self, account: AccountId) -> Result<UsageTotals, StoreError> {
+        self.database.read(|read| usage::totals(read, account))
+    }
+
+    fn usage_in_month(&self, account: AccountId, month: u64) -> Result<u64, StoreError> {
+        self.database
+            .read(|read| usage::in_month(read, account, month))
+    }
+
+    fn exchange_secret_mark(&self, mark: u64) -> Result<Option<u64>, StoreError> {
+        let last = self.database.read(meta::secret_mark)?;
+        // A full disk must not keep a store from being opened whose secret is the same as before.
+        if last != Some(mark) {
+            self.database
+                .write(|write| meta::set_secret_mark(write, mark))?;
+        }
+        Ok(last)
+    }
+
+    fn apply(&self, commands: &[Command]) -> Result<Vec<Outcome>, StoreError> {
+        self.database.write(|write| {
+            let mut tables = Tables::open(write)?;
+            commands
+                .iter()
+                .map(|command| tables.apply(command))
+                .collect()
+        })
+    }
+
+    fn probe(&self) -> Result<(), StoreError> {
+        // Random bytes, since some file systems have space for any number of zeros.
+        let mut bytes = vec![0; PROBE_BYTES];
+        getrandom::fill(&mut bytes).map_err(|error| StoreError::Failed(error.to_string()))?;
+        self.database
+            .write(|write| Ok(write.open_table(PROBE)?.insert((), &bytes[..]).map(drop)?))?;
+        self.database
+            .write(|write| Ok(write.delete_table(PROBE).map(drop)?))
+    }
+
+    fn snapshot(&self) -> Result<Option<Box<dyn Snapshot>>, StoreError> {
+        Ok(Some(Box::new(FileSnapshot::of(&self.database)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tests::disk::Disk;
+
+    #[test]
+    fn a_probe_leaves_no_table() {
+        let engine = Disk::default().engine();
+        let tables = || {
+            let count = engine.database.read(|read| Ok(read.list_tables()?.count()));
+            count.unwrap()
+        };
+        let before = tables();
+        engine.probe().unwrap();
+        assert_eq!((before, tables()), (9, 9));
+    }
+}

@@ -1,0 +1,73 @@
+//! One state of the whole database, to be checked or copied.
+
+use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use redb::ReadTransaction;
+
+use super::database::Database;
+use super::{backup, check};
+use crate::store::engine::{Findings, Snapshot};
+use crate::store::error::{OpenError, StoreError};
+
+/// A read transaction. While it lives, the database keeps the pages of what is deleted.
+pub struct FileSnapshot {
+    read: ReadTransaction,
+    /// The database, if nothing else keeps it open. It is dropped after `read`.
+    _database: Option<Database>,
+}
+
+impl FileSnapshot {
+    /// The present state of an open database.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn of(database: &Database) -> Result<FileSnapshot, StoreError> {
+        database.begin_read().map(|read| FileSnapshot {
+            read,
+            _database: None,
+        })
+    }
+
+    /// The state of a database file that no process has open.
+    ///
+    /// # Errors
+    /// The file cannot be opened: it is in use, unreadable, or of another format.
+    pub fn open(path: &Path) -> Result<FileSnapshot, OpenError> {
+        let database = Database::open(path)?;
+        Ok(FileSnapshot {
+            read: database.begin_read()?,
+            _database: Some(database),
+        })
+    }
+}
+
+impl Snapshot for FileSnapshot {
+    fn check(&self) -> Result<Findings, StoreError> {
+        check::check(&self.read)
+    }
+
+    fn export(&self, out: &mut dyn Write) -> io::Result<()> {
+        backup::export(&self.read, out)
+    }
+}
+
+/// Checks a database file that no process has open. First its pages are compared with their
+/// checksums, and mended where that is possible; then its rows are checked.
+///
+/// # Errors
+/// The file cannot be opened: it is in use, unreadable, or of another format.
+pub fn check_file(path: &Path) -> Result<Findings, OpenError> {
+    let mut database = Database::open(path)?;
+    let pages = catch_unwind(AssertUnwindSafe(|| database.check_pages()))
+        .unwrap_or_else(|_| Err(StoreError::Failed("they cannot be read".into())));
+    let problem = match pages {
+        Ok(true) => None,
+        Ok(false) => Some("pages did not match their checksums, and were mended".to_owned()),
+        Err(error) => Some(format!("pages are damaged: {error}")),
+    };
+    let mut findings = FileSnapshot::of(&database)?.check()?;
+    findings.problems.splice(0..0, problem);
+    Ok(findings)
+}

@@ -1,0 +1,379 @@
+//! What every engine must do ([`crate::store::engine`]), tried on each of them.
+
+use super::disk::Disk;
+use super::entry;
+use super::memory::MemoryEngine;
+use crate::auth::{AccountId, Email};
+use crate::store::account::Account;
+use crate::store::clock;
+use crate::store::engine::{Command, Engine, Outcome};
+use crate::store::session::SessionEnds;
+use crate::store::usage::{UsageEntry, UsageTotals};
+
+/// Makes two tests of each function: one on redb, one on the engine in memory.
+macro_rules! on_each_engine {
+    ($($test:ident)*) => {
+        mod on_redb {
+            $(#[test] fn $test() { super::$test(&super::Disk::default().engine()); })*
+        }
+        mod in_memory {
+            $(#[test] fn $test() { super::$test(&super::MemoryEngine::default()); })*
+        }
+    };
+}
+
+on_each_engine! {
+    accounts_are_found_by_number_and_by_address
+    account_numbers_are_not_given_again
+    an_invitation_makes_one_account_until_it_ends
+    a_token_generation_grows_by_one
+    a_password_is_replaced_only_if_it_is_the_verified_one
+    sessions_start_move_and_end
+    ended_sessions_are_swept
+    a_deleted_account_leaves_nothing
+    a_history_is_read_in_pages_from_the_newest_entry
+    conversions_are_counted_by_the_month_of_their_time
+    each_command_of_a_group_sees_the_earlier_ones
+    the_mark_of_the_secret_is_exchanged
+}
+
+fn accounts_are_found_by_number_and_by_address(engine: &dyn Engine) {
+    let first = account(engine, "first@example.org", 5);
+    let second = account(engine, "second@example.org", 9);
+    assert_eq!((first.id, second.id), (AccountId(5), AccountId(9)));
+    assert_eq!(clock::to_milliseconds(second.created), 9);
+    assert_eq!(
+        one(engine, create("first@example.org", 10)),
+        Outcome::Unchanged
+    );
+    assert_eq!(engine.accounts().unwrap(), [first.clone(), second.clone()]);
+    assert_eq!(engine.account(first.id).unwrap().unwrap().account, first);
+    assert!(engine.account(AccountId(6)).unwrap().is_none());
+    let found = engine.account_by_email(&email("second@example.org"));
+    assert_eq!(found.unwrap().unwrap().account, second);
+    let found = engine.account_by_email(&email("third@example.org"));
+    assert!(found.unwrap().is_none());
+    for limit in 0..3 {
+        let youngest = [(second.id, 0), (first.id, 0)];
+        assert_eq!(engine.token_generations(limit).unwrap(), youngest[..limit]);
+    }
+}
+
+fn account_numbers_are_not_given_again(engine: &dyn Engine) {
+    let first = account(engine, "a@example.org", 1000);
+    // The clock was set back.
+    let second = account(engine, "b@example.org", 10);
+    assert_eq!(second.id.0, first.id.0 + 1);
+    one(engine, Command::DeleteAccount(second.id));
+    assert_eq!(account(engine, "b@example.org", 10).id.0, first.id.0 + 2);
+}
+
+fn an_invitation_makes_one_account_until_it_ends(engine: &dyn Engine) {
+    let (code, ended) = ([1; 32], [2; 32]);
+    let add = |code, end, now| Command::AddInvite { code, end, now };
+    one(engine, add(ended, 50, 0));
+    one(engine, add(code, 100, 0));
+    let join = |address: &str, code, created| Command::CreateAccount {
+        email: email(address),
+        password_hash: None,
+        created,
+        invite: Some(code),
+    };
+    account(engine, "taken@example.org", 1);
+    assert_eq!(
+        one(engine, join("taken@example.org", code, 99)),
+        Outcome::Unchanged
+    );
+    assert_eq!(
+        one(engine, join("guest@example.org", ended, 50)),
+        Outcome::Unchanged
+    );
+    assert_eq!(
+        one(engine, join("guest@example.org", [3; 32], 50)),
+        Outcome::Unchanged
+    );
+    assert_eq!(
+        engine.invite_end(&code).unwrap(),
+        Some(100),
+        "a failure used it up"
+    );
+    assert!(one(engine, join("guest@example.org", code, 99)).changed());
+    assert_eq!(
+        one(engine, join("second@example.org", code, 99)),
+        Outcome::Unchanged
+    );
+    assert_eq!(engine.invite_end(&code).unwrap(), None);
+    one(engine, add(code, 200, 50));
+    assert_eq!(
+        engine.invite_end(&ended).unwrap(),
+        None,
+        "ended ones are removed"
+    );
+}
+
+fn a_token_generation_grows_by_one(engine: &dyn Engine) {
+    let owner = account(engine, "owner@example.org", 5);
+    for generation in 1..=2 {
+        let changed = Account {
+            token_generation: generation,
+            ..owner.clone()
+        };
+        assert_eq!(
+            one(engine, Command::RotateToken(owner.id)),
+            Outcome::Account(changed.clone())
+        );
+        assert_eq!(engine.accounts().unwrap(), [changed]);
+        assert_eq!(
+            engine.token_generations(9).unwrap(),
+            [(owner.id, generation)]
+        );
+    }
+    assert_eq!(
+        one(engine, Command::RotateToken(AccountId(6))),
+        Outcome::Unchanged
+    );
+}
+
+fn a_password_is_replaced_only_if_it_is_the_verified_one(engine: &dyn Engine) {
+    let owner = account(engine, "owner@example.org", 5);
+    let other = account(engine, "other@example.org", 6);
+    let set = |account, hash: &str, verified: Option<&str>, kept_session| Command::SetPassword {
+        account,
+        password_hash: hash.to_owned(),
+        verified: verified.map(str::to_owned),
+        kept_session,
+    };
+    let [kept, ended, others] = [[1; 32], [2; 32], [3; 32]];
+    for (cookie, account) in [(kept, owner.id), (ended, owner.id), (others, other.id)] {
+        assert!(one(engine, start(cookie, account, 100, 0)).changed());
+    }
+    let stored = || engine.account(owner.id).unwrap().unwrap().password_hash;
+    assert_eq!(
+        one(engine, set(owner.id, "$b", Some("$a"), None)),
+        Outcome::Unchanged
+    );
+    assert_eq!(stored(), None);
+    assert!(
+        has_session(engine, &ended),
+        "nothing was changed, but a session has ended"
+    );
+    let changed = one(engine, set(owner.id, "$a", None, Some(kept))).account();
+    assert!(changed.unwrap().has_password);
+    assert_eq!(stored().as_deref(), Some("$a"));
+    assert!(has_session(engine, &kept) && has_session(engine, &others));
+    assert!(!has_session(engine, &ended));
+    assert!(one(engine, set(owner.id, "$b", Some("$a"), None)).changed());
+    assert_eq!(stored().as_deref(), Some("$b"));
+    assert!(!has_session(engine, &kept));
+    assert_eq!(
+        one(engine, set(AccountId(7), "$a", None, None)),
+        Outcome::Unchanged
+    );
+}
+
+fn sessions_start_move_and_end(engine: &dyn Engine) {
+    let owner = account(engine, "owner@example.org", 5);
+    let cookie = [1; 32];
+    assert_eq!(
+        one(engine, start(cookie, AccountId(6), 100, 0)),
+        Outcome::Unchanged
+    );
+    assert!(one(engine, start(cookie, owner.id, 100, 0)).changed());
+    let session = engine.session(&cookie).unwrap().unwrap();
+    assert_eq!(session.record.account, owner);
+    assert_eq!(session.ends, ends(100));
+    let renew = |cookie, end| Command::RenewSession {
+        cookie,
+        ends: ends(end),
+    };
+    one(engine, renew(cookie, 200));
+    assert_eq!(engine.session(&cookie).unwrap().unwrap().ends, ends(200));
+    one(engine, renew([2; 32], 200));
+    assert!(
+        !has_session(engine, &[2; 32]),
+        "one was started by a renewal"
+    );
+    let end = || Command::EndSession { cookie };
+    assert_eq!(one(engine, end()), Outcome::Changed);
+    assert_eq!(one(engine, end()), Outcome::Unchanged);
+    assert!(!has_session(engine, &cookie));
+    one(engine, start([3; 32], owner.id, 100, 0));
+    one(engine, Command::EndSessionsOf(owner.id));
+    assert!(!has_session(engine, &[3; 32]));
+}
+
+fn ended_sessions_are_swept(engine: &dyn Engine) {
+    let owner = account(engine, "owner@example.org", 5);
+    let [first, second, third] = [[1; 32], [2; 32], [3; 32]];
+    one(engine, start(first, owner.id, 100, 0));
+    one(engine, start(second, owner.id, 100, 0));
+    one(engine, start(third, owner.id, 101, 0));
+    let moved = Command::RenewSession {
+        cookie: second,
+        ends: ends(102),
+    };
+    one(engine, moved);
+    let sweep = |now| Command::SweepSessions { now };
+    assert_eq!(one(engine, sweep(99)), Outcome::Unchanged);
+    assert_eq!(one(engine, sweep(100)), Outcome::Changed);
+    let present = [first, second, third].map(|cookie| has_session(engine, &cookie));
+    assert_eq!(present, [false, true, true]);
+    one(engine, start(first, owner.id, 200, 101));
+    assert!(!has_session(engine, &third), "a start sweeps too");
+}
+
+fn a_deleted_account_leaves_nothing(engine: &dyn Engine) {
+    let owner = account(engine, "owner@example.org", 5);
+    let other = account(engine, "other@example.org", 6);
+    for (account, cookie) in [(owner.id, [1; 32]), (other.id, [2; 32])] {
+        one(engine, start(cookie, account, 100, 0));
+        one(engine, record(account, entry(1)));
+    }
+    let month = month_of(&entry(1));
+    assert_eq!(
+        one(engine, Command::DeleteAccount(owner.id)),
+        Outcome::Changed
+    );
+    assert_eq!(
+        one(engine, Command::DeleteAccount(owner.id)),
+        Outcome::Unchanged
+    );
+    assert_eq!(one(engine, record(owner.id, entry(2))), Outcome::Unchanged);
+    assert_eq!(engine.accounts().unwrap(), std::slice::from_ref(&other));
+    assert!(!has_session(engine, &[1; 32]) && has_session(engine, &[2; 32]));
+    assert_eq!(
+        engine.usage_totals(owner.id).unwrap(),
+        UsageTotals::default()
+    );
+    assert_eq!(engine.usage_in_month(owner.id, month).unwrap(), 0);
+    assert!(
+        engine
+            .usage_page(owner.id, None, 9)
+            .unwrap()
+            .entries
+            .is_empty()
+    );
+    assert_eq!(engine.usage_totals(other.id).unwrap().conversions, 1);
+}
+
+fn a_history_is_read_in_pages_from_the_newest_entry(engine: &dyn Engine) {
+    let owner = account(engine, "owner@example.org", 5);
+    let other = account(engine, "other@example.org", 6);
+    for i in 1..=3 {
+        one(engine, record(owner.id, entry(i)));
+        one(engine, record(other.id, entry(10)));
+    }
+    let page = |before, limit| {
+        let page = engine.usage_page(owner.id, before, limit).unwrap();
+        (page.entries, page.next_before)
+    };
+    assert_eq!(page(None, 2), (vec![(3, entry(3)), (2, entry(2))], Some(2)));
+    assert_eq!(page(Some(2), 2), (vec![(1, entry(1))], None));
+    assert_eq!(page(Some(3), 2), (vec![(2, entry(2)), (1, entry(1))], None));
+    assert_eq!(page(Some(0), 2), (vec![], None));
+    let expected = UsageTotals {
+        conversions: 3,
+        input_bytes: (1..=3).map(|i| entry(i).input_bytes).sum(),
+        output_bytes: (1..=3).map(|i| entry(i).output_bytes).sum(),
+    };
+    assert_eq!(engine.usage_totals(owner.id).unwrap(), expected);
+}
+
+fn conversions_are_counted_by_the_month_of_their_time(engine: &dyn Engine) {
+    let owner = account(engine, "owner@example.org", 5);
+    let at = |time| UsageEntry {
+        time: humantime::parse_rfc3339(time).unwrap(),
+        ..entry(1)
+    };
+    // The clock is set back in between.
+    for (time, conversions) in [
+        ("2026-11-01T00:00:00Z", 1),
+        ("2026-12-01T00:00:00Z", 1),
+        ("2026-11-30T23:59:59.999Z", 2),
+    ] {
+        let month = month_of(&at(time));
+        assert_eq!(
+            one(engine, record(owner.id, at(time))),
+            Outcome::Recorded { month, conversions }
+        );
+        assert_eq!(engine.usage_in_month(owner.id, month).unwrap(), conversions);
+    }
+    assert_eq!(engine.usage_in_month(owner.id, 0).unwrap(), 0);
+}
+
+fn each_command_of_a_group_sees_the_earlier_ones(engine: &dyn Engine) {
+    let id = AccountId(5);
+    let outcomes = engine.apply(&[
+        create("owner@example.org", 5),
+        create("owner@example.org", 6),
+        record(id, entry(1)),
+        record(id, entry(2)),
+        Command::DeleteAccount(id),
+        record(id, entry(3)),
+    ]);
+    let changed = outcomes
+        .unwrap()
+        .iter()
+        .map(Outcome::changed)
+        .collect::<Vec<_>>();
+    assert_eq!(changed, [true, false, true, true, true, false]);
+    assert!(engine.accounts().unwrap().is_empty());
+    assert!(engine.apply(&[]).unwrap().is_empty());
+}
+
+fn the_mark_of_the_secret_is_exchanged(engine: &dyn Engine) {
+    assert_eq!(engine.exchange_secret_mark(1).unwrap(), None);
+    assert_eq!(engine.exchange_secret_mark(1).unwrap(), Some(1));
+    assert_eq!(engine.exchange_secret_mark(2).unwrap(), Some(1));
+    assert_eq!(engine.exchange_secret_mark(2).unwrap(), Some(2));
+    engine.probe().unwrap();
+}
+
+/// The outcome of one command.
+fn one(engine: &dyn Engine, command: Command) -> Outcome {
+    let mut outcomes = engine.apply(&[command]).unwrap();
+    assert_eq!(outcomes.len(), 1);
+    outcomes.remove(0)
+}
+
+fn account(engine: &dyn Engine, address: &str, created: u64) -> Account {
+    one(engine, create(address, created)).account().unwrap()
+}
+
+fn has_session(engine: &dyn Engine, cookie: &[u8; 32]) -> bool {
+    engine.session(cookie).unwrap().is_some()
+}
+
+fn create(address: &str, created: u64) -> Command {
+    Command::CreateAccount {
+        email: email(address),
+        password_hash: None,
+        created,
+        invite: None,
+    }
+}
+
+fn start(cookie: [u8; 32], account: AccountId, end: u64, now: u64) -> Command {
+    Command::StartSession {
+        cookie,
+        account,
+        ends: ends(end),
+        now,
+    }
+}
+
+fn ends(end: u64) -> SessionEnds {
+    SessionEnds { end, latest: 1000 }
+}
+
+fn record(account: AccountId, entry: UsageEntry) -> Command {
+    Command::RecordUsage { account, entry }
+}
+
+fn month_of(entry: &UsageEntry) -> u64 {
+    clock::month(clock::to_milliseconds(entry.time)).0
+}
+
+fn email(text: &str) -> Email {
+    Email::parse(text).unwrap()
+}
