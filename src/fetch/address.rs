@@ -1,148 +1,77 @@
-//! Which IP addresses may be reached: global unicast only (IANA's special-purpose registries, RFC 6890).
+//! Which IP addresses may be reached: global unicast only (the special-purpose registries of IANA,
+//! RFC 6890).
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use ipnet::IpNet;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::LazyLock;
 
-/// Says why `address` may not be reached from a public service, or `None` if it may.
-pub(super) fn forbidden(address: IpAddr) -> Option<&'static str> {
-    match address {
-        IpAddr::V4(v4) => forbidden_v4(v4),
-        IpAddr::V6(v6) => forbidden_v6(v6),
-    }
-}
-
-/// First address, prefix length in bits, what it is.
-const SPECIAL_V4: [(Ipv4Addr, u32, &str); 16] = [
-    (Ipv4Addr::UNSPECIFIED, 8, "this network (RFC 791)"),
-    (Ipv4Addr::new(10, 0, 0, 0), 8, "private (RFC 1918)"),
+/// Networks that a public service must not reach, and what each of them is. Narrow networks come
+/// before the wide ones that hold them, so that the reason is exact.
+const SPECIAL: [(&str, &str); 30] = [
+    ("0.0.0.0/8", "this network (RFC 791)"),
+    ("10.0.0.0/8", "private (RFC 1918)"),
+    ("100.64.0.0/10", "shared by carriers (RFC 6598)"),
+    ("127.0.0.0/8", "loopback (RFC 1122)"),
     (
-        Ipv4Addr::new(100, 64, 0, 0),
-        10,
-        "shared by carriers (RFC 6598)",
-    ),
-    (Ipv4Addr::new(127, 0, 0, 0), 8, "loopback (RFC 1122)"),
-    (
-        Ipv4Addr::new(168, 63, 129, 16),
-        32,
+        "168.63.129.16/32",
         "the platform's own service inside Azure",
     ),
-    (
-        Ipv4Addr::new(169, 254, 0, 0),
-        16,
-        "link-local, cloud metadata (RFC 3927)",
-    ),
-    (Ipv4Addr::new(172, 16, 0, 0), 12, "private (RFC 1918)"),
-    (
-        Ipv4Addr::new(192, 0, 0, 0),
-        24,
-        "protocol assignments (RFC 6890)",
-    ),
-    (Ipv4Addr::new(192, 0, 2, 0), 24, "documentation (RFC 5737)"),
-    (
-        Ipv4Addr::new(192, 88, 99, 0),
-        24,
-        "6to4 relays, deprecated (RFC 7526)",
-    ),
-    (Ipv4Addr::new(192, 168, 0, 0), 16, "private (RFC 1918)"),
-    (Ipv4Addr::new(198, 18, 0, 0), 15, "benchmarks (RFC 2544)"),
-    (
-        Ipv4Addr::new(198, 51, 100, 0),
-        24,
-        "documentation (RFC 5737)",
-    ),
-    (
-        Ipv4Addr::new(203, 0, 113, 0),
-        24,
-        "documentation (RFC 5737)",
-    ),
-    (Ipv4Addr::new(224, 0, 0, 0), 4, "multicast (RFC 5771)"),
-    (Ipv4Addr::new(240, 0, 0, 0), 4, "reserved (RFC 1112)"),
+    ("169.254.0.0/16", "link-local, cloud metadata (RFC 3927)"),
+    ("172.16.0.0/12", "private (RFC 1918)"),
+    ("192.0.0.0/24", "protocol assignments (RFC 6890)"),
+    ("192.0.2.0/24", "documentation (RFC 5737)"),
+    ("192.88.99.0/24", "6to4 relays, deprecated (RFC 7526)"),
+    ("192.168.0.0/16", "private (RFC 1918)"),
+    ("198.18.0.0/15", "benchmarks (RFC 2544)"),
+    ("198.51.100.0/24", "documentation (RFC 5737)"),
+    ("203.0.113.0/24", "documentation (RFC 5737)"),
+    ("224.0.0.0/4", "multicast (RFC 5771)"),
+    ("240.0.0.0/4", "reserved (RFC 1112)"),
+    ("::/128", "unspecified (RFC 4291)"),
+    ("::1/128", "loopback (RFC 4291)"),
+    ("::ffff:0:0/96", "IPv4-mapped (RFC 4291)"),
+    ("::/96", "IPv4-compatible (RFC 4291)"),
+    ("64:ff9b::/96", "NAT64 (RFC 6052)"),
+    ("64:ff9b:1::/48", "local NAT64 (RFC 8215)"),
+    ("2001::/32", "Teredo (RFC 4380)"),
+    ("2001::/23", "protocol assignments (RFC 2928)"),
+    ("2001:db8::/32", "documentation (RFC 3849)"),
+    ("2002::/16", "6to4 (RFC 3056)"),
+    ("3fff::/20", "documentation (RFC 9637)"),
+    ("fc00::/7", "unique local (RFC 4193)"),
+    ("fe80::/9", "link-local or site-local (RFC 4291, RFC 3879)"),
+    ("ff00::/8", "multicast (RFC 4291)"),
 ];
 
-/// As [`SPECIAL_V4`]. Narrow ranges come before the wide ones that hold them, so that the reason is exact.
-const SPECIAL_V6: [(Ipv6Addr, u32, &str); 14] = [
-    (Ipv6Addr::UNSPECIFIED, 128, "unspecified (RFC 4291)"),
-    (Ipv6Addr::LOCALHOST, 128, "loopback (RFC 4291)"),
-    (
-        Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0),
-        96,
-        "IPv4-mapped (RFC 4291)",
-    ),
-    (Ipv6Addr::UNSPECIFIED, 96, "IPv4-compatible (RFC 4291)"),
-    (
-        Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0),
-        96,
-        "NAT64 (RFC 6052)",
-    ),
-    (
-        Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0),
-        48,
-        "local NAT64 (RFC 8215)",
-    ),
-    (
-        Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0),
-        32,
-        "Teredo (RFC 4380)",
-    ),
-    (
-        Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0),
-        23,
-        "protocol assignments (RFC 2928)",
-    ),
-    (
-        Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0),
-        32,
-        "documentation (RFC 3849)",
-    ),
-    (
-        Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0),
-        16,
-        "6to4 (RFC 3056)",
-    ),
-    (
-        Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0),
-        20,
-        "documentation (RFC 9637)",
-    ),
-    (
-        Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0),
-        7,
-        "unique local (RFC 4193)",
-    ),
-    (
-        Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0),
-        9,
-        "link-local or site-local (RFC 4291, RFC 3879)",
-    ),
-    (
-        Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0),
-        8,
-        "multicast (RFC 4291)",
-    ),
-];
+static NETWORKS: LazyLock<Vec<(IpNet, &str)>> = LazyLock::new(|| {
+    let parse = |(network, reason): (&str, &'static str)| {
+        let network = network.parse().expect("the table holds networks only");
+        (network, reason)
+    };
+    SPECIAL.map(parse).to_vec()
+});
 
-fn forbidden_v4(address: Ipv4Addr) -> Option<&'static str> {
-    let bits = u32::from(address);
-    SPECIAL_V4
+/// Returns why `address` may not be reached from a public service, or `None` if it may.
+pub(super) fn forbidden(address: IpAddr) -> Option<&'static str> {
+    let special = NETWORKS
         .iter()
-        .find(|(first, prefix, _)| bits >> (32 - prefix) == u32::from(*first) >> (32 - prefix))
-        .map(|&(_, _, reason)| reason)
+        .find(|(network, _)| network.contains(&address))
+        .map(|&(_, reason)| reason);
+    special.or_else(|| match address {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(address) => forbidden_v6(address),
+    })
 }
 
+/// The rules of IPv6 that are no prefixes.
 fn forbidden_v6(address: Ipv6Addr) -> Option<&'static str> {
-    let bits = u128::from(address);
-    let special = SPECIAL_V6
-        .iter()
-        .find(|(first, prefix, _)| bits >> (128 - prefix) == u128::from(*first) >> (128 - prefix))
-        .map(|&(_, _, reason)| reason);
-    if special.is_some() {
-        return special;
-    }
-    // RFC 5214, 6.1: an interface identifier of 0000:5efe or 0200:5efe is followed by an IPv4 address.
+    // RFC 5214, 6.1: the interface identifiers 0000:5efe and 0200:5efe are followed by an IPv4
+    // address.
     let segments = address.segments();
     if segments[4] & !0x0200 == 0 && segments[5] == 0x5efe {
         return Some("ISATAP (RFC 5214)");
     }
-    // IANA hands out global unicast addresses from 2000::/3 alone.
+    // IANA assigns global unicast addresses from 2000::/3 alone.
     if segments[0] >> 13 != 0b001 {
         return Some("not global unicast (RFC 4291)");
     }
@@ -230,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_of_special_ranges_may_be_reached() {
+    fn neighbors_of_special_ranges_may_be_reached() {
         let cases = [
             "1.1.1.1",
             "8.8.8.8",

@@ -1,21 +1,23 @@
-//! Pictures that were fetched lately, by their exact URL.
+//! Pictures that were fetched lately, by their exact URL; the least recently used makes room (LRU).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What an entry counts as at least. It bounds the number of entries, and with it what they cost beside their bytes.
-pub(super) const LEAST_COST: usize = 4 << 10;
+/// The least number of bytes that an entry is counted as. It bounds the number of entries, and so
+/// the memory that they take besides their pictures.
+pub(super) const MIN_COST: usize = 4 << 10;
 
-/// Holds so many bytes at most; what was not asked for for longest makes room.
+/// A cache with a limit in bytes, from which the least recently used entries are removed.
 #[derive(Debug)]
 pub(super) struct Cache {
-    most_bytes: usize,
+    max_bytes: usize,
+    /// The cost of all entries together.
     cost: usize,
-    /// Counts uses.
+    /// The number of uses so far, which serves as the time of a use.
     uses: u64,
     entries: HashMap<Arc<str>, Entry>,
-    /// The number of each entry's last use.
+    /// The URL of each entry by the time of its last use.
     by_use: BTreeMap<u64, Arc<str>>,
 }
 
@@ -32,15 +34,16 @@ impl Entry {
     }
 }
 
+/// The bytes that an entry is counted as.
 fn cost(url: &str, picture: &[u8]) -> usize {
-    picture.len().saturating_add(url.len()).max(LEAST_COST)
+    picture.len().saturating_add(url.len()).max(MIN_COST)
 }
 
 impl Cache {
-    /// With 0 it stays empty.
-    pub(super) fn new(most_bytes: usize) -> Cache {
+    /// An empty cache; with a limit of 0 it stays empty.
+    pub(super) fn new(max_bytes: usize) -> Cache {
         Cache {
-            most_bytes,
+            max_bytes,
             cost: 0,
             uses: 0,
             entries: HashMap::new(),
@@ -48,7 +51,7 @@ impl Cache {
         }
     }
 
-    /// What is fresh still.
+    /// The picture of this URL, unless it is missing or stale.
     pub(super) fn find(&mut self, url: &str, now: Instant) -> Option<Arc<[u8]>> {
         let entry = self.entries.get_mut(url)?;
         if entry.fresh_until <= now {
@@ -63,7 +66,8 @@ impl Cache {
         Some(Arc::clone(&entry.picture))
     }
 
-    /// Keeps a picture for so long, in place of one before.
+    /// Keeps a picture for so long, and removes the one that the URL had before. A picture without
+    /// a lifetime or larger than the limit is not kept.
     pub(super) fn keep(
         &mut self,
         url: &str,
@@ -73,10 +77,10 @@ impl Cache {
     ) {
         self.remove(url);
         let cost = cost(url, picture);
-        if lifetime.is_zero() || cost > self.most_bytes {
+        if lifetime.is_zero() || cost > self.max_bytes {
             return;
         }
-        while self.cost + cost > self.most_bytes {
+        while self.cost + cost > self.max_bytes {
             let (_, oldest) = self.by_use.first_key_value().expect("something costs");
             self.remove(&Arc::clone(oldest));
         }
@@ -156,7 +160,7 @@ mod tests {
 
     #[test]
     fn tiny_pictures_are_bounded_in_number() {
-        let mut cache = Cache::new(10 * LEAST_COST);
+        let mut cache = Cache::new(10 * MIN_COST);
         let now = Instant::now();
         for number in 0..100 {
             cache.keep(&number.to_string(), &picture(1), MINUTE, now);

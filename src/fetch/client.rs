@@ -1,8 +1,10 @@
 //! One GET, with ureq.
 
+use super::error::FetchError;
 use super::resolver::{GuardedResolver, Lookup};
+use super::settings::Settings;
 use super::url::Policy;
-use super::{FetchError, Settings, freshness, tls};
+use super::{freshness, tls};
 use std::io::Read;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -11,22 +13,23 @@ use ureq::http::Uri;
 use ureq::unversioned::transport::{Connector, RustlsConnector};
 use ureq::{Agent, ResponseExt};
 
-/// What is asked for addresses, and what connects to them.
+/// The network as the client sees it; tests have one of their own.
 pub(super) struct Network<F> {
+    /// Resolves a host to its addresses.
     pub(super) lookup: Arc<Lookup>,
-    /// Makes one for each agent.
+    /// Makes what connects to addresses; called once for each agent.
     pub(super) connector: F,
 }
 
-/// What a host has sent.
+/// A file that a host has sent.
 #[derive(Debug)]
 pub(super) struct Download {
     pub(super) bytes: Arc<[u8]>,
-    /// How long it may be given again; see [`freshness`].
+    /// How long it may be kept and used again; see [`freshness`].
     pub(super) lifetime: Duration,
 }
 
-/// The HTTP client.
+/// The HTTP client, with two agents of ureq.
 pub(super) struct Client {
     max_bytes: u64,
     /// For URLs that start with http.
@@ -37,7 +40,7 @@ pub(super) struct Client {
 
 impl Client {
     /// # Errors
-    /// A sentence for the operator, if the certificates' file cannot be used.
+    /// A sentence for the operator: the file of certificates cannot be used.
     pub(super) fn new<C: Connector>(
         network: &Network<impl Fn() -> C>,
         settings: &Settings,
@@ -58,9 +61,10 @@ impl Client {
                 .http_status_as_error(false)
                 .max_redirects(settings.max_redirects)
                 .timeout_global(Some(settings.timeout))
-                // Bounds what a server can make us hold before the body's own limit counts.
+                // The limit of the body does not count these bytes.
                 .max_response_header_size(16 << 10)
-                // The default takes a proxy from the environment, which would look up hosts itself, unchecked.
+                // By default ureq takes a proxy from the environment, which would look up hosts
+                // unchecked.
                 .proxy(None)
                 // A pooled connection would skip the resolver.
                 .max_idle_connections(0)
@@ -78,8 +82,8 @@ impl Client {
         })
     }
 
-    /// GETs a URL that was checked. Whether it `may_go_on` is asked with every piece of the body, and with the bytes that
-    /// are held.
+    /// GETs a URL that was checked. `may_go_on` is called after every piece of the body with the
+    /// number of bytes read so far; its error ends the download.
     pub(super) fn get(
         &self,
         uri: &Uri,
@@ -104,7 +108,7 @@ impl Client {
         }
         let mut lifetime = freshness::lifetime(response.headers(), SystemTime::now());
         if response.get_uri() != uri {
-            // What the redirects said of themselves is not known here.
+            // The headers of the redirects, which may allow less, are not known here.
             lifetime = lifetime.min(freshness::DEFAULT);
         }
         let mut body = Vec::new();
@@ -133,7 +137,8 @@ impl Client {
     }
 }
 
-/// ureq's errors in this room's words. Its own texts may show addresses; some show URLs, which no log may hold.
+/// Turns an error of ureq into one of this module. The texts of ureq may show addresses, and some
+/// show URLs, which must not enter a log.
 fn explain(error: ureq::Error, host: &str) -> FetchError {
     use ureq::Error;
     if let Error::Io(_) | Error::Rustls(_) = &error {
@@ -141,7 +146,7 @@ fn explain(error: ureq::Error, host: &str) -> FetchError {
     }
     let reason = match error {
         Error::Other(cause) => match cause.downcast::<FetchError>() {
-            Ok(refused) => return *refused,
+            Ok(error) => return *error,
             Err(_) => "the connection failed",
         },
         Error::Timeout(_) => return FetchError::Timeout,
@@ -182,7 +187,7 @@ fn explain_io(error: &std::io::Error) -> &'static str {
         ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
             "there is no way to its network"
         }
-        // What std makes of getaddrinfo's failures.
+        // The text that std gives to failures of getaddrinfo.
         _ if error.to_string().contains("lookup address") => "the name has no address",
         _ => "the connection failed",
     }

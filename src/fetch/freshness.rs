@@ -1,19 +1,22 @@
-//! How long an answer may be given again without asking for it: RFC 9111, as a cache that many share.
+//! How long a response may be kept and used again: RFC 9111, by the rules for shared caches.
 
 use httpdate::parse_http_date;
 use std::time::{Duration, SystemTime};
 use ureq::http::HeaderMap;
 use ureq::http::header::{AGE, CACHE_CONTROL, DATE, EXPIRES, HeaderName, VARY};
 
-/// Of an answer that says nothing: somebody who has replaced a logo sees it soon, and thousands of conversions fetch it once.
+/// The lifetime of a response that does not state one: a logo that was replaced is seen soon, and
+/// thousands of conversions fetch it once.
 pub(super) const DEFAULT: Duration = Duration::from_mins(5);
 
-/// Whatever an answer says: picture hosts say a year, of names that change with the picture; others say it by mistake.
+/// The longest lifetime, whatever a response says. Hosts that give a new name to each new picture
+/// say a year; others say so by mistake.
 pub(super) const LONGEST: Duration = Duration::from_hours(1);
 
-/// Zero if the answer may not be kept at all (RFC 9111, 3, 4.2). Nothing is ever revalidated, so `no-cache` is `no-store` here.
+/// The lifetime of a response with these headers; zero if it may not be kept at all (RFC 9111, 3,
+/// 4.2). Nothing is ever revalidated here, so that `no-cache` has the effect of `no-store`.
 pub(super) fn lifetime(headers: &HeaderMap, now: SystemTime) -> Duration {
-    // All requests are alike, so that an answer may vary by any header; `*` is by something else.
+    // All requests have the same headers, so that only `*` matters: by something besides headers.
     if lines(headers, &VARY).any(|line| line.contains('*')) {
         return Duration::ZERO;
     }
@@ -42,7 +45,8 @@ struct Directives {
 }
 
 impl Directives {
-    /// RFC 9111, 5.2.2. Of two contradicting ages the shorter one counts (4.2.1).
+    /// Takes in one directive (RFC 9111, 5.2.2). Of two contradicting ages the shorter one counts
+    /// (4.2.1).
     fn read(&mut self, directive: &str) {
         let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
         let shorter = |known: Option<Duration>| {
@@ -58,7 +62,7 @@ impl Directives {
     }
 }
 
-/// What is no date has passed (RFC 9111, 5.3).
+/// The lifetime by `Expires`. A value that is no date counts as one in the past (RFC 9111, 5.3).
 fn expires(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let expires = parse_http_date(lines(headers, &EXPIRES).next()?);
     let date = lines(headers, &DATE)
@@ -70,7 +74,8 @@ fn expires(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     Some(left.unwrap_or_default())
 }
 
-/// Zero for what is no number; the longest for more than fits (RFC 9111, 1.2.2).
+/// Reads a number of seconds: zero if it is no number, the largest if it does not fit (RFC 9111,
+/// 1.2.2).
 fn seconds(text: &str) -> Duration {
     let digits = text.trim().trim_matches('"');
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -79,7 +84,7 @@ fn seconds(text: &str) -> Duration {
     Duration::from_secs(digits.parse().unwrap_or(u64::MAX))
 }
 
-/// Those that are text; a header that is none says nothing.
+/// The values of a header that are text; others are ignored.
 fn lines<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'h str> {
     headers
         .get_all(name)
@@ -93,7 +98,7 @@ mod tests {
     use httpdate::fmt_http_date;
 
     #[test]
-    fn answers_live_as_long_as_they_say_within_bounds() {
+    fn responses_live_as_long_as_they_say_within_bounds() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
         let in_a_minute = fmt_http_date(now + Duration::from_mins(1));
         let hour_ago = fmt_http_date(now - Duration::from_hours(1));

@@ -1,4 +1,4 @@
-//! Against small servers on 127.0.0.1: nothing here leaves the machine.
+//! Fetches from small servers on 127.0.0.1; nothing here leaves the machine.
 
 mod guard;
 
@@ -8,9 +8,10 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// Answers every connection with what `answer` makes of the request's head, until the test's process ends.
+/// Starts a server that calls `answer` with the head of each request, until the process of the
+/// tests ends.
 fn serve(answer: impl Fn(&str, &mut dyn Write) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let origin = format!("http://{}", listener.local_addr().expect("bound"));
@@ -33,7 +34,7 @@ fn read_head(stream: &mut impl Read) -> String {
     String::from_utf8(head).expect("an ASCII head")
 }
 
-/// A failed write means that the client has gone: often just what a test wants.
+/// A write fails if the client has gone, which many tests intend.
 fn write(out: &mut dyn Write, text: &str) {
     let _ = out.write_all(text.as_bytes());
 }
@@ -149,7 +150,7 @@ fn bodies_are_held_to_the_limit() {
     );
 
     let too_large = Err(FetchError::TooLarge { max_bytes: 1000 });
-    // The body never comes: only the declared length can be what refuses it.
+    // The body never comes, so that only the declared length can be the reason.
     let origin = serve(|_, out| {
         write(out, "HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n");
         thread::sleep(Duration::from_secs(8));
@@ -167,7 +168,7 @@ fn bodies_are_held_to_the_limit() {
 }
 
 #[test]
-fn cut_and_foreign_answers_are_unreachable() {
+fn truncated_and_foreign_responses_are_unreachable() {
     for answer in [
         "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
@@ -205,7 +206,7 @@ fn nobody_listening_is_unreachable() {
 }
 
 #[test]
-fn slow_and_endless_answers_run_into_a_limit() {
+fn slow_and_endless_responses_run_into_a_limit() {
     fn drip(out: &mut dyn Write, start: &str, piece: &str, pause: Duration) {
         write(out, start);
         while out.write_all(piece.as_bytes()).is_ok() {
@@ -247,13 +248,13 @@ fn slow_and_endless_answers_run_into_a_limit() {
         ("endless headers", ok, "X: y\r\n", at_once),
         ("an endless header", ok, "xxxxxxxxxxxxxxxxxx", at_once),
         (
-            "slow interim answers",
+            "slow interim responses",
             "",
             "HTTP/1.1 103 Early Hints\r\n\r\n",
             slowly,
         ),
         (
-            "endless interim answers",
+            "endless interim responses",
             "",
             "HTTP/1.1 100 Continue\r\n\r\n",
             at_once,
@@ -273,11 +274,11 @@ fn slow_and_endless_answers_run_into_a_limit() {
         let started = Instant::now();
         let answer = fetcher.fetch(&origin, &|| true);
         answer.expect_err(name);
-        // The flight's thread ends too, not only the waiting for it.
-        while fetcher.flights.has_flights() {
+        // The thread of the fetch ends too, not only the waiting for it.
+        while fetcher.single_flight.has_running() {
             assert!(
                 started.elapsed() < Duration::from_secs(20),
-                "{name}: it is fetched still"
+                "{name}: the fetch goes on"
             );
             thread::sleep(Duration::from_millis(5));
         }
@@ -303,14 +304,14 @@ fn a_fetch_that_nobody_waits_for_ends_early() {
         fetcher.fetch(&origin, &is_waiting),
         Err(FetchError::Abandoned)
     );
-    while fetcher.flights.has_flights() {
+    while fetcher.single_flight.has_running() {
         assert!(start.elapsed() < Duration::from_mins(1), "it goes on");
         thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[test]
-fn answers_are_kept_as_long_as_they_say() {
+fn responses_are_kept_as_long_as_they_say() {
     for (header, fetches) in [
         ("X: y", 1),
         ("Cache-Control: max-age=60", 1),
@@ -337,7 +338,7 @@ fn answers_are_kept_as_long_as_they_say() {
 }
 
 #[test]
-fn without_tls_https_is_refused_also_behind_a_redirect() {
+fn without_tls_https_is_rejected_also_behind_a_redirect() {
     let origin = serve(|_, out| {
         write(
             out,
@@ -354,7 +355,8 @@ fn without_tls_https_is_refused_also_behind_a_redirect() {
     }
 }
 
-/// Made once by openssl: a root, and a certificate of its for localhost and 127.0.0.1, both good until 2126.
+/// A root, and a certificate that it signed for localhost and 127.0.0.1, both valid until 2126.
+/// Made by openssl.
 const TLS_DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/tls");
 
 fn serve_tls(answer: impl Fn(&str, &mut dyn Write) + Send + 'static) -> String {

@@ -1,4 +1,4 @@
-//! TLS without C: rustls with graviola, and the certificates it trusts.
+//! TLS without C: rustls with graviola, and the root certificates that it trusts.
 
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-/// Whether this CPU has what graviola 0.4 asserts on first use (`low/x86_64/cpu.rs`, `low/aarch64/cpu.rs`):
-/// without these it panics, on machines older than Broadwell and under QEMU's default models.
+/// Whether this CPU has the instructions that graviola 0.4 asserts on first use
+/// (`low/x86_64/cpu.rs`, `low/aarch64/cpu.rs`). Without them it panics: on machines older than
+/// Broadwell, and under the default CPU models of QEMU.
 pub(super) fn available() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("aes")
@@ -27,10 +28,11 @@ pub(super) fn available() -> bool {
     return false;
 }
 
-/// What ureq needs for https: graviola, Mozilla's roots and those of `ca_file` (PEM), if given.
+/// The configuration of ureq for https: graviola, and the roots of Mozilla and of `ca_file` (PEM).
 ///
 /// # Errors
-/// A sentence for the operator: `ca_file` cannot be read, or holds something other than certificates.
+/// A sentence for the operator: `ca_file` cannot be read, or holds something other than
+/// certificates.
 pub(super) fn config(ca_file: Option<&Path>) -> Result<TlsConfig, String> {
     let mut roots: Vec<Certificate<'static>> = webpki_root_certs::TLS_SERVER_ROOT_CERTS
         .iter()
@@ -55,7 +57,8 @@ fn read_roots(path: &Path) -> Result<Vec<Certificate<'static>>, String> {
             "The certificates' file {name} holds no certificate in PEM form."
         ));
     }
-    // ureq passes over a root that it cannot read; the operator would learn of it from failed fetches only.
+    // ureq skips a root that it cannot read, and the operator would learn of it from failed
+    // fetches.
     let mut probe = RootCertStore::empty();
     for (index, der) in ders.iter().enumerate() {
         probe.add(der.clone()).map_err(|error| {

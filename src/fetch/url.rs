@@ -1,25 +1,30 @@
-//! Reads URLs and holds them to what may be fetched: scheme, user, host spelling and port.
+//! Reads URLs and checks that they may be fetched: scheme, user, spelling of the host, and port.
 
-use super::FetchError;
-use std::fmt::Write;
+use super::error::FetchError;
+use percent_encoding::{AsciiSet, utf8_percent_encode};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use ureq::http::Uri;
 
-/// What the checks of every hop depend on.
+/// What the checks of every URL, redirects included, depend on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Policy {
-    /// See [`super::Settings::allow_private`].
+    /// Whether private addresses and all ports are allowed (`Settings::allow_private`).
     pub(super) allow_private: bool,
     /// Whether this machine can do TLS.
     pub(super) tls: bool,
 }
 
-/// Ports for pictures on the public network: http, https and their usual second choices. Others would make
-/// the service a tool for talking to mail servers, databases and the like.
+/// Ports from which pictures are fetched on the public network: those of http and https, and their
+/// usual alternatives. With all ports the service could be used to talk to mail servers and
+/// databases.
 const PUBLIC_PORTS: [u16; 4] = [80, 443, 8080, 8443];
 
-/// Reads an absolute URL. Spaces and characters beyond ASCII after the host are percent-encoded (RFC 3986, 2.1):
-/// callers who encoded their URL once instead of twice mean just that.
+/// What is percent-encoded in paths and queries, besides everything beyond ASCII.
+const SPACE: AsciiSet = AsciiSet::EMPTY.add(b' ');
+
+/// Reads an absolute URL. Spaces and characters beyond ASCII after the host are percent-encoded
+/// (RFC 3986, 2.1): they are there if a client encoded the URL once, for the query, instead of
+/// twice.
 ///
 /// # Errors
 /// [`FetchError::Url`].
@@ -35,66 +40,58 @@ pub(super) fn parse(text: &str) -> Result<Uri, FetchError> {
             "The URL's host has letters beyond ASCII: write it in its xn-- form.".into(),
         ));
     }
-    let mut encoded = origin.to_string();
-    for byte in path.bytes() {
-        match byte {
-            b' ' | 0x80.. => {
-                write!(encoded, "%{byte:02X}").expect("writing to a String cannot fail");
-            }
-            _ => encoded.push(byte as char),
-        }
-    }
+    let encoded = format!("{origin}{}", utf8_percent_encode(path, &SPACE));
     encoded.parse().map_err(|_| {
         FetchError::Url("This is not a URL: write it as https://example.org/logo.png.".into())
     })
 }
 
-/// Checks one hop's URL, and gives its host, an IPv6 address without brackets, and its port. The host's addresses are
-/// checked once they are known.
+/// Checks the URL of one hop and returns its host (an IPv6 address without brackets) and its port.
+/// The addresses of the host are checked after they are looked up.
 ///
 /// # Errors
 /// [`FetchError::Url`], or [`FetchError::TlsUnavailable`].
 pub(super) fn check(uri: &Uri, policy: Policy) -> Result<(&str, u16), FetchError> {
-    let refuse = |detail: String| Err(FetchError::Url(detail));
+    let reject = |detail: String| Err(FetchError::Url(detail));
     let tls = match uri.scheme_str() {
         Some("http") => false,
         Some("https") => true,
         Some(other) => {
-            return refuse(format!(
+            return reject(format!(
                 "The URL's scheme is {other}: only http and https are fetched."
             ));
         }
         None => {
-            return refuse(
+            return reject(
                 "The URL is not absolute: it must start with https:// or http://.".into(),
             );
         }
     };
     let Some(authority) = uri.authority() else {
-        return refuse("The URL has no host.".into());
+        return reject("The URL has no host.".into());
     };
     if authority.as_str().contains('@') {
-        return refuse("The URL has a user name or password: leave them out.".into());
+        return reject("The URL has a user name or password: leave them out.".into());
     }
     let host = authority.host();
     if !is_host(host) {
-        return refuse(
+        return reject(
             "The URL's host is neither a name nor an IP address in its usual form.".into(),
         );
     }
-    // `Authority::port_u16` is silent about a port that is no number, and the default port would be used.
+    // `Authority::port_u16` ignores a port that is no number, and the default port would be used.
     let port = match &authority.as_str()[host.len()..] {
         "" if tls => 443,
         "" => 80,
-        // A number's parser would take a sign.
+        // `parse` would accept a sign.
         rest if rest.contains('+') => 0,
         rest => rest[1..].parse().unwrap_or(0),
     };
     if port == 0 {
-        return refuse("The URL's port is not a number from 1 to 65535.".into());
+        return reject("The URL's port is not a number from 1 to 65535.".into());
     }
     if !policy.allow_private && !PUBLIC_PORTS.contains(&port) {
-        return refuse(format!(
+        return reject(format!(
             "The URL's port is {port}: only 80, 443, 8080 and 8443 are fetched from."
         ));
     }
@@ -104,8 +101,9 @@ pub(super) fn check(uri: &Uri, policy: Policy) -> Result<(&str, u16), FetchError
     Ok((host.trim_matches(['[', ']']), port))
 }
 
-/// A DNS name, a dotted IPv4 address or a bracketed IPv6 address. A name that ends in a number is refused, since
-/// resolvers read `2130706433`, `0x7f.1`, `0177.0.0.1` and `127.1` as addresses (WHATWG URL, "ends in a number").
+/// Whether the text is a DNS name, a dotted IPv4 address or a bracketed IPv6 address. A name that
+/// ends in a number is rejected, since resolvers read `2130706433`, `0x7f.1`, `0177.0.0.1` and
+/// `127.1` as addresses (WHATWG URL, "ends in a number").
 fn is_host(host: &str) -> bool {
     if let Some(bracketed) = host.strip_prefix('[') {
         return bracketed
@@ -137,7 +135,7 @@ mod tests {
         tls: true,
     };
 
-    fn judge(text: &str, policy: Policy) -> Result<(), FetchError> {
+    fn check_text(text: &str, policy: Policy) -> Result<(), FetchError> {
         check(&parse(text)?, policy).map(drop)
     }
 
@@ -157,12 +155,12 @@ mod tests {
             "http://1.example/x",
             "http://0xen.example.org/x",
         ] {
-            assert_eq!(judge(text, PUBLIC), Ok(()), "{text}");
+            assert_eq!(check_text(text, PUBLIC), Ok(()), "{text}");
         }
     }
 
     #[test]
-    fn other_urls_are_refused_whatever_the_settings() {
+    fn other_urls_are_rejected_whatever_the_settings() {
         let open = Policy {
             allow_private: true,
             tls: true,
@@ -213,7 +211,7 @@ mod tests {
             "http://example.org\\@127.0.0.1/",
             "http://example.org/a\nb",
         ] {
-            let answer = judge(text, open);
+            let answer = check_text(text, open);
             assert!(
                 matches!(answer, Err(FetchError::Url(_))),
                 "{text:?}: {answer:?}"
@@ -226,11 +224,11 @@ mod tests {
         for port in [21, 22, 25, 6379, 9200] {
             let url = format!("http://example.org:{port}/");
             assert!(
-                matches!(judge(&url, PUBLIC), Err(FetchError::Url(_))),
+                matches!(check_text(&url, PUBLIC), Err(FetchError::Url(_))),
                 "{url}"
             );
             assert_eq!(
-                judge(
+                check_text(
                     &url,
                     Policy {
                         allow_private: true,
@@ -250,10 +248,10 @@ mod tests {
             tls: false,
         };
         assert_eq!(
-            judge("https://example.org/", without),
+            check_text("https://example.org/", without),
             Err(FetchError::TlsUnavailable)
         );
-        assert_eq!(judge("http://example.org/", without), Ok(()));
+        assert_eq!(check_text("http://example.org/", without), Ok(()));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::watermark_fetch::WatermarkFetch;
 use crate::conversion::{self, Cancel, Conversion, ConversionError, Job, Params, Timing};
 use crate::image::Format;
 use crate::store::{AccountId, UsageEntry, WatermarkKind};
-use std::fmt::Write;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::time::{Duration, Instant, SystemTime};
 
 /// A conversion that was admitted: all that the head of its request says.
@@ -250,13 +250,7 @@ fn content_disposition(name: &str) -> String {
     let mut disposition = format!("attachment; filename=\"{ascii}\"");
     if !name.is_ascii() {
         disposition.push_str("; filename*=UTF-8''");
-        for byte in name.bytes() {
-            if byte.is_ascii_alphanumeric() || b"._-".contains(&byte) {
-                disposition.push(byte as char);
-            } else {
-                write!(disposition, "%{byte:02X}").expect("a String takes everything");
-            }
-        }
+        disposition.extend(utf8_percent_encode(&name, &ESCAPED_IN_A_HEADER));
     }
     disposition
 }

@@ -3,13 +3,9 @@
 /// A chunk of a PNG (PNG 5.3).
 pub fn chunk(kind: [u8; 4], data: &[u8]) -> Vec<u8> {
     let checked = [&kind[..], data].concat();
-    let crc = checked.iter().fold(!0u32, |crc, &byte| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| {
-            (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg())
-        })
-    });
     let length = (data.len() as u32).to_be_bytes();
-    [&length[..], &checked, &(!crc).to_be_bytes()].concat()
+    let crc = crc32fast::hash(&checked).to_be_bytes();
+    [&length[..], &checked, &crc].concat()
 }
 
 /// A PNG of these chunks between its signature and its end.

@@ -1,18 +1,19 @@
-//! What may be reached, through all of the way from the URL to the dialling, on a network of the test's own: names and
-//! addresses are what the test says, and every connection that would go out ends at a server on 127.0.0.1.
+//! Which hosts may be reached, from the URL to the connection, on a network that the test makes up:
+//! it chooses the addresses of names, and every connection ends at a server on 127.0.0.1.
 
 use super::*;
+use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::sync::Mutex;
 use ureq::unversioned::transport::ConnectionDetails;
 
 const PUBLIC: &str = "93.184.216.34";
 
-/// What was asked, and dialled.
+/// The names that were looked up, and the addresses that were dialed.
 #[derive(Default)]
 struct Record {
     lookups: Mutex<Vec<String>>,
-    dialled: Mutex<Vec<Vec<SocketAddr>>>,
+    dialed: Mutex<Vec<Vec<SocketAddr>>>,
 }
 
 impl Record {
@@ -20,15 +21,15 @@ impl Record {
         self.lookups.lock().expect("nobody panicked").clone()
     }
 
-    /// Without ports, one address each.
-    fn dialled(&self) -> Vec<String> {
-        let dialled = self.dialled.lock().expect("nobody panicked");
-        let all = dialled.iter().flatten();
+    /// All addresses that were dialed, without their ports.
+    fn dialed(&self) -> Vec<String> {
+        let dialed = self.dialed.lock().expect("nobody panicked");
+        let all = dialed.iter().flatten();
         all.map(|address| address.ip().to_string()).collect()
     }
 }
 
-/// Dials one server, whatever the address.
+/// A connector that reaches one server, whatever the address.
 struct Dial {
     record: Arc<Record>,
     server: SocketAddr,
@@ -48,9 +49,9 @@ impl Connector for Dial {
         details: &ConnectionDetails<'_>,
         chained: Option<()>,
     ) -> Result<Option<Self::Out>, ureq::Error> {
-        let mut dialled = self.record.dialled.lock().expect("nobody panicked");
-        dialled.push(details.addrs.iter().copied().collect());
-        drop(dialled);
+        let mut dialed = self.record.dialed.lock().expect("nobody panicked");
+        dialed.push(details.addrs.iter().copied().collect());
+        drop(dialed);
         let mut addrs = details.resolver.empty();
         addrs.push(self.server);
         let to_server = ConnectionDetails {
@@ -64,16 +65,17 @@ impl Connector for Dial {
     }
 }
 
-/// A fetcher on a network where `names` gives a name's addresses, and `answer` is what all servers say.
+/// A fetcher on a network where `names` returns the addresses of a name, and all servers call
+/// `answer`.
 fn guarded(
     names: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static,
     answer: impl Fn(&str, &mut dyn Write) + Send + 'static,
 ) -> (Fetcher, Arc<Record>) {
     let record = Arc::new(Record::default());
     let server: SocketAddr = serve(answer)["http://".len()..].parse().expect("bound");
-    let (asked, dialling) = (Arc::clone(&record), Arc::clone(&record));
+    let (asked, dialing) = (Arc::clone(&record), Arc::clone(&record));
     let network = Network {
-        // As getaddrinfo: an address is its own.
+        // Like getaddrinfo: the address of an address is itself.
         lookup: Arc::new(move |host: &str, port| {
             let mut lookups = asked.lookups.lock().expect("nobody panicked");
             lookups.push(host.to_owned());
@@ -82,7 +84,7 @@ fn guarded(
             Ok(sockets.collect())
         }),
         connector: move || Dial {
-            record: Arc::clone(&dialling),
+            record: Arc::clone(&dialing),
             server,
         },
     };
@@ -100,7 +102,7 @@ fn ip(text: &str) -> IpAddr {
     text.parse().expect(text)
 }
 
-/// As names stand in /etc/hosts and in the public DNS.
+/// The addresses of names as in /etc/hosts and in the public DNS.
 fn names(name: &str) -> Vec<IpAddr> {
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     match name.as_str() {
@@ -118,38 +120,38 @@ fn ok(_: &str, out: &mut dyn Write) {
 }
 
 #[derive(Debug, PartialEq)]
-enum Fate {
-    /// The URL itself is refused: nothing was looked up.
+enum Verdict {
+    /// The URL itself is rejected, and nothing is looked up.
     BadUrl,
-    /// Looked up, and not dialled.
+    /// The host is looked up, and not dialed.
     Forbidden,
-    /// This address was dialled, and no other.
-    Dialled(&'static str),
+    /// This address is dialed, and no other.
+    Dialed(&'static str),
 }
-use Fate::{BadUrl, Dialled, Forbidden};
+use Verdict::{BadUrl, Dialed, Forbidden};
 
 #[track_caller]
-fn assert_fate(url: &str, fate: &Fate) {
+fn assert_verdict(url: &str, verdict: &Verdict) {
     let (fetcher, record) = guarded(names, ok);
     let outcome = get(&fetcher, url);
-    let (lookups, dialled) = (record.lookups(), record.dialled());
-    let (is_right, expected_lookups, expected_dials) = match fate {
+    let (lookups, dialed) = (record.lookups(), record.dialed());
+    let (is_right, expected_lookups, expected_dials) = match verdict {
         BadUrl => (matches!(outcome, Err(FetchError::Url(_))), 0, vec![]),
         Forbidden => (matches!(outcome, Err(FetchError::Forbidden(_))), 1, vec![]),
-        Dialled(address) => (outcome == Ok(b"ok".to_vec()), 1, vec![*address]),
+        Dialed(address) => (outcome == Ok(b"ok".to_vec()), 1, vec![*address]),
     };
-    assert!(is_right, "{url:?}: {outcome:?} instead of {fate:?}");
+    assert!(is_right, "{url:?}: {outcome:?} instead of {verdict:?}");
     assert_eq!(lookups.len(), expected_lookups, "{url:?}: {lookups:?}");
-    assert_eq!(dialled, expected_dials, "{url:?}");
+    assert_eq!(dialed, expected_dials, "{url:?}");
 }
 
-const SPELLINGS: &[(&str, Fate)] = &[
+const SPELLINGS: &[(&str, Verdict)] = &[
     // Names.
-    ("http://example.org/", Dialled(PUBLIC)),
-    ("http://EXAMPLE.org/", Dialled(PUBLIC)),
-    ("http://example.org./", Dialled(PUBLIC)),
-    ("http://xn--exmple-cua.org/", Dialled(PUBLIC)),
-    ("http://127.0.0.1.example/", Dialled(PUBLIC)),
+    ("http://example.org/", Dialed(PUBLIC)),
+    ("http://EXAMPLE.org/", Dialed(PUBLIC)),
+    ("http://example.org./", Dialed(PUBLIC)),
+    ("http://xn--exmple-cua.org/", Dialed(PUBLIC)),
+    ("http://127.0.0.1.example/", Dialed(PUBLIC)),
     ("http://localhost/", Forbidden),
     ("http://LocalHost/", Forbidden),
     ("http://localhost./", Forbidden),
@@ -158,8 +160,8 @@ const SPELLINGS: &[(&str, Fate)] = &[
     ("http://metadata.google.internal/", Forbidden),
     ("http://intranet.example/", Forbidden),
     ("http://rebound.example/", Forbidden),
-    // IPv4 as it is usual, and as only inet_aton(3) reads it.
-    ("http://8.8.8.8/", Dialled("8.8.8.8")),
+    // IPv4 in its usual form, and in forms that only inet_aton(3) reads.
+    ("http://8.8.8.8/", Dialed("8.8.8.8")),
     ("http://127.0.0.1/", Forbidden),
     ("http://127.0.0.1:8080/", Forbidden),
     ("http://169.254.169.254/latest/meta-data/", Forbidden),
@@ -188,14 +190,14 @@ const SPELLINGS: &[(&str, Fate)] = &[
     ("http://example.1/", BadUrl),
     ("http://example.0x7f/", BadUrl),
     // IPv6, and IPv4 wrapped in it.
-    ("http://[2606:4700::1111]/", Dialled("2606:4700::1111")),
+    ("http://[2606:4700::1111]/", Dialed("2606:4700::1111")),
     (
         "http://[2606:4700:0:0:0:0:0:1111]/",
-        Dialled("2606:4700::1111"),
+        Dialed("2606:4700::1111"),
     ),
     (
         "http://[2A00:1450:4001::200E]/",
-        Dialled("2a00:1450:4001::200e"),
+        Dialed("2a00:1450:4001::200e"),
     ),
     ("http://[::]/", Forbidden),
     ("http://[::1]/", Forbidden),
@@ -229,7 +231,7 @@ const SPELLINGS: &[(&str, Fate)] = &[
     ("http://[127.0.0.1]/", BadUrl),
     ("http://[v1.fe80]/", BadUrl),
     ("http://[[::1]]/", BadUrl),
-    // Spellings that other readers of URLs turn into those above.
+    // Spellings that other parsers of URLs turn into those above.
     ("http://%31%32%37.0.0.1/", BadUrl),
     ("http://127%2e0.0.1/", BadUrl),
     ("http://loc%61lhost/", BadUrl),
@@ -269,22 +271,22 @@ const SPELLINGS: &[(&str, Fate)] = &[
     ("http://example.org:0/", BadUrl),
     ("http://example.org:65616/", BadUrl),
     ("http://example.org:+80/", BadUrl),
-    ("http://example.org:0080/", Dialled(PUBLIC)),
-    // What follows the host is none.
-    ("http://example.org/@127.0.0.1", Dialled(PUBLIC)),
-    ("http://example.org?@127.0.0.1/", Dialled(PUBLIC)),
-    ("http://example.org#@127.0.0.1/", Dialled(PUBLIC)),
-    (" http://example.org/ \n", Dialled(PUBLIC)),
+    ("http://example.org:0080/", Dialed(PUBLIC)),
+    // What follows the host is not part of it.
+    ("http://example.org/@127.0.0.1", Dialed(PUBLIC)),
+    ("http://example.org?@127.0.0.1/", Dialed(PUBLIC)),
+    ("http://example.org#@127.0.0.1/", Dialed(PUBLIC)),
+    (" http://example.org/ \n", Dialed(PUBLIC)),
 ];
 
 #[test]
-fn every_spelling_of_a_host_comes_to_its_fate() {
-    for (url, fate) in SPELLINGS {
-        assert_fate(url, fate);
+fn every_spelling_of_a_host_gets_its_verdict() {
+    for (url, verdict) in SPELLINGS {
+        assert_verdict(url, verdict);
     }
 }
 
-/// The first and the last address, and the neighbours outside that may be reached.
+/// The first and the last address of a range, and the neighbors outside that may be reached.
 const RANGES: &[(&str, &str, &str, &str)] = &[
     ("0.0.0.0", "0.255.255.255", "", "1.0.0.0"),
     ("10.0.0.0", "10.255.255.255", "9.255.255.255", "11.0.0.0"),
@@ -387,7 +389,7 @@ const RANGES: &[(&str, &str, &str, &str)] = &[
         "3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
         "",
     ),
-    // Inside what is no global unicast anyway, with a reason each.
+    // Ranges inside what is not global unicast anyway, which have a reason of their own.
     ("64:ff9b::", "64:ff9b::ffff:ffff", "", ""),
     ("64:ff9b:1::", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff", "", ""),
     ("100::", "100::ffff:ffff:ffff:ffff", "", ""),
@@ -405,18 +407,18 @@ fn special_ranges_end_where_they_should() {
     };
     for (first, last, before, after) in RANGES {
         for inside in [*first, last] {
-            assert_fate(&url(inside), &Forbidden);
+            assert_verdict(&url(inside), &Forbidden);
         }
         for outside in [*before, after] {
             if !outside.is_empty() {
-                assert_fate(&url(outside), &Dialled(outside));
+                assert_verdict(&url(outside), &Dialed(outside));
             }
         }
     }
 }
 
 #[test]
-fn one_private_address_among_public_ones_refuses_the_host() {
+fn one_private_address_among_public_ones_rejects_the_host() {
     let private = ["10.0.0.1", "::1", "::ffff:127.0.0.1", "fe80::1"];
     for (private, publics) in private.iter().flat_map(|p| [(p, 1), (p, 3), (p, 40)]) {
         for position in [0, publics / 2, publics] {
@@ -428,37 +430,37 @@ fn one_private_address_among_public_ones_refuses_the_host() {
                 matches!(outcome, Err(FetchError::Forbidden(_))),
                 "{private} at {position} of {publics}: {outcome:?}"
             );
-            assert!(record.dialled().is_empty());
+            assert!(record.dialed().is_empty());
         }
     }
 }
 
 #[test]
-fn all_checked_addresses_may_be_dialled_and_no_others() {
+fn all_checked_addresses_may_be_dialed_and_no_others() {
     let answers = [PUBLIC, "2606:4700::1111", "1.1.1.1"];
     let (fetcher, record) = guarded(move |_| answers.map(ip).to_vec(), ok);
     assert_eq!(get(&fetcher, "http://example.org/"), Ok(b"ok".to_vec()));
-    assert_eq!(record.dialled(), answers);
+    assert_eq!(record.dialed(), answers);
     let (fetcher, record) = guarded(|_| vec![], ok);
     let outcome = get(&fetcher, "http://nowhere.example/");
     assert!(
         matches!(&outcome, Err(FetchError::Unreachable(detail)) if detail.contains("no address")),
         "{outcome:?}"
     );
-    assert!(record.dialled().is_empty());
+    assert!(record.dialed().is_empty());
 }
 
 #[test]
 fn a_scope_makes_no_local_address_reachable() {
     let record = Arc::new(Record::default());
-    let dialling = Arc::clone(&record);
+    let dialing = Arc::clone(&record);
     let local: Ipv6Addr = "fe80::1".parse().expect("an address");
     let network = Network {
         lookup: Arc::new(move |_: &str, port| {
             Ok(vec![SocketAddr::V6(SocketAddrV6::new(local, port, 0, 2))])
         }),
         connector: move || Dial {
-            record: Arc::clone(&dialling),
+            record: Arc::clone(&dialing),
             server: SocketAddr::new(ip("127.0.0.1"), 1),
         },
     };
@@ -472,11 +474,11 @@ fn a_scope_makes_no_local_address_reachable() {
         matches!(outcome, Err(FetchError::Forbidden(_))),
         "{outcome:?}"
     );
-    assert!(record.dialled().is_empty());
+    assert!(record.dialed().is_empty());
 }
 
 #[test]
-fn a_name_that_changes_its_address_is_dialled_where_it_was_checked() {
+fn a_name_that_changes_its_address_is_dialed_where_it_was_checked() {
     let asked = AtomicUsize::new(0);
     let (fetcher, record) = guarded(
         move |_| match asked.fetch_add(1, Ordering::SeqCst) {
@@ -496,17 +498,17 @@ fn a_name_that_changes_its_address_is_dialled_where_it_was_checked() {
     );
     assert_eq!(get(&fetcher, "http://example.org/"), Ok(b"ok".to_vec()));
     assert_eq!(record.lookups(), ["example.org"], "asked once");
-    assert_eq!(record.dialled(), [PUBLIC]);
+    assert_eq!(record.dialed(), [PUBLIC]);
     let outcome = get(&fetcher, "http://example.org/again");
     assert!(
         matches!(outcome, Err(FetchError::Forbidden(_))),
         "{outcome:?}"
     );
-    assert_eq!(record.dialled(), [PUBLIC], "not dialled again");
+    assert_eq!(record.dialed(), [PUBLIC], "not dialed again");
 }
 
 #[test]
-fn redirects_are_held_to_the_rules_at_every_hop() {
+fn the_rules_hold_at_every_hop_of_redirects() {
     let forbidden = [
         "http://127.0.0.1/",
         "http://10.0.0.1:8080/x",
@@ -535,7 +537,7 @@ fn redirects_are_held_to_the_rules_at_every_hop() {
         if location.starts_with("https") && !tls::available() {
             continue;
         }
-        // As many public hops before it, of at most three redirects.
+        // The forbidden hop is the first, second or third of at most three redirects.
         for hops in 1..=3 {
             let (fetcher, record) = guarded(names, move |head, out| {
                 let hop: usize = head["GET /".len()..][..1].parse().expect("paths are /N");
@@ -554,8 +556,8 @@ fn redirects_are_held_to_the_rules_at_every_hop() {
                 outcome.starts_with(&format!("Err({kind}")),
                 "{location} at hop {hops}: {outcome}"
             );
-            let dialled = record.dialled();
-            assert_eq!(dialled, vec![PUBLIC; hops], "{location} at hop {hops}");
+            let dialed = record.dialed();
+            assert_eq!(dialed, vec![PUBLIC; hops], "{location} at hop {hops}");
             let lookups = record.lookups();
             let expected = hops + usize::from(kind == "Forbidden");
             assert_eq!(lookups.len(), expected, "{location}: {lookups:?}");
@@ -564,7 +566,7 @@ fn redirects_are_held_to_the_rules_at_every_hop() {
 }
 
 #[test]
-fn what_is_no_url_leads_no_further_than_the_host_itself() {
+fn a_location_that_is_no_url_leads_no_further_than_the_host_itself() {
     for location in [
         "file:///etc/passwd",
         "data:,x",
@@ -584,9 +586,9 @@ fn what_is_no_url_leads_no_further_than_the_host_itself() {
         );
         let others = |address: &String| address != PUBLIC;
         assert!(
-            !record.dialled().iter().any(others),
+            !record.dialed().iter().any(others),
             "{location}: {:?}",
-            record.dialled()
+            record.dialed()
         );
     }
 }
@@ -605,7 +607,7 @@ fn redirects_may_lead_to_the_other_ports_for_pictures() {
     });
     assert_eq!(get(&fetcher, "http://example.org/1"), Ok(b"ok".to_vec()));
     assert_eq!(record.lookups(), ["example.org", "cdn.example"]);
-    let dialled = record.dialled.lock().expect("nobody panicked");
-    let ports: Vec<u16> = dialled.iter().flatten().map(SocketAddr::port).collect();
+    let dialed = record.dialed.lock().expect("nobody panicked");
+    let ports: Vec<u16> = dialed.iter().flatten().map(SocketAddr::port).collect();
     assert_eq!(ports, [80, 8080]);
 }

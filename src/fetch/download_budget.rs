@@ -4,27 +4,27 @@ use crate::admission::{AccountShares, Share};
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes that downloads share.
+/// The bytes that all downloads share.
 #[derive(Debug)]
-pub(super) struct Downloads(Mutex<AccountShares>);
+pub(super) struct DownloadBudget(Mutex<AccountShares>);
 
-/// One download, whose bytes are free again when it is dropped.
+/// The bytes of one download; they are free again when it is dropped.
 #[derive(Debug)]
-pub(super) struct InProgress<'a> {
-    downloads: &'a Downloads,
+pub(super) struct Reservation<'a> {
+    budget: &'a DownloadBudget,
     share: Cell<Share>,
 }
 
-impl Downloads {
+impl DownloadBudget {
     /// A budget of `total` bytes, all of them free.
-    pub(super) fn new(total: usize) -> Downloads {
-        Downloads(Mutex::new(AccountShares::new(total as u64)))
+    pub(super) fn new(total: usize) -> DownloadBudget {
+        DownloadBudget(Mutex::new(AccountShares::new(total as u64)))
     }
 
-    /// A download for this account, of no bytes yet.
-    pub(super) fn begin(&self, account: u64) -> InProgress<'_> {
-        InProgress {
-            downloads: self,
+    /// An empty reservation for a download of this account.
+    pub(super) fn begin(&self, account: u64) -> Reservation<'_> {
+        Reservation {
+            budget: self,
             share: Cell::new(Share {
                 bytes: 0,
                 account: Some(account),
@@ -33,12 +33,12 @@ impl Downloads {
     }
 
     fn shares(&self) -> MutexGuard<'_, AccountShares> {
-        // Numbers are whole at all times, whoever panicked.
+        // Nothing between the changes of the numbers can panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl InProgress<'_> {
+impl Reservation<'_> {
     /// Takes what this download lacks of `bytes`. `false`, with nothing taken, if the budget or the
     /// account's part of it has too few.
     pub(super) fn grow_to(&self, bytes: usize) -> bool {
@@ -51,7 +51,7 @@ impl InProgress<'_> {
         if more == 0 {
             return true;
         }
-        let mut shares = self.downloads.shares();
+        let mut shares = self.budget.shares();
         let own = before.account.map_or(0, |account| shares.held_for(account));
         if shares.held().saturating_add(more) > shares.total()
             || own.saturating_add(more) > shares.limit()
@@ -64,9 +64,9 @@ impl InProgress<'_> {
     }
 }
 
-impl Drop for InProgress<'_> {
+impl Drop for Reservation<'_> {
     fn drop(&mut self) {
-        let mut shares = self.downloads.shares();
+        let mut shares = self.budget.shares();
         shares.replace(self.share.get(), Share::default());
     }
 }
@@ -77,16 +77,16 @@ mod tests {
 
     #[test]
     fn an_account_leaves_a_quarter_to_others_and_all_comes_back() {
-        let downloads = Downloads::new(100);
-        let (first, second) = (downloads.begin(1), downloads.begin(1));
+        let budget = DownloadBudget::new(100);
+        let (first, second) = (budget.begin(1), budget.begin(1));
         assert!(first.grow_to(50) && second.grow_to(25));
         assert!(!second.grow_to(26), "more than three quarters");
-        let other = downloads.begin(2);
+        let other = budget.begin(2);
         assert!(other.grow_to(25), "what the account left");
         assert!(!other.grow_to(26), "there is no more");
         drop(first);
         assert!(other.grow_to(75) && second.grow_to(10), "what came back");
         drop((second, other));
-        assert!(downloads.shares().is_empty());
+        assert!(budget.shares().is_empty());
     }
 }

@@ -1,25 +1,26 @@
-//! With loads that the test holds back and lets go.
+//! Fetches whose outcome and time the test decides.
 
 use super::*;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-/// A machine may be busy.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Longer than any step of a test takes, on a busy machine too.
+const LONG: Duration = Duration::from_mins(1);
 
 type Outcome = Result<Download, FetchError>;
 
-/// Says that a load has begun, of which URL, and takes its outcome. A load whose sender is dropped panics.
+/// A fetch that has begun: its URL, and a sender for its outcome. If the sender is dropped, the
+/// fetch panics.
 type Begun = (String, Sender<Outcome>);
 
-/// Flights whose loads wait for the test.
-fn held(timeout: Duration) -> (Arc<Flights>, Receiver<Begun>) {
-    held_with(&Settings {
+/// Begins fetches without limits for one account, which end when the test says so.
+fn controlled(timeout: Duration) -> (Arc<SingleFlight>, Receiver<Begun>) {
+    controlled_with(&Settings {
         timeout,
         ..settings()
     })
 }
 
-/// With one account as good as many.
+/// The defaults, but without limits for one account.
 fn settings() -> Settings {
     Settings {
         fetches_per_account: usize::MAX,
@@ -28,25 +29,27 @@ fn settings() -> Settings {
     }
 }
 
-fn held_with(settings: &Settings) -> (Arc<Flights>, Receiver<Begun>) {
+fn controlled_with(settings: &Settings) -> (Arc<SingleFlight>, Receiver<Begun>) {
     let (begin, begun) = mpsc::channel();
     let begin = Mutex::new(begin);
-    let flights = Flights::new(
+    let single_flight = SingleFlight::new(
         settings,
         Box::new(move |uri, may_go_on| {
             let (sender, outcome) = mpsc::channel();
             let begin = begin.lock().expect("nobody panicked").clone();
-            begin.send((uri.to_string(), sender)).expect("it is heard");
+            begin
+                .send((uri.to_string(), sender))
+                .expect("the test receives it");
             loop {
                 match outcome.recv_timeout(Duration::from_millis(5)) {
                     Ok(outcome) => return outcome,
                     Err(mpsc::RecvTimeoutError::Timeout) => may_go_on(0)?,
-                    Err(mpsc::RecvTimeoutError::Disconnected) => panic!("as the test wants it"),
+                    Err(mpsc::RecvTimeoutError::Disconnected) => panic!("the test asked for it"),
                 }
             }
         }),
     );
-    (flights, begun)
+    (single_flight, begun)
 }
 
 fn download(text: &str) -> Download {
@@ -60,36 +63,40 @@ fn uri(text: &str) -> Uri {
     text.parse().expect("a URL")
 }
 
-/// Fetches on a thread of its own.
-fn fetch(flights: &Arc<Flights>, url: &str) -> thread::JoinHandle<Result<Fetched, FetchError>> {
-    let (flights, uri) = (Arc::clone(flights), uri(url));
-    thread::spawn(move || flights.fetch(uri, &|| true))
+/// Fetches on another thread.
+fn fetch(
+    single_flight: &Arc<SingleFlight>,
+    url: &str,
+) -> thread::JoinHandle<Result<Fetched, FetchError>> {
+    let (single_flight, uri) = (Arc::clone(single_flight), uri(url));
+    thread::spawn(move || single_flight.fetch(uri, &|| true))
 }
 
 fn until(is_so: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "it never came to be");
+        assert!(start.elapsed() < LONG, "it did not happen in time");
         thread::sleep(Duration::from_millis(1));
     }
 }
 
-fn waiting(flights: &Flights, url: &str) -> usize {
-    let state = flights.lock();
-    let flight = state.wanted.get(url);
-    flight.map_or(0, |flight| flight.waiting.load(Ordering::Relaxed))
+/// The number of callers of the fetch of this URL.
+fn callers_of(single_flight: &SingleFlight, url: &str) -> usize {
+    let state = single_flight.lock();
+    let fetch = state.by_url.get(url);
+    fetch.map_or(0, |fetch| fetch.callers.load(Ordering::Relaxed))
 }
 
 fn begun(receiver: &Receiver<Begun>) -> Begun {
-    receiver.recv_timeout(PATIENCE).expect("a load begins")
+    receiver.recv_timeout(LONG).expect("a load begins")
 }
 
 #[test]
-fn many_who_want_the_same_picture_fetch_it_once() {
-    let (flights, loads) = held(PATIENCE);
+fn many_callers_of_the_same_url_fetch_it_once() {
+    let (single_flight, loads) = controlled(LONG);
     let url = "http://a.example/logo";
-    let callers: Vec<_> = (0..20).map(|_| fetch(&flights, url)).collect();
-    until(|| waiting(&flights, url) == 20);
+    let callers: Vec<_> = (0..20).map(|_| fetch(&single_flight, url)).collect();
+    until(|| callers_of(&single_flight, url) == 20);
     begun(&loads)
         .1
         .send(Ok(download("logo")))
@@ -102,25 +109,25 @@ fn many_who_want_the_same_picture_fetch_it_once() {
     let from = |source| fetched.iter().filter(|f| f.source == source).count();
     assert_eq!((from(Source::Host), from(Source::Shared)), (1, 19));
     for _ in 0..1000 {
-        let again = flights.fetch(uri(url), &|| true).expect("kept");
+        let again = single_flight.fetch(uri(url), &|| true).expect("kept");
         assert_eq!((again.source, &*again.bytes), (Source::Cache, &b"logo"[..]));
     }
     assert!(loads.try_recv().is_err(), "one load");
 }
 
 #[test]
-fn those_who_wait_together_share_an_error_and_nobody_after_them() {
-    let (flights, loads) = held(PATIENCE);
+fn an_error_is_shared_by_those_who_wait_and_not_kept_for_later() {
+    let (single_flight, loads) = controlled(LONG);
     let url = "http://a.example/logo";
-    let callers = [fetch(&flights, url), fetch(&flights, url)];
-    until(|| waiting(&flights, url) == 2);
+    let callers = [fetch(&single_flight, url), fetch(&single_flight, url)];
+    until(|| callers_of(&single_flight, url) == 2);
     let failure = Err(FetchError::Status(503));
     begun(&loads).1.send(failure).expect("it waits");
     for caller in callers {
         let outcome = caller.join().expect("no panic");
         assert_eq!(outcome, Err(FetchError::Status(503)));
     }
-    let after = fetch(&flights, url);
+    let after = fetch(&single_flight, url);
     begun(&loads)
         .1
         .send(Ok(download("logo")))
@@ -133,9 +140,9 @@ fn those_who_wait_together_share_an_error_and_nobody_after_them() {
 
 #[test]
 fn what_may_not_be_kept_is_fetched_again() {
-    let (flights, loads) = held(PATIENCE);
+    let (single_flight, loads) = controlled(LONG);
     for _ in 0..2 {
-        let caller = fetch(&flights, "http://a.example/logo");
+        let caller = fetch(&single_flight, "http://a.example/logo");
         let outcome = Ok(Download {
             lifetime: Duration::ZERO,
             ..download("logo")
@@ -146,12 +153,12 @@ fn what_may_not_be_kept_is_fetched_again() {
 }
 
 #[test]
-fn whoever_leaves_takes_nothing_from_the_others() {
-    let (flights, loads) = held(PATIENCE);
+fn a_caller_who_leaves_takes_nothing_from_the_others() {
+    let (single_flight, loads) = controlled(LONG);
     let url = "http://a.example/logo";
-    let staying = fetch(&flights, url);
+    let staying = fetch(&single_flight, url);
     let (_, held) = begun(&loads);
-    let gone = flights.fetch(uri(url), &|| false);
+    let gone = single_flight.fetch(uri(url), &|| false);
     assert_eq!(gone, Err(FetchError::Abandoned));
     held.send(Ok(download("logo"))).expect("it waits");
     staying.join().expect("no panic").expect("fetched");
@@ -159,49 +166,53 @@ fn whoever_leaves_takes_nothing_from_the_others() {
 
 #[test]
 fn the_first_may_leave_before_the_others() {
-    let (flights, loads) = held(PATIENCE);
+    let (single_flight, loads) = controlled(LONG);
     let url = "http://a.example/logo";
-    let is_there = Arc::new(AtomicUsize::new(1));
+    let is_waiting = Arc::new(AtomicUsize::new(1));
     let first = {
-        let (flights, uri, is_there) = (Arc::clone(&flights), uri(url), Arc::clone(&is_there));
-        thread::spawn(move || flights.fetch(uri, &|| is_there.load(Ordering::SeqCst) == 1))
+        let (single_flight, uri, is_waiting) = (
+            Arc::clone(&single_flight),
+            uri(url),
+            Arc::clone(&is_waiting),
+        );
+        thread::spawn(move || single_flight.fetch(uri, &|| is_waiting.load(Ordering::SeqCst) == 1))
     };
     let (_, held) = begun(&loads);
-    let second = fetch(&flights, url);
-    until(|| waiting(&flights, url) == 2);
-    is_there.store(0, Ordering::SeqCst);
+    let second = fetch(&single_flight, url);
+    until(|| callers_of(&single_flight, url) == 2);
+    is_waiting.store(0, Ordering::SeqCst);
     assert_eq!(first.join().expect("no panic"), Err(FetchError::Abandoned));
     held.send(Ok(download("logo"))).expect("it waits");
     second.join().expect("no panic").expect("fetched");
 }
 
 #[test]
-fn a_flight_that_nobody_waits_for_ends_and_is_not_joined() {
-    let (flights, loads) = held(Duration::from_millis(50));
+fn a_fetch_without_callers_ends_and_is_not_joined() {
+    let (single_flight, loads) = controlled(Duration::from_millis(50));
     let url = "http://a.example/logo";
-    let outcome = flights.fetch(uri(url), &|| true);
+    let outcome = single_flight.fetch(uri(url), &|| true);
     assert_eq!(outcome, Err(FetchError::Timeout));
     let (_, first) = begun(&loads);
-    let later = fetch(&flights, url);
+    let later = fetch(&single_flight, url);
     let (_, second) = begun(&loads);
     second.send(Ok(download("logo"))).expect("it waits");
     drop(later.join());
-    until(|| !flights.has_flights());
+    until(|| !single_flight.has_running());
     assert!(first.send(Ok(download("late"))).is_err(), "it has ended");
 }
 
 #[test]
-fn a_panic_frees_those_who_wait() {
-    let (flights, loads) = held(PATIENCE);
+fn a_panic_ends_the_wait_of_all_callers() {
+    let (single_flight, loads) = controlled(LONG);
     let url = "http://a.example/logo";
-    let callers = [fetch(&flights, url), fetch(&flights, url)];
-    until(|| waiting(&flights, url) == 2);
+    let callers = [fetch(&single_flight, url), fetch(&single_flight, url)];
+    until(|| callers_of(&single_flight, url) == 2);
     drop(begun(&loads));
     for caller in callers {
         let outcome = caller.join().expect("the caller does not panic");
         assert_eq!(outcome, Err(FetchError::Failed));
     }
-    let after = fetch(&flights, url);
+    let after = fetch(&single_flight, url);
     begun(&loads)
         .1
         .send(Ok(download("logo")))
@@ -211,14 +222,14 @@ fn a_panic_frees_those_who_wait() {
 
 #[test]
 fn a_slow_host_leaves_room_for_others() {
-    let (flights, loads) = held(PATIENCE);
-    let urls: Vec<String> = (0..=FLIGHTS_TO_A_HOST)
+    let (single_flight, loads) = controlled(LONG);
+    let urls: Vec<String> = (0..=FETCHES_PER_HOST)
         .map(|number| format!("http://{}.example/{number}", ["slow", "SLOW"][number % 2]))
         .collect();
-    let callers: Vec<_> = urls.iter().map(|url| fetch(&flights, url)).collect();
-    let held: Vec<Begun> = (0..FLIGHTS_TO_A_HOST).map(|_| begun(&loads)).collect();
-    until(|| flights.lock().queue.len() == 1);
-    let other = fetch(&flights, "http://quick.example/");
+    let callers: Vec<_> = urls.iter().map(|url| fetch(&single_flight, url)).collect();
+    let held: Vec<Begun> = (0..FETCHES_PER_HOST).map(|_| begun(&loads)).collect();
+    until(|| single_flight.lock().queue.len() == 1);
+    let other = fetch(&single_flight, "http://quick.example/");
     let (url, quick) = begun(&loads);
     assert_eq!(
         url, "http://quick.example/",
@@ -243,23 +254,23 @@ fn a_slow_host_leaves_room_for_others() {
 }
 
 #[test]
-fn so_many_fly_at_a_time_and_others_wait_within_their_time() {
+fn fetches_at_a_time_are_limited_and_others_wait_within_their_time() {
     let most = settings().fetches;
-    let (flights, loads) = held(PATIENCE);
+    let (single_flight, loads) = controlled(LONG);
     let url = |number: usize| format!("http://{number}.example/");
-    let callers: Vec<_> = (0..most).map(|n| fetch(&flights, &url(n))).collect();
+    let callers: Vec<_> = (0..most).map(|n| fetch(&single_flight, &url(n))).collect();
     let mut held: Vec<Begun> = (0..most).map(|_| begun(&loads)).collect();
     let start = Instant::now();
     let is_waiting = || start.elapsed() < Duration::from_millis(100);
-    let gone = flights.fetch(uri(&url(most)), &is_waiting);
+    let gone = single_flight.fetch(uri(&url(most)), &is_waiting);
     assert_eq!(gone, Err(FetchError::Abandoned));
     assert!(
-        flights.lock().queue.len() == 0,
+        single_flight.lock().queue.len() == 0,
         "it does not queue any more"
     );
-    let next = fetch(&flights, &url(most + 1));
-    until(|| flights.lock().queue.len() == 1);
-    assert!(loads.try_recv().is_err(), "no more fly");
+    let next = fetch(&single_flight, &url(most + 1));
+    until(|| single_flight.lock().queue.len() == 1);
+    assert!(loads.try_recv().is_err(), "no more begin");
     let (_, sender) = held.pop().expect("many");
     sender.send(Ok(download("logo"))).expect("it waits");
     held.push(begun(&loads));
@@ -272,11 +283,11 @@ fn so_many_fly_at_a_time_and_others_wait_within_their_time() {
 }
 
 #[test]
-fn whoever_never_got_a_turn_is_told_so() {
-    // Loads that go on though nobody waits for them: as a lookup does that cannot be stopped.
+fn a_fetch_that_never_began_ends_as_busy() {
+    // Fetches that go on without callers, as during a lookup, which cannot be interrupted.
     let (release, released) = mpsc::channel::<()>();
     let released = Mutex::new(released);
-    let flights = Flights::new(
+    let single_flight = SingleFlight::new(
         &Settings {
             timeout: Duration::from_millis(100),
             cache_bytes: 0,
@@ -288,21 +299,21 @@ fn whoever_never_got_a_turn_is_told_so() {
         }),
     );
     let same_host = |number| uri(&format!("http://a.example/{number}"));
-    for number in 0..FLIGHTS_TO_A_HOST {
-        let outcome = flights.fetch(same_host(number), &|| true);
+    for number in 0..FETCHES_PER_HOST {
+        let outcome = single_flight.fetch(same_host(number), &|| true);
         assert_eq!(outcome, Err(FetchError::Timeout));
     }
-    let outcome = flights.fetch(same_host(FLIGHTS_TO_A_HOST), &|| true);
+    let outcome = single_flight.fetch(same_host(FETCHES_PER_HOST), &|| true);
     assert_eq!(outcome, Err(FetchError::Busy));
     drop(release);
-    until(|| !flights.has_flights());
-    let outcome = flights.fetch(same_host(0), &|| true);
+    until(|| !single_flight.has_running());
+    let outcome = single_flight.fetch(same_host(0), &|| true);
     assert_eq!(outcome, Err(FetchError::Abandoned), "there is room again");
 }
 
-/// Asks without waiting; the wakes are counted.
+/// Begins a fetch without waiting; `woken` counts the wakes.
 fn ask(
-    flights: &Arc<Flights>,
+    single_flight: &Arc<SingleFlight>,
     account: u64,
     url: &str,
     woken: &Arc<AtomicUsize>,
@@ -311,7 +322,7 @@ fn ask(
     let wake = move || {
         woken.fetch_add(1, Ordering::SeqCst);
     };
-    flights.begin(account, uri(url), Box::new(wake))
+    single_flight.begin(account, uri(url), Box::new(wake))
 }
 
 fn outcome(pending: &Pending) -> Option<Result<Fetched, FetchError>> {
@@ -319,12 +330,12 @@ fn outcome(pending: &Pending) -> Option<Result<Fetched, FetchError>> {
 }
 
 #[test]
-fn whoever_asks_is_woken_once_and_need_not_wait() {
-    let (flights, loads) = held(PATIENCE);
+fn a_caller_is_woken_once_and_is_not_blocked() {
+    let (single_flight, loads) = controlled(LONG);
     let woken = Arc::default();
     let url = "http://a.example/logo";
     let [first, second, left] =
-        [(); 3].map(|()| ask(&flights, 1, url, &woken).expect("there is room"));
+        [(); 3].map(|()| ask(&single_flight, 1, url, &woken).expect("there is room"));
     assert_eq!(outcome(&first), None);
     drop(left);
     let (_, sender) = begun(&loads);
@@ -334,25 +345,37 @@ fn whoever_asks_is_woken_once_and_need_not_wait() {
         let fetched = outcome(&pending).expect("it was woken").expect("fetched");
         assert_eq!(*fetched.bytes, *b"logo");
     }
-    let kept = ask(&flights, 1, url, &woken).expect("there is room");
+    let kept = ask(&single_flight, 1, url, &woken).expect("there is room");
     assert!(outcome(&kept).is_some() && kept.deadline().is_none());
-    assert_eq!(woken.load(Ordering::SeqCst), 2, "who left is not woken");
+    assert_eq!(
+        woken.load(Ordering::SeqCst),
+        2,
+        "a caller who left is not woken"
+    );
 }
 
 #[test]
 fn one_account_leaves_room_for_others_and_waits_for_its_own() {
-    let (flights, loads) = held_with(&Settings {
-        timeout: PATIENCE,
+    let (single_flight, loads) = controlled_with(&Settings {
+        timeout: LONG,
         fetches_per_account: 2,
         ..Settings::default()
     });
     let woken = Arc::default();
     let dripping: Vec<Pending> = (0..5)
-        .map(|n| ask(&flights, 1, &format!("http://drip{n}.example/"), &woken).expect("room"))
+        .map(|n| {
+            ask(
+                &single_flight,
+                1,
+                &format!("http://drip{n}.example/"),
+                &woken,
+            )
+            .expect("room")
+        })
         .collect();
     let mut of_first: Vec<Begun> = (0..2).map(|_| begun(&loads)).collect();
-    assert_eq!(flights.lock().queue.len_of(1), 3);
-    let other = ask(&flights, 2, "http://quick.example/", &woken).expect("room");
+    assert_eq!(single_flight.lock().queue.len_of(1), 3);
+    let other = ask(&single_flight, 2, "http://quick.example/", &woken).expect("room");
     let (url, sender) = begun(&loads);
     assert_eq!(
         url, "http://quick.example/",
@@ -360,8 +383,8 @@ fn one_account_leaves_room_for_others_and_waits_for_its_own() {
     );
     sender.send(Ok(download("logo"))).expect("it waits");
     until(|| outcome(&other).is_some());
-    // Whoever joins what waits in another account's turn has it begun in their own.
-    let joined = ask(&flights, 2, "http://drip4.example/", &woken).expect("room");
+    // A caller who joins a fetch queued by another account has it begun in a turn of their own.
+    let joined = ask(&single_flight, 2, "http://drip4.example/", &woken).expect("room");
     let (url, sender) = begun(&loads);
     assert_eq!(url, "http://drip4.example/");
     sender.send(Ok(download("logo"))).expect("it waits");
@@ -375,14 +398,14 @@ fn one_account_leaves_room_for_others_and_waits_for_its_own() {
         "the next of its own"
     );
     drop(dripping);
-    until(|| !flights.has_flights());
-    assert_eq!(flights.lock().queue.len(), 0);
+    until(|| !single_flight.has_running());
+    assert_eq!(single_flight.lock().queue.len(), 0);
 }
 
 #[test]
-fn what_does_not_fit_the_queue_is_refused_at_once() {
-    let (flights, loads) = held_with(&Settings {
-        timeout: PATIENCE,
+fn a_full_queue_rejects_at_once() {
+    let (single_flight, loads) = controlled_with(&Settings {
+        timeout: LONG,
         fetches: 1,
         queue: 3,
         queue_per_account: 2,
@@ -391,7 +414,7 @@ fn what_does_not_fit_the_queue_is_refused_at_once() {
     let woken = Arc::default();
     let ask = |account: u64, number: u64| {
         ask(
-            &flights,
+            &single_flight,
             account,
             &format!("http://{account}-{number}.example/"),
             &woken,
@@ -408,10 +431,10 @@ fn what_does_not_fit_the_queue_is_refused_at_once() {
     all.push(ask(2, 0).expect("a third in all"));
     assert_eq!(ask(3, 0).err(), Some(FetchError::Busy), "a fourth in all");
     all.remove(1);
-    all.push(ask(3, 0).expect("whoever left made room"));
+    all.push(ask(3, 0).expect("the one who left made room"));
     assert_eq!(
-        flights.lock().wanted.len(),
+        single_flight.lock().by_url.len(),
         4,
-        "what was refused is not wanted"
+        "nothing is left of what was rejected"
     );
 }
