@@ -218,6 +218,9 @@ fn server_timing(timing: Timing) -> String {
     )
 }
 
+/// All but letters, digits and these three is escaped in `filename*` (RFC 8187, section 3.2.1).
+const ESCAPED_IN_A_HEADER: AsciiSet = NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'-');
+
 /// The `Content-Disposition` of `download=NAME`: it asks the browser to save the picture as
 /// `NAME.webp` (RFC 6266). Letters, digits and a few marks are kept, and everything else becomes
 /// `_`; a name that is not plain ASCII is also given in UTF-8 (RFC 8187).
