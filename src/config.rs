@@ -1,7 +1,8 @@
 //! Puts the rooms' own settings together, and rejects nonsense naming the flag.
 //!
-//! A value that is nonsense by itself is rejected by its reader below, which argh reports with the flag's name; what
-//! depends on more than one value, or on a bound, is rejected by [`Config::check`].
+//! A value that is nonsense by itself is rejected by its reader below, which argh reports with the
+//! flag's name; what depends on more than one value, or on a bound, is rejected by
+//! [`Config::check`].
 
 mod memory;
 
@@ -16,7 +17,8 @@ use std::time::Duration;
 pub struct Config {
     /// `--listen`: where the front door stands.
     pub listen: Vec<Listen>,
-    /// `--max-connections`, `--max-head`, `--min-rate`, `--buffer`, `--trusted-proxy` and the others of the door.
+    /// `--max-connections`, `--max-head`, `--min-rate`, `--buffer`, `--trusted-proxy` and the
+    /// others of the door.
     pub front: front::Settings,
     /// `--memory`: bytes that the process stays below; [`Config::with_memory`] sets it.
     pub memory: u64,
@@ -24,13 +26,13 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// `--data`, `--secret-file`.
     pub store: store::Settings,
-    /// `--threads`, `--max-body`, `--conversion-timeout`, `--public-url`, `--signup`, `--signin-limit`,
-    /// `--signup-limit`, `--rate-limit`, `--monthly-quota`.
+    /// `--threads`, `--max-body`, `--conversion-timeout`, `--public-url`, `--signup`,
+    /// `--signin-limit`, `--signup-limit`, `--rate-limit`, `--monthly-quota`.
     pub http: http::Settings,
-    /// `--max-pixels`, `--max-frames`, `--max-film-pixels`.
+    /// `--max-pixels`, `--max-frames`, `--max-animation-pixels`.
     pub limits: image::Limits,
-    /// `--allow-private-watermark-hosts`, `--ca-file`, `--watermark-timeout`, `--watermark-cache`, and those about
-    /// fetches at a time.
+    /// `--allow-private-watermark-hosts`, `--ca-file`, `--watermark-timeout`, `--watermark-cache`,
+    /// and those about fetches at a time.
     pub fetch: fetch::Settings,
 }
 
@@ -69,7 +71,12 @@ impl Config {
             1,
             1_000_000_000,
         )?;
-        within("--max-film-pixels", self.limits.max_film_pixels, 1, 1 << 50)?;
+        within(
+            "--max-animation-pixels",
+            self.limits.max_film_pixels,
+            1,
+            1 << 50,
+        )?;
         // Each worker has a stack and works on a picture of its own.
         within("--threads", self.http.threads.get() as u64, 1, 1024)?;
         // Longer than an hour nobody waits for an answer.
@@ -139,7 +146,8 @@ impl Config {
         within("--max-connections", front.connections as u64, 1, 1 << 18)?;
         let per_address = front.connections_per_address as u64;
         within("--max-connections-per-address", per_address, 1, 1 << 18)?;
-        // Below, browsers are refused; above, heads hold memory that the budget cannot take back in time.
+        // Below, browsers are refused; above, heads hold memory that the budget cannot take back in
+        // time.
         within("--max-head", front.head_bytes as u64, 1 << 10, 1 << 20)?;
         within("--max-headers", front.headers as u64, 8, 1024)?;
         let times = [
@@ -185,8 +193,8 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
         .map_err(|_| "expected ADDRESS:PORT, such as 127.0.0.1:8080 or [::1]:8080".to_owned())
 }
 
-/// Reads a number of bytes: `33554432`, `32MiB`, `32M`, `500kB`. K, M and G with or without `iB` are powers of 1024,
-/// with `B` powers of 1000.
+/// Reads a number of bytes: `33554432`, `32MiB`, `32M`, `500kB`. K, M and G with or without `iB`
+/// are powers of 1024, with `B` powers of 1000.
 ///
 /// # Errors
 /// A sentence that says what is allowed.
@@ -319,7 +327,7 @@ mod tests {
             ("--max-body", |c| c.http.max_body = 1 << 40),
             ("--max-pixels", |c| c.limits.max_pixels = 0),
             ("--max-frames", |c| c.limits.max_frames = 0),
-            ("--max-film-pixels", |c| c.limits.max_film_pixels = 0),
+            ("--max-animation-pixels", |c| c.limits.max_film_pixels = 0),
             ("--conversion-timeout", |c| {
                 c.http.conversion_timeout = Duration::from_secs(3601);
             }),

@@ -1,11 +1,19 @@
 //! Arguments as they are typed, brought into the form that argh reads.
 //!
-//! Three things are done here, for all commands alike: `--name=value` becomes two arguments, `-h` and `--help` count
-//! wherever they stand, and a lone `-` that is an input of `convert` gets a name that argh does not take for an option.
+//! Four things are done here, for all commands alike:
+//!
+//! - `--name=value` becomes two arguments;
+//! - `-h` and `--help` count wherever they stand;
+//! - a lone `-` that is an input of `convert` gets a name that argh does not take for an option;
+//! - a flag's former name becomes its present one.
+//!
 //! Which argument is an option's value is known from argh's own description of the commands.
 
 use super::convert::STANDARD_INPUT;
 use argh::{CommandInfoWithArgs, FlagInfo, FlagInfoKind};
+
+/// Former names of flags, which keep working but are in no help text, and their present names.
+const RENAMED: [(&str, &str); 1] = [("--max-film-pixels", "--max-animation-pixels")];
 
 /// Rewrites the arguments that follow the program's name. What follows `--` stays as it is.
 ///
@@ -27,6 +35,7 @@ pub fn prepare(arguments: &[String], program: &CommandInfoWithArgs) -> Result<Ve
             return Ok(path);
         }
         if let Some((name, value)) = name_and_value(argument) {
+            let name = present_name(name);
             match find(command, name).map(|flag| &flag.kind) {
                 Some(FlagInfoKind::Switch) => {
                     return Err(format!(
@@ -45,13 +54,14 @@ pub fn prepare(arguments: &[String], program: &CommandInfoWithArgs) -> Result<Ve
             prepared.push(STANDARD_INPUT.to_owned());
             continue;
         }
-        prepared.push(argument.clone());
+        let argument = present_name(argument);
+        prepared.push(argument.to_owned());
         let flag = find(command, argument);
         if flag.is_some_and(|flag| flag.kind != FlagInfoKind::Switch) {
             prepared.extend(rest.next().cloned());
         } else if let Some(sub) = command.commands.iter().find(|sub| sub.name == argument) {
             command = &sub.command;
-            path.push(argument.clone());
+            path.push(argument.to_owned());
         }
     }
     Ok(prepared)
@@ -76,6 +86,13 @@ fn name_and_value(argument: &str) -> Option<(&str, &str)> {
     argument
         .split_once('=')
         .filter(|(name, _)| name.starts_with("--"))
+}
+
+fn present_name(name: &str) -> &str {
+    RENAMED
+        .iter()
+        .find(|(former, _)| *former == name)
+        .map_or(name, |(_, present)| present)
 }
 
 /// The flag of this name, such as `--output` or `-o`.
@@ -160,6 +177,32 @@ mod tests {
                 "/dev/stdin",
             ],
         );
+    }
+
+    #[test]
+    fn former_names_of_flags_become_the_present_ones() {
+        assert_becomes(
+            &["serve", "--max-film-pixels", "5", "--max-film-pixels=5"],
+            &[
+                "serve",
+                "--max-animation-pixels",
+                "5",
+                "--max-animation-pixels",
+                "5",
+            ],
+        );
+        assert_becomes(
+            &["convert", "--watermark", "--max-film-pixels"],
+            &["convert", "--watermark", "--max-film-pixels"],
+        );
+        let program = Towebp::get_args_info();
+        for (former, present) in RENAMED {
+            let has = |name| {
+                let mut commands = program.commands.iter();
+                commands.any(|sub| find(&sub.command, name).is_some())
+            };
+            assert!(has(present) && !has(former), "{former} -> {present}");
+        }
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub struct ServeCommand {
 
     /// most pixels of all its frames together (default 1000000000: about what a conversion has time for)
     #[argh(option, arg_name = "number")]
-    max_film_pixels: Option<u64>,
+    max_animation_pixels: Option<u64>,
 
     /// longest that a conversion may take (default 50: proxies wait for 60)
     #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
@@ -363,7 +363,7 @@ impl ServeCommand {
             limits: image::Limits {
                 max_pixels: self.max_pixels.unwrap_or(limits.max_pixels),
                 max_frames: self.max_frames.unwrap_or(limits.max_frames),
-                max_film_pixels: self.max_film_pixels.unwrap_or(limits.max_film_pixels),
+                max_film_pixels: self.max_animation_pixels.unwrap_or(limits.max_film_pixels),
                 ..limits
             },
             fetch: fetch::Settings {

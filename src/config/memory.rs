@@ -3,7 +3,8 @@
 use super::Config;
 use crate::store;
 
-/// The program itself, what it keeps of connections and of whom it has seen, and what the allocator keeps for later.
+/// The program itself, what it keeps of connections and of whom it has seen, and what the allocator
+/// keeps for later.
 const PROGRAM: u64 = 24 << 20;
 
 /// A worker's stack and buffers, and pieces that its allocations leave behind.
@@ -16,8 +17,8 @@ const LEAST_FOR_CONVERSIONS: u64 = 32 << 20;
 const MOST_BUFFER: u64 = 256 << 20;
 
 impl Config {
-    /// Sets `--memory` and `--buffer` to what was given, and else to a default. `share` is what the machine has for this
-    /// process: less only if nothing could be converted in it.
+    /// Sets `--memory` and `--buffer` to what was given, and else to a default. `share` is what the
+    /// machine has for this process: less only if nothing could be converted in it.
     #[must_use]
     pub fn with_memory(mut self, memory: Option<u64>, buffer: Option<u64>, share: u64) -> Config {
         let least_buffer = self.least_buffer();
@@ -41,7 +42,8 @@ impl Config {
         self.memory.saturating_sub(others)
     }
 
-    /// What requests and answers on their way need at least: one of the largest bodies, and others beside it.
+    /// What requests and answers on their way need at least: one of the largest bodies, and others
+    /// beside it.
     pub(super) fn least_buffer(&self) -> u64 {
         self.http.max_body + (1 << 20)
     }

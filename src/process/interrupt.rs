@@ -1,4 +1,5 @@
-//! Signals that end a command in the middle of its work (Ctrl+C): unfinished files are removed first.
+//! Signals that end a command in the middle of its work (Ctrl+C): unfinished files are removed
+//! first.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
@@ -24,8 +25,8 @@ struct State {
 }
 
 impl Outputs {
-    /// Makes a temporary file by `make`, which tells its path and must not wait. A signal comes before or after, never in
-    /// between.
+    /// Makes a temporary file by `make`, which tells its path and must not wait. A signal comes
+    /// before or after, never in between.
     ///
     /// # Errors
     /// Those of `make`.
@@ -36,8 +37,8 @@ impl Outputs {
         Ok(made)
     }
 
-    /// Gives a temporary file its name by `rename`, and counts it as finished. Like [`Outputs::begin`] it is not
-    /// interrupted. If it fails, the temporary file is removed.
+    /// Gives a temporary file its name by `rename`, and counts it as finished. Like
+    /// [`Outputs::begin`] it is not interrupted. If it fails, the temporary file is removed.
     ///
     /// # Errors
     /// Those of `rename`.
@@ -69,10 +70,11 @@ impl Outputs {
     }
 }
 
-/// From now on SIGINT, SIGTERM and SIGHUP remove what is unfinished, call `at_end` with the number of finished outputs,
-/// and end the process with the exit code that shells give for the signal: 130 after Ctrl+C. One that comes while
-/// `at_end` waits for a slow terminal ends the process at once. A signal that the process was started to ignore
-/// (`nohup`, a job of a script in the background) stays ignored.
+/// From now on SIGINT, SIGTERM and SIGHUP remove what is unfinished, call `at_end` with the number
+/// of finished outputs, and end the process with the exit code that shells give for the signal: 130
+/// after Ctrl+C. One that comes while `at_end` waits for a slow terminal ends the process at once.
+/// A signal that the process was started to ignore (`nohup`, a job of a script in the background)
+/// stays ignored.
 ///
 /// # Errors
 /// A sentence for the user.
@@ -88,7 +90,8 @@ pub fn catch(outputs: &Outputs, at_end: impl FnOnce(usize) + Send + 'static) -> 
         flag::register_conditional_shutdown(*signal, 128 + signal, Arc::clone(&is_clean))
             .map_err(failed)?;
     }
-    // A limit on the size of files (`ulimit -f`) makes writes fail, as a full disk does, instead of ending the process.
+    // A limit on the size of files (`ulimit -f`) makes writes fail, as a full disk does, instead of
+    // ending the process.
     flag::register(SIGXFSZ, Arc::default()).map_err(failed)?;
     let mut signals = Signals::new(&caught).map_err(failed)?;
     let outputs = outputs.clone();
@@ -111,7 +114,8 @@ pub fn catch(outputs: &Outputs, at_end: impl FnOnce(usize) + Send + 'static) -> 
         .map_err(failed)
 }
 
-/// The signals that this process ignores, signal n in bit n - 1, as Linux tells (`proc(5)`, `SigIgn`); elsewhere none.
+/// The signals that this process ignores, signal n in bit n - 1, as Linux tells (`proc(5)`,
+/// `SigIgn`); elsewhere none.
 fn ignored_signals() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     status

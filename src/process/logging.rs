@@ -1,5 +1,5 @@
-//! What the log looks like: one line a record, as text or as JSON. Messages are sentences; what programs look for comes in
-//! fields beside them.
+//! What the log looks like: one line a record, as text or as JSON. Messages are sentences; what
+//! programs look for comes in fields beside them.
 
 use env_logger::{Builder, Env};
 use log::kv::{self, Key, Value, VisitSource};

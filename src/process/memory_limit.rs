@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes that the process should stay below, unless it is told: two thirds of what its container may have, or else the
-/// machine. The last third is for what is counted there too: the kernel, sockets' buffers, the database's pages in the
-/// system's cache, other programs. On a machine of 512 MB these take some 150.
+/// Bytes that the process should stay below, unless it is told: two thirds of what its container
+/// may have, or else the machine. The last third is for what is counted there too: the kernel,
+/// sockets' buffers, the database's pages in the system's cache, other programs. On a machine of
+/// 512 MB these take some 150.
 pub fn share() -> u64 {
     /// Where nothing tells.
     const UNKNOWN: u64 = 1 << 30;
@@ -24,8 +25,9 @@ fn machine() -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// The limits of the groups that `own` (`/proc/self/cgroup`, cgroups(7)) names and of all above them: `memory.max` of version
-/// 2, `memory.limit_in_bytes` of version 1. A container often sees its own group as the topmost.
+/// The limits of the groups that `own` (`/proc/self/cgroup`, cgroups(7)) names and of all above
+/// them: `memory.max` of version 2, `memory.limit_in_bytes` of version 1. A container often sees
+/// its own group as the topmost.
 fn control_group(mounted: &Path, own: &str) -> Vec<u64> {
     let groups = own.lines().filter_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);

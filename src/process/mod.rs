@@ -1,8 +1,8 @@
 //! What the process has to do with the system that it runs on: signals, the service manager, the
 //! allocator's settings, the limit of memory, and the log.
 //!
-//! Nothing here knows anything of pictures or HTTP, and nothing here is imported by the modules that
-//! do the work: the command line and the settings alone use it.
+//! Nothing here knows anything of pictures or HTTP, and nothing here is imported by the modules
+//! that do the work: the command line and the settings alone use it.
 
 pub mod allocator;
 pub mod interrupt;

@@ -11,13 +11,14 @@ use std::thread;
 /// Signals that ask the process to end, caught from now on.
 pub struct Caught(Signals);
 
-/// Catches SIGTERM (service managers, `docker stop`) and SIGINT (Ctrl+C). A process that is number 1 of a container
-/// would not even notice them otherwise.
+/// Catches SIGTERM (service managers, `docker stop`) and SIGINT (Ctrl+C). A process that is number
+/// 1 of a container would not even notice them otherwise.
 ///
 /// # Errors
 /// A sentence for the operator.
 pub fn catch() -> Result<Caught, String> {
-    // A limit on the size of files (`ulimit -f`) would end the process: caught, it makes writes fail, as a full disk does.
+    // A limit on the size of files (`ulimit -f`) would end the process: caught, it makes writes
+    // fail, as a full disk does.
     flag::register(SIGXFSZ, Arc::default())
         .and_then(|_| Signals::new([SIGTERM, SIGINT]))
         .map(Caught)

@@ -1,4 +1,5 @@
-//! What a service manager is told, and the socket that it may hand over: systemd's protocols, which others speak too.
+//! What a service manager is told, and the socket that it may hand over: systemd's protocols, which
+//! others speak too.
 
 use std::env;
 use std::ffi::OsStr;
@@ -12,7 +13,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// Whoever started the service, if that wants to hear how it is (`sd_notify(3)`). A clone tells the same one.
+/// Whoever started the service, if that wants to hear how it is (`sd_notify(3)`). A clone tells the
+/// same one.
 #[derive(Clone, Debug)]
 pub struct Manager(Option<Arc<UnixDatagram>>);
 
@@ -49,8 +51,8 @@ impl Manager {
         self.tell("STOPPING=1");
     }
 
-    /// Says that the service lives, as often as `WATCHDOG_USEC` asks for, for as long as `is_alive` answers so within the
-    /// time that it is given (`sd_watchdog_enabled(3)`).
+    /// Says that the service lives, as often as `WATCHDOG_USEC` asks for, for as long as `is_alive`
+    /// answers so within the time that it is given (`sd_watchdog_enabled(3)`).
     ///
     /// # Errors
     /// A sentence for the operator.
@@ -113,7 +115,8 @@ fn watchdog_interval() -> Result<Option<Duration>, String> {
         })
 }
 
-/// The listening TCP socket that this process was given as standard input (`StandardInput=socket`, systemd.exec(5)).
+/// The listening TCP socket that this process was given as standard input (`StandardInput=socket`,
+/// systemd.exec(5)).
 ///
 /// # Errors
 /// A sentence for the operator: it is something else.

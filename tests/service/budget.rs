@@ -23,7 +23,7 @@ const PATIENT: [&str; 6] = [
     "3600",
     "--max-frames",
     "100000",
-    "--max-film-pixels",
+    "--max-animation-pixels",
     "1000000000000",
 ];
 const SLOW: &str = "&mode=lossy&effort=high";

@@ -236,7 +236,7 @@ fn frames_and_their_pixels_are_limited() {
     let first = service.convert(&[("animation", "first")], "image/gif", &five);
     assert_eq!(first.status, 200, "{}", first.text());
 
-    let service = Service::start_with(&["--max-film-pixels", "9600"]);
+    let service = Service::start_with(&["--max-animation-pixels", "9600"]);
     let four = service.convert(&[], "image/gif", &moving(4, Repeat::Infinite));
     assert_eq!(four.status, 200, "{}", four.text());
     let refused = service.convert(&[], "image/gif", &five);

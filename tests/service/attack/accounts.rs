@@ -21,7 +21,7 @@ const LASTING: [&str; 9] = [
     "300",
     "--conversion-timeout",
     "3600",
-    "--max-film-pixels",
+    "--max-animation-pixels",
     "100000000000",
 ];
 
@@ -366,7 +366,7 @@ fn what_a_thread_has_waits_no_longer_than_the_queue_timeout() {
         "1",
         "--conversion-timeout",
         "3600",
-        "--max-film-pixels",
+        "--max-animation-pixels",
         "100000000000",
     ];
     let service = Service::start_with(&flags);
