@@ -1,8 +1,7 @@
-//! Puts the rooms' own settings together, and rejects nonsense naming the flag.
+//! The settings of a server: those of each module, put together and checked.
 //!
-//! A value that is nonsense by itself is rejected by its reader below, which argh reports with the
-//! flag's name; what depends on more than one value, or on a bound, is rejected by
-//! [`Config::check`].
+//! A value that is invalid by itself is rejected by its parser below, and argh reports the flag. A
+//! value that is out of bounds, or does not fit another one, is rejected by [`Config::check`].
 
 mod memory;
 
@@ -15,14 +14,14 @@ use std::time::Duration;
 /// Everything that a server needs to know.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// `--listen`: where the front door stands.
+    /// `--listen`: the public sockets.
     pub listen: Vec<Listen>,
-    /// `--max-connections`, `--max-head`, `--min-rate`, `--buffer`, `--trusted-proxy` and the
-    /// others of the door.
+    /// `--max-connections`, `--max-head`, `--min-rate`, `--buffer`, `--trusted-proxy`, and the
+    /// other limits of connections.
     pub front: front::Settings,
-    /// `--memory`: bytes that the process stays below; [`Config::with_memory`] sets it.
+    /// `--memory`: the bytes that the process stays below. [`Config::with_memory`] sets it.
     pub memory: u64,
-    /// `--metrics`.
+    /// `--metrics`: the address of the second listener, if there is to be one.
     pub metrics: Option<SocketAddr>,
     /// `--data`, `--secret-file`.
     pub store: store::Settings,
@@ -31,27 +30,26 @@ pub struct Config {
     pub http: http::Settings,
     /// `--max-pixels`, `--max-frames`, `--max-animation-pixels`.
     pub limits: image::Limits,
-    /// `--allow-private-watermark-hosts`, `--ca-file`, `--watermark-timeout`, `--watermark-cache`,
-    /// and those about fetches at a time.
+    /// `--allow-private-watermark-hosts`, `--ca-file`, and those that begin with `--watermark-`.
     pub fetch: fetch::Settings,
 }
 
 /// One `--listen`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listen {
-    /// A socket of our own, at this address.
+    /// A new socket at this address.
     At(SocketAddr),
-    /// The socket that the process was given as standard input.
+    /// The socket that the process has as standard input.
     StandardInput,
 }
 
 impl Config {
-    /// Checks what no single value shows.
+    /// Checks bounds, and values that depend on each other.
     ///
     /// # Errors
     /// A sentence for the operator that names the flag.
     pub fn check(self) -> Result<Config, String> {
-        // A file of no more bytes than a small PNG's header could only be refused.
+        // A smaller limit would reject nearly every picture.
         within(
             "--max-body",
             self.http.max_body,
@@ -64,7 +62,7 @@ impl Config {
             1,
             u64::from(self.limits.max_side).pow(2),
         )?;
-        // A GIF of no frames would be no GIF; a billion of them are never read.
+        // A GIF has at least one frame, and a conversion never gets to a billion of them.
         within(
             "--max-frames",
             u64::from(self.limits.max_frames),
@@ -77,18 +75,18 @@ impl Config {
             1,
             1 << 50,
         )?;
-        // Each worker has a stack and works on a picture of its own.
+        // Each worker has a stack and a picture in memory.
         within("--threads", self.http.threads.get() as u64, 1, 1024)?;
-        // Longer than an hour nobody waits for an answer.
+        // No client waits for a response longer than an hour.
         within(
             "--conversion-timeout",
             self.http.conversion_timeout.as_secs(),
             1,
             3600,
         )?;
-        // A client waits for the watermark.
+        // The client waits as long.
         within("--watermark-timeout", self.fetch.timeout.as_secs(), 1, 300)?;
-        // Each fetch is a thread; what waits is a request that is held.
+        // Each fetch is a thread, and each place in the queue a request in memory.
         let fetch = &self.fetch;
         for (flag, number, least, most) in [
             ("--watermark-fetches", fetch.fetches, 1, 1024),
@@ -108,14 +106,14 @@ impl Config {
         ] {
             within(flag, number as u64, least, most)?;
         }
-        // Above, it would be a file server.
+        // A larger cache is the task of a proxy.
         within(
             "--watermark-cache",
             self.fetch.cache_bytes as u64,
             0,
             1 << 30,
         )?;
-        self.check_door()?;
+        self.check_front()?;
         self.check_memory()?;
         if !self.front.trusted_proxies.is_empty() && self.http.public_url.is_none() {
             log::warn!(
@@ -140,14 +138,14 @@ impl Config {
         Ok(self)
     }
 
-    fn check_door(&self) -> Result<(), String> {
+    fn check_front(&self) -> Result<(), String> {
         let front = &self.front;
-        // Four descriptors each are more than systems give a process.
+        // Four descriptors for each of these are more than systems give a process.
         within("--max-connections", front.connections as u64, 1, 1 << 18)?;
         let per_address = front.connections_per_address as u64;
         within("--max-connections-per-address", per_address, 1, 1 << 18)?;
-        // Below, browsers are refused; above, heads hold memory that the budget cannot take back in
-        // time.
+// With a smaller limit browsers are rejected; with a larger one heads take memory before the
+        // budget can reject them.
         within("--max-head", front.head_bytes as u64, 1 << 10, 1 << 20)?;
         within("--max-headers", front.headers as u64, 8, 1024)?;
         let times = [
@@ -172,7 +170,7 @@ impl Config {
     }
 }
 
-/// Reads `stdin`, or an [`address`].
+/// Parses `stdin`, or an [`address`].
 ///
 /// # Errors
 /// A sentence that says what is allowed.
@@ -183,7 +181,7 @@ pub fn listen(text: &str) -> Result<Listen, String> {
     }
 }
 
-/// Reads `127.0.0.1:8080` or `[::1]:8080`.
+/// Parses `127.0.0.1:8080` or `[::1]:8080`.
 ///
 /// # Errors
 /// A sentence that says what is allowed.
@@ -193,8 +191,8 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
         .map_err(|_| "expected ADDRESS:PORT, such as 127.0.0.1:8080 or [::1]:8080".to_owned())
 }
 
-/// Reads a number of bytes: `33554432`, `32MiB`, `32M`, `500kB`. K, M and G with or without `iB`
-/// are powers of 1024, with `B` powers of 1000.
+/// Parses a number of bytes: `33554432`, `32MiB`, `32M`, `500kB`. K, M and G mean powers of 1024,
+/// alone or with `iB`; with `B` they mean powers of 1000.
 ///
 /// # Errors
 /// A sentence that says what is allowed.
@@ -220,7 +218,7 @@ pub fn byte_count(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "expected a number of bytes, such as 33554432 or 32MiB".to_owned())
 }
 
-/// Reads whole seconds.
+/// Parses whole seconds.
 ///
 /// # Errors
 /// A sentence that says what is allowed.
@@ -230,7 +228,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
         .map_err(|_| "expected a whole number of seconds, such as 10".to_owned())
 }
 
-/// Reads a number of threads.
+/// Parses a number of threads.
 ///
 /// # Errors
 /// A sentence that says what is allowed.
@@ -239,7 +237,7 @@ pub fn threads(text: &str) -> Result<NonZeroUsize, String> {
         .map_err(|_| "expected a whole number, 1 or more".to_owned())
 }
 
-/// Reads `https://webp.example.org`, and drops a slash at the end.
+/// Parses `https://webp.example.org`, and removes a slash at the end.
 ///
 /// # Errors
 /// A sentence that says what is allowed.
@@ -248,9 +246,9 @@ pub fn public_url(text: &str) -> Result<String, String> {
     let host = url
         .strip_prefix("https://")
         .or_else(|| url.strip_prefix("http://"));
-    let harmless = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
     match host {
-        Some(host) if !host.is_empty() && host.bytes().all(harmless) => {
+        Some(host) if !host.is_empty() && host.bytes().all(is_allowed) => {
             Ok(url.to_ascii_lowercase())
         }
         _ => Err(
@@ -259,7 +257,7 @@ pub fn public_url(text: &str) -> Result<String, String> {
     }
 }
 
-/// Reads `open`, `closed` or `invite`: who may create an account.
+/// Parses `open`, `closed` or `invite`: who may create an account.
 ///
 /// # Errors
 /// A sentence that says what is allowed.
@@ -272,7 +270,7 @@ pub fn signup(text: &str) -> Result<http::Signup, String> {
     }
 }
 
-/// Reads `text` or `json`.
+/// Parses `text` or `json`.
 ///
 /// # Errors
 /// A sentence that says what is allowed.
@@ -284,6 +282,10 @@ pub fn log_format(text: &str) -> Result<LogFormat, String> {
     }
 }
 
+/// Checks that `given` lies between `least` and `most`.
+///
+/// # Errors
+/// A sentence that says what is allowed.
 fn within(flag: &str, given: u64, least: u64, most: u64) -> Result<(), String> {
     if (least..=most).contains(&given) {
         return Ok(());
@@ -320,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_rejected_by_the_flag_s_name() {
+    fn invalid_values_are_rejected_with_the_name_of_the_flag() {
         type Spoil = fn(&mut Config);
         let cases: [(&str, Spoil); 20] = [
             ("--max-body", |c| c.http.max_body = 0),
@@ -396,10 +398,10 @@ mod tests {
     }
 
     #[test]
-    fn standard_input_is_a_place_to_listen() {
+    fn standard_input_is_accepted_as_a_listener() {
         assert_eq!(listen("stdin"), Ok(Listen::StandardInput));
         assert_eq!(listen("[::1]:80"), address("[::1]:80").map(Listen::At));
-        listen("stdout").expect_err("no place");
+        listen("stdout").expect_err("it is no listener");
     }
 
     #[test]

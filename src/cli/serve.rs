@@ -270,7 +270,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
         })
         .transpose()?;
     let shutdown = server.shutdown_handle();
-    signals.close(move || shutdown.shut_down(), manager.clone())?;
+    signals.stop_on_signal(move || shutdown.shut_down(), manager.clone())?;
 
     let address = server.addresses()[0];
     let base_url = public_url.unwrap_or_else(|| format!("http://{address}"));
@@ -289,7 +289,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     }
     out.flush().ok();
     let heartbeat = server.heartbeat();
-    manager.watch(move |within| heartbeat.beats_within(within))?;
+    manager.start_watchdog(move |within| heartbeat.beats_within(within))?;
     manager.ready();
     server.wait()
 }
@@ -304,7 +304,7 @@ fn bind(listen: &[Listen], settings: front::Settings) -> Result<Listeners, Strin
         .collect();
     let mut listeners = Listeners::bind(&own, settings)?;
     if listen.contains(&Listen::StandardInput) {
-        listeners.add(systemd::standard_input()?)?;
+        listeners.add(systemd::listener_from_stdin()?)?;
     }
     Ok(listeners)
 }
@@ -382,7 +382,7 @@ impl ServeCommand {
                 ..fetch
             },
         };
-        config.with_memory(memory, buffer, memory_limit::share())
+        config.with_memory(memory, buffer, memory_limit::default_bytes())
     }
 }
 

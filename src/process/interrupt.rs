@@ -1,5 +1,5 @@
-//! Signals that end a command in the middle of its work (Ctrl+C): unfinished files are removed
-//! first.
+//! Signals that end a command in the middle of its work, such as Ctrl+C: unfinished files are
+//! removed first.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fs, thread};
 
-/// The files that this process is writing, and how many it has finished. A clone shares them.
+/// The files that this process is writing, and the number of those that it has finished. A clone
+/// shares them.
 #[derive(Clone, Debug, Default)]
 pub struct Outputs(Arc<Mutex<State>>);
 
@@ -25,8 +26,8 @@ struct State {
 }
 
 impl Outputs {
-    /// Makes a temporary file by `make`, which tells its path and must not wait. A signal comes
-    /// before or after, never in between.
+    /// Calls `make`, which makes a temporary file and returns its path, and records the file.
+    /// `make` must not block, since a signal takes effect only before or after it.
     ///
     /// # Errors
     /// Those of `make`.
@@ -37,8 +38,9 @@ impl Outputs {
         Ok(made)
     }
 
-    /// Gives a temporary file its name by `rename`, and counts it as finished. Like
-    /// [`Outputs::begin`] it is not interrupted. If it fails, the temporary file is removed.
+    /// Calls `rename`, which gives a temporary file its name, and counts the file as finished; or
+    /// removes it if that fails. As in [`Outputs::begin`], a signal takes effect only before or
+    /// after this.
     ///
     /// # Errors
     /// Those of `rename`.
@@ -70,11 +72,11 @@ impl Outputs {
     }
 }
 
-/// From now on SIGINT, SIGTERM and SIGHUP remove what is unfinished, call `at_end` with the number
-/// of finished outputs, and end the process with the exit code that shells give for the signal: 130
-/// after Ctrl+C. One that comes while `at_end` waits for a slow terminal ends the process at once.
-/// A signal that the process was started to ignore (`nohup`, a job of a script in the background)
-/// stays ignored.
+/// From now on SIGINT, SIGTERM and SIGHUP remove unfinished files, call `at_end` with the number of
+/// finished ones, and end the process with the exit code that shells report for the signal: 130
+/// after Ctrl+C. A second signal, while `at_end` writes to a slow terminal, ends the process at
+/// once. A signal that the process was started to ignore (by `nohup`, or as a background job of a
+/// script) stays ignored.
 ///
 /// # Errors
 /// A sentence for the user.
@@ -90,8 +92,8 @@ pub fn catch(outputs: &Outputs, at_end: impl FnOnce(usize) + Send + 'static) -> 
         flag::register_conditional_shutdown(*signal, 128 + signal, Arc::clone(&is_clean))
             .map_err(failed)?;
     }
-    // A limit on the size of files (`ulimit -f`) makes writes fail, as a full disk does, instead of
-    // ending the process.
+    // If SIGXFSZ is caught, a limit on the size of files (`ulimit -f`) makes writes fail, as a full
+    // disk does, instead of ending the process.
     flag::register(SIGXFSZ, Arc::default()).map_err(failed)?;
     let mut signals = Signals::new(&caught).map_err(failed)?;
     let outputs = outputs.clone();
@@ -107,15 +109,15 @@ pub fn catch(outputs: &Outputs, at_end: impl FnOnce(usize) + Send + 'static) -> 
             }
             is_clean.store(true, Ordering::SeqCst);
             at_end(state.finished);
-            // The lock is held to the end, so that no other file is begun.
+            // The state stays locked, so that no other file is begun.
             process::exit(128 + signal)
         })
         .map(drop)
         .map_err(failed)
 }
 
-/// The signals that this process ignores, signal n in bit n - 1, as Linux tells (`proc(5)`,
-/// `SigIgn`); elsewhere none.
+/// The signals that this process ignores, signal n in bit n - 1, as Linux reports them (`proc(5)`,
+/// `SigIgn`); 0 elsewhere.
 fn ignored_signals() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     status

@@ -1,12 +1,12 @@
-//! What the log looks like: one line a record, as text or as JSON. Messages are sentences; what
-//! programs look for comes in fields beside them.
+//! The format of the log: one line for each record, as text or as JSON. Messages are sentences, and
+//! what programs look for is in fields beside them.
 
 use env_logger::{Builder, Env};
 use log::kv::{self, Key, Value, VisitSource};
 use log::{LevelFilter, Record};
 use std::io::{self, Write};
 
-/// What a line of the log is.
+/// The format of a line of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     /// For people: a sentence, then `name=value` for each field.
@@ -15,13 +15,14 @@ pub enum LogFormat {
     Json,
 }
 
-/// Begins to log to standard error; `RUST_LOG` changes what is logged.
+/// Starts to log to standard error. The environment variable `RUST_LOG` chooses what is logged.
 pub fn start(format: LogFormat) {
     Builder::from_env(Env::default().default_filter_or("warn,towebp=info"))
-        // They log URLs with their queries, in which secrets may stand.
+        // These log URLs with their queries, which may hold secrets.
         .filter_module("ureq", LevelFilter::Warn)
         .filter_module("ureq_proto", LevelFilter::Warn)
-        // It calls it an error that the front door, once connected, has it accept nobody else.
+        // It logs an error when the event loop, its only client, has connected and its listener
+        // closes.
         .filter_module("tiny_http", LevelFilter::Off)
         .format(move |out, record| {
             let time = out.timestamp_millis().to_string();
@@ -66,7 +67,7 @@ fn write_line(
     out.write_all(line.as_bytes())
 }
 
-/// Appends a record's fields to its line.
+/// Appends the fields of a record to its line.
 struct Fields<'l> {
     format: LogFormat,
     line: &'l mut String,
@@ -87,8 +88,9 @@ impl<'kvs> VisitSource<'kvs> for Fields<'_> {
     }
 }
 
+/// The text as a JSON string.
 fn quoted(text: &str) -> String {
-    serde_json::to_string(text).expect("a text is JSON")
+    serde_json::to_string(text).expect("every text can be a JSON string")
 }
 
 #[cfg(test)]
@@ -102,7 +104,7 @@ mod tests {
             ("milliseconds", Value::from(1.5)),
         ];
         let mut out = Vec::new();
-        // A record borrows its arguments: it is built and written in one go.
+        // A record borrows its arguments, so that it cannot be kept in a variable.
         write_line(
             &mut out,
             format,
@@ -119,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn text_has_fields_behind_the_message() {
+    fn text_has_the_fields_after_the_message() {
         assert_eq!(
             line(LogFormat::Text, "request"),
             "[2026-11-21T08:00:00Z INFO  towebp::http] request path=/a status=200 milliseconds=1.5\n"

@@ -1,21 +1,22 @@
-//! How much memory there is for this process.
+//! How much memory this process may use: the limits of its control groups, or the memory of the
+//! machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes that the process should stay below, unless it is told: two thirds of what its container
-/// may have, or else the machine. The last third is for what is counted there too: the kernel,
-/// sockets' buffers, the database's pages in the system's cache, other programs. On a machine of
-/// 512 MB these take some 150.
-pub fn share() -> u64 {
-    /// Where nothing tells.
+/// The default of `--memory` in bytes: two thirds of the limit of the container, or of the memory
+/// of the machine. The last third is for what counts against the same limit: the kernel, buffers of
+/// sockets, the pages of the database in the system's cache, and other programs. On a machine of
+/// 512 MB these take some 150 MB.
+pub fn default_bytes() -> u64 {
+    /// The memory that is assumed if the system does not report any.
     const UNKNOWN: u64 = 1 << 30;
     let limits = control_group(Path::new("/sys/fs/cgroup"), &read("/proc/self/cgroup"));
     let least = limits.into_iter().chain(machine()).min();
     least.unwrap_or(UNKNOWN) / 3 * 2
 }
 
-/// `MemTotal` of proc(5), which is in KiB.
+/// The memory of the machine in bytes: `MemTotal` of proc(5), which is in KiB.
 fn machine() -> Option<u64> {
     let text = read("/proc/meminfo");
     let line = text
@@ -25,9 +26,9 @@ fn machine() -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// The limits of the groups that `own` (`/proc/self/cgroup`, cgroups(7)) names and of all above
-/// them: `memory.max` of version 2, `memory.limit_in_bytes` of version 1. A container often sees
-/// its own group as the topmost.
+/// The limits in bytes of the groups in `own` (the text of `/proc/self/cgroup`, cgroups(7)) and of
+/// all groups above them: `memory.max` in version 2, `memory.limit_in_bytes` in version 1. Inside a
+/// container its own group often appears as the topmost one.
 fn control_group(mounted: &Path, own: &str) -> Vec<u64> {
     let groups = own.lines().filter_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -41,13 +42,13 @@ fn control_group(mounted: &Path, own: &str) -> Vec<u64> {
         }
     });
     groups
-        .flat_map(|(root, path, file)| upwards(&root, path, file))
+        .flat_map(|(root, path, file)| files_upwards(&root, path, file))
         .filter_map(|file| read(file).trim().parse().ok())
         .collect()
 }
 
-/// The file in the group's folder and in all folders above, up to the root.
-fn upwards(root: &Path, path: &str, file: &str) -> Vec<PathBuf> {
+/// The paths of `file` in the folder of a group and in all folders above it, up to the root.
+fn files_upwards(root: &Path, path: &str, file: &str) -> Vec<PathBuf> {
     let own = root.join(path.trim_start_matches('/'));
     let folders = own
         .ancestors()
@@ -55,7 +56,7 @@ fn upwards(root: &Path, path: &str, file: &str) -> Vec<PathBuf> {
     folders.map(|folder| folder.join(file)).collect()
 }
 
-/// Empty if it cannot be had: there are systems without.
+/// The text of a file; empty if it cannot be read, since not all systems have these files.
 fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
@@ -85,7 +86,7 @@ mod tests {
             control_group(&root, hybrid),
             [100, 9_223_372_036_854_771_712, 300]
         );
-        // A path of the host's, which is not to be seen inside.
+        // The path of the group on the host, which does not exist inside the container.
         let inside = control_group(&root, "4:memory:/docker/0123\n");
         assert_eq!(inside, [9_223_372_036_854_771_712]);
         assert_eq!(control_group(&root, ""), Vec::<u64>::new());
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_some() {
-        assert!(share() > 64 << 20, "{}", share());
+    fn the_memory_of_this_machine_is_found() {
+        assert!(default_bytes() > 64 << 20, "{}", default_bytes());
     }
 }

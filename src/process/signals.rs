@@ -1,4 +1,4 @@
-//! What `towebp serve` does when it is asked to end.
+//! The signals that ask `towebp serve` to end.
 
 use super::systemd::Manager;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
@@ -9,29 +9,29 @@ use std::sync::Arc;
 use std::thread;
 
 /// Signals that ask the process to end, caught from now on.
-pub struct Caught(Signals);
+pub struct CaughtSignals(Signals);
 
-/// Catches SIGTERM (service managers, `docker stop`) and SIGINT (Ctrl+C). A process that is number
-/// 1 of a container would not even notice them otherwise.
+/// Catches SIGTERM (from service managers and `docker stop`) and SIGINT (Ctrl+C). The first process
+/// of a container would ignore them otherwise.
 ///
 /// # Errors
 /// A sentence for the operator.
-pub fn catch() -> Result<Caught, String> {
-    // A limit on the size of files (`ulimit -f`) would end the process: caught, it makes writes
-    // fail, as a full disk does.
+pub fn catch() -> Result<CaughtSignals, String> {
+    // If SIGXFSZ is caught, a limit on the size of files (`ulimit -f`) makes writes fail, as a full
+    // disk does, instead of ending the process.
     flag::register(SIGXFSZ, Arc::default())
         .and_then(|_| Signals::new([SIGTERM, SIGINT]))
-        .map(Caught)
+        .map(CaughtSignals)
         .map_err(|error| format!("signals cannot be caught: {error}"))
 }
 
-impl Caught {
-    /// From now on the first signal, one that came before too, closes the door, which
-    /// the manager is told, and the second ends the process at once.
+impl CaughtSignals {
+    /// From now on the first signal (also one that came since [`catch`]) calls `stop` and notifies
+    /// the service manager; the second one ends the process at once, as does an error of `stop`.
     ///
     /// # Errors
     /// A sentence for the operator.
-    pub fn close(
+    pub fn stop_on_signal(
         self,
         stop: impl Fn() -> io::Result<()> + Send + 'static,
         manager: Manager,
@@ -48,7 +48,7 @@ fn wait(mut signals: Signals, stop: &dyn Fn() -> io::Result<()>, manager: &Manag
     let mut is_stopping = false;
     for signal in signals.forever() {
         if is_stopping || stop().is_err() {
-            // As if it had never been caught: the process ends by the signal.
+            // The default action of the signal: it ends the process.
             low_level::emulate_default_handler(signal).ok();
         }
         manager.stopping();

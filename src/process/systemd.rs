@@ -1,5 +1,10 @@
-//! What a service manager is told, and the socket that it may hand over: systemd's protocols, which
-//! others speak too.
+//! The protocols of systemd, which other service managers speak too: notifications, the watchdog,
+//! and the socket that the manager hands over.
+//!
+//! The crate sd-notify 0.5 does not replace this file. It cannot reach an abstract socket, does not
+//! report a socket that cannot be reached before the first notification, and ignores a
+//! `WATCHDOG_USEC` that is no number: the service would be restarted again and again, without a
+//! word in its log.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,16 +18,18 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// Whoever started the service, if that wants to hear how it is (`sd_notify(3)`). A clone tells the
-/// same one.
+/// The service manager that started this process, if it wants notifications (`sd_notify(3)`). A
+/// clone notifies the same manager.
 #[derive(Clone, Debug)]
 pub struct Manager(Option<Arc<UnixDatagram>>);
 
 impl Manager {
-    /// By `NOTIFY_SOCKET`: a path, or an abstract name behind `@`.
+    /// The manager that listens on the socket in `NOTIFY_SOCKET`: a path, or `@` and an abstract
+    /// name.
     ///
     /// # Errors
-    /// A sentence for the operator: it is named, and cannot be reached. It would wait in vain.
+    /// A sentence for the operator: the socket cannot be reached, so that the manager would wait in
+    /// vain.
     pub fn from_environment() -> Result<Manager, String> {
         let Some(name) = env::var_os("NOTIFY_SOCKET") else {
             return Ok(Manager(None));
@@ -41,22 +48,22 @@ impl Manager {
         Ok(Manager(Some(Arc::new(socket))))
     }
 
-    /// The service is up.
+    /// Tells the manager that the service is up.
     pub fn ready(&self) {
-        self.tell("READY=1");
+        self.notify("READY=1");
     }
 
-    /// The service ends, once what is under way is finished.
+    /// Tells the manager that the service ends as soon as the requests under way are finished.
     pub fn stopping(&self) {
-        self.tell("STOPPING=1");
+        self.notify("STOPPING=1");
     }
 
-    /// Says that the service lives, as often as `WATCHDOG_USEC` asks for, for as long as `is_alive`
-    /// answers so within the time that it is given (`sd_watchdog_enabled(3)`).
+    /// Starts a thread that calls `is_alive` with a time limit, four times in each interval of
+    /// `WATCHDOG_USEC`, and notifies the manager if it returns true (`sd_watchdog_enabled(3)`).
     ///
     /// # Errors
-    /// A sentence for the operator.
-    pub fn watch(
+    /// A sentence for the operator: `WATCHDOG_USEC` is invalid, or the thread did not start.
+    pub fn start_watchdog(
         &self,
         is_alive: impl Fn(Duration) -> bool + Send + 'static,
     ) -> Result<(), String> {
@@ -69,9 +76,9 @@ impl Manager {
             .spawn(move || {
                 loop {
                     if is_alive(interval / 4) {
-                        manager.tell("WATCHDOG=1");
+                        manager.notify("WATCHDOG=1");
                     } else {
-                        log::error!("the front door's thread does not go round");
+                        log::error!("the event loop does not respond");
                     }
                     thread::sleep(interval / 4);
                 }
@@ -80,7 +87,7 @@ impl Manager {
             .map_err(|error| format!("the watchdog's thread did not start: {error}"))
     }
 
-    fn tell(&self, state: &str) {
+    fn notify(&self, state: &str) {
         if let Some(socket) = &self.0
             && let Err(error) = socket.send(state.as_bytes())
         {
@@ -89,6 +96,7 @@ impl Manager {
     }
 }
 
+/// The address of the socket that `NOTIFY_SOCKET` names.
 fn address(name: &[u8]) -> io::Result<SocketAddr> {
     #[cfg(target_os = "linux")]
     if let Some(name) = name.strip_prefix(b"@") {
@@ -98,10 +106,11 @@ fn address(name: &[u8]) -> io::Result<SocketAddr> {
     SocketAddr::from_pathname(OsStr::from_bytes(name))
 }
 
-/// `None` if nobody watches this process.
+/// The interval in which the manager expects a notification; `None` if it has no watchdog for this
+/// process.
 fn watchdog_interval() -> Result<Option<Duration>, String> {
-    let own = process::id().to_string();
-    if env::var("WATCHDOG_PID").is_ok_and(|watched| watched != own) {
+    let own_id = process::id().to_string();
+    if env::var("WATCHDOG_PID").is_ok_and(|watched| watched != own_id) {
         return Ok(None);
     }
     let Ok(given) = env::var("WATCHDOG_USEC") else {
@@ -115,12 +124,12 @@ fn watchdog_interval() -> Result<Option<Duration>, String> {
         })
 }
 
-/// The listening TCP socket that this process was given as standard input (`StandardInput=socket`,
+/// The listening TCP socket that this process has as standard input (`StandardInput=socket`,
 /// systemd.exec(5)).
 ///
 /// # Errors
-/// A sentence for the operator: it is something else.
-pub fn standard_input() -> Result<TcpListener, String> {
+/// A sentence for the operator: standard input is something else.
+pub fn listener_from_stdin() -> Result<TcpListener, String> {
     let taken = io::stdin()
         .as_fd()
         .try_clone_to_owned()
