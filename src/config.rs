@@ -144,8 +144,8 @@ impl Config {
         within("--max-connections", front.connections as u64, 1, 1 << 18)?;
         let per_address = front.connections_per_address as u64;
         within("--max-connections-per-address", per_address, 1, 1 << 18)?;
-// With a smaller limit browsers are rejected; with a larger one heads take memory before the
-        // budget can reject them.
+        // With a smaller limit browsers are rejected; with a larger one heads take memory before
+        // the budget can reject them.
         within("--max-head", front.head_bytes as u64, 1 << 10, 1 << 20)?;
         within("--max-headers", front.headers as u64, 8, 1024)?;
         let times = [

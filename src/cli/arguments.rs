@@ -1,4 +1,4 @@
-//! Arguments as they are typed, brought into the form that argh reads.
+//! Brings the arguments into the form that argh reads.
 //!
 //! Four things are done here, for all commands alike:
 //!
@@ -15,7 +15,7 @@ use argh::{CommandInfoWithArgs, FlagInfo, FlagInfoKind};
 /// Former names of flags, which keep working but are in no help text, and their present names.
 const RENAMED: [(&str, &str); 1] = [("--max-film-pixels", "--max-animation-pixels")];
 
-/// Rewrites the arguments that follow the program's name. What follows `--` stays as it is.
+/// Rewrites the arguments that follow the name of the program. Those after `--` stay as they are.
 ///
 /// # Errors
 /// A sentence: a switch was given a value.
@@ -45,7 +45,7 @@ pub fn prepare(arguments: &[String], program: &CommandInfoWithArgs) -> Result<Ve
                 Some(FlagInfoKind::Option { .. }) => {
                     prepared.extend([name.to_owned(), value.to_owned()]);
                 }
-                // argh refuses it by its name.
+                // argh reports the unknown flag.
                 None => prepared.push(name.to_owned()),
             }
             continue;
@@ -67,7 +67,7 @@ pub fn prepare(arguments: &[String], program: &CommandInfoWithArgs) -> Result<Ve
     Ok(prepared)
 }
 
-/// The command that the arguments begin with, as it is typed: `towebp account list`.
+/// The command at the beginning of the arguments, as it is typed: `towebp account list`.
 pub fn command(arguments: &[String], program: &CommandInfoWithArgs) -> String {
     let mut typed = "towebp".to_owned();
     let mut command = program;
@@ -131,7 +131,7 @@ mod tests {
             &["account", "create", "a@example.org", "--data="],
             &["account", "create", "a@example.org", "--data", ""],
         );
-        // A value, a file behind the end of the options, and a file's name with the sign in it.
+        // A value, a file after the end of the options, and the name of a file with the sign in it.
         assert_becomes(
             &["convert", "--watermark", "--a=b", "c=d.png", "--", "--e=f"],
             &["convert", "--watermark", "--a=b", "c=d.png", "--", "--e=f"],
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn help_counts_wherever_it_stands_but_as_a_value() {
+    fn help_counts_everywhere_except_as_a_value() {
         assert_becomes(&["-h"], &["--help"]);
         assert_becomes(&["convert", "-h", "--quality", "3"], &["convert", "--help"]);
         assert_becomes(&["account", "list", "-h"], &["account", "list", "--help"]);

@@ -1,6 +1,7 @@
-//! `towebp backup`: all that is stored in one new file, beside a running server too.
+//! `towebp backup`: writes all that is stored into one new file, beside a running server too.
 
 use super::say;
+use super::shared::must_exist;
 use crate::process::interrupt::{self, Outputs};
 use crate::store::Backup;
 use crate::{admin, store};
@@ -9,8 +10,8 @@ use indicatif::ProgressBar;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
-/// Write all accounts and their history into a new file, beside a running server too. The secret and the sessions are not in
-/// it.
+/// Write all accounts and their history into a new file, beside a running server too. The secret
+/// and the sessions are not in it.
 #[derive(FromArgs, ArgsInfo)]
 #[argh(subcommand, name = "backup", help_triggers("-h", "--help", "help"))]
 pub struct BackupCommand {
@@ -21,16 +22,16 @@ pub struct BackupCommand {
     #[argh(switch)]
     force: bool,
     /// the data folder (default: towebp-data)
-    #[argh(option, default = "super::default_data()")]
+    #[argh(option, default = "super::shared::default_data()")]
     data: PathBuf,
 }
 
-/// Carries it out.
+/// Carries out the command.
 ///
 /// # Errors
 /// A sentence for standard error.
 pub fn run(command: &BackupCommand) -> Result<(), String> {
-    super::must_exist(&store::database_path(&command.data), &command.data)?;
+    must_exist(&store::database_path(&command.data), &command.data)?;
     let outputs = Outputs::default();
     interrupt::catch(&outputs, |_| {
         say::note("towebp: interrupted");

@@ -1,12 +1,14 @@
-//! `towebp check`: whether what is stored fits together, beside a running server too.
+//! `towebp check`: checks that all that is stored fits together, beside a running server too.
 
+use super::shared::must_exist;
 use crate::admin;
 use crate::store::{self, Findings, OpenError};
 use argh::{ArgsInfo, FromArgs};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Check that all that is stored fits together, beside a running server too. The exit code is 1 if it does not.
+/// Check that all that is stored fits together, beside a running server too. The exit code is 1 if
+/// it does not.
 #[derive(FromArgs, ArgsInfo)]
 #[argh(subcommand, name = "check", help_triggers("-h", "--help", "help"))]
 pub struct CheckCommand {
@@ -14,21 +16,21 @@ pub struct CheckCommand {
     #[argh(positional)]
     file: Option<PathBuf>,
     /// the data folder (default: towebp-data)
-    #[argh(option, default = "super::default_data()")]
+    #[argh(option, default = "super::shared::default_data()")]
     data: PathBuf,
 }
 
-/// Carries it out.
+/// Carries out the command.
 ///
 /// # Errors
 /// A sentence for standard error: there is a problem, or nothing to check.
 pub fn run(command: &CheckCommand) -> Result<(), String> {
     let (path, (findings, by_server)) = if let Some(file) = &command.file {
-        super::must_exist(file, file)?;
+        must_exist(file, file)?;
         (file.clone(), (check_file(file)?, false))
     } else {
         let path = store::database_path(&command.data);
-        super::must_exist(&path, &command.data)?;
+        must_exist(&path, &command.data)?;
         (path, admin::check(&command.data)?)
     };
     let Findings {
@@ -42,7 +44,7 @@ pub fn run(command: &CheckCommand) -> Result<(), String> {
             "A server runs here: the pages of the file were not compared with their checksums.";
         writeln!(io::stderr(), "{line}").ok();
     }
-    // The exit code tells it too, whoever reads this.
+    // A closed standard output is no error: the exit code tells the result too.
     let mut out = io::stdout();
     writeln!(
         out,

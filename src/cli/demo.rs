@@ -1,6 +1,6 @@
-//! `towebp serve --demo`: an account, and one conversion through the server's own front.
+//! `towebp serve --demo`: makes an account, and converts one picture over HTTP.
 
-use super::output::{Late, Output};
+use super::output::{IfCreated, Output};
 use crate::process::interrupt::Outputs;
 use crate::store::{Account, Store, StoreError};
 use std::fmt::Write as _;
@@ -9,14 +9,14 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The demo account's address; example.org belongs to nobody (RFC 2606).
+/// The e-mail address of the demo account; example.org belongs to nobody (RFC 2606).
 const EMAIL: &str = "demo@example.org";
 
 /// NASA's portrait of Eileen Collins: public domain.
 const PICTURE: &[u8] = include_bytes!("../../testdata/astronaut.jpg");
 
-/// Makes or reuses the demo account, converts the picture over HTTP at `address`, leaves both pictures in the folder
-/// `data`, and prints what came out and how to go on.
+/// Makes or reuses the demo account, converts the picture over HTTP at `address`, writes both
+/// pictures into the folder `data`, and prints the result and how to go on.
 ///
 /// # Errors
 /// A sentence for the operator.
@@ -27,14 +27,14 @@ pub fn run(store: &Store, address: SocketAddr, data: &Path) -> Result<(), String
     let started = Instant::now();
     let webp = convert(address, &token)?;
     let spent = started.elapsed();
-    // The curl line is to work from every folder.
+    // An absolute path, so that the curl line works from every folder.
     let data = data
         .canonicalize()
         .map_err(|error| format!("{}: {error}", data.display()))?;
     let (before, after) = (data.join("demo.jpg"), data.join("demo.webp"));
     for (file, bytes) in [(&before, PICTURE), (&after, &webp[..])] {
         Output::find(file)
-            .and_then(|output| output.write(bytes, 0o666, Late::Replace, &Outputs::default()))
+            .and_then(|output| output.write(bytes, 0o666, IfCreated::Replace, &Outputs::default()))
             .map_err(|error| format!("{}: {error}", file.display()))?;
     }
 
@@ -58,7 +58,7 @@ pub fn run(store: &Store, address: SocketAddr, data: &Path) -> Result<(), String
     Ok(())
 }
 
-/// The account, and its password if it was made just now.
+/// The demo account, and its password if the account was made just now.
 fn account(store: &Store) -> Result<(Account, Option<String>), String> {
     let failed = |error: StoreError| format!("--demo: the store failed: {error}");
     if let Some(account) = store.account_by_email(EMAIL).map_err(failed)? {
@@ -71,7 +71,7 @@ fn account(store: &Store) -> Result<(Account, Option<String>), String> {
     Ok((account, Some(password)))
 }
 
-/// 80 random bits.
+/// 80 random bits, as hexadecimal digits.
 fn random_password() -> Result<String, String> {
     let mut bytes = [0; 10];
     getrandom::fill(&mut bytes).map_err(|error| format!("--demo: no random numbers: {error}"))?;
@@ -81,11 +81,11 @@ fn random_password() -> Result<String, String> {
     }))
 }
 
-/// POSTs the picture as any client would, and gives the body of the answer.
+/// POSTs the picture as any client would, and returns the body of the response.
 fn convert(address: SocketAddr, token: &str) -> Result<Vec<u8>, String> {
     let failed = |error: io::Error| format!("--demo: the request failed: {error}");
     let mut stream = TcpStream::connect(address).map_err(failed)?;
-    // The picture is small: longer means that something hangs.
+    // The picture is small: a longer wait means that something hangs.
     stream
         .set_read_timeout(Some(Duration::from_mins(1)))
         .map_err(failed)?;
@@ -113,10 +113,10 @@ fn convert(address: SocketAddr, token: &str) -> Result<Vec<u8>, String> {
     Ok(body)
 }
 
-/// As one word of a POSIX shell.
+/// The text as one word of a POSIX shell.
 fn shell_quoted(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
-    if text.bytes().all(plain) {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
+    if text.bytes().all(is_plain) {
         text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))

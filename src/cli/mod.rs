@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line: reads the arguments and runs a command.
 
 #![deny(
     clippy::print_stderr,
@@ -15,18 +15,14 @@ mod demo;
 mod output;
 mod say;
 mod serve;
+mod shared;
 mod terminal;
 
-use crate::conversion::Fonts;
 use crate::process::allocator;
 use crate::process::logging::{self, LogFormat};
 use argh::{ArgsInfo, FromArgs};
 use std::ffi::OsString;
-use std::fmt::Display;
-use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
-use std::{fs, thread};
 
 /// Turns PNG, JPEG, GIF and BMP pictures into WebP: as an HTTP service, or right here.
 #[derive(FromArgs, ArgsInfo)]
@@ -43,7 +39,7 @@ struct Towebp {
 #[argh(subcommand)]
 #[allow(
     clippy::large_enum_variant,
-    reason = "there is one, for as long as the program runs"
+    reason = "the program has one value of this type"
 )]
 enum Command {
     Serve(serve::ServeCommand),
@@ -53,9 +49,10 @@ enum Command {
     Check(check::CheckCommand),
 }
 
-/// Runs the program with the process's arguments. Errors go to standard error as one line, with exit code 1.
+/// Runs the program with the arguments of the process. An error goes to standard error as one line,
+/// with exit code 1.
 pub fn run() -> ExitCode {
-    let towebp = read(&process_arguments());
+    let towebp = parse(&process_arguments());
     let log_format = match &towebp.command {
         Some(Command::Serve(command)) => command.log_format,
         _ => LogFormat::Text,
@@ -85,10 +82,11 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Reads the arguments, or ends the process: after a help text with exit code 0, after a mistake with 1.
-fn read(arguments: &[String]) -> Towebp {
+/// Parses the arguments, or ends the process: after a help text with exit code 0, after a mistake
+/// with 1.
+fn parse(arguments: &[String]) -> Towebp {
     let program = Towebp::get_args_info();
-    let refuse = |mistake: &str| -> ! {
+    let reject = |mistake: &str| -> ! {
         let command = arguments::command(arguments, &program);
         say::note(&format!(
             "{mistake}\nRun {command} -h for more information."
@@ -96,50 +94,18 @@ fn read(arguments: &[String]) -> Towebp {
         process::exit(1)
     };
     let prepared =
-        arguments::prepare(arguments, &program).unwrap_or_else(|sentence| refuse(&sentence));
+        arguments::prepare(arguments, &program).unwrap_or_else(|sentence| reject(&sentence));
     let prepared: Vec<&str> = prepared.iter().map(String::as_str).collect();
     Towebp::from_args(&["towebp"], &prepared).unwrap_or_else(|early| {
         if early.status.is_ok() {
             say::print(&early.output);
             process::exit(0);
         }
-        refuse(early.output.trim_end())
+        reject(early.output.trim_end())
     })
 }
 
-/// How many cores this process may use.
-fn cores() -> NonZeroUsize {
-    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
-}
-
-fn default_data() -> PathBuf {
-    PathBuf::from("towebp-data")
-}
-
-/// A mistyped folder or file is not made anew: nothing could be found in it.
-fn must_exist(database: &Path, named: &Path) -> Result<(), String> {
-    if database.exists() {
-        return Ok(());
-    }
-    let flag = if database == named { "" } else { " (--data)" };
-    Err(format!(
-        "there are no accounts in {}{flag}",
-        named.display()
-    ))
-}
-
-/// The fonts of `--font`, before the bundled ones.
-fn fonts(files: &[PathBuf]) -> Result<Fonts, String> {
-    let mut fonts = Fonts::default();
-    for file in files {
-        let refused = |reason: &dyn Display| format!("--font {}: {reason}", file.display());
-        let bytes = fs::read(file).map_err(|error| refused(&error))?;
-        fonts.add(bytes).map_err(|error| refused(&error))?;
-    }
-    Ok(fonts)
-}
-
-/// The arguments behind the program's name.
+/// The arguments after the name of the program.
 fn process_arguments() -> Vec<String> {
     let arguments: Result<Vec<String>, _> = std::env::args_os()
         .skip(1)

@@ -1,10 +1,11 @@
-//! Files that commands write where they are told to, without loss of what is there.
+//! Files that commands write where the user says, without losing what is there.
 //!
-//! - A regular file appears whole or not at all: it is written under a temporary name beside the target and renamed.
-//!   One that is replaced keeps its mode, and its owner where the system permits that.
+//! - A regular file appears whole or not at all: it is written under a temporary name beside the
+//!   target and renamed. One that is replaced keeps its mode, and its owner where the system
+//!   permits that.
 //! - A symbolic link stays, and the file that it leads to is replaced or made.
-//! - What is not a regular file (a device, a FIFO, a descriptor of this process such as `/dev/fd/3`) is opened and written
-//!   to: renaming over it would destroy it.
+//! - What is not a regular file (a device, a FIFO, a descriptor of this process such as
+//!   `/dev/fd/3`) is opened and written to, since a rename would destroy it.
 
 use crate::process::interrupt::Outputs;
 use crate::store::rename_new;
@@ -13,10 +14,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-/// Symbolic links in a row that are followed, as in Linux (`path_resolution(7)`).
-const LONGEST_CHAIN: usize = 40;
+/// The most symbolic links that are followed one after the other, as in Linux
+/// (`path_resolution(7)`).
+const MAX_LINKS: usize = 40;
 
-/// A target, as it was found.
+/// An output, and what was found there.
 #[derive(Debug)]
 pub struct Output {
     place: Place,
@@ -24,33 +26,33 @@ pub struct Output {
 
 #[derive(Debug)]
 enum Place {
-    /// Opened and written to.
+    /// This path is opened and written to.
     Stream(PathBuf),
-    /// Written beside this path, which is no symbolic link, and renamed to it.
+    /// A file is written beside this path, which is no symbolic link, and renamed to it.
     File {
         path: PathBuf,
-        /// What is there now.
+        /// The file that is there now.
         replaced: Option<Metadata>,
     },
 }
 
-/// What becomes of a file that appears at the target's place while the output is made.
+/// What to do if another program creates the file while the output is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Late {
-    /// It is replaced.
+pub enum IfCreated {
+    /// Replace it.
     Replace,
-    /// It stays, and writing fails with [`io::ErrorKind::AlreadyExists`].
-    Keep,
+    /// Leave it, and fail with [`io::ErrorKind::AlreadyExists`].
+    Fail,
 }
 
 impl Output {
-    /// Looks at what the path leads to.
+    /// Finds what the path leads to.
     ///
     /// # Errors
-    /// It is a folder, leads through a folder that there is not, or to symbolic links without end.
+    /// It is a folder, leads through a folder that does not exist, or has too many symbolic links.
     pub fn find(target: &Path) -> io::Result<Output> {
         let mut path = target.to_owned();
-        for _ in 0..LONGEST_CHAIN {
+        for _ in 0..MAX_LINKS {
             if is_descriptor(&path) {
                 return Ok(Output {
                     place: Place::Stream(target.to_owned()),
@@ -84,7 +86,7 @@ impl Output {
         Err(io::Error::other("too many symbolic links"))
     }
 
-    /// The regular file that writing would replace: behind symbolic links, where there are any.
+    /// The regular file that writing would replace, after symbolic links are followed.
     pub fn replaces(&self) -> Option<&Path> {
         match &self.place {
             Place::File {
@@ -95,11 +97,17 @@ impl Output {
         }
     }
 
-    /// Writes all bytes. A new file gets this mode, less the process's umask.
+    /// Writes all bytes. A new file gets this mode, less the umask of the process.
     ///
     /// # Errors
-    /// As the system says; a file that was there is then as it was.
-    pub fn write(&self, bytes: &[u8], mode: u32, late: Late, outputs: &Outputs) -> io::Result<()> {
+    /// The error of the system; a file that was there is not changed.
+    pub fn write(
+        &self,
+        bytes: &[u8],
+        mode: u32,
+        if_created: IfCreated,
+        outputs: &Outputs,
+    ) -> io::Result<()> {
         match &self.place {
             Place::Stream(path) => {
                 write_stream(path, bytes)?;
@@ -120,22 +128,22 @@ impl Output {
                 let written = file.write_all(bytes).and_then(|()| {
                     replaced
                         .as_ref()
-                        .map_or(Ok(()), |old| take_over(&file, old))
+                        .map_or(Ok(()), |old| copy_owner_and_mode(&file, old))
                 });
                 if let Err(error) = written {
                     outputs.abandon(&temporary);
                     return Err(error);
                 }
-                outputs.finish(&temporary, || match late {
-                    Late::Replace => fs::rename(&temporary, path),
-                    Late::Keep => rename_new(&temporary, path),
+                outputs.finish(&temporary, || match if_created {
+                    IfCreated::Replace => fs::rename(&temporary, path),
+                    IfCreated::Fail => rename_new(&temporary, path),
                 })
             }
         }
     }
 }
 
-/// Whether the path names an open file of a process, whatever that is: a link that cannot be replaced.
+/// Whether the path names an open file of a process, which is a link that cannot be replaced.
 fn is_descriptor(path: &Path) -> bool {
     path.starts_with("/dev/fd") || (path.starts_with("/proc") && folder_of(path).ends_with("fd"))
 }
@@ -148,42 +156,44 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 fn write_stream(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // A regular file behind a descriptor (`3>>file`) is added to, as every other program that has the descriptor does.
+    // A regular file behind a descriptor (`3>>file`) is appended to, as by other programs that have
+    // the descriptor.
     let is_file = fs::metadata(path).is_ok_and(|found| found.is_file());
     let mut file = OpenOptions::new().write(true).append(is_file).open(path)?;
     file.write_all(bytes)?;
-    // A disk in a device file tells of failed writes here; others cannot be synced.
+    // A disk reports failed writes here; other devices cannot be synced.
     if file.metadata()?.file_type().is_block_device() {
         file.sync_all()?;
     }
     Ok(())
 }
 
-/// Gives the new file the owner and the mode of the old one. Another group than before gets no more than all others had.
-fn take_over(file: &File, old: &Metadata) -> io::Result<()> {
+/// Gives the new file the owner and the mode of the old one. If the group cannot be kept, the new
+/// group gets only the permissions that all others had.
+fn copy_owner_and_mode(file: &File, old: &Metadata) -> io::Result<()> {
     let new = file.metadata()?;
     let is_owned = (new.uid(), new.gid()) == (old.uid(), old.gid())
         || fchown(file, Some(old.uid()), Some(old.gid())).is_ok();
-    // Only root may give files away; a group may be given by each of its members.
+    // Only root may change the owner of a file; its owner may change the group to one of their own.
     let has_group =
         is_owned || new.gid() == old.gid() || fchown(file, None, Some(old.gid())).is_ok();
     let mode = kept_mode(old.mode(), has_group);
     file.set_permissions(Permissions::from_mode(mode))
 }
 
-/// Permissions alone: no set-user-ID on a file of other contents.
+/// The permissions that the new file keeps, without set-user-ID: its contents are others.
 fn kept_mode(old: u32, has_group: bool) -> u32 {
     let others = old & 0o007;
     let group = if has_group { 0o070 } else { others << 3 };
     old & (0o707 | group)
 }
 
-/// A name that nobody can guess and prepare.
+/// A path beside this one, with a name that nobody can guess and create first.
 fn temporary_beside(path: &Path) -> io::Result<PathBuf> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    // A file's name has at most 255 bytes.
+    // The name of a file has at most 255 bytes.
     let name: String = name.to_string_lossy().chars().take(50).collect();
     let random = u64::from_ne_bytes(random);
     Ok(path.with_file_name(format!(".{name}.{random:016x}.tmp")))
@@ -196,7 +206,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     fn write(target: &Path, bytes: &[u8]) -> io::Result<()> {
-        Output::find(target)?.write(bytes, 0o666, Late::Replace, &Outputs::default())
+        Output::find(target)?.write(bytes, 0o666, IfCreated::Replace, &Outputs::default())
     }
 
     fn count(folder: &Folder) -> usize {
@@ -204,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn links_stay_and_what_they_lead_to_is_written() {
+    fn links_stay_and_the_files_behind_them_are_written() {
         let folder = Folder::new();
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("sub")).unwrap();
@@ -231,18 +241,18 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_file_keeps_its_mode_and_a_new_one_gets_what_is_asked_for() {
+    fn a_replaced_file_keeps_its_mode_and_a_new_one_gets_the_given_mode() {
         let folder = Folder::new();
         let file = folder.path().join("file");
         let mode = || fs::metadata(&file).unwrap().mode() & 0o7777;
         let output = Output::find(&file).unwrap();
         assert_eq!(output.replaces(), None);
         output
-            .write(b"new", 0o600, Late::Keep, &Outputs::default())
+            .write(b"new", 0o600, IfCreated::Fail, &Outputs::default())
             .unwrap();
         assert_eq!(mode(), 0o600);
-        let late = output.write(b"late", 0o600, Late::Keep, &Outputs::default());
-        assert_eq!(late.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        let created = output.write(b"late", 0o600, IfCreated::Fail, &Outputs::default());
+        assert_eq!(created.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&file).unwrap(), b"new");
         for kept in [0o600, 0o640, 0o755, 0o444] {
             fs::set_permissions(&file, Permissions::from_mode(kept)).unwrap();

@@ -1,7 +1,8 @@
-//! Lines for people on standard error, and for programs on standard output.
+//! Writes lines for people to standard error, and lines for programs to standard output.
 //!
-//! The macros `eprintln!` and `println!` panic when nobody reads the stream any more (`towebp convert ... 2>&1 | head -1`).
-//! These functions do not: what a command was asked for does not depend on who reads its messages.
+//! The macros `eprintln!` and `println!` panic when the stream is closed (`towebp convert ... 2>&1
+//! | head -1`). These functions do not, since a command must do its work even if nobody reads its
+//! messages.
 
 use std::io::{self, Write};
 

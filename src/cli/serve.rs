@@ -1,6 +1,7 @@
-//! `towebp serve`.
+//! `towebp serve`: runs the service.
 
-use super::{cores, demo};
+use super::demo;
+use super::shared::{cores, default_data, fonts};
 use crate::admin;
 use crate::admission::{self, MemoryBudget, Rate};
 use crate::config::{self, Config, Listen};
@@ -25,29 +26,27 @@ use std::time::Duration;
 #[derive(FromArgs, ArgsInfo)]
 #[argh(subcommand, name = "serve", help_triggers("-h", "--help", "help"))]
 pub struct ServeCommand {
-    /// address and port, may be given more than once; port 0 takes a free one (default 127.0.0.1:8080: this machine);
-    /// stdin is the listening socket that systemd gives
+    /// address and port, may be given more than once; port 0 takes a free one (default
+    /// 127.0.0.1:8080: this machine); stdin is the listening socket that systemd gives
     #[argh(option, arg_name = "address", from_str_fn(config::listen))]
     listen: Vec<Listen>,
 
     /// folder for accounts, usage and the secret (default towebp-data)
-    #[argh(
-        option,
-        arg_name = "folder",
-        default = "PathBuf::from(\"towebp-data\")"
-    )]
+    #[argh(option, arg_name = "folder", default = "default_data()")]
     data: PathBuf,
 
-    /// file with the secret that tokens are made from, to keep it apart from the data (default FOLDER/secret)
+    /// file with the secret that tokens are made from, to keep it apart from the data (default
+    /// FOLDER/secret)
     #[argh(option, arg_name = "file")]
     secret_file: Option<PathBuf>,
 
-    /// use a data folder or database that group or others may write: they can take over every account
+    /// use a data folder or database that group or others may write: they can take over every
+    /// account
     #[argh(switch)]
     allow_shared_data: bool,
 
-    /// conversions at the same time, and at most as many cores for one of them while it is alone (default: one for each
-    /// core)
+    /// conversions at the same time, and the most cores for a conversion that is alone (default:
+    /// one for each core)
     #[argh(option, arg_name = "number", from_str_fn(config::threads))]
     threads: Option<NonZeroUsize>,
 
@@ -55,19 +54,21 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
     max_body: Option<u64>,
 
-    /// most pixels of a picture (default 100000000: above today's cameras, and up to 2 GB of memory)
+    /// most pixels of a picture (default 100000000: above today's cameras, and up to 2 GB of
+    /// memory)
     #[argh(option, arg_name = "number")]
     max_pixels: Option<u64>,
 
-    /// most frames of a GIF that stays animated (default 5000: minutes)
+    /// most frames of a GIF that stays animated (default 5000: some minutes)
     #[argh(option, arg_name = "number")]
     max_frames: Option<u32>,
 
-    /// most pixels of all its frames together (default 1000000000: about what a conversion has time for)
+    /// most pixels of all frames of a GIF together (default 1000000000: about what a conversion has
+    /// time for)
     #[argh(option, arg_name = "number")]
     max_animation_pixels: Option<u64>,
 
-    /// longest that a conversion may take (default 50: proxies wait for 60)
+    /// longest time that a conversion may take (default 50: proxies wait for 60)
     #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
     conversion_timeout: Option<Duration>,
 
@@ -79,7 +80,8 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "file")]
     ca_file: Option<PathBuf>,
 
-    /// time for fetching a watermark picture, its turn included (default 10: as long as a host needs on a bad day)
+    /// time for fetching a watermark picture, its wait in the queue included (default 10: as long
+    /// as a host needs on a bad day)
     #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
     watermark_timeout: Option<Duration>,
 
@@ -87,25 +89,26 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "number")]
     watermark_fetches: Option<usize>,
 
-    /// of these for one account (default 4: three others find some left)
+    /// fetches at a time for one account (default 4: three other accounts find some left)
     #[argh(option, arg_name = "number")]
     watermark_fetches_per_account: Option<usize>,
 
-    /// watermark pictures that wait to be fetched; conversions that want more are answered 503 (default 64: what 16 fetches
-    /// get done within --watermark-timeout)
+    /// watermark pictures that wait to be fetched; conversions that need more are answered 503
+    /// (default 64: what 16 fetches get done within --watermark-timeout)
     #[argh(option, arg_name = "number")]
     watermark_queue: Option<usize>,
 
-    /// of these for one account (default 16: a quarter)
+    /// watermark pictures of one account that wait to be fetched (default 16: a quarter)
     #[argh(option, arg_name = "number")]
     watermark_queue_per_account: Option<usize>,
 
-    /// memory for watermark pictures that were fetched lately, 0 for none (default 16MiB: some hundred logos)
+    /// memory for watermark pictures that were fetched lately, 0 for none (default 16MiB: some
+    /// hundred logos)
     #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
     watermark_cache: Option<u64>,
 
-    /// font for text watermarks (TrueType, OpenType, the first of a collection), may be given more than once; asked in
-    /// this order, before the bundled ones
+    /// font for text watermarks (TrueType, OpenType, the first of a collection), may be given more
+    /// than once; used in this order, before the bundled ones
     #[argh(option, arg_name = "file")]
     font: Vec<PathBuf>,
 
@@ -118,7 +121,8 @@ pub struct ServeCommand {
     )]
     public_url: Option<String>,
 
-    /// who may create an account: open, closed, or invite for those with a code of towebp account invite (default open)
+    /// who may create an account: open, closed, or invite for people with a code of towebp account
+    /// invite (default open)
     #[argh(
         option,
         arg_name = "open|closed|invite",
@@ -127,16 +131,18 @@ pub struct ServeCommand {
     )]
     signup: http::Signup,
 
-    /// attempts to sign in from one address in 10 minutes, 0 for no limit (default 30: an office behind one
-    /// address)
+    /// attempts to sign in from one address in 10 minutes, 0 for no limit (default 30: an office
+    /// behind one address)
     #[argh(option, arg_name = "number")]
     signin_limit: Option<u32>,
 
-    /// attempts to sign up from one address in an hour, 0 for no limit (default 10: as for signing in)
+    /// attempts to sign up from one address in an hour, 0 for no limit (default 10: as for signing
+    /// in)
     #[argh(option, arg_name = "number")]
     signup_limit: Option<u32>,
 
-    /// conversions of one account a minute, 0 for no limit (default 0: on one's own server the cores are the limit)
+    /// conversions of one account in a minute, 0 for no limit (default 0: on one's own server the
+    /// cores are the limit)
     #[argh(option, arg_name = "number", default = "0")]
     rate_limit: u32,
 
@@ -144,7 +150,8 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "number", default = "0")]
     monthly_quota: u64,
 
-    /// address or network of a proxy whose X-Forwarded-For is believed, may be given more than once (default none)
+    /// address or network of a proxy whose X-Forwarded-For is trusted, may be given more than once
+    /// (default none)
     #[argh(option, arg_name = "network")]
     trusted_proxy: Vec<admission::Network>,
 
@@ -180,37 +187,40 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
     idle_timeout: Option<Duration>,
 
-    /// time that a request waits for a worker before it is refused (default 30: clients rarely wait longer)
+    /// time that a request waits for a worker before it is rejected (default 30: clients rarely
+    /// wait longer)
     #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
     queue_timeout: Option<Duration>,
 
-    /// time for which a refused client is listened to, so that it sees the answer (default 5)
+    /// time in which a rejected client may go on sending, so that it reads the answer (default 5)
     #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
     linger_timeout: Option<Duration>,
 
-    /// time that requests under way may take after SIGTERM or SIGINT (default 60: the longest conversion)
+    /// time that requests under way may take after SIGTERM or SIGINT (default 60: the longest
+    /// conversion)
     #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
     stop_timeout: Option<Duration>,
 
-    /// bytes a second that a client must send or read, over every 10 seconds (default 4KiB: a bad mobile network)
+    /// bytes a second that a client must send or read, over every 10 seconds (default 4KiB: a bad
+    /// mobile network)
     #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
     min_rate: Option<u64>,
 
-    /// memory of the whole process, such as 512MiB: pictures wait for it, and what needs more is refused (default two thirds
-    /// of what the container or the machine has)
+    /// memory of the whole process, such as 512MiB: conversions wait for it, and one that needs
+    /// more is rejected (default two thirds of what the container or the machine has)
     #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
     memory: Option<u64>,
 
-    /// part of --memory for requests and answers on their way (default an eighth, up to 256MiB: eight of the largest
-    /// bodies)
+    /// part of --memory for requests and answers on their way (default an eighth, up to 256MiB:
+    /// eight of the largest bodies)
     #[argh(option, arg_name = "bytes", from_str_fn(config::byte_count))]
     buffer: Option<u64>,
 
-    /// address and port for GET /metrics, as Prometheus reads them (default: none)
+    /// address and port for GET /metrics, in the format of Prometheus (default: none)
     #[argh(option, arg_name = "address", from_str_fn(config::address))]
     metrics: Option<SocketAddr>,
 
-    /// what the log on standard error looks like: text or json, one line a record (default text)
+    /// format of the log on standard error: text or json, one line for each record (default text)
     #[argh(
         option,
         arg_name = "text|json",
@@ -224,13 +234,13 @@ pub struct ServeCommand {
     demo: bool,
 }
 
-/// Serves until a signal asks for the end.
+/// Serves until a signal asks the process to end.
 ///
 /// # Errors
 /// A sentence for the operator.
 pub fn run(command: ServeCommand) -> Result<(), String> {
     let with_demo = command.demo;
-    let fonts = super::fonts(&command.font)?;
+    let fonts = fonts(&command.font)?;
     let config = command.into_config().check()?;
     let data = config.store.data.clone();
 
@@ -239,7 +249,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     let workers = config.http.threads.get();
     let memory = MemoryBudget::new(config.memory_for_conversions(), workers);
     let listeners = bind(&config.listen, config.front)?;
-    let store = Arc::new(Store::open(&config.store).map_err(refused)?);
+    let store = Arc::new(Store::open(&config.store).map_err(explain)?);
     let _admin = admin::serve(Arc::clone(&store), &data)?;
     let fetcher = Fetcher::new(&config.fetch)?;
     let public_url = config.http.public_url.clone();
@@ -249,7 +259,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
         fetcher: fetcher.clone(),
         fonts,
         limits: config.limits,
-        // More workers than cores wait for watermarks or share a core: they bring no more threads to one picture.
+        // Workers beyond the number of cores share cores, and give no picture more threads.
         cpu_budget: CpuBudget::new(config.http.threads.min(cores())),
         memory: memory.clone(),
         limiters: Limiters::new(&config.http),
@@ -274,7 +284,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
 
     let address = server.addresses()[0];
     let base_url = public_url.unwrap_or_else(|| format!("http://{address}"));
-    // Nobody reading standard output is no reason to end.
+    // A closed standard output is no reason to end.
     let mut out = io::stdout();
     for address in server.addresses() {
         writeln!(out, "towebp listens on http://{address}").ok();
@@ -386,7 +396,7 @@ impl ServeCommand {
     }
 }
 
-/// As given, where 0 is no limit; else the default.
+/// The given limit, where 0 means none, or else the default.
 fn rate(given: Option<u32>, window: Duration, default: Option<Rate>) -> Option<Rate> {
     let Some(times) = given else {
         return default;
@@ -394,12 +404,12 @@ fn rate(given: Option<u32>, window: Duration, default: Option<Rate>) -> Option<R
     NonZeroU32::new(times).map(|times| Rate { times, window })
 }
 
-/// What no memory holds is refused as too large later.
+/// The number as a size; one that does not fit is rejected as too large later.
 fn size(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-fn refused(error: OpenError) -> String {
+fn explain(error: OpenError) -> String {
     match error {
         OpenError::InUse(path) => {
             format!(

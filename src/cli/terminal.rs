@@ -1,4 +1,4 @@
-//! Questions to a person at a terminal.
+//! Asks a person at a terminal for a password.
 
 use super::say;
 use crate::process::interrupt;
@@ -11,28 +11,28 @@ use std::io::{self, BufRead, Write};
 /// A sentence: the two differ, or the terminal does not answer.
 pub fn ask_for_new_password() -> Result<String, String> {
     let failed = |error: io::Error| format!("the password cannot be read: {error}");
-    let silence = Silence::begin().map_err(failed)?;
-    // Ctrl+C would else leave a terminal that shows nothing.
-    let before = silence.before.clone();
+    let echo_off = EchoOff::begin().map_err(failed)?;
+    // Otherwise Ctrl+C would leave a terminal that shows nothing that is typed.
+    let before = echo_off.before.clone();
     interrupt::catch(&interrupt::Outputs::default(), move |_| {
         restore(&before);
         say::note("");
     })?;
     let first = ask("New password: ").map_err(failed)?;
     let second = ask("The same again: ").map_err(failed)?;
-    drop(silence);
+    drop(echo_off);
     if first != second {
         return Err("the two passwords differ: nothing was changed".to_owned());
     }
     Ok(first)
 }
 
-/// The line that is typed, without its end.
+/// Asks a question, and returns the line that is typed, without its end.
 fn ask(question: &str) -> io::Result<String> {
     io::stderr().write_all(question.as_bytes()).ok();
     let mut line = String::new();
     let length = io::stdin().lock().read_line(&mut line)?;
-    // The line's end is not shown either.
+    // The end of the line is not shown either.
     say::note("");
     if length == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
@@ -40,23 +40,23 @@ fn ask(question: &str) -> io::Result<String> {
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// A terminal that does not show what is typed, while this lives.
-struct Silence {
+/// Keeps the terminal from showing what is typed, until it is dropped.
+struct EchoOff {
     before: Termios,
 }
 
-impl Silence {
-    fn begin() -> io::Result<Silence> {
+impl EchoOff {
+    fn begin() -> io::Result<EchoOff> {
         let before = tcgetattr(io::stdin())?;
         let mut silent = before.clone();
         silent.local_modes.remove(LocalModes::ECHO);
-        // What was typed before the question is no answer to it.
+        // Flush: what was typed before the question is no answer to it.
         tcsetattr(io::stdin(), OptionalActions::Flush, &silent)?;
-        Ok(Silence { before })
+        Ok(EchoOff { before })
     }
 }
 
-impl Drop for Silence {
+impl Drop for EchoOff {
     fn drop(&mut self) {
         restore(&self.before);
     }

@@ -1,24 +1,24 @@
-//! Which input goes where, settled before anything is converted.
+//! Which input becomes which output, decided before anything is converted.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The name by which an input is standard input, besides `-`.
+/// The name of standard input, besides `-`.
 pub const STANDARD_INPUT: &str = "/dev/stdin";
 
-/// The name by which an output is standard output, besides `-`. It is not opened anew: a socket cannot be, and a file
-/// would be written from its beginning.
+/// The name of standard output, besides `-`. It is not opened by this name, since a socket cannot
+/// be opened, and a file would be written from its beginning.
 const STANDARD_OUTPUT: &str = "/dev/stdout";
 
-/// Where a picture comes from.
+/// Where a picture is read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum Input {
     StandardInput,
     File(PathBuf),
 }
 
-/// Where a WebP goes.
+/// Where a WebP is written to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     StandardOutput,
@@ -27,25 +27,25 @@ pub(super) enum Target {
 
 /// One input and its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Step {
-    pub(super) source: Source,
+pub(super) struct Task {
+    pub(super) input: Input,
     pub(super) target: Target,
 }
 
-/// Gives each input its output.
+/// Chooses the output of each input.
 ///
 /// # Errors
-/// A sentence for the user: no input, standard input or output among many, two inputs with one output, or an output that
-/// is an input.
-pub(super) fn plan(inputs: &[String], output: Option<&str>) -> Result<Vec<Step>, String> {
-    let sources: Vec<Source> = inputs.iter().map(|input| Source::new(input)).collect();
-    let steps: Vec<Step> = match sources.as_slice() {
+/// A sentence for the user: no input, standard input or output among many, two inputs with one
+/// output, or an output that is an input.
+pub(super) fn tasks(inputs: &[String], output: Option<&str>) -> Result<Vec<Task>, String> {
+    let inputs: Vec<Input> = inputs.iter().map(|input| Input::new(input)).collect();
+    let tasks: Vec<Task> = match inputs.as_slice() {
         [] => return Err("no input was given; allowed are one or more pictures, or -".to_owned()),
-        [source] => vec![Step {
-            source: source.clone(),
-            target: single_target(source, output),
+        [input] => vec![Task {
+            input: input.clone(),
+            target: single_target(input, output),
         }],
-        many if many.contains(&Source::StandardInput) => {
+        many if many.contains(&Input::StandardInput) => {
             return Err("- (standard input) must be the only input".to_owned());
         }
         _ if matches!(output, Some("-" | STANDARD_OUTPUT)) => {
@@ -55,30 +55,30 @@ pub(super) fn plan(inputs: &[String], output: Option<&str>) -> Result<Vec<Step>,
         }
         many => many
             .iter()
-            .map(|source| Step {
-                source: source.clone(),
-                target: target_in(source, output.map(Path::new)),
+            .map(|input| Task {
+                input: input.clone(),
+                target: target_in(input, output.map(Path::new)),
             })
             .collect(),
     };
-    check_targets(&steps)?;
-    Ok(steps)
+    check_targets(&tasks)?;
+    Ok(tasks)
 }
 
-impl Source {
-    fn new(input: &str) -> Source {
-        match input {
-            "-" | STANDARD_INPUT => Source::StandardInput,
-            path => Source::File(PathBuf::from(path)),
+impl Input {
+    fn new(name: &str) -> Input {
+        match name {
+            "-" | STANDARD_INPUT => Input::StandardInput,
+            path => Input::File(PathBuf::from(path)),
         }
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for Input {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::StandardInput => f.write_str("standard input"),
-            Source::File(path) => path.display().fmt(f),
+            Input::StandardInput => f.write_str("standard input"),
+            Input::File(path) => path.display().fmt(f),
         }
     }
 }
@@ -92,60 +92,62 @@ impl fmt::Display for Target {
     }
 }
 
-/// One input goes to the file named, into the folder named, or beside itself.
-fn single_target(source: &Source, output: Option<&str>) -> Target {
+/// The target of an only input: the named file, a file in the named folder, or one beside the
+/// input.
+fn single_target(input: &Input, output: Option<&str>) -> Target {
     match output {
         Some("-" | STANDARD_OUTPUT) => Target::StandardOutput,
         Some(folder) if folder.ends_with('/') || Path::new(folder).is_dir() => {
-            target_in(source, Some(Path::new(folder)))
+            target_in(input, Some(Path::new(folder)))
         }
         Some(file) => Target::File(PathBuf::from(file)),
-        None => target_in(source, None),
+        None => target_in(input, None),
     }
 }
 
-/// The input's name with the ending `.webp`, in `folder` or beside the input.
-fn target_in(source: &Source, folder: Option<&Path>) -> Target {
-    match (source, folder) {
-        (Source::StandardInput, None) => Target::StandardOutput,
-        (Source::StandardInput, Some(folder)) => Target::File(folder.join("stdin.webp")),
-        (Source::File(path), None) => Target::File(path.with_extension("webp")),
-        (Source::File(path), Some(folder)) => {
+/// The name of the input with the ending `.webp`, in `folder` or beside the input.
+fn target_in(input: &Input, folder: Option<&Path>) -> Target {
+    match (input, folder) {
+        (Input::StandardInput, None) => Target::StandardOutput,
+        (Input::StandardInput, Some(folder)) => Target::File(folder.join("stdin.webp")),
+        (Input::File(path), None) => Target::File(path.with_extension("webp")),
+        (Input::File(path), Some(folder)) => {
             let name = path.with_extension("webp");
             Target::File(folder.join(name.file_name().unwrap_or(name.as_os_str())))
         }
     }
 }
 
-fn check_targets(steps: &[Step]) -> Result<(), String> {
-    let files = |step: &Step| match &step.source {
-        Source::File(path) => Some(identity(path)),
-        Source::StandardInput => None,
+/// Checks that no two inputs have one output, and that no output is an input.
+fn check_targets(tasks: &[Task]) -> Result<(), String> {
+    let files = |task: &Task| match &task.input {
+        Input::File(path) => Some(identity(path)),
+        Input::StandardInput => None,
     };
-    let inputs: HashSet<PathBuf> = steps.iter().filter_map(files).collect();
-    let mut taken: HashMap<PathBuf, &Source> = HashMap::new();
-    for step in steps {
-        let Target::File(target) = &step.target else {
+    let inputs: HashSet<PathBuf> = tasks.iter().filter_map(files).collect();
+    let mut outputs: HashMap<PathBuf, &Input> = HashMap::new();
+    for task in tasks {
+        let Target::File(target) = &task.target else {
             continue;
         };
         let target = identity(target);
         if inputs.contains(&target) {
             return Err(format!(
                 "{} would overwrite an input; give another -o",
-                step.target
+                task.target
             ));
         }
-        if let Some(other) = taken.insert(target, &step.source) {
+        if let Some(other) = outputs.insert(target, &task.input) {
             return Err(format!(
                 "{other} and {} would both become {}",
-                step.source, step.target
+                task.input, task.target
             ));
         }
     }
     Ok(())
 }
 
-/// A path that is the same for the same file, as far as its folders exist.
+/// A path that is equal for two names of the same file, if its folder exists.
 fn identity(path: &Path) -> PathBuf {
     let in_its_folder = || {
         let folder = match path.parent() {
@@ -167,9 +169,9 @@ mod tests {
 
     fn targets(inputs: &[&str], output: Option<&str>) -> Result<Vec<String>, String> {
         let inputs: Vec<String> = inputs.iter().map(|&input| input.to_owned()).collect();
-        Ok(plan(&inputs, output)?
+        Ok(tasks(&inputs, output)?
             .iter()
-            .map(|step| step.target.to_string())
+            .map(|task| task.target.to_string())
             .collect())
     }
 
