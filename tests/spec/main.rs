@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod docs;
 mod limits;
 mod parameters;
 mod rules;

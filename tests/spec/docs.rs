@@ -1,0 +1,47 @@
+//! The tables of the documentation are those of the code. `scripts/docs` writes them.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use towebp::http::PROBLEMS;
+
+/// Set by `scripts/docs`: tables are written instead of compared.
+const WRITE: &str = "TOWEBP_WRITE_DOCS";
+
+#[test]
+fn the_table_of_problems_is_that_of_the_code() {
+    let mut rows: Vec<_> = PROBLEMS.iter().collect();
+    rows.sort_by_key(|row| row.status);
+    let mut table = "| status | code | title | when |\n|---|---|---|---|\n".to_owned();
+    for row in rows {
+        writeln!(
+            table,
+            "| {} | `{}` | {} | {} |",
+            row.status, row.code, row.title, row.when
+        )
+        .expect("a String takes all");
+    }
+    hold("docs/api.md", "problems", &table);
+}
+
+/// Compares what stands between the marks of `name` with `table`, or writes it there.
+fn hold(file: &str, name: &str, table: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    let text = fs::read_to_string(&path).expect(file);
+    let begin = format!("<!-- {name}: written by scripts/docs -->\n");
+    let end = format!("<!-- end of {name} -->\n");
+    let mark = |mark: &str| {
+        text.find(mark)
+            .unwrap_or_else(|| panic!("{file} has no line {mark}"))
+    };
+    let (from, to) = (mark(&begin) + begin.len(), mark(&end));
+    if std::env::var_os(WRITE).is_some() {
+        let written = [&text[..from], table, &text[to..]].concat();
+        fs::write(&path, written).expect(file);
+        return;
+    }
+    assert!(
+        &text[from..to] == table,
+        "{file}: the table of {name} is not that of the code; scripts/docs writes it"
+    );
+}
