@@ -178,7 +178,8 @@ fn deletion_form(session: &Session, totals: &UsageTotals) -> Markup {
 fn hidden_fields(session: &Session) -> Markup {
     html! {
         (csrf_field(&session.csrf))
-        input type="text" name="email" value=(session.account.email) autocomplete="username" readonly hidden;
+        input type="text" name="email" value=(session.account.email) autocomplete="username"
+            readonly hidden;
     }
 }
 

@@ -10,8 +10,8 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   });
 }
 
-// Browsers have navigator.clipboard on https and localhost only. Elsewhere this selects the text and
-// tries the older command; if that fails too, the selection stays, to be copied by hand.
+// Browsers have navigator.clipboard on https and localhost only. Elsewhere this selects the text
+// and tries the older command; if that fails too, the selection stays, to be copied by hand.
 async function copy(source) {
   try {
     await navigator.clipboard.writeText(source.value ?? source.textContent);
@@ -30,19 +30,22 @@ for (const field of document.querySelectorAll("input[readonly]")) {
   field.addEventListener("focus", () => field.select());
 }
 
-const TYPES = { "\x89PNG": "image/png", "\xff\xd8\xff": "image/jpeg", "GIF8": "image/gif", "BM": "image/bmp" };
+const TYPES = {
+  "\x89PNG": "image/png", "\xff\xd8\xff": "image/jpeg", "GIF8": "image/gif", "BM": "image/bmp",
+};
 const NO_PICTURE = "This is not a PNG, JPEG, GIF or BMP. Choose another file.";
 const TOO_LARGE = "This picture is too large for this server. Choose a smaller one.";
 const LOAD_AGAIN = "The token on this page is out of date. Load the page again.";
 const LATER = "The server is busy. Try again in a moment.";
 
-// What to do about a problem on this page, by the problem's code. The API's own texts, which are for
-// programmers, are shown for the other codes.
+// What to do about a problem on this page, by the problem's code. The API's own texts, which are
+// for programmers, are shown for the other codes.
 const HELP = {
   body_empty: "This file is empty. Choose another one.",
   content_type_missing: NO_PICTURE, content_type_unsupported: NO_PICTURE, wrong_format: NO_PICTURE,
   invalid_image: "This picture is damaged or cut short. Choose another one.",
-  body_too_large: TOO_LARGE, too_much_memory: TOO_LARGE, image_too_wide: TOO_LARGE, too_many_pixels: TOO_LARGE,
+  body_too_large: TOO_LARGE, too_much_memory: TOO_LARGE,
+  image_too_wide: TOO_LARGE, too_many_pixels: TOO_LARGE,
   too_many_frames: "This animation has too many frames for this server. Choose a shorter one.",
   conversion_timeout: "The conversion took too long. Choose a smaller picture or a lower effort.",
   token_missing: LOAD_AGAIN, token_invalid: LOAD_AGAIN, tokens_differ: LOAD_AGAIN,
@@ -75,16 +78,19 @@ if (tryCard) {
   async function convert(file) {
     const type = await typeOf(file);
     if (!type) return file.size ? NO_PICTURE : HELP.body_empty;
-    const query = new URLSearchParams({ quality: element("quality").value || "85", effort: element("effort").value });
+    const quality = element("quality").value || "85";
+    const query = new URLSearchParams({ quality, effort: element("effort").value });
     if (element("watermark").value) query.set("watermark", element("watermark").value);
+    const token = document.getElementById("token").value;
     const answer = await fetch("/convert?" + query, {
       method: "POST",
-      headers: { "Content-Type": type, "Authorization": "Bearer " + document.getElementById("token").value },
+      headers: { "Content-Type": type, "Authorization": "Bearer " + token },
       body: file,
     });
     if (!answer.ok) {
       const problem = await answer.json().catch(() => ({}));
-      return HELP[problem.code] ?? problem.detail ?? `The server answered with status ${answer.status}.`;
+      const status = `The server answered with status ${answer.status}.`;
+      return HELP[problem.code] ?? problem.detail ?? status;
     }
     const webp = await answer.blob();
     if (shown) URL.revokeObjectURL(shown);
@@ -95,8 +101,10 @@ if (tryCard) {
     element("link").hidden = false;
     showUsage();
     const saved = Math.round(100 - webp.size / file.size * 100);
-    return `${file.size.toLocaleString("en")} bytes in, ${webp.size.toLocaleString("en")} bytes out: ${saved} % saved. ` +
-      `${answer.headers.get("Image-Width")} × ${answer.headers.get("Image-Height")} pixels. Click the picture to save it.`;
+    const [input, output] = [file.size, webp.size].map((size) => size.toLocaleString("en"));
+    const [width, height] = ["Image-Width", "Image-Height"].map((name) => answer.headers.get(name));
+    return `${input} bytes in, ${output} bytes out: ${saved} % saved. ` +
+      `${width} × ${height} pixels. Click the picture to save it.`;
   }
 }
 

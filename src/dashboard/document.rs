@@ -46,7 +46,9 @@ pub fn document(title: &str, viewer: Viewer<'_>, content: &Markup) -> Markup {
                 a.skip href="#content" { "Skip to content" }
                 header {
                     nav aria-label="Main" {
-                        a.brand href=(paths::START) { img src=(paths::ICON) alt="" width="28" height="28"; "towebp" }
+                        a.brand href=(paths::START) {
+                            img src=(paths::ICON) alt="" width="28" height="28"; "towebp"
+                        }
                         div.links {
                             @match viewer {
                                 Viewer::Account { email, csrf } => {

@@ -86,15 +86,17 @@ fn quota_line(context: &PageContext<'_>, account: AccountId) -> Result<Markup, S
 }
 
 fn token_card(context: &PageContext<'_>, token: &str, csrf: &str) -> Markup {
+    let curl = curl_command(context.base_url, token);
     html! {
         section.card {
             h2 { "API token" }
             label for="token" { "Keep it to yourself: whoever has it converts in your name." }
             div.field {
-                input #token type="text" value=(token) readonly spellcheck="false" autocomplete="off";
+                input #token type="text" value=(token) readonly spellcheck="false"
+                    autocomplete="off";
                 button.copy type="button" data-copy="token" hidden { "Copy" }
             }
-            (command(&html! { h3 { "Ready to paste" } }, "curl", &curl_command(context.base_url, token)))
+            (command(&html! { h3 { "Ready to paste" } }, "curl", &curl))
             details {
                 summary { "Replace the token" }
                 form method="post" action=(paths::ROTATE_TOKEN) {
@@ -120,7 +122,9 @@ fn try_card() -> Markup {
                 div.row {
                     div {
                         label for="try-file" { "Picture" }
-                        input #try-file type="file" accept="image/png,image/jpeg,image/gif,image/bmp,image/x-ms-bmp,.bmp" required;
+                        input #try-file type="file"
+                            accept="image/png,image/jpeg,image/gif,image/bmp,image/x-ms-bmp,.bmp"
+                            required;
                     }
                     div {
                         label for="try-quality" { "Quality" }
@@ -142,7 +146,9 @@ fn try_card() -> Markup {
                 }
             }
             p #try-result role="status" {}
-            a #try-link download="picture.webp" hidden { img #try-image alt="The converted picture"; }
+            a #try-link download="picture.webp" hidden {
+                img #try-image alt="The converted picture";
+            }
         }
     }
 }
@@ -155,15 +161,18 @@ fn history_card(history: &UsagePage, is_later_page: bool) -> Markup {
                 a href=(paths::USAGE_CSV) { "Get as CSV" }
             }
             @if history.entries.is_empty() {
-                p.hint { @if is_later_page { "There are no older conversions." } @else { "No conversions yet." } }
+                p.hint {
+                    @if is_later_page { "There are no older conversions." }
+                    @else { "No conversions yet." }
+                }
             } @else {
                 div.scroll tabindex="0" role="region" aria-label="Usage history" {
                     table.history {
                         thead {
                             tr {
-                                th.number { "No." } th { "Time (UTC)" } th { "Format" } th.number { "In" }
-                                th.number { "Out" } th.number { "Saved" } th.number { "Pixels" }
-                                th.number { "Quality" } th { "Watermark" } th.number { "Took" }
+                                th.number { "No." } th { "Time (UTC)" } th { "Format" }
+                                th.number { "In" } th.number { "Out" } th.number { "Saved" }
+                                th.number { "Pixels" } th.number { "Quality" } th { "Watermark" } th.number { "Took" }
                             }
                         }
                         tbody { @for (id, entry) in &history.entries { (row(*id, entry)) } }
@@ -207,7 +216,8 @@ fn row(id: u64, entry: &UsageEntry) -> Markup {
             td.number data-label="Pixels" { (entry.width) " × " (entry.height) }
             td.number data-label="Quality" { (entry.quality) }
             td data-label="Watermark" {
-                @if entry.watermark != WatermarkKind::None { (entry.watermark.name()) } @else { "–" }
+                @if entry.watermark == WatermarkKind::None { "–" }
+                @else { (entry.watermark.name()) }
             }
             td.number data-label="Took" { (entry.milliseconds) " ms" }
         }

@@ -172,8 +172,8 @@ fn sign_up_page(
                 }
                 (email_field(email))
                 label for="password" { "Password" }
-                input #password type="password" name="password" required minlength="8" maxlength="1024"
-                    autocomplete="new-password" aria-describedby="password-hint";
+                input #password type="password" name="password" required minlength="8"
+                    maxlength="1024" autocomplete="new-password" aria-describedby="password-hint";
                 p.hint #password-hint { "At least 8 characters." }
                 button type="submit" { "Create account" }
             }
@@ -191,16 +191,24 @@ fn sign_in_page(context: &PageContext<'_>, email: &str, error: Option<&str>) -> 
             form method="post" action=(paths::SIGN_IN) {
                 (email_field(email))
                 label for="password" { "Password" }
-                input #password type="password" name="password" required autocomplete="current-password";
+                input #password type="password" name="password" required
+                    autocomplete="current-password";
                 button type="submit" { "Sign in" }
             }
             @match context.signup {
-                Signup::Open => p.hint { "No account yet? " a href=(paths::SIGN_UP) { "Create one" } "." },
-                Signup::Invite => p.hint { "Invited? " a href=(paths::SIGN_UP) { "Create an account" } "." },
-                Signup::Closed => p.hint { "Sign-up is closed: accounts on this server are made by its operator." },
+                Signup::Open => p.hint {
+                    "No account yet? " a href=(paths::SIGN_UP) { "Create one" } "."
+                },
+                Signup::Invite => p.hint {
+                    "Invited? " a href=(paths::SIGN_UP) { "Create an account" } "."
+                },
+                Signup::Closed => p.hint {
+                    "Sign-up is closed: accounts on this server are made by its operator."
+                },
             }
             p.hint {
-                "No password yet, since the account was made on the command line, or forgotten? The server's operator                  sets one by " code { "towebp account password" } "."
+                "No password yet, since the account was made on the command line, or forgotten? The server's operator \
+                 sets one by " code { "towebp account password" } "."
             }
         }
     };
@@ -210,7 +218,8 @@ fn sign_in_page(context: &PageContext<'_>, email: &str, error: Option<&str>) -> 
 fn email_field(email: &str) -> Markup {
     html! {
         label for="email" { "E-mail address" }
-        input #email type="email" name="email" value=(email) required maxlength="254" autocomplete="username";
+        input #email type="email" name="email" value=(email) required maxlength="254"
+            autocomplete="username";
     }
 }
 

@@ -13,6 +13,7 @@ use maud::html;
 /// The store failed.
 pub fn start(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
     let session = context.session()?;
+    let curl = curl_command(context.base_url, "YOUR_TOKEN");
     let content = html! {
         section.hero {
             h1 { "Pictures to WebP," br; "by one HTTP call." }
@@ -24,13 +25,15 @@ pub fn start(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
                 @if session.is_some() {
                     a.button href=(paths::DASHBOARD) { "Open the dashboard" }
                 } @else {
-                    @if context.signup != Signup::Closed { a.button href=(paths::SIGN_UP) { "Create an account" } }
+                    @if context.signup != Signup::Closed {
+                        a.button href=(paths::SIGN_UP) { "Create an account" }
+                    }
                     a.button.secondary href=(paths::SIGN_IN) { "Sign in" }
                 }
             }
         }
         section.card {
-            (command(&html! { h2 { "One request" } }, "example", &curl_command(context.base_url, "YOUR_TOKEN")))
+            (command(&html! { h2 { "One request" } }, "example", &curl))
             p { "The token is on your dashboard. These parameters go into the query, all of them optional:" }
             div.scroll {
                 table.parameters {

@@ -1,4 +1,4 @@
-//! The server's own promises, over a real socket: those that the specification does not number.
+//! What the server promises beyond the specification, over a real socket.
 
 use crate::support::{Response, Server, read_response};
 use std::io::Write;
@@ -104,9 +104,10 @@ fn every_answer_names_its_request() {
 }
 
 #[test]
-fn huge_declared_bodies_are_refused_and_the_server_goes_on() {
+fn huge_declared_bodies_are_rejected_and_the_server_goes_on() {
     let mut server = Server::start();
-    // 200 GB would be allocated at once, 2^64 - 1 overflows a Vec, 3 GB is over what is left to Drop.
+    // A server that believes the length allocates 200 GB at once, overflows a Vec with 2^64 - 1, or
+    // reads 3 GB when it drops the request.
     for length in [
         "200000000000",
         "18446744073709551615",
@@ -140,7 +141,7 @@ fn huge_declared_bodies_are_refused_and_the_server_goes_on() {
             );
         }
     }
-    // Over u64: no number at all for tiny_http.
+    // This length does not fit a u64; tiny_http takes it for no number.
     let mut stream = server.send_raw(
         "POST /convert HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
     );
@@ -151,7 +152,7 @@ fn huge_declared_bodies_are_refused_and_the_server_goes_on() {
 }
 
 #[test]
-fn refused_requests_that_withhold_their_bodies_hold_up_nobody() {
+fn rejected_requests_that_withhold_their_bodies_delay_nobody() {
     let server = Server::start();
     let heads = [
         "POST /convert?token=wrong HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n",
@@ -173,7 +174,7 @@ fn refused_requests_that_withhold_their_bodies_hold_up_nobody() {
 }
 
 #[test]
-fn a_refused_body_does_not_become_the_next_request() {
+fn a_rejected_body_does_not_become_the_next_request() {
     let server = Server::start();
     let smuggled = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n".repeat(40);
     let requests = format!(
@@ -509,19 +510,19 @@ fn guessing_a_password_is_slowed_down() {
             .form(&[("email", "owner@example.org"), ("password", "a guess")])
             .send()
     };
-    let refused = (0..50)
+    let rejected = (0..50)
         .map(|_| guess())
         .find(|answer| answer.status != 400)
         .expect("50 guesses in a row");
-    assert_eq!(refused.status, 429, "{}", refused.text());
-    let wait = refused
+    assert_eq!(rejected.status, 429, "{}", rejected.text());
+    let wait = rejected
         .header("retry-after")
         .and_then(|seconds| seconds.parse::<u64>().ok());
-    assert!(wait.is_some_and(|seconds| seconds > 0), "{refused:?}");
+    assert!(wait.is_some_and(|seconds| seconds > 0), "{rejected:?}");
 }
 
 #[test]
-fn forms_from_other_sites_are_refused() {
+fn forms_from_other_sites_are_rejected() {
     let server = Server::start();
     let fields = [("email", "owner@example.org"), ("password", PASSWORD)];
     for (name, value) in [
@@ -697,7 +698,7 @@ fn convert(server: &Server, token: &str, query: &str) -> Response {
     answer
 }
 
-/// 6 x 4 pixels.
+/// A PNG of 6 by 4 pixels.
 fn small_png() -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, 6, 4);
