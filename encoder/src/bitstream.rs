@@ -152,8 +152,8 @@ pub fn lossless(
 }
 
 /// The options of the lossy encoder.
-pub fn lossy_settings<'a>(options: &Options<'a>) -> vp8::Settings<'a> {
-    vp8::Settings {
+pub fn lossy_settings<'a>(options: &Options<'a>) -> vp8::LossyOptions<'a> {
+    vp8::LossyOptions {
         quality: options.quality,
         effort: options.effort,
         log2_partitions: options.log2_partitions,

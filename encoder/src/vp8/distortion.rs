@@ -44,7 +44,7 @@ pub fn weighted_error(a: &Block, b: &Block, first: usize) -> u32 {
 
 /// Sum of absolute Hadamard coefficients of a 4x4 residual (four times orthonormal).
 #[inline]
-pub fn hadamard_sum(residuals: &Block) -> u32 {
+pub fn satd(residuals: &Block) -> u32 {
     let mut rows = [[0i16; 4]; 4];
     for column in 0..4 {
         let values = butterflies(std::array::from_fn(|i| residuals[i * 4 + column]));
@@ -68,9 +68,9 @@ fn butterflies([a, b, c, d]: [i16; 4]) -> [i16; 4] {
     [e + g, f + h, e - g, f - h]
 }
 
-/// [`hadamard_sum`] of the residuals that all subblock modes leave, one lane a mode.
+/// [`satd`] of the residuals that all subblock modes leave, one lane a mode.
 #[inline]
-pub fn hadamard_sums(source: &[u8; 16], predictions: &Predictions) -> [u16; 16] {
+pub fn satd_of_modes(source: &[u8; 16], predictions: &Predictions) -> [u16; 16] {
     let mut lanes = *predictions;
     for (pixel, &source) in lanes.iter_mut().zip(source) {
         for lane in pixel {
@@ -109,15 +109,15 @@ mod tests {
 
     #[test]
     fn hadamard_sum_of_known_residuals() {
-        assert_eq!(hadamard_sum(&[3; 16]), 48, "only the DC: 16 times 3");
+        assert_eq!(satd(&[3; 16]), 48, "only the DC: 16 times 3");
         let mut impulse = [0; 16];
         impulse[5] = -7;
         assert_eq!(
-            hadamard_sum(&impulse),
+            satd(&impulse),
             16 * 7,
             "an impulse reaches every coefficient"
         );
-        assert_eq!(hadamard_sum(&[255; 16]), 16 * 255);
+        assert_eq!(satd(&[255; 16]), 16 * 255);
     }
 
     #[test]
@@ -131,15 +131,11 @@ mod tests {
             let source: [u8; 16] = std::array::from_fn(|_| random());
             let predictions: Predictions =
                 std::array::from_fn(|_| std::array::from_fn(|_| i16::from(random())));
-            let sums = hadamard_sums(&source, &predictions);
+            let sums = satd_of_modes(&source, &predictions);
             for lane in 0..16 {
                 let residuals =
                     std::array::from_fn(|i| i16::from(source[i]) - predictions[i][lane]);
-                assert_eq!(
-                    u32::from(sums[lane]),
-                    hadamard_sum(&residuals),
-                    "lane {lane}"
-                );
+                assert_eq!(u32::from(sums[lane]), satd(&residuals), "lane {lane}");
             }
         }
     }

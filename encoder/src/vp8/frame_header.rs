@@ -31,7 +31,7 @@ pub struct FrameHeader<'a> {
 impl FrameHeader<'_> {
     /// Writes the header (section 19.2) at the start of the first partition.
     pub fn write(&self, encoder: &mut BoolEncoder) {
-        encoder.write_literal(0, 1); // colour space: YUV as section 9.2 has it
+        encoder.write_literal(0, 1); // color space: YUV as section 9.2 has it
         encoder.write_literal(0, 1); // decoders clamp
         self.write_segmentation(encoder);
         encoder.write_literal(0, 1); // the normal loop filter

@@ -1,31 +1,31 @@
 //! A macroblock: its pixels, what surrounds it and how it is coded (RFC 6386, sections 2 and 12).
 
+use super::levels::{Levels, NonzeroFlags};
 use super::predict::{
     ABOVE_PICTURE, BlockMode, Edges, LEFT_OF_PICTURE, SubblockEdges, SubblockMode,
 };
-use super::token::{Levels, NonZero};
 use crate::ycbcr::Planes;
 
 /// How the luma of a macroblock is predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LumaMode {
     /// As one block; the DCs of its sixteen subblocks are a block of their own, Y2.
-    Block(BlockMode),
+    Intra16(BlockMode),
     /// Each of the sixteen subblocks, in raster order, by itself.
-    Subblocks([SubblockMode; 16]),
+    Intra4([SubblockMode; 16]),
 }
 
 impl LumaMode {
     /// Whether there is a Y2 block.
     pub fn has_y2(&self) -> bool {
-        matches!(self, LumaMode::Block(_))
+        matches!(self, LumaMode::Intra16(_))
     }
 
-    /// The modes of the bottom row and the right column as neighbours see them (section 11.3).
+    /// The modes of the bottom row and the right column as neighbors see them (section 11.3).
     pub fn contexts(&self) -> ([SubblockMode; 4], [SubblockMode; 4]) {
         match self {
-            LumaMode::Block(mode) => ([mode.as_context(); 4], [mode.as_context(); 4]),
-            LumaMode::Subblocks(modes) => (
+            LumaMode::Intra16(mode) => ([mode.as_context(); 4], [mode.as_context(); 4]),
+            LumaMode::Intra4(modes) => (
                 std::array::from_fn(|column| modes[12 + column]),
                 std::array::from_fn(|row| modes[row * 4 + 3]),
             ),
@@ -35,7 +35,7 @@ impl LumaMode {
 
 /// Everything that is sent of a macroblock.
 #[derive(Clone, Debug)]
-pub struct Coding {
+pub struct MacroblockCoding {
     /// Luma prediction.
     pub luma: LumaMode,
     /// Chroma prediction.
@@ -44,13 +44,26 @@ pub struct Coding {
     pub levels: Levels,
 }
 
-impl Coding {
+impl MacroblockCoding {
     /// Predicted by DC, and nothing sent.
-    pub const EMPTY: Coding = Coding {
-        luma: LumaMode::Block(BlockMode::Dc),
+    pub const EMPTY: MacroblockCoding = MacroblockCoding {
+        luma: LumaMode::Intra16(BlockMode::Dc),
         chroma: BlockMode::Dc,
         levels: Levels::ZERO,
     };
+}
+
+/// What the partitions hold of a macroblock beside its coefficients.
+#[derive(Clone, Copy, Debug)]
+pub struct MacroblockRecord {
+    /// The segment, 0 to 3.
+    pub segment: u8,
+    /// Whether the macroblock has no coefficients.
+    pub skipped: bool,
+    /// Luma prediction.
+    pub luma: LumaMode,
+    /// Chroma prediction.
+    pub chroma: BlockMode,
 }
 
 /// The pixels of a macroblock.
@@ -103,7 +116,7 @@ impl Pixels {
 
 /// The reconstructed pixels around a macroblock, before the loop filter.
 #[derive(Clone, Copy, Debug)]
-pub struct Surroundings {
+pub struct Neighbors {
     /// Around its luma.
     pub luma: Edges<16>,
     /// Right of the row above: of the next macroblock, or the last pixel repeated.
@@ -112,20 +125,20 @@ pub struct Surroundings {
     pub chroma: [Edges<8>; 2],
 }
 
-impl Surroundings {
+impl Neighbors {
     /// By the macroblocks to the left, above to the left, above and above to the right, as far as they lie in the picture.
     pub fn new(
         left: Option<&Pixels>,
-        above_left: Option<&Bottom>,
-        above: Option<&Bottom>,
-        above_right: Option<&Bottom>,
-    ) -> Surroundings {
+        above_left: Option<&AboveContext>,
+        above: Option<&AboveContext>,
+        above_right: Option<&AboveContext>,
+    ) -> Neighbors {
         let (has_above, has_left) = (above.is_some(), left.is_some());
-        let above = above.unwrap_or(&Bottom::OUTSIDE);
+        let above = above.unwrap_or(&AboveContext::ABOVE_PICTURE);
         let above_left = above_left.unwrap_or(if has_above {
-            &Bottom::BESIDE
+            &AboveContext::LEFT_OF_PICTURE
         } else {
-            &Bottom::OUTSIDE
+            &AboveContext::ABOVE_PICTURE
         });
         let mut luma = Edges {
             above: above.luma,
@@ -152,10 +165,10 @@ impl Surroundings {
             }
         }
         let mut right = [above.luma[15]; 4];
-        if let Some(bottom) = above_right {
-            right.copy_from_slice(&bottom.luma[..4]);
+        if let Some(above_right) = above_right {
+            right.copy_from_slice(&above_right.luma[..4]);
         }
-        Surroundings {
+        Neighbors {
             luma,
             above_right: right,
             chroma,
@@ -165,28 +178,28 @@ impl Surroundings {
 
 /// What the macroblocks below see of a macroblock.
 #[derive(Clone, Copy, Debug)]
-pub struct Bottom {
+pub struct AboveContext {
     /// Its last row of luma.
     pub luma: [u8; 16],
     /// Its last rows of U and V.
     pub chroma: [[u8; 8]; 2],
     /// Which of its blocks have coefficients.
-    pub non_zero: NonZero,
+    pub nonzero: NonzeroFlags,
     /// The modes of its lowest subblocks.
     pub modes: [SubblockMode; 4],
 }
 
-impl Bottom {
+impl AboveContext {
     /// Above the picture.
-    pub const OUTSIDE: Bottom = Bottom::flat(ABOVE_PICTURE);
+    pub const ABOVE_PICTURE: AboveContext = AboveContext::flat(ABOVE_PICTURE);
     /// To the left of the picture.
-    pub const BESIDE: Bottom = Bottom::flat(LEFT_OF_PICTURE);
+    pub const LEFT_OF_PICTURE: AboveContext = AboveContext::flat(LEFT_OF_PICTURE);
 
-    const fn flat(pixel: u8) -> Bottom {
-        Bottom {
+    const fn flat(pixel: u8) -> AboveContext {
+        AboveContext {
             luma: [pixel; 16],
             chroma: [[pixel; 8]; 2],
-            non_zero: NonZero {
+            nonzero: NonzeroFlags {
                 luma: [false; 4],
                 chroma: [[false; 2]; 2],
                 y2: false,
@@ -196,13 +209,13 @@ impl Bottom {
     }
 
     /// The last rows of a macroblock, without coefficients.
-    pub fn of(pixels: &Pixels) -> Bottom {
-        let mut bottom = Bottom::OUTSIDE;
-        bottom.luma.copy_from_slice(&pixels.luma[15 * 16..]);
-        for (bottom, pixels) in bottom.chroma.iter_mut().zip(&pixels.chroma) {
-            bottom.copy_from_slice(&pixels[7 * 8..]);
+    pub fn from_pixels(pixels: &Pixels) -> AboveContext {
+        let mut context = AboveContext::ABOVE_PICTURE;
+        context.luma.copy_from_slice(&pixels.luma[15 * 16..]);
+        for (row, pixels) in context.chroma.iter_mut().zip(&pixels.chroma) {
+            row.copy_from_slice(&pixels[7 * 8..]);
         }
-        bottom
+        context
     }
 }
 
@@ -217,24 +230,24 @@ impl Bottom {
 ///    .   f              8  9 10 11
 ///   16   t             12 13 14 15
 /// ```
-pub struct LumaCanvas {
+pub struct LumaWorkspace {
     pixels: [u8; ROWS * STRIDE],
 }
 
 const STRIDE: usize = 21;
 const ROWS: usize = 17;
 
-impl LumaCanvas {
+impl LumaWorkspace {
     /// The edges drawn, the subblocks still empty.
-    pub fn new(around: &Surroundings) -> LumaCanvas {
+    pub fn new(neighbors: &Neighbors) -> LumaWorkspace {
         let mut pixels = [0; ROWS * STRIDE];
-        pixels[0] = around.luma.corner;
-        pixels[1..17].copy_from_slice(&around.luma.above);
-        pixels[17..21].copy_from_slice(&around.above_right);
-        for (row, &left) in around.luma.left.iter().enumerate() {
+        pixels[0] = neighbors.luma.corner;
+        pixels[1..17].copy_from_slice(&neighbors.luma.above);
+        pixels[17..21].copy_from_slice(&neighbors.above_right);
+        for (row, &left) in neighbors.luma.left.iter().enumerate() {
             pixels[(row + 1) * STRIDE] = left;
         }
-        LumaCanvas { pixels }
+        LumaWorkspace { pixels }
     }
 
     /// The edges of subblock `index`. Those in the right column all see the four pixels above and right of the
@@ -330,13 +343,14 @@ mod tests {
     }
 
     /// Around a macroblock of `planes`, the rest of which stands for what is reconstructed.
-    fn surroundings(planes: &Planes, mb_x: usize, mb_y: usize) -> Surroundings {
-        let bottom = |mb_x: usize| Bottom::of(&Pixels::load(planes, mb_x, mb_y - 1));
-        let above = (mb_y > 0).then(|| bottom(mb_x));
-        let above_left = (mb_y > 0 && mb_x > 0).then(|| bottom(mb_x - 1));
-        let above_right = (mb_y > 0 && mb_x + 1 < planes.mb_width).then(|| bottom(mb_x + 1));
+    fn neighbors_of(planes: &Planes, mb_x: usize, mb_y: usize) -> Neighbors {
+        let context =
+            |mb_x: usize| AboveContext::from_pixels(&Pixels::load(planes, mb_x, mb_y - 1));
+        let above = (mb_y > 0).then(|| context(mb_x));
+        let above_left = (mb_y > 0 && mb_x > 0).then(|| context(mb_x - 1));
+        let above_right = (mb_y > 0 && mb_x + 1 < planes.mb_width).then(|| context(mb_x + 1));
         let left = (mb_x > 0).then(|| Pixels::load(planes, mb_x - 1, mb_y));
-        Surroundings::new(
+        Neighbors::new(
             left.as_ref(),
             above_left.as_ref(),
             above.as_ref(),
@@ -347,16 +361,16 @@ mod tests {
     #[test]
     fn surroundings_of_the_corners() {
         let planes = planes();
-        let first = surroundings(&planes, 0, 0);
+        let first = neighbors_of(&planes, 0, 0);
         assert_eq!(
             (first.luma.corner, first.luma.above[0], first.luma.left[0]),
             (127, 127, 129)
         );
         assert_eq!(first.above_right, [127; 4]);
-        let below = surroundings(&planes, 0, 1);
+        let below = neighbors_of(&planes, 0, 1);
         assert_eq!((below.luma.corner, below.luma.left[15]), (129, 129));
         assert_eq!(below.above_right, [91, 92, 93, 94], "15 * 5 + 16 and on");
-        let right = surroundings(&planes, 2, 1);
+        let right = neighbors_of(&planes, 2, 1);
         assert_eq!(
             right.above_right,
             [15 * 5 + 47; 4],
@@ -365,15 +379,15 @@ mod tests {
         assert_eq!(right.chroma[1].corner, 15 * 3 + 7 * 7 + 1);
     }
 
-    /// The drawing of [`LumaCanvas`], asserted.
+    /// The drawing of [`LumaWorkspace`], asserted.
     #[test]
-    fn the_canvas_is_as_drawn() {
+    fn the_workspace_is_as_drawn() {
         let planes = planes();
-        let around = surroundings(&planes, 1, 1);
-        let mut canvas = LumaCanvas::new(&around);
+        let around = neighbors_of(&planes, 1, 1);
+        let mut workspace = LumaWorkspace::new(&around);
         let source = Pixels::load(&planes, 1, 1);
         for index in 0..16 {
-            let edges = canvas.edges(index);
+            let edges = workspace.edges(index);
             let (x, y) = (16 + index % 4 * 4, 16 + index / 4 * 4);
             let at = |x: usize, y: usize| planes.luma[y * 48 + x];
             for i in 0..4 {
@@ -395,11 +409,11 @@ mod tests {
                 );
             }
             assert_eq!(edges[4], at(x - 1, y - 1), "corner of subblock {index}");
-            canvas.store(
+            workspace.store(
                 index,
                 &block_at(&source.luma, 16, index / 4 * 64 + index % 4 * 4),
             );
         }
-        assert_eq!(canvas.luma(), source.luma);
+        assert_eq!(workspace.luma(), source.luma);
     }
 }

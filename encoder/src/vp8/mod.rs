@@ -5,12 +5,15 @@ mod bool_encoder;
 mod distortion;
 mod encoder;
 mod frame_header;
+mod levels;
 mod loop_filter;
 mod macroblock;
+mod mode_budget;
 mod mode_decision;
 mod partition;
 mod predict;
 mod probability;
+mod quality;
 mod quantize;
 mod rate;
 mod row;
@@ -26,4 +29,4 @@ mod wavefront;
 
 #[cfg(feature = "testing")]
 pub use encoder::agreement::assert_decoders_agree;
-pub use encoder::{Settings, encode};
+pub use encoder::{LossyOptions, encode};

@@ -2,13 +2,12 @@
 //! macroblocks, the others their coefficients.
 
 use super::bool_encoder::{Bool, BoolEncoder, BoolRun};
-use super::encoder::MacroblockRecord;
 use super::frame_header::{self, FrameHeader, MAX_FIRST_PARTITION};
-use super::macroblock::LumaMode;
+use super::levels::NonzeroFlags;
+use super::macroblock::{LumaMode, MacroblockRecord};
 use super::predict::SubblockMode;
-use super::row::Row;
+use super::row::MacroblockRow;
 use super::tables::SUBBLOCK_MODE_PROBABILITIES;
-use super::token::NonZero;
 use super::token_writer::TokenWriter;
 use super::tree::{
     CHROMA_MODE_PATHS, CHROMA_MODE_PROBABILITIES, LUMA_MODE_PATHS, LUMA_MODE_PROBABILITIES,
@@ -29,7 +28,7 @@ const LOOK_AHEAD: usize = 8;
 /// [`EncodeError::Cancelled`].
 pub fn write_all(
     header: &FrameHeader<'_>,
-    rows: &[Row],
+    rows: &[MacroblockRow],
     simd: Simd,
     workers: Workers<'_>,
 ) -> Result<Vec<Vec<u8>>, EncodeError> {
@@ -38,7 +37,7 @@ pub fn write_all(
     let partitions = workers.run_checked(1 + usize::div_ceil(count, 2), |piece| {
         Ok(match piece {
             0 => vec![write_first(header, rows, simd, workers)?],
-            _ if count == 1 => vec![write_alone(rows, writer, simd, workers)?],
+            _ if count == 1 => vec![write_single(rows, writer, simd, workers)?],
             _ => write_pair(rows, writer, 2 * (piece - 1)..count, simd, workers)?.into(),
         })
     })?;
@@ -48,7 +47,7 @@ pub fn write_all(
 /// The frame header and the modes of all macroblocks (sections 19.2 and 19.3).
 pub fn write_first(
     header: &FrameHeader<'_>,
-    rows: &[Row],
+    rows: &[MacroblockRow],
     simd: Simd,
     workers: Workers<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
@@ -104,12 +103,12 @@ fn append_modes(
         bools.push(Bool::new(record.skipped, probability));
     }
     match record.luma {
-        LumaMode::Block(mode) => {
+        LumaMode::Intra16(mode) => {
             LUMA_MODE_PATHS[mode as usize]
                 .run(&LUMA_MODE_PROBABILITIES)
                 .append_to(bools);
         }
-        LumaMode::Subblocks(modes) => {
+        LumaMode::Intra4(modes) => {
             LUMA_MODE_PATHS[4]
                 .run(&LUMA_MODE_PROBABILITIES)
                 .append_to(bools);
@@ -126,8 +125,8 @@ fn append_modes(
 }
 
 /// The only partition of coefficients.
-fn write_alone(
-    rows: &[Row],
+fn write_single(
+    rows: &[MacroblockRow],
     writer: &TokenWriter<'_>,
     simd: Simd,
     workers: Workers<'_>,
@@ -145,7 +144,7 @@ fn write_alone(
 
 /// Two partitions side by side: the first two of `numbers`, which ends with the number of all.
 fn write_pair(
-    rows: &[Row],
+    rows: &[MacroblockRow],
     writer: &TokenWriter<'_>,
     numbers: Range<usize>,
     simd: Simd,
@@ -155,44 +154,49 @@ fn write_pair(
     const LEAST_ALONE: usize = 4096;
     let (first, partitions) = (numbers.start, numbers.end);
     let mut encoders = [(); 2].map(|()| BoolEncoder::with_capacity(capacity(rows) / partitions));
-    let mut waiting = [Vec::new(), Vec::new()];
+    let mut pending = [Vec::new(), Vec::new()];
     for mb_y in (first..rows.len()).step_by(partitions) {
         workers.check()?;
-        append_row(&mut waiting[0], rows, mb_y, writer);
+        append_row(&mut pending[0], rows, mb_y, writer);
         if mb_y + 1 < rows.len() {
-            append_row(&mut waiting[1], rows, mb_y + 1, writer);
+            append_row(&mut pending[1], rows, mb_y + 1, writer);
         }
-        let both = waiting[0].len().min(waiting[1].len());
+        let both = pending[0].len().min(pending[1].len());
         BoolEncoder::write_pairs(
             encoders.each_mut(),
-            waiting.each_ref().map(|w| &w[..both]),
+            pending.each_ref().map(|bools| &bools[..both]),
             simd,
         );
-        for (encoder, waiting) in encoders.iter_mut().zip(&mut waiting) {
-            waiting.drain(..both);
-            if waiting.len() >= LEAST_ALONE {
-                encoder.write_all(waiting, simd);
-                waiting.clear();
+        for (encoder, pending) in encoders.iter_mut().zip(&mut pending) {
+            pending.drain(..both);
+            if pending.len() >= LEAST_ALONE {
+                encoder.write_all(pending, simd);
+                pending.clear();
             }
         }
     }
-    for (encoder, waiting) in encoders.iter_mut().zip(&waiting) {
-        encoder.write_all(waiting, simd);
+    for (encoder, pending) in encoders.iter_mut().zip(&pending) {
+        encoder.write_all(pending, simd);
     }
     Ok(encoders.map(BoolEncoder::finish))
 }
 
 /// At least as many bytes as the tokens of `rows` take, nearly always: noise comes near, and growing would copy. Room that is
 /// not used is no memory.
-fn capacity(rows: &[Row]) -> usize {
+fn capacity(rows: &[MacroblockRow]) -> usize {
     rows.iter().map(|row| row.packed.len()).sum()
 }
 
 /// Appends the tokens of row `mb_y`.
-fn append_row(bools: &mut Vec<Bool>, rows: &[Row], mb_y: usize, writer: &TokenWriter<'_>) {
+fn append_row(
+    bools: &mut Vec<Bool>,
+    rows: &[MacroblockRow],
+    mb_y: usize,
+    writer: &TokenWriter<'_>,
+) {
     let row = &rows[mb_y];
     let mut packed = row.packed.as_slice();
-    let mut left = NonZero::default();
+    let mut left = NonzeroFlags::default();
     for (mb_x, record) in row.records.iter().enumerate() {
         let has_y2 = record.luma.has_y2();
         if record.skipped {
@@ -200,9 +204,9 @@ fn append_row(bools: &mut Vec<Bool>, rows: &[Row], mb_y: usize, writer: &TokenWr
             continue;
         }
         let mut above = if mb_y > 0 {
-            rows[mb_y - 1].non_zero[mb_x]
+            rows[mb_y - 1].nonzero[mb_x]
         } else {
-            NonZero::default()
+            NonzeroFlags::default()
         };
         writer.append_macroblock(bools, &mut packed, has_y2, &mut above, &mut left);
     }
@@ -217,13 +221,13 @@ pub fn assemble(
     width: u32,
     height: u32,
     partitions: &[Vec<u8>],
-    most: usize,
+    max_token_bytes: usize,
 ) -> Result<Vec<u8>, EncodeError> {
     let (first, tokens) = partitions.split_first().expect("there is a first one");
     let (_, sized) = tokens
         .split_last()
         .expect("there is at least one token partition");
-    if first.len() > MAX_FIRST_PARTITION || sized.iter().any(|p| p.len() > most) {
+    if first.len() > MAX_FIRST_PARTITION || sized.iter().any(|p| p.len() > max_token_bytes) {
         return Err(EncodeError::TooLarge);
     }
     let all: usize = tokens.iter().map(Vec::len).sum();

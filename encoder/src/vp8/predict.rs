@@ -23,7 +23,7 @@ impl BlockMode {
         BlockMode::TrueMotion,
     ];
 
-    /// The subblock mode that neighbours predicted by subblocks take as their context (section 11.3).
+    /// The subblock mode that neighbors predicted by subblocks take as their context (section 11.3).
     pub fn as_context(self) -> SubblockMode {
         match self {
             BlockMode::Dc => SubblockMode::Dc,

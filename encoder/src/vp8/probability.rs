@@ -13,7 +13,7 @@ pub fn fit(counts: &NodeCounts) -> CoefficientProbabilities {
         let [zeros, ones] = counts[kind][band][context][node].map(u64::from);
         let p = &mut fitted[kind][band][context][node];
         let update = UPDATE_PROBABILITIES[kind][band][context][node];
-        let own = likeliest(zeros, ones);
+        let own = probability_of_false(zeros, ones);
         let cost =
             |p: u8| zeros * u64::from(bit_cost(false, p)) + ones * u64::from(bit_cost(true, p));
         let kept = cost(*p) + u64::from(bit_cost(false, update));
@@ -54,7 +54,7 @@ pub fn write(encoder: &mut BoolEncoder, probabilities: &CoefficientProbabilities
 }
 
 /// The probability of false, of 256, after `zeros` times false and `ones` times true; never 0.
-pub fn likeliest(zeros: u64, ones: u64) -> u8 {
+pub fn probability_of_false(zeros: u64, ones: u64) -> u8 {
     let all = (zeros + ones).max(1);
     ((zeros * 256 + all / 2) / all).clamp(1, 255) as u8
 }
@@ -98,9 +98,9 @@ mod tests {
 
     #[test]
     fn likeliest_stays_a_probability() {
-        assert_eq!(likeliest(0, 1_000_000), 1);
-        assert_eq!(likeliest(1_000_000, 0), 255);
-        assert_eq!(likeliest(1, 1), 128);
-        assert_eq!(likeliest(0, 0), 1);
+        assert_eq!(probability_of_false(0, 1_000_000), 1);
+        assert_eq!(probability_of_false(1_000_000, 0), 255);
+        assert_eq!(probability_of_false(1, 1), 128);
+        assert_eq!(probability_of_false(0, 0), 1);
     }
 }

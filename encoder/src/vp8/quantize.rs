@@ -1,7 +1,7 @@
 //! Quantizer steps and the quantization of blocks: RFC 6386, sections 9.6 and 14.1.
 
+use super::levels::eob_of;
 use super::tables::{AC_STEPS, DC_STEPS, ZIGZAG};
-use super::token::count_of;
 use super::transform::Block;
 
 /// A quantizer index: 0 (finest) to 127.
@@ -94,7 +94,7 @@ impl Quantizer {
             let level = ((rounded * u32::from(self.reciprocals[kind])) >> 16) as i16;
             levels[position] = if coefficient < 0 { -level } else { level };
         }
-        (levels, count_of(&levels))
+        (levels, eob_of(&levels))
     }
 
     /// The coefficients, in raster order, that `levels` stand for.
@@ -193,7 +193,7 @@ mod tests {
             for place in [0, 1, 15] {
                 let mut block = [0; 16];
                 block[place] = coefficient;
-                let (levels, count) = quantizer.quantize(&block, 0);
+                let (levels, eob) = quantizer.quantize(&block, 0);
                 let back = quantizer.dequantize(&levels);
                 let step = quantizer.step(place);
                 let bound = step - ((step as u32 * ROUNDING[1]) >> 8) as i32 + 1;
@@ -203,7 +203,7 @@ mod tests {
                     "{coefficient} came back as {} with steps of {step}",
                     back[place]
                 );
-                assert_eq!(count == 0, back[place] == 0, "the count of {coefficient}");
+                assert_eq!(eob == 0, back[place] == 0, "the end of {coefficient}");
             }
         }
     }
@@ -211,9 +211,9 @@ mod tests {
     #[test]
     fn what_comes_before_first_is_left_out() {
         let quantizer = at(0).luma;
-        let (levels, count) = quantizer.quantize(&[1000; 16], 1);
+        let (levels, eob) = quantizer.quantize(&[1000; 16], 1);
         assert_eq!(levels[0], 0);
-        assert_eq!(count, 16);
+        assert_eq!(eob, 16);
     }
 
     #[test]

@@ -181,21 +181,21 @@ impl KindCosts {
         let by_band = probabilities.map(|contexts| {
             std::array::from_fn(|context| LevelCosts::new(&contexts[context], context))
         });
-        let goes_on = |position: usize| bit_cost(true, probabilities[BANDS[position]][0][0]) as u16;
+        let not_eob = |position: usize| bit_cost(true, probabilities[BANDS[position]][0][0]) as u16;
         let ends = |position: usize, context: usize| match position {
             16 => 0,
             _ => bit_cost(false, probabilities[BANDS[position]][context][0]) as u16,
         };
         KindCosts {
             levels: std::array::from_fn(|position| by_band[BANDS[position]]),
-            starts: std::array::from_fn(goes_on),
+            starts: std::array::from_fn(not_eob),
             ends: std::array::from_fn(|position| {
                 std::array::from_fn(|context| ends(position, context))
             }),
         }
     }
 
-    /// Costs at zigzag position `position`, where the level before it, or at the block's start its neighbours, gave
+    /// Costs at zigzag position `position`, where the level before it, or at the block's start its neighbors, gave
     /// `context`. At the start with context 0, [`KindCosts::start`] comes on top.
     #[inline(always)]
     pub fn levels(&self, position: usize, context: usize) -> &LevelCosts {
@@ -218,22 +218,22 @@ impl KindCosts {
         BitCost::from(self.ends[position][context])
     }
 
-    /// Cost of a block's `levels` in zigzag order from `first`, of which `count` positions (from 0)
+    /// Cost of a block's `levels` in zigzag order from `first`, of which `eob` positions (from 0)
     /// are sent: all from there on are zero.
     #[inline(always)]
-    pub fn block(&self, levels: &[i16; 16], first: usize, count: usize, context: usize) -> BitCost {
-        if count <= first {
+    pub fn block(&self, levels: &[i16; 16], first: usize, eob: usize, context: usize) -> BitCost {
+        if eob <= first {
             return self.end(first, context);
         }
         let mut cost = self.start(first, context);
         let mut context = context;
-        let sent = self.levels.iter().zip(levels).take(count).skip(first);
+        let sent = self.levels.iter().zip(levels).take(eob).skip(first);
         for (costs, level) in sent {
             let magnitude = usize::from(level.unsigned_abs());
             cost += costs[context].of(magnitude);
             context = magnitude.min(2);
         }
-        cost + self.end(count, context)
+        cost + self.end(eob, context)
     }
 }
 

@@ -66,17 +66,17 @@ pub fn segment(
     let activities = activities(planes, workers)?;
     let mean = (activities.iter().map(|&a| u64::from(a)).sum::<u64>() / activities.len() as u64)
         as Activity;
-    let Some((centres, map)) = cluster(&activities) else {
+    let Some((centers, map)) = cluster(&activities) else {
         return Ok(Segmentation::single(index, mean));
     };
-    let indices = centres.map(|centre| shift_index(index, i32::from(centre) - i32::from(mean)));
+    let indices = centers.map(|center| shift_index(index, i32::from(center) - i32::from(mean)));
     if indices.iter().all(|&i| i == indices[0]) {
         return Ok(Segmentation::single(indices[0], mean));
     }
     Ok(Segmentation {
         indices,
         deltas: QuantizerDeltas::at(index),
-        activities: centres,
+        activities: centers,
         map,
     })
 }
@@ -122,7 +122,7 @@ fn log2_times_256(n: u32) -> u32 {
     whole * 256 + fraction
 }
 
-/// Groups `values` around four centres (k-means); `None` if they are all but the same.
+/// Groups `values` around four centers (k-means); `None` if they are all but the same.
 fn cluster(values: &[Activity]) -> Option<([Activity; 4], Vec<u8>)> {
     const BINS: usize = 4096;
     let mut histogram = vec![0u64; BINS];
@@ -133,15 +133,15 @@ fn cluster(values: &[Activity]) -> Option<([Activity; 4], Vec<u8>)> {
     if high - low < 64 {
         return None;
     }
-    let mut centres: [u16; 4] =
+    let mut centers: [u16; 4] =
         std::array::from_fn(|i| low + ((high - low) as usize * (2 * i + 1) / 8) as u16);
     let mut nearest = vec![0u8; BINS];
     for _ in 0..8 {
         let (mut sums, mut counts) = ([0u64; 4], [0u64; 4]);
         for (value, &count) in histogram.iter().enumerate() {
             let closest = (0..4)
-                .min_by_key(|&i| (value as i32 - i32::from(centres[i])).abs())
-                .expect("four centres");
+                .min_by_key(|&i| (value as i32 - i32::from(centers[i])).abs())
+                .expect("four centers");
             nearest[value] = closest as u8;
             sums[closest] += value as u64 * count;
             counts[closest] += count;
@@ -149,15 +149,15 @@ fn cluster(values: &[Activity]) -> Option<([Activity; 4], Vec<u8>)> {
         let moved = std::array::from_fn(|i| {
             sums[i]
                 .checked_div(counts[i])
-                .map_or(centres[i], |mean| mean as u16)
+                .map_or(centers[i], |mean| mean as u16)
         });
-        if moved == centres {
+        if moved == centers {
             break;
         }
-        centres = moved;
+        centers = moved;
     }
     Some((
-        centres,
+        centers,
         values
             .iter()
             .map(|&value| nearest[usize::from(value)])

@@ -8,7 +8,7 @@ use super::token::{BlockKind, CATEGORIES};
 pub struct TokenCounts {
     /// By kind, band, context and token: the levels 0 to 4, the six categories, and the end of the block.
     tokens: Box<[[[[u32; 12]; 3]; 8]; 4]>,
-    /// By kind: blocks that do not end at once, though their neighbours have no coefficients. Elsewhere, context 0
+    /// By kind: blocks that do not end at once, though their neighbors have no coefficients. Elsewhere, context 0
     /// means that a zero came before, where no block may end.
     starts: [u32; 4],
 }
@@ -38,7 +38,7 @@ const TOKENS: [u8; 68] = {
 };
 
 /// The token that ends a block.
-const END: usize = 11;
+const END_OF_BLOCK: usize = 11;
 
 impl TokenCounts {
     /// No tokens yet.
@@ -51,29 +51,23 @@ impl TokenCounts {
 
     /// Counts the tokens of a block; arguments as of [`TokenWriter::append_block`](super::token_writer::TokenWriter::append_block).
     #[inline]
-    pub fn count_block(
-        &mut self,
-        kind: BlockKind,
-        levels: &[i16; 16],
-        count: usize,
-        context: usize,
-    ) {
+    pub fn count_block(&mut self, kind: BlockKind, levels: &[i16; 16], eob: usize, context: usize) {
         let first = kind.first();
         let bands = &mut self.tokens[kind as usize];
         let mut tokens = &mut bands[BANDS[first]][context];
-        if count <= first {
-            tokens[END] += 1;
+        if eob <= first {
+            tokens[END_OF_BLOCK] += 1;
             return;
         }
         self.starts[kind as usize] += u32::from(context == 0);
-        let sent = levels.iter().zip(&BANDS[1..]).take(count).skip(first);
+        let sent = levels.iter().zip(&BANDS[1..]).take(eob).skip(first);
         for (level, &next_band) in sent {
             let magnitude = usize::from(level.unsigned_abs());
             tokens[usize::from(TOKENS[magnitude.min(TOKENS.len() - 1)])] += 1;
             tokens = &mut bands[next_band][magnitude.min(2)];
         }
-        if count < 16 {
-            tokens[END] += 1;
+        if eob < 16 {
+            tokens[END_OF_BLOCK] += 1;
         }
     }
 
@@ -120,17 +114,17 @@ impl TokenCounts {
 fn nodes_of(tokens: &[u32; 12]) -> [[u32; 2]; 11] {
     let sum = |range: std::ops::Range<usize>| tokens[range].iter().sum();
     [
-        [sum(END..12), sum(0..END)],
-        [sum(0..1), sum(1..END)],
-        [sum(1..2), sum(2..END)],
-        [sum(2..5), sum(5..END)],
+        [sum(END_OF_BLOCK..12), sum(0..END_OF_BLOCK)],
+        [sum(0..1), sum(1..END_OF_BLOCK)],
+        [sum(1..2), sum(2..END_OF_BLOCK)],
+        [sum(2..5), sum(5..END_OF_BLOCK)],
         [sum(2..3), sum(3..5)],
         [sum(3..4), sum(4..5)],
-        [sum(5..7), sum(7..END)],
+        [sum(5..7), sum(7..END_OF_BLOCK)],
         [sum(5..6), sum(6..7)],
-        [sum(7..9), sum(9..END)],
+        [sum(7..9), sum(9..END_OF_BLOCK)],
         [sum(7..8), sum(8..9)],
-        [sum(9..10), sum(10..END)],
+        [sum(9..10), sum(10..END_OF_BLOCK)],
     ]
 }
 
@@ -139,8 +133,9 @@ mod tests {
     use super::*;
     use crate::cpu::Simd;
     use crate::vp8::bool_encoder::BoolEncoder;
+    use crate::vp8::levels::eob_of;
     use crate::vp8::tables::{BandProbabilities, DEFAULT_PROBABILITIES};
-    use crate::vp8::token::{count_of, write_level};
+    use crate::vp8::token::write_level;
     use crate::vp8::token_writer::TokenWriter;
 
     #[test]
@@ -156,9 +151,9 @@ mod tests {
                 let mut levels = [level; 16];
                 levels[3] = 0;
                 levels[9..].fill(0);
-                let count = usize::from(count_of(&levels));
+                let eob = usize::from(eob_of(&levels));
                 let mut counts = TokenCounts::new();
-                counts.count_block(kind, &levels, count, context);
+                counts.count_block(kind, &levels, eob, context);
                 let nodes = counts.nodes();
 
                 // A probability of its own for each node shows in what is written.
@@ -166,7 +161,7 @@ mod tests {
                     let mut bools = Vec::new();
                     let probabilities = [bands; 4];
                     let writer = TokenWriter::new(&probabilities);
-                    writer.append_block(&mut bools, kind, &levels, count, context);
+                    writer.append_block(&mut bools, kind, &levels, eob, context);
                     bools
                 };
                 let even = written([[[128; 11]; 3]; 8]);
@@ -202,10 +197,10 @@ mod tests {
                 let magnitude = (state >> 20) as i16 >> (i / 2 + (state >> 16 & 7) as usize);
                 magnitude.min(66)
             });
-            let count = usize::from(count_of(&levels));
-            counts.count_block(BlockKind::Luma, &levels, count, block % 3);
-            writer.append_block(&mut bools, BlockKind::Luma, &levels, count, block % 3);
-            for level in levels.into_iter().take(count) {
+            let eob = usize::from(eob_of(&levels));
+            counts.count_block(BlockKind::Luma, &levels, eob, block % 3);
+            writer.append_block(&mut bools, BlockKind::Luma, &levels, eob, block % 3);
+            for level in levels.into_iter().take(eob) {
                 let mut extra = 0;
                 write_level(level, &[0; 11], &mut |_, probability| {
                     extra += i32::from(probability != 0);

@@ -1,8 +1,9 @@
 //! Coefficients as booleans: RFC 6386, sections 13.2 and 13.3.
 
 use super::bool_encoder::{Bool, BoolRun};
+use super::levels::{NonzeroFlags, for_each_block, unpack_block};
 use super::tables::{BANDS, CoefficientProbabilities};
-use super::token::{BlockKind, NonZero, for_each_block, unpack_block, write_level};
+use super::token::{BlockKind, write_level};
 
 /// Writes tokens by one set of probabilities.
 pub struct TokenWriter<'a> {
@@ -13,7 +14,7 @@ pub struct TokenWriter<'a> {
 }
 
 /// The largest magnitude with a run of its own.
-const LARGEST: i16 = 4;
+const MAX_TABULATED: i16 = 4;
 
 impl<'a> TokenWriter<'a> {
     /// Tabulates the booleans of small levels.
@@ -22,7 +23,7 @@ impl<'a> TokenWriter<'a> {
         for (bands, probabilities) in runs.iter_mut().zip(probabilities) {
             for (contexts, probabilities) in bands.iter_mut().zip(probabilities) {
                 for (context, (runs, p)) in contexts.iter_mut().zip(probabilities).enumerate() {
-                    for (level, run) in (-LARGEST..=LARGEST).zip(runs) {
+                    for (level, run) in (-MAX_TABULATED..=MAX_TABULATED).zip(runs) {
                         if context > 0 {
                             run.push(Bool::new(true, p[0]));
                         }
@@ -40,48 +41,48 @@ impl<'a> TokenWriter<'a> {
     }
 
     /// Appends the blocks of a macroblock to `bools`. Takes them from the front of `packed`, where
-    /// [`Levels::pack`](super::token::Levels::pack) put them, and moves the contexts on.
+    /// [`Levels::pack`](super::levels::Levels::pack) put them, and moves the contexts on.
     pub fn append_macroblock(
         &self,
         bools: &mut Vec<Bool>,
         packed: &mut &[u8],
         has_y2: bool,
-        above: &mut NonZero,
-        left: &mut NonZero,
+        above: &mut NonzeroFlags,
+        left: &mut NonzeroFlags,
     ) {
         for_each_block(has_y2, above, left, |kind, _, context| {
-            let (levels, count) = unpack_block(packed, kind.first());
-            self.append_block(bools, kind, &levels, count, context);
-            count
+            let (levels, eob) = unpack_block(packed, kind.first());
+            self.append_block(bools, kind, &levels, eob, context);
+            eob
         });
     }
 
-    /// Appends a block to `bools`: `levels` in zigzag order, of which `count` positions (from 0) are sent and the rest
-    /// are zero. `context` is how many of the neighbours above and to the left have coefficients.
+    /// Appends a block to `bools`: `levels` in zigzag order, of which `eob` positions (from 0) are sent and the rest
+    /// are zero. `context` is how many of the neighbors above and to the left have coefficients.
     #[inline(always)]
     pub fn append_block(
         &self,
         bools: &mut Vec<Bool>,
         kind: BlockKind,
         levels: &[i16; 16],
-        count: usize,
+        eob: usize,
         context: usize,
     ) {
         let probabilities = &self.probabilities[kind as usize];
         let bands = &self.runs[kind as usize];
         let first = kind.first();
-        let goes_on = probabilities[BANDS[first]][context][0];
-        if count <= first {
-            bools.push(Bool::new(false, goes_on));
+        let not_eob = probabilities[BANDS[first]][context][0];
+        if eob <= first {
+            bools.push(Bool::new(false, not_eob));
             return;
         }
         if context == 0 {
-            bools.push(Bool::new(true, goes_on));
+            bools.push(Bool::new(true, not_eob));
         }
         let (mut band, mut context) = (BANDS[first], context);
-        let sent = levels.iter().zip(&BANDS[1..]).take(count).skip(first);
+        let sent = levels.iter().zip(&BANDS[1..]).take(eob).skip(first);
         for (&level, &next_band) in sent {
-            if let Some(run) = bands[band][context].get((level + LARGEST) as usize) {
+            if let Some(run) = bands[band][context].get((level + MAX_TABULATED) as usize) {
                 run.append_to(bools);
             } else {
                 let p = &probabilities[band][context];
@@ -94,7 +95,7 @@ impl<'a> TokenWriter<'a> {
             }
             (band, context) = (next_band, usize::from(level.unsigned_abs()).min(2));
         }
-        if count < 16 {
+        if eob < 16 {
             bools.push(Bool::new(false, probabilities[band][context][0]));
         }
     }

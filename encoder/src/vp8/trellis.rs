@@ -13,7 +13,7 @@ const ERROR_SHIFT: u32 = 16 - WEIGHTED_ERROR_SHIFT;
 
 /// The cheapest way to one of the levels that are considered at a position.
 #[derive(Clone, Copy)]
-struct Way {
+struct Node {
     /// Error and rate of the block up to here, against sending zeros.
     score: i64,
     /// The context that the level makes.
@@ -21,13 +21,13 @@ struct Way {
 }
 
 /// Where there is but one way.
-const NO_WAY: Way = Way {
+const UNREACHABLE: Node = Node {
     score: i64::MAX / 2,
     context: 0,
 };
 
-/// Chooses the levels of `coefficients` (raster order) that minimise error plus `lambda` times rate, where each coefficient
-/// may take the nearest level or the one below. Gives the block and what was minimised, as
+/// Chooses the levels of `coefficients` (raster order) that minimize error plus `lambda` times rate, where each coefficient
+/// may take the nearest level or the one below. Gives the block and what was minimized, as
 /// [`Lambdas::score`](super::mode_decision::Lambdas::score) has it.
 ///
 /// `lambda` is in squared pixel errors per bit times 256; `context` as in [`KindCosts::block`].
@@ -44,7 +44,7 @@ pub fn quantize<K: BlockKernels>(
     let nearest = kernels.nearest(coefficients, quantizer, first);
     let mut quantized = Quantized {
         levels: [0; 16],
-        count: 0,
+        eob: 0,
     };
     let energy = i64::from(nearest.energy) << ERROR_SHIFT;
     let Some(end) = search(&nearest, quantizer, costs, first, context, lambda) else {
@@ -58,12 +58,12 @@ pub fn quantize<K: BlockKernels>(
         quantized.levels[position] = if is_negative { -magnitude } else { magnitude };
         choice = end.origins[usize::from(choice)] >> position & 1;
     }
-    quantized.count = end.position as u8 + 1;
+    quantized.eob = end.position as u8 + 1;
     (quantized, (energy + end.score) as u64)
 }
 
 /// Where the best block ends.
-struct End {
+struct BestEnd {
     /// Its last level.
     position: usize,
     /// What that is under the nearest.
@@ -74,7 +74,7 @@ struct End {
     origins: [u16; 2],
 }
 
-/// Walks the cheapest ways to every level up to the last that is not zero: beyond, zeros are best. Gives where the best of
+/// Walks the cheapest nodes to every level up to the last that is not zero: beyond, zeros are best. Gives where the best of
 /// them ends; `None` if the empty block is better.
 ///
 /// The empty block is charged for saying that it goes on, though it does not: blocks that lose their last
@@ -86,33 +86,33 @@ fn search(
     first: usize,
     context: usize,
     lambda: i64,
-) -> Option<End> {
-    let price = |rate: BitCost| lambda * i64::from(rate);
-    let start = price(costs.start(first, context));
-    let mut best = End {
+) -> Option<BestEnd> {
+    let rate_cost = |rate: BitCost| lambda * i64::from(rate);
+    let start = rate_cost(costs.start(first, context));
+    let mut best = BestEnd {
         position: 0,
         choice: 0,
-        score: price(costs.end(first, context)) + start,
+        score: rate_cost(costs.end(first, context)) + start,
         origins: [0; 2],
     };
     let mut is_empty = true;
     let mut origins = [0u16; 2];
-    let mut ways = [
-        Way {
+    let mut nodes = [
+        Node {
             score: start,
             context,
         },
-        NO_WAY,
+        UNREACHABLE,
     ];
-    for position in first..usize::from(nearest.count).min(16) {
-        let [straight, other] = ways;
-        let straight_costs = costs.levels(position, straight.context);
-        let other_costs = costs.levels(position, other.context);
+    for position in first..usize::from(nearest.eob).min(16) {
+        let [from_nearest, from_lower] = nodes;
+        let nearest_costs = costs.levels(position, from_nearest.context);
+        let lower_costs = costs.levels(position, from_lower.context);
         let reach = |level: u16| {
             let level = usize::from(level);
             let scores = (
-                straight.score + price(straight_costs.of(level)),
-                other.score + price(other_costs.of(level)),
+                from_nearest.score + rate_cost(nearest_costs.of(level)),
+                from_lower.score + rate_cost(lower_costs.of(level)),
             );
             (scores.0.min(scores.1), u16::from(scores.1 < scores.0))
         };
@@ -120,24 +120,24 @@ fn search(
         if highest == 0 {
             let (score, origin) = reach(0);
             origins[0] |= origin << position;
-            ways = [Way { score, context: 0 }, NO_WAY];
+            nodes = [Node { score, context: 0 }, UNREACHABLE];
             continue;
         }
         let magnitude = nearest.magnitudes[position];
-        for (choice, way) in ways.iter_mut().enumerate() {
+        for (choice, node) in nodes.iter_mut().enumerate() {
             let level = highest - choice as u16;
             let (mut score, origin) = reach(level);
             origins[choice] |= origin << position;
-            score += i64::from(saved(magnitude, level, quantizer, position)) << ERROR_SHIFT;
+            score += i64::from(error_change(magnitude, level, quantizer, position)) << ERROR_SHIFT;
             let context = usize::from(level.min(2));
-            let ended = score + price(costs.end(position + 1, context));
+            let ended = score + rate_cost(costs.end(position + 1, context));
             if level > 0 && ended < best.score {
                 is_empty = false;
                 best.position = position;
                 best.choice = choice as u16;
                 best.score = ended;
             }
-            *way = Way { score, context };
+            *node = Node { score, context };
         }
     }
     best.origins = origins;
@@ -146,7 +146,7 @@ fn search(
 
 /// How a level changes the weighted squared error of a coefficient against sending zero: mostly less than nothing.
 #[inline(always)]
-fn saved(magnitude: u16, level: u16, quantizer: &Quantizer, position: usize) -> i32 {
+fn error_change(magnitude: u16, level: u16, quantizer: &Quantizer, position: usize) -> i32 {
     let restored = i32::from(level) * quantizer.step(position);
     restored * (restored - 2 * i32::from(magnitude)) * ERROR_WEIGHTS[ZIGZAG[position]]
 }
@@ -155,13 +155,14 @@ fn saved(magnitude: u16, level: u16, quantizer: &Quantizer, position: usize) -> 
 mod tests {
     use super::*;
     use crate::vp8::block::Scalar;
+    use crate::vp8::levels::eob_of;
     use crate::vp8::quantize::{QuantizerDeltas, Quantizers};
     use crate::vp8::rate::CoefficientCosts;
     use crate::vp8::tables::DEFAULT_PROBABILITIES;
-    use crate::vp8::token::{BlockKind, count_of};
+    use crate::vp8::token::BlockKind;
 
     /// Error and rate of any choice of levels, by the functions that the trellis does not use.
-    fn price(
+    fn error_and_rate(
         coefficients: &Block,
         levels: &Block,
         quantizer: &Quantizer,
@@ -174,7 +175,7 @@ mod tests {
             .sum();
         (
             error,
-            costs.block(levels, 0, usize::from(count_of(levels)), context),
+            costs.block(levels, 0, usize::from(eob_of(levels)), context),
         )
     }
 
@@ -195,16 +196,16 @@ mod tests {
             let (choice, choice_score) =
                 quantize(Scalar, &coefficients, &quantizer, costs, 0, context, lambda);
             let levels = choice.levels;
-            let (error, rate) = price(&coefficients, &levels, &quantizer, costs, context);
-            assert_eq!(choice.count, count_of(&levels));
+            let (error, rate) = error_and_rate(&coefficients, &levels, &quantizer, costs, context);
+            assert_eq!(choice.eob, eob_of(&levels));
             assert_eq!(
                 choice_score as i64,
                 (error << ERROR_SHIFT) + lambda * i64::from(rate),
                 "score of {levels:?}"
             );
-            // What the search minimises: the empty block is charged as if it went on.
+            // What the search minimizes: the empty block is charged as if it went on.
             let score = |error: i64, rate: BitCost, levels: &Block| {
-                let charge = if count_of(levels) == 0 {
+                let charge = if eob_of(levels) == 0 {
                     costs.start(0, context)
                 } else {
                     0
@@ -222,7 +223,8 @@ mod tests {
                         let level = (nearest - (combination >> position & 1)).max(0);
                         other[position] = if coefficient < 0 { -level } else { level };
                     }
-                    let (error, rate) = price(&coefficients, &other, &quantizer, costs, context);
+                    let (error, rate) =
+                        error_and_rate(&coefficients, &other, &quantizer, costs, context);
                     let theirs = score(error, rate, &other);
                     assert!(
                         ours <= theirs,
@@ -234,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_price_on_bits_levels_are_nearest() {
+    fn with_lambda_0_levels_are_nearest() {
         let quantizer = Quantizers::new(60, QuantizerDeltas::at(60)).luma;
         let all_costs = CoefficientCosts::new(&DEFAULT_PROBABILITIES);
         let coefficients = [
@@ -249,7 +251,7 @@ mod tests {
             0,
             0,
         );
-        assert_eq!(quantized.count, 16);
+        assert_eq!(quantized.eob, 16);
         for (position, level) in quantized.levels.into_iter().enumerate() {
             let exact =
                 f64::from(coefficients[ZIGZAG[position]]) / f64::from(quantizer.step(position));

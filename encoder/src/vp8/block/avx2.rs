@@ -29,19 +29,19 @@ impl BlockKernels for Avx2 {
         source: &BlockPixels,
         edges: &SubblockEdges,
         costs: &[u16; 16],
-        price: u16,
+        lambda_satd: u16,
     ) -> [u16; 16] {
-        unsafe { subblock_estimates(source, edges, costs, price) }
+        unsafe { subblock_estimates(source, edges, costs, lambda_satd) }
     }
 
     #[inline(always)]
-    fn least(self, estimates: &[u16; 16]) -> (usize, u16) {
-        unsafe { least(estimates) }
+    fn argmin(self, estimates: &[u16; 16]) -> (usize, u16) {
+        unsafe { argmin(estimates) }
     }
 
     #[inline(always)]
-    fn block_sum<const N: usize>(self, source: &[u8], prediction: &[u8]) -> u32 {
-        unsafe { block_sum::<N>(source, prediction) }
+    fn block_satd<const N: usize>(self, source: &[u8], prediction: &[u8]) -> u32 {
+        unsafe { block_satd::<N>(source, prediction) }
     }
 
     #[inline(always)]
@@ -131,7 +131,7 @@ fn slots(edges: &SubblockEdges) -> Slots {
     let mut padded = [0; 16];
     padded[..13].copy_from_slice(edges);
     let edges = load_pixels(&padded);
-    // The neighbours on both sides, the ends repeated.
+    // The neighbors on both sides, the ends repeated.
     let before = _mm_shuffle_epi8(
         edges,
         _mm_setr_epi8(0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 12, 12),
@@ -286,7 +286,7 @@ fn subblock_estimates(
     source: &BlockPixels,
     edges: &SubblockEdges,
     costs: &[u16; 16],
-    price: u16,
+    lambda_satd: u16,
 ) -> [u16; 16] {
     let s = &slots(edges);
     let source = _mm256_cvtepu8_epi16(load_pixels(source));
@@ -305,7 +305,7 @@ fn subblock_estimates(
     ];
     let mut sums = [_mm256_setzero_si256(); 10];
     for mode in 0..10 {
-        sums[mode] = residual_sums(_mm256_sub_epi16(
+        sums[mode] = residual_satd_parts(_mm256_sub_epi16(
             source,
             _mm256_cvtepu8_epi16(predictions[mode]),
         ));
@@ -335,8 +335,8 @@ fn subblock_estimates(
         ]
     };
     // The costs, which are under 2^15, are doubled, since the upper half of a product is one shifted by 16.
-    let price = _mm_set1_epi16(price as i16);
-    let added = costs.map(|costs| _mm_mulhi_epu16(_mm_slli_epi16::<1>(costs), price));
+    let lambda = _mm_set1_epi16(lambda_satd as i16);
+    let added = costs.map(|costs| _mm_mulhi_epu16(_mm_slli_epi16::<1>(costs), lambda));
     let none = _mm_setr_epi16(0, 0, -1, -1, -1, -1, -1, -1);
     store_lanes([
         _mm_add_epi16(sums[0], added[0]),
@@ -346,7 +346,7 @@ fn subblock_estimates(
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn least(estimates: &[u16; 16]) -> (usize, u16) {
+fn argmin(estimates: &[u16; 16]) -> (usize, u16) {
     // SAFETY: twice 8 values of 16 bits, at any alignment.
     let halves = unsafe {
         [
@@ -367,7 +367,7 @@ fn least(estimates: &[u16; 16]) -> (usize, u16) {
 /// The absolute Hadamard coefficients of a 4x4 block: their sum, in eight parts.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn residual_sums(residuals: __m256i) -> __m256i {
+fn residual_satd_parts(residuals: __m256i) -> __m256i {
     // Rows 0 and 1 in the lower lane, 2 and 3 in the upper.
     let swapped = _mm256_permute4x64_epi64::<0b01_00_11_10>(residuals);
     let lower = _mm256_add_epi16(residuals, swapped);
@@ -376,7 +376,7 @@ fn residual_sums(residuals: __m256i) -> __m256i {
     let swapped = _mm256_shuffle_epi32::<0b01_00_11_10>(rows);
     let lower = _mm256_add_epi16(rows, swapped);
     let upper = _mm256_sub_epi16(rows, swapped);
-    row_sums(_mm256_blend_epi32::<0b1100_1100>(lower, upper))
+    row_satd_parts(_mm256_blend_epi32::<0b1100_1100>(lower, upper))
 }
 
 #[inline]
@@ -394,7 +394,7 @@ fn store_lanes(halves: [__m128i; 2]) -> [u16; 16] {
 /// The Hadamard transform of each group of four lanes, and the sum of its absolute values, in eight parts.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn row_sums(rows: __m256i) -> __m256i {
+fn row_satd_parts(rows: __m256i) -> __m256i {
     let swap = _mm256_setr_epi8(
         2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9,
         14, 15, 12, 13,
@@ -412,7 +412,7 @@ fn row_sums(rows: __m256i) -> __m256i {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn block_sum<const N: usize>(source: &[u8], prediction: &[u8]) -> u32 {
+fn block_satd<const N: usize>(source: &[u8], prediction: &[u8]) -> u32 {
     let (source, prediction) = (&source[..N * N], &prediction[..N * N]);
     // 16 pixels: a row of 16, or two of 8.
     let residuals = |at: usize| {
@@ -440,7 +440,7 @@ fn block_sum<const N: usize>(source: &[u8], prediction: &[u8]) -> u32 {
             _mm256_sub_epi16(e, g),
             _mm256_sub_epi16(f, h),
         ] {
-            sums = _mm256_add_epi32(sums, row_sums(row));
+            sums = _mm256_add_epi32(sums, row_satd_parts(row));
         }
     }
     sum_of_lanes(sums)
@@ -547,7 +547,7 @@ fn quantize(coefficients: &Block, quantizer: &Quantizer, first: usize) -> (Quant
     let [start, end] = in_zigzag(levels);
     let quantized = Quantized {
         levels: store_block([start, end]),
-        count: count([start, end]),
+        eob: eob([start, end]),
     };
     (
         quantized,
@@ -580,7 +580,7 @@ fn in_zigzag([lower, upper]: [__m128i; 2]) -> [__m128i; 2] {
 /// One past the last of 16 values that is not zero.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn count([start, end]: [__m128i; 2]) -> u8 {
+fn eob([start, end]: [__m128i; 2]) -> u8 {
     let zeros = _mm_cmpeq_epi8(_mm_packs_epi16(start, end), _mm_setzero_si128());
     let others = !(_mm_movemask_epi8(zeros) as u32) & 0xFFFF;
     (32 - others.leading_zeros()) as u8
@@ -613,7 +613,7 @@ fn nearest(coefficients: &Block, quantizer: &Quantizer, first: usize) -> Nearest
     Nearest {
         magnitudes: store_lanes(magnitudes),
         levels: store_lanes(levels),
-        count: count(levels),
+        eob: eob(levels),
         energy: sum_of_lanes(energies),
     }
 }

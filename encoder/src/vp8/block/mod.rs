@@ -21,7 +21,7 @@ pub struct Quantized {
     /// In zigzag order.
     pub levels: Block,
     /// One past the last level that is not zero.
-    pub count: u8,
+    pub eob: u8,
 }
 
 /// What a block would be with every coefficient at its nearest level.
@@ -32,7 +32,7 @@ pub struct Nearest {
     /// Of the nearest levels, in zigzag order.
     pub levels: [u16; 16],
     /// One past the last level that is not zero.
-    pub count: u8,
+    pub eob: u8,
     /// Squared coefficient errors of sending nothing, times [`ERROR_WEIGHTS`](super::distortion::ERROR_WEIGHTS).
     pub energy: u32,
 }
@@ -43,20 +43,20 @@ pub trait BlockKernels: Copy {
     fn predict(self, edges: &SubblockEdges, mode: SubblockMode) -> BlockPixels;
 
     /// By mode: the sum of the absolute Hadamard coefficients (four times orthonormal) of what the
-    /// prediction leaves, and `costs[mode] * price / 2^15`, of which whole parts count. 65535 in entries past the tenth.
+    /// prediction leaves, and `costs[mode] * lambda_satd / 2^15`, of which whole parts count. 65535 in entries past the tenth.
     fn subblock_estimates(
         self,
         source: &BlockPixels,
         edges: &SubblockEdges,
         costs: &[u16; 16],
-        price: u16,
+        lambda_satd: u16,
     ) -> [u16; 16];
 
     /// The first of the least entries, and its index.
-    fn least(self, estimates: &[u16; 16]) -> (usize, u16);
+    fn argmin(self, estimates: &[u16; 16]) -> (usize, u16);
 
     /// The same for a block of `N` x `N` pixels (16 or 8), over all of its 4x4 blocks.
-    fn block_sum<const N: usize>(self, source: &[u8], prediction: &[u8]) -> u32;
+    fn block_satd<const N: usize>(self, source: &[u8], prediction: &[u8]) -> u32;
 
     /// The forward DCT of `source` less `prediction`.
     fn transform(self, source: &BlockPixels, prediction: &BlockPixels) -> Block;
@@ -141,18 +141,18 @@ mod tests {
                 );
             }
             let costs = std::array::from_fn(|i| u16::from(other[15 - i]) * 16);
-            for price in [0, 1, 1000, u16::MAX] {
-                let ours = kernels.subblock_estimates(&other, &edges, &costs, price);
-                let theirs = Scalar.subblock_estimates(&other, &edges, &costs, price);
+            for lambda in [0, 1, 1000, u16::MAX] {
+                let ours = kernels.subblock_estimates(&other, &edges, &costs, lambda);
+                let theirs = Scalar.subblock_estimates(&other, &edges, &costs, lambda);
                 assert_eq!(
                     ours, theirs,
-                    "estimates of {other:?} with {edges:?} at {price}"
+                    "estimates of {other:?} with {edges:?} at {lambda}"
                 );
-                assert_eq!(kernels.least(&ours), Scalar.least(&ours), "of {ours:?}");
+                assert_eq!(kernels.argmin(&ours), Scalar.argmin(&ours), "of {ours:?}");
             }
         }
         for all in [0, 77, u16::MAX] {
-            assert_eq!(kernels.least(&[all; 16]), (0, all), "the first of equals");
+            assert_eq!(kernels.argmin(&[all; 16]), (0, all), "the first of equals");
         }
     }
 
@@ -164,14 +164,14 @@ mod tests {
             .zip(all.windows(256).skip(77).step_by(144))
         {
             let sums = (
-                kernels.block_sum::<16>(source, prediction),
-                Scalar.block_sum::<16>(source, prediction),
+                kernels.block_satd::<16>(source, prediction),
+                Scalar.block_satd::<16>(source, prediction),
             );
             assert_eq!(sums.0, sums.1, "16x16: {source:?} {prediction:?}");
             let (source, prediction) = (&source[..64], &prediction[..64]);
             let sums = (
-                kernels.block_sum::<8>(source, prediction),
-                Scalar.block_sum::<8>(source, prediction),
+                kernels.block_satd::<8>(source, prediction),
+                Scalar.block_satd::<8>(source, prediction),
             );
             assert_eq!(sums.0, sums.1, "8x8: {source:?} {prediction:?}");
         }

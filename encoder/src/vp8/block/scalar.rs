@@ -1,7 +1,7 @@
 //! What the kernels on 4x4 blocks compute, written to be read (RFC 6386, sections 12 and 14).
 
 use super::{BlockKernels, BlockPixels, Nearest, Quantized};
-use crate::vp8::distortion::{ERROR_WEIGHTS, hadamard_sum, hadamard_sums, weighted_error};
+use crate::vp8::distortion::{ERROR_WEIGHTS, satd, satd_of_modes, weighted_error};
 use crate::vp8::predict::{SubblockEdges, SubblockMode, SubblockPredictor};
 use crate::vp8::quantize::Quantizer;
 use crate::vp8::tables::ZIGZAG;
@@ -21,19 +21,19 @@ impl BlockKernels for Scalar {
         source: &BlockPixels,
         edges: &SubblockEdges,
         costs: &[u16; 16],
-        price: u16,
+        lambda_satd: u16,
     ) -> [u16; 16] {
-        let sums = hadamard_sums(source, &SubblockPredictor::new(*edges).predict_all());
+        let sums = satd_of_modes(source, &SubblockPredictor::new(*edges).predict_all());
         std::array::from_fn(|mode| match mode {
             0..10 => {
-                let cost = (u32::from(costs[mode]) * u32::from(price)) >> 15;
+                let cost = (u32::from(costs[mode]) * u32::from(lambda_satd)) >> 15;
                 sums[mode] + cost as u16
             }
             _ => u16::MAX,
         })
     }
 
-    fn least(self, estimates: &[u16; 16]) -> (usize, u16) {
+    fn argmin(self, estimates: &[u16; 16]) -> (usize, u16) {
         let mut least = 0;
         for i in 1..16 {
             if estimates[i] < estimates[least] {
@@ -43,7 +43,7 @@ impl BlockKernels for Scalar {
         (least, estimates[least])
     }
 
-    fn block_sum<const N: usize>(self, source: &[u8], prediction: &[u8]) -> u32 {
+    fn block_satd<const N: usize>(self, source: &[u8], prediction: &[u8]) -> u32 {
         let mut sum = 0;
         for row in (0..N).step_by(4) {
             for column in (0..N).step_by(4) {
@@ -51,7 +51,7 @@ impl BlockKernels for Scalar {
                 let residuals = std::array::from_fn(|i| {
                     i16::from(source[at(i)]) - i16::from(prediction[at(i)])
                 });
-                sum += hadamard_sum(&residuals);
+                sum += satd(&residuals);
             }
         }
         sum
@@ -69,17 +69,17 @@ impl BlockKernels for Scalar {
         quantizer: &Quantizer,
         first: usize,
     ) -> (Quantized, u32) {
-        let (levels, count) = quantizer.quantize(coefficients, first);
+        let (levels, eob) = quantizer.quantize(coefficients, first);
         let restored = quantizer.dequantize(&levels);
         let error = weighted_error(coefficients, &restored, first);
-        (Quantized { levels, count }, error)
+        (Quantized { levels, eob }, error)
     }
 
     fn nearest(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Nearest {
         let mut nearest = Nearest {
             magnitudes: [0; 16],
             levels: [0; 16],
-            count: 0,
+            eob: 0,
             energy: 0,
         };
         for position in first..16 {
@@ -87,7 +87,7 @@ impl BlockKernels for Scalar {
             nearest.magnitudes[position] = magnitude;
             nearest.levels[position] = quantizer.nearest(magnitude, position);
             if nearest.levels[position] > 0 {
-                nearest.count = position as u8 + 1;
+                nearest.eob = position as u8 + 1;
             }
             nearest.energy += u32::from(magnitude).pow(2) * ERROR_WEIGHTS[ZIGZAG[position]] as u32;
         }

@@ -2,7 +2,8 @@
 //! the loop filter too (RFC 6386, sections 5 and 15). For tests and `fuzz/`; the product has none of it.
 
 use super::{
-    MAX_TOKEN_PARTITION, Settings, decide, divide, partition, quantizer_index, records, write,
+    LossyOptions, MAX_TOKEN_PARTITION, choose_segmentation, decide_macroblocks, partition,
+    quantizer_index, records, write_partitions,
 };
 use crate::RgbPicture;
 use crate::vp8::loop_filter::{FilterParameters, decoder};
@@ -12,22 +13,22 @@ use crate::ycbcr::Planes;
 ///
 /// # Panics
 /// When it cannot be encoded or decoded, or a sample differs: with the first macroblock of which one does.
-pub fn assert_decoders_agree(picture: &RgbPicture<'_>, settings: &Settings<'_>) -> Vec<u8> {
-    assert_filtered_the_same(picture, settings, None)
+pub fn assert_decoders_agree(picture: &RgbPicture<'_>, options: &LossyOptions<'_>) -> Vec<u8> {
+    assert_filtered_the_same(picture, options, None)
 }
 
 /// [`assert_decoders_agree`] with `filter`, or with the one that the encoder chooses.
 pub(super) fn assert_filtered_the_same(
     picture: &RgbPicture<'_>,
-    settings: &Settings<'_>,
+    options: &LossyOptions<'_>,
     filter: Option<FilterParameters>,
 ) -> Vec<u8> {
     let (width, height) = (picture.width, picture.height);
     let source =
-        Planes::from_picture(picture, settings.simd, settings.workers).expect("is waited for");
-    let (frame, expected) = encode_and_reconstruct(&source, width, height, settings, filter);
+        Planes::from_picture(picture, options.simd, options.workers).expect("is waited for");
+    let (frame, expected) = encode_and_reconstruct(&source, width, height, options, filter);
     let decoded = image_webp::vp8::Vp8Decoder::decode_frame(frame.as_slice())
-        .unwrap_or_else(|e| panic!("{width}x{height} {settings:?} does not decode: {e}"));
+        .unwrap_or_else(|e| panic!("{width}x{height} {options:?} does not decode: {e}"));
     assert_eq!(
         (u32::from(decoded.width), u32::from(decoded.height)),
         (width, height)
@@ -52,7 +53,7 @@ pub(super) fn assert_filtered_the_same(
                 (0..size).map(row).collect::<String>()
             };
             panic!(
-                "{width}x{height} {settings:?}: {name} first differs at {x}, {y}, in macroblock {mb_x}, {mb_y}\n\
+                "{width}x{height} {options:?}: {name} first differs at {x}, {y}, in macroblock {mb_x}, {mb_y}\n\
                  the encoder reconstructed\n{}the decoder has\n{}",
                 rows(ours),
                 rows(theirs)
@@ -67,14 +68,16 @@ fn encode_and_reconstruct(
     source: &Planes,
     width: u32,
     height: u32,
-    settings: &Settings<'_>,
+    options: &LossyOptions<'_>,
     filter: Option<FilterParameters>,
 ) -> (Vec<u8>, Planes) {
     let segmentation =
-        divide(source, quantizer_index(settings.quality), settings.workers).expect("is waited for");
+        choose_segmentation(source, quantizer_index(options.quality), options.workers)
+            .expect("is waited for");
     let filter = filter.unwrap_or_else(|| FilterParameters::choose(&segmentation));
-    let decisions = decide(source, &segmentation, settings, true).expect("is waited for");
-    let partitions = write(&decisions, &segmentation, filter, settings).expect("encodes");
+    let decisions =
+        decide_macroblocks(source, &segmentation, options, true).expect("is waited for");
+    let partitions = write_partitions(&decisions, &segmentation, filter, options).expect("encodes");
     let frame = partition::assemble(width, height, &partitions, MAX_TOKEN_PARTITION)
         .expect("small partitions");
     let mut planes = Planes::new(width as usize, height as usize);
@@ -157,32 +160,32 @@ mod tests {
     /// Decoder agreement, and the same bytes with all instructions and each number of threads. Gives the number
     /// of encodes.
     fn check(picture: &RgbPicture<'_>, quality: u8, effort: Effort, threads: &[usize]) -> usize {
-        let settings = Settings {
+        let options = LossyOptions {
             quality,
             effort,
             log2_partitions: None,
             simd: Simd::detect(),
             workers: Workers::unlimited(2),
         };
-        let expected = assert_decoders_agree(picture, &settings);
+        let expected = assert_decoders_agree(picture, &options);
         let mut encodes = 1;
         let source =
-            Planes::from_picture(picture, settings.simd, settings.workers).expect("is waited for");
+            Planes::from_picture(picture, options.simd, options.workers).expect("is waited for");
         for simd in Simd::supported() {
             for &threads in threads {
-                let settings = Settings {
+                let options = LossyOptions {
                     simd,
                     workers: Workers::unlimited(threads),
-                    ..settings
+                    ..options
                 };
                 let frame = encode(
                     || Ok(source.clone()),
                     picture.width,
                     picture.height,
-                    &settings,
+                    &options,
                 )
                 .expect("encodes");
-                assert!(frame == expected, "other bytes with {settings:?}");
+                assert!(frame == expected, "other bytes with {options:?}");
                 encodes += 1;
             }
         }

@@ -7,15 +7,15 @@
 //! threads share, and clocks that sink when all cores are busy.
 
 use super::{
-    FilterParameters, MAX_TOKEN_PARTITION, Search, Settings, Simd, decide, divide, mode_budget,
-    partition, quantizer_index, write,
+    FilterParameters, LossyOptions, MAX_TOKEN_PARTITION, ModeSearch, Simd, choose_segmentation,
+    decide_macroblocks, mode_budget, partition, quantizer_index, write_partitions,
 };
 use crate::Cancel;
 use crate::Effort;
 use crate::Encoder;
 use crate::picture::{Layout, Picture, RgbPicture};
 use crate::threads::Workers;
-use crate::vp8::wavefront::{self, Task};
+use crate::vp8::wavefront::{self, DecisionPass};
 use crate::ycbcr::Planes;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -77,7 +77,7 @@ impl Profile {
         let question = || recorder.note();
         let cancel = Cancel::when(&question);
         let workers = Workers::new(1, None, &cancel);
-        let settings = Settings {
+        let options = LossyOptions {
             quality: QUALITY,
             effort: Effort::Medium,
             log2_partitions: None,
@@ -85,29 +85,30 @@ impl Profile {
             workers,
         };
         let (source, planes) =
-            recorder.time(|| Planes::from_picture(picture, settings.simd, workers));
+            recorder.time(|| Planes::from_picture(picture, options.simd, workers));
         let source = source.expect("is waited for");
         let index = quantizer_index(QUALITY);
-        let (segmentation, segments) = recorder.time(|| divide(&source, index, workers));
+        let (segmentation, segments) =
+            recorder.time(|| choose_segmentation(&source, index, workers));
         let segmentation = segmentation.expect("is waited for");
         let (decisions, decided) =
-            recorder.time(|| decide(&source, &segmentation, &settings, false));
+            recorder.time(|| decide_macroblocks(&source, &segmentation, &options, false));
         let decisions = decisions.expect("is waited for");
         let filter = FilterParameters::choose(&segmentation);
         let size = (picture.width, picture.height);
         let (_, written) = recorder.time(|| {
-            let partitions = write(&decisions, &segmentation, filter, &settings)?;
+            let partitions = write_partitions(&decisions, &segmentation, filter, &options)?;
             partition::assemble(size.0, size.1, &partitions, MAX_TOKEN_PARTITION)
         });
-        let rows = wavefront::macroblock_times(&Task {
+        let rows = wavefront::macroblock_times(&DecisionPass {
             source: &source,
             segmentation: &segmentation,
-            search: Search::of(Effort::Medium),
-            expected: None,
+            search: ModeSearch::for_effort(Effort::Medium),
+            expected_counts: None,
             mode_budget: mode_budget(source.mb_width, source.mb_height, true),
-            simd: settings.simd,
+            simd: options.simd,
             workers: Workers::unlimited(1),
-            keeps_pixels: false,
+            keep_pixels: false,
         });
         let samples = decided.pieces.len() - source.mb_height;
         let [first, second] = [
@@ -295,7 +296,7 @@ fn mosaic() -> Vec<u8> {
         let mut decoder = zune_jpeg::JpegDecoder::new(std::io::Cursor::new(file));
         let pixels = decoder.decode().expect(name);
         let (width, height) = decoder.dimensions().expect(name);
-        assert_eq!(pixels.len(), width * height * 3, "{name} is in colour");
+        assert_eq!(pixels.len(), width * height * 3, "{name} is in color");
         (pixels, width, height)
     });
     let pixel = |x: usize, y: usize| {

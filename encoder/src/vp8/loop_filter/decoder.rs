@@ -1,7 +1,7 @@
 //! The normal loop filter: RFC 6386, section 15. Runs over a finished reconstruction, as a decoder does.
 
 use super::FilterParameters;
-use crate::vp8::encoder::MacroblockRecord;
+use crate::vp8::macroblock::MacroblockRecord;
 use crate::ycbcr::Planes;
 
 /// The thresholds of one macroblock (section 15.2).
@@ -92,26 +92,26 @@ pub fn filter(planes: &mut Planes, records: &[MacroblockRecord], parameters: &Fi
 }
 
 /// The eight pixels across an edge, as signed distances from 128: four before, four after.
-type Across = [i32; 8];
+type EdgePixels = [i32; 8];
 
 fn clamp(value: i32) -> i32 {
     value.clamp(-128, 127)
 }
 
 /// Whether the differences are small enough to come from quantization (section 15.3).
-fn is_filtered([p3, p2, p1, p0, q0, q1, q2, q3]: Across, edge: i32, interior: i32) -> bool {
+fn is_filtered([p3, p2, p1, p0, q0, q1, q2, q3]: EdgePixels, edge: i32, interior: i32) -> bool {
     (p0 - q0).abs() * 2 + (p1 - q1).abs() / 2 <= edge
         && [p3 - p2, p2 - p1, p1 - p0, q1 - q0, q2 - q1, q3 - q2]
             .iter()
             .all(|d| d.abs() <= interior)
 }
 
-fn has_high_variance([_, _, p1, p0, q0, q1, ..]: Across, threshold: i32) -> bool {
+fn has_high_variance([_, _, p1, p0, q0, q1, ..]: EdgePixels, threshold: i32) -> bool {
     (p1 - p0).abs() > threshold || (q1 - q0).abs() > threshold
 }
 
 /// Moves the two pixels at the edge towards each other (section 15.2); gives how far the second moved.
-fn adjust(pixels: &mut Across, use_outer: bool) -> i32 {
+fn adjust(pixels: &mut EdgePixels, use_outer: bool) -> i32 {
     let [_, _, p1, p0, q0, q1, ..] = *pixels;
     let a = clamp(if use_outer { clamp(p1 - q1) } else { 0 } + 3 * (q0 - p0));
     let (f, g) = (clamp(a + 4) >> 3, clamp(a + 3) >> 3);
@@ -135,7 +135,7 @@ struct Edge {
 impl Edge {
     /// Applies `change`, which says whether it changed anything, to each run of eight pixels across.
     #[inline]
-    fn each_run(&self, plane: &mut [u8], change: impl Fn(&mut Across) -> bool) {
+    fn each_run(&self, plane: &mut [u8], change: impl Fn(&mut EdgePixels) -> bool) {
         for i in 0..self.size {
             let start = self.at + i * self.along - 4 * self.step;
             let mut pixels = std::array::from_fn(|k| i32::from(plane[start + k * self.step]) - 128);
@@ -149,7 +149,7 @@ impl Edge {
 }
 
 /// Section 15.3, between macroblocks.
-fn macroblock_edge(pixels: &mut Across, thresholds: Thresholds) -> bool {
+fn macroblock_edge(pixels: &mut EdgePixels, thresholds: Thresholds) -> bool {
     if !is_filtered(*pixels, thresholds.macroblock_edge, thresholds.interior) {
         return false;
     }
@@ -168,7 +168,7 @@ fn macroblock_edge(pixels: &mut Across, thresholds: Thresholds) -> bool {
 }
 
 /// Section 15.3, within a macroblock.
-fn subblock_edge(pixels: &mut Across, thresholds: Thresholds) -> bool {
+fn subblock_edge(pixels: &mut EdgePixels, thresholds: Thresholds) -> bool {
     if !is_filtered(*pixels, thresholds.subblock_edge, thresholds.interior) {
         return false;
     }

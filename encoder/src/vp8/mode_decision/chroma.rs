@@ -1,17 +1,18 @@
 //! Chroma: RFC 6386, sections 11.2 and 12.2.
 
 use super::{
-    BlockRanking, BlockSite, CHROMA_MODE_COSTS, NOTHING, Quantization, Situation, Trellis, quantize,
+    BlockSite, CHROMA_MODE_COSTS, MacroblockContext, ModeRanking, NO_COEFFICIENTS, Quantization,
+    TrellisUse, quantize,
 };
 use crate::vp8::block::{BlockKernels, Quantized};
-use crate::vp8::macroblock::{Coding, block_at, store_block};
+use crate::vp8::macroblock::{MacroblockCoding, block_at, store_block};
 use crate::vp8::predict::BlockMode;
 use crate::vp8::rate::BitCost;
 use crate::vp8::token::BlockKind;
 use crate::vp8::transform::Block;
 
 /// The chroma of a macroblock.
-struct Chroma {
+struct ChromaTrial {
     mode: usize,
     score: u64,
     coefficients: [[Block; 4]; 2],
@@ -26,47 +27,47 @@ struct Chroma {
 #[inline(always)]
 pub(super) fn decide<K: BlockKernels>(
     kernels: K,
-    situation: &Situation<'_>,
+    mb: &MacroblockContext<'_>,
     budget: BitCost,
-    coding: &mut Coding,
+    coding: &mut MacroblockCoding,
     pixels: &mut [[u8; 64]; 2],
 ) {
-    let source = &situation.source.chroma;
-    let quantizer = &situation.quantizers.chroma;
+    let source = &mb.source.chroma;
+    let quantizer = &mb.quantizers.chroma;
     let mut predictions = [[[0; 64]; 2]; 4];
-    let mut ranking = BlockRanking::new(situation.search);
+    let mut ranking = ModeRanking::new(mb.search);
     for mode in BlockMode::ALL {
         let cost = CHROMA_MODE_COSTS[mode as usize];
         if cost <= budget {
-            let mut sum = 0;
+            let mut satd = 0;
             for plane in 0..2 {
                 let prediction = &mut predictions[mode as usize][plane];
-                situation.around.chroma[plane].predict(mode, prediction);
-                sum += kernels.block_sum::<8>(&source[plane], prediction);
+                mb.neighbors.chroma[plane].predict(mode, prediction);
+                satd += kernels.block_satd::<8>(&source[plane], prediction);
             }
-            ranking.estimates[mode as usize] = situation.lambdas.estimate(sum, cost);
+            ranking.estimates[mode as usize] = mb.lambdas.estimate(satd, cost);
         }
     }
 
     let first = ranking.take().expect("DC fits every budget");
-    let mut best = try_mode(kernels, situation, first, &predictions[first]);
-    for _ in 1..situation.search.block_trials {
+    let mut best = try_mode(kernels, mb, first, &predictions[first]);
+    for _ in 1..mb.search.block_trials {
         let Some(mode) = ranking.take() else {
             break;
         };
-        let trial = try_mode(kernels, situation, mode, &predictions[mode]);
+        let trial = try_mode(kernels, mb, mode, &predictions[mode]);
         if trial.score < best.score {
             best = trial;
         }
     }
-    if situation.search.trellis == Trellis::Subblocks {
-        quantize_chroma(kernels, situation, &mut best, Quantization::Trellis);
+    if mb.search.trellis == TrellisUse::Intra4AndWinners {
+        quantize_chroma(kernels, mb, &mut best, Quantization::Trellis);
     }
     coding.chroma = BlockMode::ALL[best.mode];
     for plane in 0..2 {
         for (index, block) in best.blocks[plane].iter().enumerate() {
             coding.levels.chroma[plane][index] = block.levels;
-            coding.levels.chroma_counts[plane][index] = block.count;
+            coding.levels.chroma_eobs[plane][index] = block.eob;
             let at = index / 2 * 32 + index % 2 * 4;
             let prediction = block_at(&predictions[best.mode][plane], 8, at);
             let block = kernels.reconstruct(&prediction, &block.levels, quantizer, None);
@@ -78,26 +79,26 @@ pub(super) fn decide<K: BlockKernels>(
 #[inline(always)]
 fn try_mode<K: BlockKernels>(
     kernels: K,
-    situation: &Situation<'_>,
+    mb: &MacroblockContext<'_>,
     mode: usize,
     predictions: &[[u8; 64]; 2],
-) -> Chroma {
-    let mut trial = Chroma {
+) -> ChromaTrial {
+    let mut trial = ChromaTrial {
         mode,
         score: 0,
         coefficients: [[[0; 16]; 4]; 2],
-        blocks: [[NOTHING; 4]; 2],
+        blocks: [[NO_COEFFICIENTS; 4]; 2],
     };
     for (plane, prediction) in predictions.iter().enumerate() {
         for index in 0..4 {
             let at = index / 2 * 32 + index % 2 * 4;
-            let source = block_at(&situation.source.chroma[plane], 8, at);
+            let source = block_at(&mb.source.chroma[plane], 8, at);
             trial.coefficients[plane][index] =
                 kernels.transform(&source, &block_at(prediction, 8, at));
         }
     }
-    let quantization = Quantization::of_trials(situation.search);
-    quantize_chroma(kernels, situation, &mut trial, quantization);
+    let quantization = Quantization::for_trials(mb.search);
+    quantize_chroma(kernels, mb, &mut trial, quantization);
     trial
 }
 
@@ -105,19 +106,19 @@ fn try_mode<K: BlockKernels>(
 #[inline(always)]
 fn quantize_chroma<K: BlockKernels>(
     kernels: K,
-    situation: &Situation<'_>,
-    chroma: &mut Chroma,
+    mb: &MacroblockContext<'_>,
+    chroma: &mut ChromaTrial,
     quantization: Quantization,
 ) {
-    let [mut above, mut left] = situation.non_zero;
-    let lambdas = &situation.lambdas.of_chroma();
+    let [mut above, mut left] = mb.nonzero;
+    let lambdas = &mb.lambdas.for_chroma();
     chroma.score = lambdas.score(0, CHROMA_MODE_COSTS[chroma.mode]);
     for plane in 0..2 {
         for index in 0..4 {
             let (row, column) = (index / 2, index % 2);
             let site = BlockSite {
-                quantizer: &situation.quantizers.chroma,
-                costs: situation.costs.of(BlockKind::Chroma),
+                quantizer: &mb.quantizers.chroma,
+                costs: mb.costs.of(BlockKind::Chroma),
                 lambdas,
                 first: 0,
                 context: usize::from(above.chroma[plane][column])
@@ -130,8 +131,8 @@ fn quantize_chroma<K: BlockKernels>(
                 quantization,
             );
             chroma.score += score;
-            above.chroma[plane][column] = block.count > 0;
-            left.chroma[plane][row] = block.count > 0;
+            above.chroma[plane][column] = block.eob > 0;
+            left.chroma[plane][row] = block.eob > 0;
             chroma.blocks[plane][index] = block;
         }
     }

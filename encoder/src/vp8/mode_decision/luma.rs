@@ -1,11 +1,11 @@
 //! Luma as one block or by subblocks: RFC 6386, sections 11.2, 11.3 and 12.
 
 use super::{
-    BlockRanking, BlockSite, LUMA_MODE_COSTS, NOTHING, Quantization, SUBBLOCK_MODE_COSTS,
-    Situation, Trellis, quantize,
+    BlockSite, LUMA_MODE_COSTS, MacroblockContext, ModeRanking, NO_COEFFICIENTS, Quantization,
+    SUBBLOCK_MODE_COSTS, TrellisUse, quantize,
 };
 use crate::vp8::block::{BlockKernels, BlockPixels, Quantized};
-use crate::vp8::macroblock::{Coding, LumaCanvas, LumaMode, block_at, store_block};
+use crate::vp8::macroblock::{LumaMode, LumaWorkspace, MacroblockCoding, block_at, store_block};
 use crate::vp8::predict::{BlockMode, SubblockMode};
 use crate::vp8::rate::BitCost;
 use crate::vp8::token::BlockKind;
@@ -15,64 +15,64 @@ use crate::vp8::transform::{Block, COEFFICIENT_ERROR_SHIFT, forward_wht, inverse
 #[inline(always)]
 pub(super) fn decide<K: BlockKernels>(
     kernels: K,
-    situation: &Situation<'_>,
+    mb: &MacroblockContext<'_>,
     budget: BitCost,
-    coding: &mut Coding,
+    coding: &mut MacroblockCoding,
     pixels: &mut [u8; 256],
 ) -> BitCost {
     let mut source = [[0; 16]; 16];
     for (index, block) in source.iter_mut().enumerate() {
-        *block = block_at(&situation.source.luma, 16, index / 4 * 64 + index % 4 * 4);
+        *block = block_at(&mb.source.luma, 16, index / 4 * 64 + index % 4 * 4);
     }
-    let Situation {
+    let MacroblockContext {
         lambdas, search, ..
-    } = situation;
-    let mut candidates = rank_whole_luma(kernels, situation, budget);
-    let estimate = candidates.ranking.least();
-    let parts = if estimate < u32::from(lambdas.step) * search.flat_steps {
+    } = mb;
+    let mut candidates = rank_intra16(kernels, mb, budget);
+    let estimate = candidates.ranking.min();
+    let intra4 = if estimate < u32::from(lambdas.ac_step) * search.flat_steps {
         None
     } else {
-        try_subblocks(kernels, situation, budget, &source)
+        try_intra4(kernels, mb, budget, &source)
     };
-    if let Some(parts) = &parts {
-        let is_detailed =
-            u64::from(estimate) * 256 > u64::from(parts.estimate) * u64::from(search.detailed);
-        if is_detailed {
-            return take_subblocks(parts, coding, pixels);
+    if let Some(intra4) = &intra4 {
+        let is_intra4_clear = u64::from(estimate) * 256
+            > u64::from(intra4.estimate) * u64::from(search.intra16_cutoff);
+        if is_intra4_clear {
+            return take_intra4(intra4, coding, pixels);
         }
     }
-    let mut whole = try_whole_luma(kernels, situation, &source, &mut candidates);
-    // Parts went through the trellis already. Where they won by more than it could save the whole, there is
+    let mut intra16 = try_intra16(kernels, mb, &source, &mut candidates);
+    // Parts went through the trellis already. Where they won by more than it could save the intra16, there is
     // no need to ask.
-    let is_close = parts
+    let is_close = intra4
         .as_ref()
-        .is_none_or(|parts| parts.score > whole.score - whole.score / 8);
-    if situation.search.trellis == Trellis::Subblocks && is_close {
-        quantize_whole_luma(kernels, situation, &mut whole, Quantization::Trellis);
+        .is_none_or(|intra4| intra4.score > intra16.score - intra16.score / 8);
+    if mb.search.trellis == TrellisUse::Intra4AndWinners && is_close {
+        quantize_intra16(kernels, mb, &mut intra16, Quantization::Trellis);
     }
-    match parts {
-        Some(parts) if parts.score < whole.score => take_subblocks(&parts, coding, pixels),
+    match intra4 {
+        Some(intra4) if intra4.score < intra16.score => take_intra4(&intra4, coding, pixels),
         _ => {
-            coding.luma = LumaMode::Block(BlockMode::ALL[whole.mode]);
-            coding.levels.y2 = whole.y2.levels;
-            coding.levels.y2_count = whole.y2.count;
-            for (index, block) in whole.blocks.iter().enumerate() {
+            coding.luma = LumaMode::Intra16(BlockMode::ALL[intra16.mode]);
+            coding.levels.y2 = intra16.y2.levels;
+            coding.levels.y2_eob = intra16.y2.eob;
+            for (index, block) in intra16.blocks.iter().enumerate() {
                 coding.levels.luma[index] = block.levels;
-                coding.levels.luma_counts[index] = block.count;
+                coding.levels.luma_eobs[index] = block.eob;
                 let at = index / 4 * 64 + index % 4 * 4;
-                let prediction = block_at(&whole.prediction, 16, at);
-                let dc = Some(whole.dcs[index]);
+                let prediction = block_at(&intra16.prediction, 16, at);
+                let dc = Some(intra16.dcs[index]);
                 let block =
-                    kernels.reconstruct(&prediction, &block.levels, &situation.quantizers.luma, dc);
+                    kernels.reconstruct(&prediction, &block.levels, &mb.quantizers.luma, dc);
                 store_block(&block, pixels, 16, at);
             }
-            LUMA_MODE_COSTS[whole.mode]
+            LUMA_MODE_COSTS[intra16.mode]
         }
     }
 }
 
 /// The luma of a macroblock predicted as one block.
-struct WholeLuma {
+struct Intra16Trial {
     mode: usize,
     score: u64,
     prediction: [u8; 256],
@@ -84,53 +84,53 @@ struct WholeLuma {
     dcs: Block,
 }
 
-/// The whole-block modes: what they predict, and how they rank.
-struct WholeLumaCandidates {
+/// The intra16-block modes: what they predict, and how they rank.
+struct Intra16Candidates {
     predictions: [[u8; 256]; 4],
-    ranking: BlockRanking,
+    ranking: ModeRanking,
 }
 
 #[inline(always)]
-fn rank_whole_luma<K: BlockKernels>(
+fn rank_intra16<K: BlockKernels>(
     kernels: K,
-    situation: &Situation<'_>,
+    mb: &MacroblockContext<'_>,
     budget: BitCost,
-) -> WholeLumaCandidates {
-    let mut candidates = WholeLumaCandidates {
+) -> Intra16Candidates {
+    let mut candidates = Intra16Candidates {
         predictions: [[0; 256]; 4],
-        ranking: BlockRanking::new(situation.search),
+        ranking: ModeRanking::new(mb.search),
     };
     for mode in BlockMode::ALL {
         let cost = LUMA_MODE_COSTS[mode as usize];
         if cost <= budget {
             let prediction = &mut candidates.predictions[mode as usize];
-            situation.around.luma.predict(mode, prediction);
-            let sum = kernels.block_sum::<16>(&situation.source.luma, prediction);
-            candidates.ranking.estimates[mode as usize] = situation.lambdas.estimate(sum, cost);
+            mb.neighbors.luma.predict(mode, prediction);
+            let satd = kernels.block_satd::<16>(&mb.source.luma, prediction);
+            candidates.ranking.estimates[mode as usize] = mb.lambdas.estimate(satd, cost);
         }
     }
     candidates
 }
 
-/// Tries the whole-block modes that rank first.
+/// Tries the intra16-block modes that rank first.
 #[inline(always)]
-fn try_whole_luma<K: BlockKernels>(
+fn try_intra16<K: BlockKernels>(
     kernels: K,
-    situation: &Situation<'_>,
+    mb: &MacroblockContext<'_>,
     source: &[BlockPixels; 16],
-    candidates: &mut WholeLumaCandidates,
-) -> WholeLuma {
-    let WholeLumaCandidates {
+    candidates: &mut Intra16Candidates,
+) -> Intra16Trial {
+    let Intra16Candidates {
         predictions,
         ranking,
     } = candidates;
     let first = ranking.take().expect("DC fits every budget");
-    let mut best = try_whole_mode(kernels, situation, source, first, &predictions[first]);
-    for _ in 1..situation.search.block_trials {
+    let mut best = try_intra16_mode(kernels, mb, source, first, &predictions[first]);
+    for _ in 1..mb.search.block_trials {
         let Some(mode) = ranking.take() else {
             break;
         };
-        let trial = try_whole_mode(kernels, situation, source, mode, &predictions[mode]);
+        let trial = try_intra16_mode(kernels, mb, source, mode, &predictions[mode]);
         if trial.score < best.score {
             best = trial;
         }
@@ -139,154 +139,159 @@ fn try_whole_luma<K: BlockKernels>(
 }
 
 #[inline(always)]
-fn try_whole_mode<K: BlockKernels>(
+fn try_intra16_mode<K: BlockKernels>(
     kernels: K,
-    situation: &Situation<'_>,
+    mb: &MacroblockContext<'_>,
     source: &[BlockPixels; 16],
     mode: usize,
     prediction: &[u8; 256],
-) -> WholeLuma {
-    let quantizers = situation.quantizers;
-    let mut whole = WholeLuma {
+) -> Intra16Trial {
+    let quantizers = mb.quantizers;
+    let mut intra16 = Intra16Trial {
         mode,
         score: 0,
         prediction: *prediction,
         coefficients: [[0; 16]; 16],
-        blocks: [NOTHING; 16],
-        y2: NOTHING,
+        blocks: [NO_COEFFICIENTS; 16],
+        y2: NO_COEFFICIENTS,
         y2_score: 0,
         dcs: [0; 16],
     };
     let mut dcs = [0; 16];
     for index in 0..16 {
         let prediction = block_at(prediction, 16, index / 4 * 64 + index % 4 * 4);
-        whole.coefficients[index] = kernels.transform(&source[index], &prediction);
-        dcs[index] = whole.coefficients[index][0];
+        intra16.coefficients[index] = kernels.transform(&source[index], &prediction);
+        dcs[index] = intra16.coefficients[index][0];
     }
-    let (levels, count) = quantizers.y2.quantize(&forward_wht(&dcs), 0);
-    whole.y2 = Quantized { levels, count };
-    whole.dcs = inverse_wht(&quantizers.y2.dequantize(&levels));
-    if whole.dcs == [0; 16] {
+    let (levels, eob) = quantizers.y2.quantize(&forward_wht(&dcs), 0);
+    intra16.y2 = Quantized { levels, eob };
+    intra16.dcs = inverse_wht(&quantizers.y2.dequantize(&levels));
+    if intra16.dcs == [0; 16] {
         // Levels too small to reach a pixel. Decoders also differ in whether they count them as coefficients
         // for the loop filter.
-        whole.y2 = NOTHING;
+        intra16.y2 = NO_COEFFICIENTS;
     }
     let mut error = 0;
-    for (dc, restored) in dcs.iter().zip(&whole.dcs) {
+    for (dc, restored) in dcs.iter().zip(&intra16.dcs) {
         error += (i32::from(*dc) - i32::from(*restored)).pow(2) as u32;
     }
     error >>= COEFFICIENT_ERROR_SHIFT;
-    let [above, left] = situation.non_zero;
+    let [above, left] = mb.nonzero;
     let context = usize::from(above.y2) + usize::from(left.y2);
-    let y2_costs = situation.costs.of(BlockKind::Y2);
-    let rate = y2_costs.block(&whole.y2.levels, 0, usize::from(whole.y2.count), context);
-    whole.y2_score = situation.lambdas.score(error, rate);
+    let y2_costs = mb.costs.of(BlockKind::Y2);
+    let rate = y2_costs.block(&intra16.y2.levels, 0, usize::from(intra16.y2.eob), context);
+    intra16.y2_score = mb.lambdas.score(error, rate);
 
-    let quantization = Quantization::of_trials(situation.search);
-    quantize_whole_luma(kernels, situation, &mut whole, quantization);
-    whole
+    let quantization = Quantization::for_trials(mb.search);
+    quantize_intra16(kernels, mb, &mut intra16, quantization);
+    intra16
 }
 
 /// Quantizes the sixteen blocks, and scores the macroblock.
 #[inline(always)]
-fn quantize_whole_luma<K: BlockKernels>(
+fn quantize_intra16<K: BlockKernels>(
     kernels: K,
-    situation: &Situation<'_>,
-    whole: &mut WholeLuma,
+    mb: &MacroblockContext<'_>,
+    intra16: &mut Intra16Trial,
     quantization: Quantization,
 ) {
-    let [mut above, mut left] = situation.non_zero;
-    whole.score = whole.y2_score + situation.lambdas.score(0, LUMA_MODE_COSTS[whole.mode]);
+    let [mut above, mut left] = mb.nonzero;
+    intra16.score = intra16.y2_score + mb.lambdas.score(0, LUMA_MODE_COSTS[intra16.mode]);
     for index in 0..16 {
         let (row, column) = (index / 4, index % 4);
         let site = BlockSite {
-            quantizer: &situation.quantizers.luma,
-            costs: situation.costs.of(BlockKind::LumaAfterY2),
-            lambdas: situation.lambdas,
+            quantizer: &mb.quantizers.luma,
+            costs: mb.costs.of(BlockKind::LumaAfterY2),
+            lambdas: mb.lambdas,
             first: 1,
             context: usize::from(above.luma[column]) + usize::from(left.luma[row]),
         };
-        let (block, score) = quantize(kernels, &whole.coefficients[index], &site, quantization);
-        whole.score += score;
-        above.luma[column] = block.count > 1;
-        left.luma[row] = block.count > 1;
-        whole.blocks[index] = block;
+        let (block, score) = quantize(kernels, &intra16.coefficients[index], &site, quantization);
+        intra16.score += score;
+        above.luma[column] = block.eob > 1;
+        left.luma[row] = block.eob > 1;
+        intra16.blocks[index] = block;
     }
 }
 
 /// The luma of a macroblock predicted by subblocks.
-struct Subblocks {
+struct Intra4Trial {
     score: u64,
     /// Of the modes that ranked first, together.
     estimate: u32,
     modes: [SubblockMode; 16],
     mode_cost: BitCost,
     blocks: [Quantized; 16],
-    canvas: LumaCanvas,
+    workspace: LumaWorkspace,
 }
 
-fn take_subblocks(parts: &Subblocks, coding: &mut Coding, pixels: &mut [u8; 256]) -> BitCost {
-    coding.luma = LumaMode::Subblocks(parts.modes);
-    for (index, block) in parts.blocks.iter().enumerate() {
+fn take_intra4(
+    intra4: &Intra4Trial,
+    coding: &mut MacroblockCoding,
+    pixels: &mut [u8; 256],
+) -> BitCost {
+    coding.luma = LumaMode::Intra4(intra4.modes);
+    for (index, block) in intra4.blocks.iter().enumerate() {
         coding.levels.luma[index] = block.levels;
-        coding.levels.luma_counts[index] = block.count;
+        coding.levels.luma_eobs[index] = block.eob;
     }
-    *pixels = parts.canvas.luma();
-    parts.mode_cost
+    *pixels = intra4.workspace.luma();
+    intra4.mode_cost
 }
 
 /// Predicts by subblocks, if the modes cost at most `budget`.
 #[inline(always)]
-fn try_subblocks<K: BlockKernels>(
+fn try_intra4<K: BlockKernels>(
     kernels: K,
-    situation: &Situation<'_>,
+    mb: &MacroblockContext<'_>,
     budget: BitCost,
     source: &[BlockPixels; 16],
-) -> Option<Subblocks> {
-    let Situation {
+) -> Option<Intra4Trial> {
+    let MacroblockContext {
         quantizers,
         lambdas,
         search,
         ..
-    } = situation;
+    } = mb;
     let quantization = match search.trellis {
-        Trellis::Never => Quantization::Plain,
-        Trellis::Subblocks | Trellis::Always => Quantization::Trellis,
+        TrellisUse::Never => Quantization::Plain,
+        TrellisUse::Intra4AndWinners | TrellisUse::Always => Quantization::Trellis,
     };
     let slack =
-        (u64::from(lambdas.step) * search.subblock_slack).min(u64::from(u16::MAX / 2)) as u16;
-    let [mut above, mut left] = situation.non_zero;
-    let [mut modes_above, mut modes_left] = situation.modes;
-    let mut parts = Subblocks {
+        (u64::from(lambdas.ac_step) * search.intra4_slack).min(u64::from(u16::MAX / 2)) as u16;
+    let [mut above, mut left] = mb.nonzero;
+    let [mut modes_above, mut modes_left] = mb.modes;
+    let mut intra4 = Intra4Trial {
         score: lambdas.score(0, LUMA_MODE_COSTS[4]),
         estimate: 0,
         modes: [SubblockMode::Dc; 16],
         mode_cost: LUMA_MODE_COSTS[4],
-        blocks: [NOTHING; 16],
-        canvas: LumaCanvas::new(situation.around),
+        blocks: [NO_COEFFICIENTS; 16],
+        workspace: LumaWorkspace::new(mb.neighbors),
     };
 
     for (index, source) in source.iter().enumerate() {
         let (row, column) = (index / 4, index % 4);
         let site = BlockSite {
             quantizer: &quantizers.luma,
-            costs: situation.costs.of(BlockKind::Luma),
+            costs: mb.costs.of(BlockKind::Luma),
             lambdas,
             first: 0,
             context: usize::from(above.luma[column]) + usize::from(left.luma[row]),
         };
         let mode_costs =
             &SUBBLOCK_MODE_COSTS[modes_above[column] as usize][modes_left[row] as usize];
-        let edges = parts.canvas.edges(index);
+        let edges = intra4.workspace.edges(index);
 
-        let mut estimates = kernels.subblock_estimates(source, &edges, mode_costs, lambdas.screen);
-        parts.estimate += u32::from(kernels.least(&estimates).1);
+        let mut estimates =
+            kernels.subblock_estimates(source, &edges, mode_costs, lambdas.lambda_satd);
+        intra4.estimate += u32::from(kernels.argmin(&estimates).1);
         let mut limit = u16::MAX - 1;
         let mut best = u64::MAX;
-        let (mut mode, mut block) = (SubblockMode::Dc, NOTHING);
+        let (mut mode, mut block) = (SubblockMode::Dc, NO_COEFFICIENTS);
         let mut prediction = [0; 16];
-        for _ in 0..search.subblock_trials {
-            let (next, estimate) = kernels.least(&estimates);
+        for _ in 0..search.intra4_trials {
+            let (next, estimate) = kernels.argmin(&estimates);
             if estimate > limit {
                 break;
             }
@@ -303,19 +308,19 @@ fn try_subblocks<K: BlockKernels>(
             }
         }
         let mode_cost = BitCost::from(mode_costs[mode as usize]);
-        parts.score += best;
-        parts.mode_cost += mode_cost;
-        if parts.mode_cost > budget {
+        intra4.score += best;
+        intra4.mode_cost += mode_cost;
+        if intra4.mode_cost > budget {
             return None;
         }
-        parts.canvas.store(
+        intra4.workspace.store(
             index,
             &kernels.reconstruct(&prediction, &block.levels, &quantizers.luma, None),
         );
-        parts.modes[index] = mode;
+        intra4.modes[index] = mode;
         (modes_above[column], modes_left[row]) = (mode, mode);
-        (above.luma[column], left.luma[row]) = (block.count > 0, block.count > 0);
-        parts.blocks[index] = block;
+        (above.luma[column], left.luma[row]) = (block.eob > 0, block.eob > 0);
+        intra4.blocks[index] = block;
     }
-    Some(parts)
+    Some(intra4)
 }

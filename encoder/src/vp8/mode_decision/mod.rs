@@ -10,13 +10,13 @@ mod chroma;
 mod luma;
 
 use super::block::{BlockKernels, Quantized};
-use super::macroblock::{Coding, Pixels, Surroundings};
+use super::levels::NonzeroFlags;
+use super::macroblock::{MacroblockCoding, Neighbors, Pixels};
 use super::predict::SubblockMode;
 use super::quantize::{Quantizer, Quantizers};
 use super::rate::{BitCost, CoefficientCosts, KindCosts};
 use super::segment::{Activity, BUSY, CALM};
 use super::tables::SUBBLOCK_MODE_PROBABILITIES;
-use super::token::NonZero;
 use super::transform::Block;
 use super::tree::{
     CHROMA_MODE_PATHS, CHROMA_MODE_PROBABILITIES, LUMA_MODE_PATHS, LUMA_MODE_PROBABILITIES,
@@ -75,53 +75,53 @@ pub const LEAST_MODE_COST: BitCost = LUMA_MODE_COSTS[0] + CHROMA_MODE_COSTS[0];
 #[derive(Clone, Copy, Debug)]
 pub struct Lambdas {
     /// Squared pixel errors per bit, times 256.
-    error: u64,
+    lambda_rd: u64,
     /// The same for chroma.
-    chroma_error: u64,
+    lambda_rd_chroma: u64,
     /// Hadamard sum per bit, times 128.
-    screen: u16,
+    lambda_satd: u16,
     /// A step as a Hadamard sum.
-    step: u16,
+    ac_step: u16,
 }
 
 /// Squared pixel errors per bit in squared steps, times 4096. Modes and the trellis do best at the same rate.
-const ERROR_FACTOR: u64 = 42;
+const LAMBDA_RD_FACTOR: u64 = 42;
 /// Hadamard sum per bit in steps, times 256.
-const SCREEN_FACTOR: u32 = 250;
+const LAMBDA_SATD_FACTOR: u32 = 250;
 
 impl Lambdas {
     /// Rates by the luma step: for fine uniform quantizers, an error's worth in bits goes with the square of
     /// the step (Sullivan and Wiegand, 1998). The factors were found by measuring.
     pub fn new(quantizers: &Quantizers, activity: Activity) -> Lambdas {
         let step = quantizers.luma.steps[1] as u64;
-        let error = step * step * ERROR_FACTOR / 16;
+        let lambda_rd = step * step * LAMBDA_RD_FACTOR / 16;
         Lambdas {
-            error,
-            chroma_error: error * chroma_factor(activity) / 256,
-            screen: (step as u32 * SCREEN_FACTOR / 2) as u16,
-            step: step as u16,
+            lambda_rd,
+            lambda_rd_chroma: lambda_rd * chroma_lambda_factor(activity) / 256,
+            lambda_satd: (step as u32 * LAMBDA_SATD_FACTOR / 2) as u16,
+            ac_step: step as u16,
         }
     }
 
     /// The same with chroma's rates.
     #[inline]
-    fn of_chroma(&self) -> Lambdas {
+    fn for_chroma(&self) -> Lambdas {
         Lambdas {
-            error: self.chroma_error,
+            lambda_rd: self.lambda_rd_chroma,
             ..*self
         }
     }
 
     /// What a mode will score, in Hadamard sums.
     #[inline]
-    fn estimate(&self, sum: u32, rate: BitCost) -> u32 {
-        sum + ((u32::from(self.screen) * rate) >> 15)
+    fn estimate(&self, satd: u32, rate: BitCost) -> u32 {
+        satd + ((u32::from(self.lambda_satd) * rate) >> 15)
     }
 
     /// Error and rate as one number: squared pixel errors times 2^16.
     #[inline]
     pub fn score(&self, error: u32, rate: BitCost) -> u64 {
-        (u64::from(error) << 16) + self.error * u64::from(rate)
+        (u64::from(error) << 16) + self.lambda_rd * u64::from(rate)
     }
 }
 
@@ -130,7 +130,7 @@ impl Lambdas {
 /// At luma's rate, chroma loses most of its coefficients, since its steps are luma's and its errors are smaller: macroblocks
 /// become flat, and colors change in stairs between them. Where luma is busy, its rate is high, and hides little of that. 256
 /// for all costs 0.8 % at equal SSIMULACRA2 and leaves 6 points more of chroma's steps at macroblock edges.
-fn chroma_factor(activity: Activity) -> u64 {
+fn chroma_lambda_factor(activity: Activity) -> u64 {
     match activity {
         ..CALM => 256,
         CALM..BUSY => 160,
@@ -140,11 +140,11 @@ fn chroma_factor(activity: Activity) -> u64 {
 
 /// How much is tried. Savings are at equal SSIMULACRA2 on photographs.
 #[derive(Clone, Copy, Debug)]
-pub struct Search {
+pub struct ModeSearch {
     /// Subblock modes tried in full, 1 to 10. Two instead of one save 3 %, a third 0.3 %, all ten 0.3 % more.
-    pub subblock_trials: usize,
+    pub intra4_trials: usize,
     /// How far behind the first a subblock mode may rank for a trial: its Hadamard sum in steps.
-    pub subblock_slack: u64,
+    pub intra4_slack: u64,
     /// Whole-block luma and chroma modes tried in full, 1 to 4. A second chroma mode saves 1 %, one of luma 0.1 %.
     pub block_trials: usize,
     /// The same for these, of 256 of the first one's sum.
@@ -154,60 +154,60 @@ pub struct Search {
     /// Luma whose estimate as one block is more than that, of 256 of its estimate by subblocks, is not tried as one.
     /// 288 saves a tenth of the time for nothing, 256 a further twentieth for 0.6 %. With little effort, trials are not worth more
     /// than estimates: 0, which is any, costs but 0.3 % there.
-    pub detailed: u32,
+    pub intra16_cutoff: u32,
     /// Where levels are chosen by the trellis.
-    pub trellis: Trellis,
+    pub trellis: TrellisUse,
 }
 
 /// Where levels are chosen by the trellis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trellis {
+pub enum TrellisUse {
     /// Nowhere, which costs 5 %.
     Never,
     /// In each trial of a subblock mode, and in those of whole blocks that won. Subblocks that won alone cost 0.4 % more.
-    Subblocks,
+    Intra4AndWinners,
     /// In each trial: 0.1 % for a quarter of the time.
     Always,
 }
 
-impl Search {
+impl ModeSearch {
     /// What belongs to an effort.
-    pub fn of(effort: Effort) -> Search {
+    pub fn for_effort(effort: Effort) -> ModeSearch {
         match effort {
-            Effort::Low => Search {
-                subblock_trials: 1,
-                subblock_slack: 0,
+            Effort::Low => ModeSearch {
+                intra4_trials: 1,
+                intra4_slack: 0,
                 block_trials: 1,
                 block_slack: 0,
                 flat_steps: 120,
-                detailed: 0,
-                trellis: Trellis::Never,
+                intra16_cutoff: 0,
+                trellis: TrellisUse::Never,
             },
-            Effort::Medium => Search {
-                subblock_trials: 3,
-                subblock_slack: 4,
+            Effort::Medium => ModeSearch {
+                intra4_trials: 3,
+                intra4_slack: 4,
                 block_trials: 2,
                 block_slack: 64,
                 flat_steps: 48,
-                detailed: 288,
-                trellis: Trellis::Subblocks,
+                intra16_cutoff: 288,
+                trellis: TrellisUse::Intra4AndWinners,
             },
-            Effort::High => Search {
-                subblock_trials: 6,
-                subblock_slack: 8,
+            Effort::High => ModeSearch {
+                intra4_trials: 6,
+                intra4_slack: 8,
                 block_trials: 4,
                 block_slack: 128,
                 flat_steps: 16,
-                detailed: 384,
-                trellis: Trellis::Always,
+                intra16_cutoff: 384,
+                trellis: TrellisUse::Always,
             },
         }
     }
 
     /// What gives about the same tokens in less time.
-    pub fn of_sample(self) -> Search {
-        Search {
-            subblock_trials: 1,
+    pub fn for_sampling(self) -> ModeSearch {
+        ModeSearch {
+            intra4_trials: 1,
             block_trials: 1,
             ..self
         }
@@ -215,13 +215,13 @@ impl Search {
 }
 
 /// What the decision on a macroblock depends on.
-pub struct Situation<'a> {
+pub struct MacroblockContext<'a> {
     /// Its pixels.
     pub source: &'a Pixels,
     /// The reconstructed pixels around it.
-    pub around: &'a Surroundings,
+    pub neighbors: &'a Neighbors,
     /// Which blocks above and to the left have coefficients.
-    pub non_zero: [NonZero; 2],
+    pub nonzero: [NonzeroFlags; 2],
     /// Subblock modes above and to the left.
     pub modes: [[SubblockMode; 4]; 2],
     /// The segment's quantizers.
@@ -233,23 +233,23 @@ pub struct Situation<'a> {
     /// What its modes may cost at the most; at least [`LEAST_MODE_COST`].
     pub mode_budget: BitCost,
     /// How much is tried.
-    pub search: Search,
+    pub search: ModeSearch,
 }
 
 /// Decides on a macroblock, and reconstructs it, into `coding` and `pixels`. Gives the cost of its modes.
 #[inline(always)]
 pub fn decide<K: BlockKernels>(
     kernels: K,
-    situation: &Situation<'_>,
-    coding: &mut Coding,
+    mb: &MacroblockContext<'_>,
+    coding: &mut MacroblockCoding,
     pixels: &mut Pixels,
 ) -> BitCost {
-    let budget = situation.mode_budget - CHROMA_MODE_COSTS[0];
-    let luma_cost = luma::decide(kernels, situation, budget, coding, &mut pixels.luma);
+    let budget = mb.mode_budget - CHROMA_MODE_COSTS[0];
+    let luma_cost = luma::decide(kernels, mb, budget, coding, &mut pixels.luma);
     chroma::decide(
         kernels,
-        situation,
-        situation.mode_budget - luma_cost,
+        mb,
+        mb.mode_budget - luma_cost,
         coding,
         &mut pixels.chroma,
     );
@@ -257,13 +257,13 @@ pub fn decide<K: BlockKernels>(
 }
 
 /// No coefficients.
-const NOTHING: Quantized = Quantized {
+const NO_COEFFICIENTS: Quantized = Quantized {
     levels: [0; 16],
-    count: 0,
+    eob: 0,
 };
 
 /// The estimates of the four whole-block modes, which are taken out in order.
-struct BlockRanking {
+struct ModeRanking {
     /// `u32::MAX` is no mode.
     estimates: [u32; 4],
     /// Modes with more are not worth a trial.
@@ -271,16 +271,16 @@ struct BlockRanking {
     slack: u32,
 }
 
-impl BlockRanking {
-    fn new(search: Search) -> BlockRanking {
-        BlockRanking {
+impl ModeRanking {
+    fn new(search: ModeSearch) -> ModeRanking {
+        ModeRanking {
             estimates: [u32::MAX; 4],
             limit: u32::MAX - 1,
             slack: search.block_slack,
         }
     }
 
-    fn least(&self) -> u32 {
+    fn min(&self) -> u32 {
         self.estimates.into_iter().fold(u32::MAX, u32::min)
     }
 
@@ -313,10 +313,10 @@ enum Quantization {
 
 impl Quantization {
     /// How trials of whole blocks are quantized.
-    fn of_trials(search: Search) -> Quantization {
+    fn for_trials(search: ModeSearch) -> Quantization {
         match search.trellis {
-            Trellis::Never | Trellis::Subblocks => Quantization::Plain,
-            Trellis::Always => Quantization::Trellis,
+            TrellisUse::Never | TrellisUse::Intra4AndWinners => Quantization::Plain,
+            TrellisUse::Always => Quantization::Trellis,
         }
     }
 }
@@ -350,7 +350,7 @@ fn quantize<K: BlockKernels>(
     match quantization {
         Quantization::Plain => {
             let (block, error) = kernels.quantize(coefficients, quantizer, first);
-            let rate = costs.block(&block.levels, first, usize::from(block.count), context);
+            let rate = costs.block(&block.levels, first, usize::from(block.eob), context);
             (block, lambdas.score(error, rate))
         }
         Quantization::Trellis => trellis::quantize(
@@ -360,7 +360,7 @@ fn quantize<K: BlockKernels>(
             costs,
             first,
             context,
-            lambdas.error as i64,
+            lambdas.lambda_rd as i64,
         ),
     }
 }

@@ -6,33 +6,32 @@ mod avx2;
 mod scalar;
 
 use super::block::BlockKernels;
-use super::encoder::MacroblockRecord;
-use super::macroblock::{Bottom, Coding, Pixels, Surroundings};
-use super::mode_decision::{self, LEAST_MODE_COST, Lambdas, Search, Situation};
+use super::levels::NonzeroFlags;
+use super::macroblock::{AboveContext, MacroblockCoding, MacroblockRecord, Neighbors, Pixels};
+use super::mode_decision::{self, LEAST_MODE_COST, Lambdas, MacroblockContext, ModeSearch};
 use super::predict::SubblockMode;
 use super::quantize::Quantizers;
 use super::rate::{BitCost, CoefficientCosts};
 use super::segment::Segmentation;
-use super::token::NonZero;
 use super::token_counts::TokenCounts;
 use crate::cpu::{Instructions, Simd};
 use crate::ycbcr::Planes;
 use std::ops::Range;
 
 /// The decisions on a row of macroblocks.
-pub struct Row {
+pub struct MacroblockRow {
     /// From left to right.
     pub records: Vec<MacroblockRecord>,
     /// The packed levels of those that are not skipped.
     pub packed: Vec<u8>,
     /// Which blocks of them have coefficients, as the row below sees it.
-    pub non_zero: Vec<NonZero>,
+    pub nonzero: Vec<NonzeroFlags>,
     /// What a decoder has before its loop filter, if that was wanted.
     pub pixels: Vec<Pixels>,
 }
 
 /// What is the same for all macroblocks.
-pub struct Context<'a> {
+pub struct PictureContext<'a> {
     /// The picture.
     pub source: &'a Planes,
     /// Its segments.
@@ -46,7 +45,7 @@ pub struct Context<'a> {
     /// What the modes of a macroblock may cost on average.
     pub mode_budget: u64,
     /// Whether the reconstruction is wanted.
-    pub keeps_pixels: bool,
+    pub keep_pixels: bool,
 }
 
 /// Macroblocks of one row.
@@ -62,18 +61,20 @@ pub struct Span {
 /// for from left to right and may have to be waited for. `publish` takes their own.
 pub fn decide(
     simd: Simd,
-    context: &Context<'_>,
-    search: Search,
+    picture: &PictureContext<'_>,
+    search: ModeSearch,
     span: Span,
-    above: impl Fn(usize) -> Option<Bottom>,
-    publish: impl Fn(usize, Bottom),
+    above_context: impl Fn(usize) -> Option<AboveContext>,
+    publish: impl Fn(usize, AboveContext),
     counts: &mut TokenCounts,
-) -> Row {
+) -> MacroblockRow {
     match simd.0 {
-        Instructions::Scalar => scalar::decide(context, search, span, above, publish, counts),
+        Instructions::Scalar => {
+            scalar::decide(picture, search, span, above_context, publish, counts)
+        }
         #[cfg(target_arch = "x86_64")]
         Instructions::Avx2(avx2) => {
-            avx2::decide(avx2, context, search, span, above, publish, counts)
+            avx2::decide(avx2, picture, search, span, above_context, publish, counts)
         }
     }
 }
@@ -82,94 +83,97 @@ pub fn decide(
 #[inline(always)]
 fn decide_with<K: BlockKernels>(
     kernels: K,
-    context: &Context<'_>,
-    search: Search,
+    picture: &PictureContext<'_>,
+    search: ModeSearch,
     Span { mb_y, columns }: Span,
-    above: impl Fn(usize) -> Option<Bottom>,
-    publish: impl Fn(usize, Bottom),
+    above_context: impl Fn(usize) -> Option<AboveContext>,
+    publish: impl Fn(usize, AboveContext),
     counts: &mut TokenCounts,
-) -> Row {
-    let Context {
+) -> MacroblockRow {
+    let PictureContext {
         source,
         segmentation,
-        keeps_pixels,
+        keep_pixels,
         ..
-    } = *context;
+    } = *picture;
     let mb_width = source.mb_width;
-    let mut row = Row {
+    let mut row = MacroblockRow {
         records: Vec::with_capacity(columns.len()),
         packed: Vec::new(),
-        non_zero: Vec::with_capacity(columns.len()),
+        nonzero: Vec::with_capacity(columns.len()),
         pixels: Vec::new(),
     };
-    let mut budget = context.mode_budget * columns.len() as u64;
-    let mut non_zero_left = NonZero::default();
+    let mut budget = picture.mode_budget * columns.len() as u64;
+    let mut nonzero_left = NonzeroFlags::default();
     let mut modes_left = [SubblockMode::Dc; 4];
     let before = columns.start.checked_sub(1);
     let mut pixels_left = before.map(|mb_x| Pixels::load(source, mb_x, mb_y));
-    let (mut above_left, mut bottom) = (before.and_then(&above), above(columns.start));
-    let mut coding = Coding::EMPTY;
+    let (mut above_left, mut above) = (
+        before.and_then(&above_context),
+        above_context(columns.start),
+    );
+    let mut coding = MacroblockCoding::EMPTY;
     for mb_x in columns.clone() {
         let has_right = mb_x + 1 < mb_width;
-        let above_right = has_right.then(|| above(mb_x + 1)).flatten();
-        let mut non_zero_above = bottom.map_or(NonZero::default(), |b| b.non_zero);
+        let above_right = has_right.then(|| above_context(mb_x + 1)).flatten();
+        let mut nonzero_above = above.map_or(NonzeroFlags::default(), |above| above.nonzero);
 
         let segment = segmentation.of(mb_y * mb_width + mb_x);
         let reserved = u64::from(LEAST_MODE_COST) * (columns.end - 1 - mb_x) as u64;
-        let situation = Situation {
+        let mb = MacroblockContext {
             source: &Pixels::load(source, mb_x, mb_y),
-            around: &Surroundings::new(
+            neighbors: &Neighbors::new(
                 pixels_left.as_ref(),
                 above_left.as_ref(),
-                bottom.as_ref(),
+                above.as_ref(),
                 above_right.as_ref(),
             ),
-            non_zero: [non_zero_above, non_zero_left],
+            nonzero: [nonzero_above, nonzero_left],
             modes: [
-                bottom.map_or([SubblockMode::Dc; 4], |b| b.modes),
+                above.map_or([SubblockMode::Dc; 4], |above| above.modes),
                 modes_left,
             ],
-            quantizers: &context.quantizers[usize::from(segment)],
-            lambdas: &context.lambdas[usize::from(segment)],
-            costs: &context.costs,
+            quantizers: &picture.quantizers[usize::from(segment)],
+            lambdas: &picture.lambdas[usize::from(segment)],
+            costs: &picture.costs,
             mode_budget: BitCost::try_from(budget - reserved).unwrap_or(BitCost::MAX),
             search,
         };
         let mut pixels = Pixels::ZERO;
-        let mode_cost = mode_decision::decide(kernels, &situation, &mut coding, &mut pixels);
+        let mode_cost = mode_decision::decide(kernels, &mb, &mut coding, &mut pixels);
         budget -= u64::from(mode_cost);
 
         let has_y2 = coding.luma.has_y2();
         let skipped = coding.levels.is_empty(has_y2);
         if skipped {
-            non_zero_above.clear(has_y2);
-            non_zero_left.clear(has_y2);
+            nonzero_above.clear(has_y2);
+            nonzero_left.clear(has_y2);
         } else {
             coding.levels.pack(
                 has_y2,
-                &mut non_zero_above,
-                &mut non_zero_left,
+                &mut nonzero_above,
+                &mut nonzero_left,
                 counts,
                 &mut row.packed,
             );
         }
         let modes_above;
         (modes_above, modes_left) = coding.luma.contexts();
-        let own = Bottom {
-            non_zero: non_zero_above,
+        let below = AboveContext {
+            nonzero: nonzero_above,
             modes: modes_above,
-            ..Bottom::of(&pixels)
+            ..AboveContext::from_pixels(&pixels)
         };
-        publish(mb_x, own);
-        (above_left, bottom) = (bottom, above_right);
-        row.non_zero.push(non_zero_above);
+        publish(mb_x, below);
+        (above_left, above) = (above, above_right);
+        row.nonzero.push(nonzero_above);
         row.records.push(MacroblockRecord {
             segment,
             skipped,
             luma: coding.luma,
             chroma: coding.chroma,
         });
-        if keeps_pixels {
+        if keep_pixels {
             row.pixels.push(pixels);
         }
         pixels_left = Some(pixels);

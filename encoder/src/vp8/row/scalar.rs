@@ -1,19 +1,27 @@
 //! The decisions on a row by the kernels' definitions (RFC 6386, sections 5, 11 and 12).
 
-use super::{Context, Row, Span, decide_with};
+use super::{MacroblockRow, PictureContext, Span, decide_with};
 use crate::vp8::block::Scalar;
-use crate::vp8::macroblock::Bottom;
-use crate::vp8::mode_decision::Search;
+use crate::vp8::macroblock::AboveContext;
+use crate::vp8::mode_decision::ModeSearch;
 use crate::vp8::token_counts::TokenCounts;
 
 /// [`decide`](super::decide) by the kernels' definitions.
 pub fn decide(
-    context: &Context<'_>,
-    search: Search,
+    picture: &PictureContext<'_>,
+    search: ModeSearch,
     span: Span,
-    above: impl Fn(usize) -> Option<Bottom>,
-    publish: impl Fn(usize, Bottom),
+    above_context: impl Fn(usize) -> Option<AboveContext>,
+    publish: impl Fn(usize, AboveContext),
     counts: &mut TokenCounts,
-) -> Row {
-    decide_with(Scalar, context, search, span, above, publish, counts)
+) -> MacroblockRow {
+    decide_with(
+        Scalar,
+        picture,
+        search,
+        span,
+        above_context,
+        publish,
+        counts,
+    )
 }

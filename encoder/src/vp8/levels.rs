@@ -1,0 +1,231 @@
+//! The quantized coefficients of a macroblock, the contexts of its blocks, and the packed form in which levels wait for the
+//! bitstream: RFC 6386, section 13.
+
+use super::token::BlockKind;
+use super::token_counts::TokenCounts;
+
+/// Which blocks of the macroblocks above or to the left have coefficients: four luma, two U, two V,
+/// and Y2 (section 13.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NonzeroFlags {
+    /// Four columns or rows of luma.
+    pub luma: [bool; 4],
+    /// Two columns or rows each of U and V.
+    pub chroma: [[bool; 2]; 2],
+    /// The last Y2 block, which not every macroblock has.
+    pub y2: bool,
+}
+
+impl NonzeroFlags {
+    /// After a macroblock without coefficients: Y2 stays as it was where there is none.
+    pub fn clear(&mut self, has_y2: bool) {
+        *self = NonzeroFlags {
+            y2: self.y2 && !has_y2,
+            ..NonzeroFlags::default()
+        };
+    }
+}
+
+/// The quantized coefficients of a macroblock, each block in zigzag order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Levels {
+    /// The sixteen luma blocks in raster order.
+    pub luma: [[i16; 16]; 16],
+    /// Four blocks of U, four of V.
+    pub chroma: [[[i16; 16]; 4]; 2],
+    /// The luma DCs, where prediction is of the whole block.
+    pub y2: [i16; 16],
+    /// One past the last position of each block that is not zero.
+    pub luma_eobs: [u8; 16],
+    /// As `luma_eobs`.
+    pub chroma_eobs: [[u8; 4]; 2],
+    /// As `luma_eobs`.
+    pub y2_eob: u8,
+}
+
+impl Levels {
+    /// All zero.
+    pub const ZERO: Levels = Levels {
+        luma: [[0; 16]; 16],
+        chroma: [[[0; 16]; 4]; 2],
+        y2: [0; 16],
+        luma_eobs: [0; 16],
+        chroma_eobs: [[0; 4]; 2],
+        y2_eob: 0,
+    };
+
+    /// Whether there is nothing to send. `has_y2`: luma blocks start at position 1.
+    pub fn is_empty(&self, has_y2: bool) -> bool {
+        let first = u8::from(has_y2);
+        self.luma_eobs.iter().all(|&n| n <= first)
+            && self.chroma_eobs.as_flattened().iter().all(|&n| n == 0)
+            && (!has_y2 || self.y2_eob == 0)
+    }
+
+    /// Counts the blocks' tokens, appends the blocks to `packed`, and moves the contexts on. In about a byte for each
+    /// coefficient that is sent: each block as its count and its levels, each level as one byte or, beyond ±127, as
+    /// [`ESCAPE`] and two.
+    #[inline(always)]
+    pub fn pack(
+        &self,
+        has_y2: bool,
+        above: &mut NonzeroFlags,
+        left: &mut NonzeroFlags,
+        counts: &mut TokenCounts,
+        packed: &mut Vec<u8>,
+    ) {
+        for_each_block(
+            has_y2,
+            above,
+            left,
+            #[inline(always)]
+            |kind, index, context| {
+                let (levels, eob) = match kind {
+                    BlockKind::Y2 => (&self.y2, self.y2_eob),
+                    BlockKind::Luma | BlockKind::LumaAfterY2 => {
+                        (&self.luma[index], self.luma_eobs[index])
+                    }
+                    BlockKind::Chroma => (
+                        &self.chroma.as_flattened()[index],
+                        self.chroma_eobs.as_flattened()[index],
+                    ),
+                };
+                let eob = usize::from(eob);
+                counts.count_block(kind, levels, eob, context);
+                pack_block(levels, kind.first(), eob, packed);
+                eob
+            },
+        );
+    }
+}
+
+/// Says that a level of two bytes follows.
+const ESCAPE: i8 = i8::MIN;
+
+#[inline(always)]
+fn pack_block(levels: &[i16; 16], first: usize, eob: usize, packed: &mut Vec<u8>) {
+    let mut block = [0; 17];
+    block[0] = eob as u8;
+    let mut is_small = true;
+    for (byte, &level) in block[1..].iter_mut().zip(&levels[first..]) {
+        is_small &= (-127..=127).contains(&level);
+        *byte = level as u8;
+    }
+    if is_small {
+        // A fixed length is quicker to copy.
+        let length = packed.len() + 1 + eob.saturating_sub(first);
+        packed.extend_from_slice(&block);
+        packed.truncate(length);
+        return;
+    }
+    packed.push(eob as u8);
+    for &level in levels.iter().take(eob).skip(first) {
+        match i8::try_from(level) {
+            Ok(small) if small != ESCAPE => packed.push(small as u8),
+            _ => {
+                packed.push(ESCAPE as u8);
+                packed.extend(level.to_le_bytes());
+            }
+        }
+    }
+}
+
+/// Takes a block from the front of `packed`, where [`Levels::pack`] put it: its levels and its eob.
+pub fn unpack_block(packed: &mut &[u8], first: usize) -> ([i16; 16], usize) {
+    let mut next = || {
+        let (&byte, rest) = packed
+            .split_first()
+            .expect("as many bytes were packed as are unpacked");
+        *packed = rest;
+        byte
+    };
+    let eob = usize::from(next());
+    let mut levels = [0; 16];
+    for level in levels.iter_mut().take(eob).skip(first) {
+        let byte = next() as i8;
+        *level = if byte == ESCAPE {
+            i16::from_le_bytes([next(), next()])
+        } else {
+            i16::from(byte)
+        };
+    }
+    (levels, eob)
+}
+
+/// Calls `visit` with the kind, the index within the kind and the context of each block of a macroblock, in the order in
+/// which blocks are sent. It gives the block's count, by which `above` and `left` move on.
+#[inline(always)]
+pub fn for_each_block(
+    has_y2: bool,
+    above: &mut NonzeroFlags,
+    left: &mut NonzeroFlags,
+    mut visit: impl FnMut(BlockKind, usize, usize) -> usize,
+) {
+    let luma = if has_y2 {
+        let context = usize::from(above.y2) + usize::from(left.y2);
+        let has_levels = visit(BlockKind::Y2, 0, context) > 0;
+        (above.y2, left.y2) = (has_levels, has_levels);
+        BlockKind::LumaAfterY2
+    } else {
+        BlockKind::Luma
+    };
+    for index in 0..16 {
+        let (above, left) = (&mut above.luma[index % 4], &mut left.luma[index / 4]);
+        let context = usize::from(*above) + usize::from(*left);
+        let has_levels = visit(luma, index, context) > luma.first();
+        (*above, *left) = (has_levels, has_levels);
+    }
+    for index in 0..8 {
+        let (plane, row, column) = (index / 4, index / 2 % 2, index % 2);
+        let (above, left) = (
+            &mut above.chroma[plane][column],
+            &mut left.chroma[plane][row],
+        );
+        let context = usize::from(*above) + usize::from(*left);
+        let has_levels = visit(BlockKind::Chroma, index, context) > 0;
+        (*above, *left) = (has_levels, has_levels);
+    }
+}
+
+/// One past the last position of `levels` that is not zero.
+pub fn eob_of(levels: &[i16; 16]) -> u8 {
+    levels
+        .iter()
+        .rposition(|&level| level != 0)
+        .map_or(0, |last| last as u8 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packing_is_undone_by_unpacking() {
+        let mut levels = Levels::ZERO;
+        for (i, block) in levels.luma.iter_mut().enumerate() {
+            block[1 + i % 15] = [1, -1, 127, -127, -128, 128, 2047, -2047][i % 8];
+        }
+        levels.y2 = [-2047, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2047];
+        levels.chroma[1][3][0] = -128;
+        levels.luma_eobs = levels.luma.map(|block| eob_of(&block));
+        levels.chroma_eobs = levels.chroma.map(|plane| plane.map(|block| eob_of(&block)));
+        levels.y2_eob = eob_of(&levels.y2);
+        let mut packed = Vec::new();
+        let mut contexts = (NonzeroFlags::default(), NonzeroFlags::default());
+        let counts = &mut TokenCounts::new();
+        levels.pack(true, &mut contexts.0, &mut contexts.1, counts, &mut packed);
+        let mut rest = packed.as_slice();
+        let y2 = (&levels.y2, levels.y2_eob, 0);
+        let luma = levels.luma.iter().zip(levels.luma_eobs);
+        let chroma = levels.chroma.as_flattened().iter();
+        let chroma = chroma.zip(levels.chroma_eobs.into_iter().flatten());
+        let blocks = [y2]
+            .into_iter()
+            .chain(luma.map(|(levels, eob)| (levels, eob, 1)))
+            .chain(chroma.map(|(levels, eob)| (levels, eob, 0)));
+        for (levels, eob, first) in blocks {
+            assert_eq!(unpack_block(&mut rest, first), (*levels, usize::from(eob)));
+        }
+        assert!(rest.is_empty(), "{} bytes left", rest.len());
+    }
+}
