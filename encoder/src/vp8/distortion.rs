@@ -1,12 +1,14 @@
-//! How much errors matter, and sums of Hadamard transforms as an estimate of what a residual will cost (RFC 6386
-//! leaves both measures to the encoder).
+//! Distortion measures: the weighted squared error, and the SATD (sum of absolute
+//! Hadamard-transformed differences), which estimates what a residual will cost. RFC 6386 leaves
+//! both to the encoder.
 
 use super::predict::Predictions;
 use super::transform::{Block, COEFFICIENT_ERROR_SHIFT};
 
-/// The square roots of how much a squared error counts in each coefficient (raster order), times 32768: those of
-/// `1 / (1 + b r^1.5)`, where `r` is the distance from the DC. The eye sees coarse structure better than
-/// fine, and so does SSIMULACRA2: against equal weights, photographs take 5 % fewer bytes at equal score.
+/// Square roots of the weights of squared coefficient errors (raster order), times 32768. The
+/// weights are `1 / (1 + b r^1.5)`, where `r` is the distance from the DC. The eye sees coarse
+/// structure better than fine, and so does SSIMULACRA2: against equal weights, photographs take 5 %
+/// fewer bytes at equal score.
 #[rustfmt::skip]
 pub const ERROR_ROOTS: Block = [
     32767, 27694, 22445, 18676,
@@ -15,7 +17,7 @@ pub const ERROR_ROOTS: Block = [
     18676, 18178, 16947, 15455,
 ];
 
-/// [`ERROR_ROOTS`] squared, times 128.
+/// The weights of squared coefficient errors, times 128: [`ERROR_ROOTS`] squared.
 pub const ERROR_WEIGHTS: [i32; 16] = {
     let mut weights = [0; 16];
     let mut i = 0;
@@ -26,11 +28,13 @@ pub const ERROR_WEIGHTS: [i32; 16] = {
     weights
 };
 
-/// Squared coefficient errors times [`ERROR_WEIGHTS`], in squared pixel errors, as a right shift.
+/// Right shift that turns squared coefficient errors times [`ERROR_WEIGHTS`] into squared pixel
+/// errors.
 pub const WEIGHTED_ERROR_SHIFT: u32 = 7 + COEFFICIENT_ERROR_SHIFT;
 
-/// Squared pixel errors, weighted, that the difference between two sets of coefficients (within ±4,095 of each other, raster
-/// order) makes; from position `first` on. Roots are applied to an eighth of a unit, as vector instructions round.
+/// Returns the weighted squared error between two sets of coefficients from position `first` on
+/// (raster order, at most 4,095 apart), in squared pixels. The roots are applied in eighths of a
+/// unit, as vector instructions round.
 #[inline(always)]
 pub fn weighted_error(a: &Block, b: &Block, first: usize) -> u32 {
     let mut sum = 0;
@@ -42,7 +46,7 @@ pub fn weighted_error(a: &Block, b: &Block, first: usize) -> u32 {
     sum >> (6 + COEFFICIENT_ERROR_SHIFT)
 }
 
-/// Sum of absolute Hadamard coefficients of a 4x4 residual (four times orthonormal).
+/// Returns the SATD of a 4x4 residual, at four times the orthonormal scale.
 #[inline]
 pub fn satd(residuals: &Block) -> u32 {
     let mut rows = [[0i16; 4]; 4];
@@ -68,7 +72,7 @@ fn butterflies([a, b, c, d]: [i16; 4]) -> [i16; 4] {
     [e + g, f + h, e - g, f - h]
 }
 
-/// [`satd`] of the residuals that all subblock modes leave, one lane a mode.
+/// Returns the [`satd`] of the residuals of all subblock modes, one lane per mode.
 #[inline]
 pub fn satd_of_modes(source: &[u8; 16], predictions: &Predictions) -> [u16; 16] {
     let mut lanes = *predictions;
@@ -92,7 +96,7 @@ pub fn satd_of_modes(source: &[u8; 16], predictions: &Predictions) -> [u16; 16] 
     sums
 }
 
-/// [`butterflies`] of the rows `start`, `start + step` ..., in every lane.
+/// Applies [`butterflies`] to the rows `start`, `start + step` ..., in every lane.
 #[inline]
 fn butterfly_lanes(rows: &mut Predictions, start: usize, step: usize) {
     let [a, b, c, d] = std::array::from_fn(|i| rows[start + i * step]);

@@ -1,5 +1,5 @@
-//! The encoder as the list of its passes: segments, decisions, probabilities, partitions, header
-//! (RFC 6386, section 9 has the parts in the order of the file).
+//! The VP8 encoder as the list of its passes: segmentation, mode decision, probabilities,
+//! partitions, header. RFC 6386, section 9, lists the parts in bitstream order.
 
 #[cfg(test)]
 mod model;
@@ -24,27 +24,31 @@ use crate::{Effort, EncodeError};
 #[cfg(feature = "testing")]
 pub mod agreement;
 
-/// What the caller may choose.
+/// Options of a key frame.
 #[derive(Clone, Copy, Debug)]
 pub struct LossyOptions<'a> {
-    /// 0 to 100.
+    /// Quality, 0 (smallest) to 100 (best).
     pub quality: u8,
-    /// How much is tried.
+    /// How many modes and levels are tried.
     pub effort: Effort,
-    /// The number of token partitions as a power of two, 0 to 3; by size if `None`.
+    /// Base-2 logarithm of the number of token partitions, 0 to 3; chosen by the amount of data if
+    /// `None`.
     pub log2_partitions: Option<u8>,
-    /// Vector instructions to use.
+    /// Vector instructions to use. The bytes do not depend on them.
     pub simd: Simd,
-    /// Who works on it.
+    /// Threads to use, and what may cancel the work. The bytes do not depend on the number of
+    /// threads.
     pub workers: Workers<'a>,
 }
 
-/// Encodes what `source` gives, of which `width` x `height` pixels are the picture, as a key frame. The planes are given up as
-/// soon as all is decided, since what follows takes as much memory; should the picture have to be coded anew, they are
-/// asked for again.
+/// Encodes a picture of `width` x `height` pixels as a key frame. `source` gives its planes, padded
+/// to whole macroblocks.
+///
+/// The planes are dropped once the decisions are made, since the later passes need as much memory.
+/// `source` is called again if the picture has to be encoded with coarser quantizers.
 ///
 /// # Errors
-/// [`EncodeError::Cancelled`], and the errors of `source`.
+/// Those of `source`, and [`EncodeError::TooLarge`].
 pub fn encode(
     source: impl Fn() -> Result<Planes, EncodeError>,
     width: u32,
@@ -54,8 +58,9 @@ pub fn encode(
     encode_with_limit(MAX_TOKEN_PARTITION, source, (width, height), options)
 }
 
-/// [`encode`] with token partitions of at most `most` bytes, but for the last, whose size is not sent. Where one would be
-/// larger, the picture is coded anew with coarser quantizers: noise of 130 MP and more, at the highest qualities.
+/// [`encode`], where a token partition has at most `max_token_bytes` bytes. The last partition has
+/// no limit, because its size is not sent. If another one is larger, the picture is encoded again
+/// with coarser quantizers; that takes noise of 130 MP and more at the highest qualities.
 fn encode_with_limit(
     max_token_bytes: usize,
     source: impl Fn() -> Result<Planes, EncodeError>,
@@ -81,8 +86,8 @@ fn encode_with_limit(
     }
 }
 
-/// An index that makes `size` bytes of noise about `most`: to take half away takes steps that are some sixteen times as
-/// long, which is about 64 indices further.
+/// Returns an index that shrinks `size` bytes of noise to about `limit` bytes. Halving the size
+/// takes quantizer steps some sixteen times as long, which is about 64 indices further.
 fn coarsen(index: QuantizerIndex, size: usize, limit: usize) -> QuantizerIndex {
     const MIN_INCREASE: usize = 4;
     let excess = size.saturating_sub(limit).saturating_mul(64) / limit.max(1);
@@ -90,8 +95,8 @@ fn coarsen(index: QuantizerIndex, size: usize, limit: usize) -> QuantizerIndex {
     MAX_INDEX.min(index + increase as u8)
 }
 
-/// Decides on all macroblocks: with high effort once more, by what coefficients cost in the first decisions (0.4 % better
-/// than by the costs of a sample).
+/// Decides on all macroblocks. High effort decides twice: the second pass uses the coefficient
+/// costs that the first one counted, which saves 0.4 % against the costs of a sample.
 fn decide_macroblocks(
     source: &Planes,
     segmentation: &Segmentation,
@@ -120,13 +125,14 @@ fn decide_macroblocks(
 
 /// The decisions on a whole picture.
 struct Decisions {
-    /// From top to bottom.
+    /// Rows of macroblocks, from top to bottom.
     rows: Vec<MacroblockRow>,
-    /// How often each token occurs.
+    /// How often each token occurs in the picture.
     counts: TokenCounts,
 }
 
-/// Segments, unless their map would leave too little of the first partition for the modes.
+/// Divides the picture into segments, unless the segment map would leave too few bits of the first
+/// partition for the modes.
 fn choose_segmentation(
     source: &Planes,
     index: QuantizerIndex,
@@ -138,7 +144,7 @@ fn choose_segmentation(
     segment(source, index, workers)
 }
 
-/// Writes what was decided, as the partitions of the frame.
+/// Writes the decisions as the partitions of the frame, the first partition first.
 fn write_partitions(
     decisions: &Decisions,
     segmentation: &Segmentation,
@@ -161,8 +167,9 @@ fn write_partitions(
     partition::write_all(&header, rows, options.simd, options.workers)
 }
 
-/// One partition for small pictures, since each takes three bytes for its size; then two, which are written side by side;
-/// then more, for threads and decoders.
+/// Chooses the number of token partitions, as its base-2 logarithm. Small pictures get one, since
+/// each takes three bytes for its size; larger ones get two, which one thread writes interleaved;
+/// the largest get more, for threads and for decoders.
 fn choose_log2_partitions(rows: &[MacroblockRow]) -> u8 {
     let bytes: usize = rows.iter().map(|row| row.packed.len()).sum();
     match bytes >> 14 {
@@ -173,21 +180,21 @@ fn choose_log2_partitions(rows: &[MacroblockRow]) -> u8 {
     }
 }
 
-/// Probability that a macroblock has coefficients, if one has none.
+/// Returns the probability that a macroblock has coefficients, or `None` if all of them have.
 fn skip_probability(rows: &[MacroblockRow]) -> Option<u8> {
     let skipped = records(rows).filter(|record| record.skipped).count() as u64;
     let others = records(rows).count() as u64 - skipped;
     (skipped > 0).then(|| probability::probability_of_false(others, skipped))
 }
 
-/// Probabilities of the three nodes of the segment tree.
+/// Returns the probabilities of the three nodes of the segment tree (section 9.3).
 fn segment_probabilities(rows: &[MacroblockRow]) -> [u8; 3] {
     let mut counts = [0u64; 4];
     for record in records(rows) {
         counts[usize::from(record.segment)] += 1;
     }
     let [a, b, c, d] = counts;
-    // 255 stands for "not sent", which is also what an unused node should cost.
+    // 255 means "not sent", and is also the best value for a node that no macroblock uses.
     let node = |zeros: u64, ones: u64| {
         if ones == 0 {
             255
@@ -198,7 +205,7 @@ fn segment_probabilities(rows: &[MacroblockRow]) -> [u8; 3] {
     [node(a + b, c + d), node(a, b), node(c, d)]
 }
 
-/// The macroblocks of all rows.
+/// Iterates over the macroblocks of all rows in raster order.
 fn records(rows: &[MacroblockRow]) -> impl Iterator<Item = &MacroblockRecord> {
     rows.iter().flat_map(|row| &row.records)
 }

@@ -7,24 +7,24 @@ use super::quantize::QuantizerDeltas;
 use super::segment::Segmentation;
 use super::tables::CoefficientProbabilities;
 
-/// Largest first partition: its size has 19 bits (section 9.1).
+/// Largest size of the first partition: the field has 19 bits (section 9.1).
 pub const MAX_FIRST_PARTITION: usize = (1 << 19) - 1;
-/// Largest token partition but the last: its size has 24 bits (section 9.5).
+/// Largest size of a token partition other than the last: the field has 24 bits (section 9.5).
 pub const MAX_TOKEN_PARTITION: usize = (1 << 24) - 1;
 
-/// What holds for the whole frame.
+/// The frame header.
 pub struct FrameHeader<'a> {
-    /// Quantizers and the map's code.
+    /// Quantizers and filter levels by segment, and whether there is a segment map.
     pub segmentation: &'a Segmentation,
-    /// Probabilities of the segment tree's nodes.
+    /// Probabilities of the segment tree's nodes; 255 is not sent.
     pub segment_probabilities: [u8; 3],
-    /// The loop filter.
+    /// Parameters of the loop filter.
     pub filter: FilterParameters,
-    /// There are 2 to the power of this many token partitions, 0 to 3.
+    /// Base-2 logarithm of the number of token partitions, 0 to 3.
     pub log2_partitions: u8,
     /// Coefficient probabilities.
     pub probabilities: &'a CoefficientProbabilities,
-    /// Probability that a macroblock has coefficients, if macroblocks say so.
+    /// Probability that a macroblock has coefficients; `None` if macroblocks have no skip flag.
     pub skip_probability: Option<u8>,
 }
 
@@ -48,7 +48,7 @@ impl FrameHeader<'_> {
         }
     }
 
-    /// Section 9.3.
+    /// Writes the segments (section 9.3).
     fn write_segmentation(&self, encoder: &mut BoolEncoder) {
         encoder.write_literal(u32::from(self.segmentation.is_enabled()), 1);
         if !self.segmentation.is_enabled() {
@@ -71,7 +71,7 @@ impl FrameHeader<'_> {
         }
     }
 
-    /// Section 9.6.
+    /// Writes the quantizer indices (section 9.6).
     fn write_quantizers(&self, encoder: &mut BoolEncoder) {
         encoder.write_literal(u32::from(self.segmentation.indices[0]), 7);
         let QuantizerDeltas {
@@ -86,7 +86,7 @@ impl FrameHeader<'_> {
     }
 }
 
-/// A flag and, unless it is 0, a value of `width` bits and its sign.
+/// Writes a flag and, if `value` is not 0, its magnitude in `width` bits and its sign.
 fn write_optional(encoder: &mut BoolEncoder, value: i32, width: u32) {
     encoder.write_literal(u32::from(value != 0), 1);
     if value != 0 {
@@ -95,14 +95,15 @@ fn write_optional(encoder: &mut BoolEncoder, value: i32, width: u32) {
     }
 }
 
-/// The bytes before the first partition: frame tag, start code and dimensions (section 9.1).
+/// Returns the uncompressed bytes before the first partition: frame tag, start code and dimensions
+/// (section 9.1).
 pub fn uncompressed(width: u32, height: u32, first_partition: usize) -> [u8; 10] {
     let key_frame = 0;
     let version = 0;
     let shown = 1;
     let tag = key_frame | version << 1 | shown << 4 | (first_partition as u32) << 5;
     let tag = tag.to_le_bytes();
-    // The two highest bits of each side would ask for scaling.
+    // The two highest bits of each dimension, which would ask for scaling, are 0.
     let ([w0, w1, ..], [h0, h1, ..]) = (width.to_le_bytes(), height.to_le_bytes());
     [tag[0], tag[1], tag[2], 0x9D, 0x01, 0x2A, w0, w1, h0, h1]
 }

@@ -1,23 +1,24 @@
-//! The quantized coefficients of a macroblock, the contexts of its blocks, and the packed form in which levels wait for the
-//! bitstream: RFC 6386, section 13.
+//! The quantized coefficients of a macroblock, the contexts of its blocks, and the packed form in
+//! which levels are kept until they are written: RFC 6386, section 13.
 
 use super::token::BlockKind;
 use super::token_counts::TokenCounts;
 
-/// Which blocks of the macroblocks above or to the left have coefficients: four luma, two U, two V,
-/// and Y2 (section 13.3).
+/// Which blocks of a neighboring macroblock have coefficients: four luma, two Cb, two Cr, and Y2
+/// (section 13.3). The macroblock above counts by columns, the one to the left by rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NonzeroFlags {
-    /// Four columns or rows of luma.
+    /// Luma, by column or row.
     pub luma: [bool; 4],
-    /// Two columns or rows each of U and V.
+    /// Cb and Cr, by column or row.
     pub chroma: [[bool; 2]; 2],
-    /// The last Y2 block, which not every macroblock has.
+    /// The most recent Y2 block; not every macroblock has one.
     pub y2: bool,
 }
 
 impl NonzeroFlags {
-    /// After a macroblock without coefficients: Y2 stays as it was where there is none.
+    /// Moves on past a macroblock without coefficients. If it has no Y2 block, the flag of Y2
+    /// stays.
     pub fn clear(&mut self, has_y2: bool) {
         *self = NonzeroFlags {
             y2: self.y2 && !has_y2,
@@ -31,15 +32,15 @@ impl NonzeroFlags {
 pub struct Levels {
     /// The sixteen luma blocks in raster order.
     pub luma: [[i16; 16]; 16],
-    /// Four blocks of U, four of V.
+    /// The four blocks of Cb, then the four of Cr.
     pub chroma: [[[i16; 16]; 4]; 2],
-    /// The luma DCs, where prediction is of the whole block.
+    /// The DCs of luma; used by Intra16 only.
     pub y2: [i16; 16],
-    /// One past the last position of each block that is not zero.
+    /// End of block: one past the last nonzero position, of each luma block.
     pub luma_eobs: [u8; 16],
-    /// As `luma_eobs`.
+    /// End of block of each chroma block.
     pub chroma_eobs: [[u8; 4]; 2],
-    /// As `luma_eobs`.
+    /// End of block of Y2.
     pub y2_eob: u8,
 }
 
@@ -54,7 +55,7 @@ impl Levels {
         y2_eob: 0,
     };
 
-    /// Whether there is nothing to send. `has_y2`: luma blocks start at position 1.
+    /// Whether all blocks are empty. With `has_y2`, luma blocks start at position 1.
     pub fn is_empty(&self, has_y2: bool) -> bool {
         let first = u8::from(has_y2);
         self.luma_eobs.iter().all(|&n| n <= first)
@@ -62,9 +63,9 @@ impl Levels {
             && (!has_y2 || self.y2_eob == 0)
     }
 
-    /// Counts the blocks' tokens, appends the blocks to `packed`, and moves the contexts on. In about a byte for each
-    /// coefficient that is sent: each block as its count and its levels, each level as one byte or, beyond ±127, as
-    /// [`ESCAPE`] and two.
+    /// Counts the tokens of all blocks in `counts`, appends the blocks to `packed`, and updates the
+    /// contexts. A coefficient takes about a byte: a block is its end of block and its levels, and
+    /// a level is one byte or, beyond ±127, [`ESCAPE`] and two bytes.
     #[inline(always)]
     pub fn pack(
         &self,
@@ -99,7 +100,7 @@ impl Levels {
     }
 }
 
-/// Says that a level of two bytes follows.
+/// Announces a level of two bytes.
 const ESCAPE: i8 = i8::MIN;
 
 #[inline(always)]
@@ -112,7 +113,7 @@ fn pack_block(levels: &[i16; 16], first: usize, eob: usize, packed: &mut Vec<u8>
         *byte = level as u8;
     }
     if is_small {
-        // A fixed length is quicker to copy.
+        // Copying a fixed length is faster.
         let length = packed.len() + 1 + eob.saturating_sub(first);
         packed.extend_from_slice(&block);
         packed.truncate(length);
@@ -130,7 +131,8 @@ fn pack_block(levels: &[i16; 16], first: usize, eob: usize, packed: &mut Vec<u8>
     }
 }
 
-/// Takes a block from the front of `packed`, where [`Levels::pack`] put it: its levels and its eob.
+/// Takes a block from the front of `packed`, as [`Levels::pack`] wrote it. Returns its levels and
+/// its end of block.
 pub fn unpack_block(packed: &mut &[u8], first: usize) -> ([i16; 16], usize) {
     let mut next = || {
         let (&byte, rest) = packed
@@ -152,8 +154,9 @@ pub fn unpack_block(packed: &mut &[u8], first: usize) -> ([i16; 16], usize) {
     (levels, eob)
 }
 
-/// Calls `visit` with the kind, the index within the kind and the context of each block of a macroblock, in the order in
-/// which blocks are sent. It gives the block's count, by which `above` and `left` move on.
+/// Calls `visit` with the kind, the index within the kind and the context of each block of a
+/// macroblock, in bitstream order. `visit` returns the end of block, which updates `above` and
+/// `left`.
 #[inline(always)]
 pub fn for_each_block(
     has_y2: bool,
@@ -187,7 +190,7 @@ pub fn for_each_block(
     }
 }
 
-/// One past the last position of `levels` that is not zero.
+/// Returns the end of block: one past the last nonzero position of `levels`.
 pub fn eob_of(levels: &[i16; 16]) -> u8 {
     levels
         .iter()

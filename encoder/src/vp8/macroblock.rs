@@ -1,4 +1,4 @@
-//! A macroblock: its pixels, what surrounds it and how it is coded (RFC 6386, sections 2 and 12).
+//! Macroblocks (RFC 6386, sections 2 and 12): their pixels, their neighbors and how they are coded.
 
 use super::levels::{Levels, NonzeroFlags};
 use super::predict::{
@@ -9,19 +9,21 @@ use crate::ycbcr::Planes;
 /// How the luma of a macroblock is predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LumaMode {
-    /// As one block; the DCs of its sixteen subblocks are a block of their own, Y2.
+    /// All 16x16 pixels by one mode. The DCs of the sixteen luma blocks form a block of their own,
+    /// Y2.
     Intra16(BlockMode),
-    /// Each of the sixteen subblocks, in raster order, by itself.
+    /// Each of the sixteen 4x4 subblocks by a mode of its own, in raster order.
     Intra4([SubblockMode; 16]),
 }
 
 impl LumaMode {
-    /// Whether there is a Y2 block.
+    /// Whether the macroblock has a Y2 block.
     pub fn has_y2(&self) -> bool {
         matches!(self, LumaMode::Intra16(_))
     }
 
-    /// The modes of the bottom row and the right column as neighbors see them (section 11.3).
+    /// Returns the modes of the bottom row and of the right column, which are contexts for the
+    /// modes of the neighbors (section 11.3).
     pub fn contexts(&self) -> ([SubblockMode; 4], [SubblockMode; 4]) {
         match self {
             LumaMode::Intra16(mode) => ([mode.as_context(); 4], [mode.as_context(); 4]),
@@ -33,7 +35,7 @@ impl LumaMode {
     }
 }
 
-/// Everything that is sent of a macroblock.
+/// Everything that the bitstream holds of a macroblock.
 #[derive(Clone, Debug)]
 pub struct MacroblockCoding {
     /// Luma prediction.
@@ -45,7 +47,7 @@ pub struct MacroblockCoding {
 }
 
 impl MacroblockCoding {
-    /// Predicted by DC, and nothing sent.
+    /// DC prediction without coefficients.
     pub const EMPTY: MacroblockCoding = MacroblockCoding {
         luma: LumaMode::Intra16(BlockMode::Dc),
         chroma: BlockMode::Dc,
@@ -71,7 +73,7 @@ pub struct MacroblockRecord {
 pub struct Pixels {
     /// 16 rows of 16.
     pub luma: [u8; 256],
-    /// U and V, 8 rows of 8.
+    /// Cb and Cr, 8 rows of 8 each.
     pub chroma: [[u8; 64]; 2],
 }
 
@@ -82,7 +84,7 @@ impl Pixels {
         chroma: [[0; 64]; 2],
     };
 
-    /// The macroblock in column `mb_x` of row `mb_y`.
+    /// Loads the macroblock in column `mb_x` of row `mb_y`.
     pub fn load(planes: &Planes, mb_x: usize, mb_y: usize) -> Pixels {
         let mut pixels = Pixels::ZERO;
         let stride = planes.luma_stride();
@@ -98,7 +100,7 @@ impl Pixels {
         pixels
     }
 
-    /// Puts the macroblock into column `mb_x` of row `mb_y`.
+    /// Stores the macroblock in column `mb_x` of row `mb_y`.
     #[cfg(feature = "testing")]
     pub fn store(&self, planes: &mut Planes, mb_x: usize, mb_y: usize) {
         let stride = planes.luma_stride();
@@ -117,16 +119,18 @@ impl Pixels {
 /// The reconstructed pixels around a macroblock, before the loop filter.
 #[derive(Clone, Copy, Debug)]
 pub struct Neighbors {
-    /// Around its luma.
+    /// Edges of luma.
     pub luma: Edges<16>,
-    /// Right of the row above: of the next macroblock, or the last pixel repeated.
+    /// The four luma pixels right of the row above: those of the next macroblock, or at the right
+    /// border the last pixel of the row above, repeated.
     pub above_right: [u8; 4],
-    /// Around its U and V.
+    /// Edges of Cb and Cr.
     pub chroma: [Edges<8>; 2],
 }
 
 impl Neighbors {
-    /// By the macroblocks to the left, above to the left, above and above to the right, as far as they lie in the picture.
+    /// Collects the edges from the neighboring macroblocks, `None` where one lies outside the
+    /// picture.
     pub fn new(
         left: Option<&Pixels>,
         above_left: Option<&AboveContext>,
@@ -176,23 +180,23 @@ impl Neighbors {
     }
 }
 
-/// What the macroblocks below see of a macroblock.
+/// What a macroblock leaves to the row below.
 #[derive(Clone, Copy, Debug)]
 pub struct AboveContext {
     /// Its last row of luma.
     pub luma: [u8; 16],
-    /// Its last rows of U and V.
+    /// Its last rows of Cb and Cr.
     pub chroma: [[u8; 8]; 2],
     /// Which of its blocks have coefficients.
     pub nonzero: NonzeroFlags,
-    /// The modes of its lowest subblocks.
+    /// The modes of its bottom row of subblocks.
     pub modes: [SubblockMode; 4],
 }
 
 impl AboveContext {
-    /// Above the picture.
+    /// Stands for the macroblocks above the picture.
     pub const ABOVE_PICTURE: AboveContext = AboveContext::flat(ABOVE_PICTURE);
-    /// To the left of the picture.
+    /// Stands for the macroblocks to the left of the picture.
     pub const LEFT_OF_PICTURE: AboveContext = AboveContext::flat(LEFT_OF_PICTURE);
 
     const fn flat(pixel: u8) -> AboveContext {
@@ -208,7 +212,7 @@ impl AboveContext {
         }
     }
 
-    /// The last rows of a macroblock, without coefficients.
+    /// Takes the last rows of `pixels`, with no coefficients and DC modes.
     pub fn from_pixels(pixels: &Pixels) -> AboveContext {
         let mut context = AboveContext::ABOVE_PICTURE;
         context.luma.copy_from_slice(&pixels.luma[15 * 16..]);
@@ -219,8 +223,8 @@ impl AboveContext {
     }
 }
 
-/// The luma of a macroblock while its subblocks are reconstructed one after another, with the edges that
-/// prediction reads:
+/// The luma of a macroblock while its subblocks are reconstructed one after another, with the edges
+/// that prediction reads:
 ///
 /// ```text
 ///        0   1 ............ 16  17 .. 20
@@ -238,7 +242,7 @@ const STRIDE: usize = 21;
 const ROWS: usize = 17;
 
 impl LumaWorkspace {
-    /// The edges drawn, the subblocks still empty.
+    /// Fills in the edges; the subblocks are still zero.
     pub fn new(neighbors: &Neighbors) -> LumaWorkspace {
         let mut pixels = [0; ROWS * STRIDE];
         pixels[0] = neighbors.luma.corner;
@@ -250,8 +254,8 @@ impl LumaWorkspace {
         LumaWorkspace { pixels }
     }
 
-    /// The edges of subblock `index`. Those in the right column all see the four pixels above and right of the
-    /// macroblock, whatever their row (section 12.3).
+    /// Returns the edges of subblock `index`. All subblocks of the right column use the four pixels
+    /// above and right of the macroblock, whatever their row (section 12.3).
     #[inline(always)]
     pub fn edges(&self, index: usize) -> SubblockEdges {
         let (row, column) = (index / 4 * 4, index % 4 * 4);
@@ -277,14 +281,14 @@ impl LumaWorkspace {
         ]
     }
 
-    /// Draws subblock `index`.
+    /// Stores the reconstruction of subblock `index`.
     #[inline(always)]
     pub fn store(&mut self, index: usize, pixels: &[u8; 16]) {
         let at = (index / 4 * 4 + 1) * STRIDE + index % 4 * 4 + 1;
         store_block(pixels, &mut self.pixels, STRIDE, at);
     }
 
-    /// The sixteen subblocks.
+    /// Returns the pixels of all subblocks, 16 rows of 16.
     pub fn luma(&self) -> [u8; 256] {
         let mut luma = [0; 256];
         for (row, out) in luma.chunks_exact_mut(16).enumerate() {
@@ -294,7 +298,7 @@ impl LumaWorkspace {
     }
 }
 
-/// Pixels of the 4x4 block with its upper left corner at `at` in rows of `stride`.
+/// Returns the 4x4 block whose upper left corner is at `at`, from rows of `stride` pixels.
 #[inline(always)]
 pub fn block_at(pixels: &[u8], stride: usize, at: usize) -> [u8; 16] {
     let mut block = [0; 16];
@@ -304,7 +308,7 @@ pub fn block_at(pixels: &[u8], stride: usize, at: usize) -> [u8; 16] {
     block
 }
 
-/// The inverse of [`block_at`].
+/// Stores the 4x4 block whose upper left corner is at `at`, into rows of `stride` pixels.
 #[inline(always)]
 pub fn store_block(block: &[u8; 16], pixels: &mut [u8], stride: usize, at: usize) {
     for (row, block) in block.chunks_exact(4).enumerate() {
@@ -316,7 +320,7 @@ pub fn store_block(block: &[u8; 16], pixels: &mut [u8], stride: usize, at: usize
 mod tests {
     use super::*;
 
-    /// Planes of 3x3 macroblocks whose every pixel is told by its place.
+    /// Planes of 3x3 macroblocks whose pixel values encode their position.
     fn planes() -> Planes {
         let mut planes = Planes::new(48, 48);
         for (i, pixel) in planes.luma.iter_mut().enumerate() {
@@ -342,7 +346,7 @@ mod tests {
         assert_eq!(copy, planes);
     }
 
-    /// Around a macroblock of `planes`, the rest of which stands for what is reconstructed.
+    /// The neighbors of a macroblock, with the source as the reconstruction.
     fn neighbors_of(planes: &Planes, mb_x: usize, mb_y: usize) -> Neighbors {
         let context =
             |mb_x: usize| AboveContext::from_pixels(&Pixels::load(planes, mb_x, mb_y - 1));
@@ -379,7 +383,7 @@ mod tests {
         assert_eq!(right.chroma[1].corner, 15 * 3 + 7 * 7 + 1);
     }
 
-    /// The drawing of [`LumaWorkspace`], asserted.
+    /// The layout drawn at [`LumaWorkspace`] is the real one.
     #[test]
     fn the_workspace_is_as_drawn() {
         let planes = planes();

@@ -1,4 +1,6 @@
-//! Key frames of VP8: RFC 6386. One file for each of its chapters.
+//! VP8 key frames (RFC 6386), one file per chapter: prediction (12), transforms (14.3),
+//! quantization (14.1), tokens (13), the boolean encoder (7), the loop filter (15) and the frame
+//! header (9).
 
 mod block;
 mod bool_encoder;

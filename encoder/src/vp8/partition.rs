@@ -1,5 +1,5 @@
-//! The partitions of a frame: RFC 6386, sections 9.1, 9.5 and 19.3. The first holds the header and the modes of all
-//! macroblocks, the others their coefficients.
+//! The partitions of a frame: RFC 6386, sections 9.1, 9.5 and 19.3. The first partition holds the
+//! frame header and the modes of all macroblocks, the others hold the coefficients.
 
 use super::bool_encoder::{Bool, BoolEncoder, BoolRun};
 use super::frame_header::{self, FrameHeader, MAX_FIRST_PARTITION};
@@ -18,14 +18,13 @@ use crate::cpu::Simd;
 use crate::threads::Workers;
 use std::ops::Range;
 
-/// Decoders that read as data arrives take up to this many bytes ahead, and libwebp's refuses a frame of whose first
-/// partition nothing is left behind the header.
+/// Zero bytes after the header that the first partition has at least. Decoders that read as data
+/// arrives look up to this many bytes ahead, and libwebp's rejects a frame whose first partition
+/// ends with the header.
 const LOOK_AHEAD: usize = 8;
 
-/// The partitions: the first, and then those of the coefficients, in which rows of macroblocks take turns (section 9.5).
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
+/// Writes all partitions: the first one, then the token partitions, to which rows of macroblocks
+/// are assigned in turn (section 9.5).
 pub fn write_all(
     header: &FrameHeader<'_>,
     rows: &[MacroblockRow],
@@ -44,7 +43,8 @@ pub fn write_all(
     Ok(partitions.into_iter().flatten().collect())
 }
 
-/// The frame header and the modes of all macroblocks (sections 19.2 and 19.3).
+/// Writes the first partition: the frame header and the modes of all macroblocks (sections 19.2 and
+/// 19.3).
 pub fn write_first(
     header: &FrameHeader<'_>,
     rows: &[MacroblockRow],
@@ -73,7 +73,7 @@ pub fn write_first(
     Ok(partition)
 }
 
-/// Subblock modes as booleans, by the mode above and the mode to the left.
+/// The booleans of each subblock mode, by the mode above and the mode to the left (section 11.3).
 static SUBBLOCK_MODE_RUNS: [[[BoolRun; 10]; 10]; 10] = {
     let mut runs = [[[BoolRun::EMPTY; 10]; 10]; 10];
     let mut i = 0;
@@ -124,7 +124,7 @@ fn append_modes(
         .append_to(bools);
 }
 
-/// The only partition of coefficients.
+/// Writes the only token partition.
 fn write_single(
     rows: &[MacroblockRow],
     writer: &TokenWriter<'_>,
@@ -142,7 +142,8 @@ fn write_single(
     Ok(encoder.finish())
 }
 
-/// Two partitions side by side: the first two of `numbers`, which ends with the number of all.
+/// Writes two token partitions interleaved, which is faster than one after the other: those
+/// numbered `numbers.start` and `numbers.start + 1` of `numbers.end` in all.
 fn write_pair(
     rows: &[MacroblockRow],
     writer: &TokenWriter<'_>,
@@ -150,7 +151,8 @@ fn write_pair(
     simd: Simd,
     workers: Workers<'_>,
 ) -> Result<[Vec<u8>; 2], EncodeError> {
-    /// What one partition is ahead of the other is kept for the next row, up to this.
+    /// When one partition has this many booleans more than the other, it is written alone; fewer
+    /// wait for the next row.
     const LEAST_ALONE: usize = 4096;
     let (first, partitions) = (numbers.start, numbers.end);
     let mut encoders = [(); 2].map(|()| BoolEncoder::with_capacity(capacity(rows) / partitions));
@@ -181,13 +183,13 @@ fn write_pair(
     Ok(encoders.map(BoolEncoder::finish))
 }
 
-/// At least as many bytes as the tokens of `rows` take, nearly always: noise comes near, and growing would copy. Room that is
-/// not used is no memory.
+/// Returns the capacity for the token partitions of `rows`, in bytes. Tokens nearly always take
+/// less; noise comes near, and growing would copy. Capacity that is not touched takes no memory.
 fn capacity(rows: &[MacroblockRow]) -> usize {
     rows.iter().map(|row| row.packed.len()).sum()
 }
 
-/// Appends the tokens of row `mb_y`.
+/// Appends the tokens of row `mb_y` to `bools`.
 fn append_row(
     bools: &mut Vec<Bool>,
     rows: &[MacroblockRow],
@@ -212,11 +214,11 @@ fn append_row(
     }
 }
 
-/// Puts the parts of the frame one after another (section 9.1 and 9.5). Token partitions but the last may have up to
-/// `most` bytes.
+/// Concatenates the parts of the frame (sections 9.1 and 9.5).
 ///
 /// # Errors
-/// [`EncodeError::TooLarge`] if one is larger, or the first is larger than its size field can say.
+/// [`EncodeError::TooLarge`] if a token partition other than the last has more than
+/// `max_token_bytes` bytes, or the first one more than its size field can express.
 pub fn assemble(
     width: u32,
     height: u32,

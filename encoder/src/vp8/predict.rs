@@ -1,21 +1,21 @@
 //! Intra prediction: RFC 6386, section 12.
 
-/// Prediction of a whole luma or chroma block, numbered as in the RFC (section 8.1).
+/// Prediction modes of Intra16 luma and of chroma, numbered as in the RFC (section 8.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BlockMode {
     /// The mean of the row above and the column to the left.
     #[default]
     Dc,
-    /// Each column continues the pixel above it.
+    /// Each column repeats the pixel above it.
     Vertical,
-    /// Each row continues the pixel to its left.
+    /// Each row repeats the pixel to its left.
     Horizontal,
-    /// Left plus above less corner, clamped.
+    /// Left plus above minus corner, clamped.
     TrueMotion,
 }
 
 impl BlockMode {
-    /// All of them, by number.
+    /// All modes, by number.
     pub const ALL: [BlockMode; 4] = [
         BlockMode::Dc,
         BlockMode::Vertical,
@@ -23,7 +23,7 @@ impl BlockMode {
         BlockMode::TrueMotion,
     ];
 
-    /// The subblock mode that neighbors predicted by subblocks take as their context (section 11.3).
+    /// Returns the subblock mode that Intra4 neighbors use as context (section 11.3).
     pub fn as_context(self) -> SubblockMode {
         match self {
             BlockMode::Dc => SubblockMode::Dc,
@@ -34,18 +34,18 @@ impl BlockMode {
     }
 }
 
-/// Prediction of a 4x4 luma subblock, numbered as in the RFC (section 8.1).
+/// Prediction modes of a 4x4 luma subblock, numbered as in the RFC (section 8.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum SubblockMode {
     /// The mean of four pixels above and four to the left.
     #[default]
     Dc,
-    /// Left plus above less corner, clamped.
+    /// Left plus above minus corner, clamped.
     TrueMotion,
-    /// Down from the smoothed row above.
+    /// Down, from the smoothed row above.
     Vertical,
-    /// Right from the smoothed left column.
+    /// Right, from the smoothed left column.
     Horizontal,
     /// Down and left at 45 degrees.
     LeftDown,
@@ -62,7 +62,7 @@ pub enum SubblockMode {
 }
 
 impl SubblockMode {
-    /// All of them, by number.
+    /// All modes, by number.
     pub const ALL: [SubblockMode; 10] = [
         SubblockMode::Dc,
         SubblockMode::TrueMotion,
@@ -77,19 +77,19 @@ impl SubblockMode {
     ];
 }
 
-/// Stands for pixels above the picture (section 12.2).
+/// Value of pixels above the picture (section 12.2).
 pub const ABOVE_PICTURE: u8 = 127;
-/// Stands for pixels to the left of the picture, and for the corner below its first row.
+/// Value of pixels to the left of the picture, corners below its first row included (section 12.2).
 pub const LEFT_OF_PICTURE: u8 = 129;
 
-/// The pixels around a block of `N` x `N`.
+/// The edges of a block of `N` x `N` pixels.
 #[derive(Clone, Copy, Debug)]
 pub struct Edges<const N: usize> {
     /// The row above, or [`ABOVE_PICTURE`].
     pub above: [u8; N],
     /// The column to the left, or [`LEFT_OF_PICTURE`].
     pub left: [u8; N],
-    /// The pixel above `left`.
+    /// The pixel above `left` and left of `above`.
     pub corner: u8,
     /// Whether the row above lies in the picture.
     pub has_above: bool,
@@ -98,7 +98,7 @@ pub struct Edges<const N: usize> {
 }
 
 impl<const N: usize> Edges<N> {
-    /// Predicts the block (sections 12.2 and 12.3), in raster order. `out` has `N * N` pixels.
+    /// Predicts the block in raster order (sections 12.2 and 12.3). `out` has `N * N` pixels.
     pub fn predict(&self, mode: BlockMode, out: &mut [u8]) {
         let rows = out.chunks_exact_mut(N);
         match mode {
@@ -116,7 +116,7 @@ impl<const N: usize> Edges<N> {
         }
     }
 
-    /// The mean of the edges that lie in the picture; 128 if none does.
+    /// Returns the mean of the edges that lie in the picture; 128 if none does.
     fn mean(&self) -> u8 {
         let sum = |edge: &[u8; N]| edge.iter().map(|&p| u32::from(p)).sum::<u32>();
         let n = N as u32;
@@ -130,20 +130,21 @@ impl<const N: usize> Edges<N> {
     }
 }
 
-/// The pixels around a subblock, as the RFC's array E: four to the left from the bottom up, the corner,
-/// eight above from left to right (section 12.3).
+/// The edge pixels of a subblock, as the RFC's array E: four to the left from the bottom up, the
+/// corner, and eight above from left to right (section 12.3).
 pub type SubblockEdges = [u8; 13];
 
-/// Pixels in raster order, each as predicted by the ten modes; six lanes are left over.
+/// Predicted pixels in raster order, one lane per mode; lanes 10 to 15 are unused.
 pub type Predictions = [[i16; 16]; 16];
 
-/// What all modes but true motion are made of: the smoothed edges.
+/// The smoothed edges that all modes but true motion consist of.
 ///
-/// Slot `c` in 0..=12 is the edge smoothed over three pixels around `E[c]` (the ends repeated), 13 + `i` in 13..=24
-/// the mean of `E[i]` and `E[i + 1]`, 25 is `E[0]`, 26 the mean of [`SubblockMode::Dc`].
+/// Slot `c` in 0..=12 is the edge smoothed over three pixels around `E[c]`, with the ends repeated.
+/// Slot `13 + i` in 13..=24 is the mean of `E[i]` and `E[i + 1]`. Slot 25 is `E[0]`, slot 26 the
+/// mean that [`SubblockMode::Dc`] predicts.
 type Slots = [u8; 27];
 
-/// The slot that each mode takes for each pixel; true motion has none.
+/// The slot of each pixel, by mode; the entry of true motion is unused.
 const PATTERNS: [[u8; 16]; 10] = [
     [26; 16],
     [26; 16],
@@ -157,14 +158,14 @@ const PATTERNS: [[u8; 16]; 10] = [
     [15, 2, 14, 1, 14, 1, 13, 0, 13, 0, 25, 25, 25, 25, 25, 25],
 ];
 
-/// The ten predictions of one subblock.
+/// Predicts one subblock by any mode.
 pub struct SubblockPredictor {
     edges: SubblockEdges,
     slots: Slots,
 }
 
 impl SubblockPredictor {
-    /// Smooths the edges.
+    /// Computes the smoothed edges.
     #[inline]
     pub fn new(edges: SubblockEdges) -> SubblockPredictor {
         let e = |i: usize| u32::from(edges[i]);
@@ -185,7 +186,7 @@ impl SubblockPredictor {
         SubblockPredictor { edges, slots }
     }
 
-    /// The pixel at `row` and `column` by [`SubblockMode::TrueMotion`].
+    /// Returns the pixel at `row` and `column` that [`SubblockMode::TrueMotion`] predicts.
     #[inline]
     fn true_motion(&self, row: usize, column: usize) -> u8 {
         let [left, above, corner] =
@@ -193,7 +194,7 @@ impl SubblockPredictor {
         (left + above - corner).clamp(0, 255) as u8
     }
 
-    /// The prediction by one mode, in raster order.
+    /// Returns the prediction by one mode, in raster order.
     #[inline]
     pub fn predict(&self, mode: SubblockMode) -> [u8; 16] {
         if mode == SubblockMode::TrueMotion {
@@ -202,7 +203,7 @@ impl SubblockPredictor {
         PATTERNS[mode as usize].map(|slot| self.slots[usize::from(slot)])
     }
 
-    /// The predictions by all modes.
+    /// Returns the predictions by all modes.
     #[inline]
     pub fn predict_all(&self) -> Predictions {
         let mut all = [[0; 16]; 16];
@@ -220,7 +221,7 @@ impl SubblockPredictor {
 mod tests {
     use super::*;
 
-    /// Section 12.3's own formulas, for an edge whose every pixel tells where it is.
+    /// The formulas of section 12.3, on an edge whose pixels all differ.
     #[test]
     fn subblock_modes_follow_the_rfc() {
         let e: SubblockEdges = [3, 17, 40, 90, 101, 128, 77, 200, 255, 0, 31, 64, 180];

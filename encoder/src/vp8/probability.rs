@@ -1,12 +1,12 @@
-//! Coefficient probabilities fitted to a picture: RFC 6386, sections 9.9, 13.4 and 13.5.
+//! Coefficient probabilities, fitted to the picture: RFC 6386, sections 9.9, 13.4 and 13.5.
 
 use super::bool_encoder::BoolEncoder;
 use super::rate::bit_cost;
 use super::tables::{CoefficientProbabilities, DEFAULT_PROBABILITIES, UPDATE_PROBABILITIES};
 use super::token_counts::NodeCounts;
 
-/// The probabilities that make `counts` cheapest, the cost of sending them included: each differs from its
-/// default only where that pays.
+/// Returns the probabilities that minimize the bits of `counts`, including those of sending the
+/// probabilities. Each differs from its default only where that saves bits.
 pub fn fit(counts: &NodeCounts) -> CoefficientProbabilities {
     let mut fitted = DEFAULT_PROBABILITIES;
     for_each_node(|kind, band, context, node| {
@@ -25,10 +25,10 @@ pub fn fit(counts: &NodeCounts) -> CoefficientProbabilities {
     fitted
 }
 
-/// Probabilities for estimates while a picture is still being coded: what `counts` say, and the defaults
-/// where they say little.
+/// Returns probabilities for cost estimates while the picture is still being decided on: the
+/// frequencies in `counts`, blended with the defaults where counts are low.
 pub fn estimate(counts: &NodeCounts) -> CoefficientProbabilities {
-    /// How many booleans the default counts for.
+    /// Number of booleans that the default counts as.
     const WEIGHT: u64 = 24;
     let mut estimated = DEFAULT_PROBABILITIES;
     for_each_node(|kind, band, context, node| {
@@ -41,7 +41,7 @@ pub fn estimate(counts: &NodeCounts) -> CoefficientProbabilities {
     estimated
 }
 
-/// Writes which probabilities differ from the defaults, and those (section 13.4).
+/// Writes the probabilities that differ from the defaults, and a flag for each (section 13.4).
 pub fn write(encoder: &mut BoolEncoder, probabilities: &CoefficientProbabilities) {
     for_each_node(|kind, band, context, node| {
         let p = probabilities[kind][band][context][node];
@@ -53,7 +53,8 @@ pub fn write(encoder: &mut BoolEncoder, probabilities: &CoefficientProbabilities
     });
 }
 
-/// The probability of false, of 256, after `zeros` times false and `ones` times true; never 0.
+/// Returns the most likely probability of false, times 256, after `zeros` times false and `ones`
+/// times true; 1 to 255.
 pub fn probability_of_false(zeros: u64, ones: u64) -> u8 {
     let all = (zeros + ones).max(1);
     ((zeros * 256 + all / 2) / all).clamp(1, 255) as u8

@@ -1,12 +1,13 @@
-//! The quantizer index of a quality (RFC 6386, section 9.6 has the index; the quality is the encoder's own scale).
+//! The quantizer index of a quality. RFC 6386, section 9.6, defines the index; the quality is the
+//! encoder's own scale.
 
 use super::quantize::QuantizerIndex;
 
-/// The quantizer index of a quality.
+/// Returns the quantizer index of `quality`; values above 100 count as 100.
 ///
-/// `0.95 * 127 (1 - cbrt(c))`, where `c` is 2/3 of the quality up to 75 and from there rises to 1: libwebp's curve, so that
-/// numbers mean what users know, 5 % finer since the trellis takes more away. As a table, since cube roots differ
-/// between machines.
+/// The curve is `0.95 * 127 (1 - cbrt(c))`, where `c` is 2/3 of the quality up to 75 and rises to 1
+/// from there. It is libwebp's, so that numbers mean what users know, but 5 % finer, because the
+/// trellis removes more. It is a table because cube roots differ between machines.
 #[rustfmt::skip]
 pub fn quantizer_index(quality: u8) -> QuantizerIndex {
     const INDICES: [QuantizerIndex; 101] = [

@@ -10,11 +10,11 @@ pub type QuantizerIndex = u8;
 /// The largest quantizer index.
 pub const MAX_INDEX: u8 = 127;
 
-/// What the indices of a frame's other steps differ by from that of its segments, which is that of the ACs of luma and chroma
-/// (section 9.6): each within ±15.
+/// Differences of the frame's other quantizer indices from the segment's index, which is that of
+/// the AC coefficients of luma and chroma (section 9.6). Each lies within ±15.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuantizerDeltas {
-    /// Luma's DC, where it is not in Y2.
+    /// Luma's DC, used by Intra4 only.
     pub luma_dc: i8,
     /// Y2's DC.
     pub y2_dc: i8,
@@ -25,13 +25,15 @@ pub struct QuantizerDeltas {
 }
 
 impl QuantizerDeltas {
-    /// The deltas of a frame whose segments have indices about `index`.
+    /// Returns the deltas of a frame whose segments have indices about `index`.
     ///
-    /// What is coarse in a picture shows as blocks where its steps are long, and there is little of it to pay for. Figures are
-    /// bytes on ten photographs at qualities 30 to 90. -8, -4, -6 and -6 in place of 0, 0, -3 and -5 save 2.3 % at equal
-    /// SSIMULACRA2, though each alone saves less than 1 %. Fine steps need less of it: beside -10, -4, -6 and -10 for every
-    /// index, deltas in proportion to the index cost 0.1 % by SSIMULACRA2, and save 0.3 % by DSSIM, 1.4 % by Butteraugli and 2.3 % by
-    /// PSNR. Three quarters of these cost 0.3 %. Other steps for chroma's AC save nothing.
+    /// Coarse structure shows as blocks where its steps are long, and there is little of it to pay
+    /// for. All figures are bytes on ten photographs at qualities 30 to 90. Deltas of -8, -4, -6
+    /// and -6 instead of 0, 0, -3 and -5 save 2.3 % at equal SSIMULACRA2, though each alone saves
+    /// less than 1 %. Fine steps need less of it: against -10, -4, -6 and -10 for every index,
+    /// deltas in proportion to the index cost 0.1 % by SSIMULACRA2, and save 0.3 % by DSSIM, 1.4 %
+    /// by Butteraugli and 2.3 % by PSNR. Three quarters of these deltas cost 0.3 %. Other steps for
+    /// chroma's AC save nothing.
     pub fn at(index: QuantizerIndex) -> QuantizerDeltas {
         let finer = |share: i32| -(i32::from(index) * share / 64).min(15) as i8;
         QuantizerDeltas {
@@ -43,19 +45,21 @@ impl QuantizerDeltas {
     }
 }
 
-/// The steps of one kind of block.
+/// The quantizer of one kind of block. Each array holds the value for the DC and the value for all
+/// other coefficients.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantizer {
-    /// The step of the DC and of all other coefficients.
+    /// Steps.
     pub steps: [u16; 2],
-    /// `2^16 / step`, rounded. For coefficients within ±2,400, all but Y2's, a product is off by at most 0.02 levels; for Y2's
-    /// largest by 0.13.
+    /// `2^16 / step`, rounded. For coefficients within ±2,400, that is all but Y2's, the product is
+    /// off by at most 0.02 levels; for the largest of Y2 by 0.13.
     pub reciprocals: [u16; 2],
-    /// What is added before dividing.
+    /// Added to the magnitude before dividing.
     pub roundings: [u16; 2],
 }
 
-/// Rounding of DC and AC in 1/256 of a step: under a half, since a level less is cheaper than its error.
+/// Rounding of DC and AC in 1/256 of a step. It is less than a half, because a smaller level saves
+/// more bits than its error costs.
 const ROUNDING: [u32; 2] = [112, 108];
 
 impl Quantizer {
@@ -68,7 +72,8 @@ impl Quantizer {
         }
     }
 
-    /// The level nearest to a coefficient of magnitude `magnitude` at `position`.
+    /// Returns the level nearest to a coefficient of magnitude `magnitude` at zigzag position
+    /// `position`.
     #[inline]
     pub fn nearest(&self, magnitude: u16, position: usize) -> u16 {
         let kind = usize::from(position > 0);
@@ -76,14 +81,14 @@ impl Quantizer {
         ((rounded * u32::from(self.reciprocals[kind])) >> 16) as u16
     }
 
-    /// The step at `position` of the zigzag.
+    /// Returns the step at zigzag position `position`.
     #[inline]
     pub fn step(&self, position: usize) -> i32 {
         i32::from(self.steps[usize::from(position > 0)])
     }
 
-    /// Quantizes the coefficients (in raster order) from `first` on, into levels in zigzag order and one past the
-    /// last that is not zero.
+    /// Quantizes coefficients (raster order) from zigzag position `first` on. Returns the levels in
+    /// zigzag order, and the end of block.
     #[inline]
     pub fn quantize(&self, coefficients: &Block, first: usize) -> (Block, u8) {
         let mut levels = [0; 16];
@@ -97,7 +102,7 @@ impl Quantizer {
         (levels, eob_of(&levels))
     }
 
-    /// The coefficients, in raster order, that `levels` stand for.
+    /// Returns the coefficients, in raster order, that a decoder restores from `levels`.
     #[inline]
     pub fn dequantize(&self, levels: &Block) -> Block {
         let mut coefficients = [0; 16];
@@ -113,14 +118,14 @@ impl Quantizer {
 pub struct Quantizers {
     /// Luma.
     pub luma: Quantizer,
-    /// The DCs of luma, where they are a block of their own.
+    /// Y2, the DCs of luma in Intra16.
     pub y2: Quantizer,
     /// Chroma.
     pub chroma: Quantizer,
 }
 
 impl Quantizers {
-    /// The steps that section 14.1 gives for `index`.
+    /// Looks up the steps of `index` (section 14.1).
     pub fn new(index: QuantizerIndex, deltas: QuantizerDeltas) -> Quantizers {
         let at = |delta: i8| (i32::from(index) + i32::from(delta)).clamp(0, 127) as usize;
         let (dc, ac) = (|delta| DC_STEPS[at(delta)], |delta| AC_STEPS[at(delta)]);

@@ -1,12 +1,12 @@
-//! What booleans and coefficients cost: RFC 6386, sections 7.1, 13.2 and 13.3.
+//! Bit costs of booleans and coefficients: RFC 6386, sections 7.1, 13.2 and 13.3.
 
 use super::tables::{BANDS, CoefficientProbabilities};
 use super::token::{BlockKind, CATEGORIES};
 
-/// A number of bits times 256.
+/// A number of bits, times 256.
 pub type BitCost = u32;
 
-/// Cost of a boolean that had probability `n / 256`.
+/// Costs of booleans that had probability `n / 256`, by `n`.
 const COSTS: [u16; 257] = {
     let mut costs = [0; 257];
     let mut n = 1;
@@ -17,15 +17,16 @@ const COSTS: [u16; 257] = {
     costs
 };
 
-/// `-256 log2(n / 256)`, rounded, by integer arithmetic: the same on every machine.
+/// Returns `-256 log2(n / 256)`, rounded, in integer arithmetic, which is the same on every
+/// machine.
 const fn negative_log2(n: u64) -> u16 {
-    // n = mantissa * 2^whole with the mantissa in [1, 2), at 31 fractional bits.
+    // `n = mantissa * 2^whole` with the mantissa in [1, 2), at 31 fractional bits.
     let whole = n.ilog2();
     let mut mantissa = n << (31 - whole);
     let mut fraction = 0u64;
     let mut bit = 0;
     while bit < 16 {
-        // Squaring doubles the logarithm: its whole bit is the next bit of the fraction.
+        // Squaring doubles the logarithm; its integer bit is the next bit of the fraction.
         mantissa = (mantissa * mantissa) >> 31;
         fraction <<= 1;
         if mantissa >= 1 << 32 {
@@ -38,7 +39,7 @@ const fn negative_log2(n: u64) -> u16 {
     (((8 << 16) - log2 + 128) >> 8) as u16
 }
 
-/// What [`BoolEncoder::write`](super::bool_encoder::BoolEncoder::write) costs.
+/// Returns the cost of [`BoolEncoder::write`](super::bool_encoder::BoolEncoder::write).
 #[inline(always)]
 pub const fn bit_cost(value: bool, probability: u8) -> BitCost {
     let likelihood = if value {
@@ -49,15 +50,15 @@ pub const fn bit_cost(value: bool, probability: u8) -> BitCost {
     COSTS[likelihood] as BitCost
 }
 
-/// Largest level with a table entry of its own: the first of the last category. What levels above
-/// it cost more is in [`EXTRA_COSTS`].
+/// Number of levels with a table entry: up to 67, the first level of the last category. The further
+/// cost of higher levels is in [`EXTRA_COSTS`].
 const TABLED_LEVELS: usize = 68;
 
-/// Largest level that a token can carry: 67 and eleven bits (RFC 6386, section 13.2).
+/// The largest level that a token can express: 67 and eleven bits (RFC 6386, section 13.2).
 pub const MAX_LEVEL: i32 = 2047;
 
-/// Costs of the eleven extra bits of the last category, by how far the level is above 67, less the
-/// cost for none that the tables already hold.
+/// Costs of the eleven extra bits of the last category, by the level's distance from 67, less the
+/// cost at distance 0, which the tables already include.
 static EXTRA_COSTS: [i16; MAX_LEVEL as usize + 1 - 67] = {
     let mut costs = [0; MAX_LEVEL as usize + 1 - 67];
     let base = extra_cost(5, 0) as i32;
@@ -82,7 +83,8 @@ const fn extra_cost(index: usize, offset: u32) -> BitCost {
     cost
 }
 
-/// For each level, its token (0 to 4 by themselves, then the categories), and what the extra bits and the sign cost.
+/// For each level, its token (levels 0 to 4, then the categories) and the cost of extra bits and
+/// sign.
 static TOKENS: [(u8, u16); TABLED_LEVELS] = {
     const SIGN: BitCost = 256;
     let mut tokens = [(0, 0); TABLED_LEVELS];
@@ -104,7 +106,7 @@ static TOKENS: [(u8, u16); TABLED_LEVELS] = {
     tokens
 };
 
-/// Costs of the tokens, without the boolean that says that the block goes on.
+/// Returns the costs of the tokens, without "not end of block".
 fn token_costs(probabilities: &[u8; 11]) -> [BitCost; 11] {
     let p = |node: usize, value: bool| bit_cost(value, probabilities[node]);
     let more = p(1, true);
@@ -128,19 +130,19 @@ fn token_costs(probabilities: &[u8; 11]) -> [BitCost; 11] {
     ]
 }
 
-/// Costs of every level in every place, by one set of probabilities.
+/// Costs of every level in every context, for one set of probabilities.
 pub struct CoefficientCosts {
     kinds: Box<[KindCosts; 4]>,
 }
 
 /// Costs within one kind of block.
 pub struct KindCosts {
-    /// By position, context, level. Includes the sign, and "the block goes on" where it is sent: after
-    /// a coefficient that was not zero, that is for contexts 1 and 2.
+    /// By position, context and level. They include the sign, and "not end of block" where it is
+    /// sent: in contexts 1 and 2, that is after a nonzero coefficient.
     levels: [[LevelCosts; 3]; 16],
-    /// "The block goes on" at the first position, by that (0 or 1), in context 0.
+    /// Cost of "not end of block" at the first position (0 or 1), in context 0.
     starts: [u16; 2],
-    /// "The block ends", by position and context; nothing after the last.
+    /// Cost of "end of block", by position and context; 0 after the last position.
     ends: [[u16; 3]; 17],
 }
 
@@ -149,7 +151,7 @@ pub struct KindCosts {
 pub struct LevelCosts([u16; TABLED_LEVELS]);
 
 impl LevelCosts {
-    /// Cost of a level of magnitude `level` (0..=[`MAX_LEVEL`]).
+    /// Returns the cost of a level of magnitude `level`, 0 to [`MAX_LEVEL`].
     #[inline(always)]
     pub fn of(&self, level: usize) -> BitCost {
         if level < TABLED_LEVELS {
@@ -161,7 +163,7 @@ impl LevelCosts {
 }
 
 impl CoefficientCosts {
-    /// Tabulates the costs by `probabilities`.
+    /// Computes the costs from `probabilities`.
     pub fn new(probabilities: &CoefficientProbabilities) -> CoefficientCosts {
         let kinds = std::array::from_fn(|kind| KindCosts::new(&probabilities[kind]));
         CoefficientCosts {
@@ -169,7 +171,7 @@ impl CoefficientCosts {
         }
     }
 
-    /// The costs within blocks of `kind`.
+    /// Returns the costs within blocks of `kind`.
     #[inline(always)]
     pub fn of(&self, kind: BlockKind) -> &KindCosts {
         &self.kinds[kind as usize]
@@ -195,14 +197,15 @@ impl KindCosts {
         }
     }
 
-    /// Costs at zigzag position `position`, where the level before it, or at the block's start its neighbors, gave
-    /// `context`. At the start with context 0, [`KindCosts::start`] comes on top.
+    /// Returns the costs at zigzag position `position` in `context`, which the level before sets,
+    /// or the neighbors at the start of the block. At the start in context 0, [`KindCosts::start`]
+    /// is added.
     #[inline(always)]
     pub fn levels(&self, position: usize, context: usize) -> &LevelCosts {
         &self.levels[position][context]
     }
 
-    /// What the first level costs beyond [`KindCosts::levels`].
+    /// Returns the cost of the first level in addition to [`KindCosts::levels`].
     #[inline(always)]
     pub fn start(&self, first: usize, context: usize) -> BitCost {
         if context == 0 {
@@ -212,14 +215,14 @@ impl KindCosts {
         }
     }
 
-    /// Cost of ending the block before zigzag position `position` (0..=16).
+    /// Returns the cost of an end of block before zigzag position `position`, 0 to 16.
     #[inline(always)]
     pub fn end(&self, position: usize, context: usize) -> BitCost {
         BitCost::from(self.ends[position][context])
     }
 
-    /// Cost of a block's `levels` in zigzag order from `first`, of which `eob` positions (from 0)
-    /// are sent: all from there on are zero.
+    /// Returns the cost of a block. `levels` are in zigzag order, sent from `first` on, and zero
+    /// from `eob` on.
     #[inline(always)]
     pub fn block(&self, levels: &[i16; 16], first: usize, eob: usize, context: usize) -> BitCost {
         if eob <= first {
@@ -272,7 +275,7 @@ mod tests {
 
     #[test]
     fn every_level_costs_what_its_booleans_cost() {
-        // Writes each level as the tokens of section 13.2 and adds up.
+        // Compares with the sum of the booleans' costs (section 13.2).
         for kind in [BlockKind::LumaAfterY2, BlockKind::Luma] {
             let costs = CoefficientCosts::new(&DEFAULT_PROBABILITIES);
             for (position, context) in [(1, 0), (1, 2), (5, 1), (15, 2)] {

@@ -1,5 +1,5 @@
-//! Segments: up to four groups of macroblocks with quantizers of their own (RFC 6386, section 9.3), by how
-//! much the picture itself hides errors there.
+//! Segments (RFC 6386, section 9.3): up to four groups of macroblocks with quantizers of their own,
+//! grouped by how well the content masks errors.
 
 use super::quantize::{MAX_INDEX, QuantizerDeltas, QuantizerIndex};
 use super::tables::AC_STEPS;
@@ -7,33 +7,34 @@ use crate::EncodeError;
 use crate::threads::Workers;
 use crate::ycbcr::Planes;
 
-/// How much a macroblock hides errors: the mean over its four 8x8 blocks of the logarithm (to base 2, times 256)
-/// of the variance of luma. 0 (flat) to 3583.
+/// How well a macroblock masks errors: the mean over its four 8x8 blocks of `256 log2(variance)` of
+/// luma, 0 (flat) to 3583.
 pub type Activity = u16;
 
-/// Below are skies, walls and what lies out of focus, which show every edge.
+/// Below this activity lie skies, walls and out-of-focus areas, where every edge shows.
 pub const CALM: Activity = 900;
-/// From here on are leaves and gravel, where errors are large; between are faces and cloth.
+/// From this activity on lie leaves and gravel, where errors are large. Faces and cloth lie between
+/// [`CALM`] and `BUSY`.
 pub const BUSY: Activity = 2200;
 
-/// That of an ordinary photograph, for where it is not measured.
+/// The activity of an ordinary photograph, used where activity is not measured.
 pub const ORDINARY: Activity = 6 * 256;
 
-/// How the macroblocks of a picture are divided.
+/// The segments of a picture.
 #[derive(Clone, Debug)]
 pub struct Segmentation {
-    /// The quantizer of each segment.
+    /// Quantizer index of each segment.
     pub indices: [QuantizerIndex; 4],
-    /// What the indices of the other steps differ from these by.
+    /// Differences of the frame's other quantizer indices from that of the segment.
     pub deltas: QuantizerDeltas,
-    /// How busy each segment is.
+    /// Mean activity of each segment.
     pub activities: [Activity; 4],
-    /// The segment of each macroblock, in raster order; empty if there is but one.
+    /// Segment of each macroblock, 0 to 3, in raster order; empty if there is only one segment.
     pub map: Vec<u8>,
 }
 
 impl Segmentation {
-    /// One segment for all.
+    /// One segment for the whole picture.
     pub fn single(index: QuantizerIndex, activity: Activity) -> Segmentation {
         Segmentation {
             indices: [index; 4],
@@ -48,16 +49,14 @@ impl Segmentation {
         !self.map.is_empty()
     }
 
-    /// The segment of a macroblock.
+    /// Returns the segment of the macroblock at raster index `macroblock`.
     pub fn of(&self, macroblock: usize) -> u8 {
         self.map.get(macroblock).copied().unwrap_or(0)
     }
 }
 
-/// Divides macroblocks by their activity, and gives busy ones coarser steps than `index`, calm ones finer.
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
+/// Groups macroblocks by activity. Busy segments get coarser quantizers than `index`, calm ones
+/// finer.
 pub fn segment(
     planes: &Planes,
     index: QuantizerIndex,
@@ -81,9 +80,9 @@ pub fn segment(
     })
 }
 
-/// The activity of every macroblock, in raster order.
+/// Measures the activity of every macroblock, in raster order.
 fn activities(planes: &Planes, workers: Workers<'_>) -> Result<Vec<Activity>, EncodeError> {
-    /// Macroblocks in a piece of work: a fifth of a millisecond, several times what it takes to start a thread.
+    /// Macroblocks per piece of work: 0.2 ms, several times what starting a thread takes.
     const PIECE: usize = 1024;
     let count = planes.mb_width * planes.mb_height;
     let pieces = workers.run(count.div_ceil(PIECE), |piece| {
@@ -108,21 +107,24 @@ fn activity(planes: &Planes, mb_x: usize, mb_y: usize) -> Activity {
                 squares += pixel * pixel;
             }
         }
-        // 64 times the variance, and 64 so that flat blocks come out near 0.
+        // 64 times the variance, before the division below. The 1 added there puts flat blocks near
+        // 0.
         let variance = squares - sum * sum / 64;
         total += log2_times_256(variance / 64 + 1);
     }
     (total / 4) as Activity
 }
 
-/// `256 log2(n)` to within 1/16 of a bit: the mantissa taken as linear between powers of two.
+/// Returns `256 log2(n)` to within 1/16 of a bit: the mantissa is taken as linear between powers of
+/// two.
 fn log2_times_256(n: u32) -> u32 {
     let whole = n.ilog2();
     let fraction = ((u64::from(n) << 8) >> whole) as u32 - 256;
     whole * 256 + fraction
 }
 
-/// Groups `values` around four centers (k-means); `None` if they are all but the same.
+/// Clusters `values` around four centers (k-means). Returns the centers and the cluster of each
+/// value; `None` if the values are nearly the same.
 fn cluster(values: &[Activity]) -> Option<([Activity; 4], Vec<u8>)> {
     const BINS: usize = 4096;
     let mut histogram = vec![0u64; BINS];
@@ -165,15 +167,16 @@ fn cluster(values: &[Activity]) -> Option<([Activity; 4], Vec<u8>)> {
     ))
 }
 
-/// The index whose step is that of `index` times 2 to the power of `activity` (in 1/256) times the
-/// strength of the modulation.
+/// Returns the index whose step is nearest to the step of `index` times `2^(activity / 256 *
+/// STRENGTH / 100)`.
 fn shift_index(index: QuantizerIndex, activity: i32) -> QuantizerIndex {
-    /// Of 100: the step grows with the variance to the power of 0.14. Against no segments, photographs take 6 % fewer bytes
-    /// at equal SSIMULACRA2; 0.17 is as good by that and 1 % worse by PSNR, 0.24 worse by both. Smaller blocks, the calmest
-    /// block or the calmer half in place of the mean were all worse by 0.5 to 5 %.
+    /// In hundredths: the step grows with the variance to the power of 0.14. Against no segments,
+    /// photographs take 6 % fewer bytes at equal SSIMULACRA2. 0.17 is as good by that and 1 % worse
+    /// by PSNR; 0.24 is worse by both. Smaller blocks, the calmest block or the calmer half in
+    /// place of the mean were all worse by 0.5 to 5 %.
     const STRENGTH: i32 = 14;
     let step = AC_STEPS[usize::from(index)];
-    // Of a power of two's exponent, in 1/65536.
+    // The exponent of the factor, in 1/65536.
     let exponent = (activity * STRENGTH * 256 / 100).clamp(-2 << 16, 2 << 16);
     let factor = power_of_two(exponent);
     let wanted = ((i64::from(step) * factor) >> 15) as i32; // twice the step
@@ -181,7 +184,8 @@ fn shift_index(index: QuantizerIndex, activity: i32) -> QuantizerIndex {
     best.expect("there are indices")
 }
 
-/// 2 to the power of `exponent / 65536`, times 65536, by squaring roots: the same on every machine.
+/// Returns `65536 * 2^(exponent / 65536)` as a product of roots in integers, the same on every
+/// machine.
 fn power_of_two(exponent: i32) -> i64 {
     /// 2 to the power of 1/2, 1/4, 1/8 ..., times 65536.
     const ROOTS: [i64; 8] = [

@@ -1,11 +1,11 @@
-//! The constant tables of RFC 6386: quantizer steps (14.1), coefficient probabilities (13.4, 13.5)
-//! and the contexts of the subblock modes (11.5).
+//! The constant tables of RFC 6386: zigzag order (13), quantizer steps (14.1), coefficient
+//! probabilities (13.4, 13.5) and the contexts of the subblock modes (11.5).
 
 /// The order in which the coefficients of a block are sent (RFC 6386, section 13).
 pub const ZIGZAG: [usize; 16] = [0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7, 11, 14, 15];
 
-/// The band of each position of the zigzag; the 17th entry is read, never used, after a full block
-/// (RFC 6386, section 13.3).
+/// The band of each zigzag position (RFC 6386, section 13.3). The 17th entry is read after a full
+/// block, and not used.
 pub const BANDS: [usize; 17] = [0, 1, 2, 3, 6, 4, 5, 6, 6, 6, 6, 6, 6, 6, 6, 7, 0];
 
 /// Probabilities of one kind of block: by band, context and node of the token tree.
@@ -40,7 +40,8 @@ pub const AC_STEPS: [i32; 128] = [
     213, 217, 221, 225, 229, 234, 239, 245, 249, 254, 259, 264, 269, 274, 279, 284,
 ];
 
-/// Probabilities of the subblock mode tree: by the mode above, the mode to the left, node (RFC 6386, section 11.5).
+/// Probabilities of the subblock mode tree, by the mode above, the mode to the left, and node (RFC
+/// 6386, section 11.5).
 #[rustfmt::skip]
 pub const SUBBLOCK_MODE_PROBABILITIES: [[[u8; 9]; 10]; 10] = [
     [
@@ -165,7 +166,7 @@ pub const SUBBLOCK_MODE_PROBABILITIES: [[[u8; 9]; 10]; 10] = [
     ],
 ];
 
-/// Probability that a coefficient probability is left as it was (RFC 6386, section 13.4).
+/// Probability that a coefficient probability keeps its value (RFC 6386, section 13.4).
 #[rustfmt::skip]
 pub const UPDATE_PROBABILITIES: CoefficientProbabilities = [
     [
@@ -338,7 +339,8 @@ pub const UPDATE_PROBABILITIES: CoefficientProbabilities = [
     ],
 ];
 
-/// Coefficient probabilities that hold until a picture sends its own (RFC 6386, section 13.5).
+/// Default coefficient probabilities, which hold unless a frame sends its own (RFC 6386, section
+/// 13.5).
 #[rustfmt::skip]
 pub const DEFAULT_PROBABILITIES: CoefficientProbabilities = [
     [

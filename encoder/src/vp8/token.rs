@@ -1,15 +1,15 @@
 //! Coefficients as tokens: RFC 6386, section 13.
 
-/// The four kinds of block that have probabilities of their own (section 13.3).
+/// The four kinds of block with probabilities of their own (section 13.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
-    /// Luma whose DC went to the Y2 block: starts at position 1.
+    /// Luma of Intra16, whose DC is in the Y2 block: starts at position 1.
     LumaAfterY2 = 0,
-    /// The DCs of sixteen luma blocks.
+    /// The DCs of the sixteen luma blocks of Intra16.
     Y2 = 1,
-    /// U or V.
+    /// Cb or Cr.
     Chroma = 2,
-    /// Luma with its DC, in macroblocks predicted by subblocks.
+    /// Luma of Intra4, with its DC.
     Luma = 3,
 }
 
@@ -28,7 +28,7 @@ pub struct Category {
     pub probabilities: &'static [u8],
 }
 
-/// The six categories.
+/// The six categories (section 13.2).
 pub const CATEGORIES: [Category; 6] = [
     Category {
         base: 5,
@@ -56,8 +56,8 @@ pub const CATEGORIES: [Category; 6] = [
     },
 ];
 
-/// Sends the token, extra bits and sign of `level` to `write(value, probability)`, without the boolean
-/// that says that the block goes on.
+/// Passes the token, extra bits and sign of `level` to `write(value, probability)`, without the
+/// "not end of block" boolean before them.
 #[inline]
 pub fn write_level(level: i16, p: &[u8; 11], write: &mut impl FnMut(bool, u8)) {
     let magnitude = u32::from(level.unsigned_abs());

@@ -1,24 +1,25 @@
-//! How often tokens occur, which probabilities are fitted to: RFC 6386, section 13.
+//! How often tokens occur (RFC 6386, section 13). The probabilities are fitted to these counts.
 
 use super::tables::BANDS;
 use super::token::{BlockKind, CATEGORIES};
 
-/// How often each token occurs in each place.
+/// How often each token occurs in each context.
 #[derive(Clone)]
 pub struct TokenCounts {
-    /// By kind, band, context and token: the levels 0 to 4, the six categories, and the end of the block.
+    /// By kind, band, context and token: the levels 0 to 4, the six categories, and the end of
+    /// block.
     tokens: Box<[[[[u32; 12]; 3]; 8]; 4]>,
-    /// By kind: blocks that do not end at once, though their neighbors have no coefficients. Elsewhere, context 0
-    /// means that a zero came before, where no block may end.
+    /// By kind: nonempty blocks in context 0. Elsewhere, context 0 means that the level before is
+    /// zero, after which no end of block can follow.
     starts: [u32; 4],
 }
 
-/// How often each node of the token tree was taken to either side: by kind, band, context, node, side.
+/// How often each node of the token tree takes either branch: by kind, band, context, node, branch.
 ///
 /// A picture of the largest size has 400 million tokens.
 pub type NodeCounts = [[[[[u32; 2]; 11]; 3]; 8]; 4];
 
-/// The token of each level up to the first of the last category.
+/// The token of each level, up to the first level of the last category.
 const TOKENS: [u8; 68] = {
     let mut tokens = [0; 68];
     let mut level = 1;
@@ -37,11 +38,11 @@ const TOKENS: [u8; 68] = {
     tokens
 };
 
-/// The token that ends a block.
+/// The index of the end-of-block token.
 const END_OF_BLOCK: usize = 11;
 
 impl TokenCounts {
-    /// No tokens yet.
+    /// No tokens.
     pub fn new() -> TokenCounts {
         TokenCounts {
             tokens: Box::new([[[[0; 12]; 3]; 8]; 4]),
@@ -49,7 +50,8 @@ impl TokenCounts {
         }
     }
 
-    /// Counts the tokens of a block; arguments as of [`TokenWriter::append_block`](super::token_writer::TokenWriter::append_block).
+    /// Counts the tokens of a block. The arguments are those of
+    /// [`TokenWriter::append_block`](super::token_writer::TokenWriter::append_block).
     #[inline]
     pub fn count_block(&mut self, kind: BlockKind, levels: &[i16; 16], eob: usize, context: usize) {
         let first = kind.first();
@@ -87,7 +89,7 @@ impl TokenCounts {
         }
     }
 
-    /// The nodes that the tokens take.
+    /// Returns how often each node of the token tree takes either branch.
     pub fn nodes(&self) -> Box<NodeCounts> {
         let mut nodes: Box<NodeCounts> = Box::new([[[[[0; 2]; 11]; 3]; 8]; 4]);
         for (kind, bands) in self.tokens.iter().enumerate() {
@@ -110,7 +112,7 @@ impl TokenCounts {
     }
 }
 
-/// How often tokens take each node to either side, where a block may end before each of them.
+/// Returns the branch counts of the nodes in a context where each token may be an end of block.
 fn nodes_of(tokens: &[u32; 12]) -> [[u32; 2]; 11] {
     let sum = |range: std::ops::Range<usize>| tokens[range].iter().sum();
     [
@@ -140,7 +142,7 @@ mod tests {
 
     #[test]
     fn counting_takes_the_nodes_that_writing_takes() {
-        // Writing asks for a probability at each node that it takes.
+        // The writer reads a probability at each node that a token visits.
         let places = [
             (BlockKind::LumaAfterY2, 1),
             (BlockKind::Luma, 0),
@@ -156,7 +158,8 @@ mod tests {
                 counts.count_block(kind, &levels, eob, context);
                 let nodes = counts.nodes();
 
-                // A probability of its own for each node shows in what is written.
+                // If only one node's probability differs, the output differs only if that node is
+                // visited.
                 let written = |bands: BandProbabilities| {
                     let mut bools = Vec::new();
                     let probabilities = [bands; 4];
@@ -219,7 +222,7 @@ mod tests {
                 }
             }
         }
-        // Signs cost a bit, extra bits a little less.
+        // A sign costs one bit, an extra bit slightly less.
         let mut encoder = BoolEncoder::with_capacity(0);
         encoder.write_all(&bools, Simd::SCALAR);
         let written = encoder.finish().len() as f64 * 8.0;

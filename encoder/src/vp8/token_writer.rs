@@ -1,19 +1,20 @@
-//! Coefficients as booleans: RFC 6386, sections 13.2 and 13.3.
+//! Writes coefficients as booleans: RFC 6386, sections 13.2 and 13.3.
 
 use super::bool_encoder::{Bool, BoolRun};
 use super::levels::{NonzeroFlags, for_each_block, unpack_block};
 use super::tables::{BANDS, CoefficientProbabilities};
 use super::token::{BlockKind, write_level};
 
-/// Writes tokens by one set of probabilities.
+/// Writes tokens with one set of probabilities.
 pub struct TokenWriter<'a> {
     probabilities: &'a CoefficientProbabilities,
-    /// By kind, band, context and level, from -4: all booleans of the token, with "the block goes on" where it is
-    /// sent (after a coefficient that was not zero, that is for contexts 1 and 2).
+    /// The booleans of each token, by kind, band, context and level, from -4 to 4. They begin with
+    /// "not end of block" where it is sent: in contexts 1 and 2, that is after a nonzero
+    /// coefficient.
     runs: Box<[[[[BoolRun; 9]; 3]; 8]; 4]>,
 }
 
-/// The largest magnitude with a run of its own.
+/// The largest magnitude in the table.
 const MAX_TABULATED: i16 = 4;
 
 impl<'a> TokenWriter<'a> {
@@ -40,8 +41,8 @@ impl<'a> TokenWriter<'a> {
         }
     }
 
-    /// Appends the blocks of a macroblock to `bools`. Takes them from the front of `packed`, where
-    /// [`Levels::pack`](super::levels::Levels::pack) put them, and moves the contexts on.
+    /// Appends the blocks of a macroblock to `bools`, and updates the contexts. Takes the blocks
+    /// from the front of `packed`, as [`Levels::pack`](super::levels::Levels::pack) wrote them.
     pub fn append_macroblock(
         &self,
         bools: &mut Vec<Bool>,
@@ -57,8 +58,8 @@ impl<'a> TokenWriter<'a> {
         });
     }
 
-    /// Appends a block to `bools`: `levels` in zigzag order, of which `eob` positions (from 0) are sent and the rest
-    /// are zero. `context` is how many of the neighbors above and to the left have coefficients.
+    /// Appends a block to `bools`. `levels` are in zigzag order and zero from `eob` on. `context`
+    /// is the number of neighbors, above and to the left, that have coefficients.
     #[inline(always)]
     pub fn append_block(
         &self,

@@ -1,19 +1,22 @@
-//! The transforms of 4x4 blocks: RFC 6386, sections 14.3 and 14.4, and their forward counterparts.
+//! The transforms of 4x4 blocks: the inverse ones of RFC 6386, sections 14.3 and 14.4, and their
+//! forward counterparts.
 //!
-//! A forward transform here gives coefficients at the scale at which the inverse takes them: twice that of
-//! an orthonormal transform. So squared errors of coefficients are four times those of pixels.
+//! The forward transforms output coefficients at the scale that the inverse transforms take, which
+//! is twice that of an orthonormal transform. Squared errors of coefficients are therefore four
+//! times those of pixels.
 
 /// A 4x4 block of residuals or coefficients in raster order.
 pub type Block = [i16; 16];
 
-/// Squared error of coefficients, in squared errors of pixels, as a right shift.
+/// Right shift that turns squared coefficient errors into squared pixel errors.
 pub const COEFFICIENT_ERROR_SHIFT: u32 = 2;
 
 /// `sqrt(2) cos(pi / 8) - 1` and `sqrt(2) sin(pi / 8)` times 65536 (section 14.3).
 const COSINE_LESS_ONE: i32 = 20091;
 const SINE: i32 = 35468;
 
-/// The forward DCT's rotation by pi / 8 times 4096: `sqrt(2) sin(pi / 8)` and `sqrt(2) cos(pi / 8)`.
+/// The rotation by pi / 8 of the forward DCT, times 4096: `sqrt(2) sin(pi / 8)` and `sqrt(2) cos(pi
+/// / 8)`.
 const FORWARD_SINE: i32 = 2217;
 const FORWARD_COSINE: i32 = 5352;
 
@@ -45,8 +48,8 @@ pub fn forward_dct(residuals: &Block) -> Block {
     coefficients
 }
 
-/// Inverse DCT, exactly as section 14.3 of the RFC has it. For coefficients within the range that
-/// quantizer steps allow.
+/// Inverse DCT, exactly as in section 14.3, for coefficients in the range that quantizer steps
+/// allow.
 #[inline]
 pub fn inverse_dct(coefficients: &Block) -> Block {
     let mut columns = [[0i32; 4]; 4];
@@ -91,7 +94,7 @@ pub fn forward_wht(dcs: &Block) -> Block {
     coefficients
 }
 
-/// Inverse Walsh-Hadamard transform, exactly as section 14.3 of the RFC has it.
+/// Inverse Walsh-Hadamard transform, exactly as in section 14.3.
 pub fn inverse_wht(coefficients: &Block) -> Block {
     let mut columns = [[0i32; 4]; 4];
     for (column, out) in columns.iter_mut().enumerate() {
@@ -109,8 +112,8 @@ pub fn inverse_wht(coefficients: &Block) -> Block {
     dcs
 }
 
-/// One dimension of the Walsh-Hadamard transform, in the order of the RFC; its own inverse but for a
-/// factor of four.
+/// One dimension of the Walsh-Hadamard transform, in the RFC's order. Applied twice, it multiplies
+/// by four.
 #[inline]
 fn hadamard_pass([i0, i1, i2, i3]: [i32; 4]) -> [i32; 4] {
     let (a, b, c, d) = (i0 + i3, i1 + i2, i1 - i2, i0 - i3);
@@ -133,12 +136,12 @@ mod tests {
 
     #[test]
     fn inverse_dct_by_hand() {
-        // Only DC: (8 + 4) >> 3 everywhere.
+        // The DC alone: (8 + 4) >> 3 everywhere.
         let mut block = [0; 16];
         block[0] = 8;
         assert_eq!(inverse_dct(&block), [1; 16]);
-        // Only the first horizontal frequency, 1000: 1000 + (1000 * 20091 >> 16) = 1306 and
-        // 1000 * 35468 >> 16 = 541, each (x + 4) >> 3, which rounds down.
+        // The first horizontal frequency alone, 1000: 1000 + (1000 * 20091 >> 16) = 1306 and 1000 *
+        // 35468 >> 16 = 541, each (x + 4) >> 3, which rounds down.
         block = [0; 16];
         block[1] = 1000;
         let row = [163, 68, -68, -163];

@@ -1,25 +1,25 @@
-//! Trees of booleans and the symbols at their leaves: RFC 6386, sections 8.1, 11.2 to 11.5 and 9.3.
+//! Trees of booleans with symbols at their leaves: RFC 6386, sections 8.1, 9.3 and 11.2 to 11.5.
 
 use super::bool_encoder::{Bool, BoolRun};
 use super::rate::{BitCost, bit_cost};
 
-/// The way from the root of a tree to one of its leaves.
+/// The path from the root of a tree to a leaf.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
     length: u8,
-    /// Booleans in the order in which they are written.
+    /// The booleans, in the order in which they are written.
     branches: [bool; MAX_DEPTH],
-    /// The probability that belongs to each.
+    /// For each boolean, the index of its probability.
     nodes: [u8; MAX_DEPTH],
 }
 
-/// The subblock mode tree is the deepest, with 7 levels.
+/// At least the depth of the deepest tree: subblock modes, 7.
 const MAX_DEPTH: usize = 8;
 
-/// Segment numbers (section 9.3). A tree is written as in the RFC: pairs of branches, where a positive
-/// number is the index of the next pair and the rest are negated leaves.
+/// Segments (section 9.3). Trees are written as in the RFC: pairs of branches, where a positive
+/// number is the index of the next pair, and other numbers are negated leaves.
 const SEGMENT_TREE: [i8; 6] = [2, 4, 0, -1, -2, -3];
-/// Luma modes of a key frame: the four whole-block modes, then "by subblocks" (section 11.2).
+/// Luma modes of a key frame: the four Intra16 modes, then Intra4 (section 11.2).
 const LUMA_MODE_TREE: [i8; 8] = [-4, 2, 4, 6, 0, -1, -2, -3];
 /// Chroma modes (section 11.2).
 const CHROMA_MODE_TREE: [i8; 6] = [0, 2, -1, 4, -2, -3];
@@ -30,7 +30,7 @@ const SUBBLOCK_MODE_TREE: [i8; 18] = [
 
 /// Paths to the four segments.
 pub const SEGMENT_PATHS: [Path; 4] = paths(&SEGMENT_TREE);
-/// Paths to the four [`BlockMode`](super::predict::BlockMode)s and, fifth, to prediction by subblocks.
+/// Paths to the four Intra16 [`BlockMode`](super::predict::BlockMode)s and, fifth, to Intra4.
 pub const LUMA_MODE_PATHS: [Path; 5] = paths(&LUMA_MODE_TREE);
 /// Paths to the four chroma modes.
 pub const CHROMA_MODE_PATHS: [Path; 4] = paths(&CHROMA_MODE_TREE);
@@ -43,7 +43,7 @@ pub const LUMA_MODE_PROBABILITIES: [u8; 4] = [145, 156, 163, 128];
 pub const CHROMA_MODE_PROBABILITIES: [u8; 3] = [142, 114, 183];
 
 impl Path {
-    /// The booleans of the symbol at the path's end.
+    /// Returns the booleans of the path.
     pub const fn run(&self, probabilities: &[u8]) -> BoolRun {
         let mut run = BoolRun::EMPTY;
         let mut i = 0;
@@ -57,7 +57,7 @@ impl Path {
         run
     }
 
-    /// What [`Path::run`] costs.
+    /// Returns the cost of the path's booleans.
     pub const fn cost(&self, probabilities: &[u8]) -> BitCost {
         let mut cost = 0;
         let mut i = 0;
@@ -69,7 +69,7 @@ impl Path {
     }
 }
 
-/// The paths to the leaves 0, 1, 2 ... of `tree`.
+/// Returns the paths to the leaves 0, 1, 2 ... of `tree`.
 const fn paths<const LEAVES: usize>(tree: &[i8]) -> [Path; LEAVES] {
     let mut all = [Path {
         length: 0,
@@ -78,8 +78,8 @@ const fn paths<const LEAVES: usize>(tree: &[i8]) -> [Path; LEAVES] {
     }; LEAVES];
     let mut leaf = 0;
     while leaf < LEAVES {
-        // From the leaf up to the root, then turned round. Index 0 is the root, which no branch
-        // leads to, so 0 as a branch is leaf 0.
+        // Walks from the leaf up to the root, and then reverses. Index 0 is the root, which no
+        // branch leads to, so the branch 0 is leaf 0.
         let mut wanted = -(leaf as i8);
         let mut up = [0; MAX_DEPTH];
         let mut length = 0;
@@ -112,7 +112,7 @@ const fn paths<const LEAVES: usize>(tree: &[i8]) -> [Path; LEAVES] {
 mod tests {
     use super::*;
 
-    /// The booleans of a path, as a string.
+    /// The booleans of a path as 0s and 1s.
     fn bits(path: &Path) -> String {
         path.branches[..path.length as usize]
             .iter()
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn paths_spell_the_codes_of_the_rfc() {
-        // Section 11.2 gives these codes beside the trees.
+        // Section 11.2 lists these codes beside the trees.
         let luma: Vec<_> = LUMA_MODE_PATHS.iter().map(bits).collect();
         assert_eq!(luma, ["100", "101", "110", "111", "0"]);
         let chroma: Vec<_> = CHROMA_MODE_PATHS.iter().map(bits).collect();

@@ -1,5 +1,6 @@
-//! Levels chosen for the block as a whole: each coefficient's rounding is weighed with what it and its
-//! successors cost in the contexts that it makes (RFC 6386, section 13.3).
+//! Trellis quantization: chooses the levels of a block together. Each coefficient's rounding is
+//! weighed against its own rate and that of the following levels, whose contexts it sets (RFC 6386,
+//! section 13.3).
 
 use super::block::{BlockKernels, Nearest, Quantized};
 use super::distortion::{ERROR_WEIGHTS, WEIGHTED_ERROR_SHIFT};
@@ -8,29 +9,29 @@ use super::rate::{BitCost, KindCosts};
 use super::tables::ZIGZAG;
 use super::transform::Block;
 
-/// Scores are in squared pixel errors times 2^16.
+/// Scores are squared pixel errors times 2^16.
 const ERROR_SHIFT: u32 = 16 - WEIGHTED_ERROR_SHIFT;
 
-/// The cheapest way to one of the levels that are considered at a position.
+/// A node of the trellis: the best path to one candidate level at a position.
 #[derive(Clone, Copy)]
 struct Node {
-    /// Error and rate of the block up to here, against sending zeros.
+    /// Error plus lambda times rate of the path, relative to a block of zeros.
     score: i64,
-    /// The context that the level makes.
+    /// The context that the level sets for the next position.
     context: usize,
 }
 
-/// Where there is but one way.
+/// A node that no path reaches, where a position has only one candidate level.
 const UNREACHABLE: Node = Node {
     score: i64::MAX / 2,
     context: 0,
 };
 
-/// Chooses the levels of `coefficients` (raster order) that minimize error plus `lambda` times rate, where each coefficient
-/// may take the nearest level or the one below. Gives the block and what was minimized, as
-/// [`Lambdas::score`](super::mode_decision::Lambdas::score) has it.
+/// Chooses the levels of `coefficients` (raster order) that minimize error plus `lambda` times
+/// rate. Each coefficient may take the nearest level or the one below. Returns the block and its
+/// score, in the unit of [`Lambdas::score`](super::mode_decision::Lambdas::score).
 ///
-/// `lambda` is in squared pixel errors per bit times 256; `context` as in [`KindCosts::block`].
+/// `lambda` is in squared pixel errors per bit, times 256. `context` is as in [`KindCosts::block`].
 #[inline(always)]
 pub fn quantize<K: BlockKernels>(
     kernels: K,
@@ -62,23 +63,23 @@ pub fn quantize<K: BlockKernels>(
     (quantized, (energy + end.score) as u64)
 }
 
-/// Where the best block ends.
+/// The last node of the best path.
 struct BestEnd {
-    /// Its last level.
+    /// The position of the last nonzero level.
     position: usize,
-    /// What that is under the nearest.
+    /// The candidate there: 0 is the nearest level, 1 the one below.
     choice: u16,
-    /// Error and rate of the whole, against sending zeros.
+    /// Error plus lambda times rate of the whole block, relative to a block of zeros.
     score: i64,
-    /// By choice, one bit a position: the choice at the position before from which the cheapest way comes.
+    /// By candidate, one bit per position: the candidate at the previous position on the best path.
     origins: [u16; 2],
 }
 
-/// Walks the cheapest nodes to every level up to the last that is not zero: beyond, zeros are best. Gives where the best of
-/// them ends; `None` if the empty block is better.
+/// Finds the best path through the trellis, up to the last position whose nearest level is not
+/// zero; zeros are best beyond. Returns its last node, or `None` if the empty block is better.
 ///
-/// The empty block is charged for saying that it goes on, though it does not: blocks that lose their last
-/// coefficients are seen to be flat. That saves 1 % at equal SSIMULACRA2.
+/// The empty block is charged for "not end of block", although it does not send it: blocks that
+/// lose their last coefficients are seen to be flat. That saves 1 % at equal SSIMULACRA2.
 fn search(
     nearest: &Nearest,
     quantizer: &Quantizer,
@@ -144,7 +145,7 @@ fn search(
     (!is_empty).then_some(best)
 }
 
-/// How a level changes the weighted squared error of a coefficient against sending zero: mostly less than nothing.
+/// Returns the weighted squared error of `level` less that of sending zero; mostly negative.
 #[inline(always)]
 fn error_change(magnitude: u16, level: u16, quantizer: &Quantizer, position: usize) -> i32 {
     let restored = i32::from(level) * quantizer.step(position);
@@ -161,7 +162,7 @@ mod tests {
     use crate::vp8::tables::DEFAULT_PROBABILITIES;
     use crate::vp8::token::BlockKind;
 
-    /// Error and rate of any choice of levels, by the functions that the trellis does not use.
+    /// Error and rate of any levels, computed without the trellis's functions.
     fn error_and_rate(
         coefficients: &Block,
         levels: &Block,
@@ -187,7 +188,8 @@ mod tests {
         let lambda = 256 * 20;
         let mut state = 11u32;
         for context in (0..600).map(|i| i % 3) {
-            // Coefficients in the first six positions: 2^6 combinations are few enough to try all.
+            // The first six positions have coefficients: 2^6 combinations are few enough to try
+            // all.
             let mut coefficients = [0; 16];
             for place in &ZIGZAG[..6] {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -203,7 +205,7 @@ mod tests {
                 (error << ERROR_SHIFT) + lambda * i64::from(rate),
                 "score of {levels:?}"
             );
-            // What the search minimizes: the empty block is charged as if it went on.
+            // The search charges the empty block for "not end of block".
             let score = |error: i64, rate: BitCost, levels: &Block| {
                 let charge = if eob_of(levels) == 0 {
                     costs.start(0, context)

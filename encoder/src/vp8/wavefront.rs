@@ -1,9 +1,9 @@
-//! The decisions on all macroblocks of a picture, several rows at a time (RFC 6386, section 5: a macroblock
-//! depends on those above and to the left).
+//! The decision on all macroblocks of a picture, several rows at a time. A macroblock depends on
+//! those above it and to its left (RFC 6386, section 5).
 //!
-//! MacroblockRow after row goes to the next free thread of the workers, and each follows the one above it at a distance of two
-//! macroblocks. Nothing depends on how many threads there are: not even what coefficients are thought to cost, which is found
-//! on a sample of rows beforehand.
+//! The next row goes to the next free thread, and each row follows the one above it at a distance
+//! of two macroblocks. The result does not depend on the number of threads: even the coefficient
+//! costs are estimated on a sample of rows beforehand.
 //!
 //! ```text
 //!    row 0   x x x x x x x x x .
@@ -26,30 +26,28 @@ use crate::threads::Workers;
 use crate::ycbcr::Planes;
 use std::sync::{Mutex, OnceLock};
 
-/// What the decisions are made from.
+/// The input of the decision pass.
 pub struct DecisionPass<'a> {
-    /// The picture.
+    /// The planes of the picture.
     pub source: &'a Planes,
-    /// Its segments.
+    /// The segments of the picture.
     pub segmentation: &'a Segmentation,
-    /// How much is tried.
+    /// How many modes and levels are tried.
     pub search: ModeSearch,
-    /// How often each token is thought to occur; found on a sample if `None`.
+    /// How often each token is expected to occur; estimated on a sample if `None`.
     pub expected_counts: Option<&'a TokenCounts>,
-    /// What the modes of a macroblock may cost on average.
+    /// Average bits, times 256, that the modes of a macroblock may cost.
     pub mode_budget: u64,
     /// Vector instructions to use.
     pub simd: Simd,
-    /// Who works on it.
+    /// Threads to use, and what may cancel the work.
     pub workers: Workers<'a>,
-    /// Whether the reconstruction is wanted.
+    /// Whether to keep the reconstruction.
     pub keep_pixels: bool,
 }
 
-/// Decides on all macroblocks. Gives the rows from top to bottom, and how often each token occurs.
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
+/// Decides on all macroblocks. Returns the rows from top to bottom, and how often each token
+/// occurs.
 pub fn decide(pass: &DecisionPass<'_>) -> Result<(Vec<MacroblockRow>, TokenCounts), EncodeError> {
     let picture = pass.picture_context()?;
     let Planes {
@@ -61,7 +59,7 @@ pub fn decide(pass: &DecisionPass<'_>) -> Result<(Vec<MacroblockRow>, TokenCount
         .map(|_| (0..mb_width).map(|_| OnceLock::new()).collect())
         .collect();
     let all_counts = Mutex::new(TokenCounts::new());
-    // At a distance of two macroblocks, no more rows than that can be worked on at a time.
+    // At a distance of two macroblocks, no more rows than this can be in progress at a time.
     let workers = pass.workers.at_most(mb_width.div_ceil(2));
     let rows = workers.run(mb_height, |mb_y| {
         let above = |mb_x: usize| (mb_y > 0).then(|| *published[mb_y - 1][mb_x].wait());
@@ -88,10 +86,10 @@ pub fn decide(pass: &DecisionPass<'_>) -> Result<(Vec<MacroblockRow>, TokenCount
     Ok((rows, counts))
 }
 
-/// Seconds that each macroblock of each row takes.
+/// Measures the seconds that each macroblock of each row takes on one thread.
 #[cfg(test)]
 pub fn macroblock_times(pass: &DecisionPass<'_>) -> Vec<Vec<f64>> {
-    let picture = pass.picture_context().expect("is waited for");
+    let picture = pass.picture_context().expect("nothing cancels it");
     let mb_width = pass.source.mb_width;
     let mut above = vec![None; mb_width];
     let mut counts = TokenCounts::new();
@@ -128,8 +126,9 @@ fn add_counts(all: &Mutex<TokenCounts>, counts: &TokenCounts) {
     all.lock().expect("adding does not panic").add(counts);
 }
 
-/// The bottoms of a row's macroblocks, for the row below to wait for. One that is dropped before it is complete, because
-/// its thread panics, is completed with nothing, so that nobody waits for ever.
+/// Publishes the contexts of a row's macroblocks to the row below. If it is dropped before all are
+/// published, because its thread panics, it publishes placeholders, so that no thread waits
+/// forever.
 struct RowPublisher<'a>(&'a [OnceLock<AboveContext>]);
 
 impl RowPublisher<'_> {
@@ -146,11 +145,12 @@ impl Drop for RowPublisher<'_> {
     }
 }
 
-/// The fractional part of the golden ratio, of 65536: steps of that size spread evenly, however many there are.
+/// The fractional part of the golden ratio times 65536. Multiples of it, modulo 1, are spread
+/// evenly for any number of samples.
 const GOLDEN_RATIO: usize = 40503;
 
 impl<'a> DecisionPass<'a> {
-    /// What is the same for all macroblocks.
+    /// Builds the input that all macroblocks share.
     fn picture_context(&self) -> Result<PictureContext<'a>, EncodeError> {
         let quantizers = self
             .segmentation
@@ -174,13 +174,14 @@ impl<'a> DecisionPass<'a> {
         Ok(picture)
     }
 
-    /// Estimates what coefficients cost from pieces of rows all over the picture, which are decided on as if the source
-    /// were the reconstruction around them. That takes two rounds, so that all pieces of a round can be decided on at
-    /// the same time: a few by the default costs, then the others by what those cost.
+    /// Estimates the coefficient costs from pieces of rows all over the picture, which are decided
+    /// on as if the source were the reconstruction around them. Two rounds let all pieces of a
+    /// round run at the same time: a few pieces with the default costs, then the others with the
+    /// costs of the first.
     fn sample_costs(&self, picture: &mut PictureContext<'_>) -> Result<(), EncodeError> {
-        /// Macroblocks in a row that are decided on together.
+        /// Macroblocks of a piece.
         const PIECE_WIDTH: usize = 32;
-        /// One macroblock in this many, and as many as make a sample: twice as many save nothing.
+        /// One macroblock in this many is sampled, up to `MAX_SAMPLE`; twice as many save nothing.
         const SPARSITY: usize = 16;
         const MAX_SAMPLE: usize = 1000;
         /// One piece in this many belongs to the first round.
@@ -211,7 +212,7 @@ impl<'a> DecisionPass<'a> {
         Ok(())
     }
 
-    /// The tokens of the macroblocks of `span`, with the source around it.
+    /// Counts the tokens of the macroblocks of `span`, predicted from the source around them.
     fn count_tokens(&self, picture: &PictureContext<'_>, span: Span) -> TokenCounts {
         let mb_y = span.mb_y;
         let above_row = |mb_x| Pixels::load(self.source, mb_x, mb_y - 1);

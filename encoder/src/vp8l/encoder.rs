@@ -28,9 +28,6 @@ pub struct Settings<'a> {
 }
 
 /// Encodes `pixels` (ARGB) in rows of `width`, up to 16384 a side, as the data of a `VP8L` chunk.
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
 pub fn encode(
     pixels: Vec<u32>,
     width: usize,
@@ -52,9 +49,6 @@ pub fn encode(
 }
 
 /// [`encode`] without the header, as an `ALPH` chunk has it (section 2.7.1.2): green is what counts.
-///
-/// # Errors
-/// As [`encode`].
 pub fn encode_headless(
     pixels: Vec<u32>,
     width: usize,
@@ -66,9 +60,6 @@ pub fn encode_headless(
 }
 
 /// What [`encode_headless`] would come to, by a quick look, in a unit that only comparisons with others tell of.
-///
-/// # Errors
-/// As [`encode`].
 pub fn estimate(pixels: &[u32], width: usize, workers: Workers<'_>) -> Result<u64, EncodeError> {
     Ok(Estimate::new(pixels, width, 0, workers)?.total)
 }

@@ -72,9 +72,6 @@ pub struct Grouping {
 }
 
 /// Divides the tiles of `image` into groups.
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
 pub fn group(
     image: &TokenImage<'_>,
     search: Search,
@@ -461,7 +458,7 @@ mod tests {
 
     fn grouping(pixels: &[u32], width: usize) -> Grouping {
         let workers = Workers::unlimited(1);
-        let tokens = lz77::quick(pixels, width, workers).expect("it is not cancelled");
+        let tokens = lz77::quick(pixels, width, workers).expect("nothing cancels it");
         let image = TokenImage {
             pixels,
             width,
@@ -474,13 +471,13 @@ mod tests {
             tiles: 1000,
             filling: 32,
         };
-        let grouping = group(&image, search, workers).expect("it is not cancelled");
+        let grouping = group(&image, search, workers).expect("nothing cancels it");
         let sums: Vec<u32> = (0..histogram::symbol_count(0))
             .map(|symbol| grouping.histograms.iter().map(|h| h[symbol]).sum())
             .collect();
         assert_eq!(
             sums,
-            histogram::count(&image, workers).expect("it is not cancelled")
+            histogram::count(&image, workers).expect("nothing cancels it")
         );
         grouping
     }

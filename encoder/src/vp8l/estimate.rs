@@ -21,9 +21,6 @@ pub struct Estimate {
 
 impl Estimate {
     /// Of `pixels` in rows of `width`, with a colour cache of 2^`cache_bits` entries.
-    ///
-    /// # Errors
-    /// [`EncodeError::Cancelled`].
     pub fn new(
         pixels: &[u32],
         width: usize,
@@ -60,9 +57,6 @@ impl Estimate {
 
     /// The cost of what begins in each block of a side of 2^`block_bits`, in raster order of the blocks, of the same
     /// `pixels`.
-    ///
-    /// # Errors
-    /// [`EncodeError::Cancelled`].
     pub fn blocks(
         &self,
         pixels: &[u32],

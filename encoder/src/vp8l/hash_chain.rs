@@ -48,9 +48,6 @@ impl Copy {
 }
 
 /// The longest copy for each pixel, as far as up to `depth` places of its chain tell.
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
 pub fn longest_copies(
     pixels: &[u32],
     width: usize,
@@ -194,7 +191,7 @@ mod tests {
             .collect();
         let pixels = [pixels.as_slice(), &pixels[100..900]].concat();
         let copies =
-            longest_copies(&pixels, 50, 64, Workers::unlimited(1)).expect("it is not cancelled");
+            longest_copies(&pixels, 50, 64, Workers::unlimited(1)).expect("nothing cancels it");
         assert_eq!(copies[0], Copy::NONE);
         for (i, copy) in copies.iter().enumerate() {
             let (length, distance) = (copy.length(), copy.distance());
@@ -212,7 +209,7 @@ mod tests {
     #[test]
     fn lengths_end_at_what_is_kept() {
         let copies = longest_copies(&vec![3; 10_000], 100, 8, Workers::unlimited(1));
-        let copies = copies.expect("it is not cancelled");
+        let copies = copies.expect("nothing cancels it");
         assert_eq!(copies[1].length(), MAX_KEPT);
         assert_eq!(copies[9_999].length(), 1);
     }

@@ -59,9 +59,6 @@ pub fn distance(symbol: u32) -> usize {
 }
 
 /// Hands `count` the position and symbols of everything that is written of `image`.
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
 #[inline]
 pub fn for_each_symbol(
     image: &TokenImage<'_>,
@@ -100,9 +97,6 @@ fn copy(token: Token) -> [usize; 2] {
 }
 
 /// How often each symbol occurs in a whole image.
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
 pub fn count(image: &TokenImage<'_>, workers: Workers<'_>) -> Result<Vec<u32>, EncodeError> {
     let mut counts = vec![0; symbol_count(image.cache.bits())];
     for_each_symbol(image, workers, |_, symbols| {

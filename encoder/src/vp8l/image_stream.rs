@@ -10,9 +10,6 @@ use crate::EncodeError;
 use crate::threads::Workers;
 
 /// Writes an image of few pixels, which goes with a transform or with the prefix codes.
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
 pub fn write_small(
     bits: &mut BitWriter,
     pixels: &[u32],
@@ -33,9 +30,6 @@ pub fn write_small(
 }
 
 /// Writes the picture itself, with the groups of codes of `grouping`.
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
 pub fn write(
     bits: &mut BitWriter,
     image: &TokenImage<'_>,

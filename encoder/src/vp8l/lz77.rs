@@ -28,9 +28,6 @@ pub fn match_length(pixels: &[u32], a: usize, b: usize, limit: usize) -> usize {
 
 /// Tokens from left to right, always the longest copy of those that are looked at: from the row above, the pixel
 /// before, and where the same three pixels were last.
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
 pub fn quick(pixels: &[u32], width: usize, workers: Workers<'_>) -> Result<Tokens, EncodeError> {
     const LEAST_HASH_BITS: u32 = 8;
     const MOST_HASH_BITS: u32 = 15;
@@ -154,7 +151,7 @@ mod tests {
     fn rows_runs_and_repetitions_become_copies() {
         let quick = |pixels: &[u32], width| {
             let tokens = quick(pixels, width, Workers::unlimited(1));
-            tokens.expect("it is not cancelled").0
+            tokens.expect("nothing cancels it").0
         };
         // A run: distance code 2 is the pixel to the left.
         let expected = [Token::literals(1), Token::copy(8, 2)];

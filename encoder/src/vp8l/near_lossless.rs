@@ -15,9 +15,6 @@ pub fn max_error(near_lossless: u8) -> u8 {
 /// Rounds red, green and blue of `pixels` in rows of `width` by `max_error` at most. Alpha stays, and so do pixels of alpha 0;
 /// pictures of up to 256 colours; what lies at the picture's border; a pixel that equals two of its four neighbours, as on flat
 /// ground and along edges; and one that is within `max_error` of all four, as in a gradient.
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
 pub fn round(
     pixels: &mut [u32],
     width: usize,
@@ -88,7 +85,7 @@ mod tests {
     fn round_for(near_lossless: u8, pixels: &[u32], width: usize) -> Vec<u32> {
         let mut rounded = pixels.to_vec();
         let max_error = max_error(near_lossless);
-        round(&mut rounded, width, max_error, Workers::unlimited(1)).expect("it is not cancelled");
+        round(&mut rounded, width, max_error, Workers::unlimited(1)).expect("nothing cancels it");
         rounded
     }
 

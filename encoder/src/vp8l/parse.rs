@@ -113,9 +113,6 @@ impl Near {
 
 impl Parse<'_> {
     /// The tokens that cost least. `copies` has the longest copy for each pixel and is left with those that were taken.
-    ///
-    /// # Errors
-    /// [`EncodeError::Cancelled`].
     pub fn cheapest(
         &self,
         copies: &mut [Copy],
@@ -299,10 +296,10 @@ mod tests {
             shortens: true,
         };
         let mut copies =
-            hash_chain::longest_copies(pixels, width, 16, workers).expect("it is not cancelled");
+            hash_chain::longest_copies(pixels, width, 16, workers).expect("nothing cancels it");
         parse
             .cheapest(&mut copies, workers)
-            .expect("it is not cancelled")
+            .expect("nothing cancels it")
             .0
     }
 

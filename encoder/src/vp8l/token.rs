@@ -90,9 +90,6 @@ impl CacheHits {
     };
 
     /// Those of a cache of 2^`bits` entries, 0 to 11.
-    ///
-    /// # Errors
-    /// [`EncodeError::Cancelled`].
     pub fn new(pixels: &[u32], bits: u32, workers: Workers<'_>) -> Result<CacheHits, EncodeError> {
         if bits == 0 {
             return Ok(CacheHits::NONE);

@@ -138,9 +138,6 @@ impl Planes {
     }
 
     /// Converts a picture. Alpha is left out. The samples are the same with any `simd` and any `workers`.
-    ///
-    /// # Errors
-    /// [`EncodeError::Cancelled`].
     pub(crate) fn from_picture(
         picture: &RgbPicture<'_>,
         simd: Simd,
@@ -233,7 +230,7 @@ mod tests {
             Simd::detect(),
             Workers::unlimited(1),
         )
-        .expect("is waited for")
+        .expect("nothing cancels it")
     }
 
     #[test]
@@ -330,7 +327,7 @@ mod tests {
                     let mut planes = Planes::new(width, height);
                     let workers = Workers::unlimited(2);
                     let outcome = planes.convert_stripes(&picture, simd, workers, mb_rows);
-                    outcome.expect("is waited for");
+                    outcome.expect("nothing cancels it");
                     planes
                 };
                 let expected = converted(Simd::SCALAR, 100);

@@ -1,4 +1,5 @@
-//! The kernels on 4x4 blocks with AVX2 (RFC 6386, sections 12 and 14). Each function is the twin of that name in `scalar.rs`.
+//! The kernels on 4x4 blocks with AVX2 (RFC 6386, sections 12 and 14). Each function returns the
+//! same as the one of its name in `scalar.rs`.
 #![expect(
     unsafe_code,
     reason = "loads, stores, and calls into functions that need AVX2"
@@ -116,12 +117,12 @@ fn store_block(halves: [__m128i; 2]) -> Block {
     out
 }
 
-/// The smoothed edges that directional modes are made of.
+/// The smoothed edges that the directional modes consist of.
 struct Slots {
     edges: __m128i,
-    /// Byte `c` in 0..=12: smoothed over three pixels around `E[c]`. Byte 13: `E[0]`.
+    /// Byte `c` in 0..=12 is the edge smoothed over three pixels around `E[c]`; byte 13 is `E[0]`.
     threes: __m128i,
-    /// Byte `i` in 0..=11: the mean of `E[i]` and `E[i + 1]`.
+    /// Byte `i` in 0..=11 is the mean of `E[i]` and `E[i + 1]`.
     twos: __m128i,
 }
 
@@ -131,7 +132,7 @@ fn slots(edges: &SubblockEdges) -> Slots {
     let mut padded = [0; 16];
     padded[..13].copy_from_slice(edges);
     let edges = load_pixels(&padded);
-    // The neighbors on both sides, the ends repeated.
+    // The previous and the next pixel of each, with the ends repeated.
     let before = _mm_shuffle_epi8(
         edges,
         _mm_setr_epi8(0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 12, 12),
@@ -140,7 +141,7 @@ fn slots(edges: &SubblockEdges) -> Slots {
         edges,
         _mm_setr_epi8(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 12, 12, 12, 12),
     );
-    // (a + c) >> 1 is the rounded mean less the bit that it rounded.
+    // `(a + c) >> 1` is the rounded mean less the bit that was rounded up.
     let odd = _mm_and_si128(_mm_xor_si128(before, after), _mm_set1_epi8(1));
     let outer = _mm_sub_epi8(_mm_avg_epu8(before, after), odd);
     let threes = _mm_avg_epu8(outer, edges);
@@ -158,7 +159,7 @@ fn slots(edges: &SubblockEdges) -> Slots {
     }
 }
 
-/// Which bytes of [`Slots::threes`] and of [`Slots::twos`] each pixel takes; -1 is none.
+/// Picks the byte of [`Slots::threes`] or [`Slots::twos`] for each pixel; -1 picks 0.
 macro_rules! pick {
     ($slots:expr, threes $($a:literal)*) => {
         _mm_shuffle_epi8($slots.threes, _mm_setr_epi8($($a),*))
@@ -290,7 +291,7 @@ fn subblock_estimates(
 ) -> [u16; 16] {
     let s = &slots(edges);
     let source = _mm256_cvtepu8_epi16(load_pixels(source));
-    // The order of the modes' numbers.
+    // In the order of the mode numbers.
     let predictions = [
         mean(s),
         true_motion(s),
@@ -310,7 +311,7 @@ fn subblock_estimates(
             _mm256_cvtepu8_epi16(predictions[mode]),
         ));
     }
-    // Adds up eight 32-bit sums of each mode.
+    // Sums the eight 32-bit parts of four modes.
     let fours = |i: usize| {
         let pairs = _mm256_hadd_epi32(
             _mm256_hadd_epi32(sums[i], sums[i + 1]),
@@ -321,7 +322,7 @@ fn subblock_estimates(
             _mm256_extracti128_si256::<1>(pairs),
         )
     };
-    // The last two modes, and two again.
+    // The third group holds the last two modes, and two of the second group again.
     let [first, second, third] = [fours(0), fours(4), fours(6)];
     let sums = [
         _mm_packus_epi32(first, second),
@@ -334,7 +335,8 @@ fn subblock_estimates(
             _mm_loadu_si128(costs[8..].as_ptr().cast()),
         ]
     };
-    // The costs, which are under 2^15, are doubled, since the upper half of a product is one shifted by 16.
+    // The costs, which are below 2^15, are doubled, because the upper half of a product is a shift
+    // by 16 and not by 15.
     let lambda = _mm_set1_epi16(lambda_satd as i16);
     let added = costs.map(|costs| _mm_mulhi_epu16(_mm_slli_epi16::<1>(costs), lambda));
     let none = _mm_setr_epi16(0, 0, -1, -1, -1, -1, -1, -1);
@@ -354,7 +356,7 @@ fn argmin(estimates: &[u16; 16]) -> (usize, u16) {
             _mm_loadu_si128(estimates[8..].as_ptr().cast()),
         ]
     };
-    // The least value in the lowest 16 bits, its lane in the next.
+    // The least value is in the lowest 16 bits, its lane in the next ones.
     let [lower, upper] = halves.map(|half| _mm_cvtsi128_si32(_mm_minpos_epu16(half)) as u32);
     let (offset, found) = if upper as u16 >= lower as u16 {
         (0, lower)
@@ -364,7 +366,7 @@ fn argmin(estimates: &[u16; 16]) -> (usize, u16) {
     (offset + (found >> 16) as usize, found as u16)
 }
 
-/// The absolute Hadamard coefficients of a 4x4 block: their sum, in eight parts.
+/// Returns the SATD of a 4x4 residual as eight parts, which the caller adds up.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn residual_satd_parts(residuals: __m256i) -> __m256i {
@@ -391,7 +393,8 @@ fn store_lanes(halves: [__m128i; 2]) -> [u16; 16] {
     out
 }
 
-/// The Hadamard transform of each group of four lanes, and the sum of its absolute values, in eight parts.
+/// Hadamard-transforms each group of four lanes, and returns the sum of absolute values as eight
+/// parts.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn row_satd_parts(rows: __m256i) -> __m256i {
@@ -404,7 +407,7 @@ fn row_satd_parts(rows: __m256i) -> __m256i {
         _mm256_shuffle_epi8(rows, swap),
         _mm256_sign_epi16(rows, signs),
     );
-    // |a + b| + |a - b| is twice the larger of |a| and |b|.
+    // `|a + b| + |a - b|` is twice the larger of `|a|` and `|b|`.
     let absolute = _mm256_abs_epi16(pairs);
     let larger = _mm256_max_epi16(absolute, _mm256_shuffle_epi32::<0b10_11_00_01>(absolute));
     _mm256_madd_epi16(larger, _mm256_set1_epi16(1))
@@ -414,7 +417,7 @@ fn row_satd_parts(rows: __m256i) -> __m256i {
 #[target_feature(enable = "avx2")]
 fn block_satd<const N: usize>(source: &[u8], prediction: &[u8]) -> u32 {
     let (source, prediction) = (&source[..N * N], &prediction[..N * N]);
-    // 16 pixels: a row of 16, or two of 8.
+    // Loads 16 pixels: one row of 16, or two rows of 8.
     let residuals = |at: usize| {
         let load = |pixels: &[u8]| {
             // SAFETY: 16 bytes, at any alignment.
@@ -430,7 +433,8 @@ fn block_satd<const N: usize>(source: &[u8], prediction: &[u8]) -> u32 {
             residuals(strip + 32),
             residuals(strip + 48),
         ];
-        // With rows of 8, four blocks lie in two strips of four: gathers the rows of the same number.
+        // With N = 8, the 64 pixels hold four blocks, and rows of the same number are brought
+        // together.
         let [a, b, c, d] = if N == 16 { rows } else { by_row(rows) };
         let (e, f) = (_mm256_add_epi16(a, b), _mm256_sub_epi16(a, b));
         let (g, h) = (_mm256_add_epi16(c, d), _mm256_sub_epi16(c, d));
@@ -446,7 +450,8 @@ fn block_satd<const N: usize>(source: &[u8], prediction: &[u8]) -> u32 {
     sum_of_lanes(sums)
 }
 
-/// Eight rows of 8, two in each vector, as row 0 of both strips, row 1 of both, and so on.
+/// Reorders eight rows of 8, two per vector, to row 0 of the upper and lower blocks, row 1 of both,
+/// and so on.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn by_row([r01, r23, r45, r67]: [__m256i; 4]) -> [__m256i; 4] {
@@ -484,18 +489,18 @@ fn transform(source: &BlockPixels, prediction: &BlockPixels) -> Block {
 
     let source = _mm256_cvtepu8_epi16(load_pixels(source));
     let rows = _mm256_sub_epi16(source, _mm256_cvtepu8_epi16(load_pixels(prediction)));
-    // Each row r0 r1 r2 r3 with its reverse: a b b a and d c -c -d.
+    // Adding each row r0 r1 r2 r3 and its reverse gives a b b a, subtracting gives d c -c -d.
     let reversed =
         _mm256_shufflehi_epi16::<0b00_01_10_11>(_mm256_shufflelo_epi16::<0b00_01_10_11>(rows));
     let sums = _mm256_shuffle_epi32::<0b10_10_00_00>(_mm256_add_epi16(rows, reversed));
     let differences = _mm256_shuffle_epi32::<0b10_10_00_00>(_mm256_sub_epi16(rows, reversed));
-    // Of two rows a lane: outputs 0 and 2 of each; outputs 1 and 3 of each.
+    // Each lane holds two rows: outputs 0 and 2 of each, and outputs 1 and 3 of each.
     let even = _mm256_madd_epi16(sums, wide(pairs(8, 8), pairs(8, -8)));
     let odd = _mm256_madd_epi16(differences, wide(pairs(COSINE, SINE), pairs(SINE, -COSINE)));
     let odd = _mm256_srai_epi32::<9>(_mm256_add_epi32(odd, _mm256_set1_epi32(1 << 8)));
     let outputs = _mm256_packs_epi32(even, odd);
 
-    // Rows 0 and 1, and rows 3 and 2: a b and d c of each column.
+    // Rows 0 and 1, and rows 3 and 2, give a b and d c of each column.
     let upper = _mm256_castsi256_si128(outputs);
     let lower = _mm_shuffle_epi32::<0b10_11_00_01>(_mm256_extracti128_si256::<1>(outputs));
     let by_column = _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
@@ -517,7 +522,7 @@ fn transform(source: &BlockPixels, prediction: &BlockPixels) -> Block {
     ])
 }
 
-/// `[dc, ac, ac ...]` and `[ac, ac ...]`.
+/// Returns the values by zigzag position: `[dc, ac, ac ...]` and `[ac, ac ...]`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn by_position([dc, ac]: [u16; 2]) -> [__m128i; 2] {
@@ -555,11 +560,11 @@ fn quantize(coefficients: &Block, quantizer: &Quantizer, first: usize) -> (Quant
     )
 }
 
-/// Values in raster order, in zigzag order.
+/// Reorders values from raster to zigzag order.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn in_zigzag([lower, upper]: [__m128i; 2]) -> [__m128i; 2] {
-    // Raster positions 0 1 4 8 5 2 3 6 and 9 12 13 10 7 11 14 15.
+    // The raster positions in zigzag order: 0 1 4 8 5 2 3 6 and 9 12 13 10 7 11 14 15.
     let from_lower = _mm_setr_epi8(0, 1, 2, 3, 8, 9, -1, -1, 10, 11, 4, 5, 6, 7, 12, 13);
     let from_upper = _mm_setr_epi8(-1, -1, -1, -1, -1, -1, 0, 1, -1, -1, -1, -1, -1, -1, -1, -1);
     let start = _mm_or_si128(
@@ -577,7 +582,7 @@ fn in_zigzag([lower, upper]: [__m128i; 2]) -> [__m128i; 2] {
     [start, end]
 }
 
-/// One past the last of 16 values that is not zero.
+/// Returns one past the last nonzero value of 16.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn eob([start, end]: [__m128i; 2]) -> u8 {
@@ -627,7 +632,8 @@ fn reconstruct(
     dc: Option<i16>,
 ) -> BlockPixels {
     let [start, end] = load_block(levels);
-    // Zigzag places of raster positions 0 to 7: 0 1 5 6 2 4 7 12; of 8 to 15: 3 8 11 13 9 10 14 15.
+    // The zigzag positions of raster positions 0 to 7 are 0 1 5 6 2 4 7 12, those of 8 to 15 are 3
+    // 8 11 13 9 10 14 15.
     let from_start = _mm_setr_epi8(0, 1, 2, 3, 10, 11, 12, 13, 4, 5, 8, 9, 14, 15, -1, -1);
     let from_end = _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 8, 9);
     let lower = _mm_or_si128(
@@ -659,22 +665,22 @@ fn reconstruct(
     ))
 }
 
-/// One dimension of the inverse DCT, over columns: rows 0 and 1, rows 2 and 3.
+/// One dimension of the inverse DCT, over columns. The vectors hold rows 0 and 1, and rows 2 and 3.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn inverse_pass([r01, r23]: [__m128i; 2]) -> [__m128i; 2] {
     let second_negated = _mm_setr_epi16(1, 1, 1, 1, -1, -1, -1, -1);
     let (r02, r13) = (_mm_unpacklo_epi64(r01, r23), _mm_unpackhi_epi64(r01, r23));
     let r22 = _mm_unpackhi_epi64(r02, r02);
-    // a and b.
+    // The terms a and b.
     let ab = _mm_add_epi16(
         _mm_unpacklo_epi64(r02, r02),
         _mm_sign_epi16(r22, second_negated),
     );
     let cosines = _mm_add_epi16(r13, _mm_mulhi_epi16(r13, _mm_set1_epi16(20091)));
-    // 35468 does not fit: less 65536, and what that takes away added again.
+    // 35468 does not fit into 16 bits: 35468 - 65536 is used, and the value is added once more.
     let sines = _mm_add_epi16(r13, _mm_mulhi_epi16(r13, _mm_set1_epi16(35468u16 as i16)));
-    // d and c.
+    // The terms d and c.
     let of_r3 = _mm_sign_epi16(_mm_unpackhi_epi64(sines, cosines), second_negated);
     let dc = _mm_add_epi16(_mm_unpacklo_epi64(cosines, sines), of_r3);
     let o01 = _mm_add_epi16(ab, dc);

@@ -1,6 +1,7 @@
-//! Kernels on 4x4 blocks: what the mode decision does to every one of them (RFC 6386, sections 12 and 14).
+//! Kernels on 4x4 blocks, which the mode decision calls for every block (RFC 6386, sections 12 and
+//! 14).
 //!
-//! [`Scalar`] defines each; its twins give the same numbers.
+//! [`Scalar`] defines each kernel; the vector implementations return exactly the same.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -18,32 +19,34 @@ pub type BlockPixels = [u8; 16];
 /// A block after quantization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantized {
-    /// In zigzag order.
+    /// Levels in zigzag order.
     pub levels: Block,
-    /// One past the last level that is not zero.
+    /// End of block: one past the last nonzero level.
     pub eob: u8,
 }
 
-/// What a block would be with every coefficient at its nearest level.
+/// A block with every coefficient rounded to its nearest level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nearest {
-    /// Of the coefficients, in zigzag order; 0 before the first position.
+    /// Magnitudes of the coefficients in zigzag order; 0 before the first position.
     pub magnitudes: [u16; 16],
-    /// Of the nearest levels, in zigzag order.
+    /// Magnitudes of the nearest levels in zigzag order.
     pub levels: [u16; 16],
-    /// One past the last level that is not zero.
+    /// End of block: one past the last nonzero level.
     pub eob: u8,
-    /// Squared coefficient errors of sending nothing, times [`ERROR_WEIGHTS`](super::distortion::ERROR_WEIGHTS).
+    /// Squared coefficient errors of a block of zeros, times
+    /// [`ERROR_WEIGHTS`](super::distortion::ERROR_WEIGHTS).
     pub energy: u32,
 }
 
-/// The kernels. Values of an implementation prove that the machine has its instructions.
+/// The kernels. A value of an implementation proves that the machine has its instructions.
 pub trait BlockKernels: Copy {
-    /// The prediction by one mode (section 12.3).
+    /// Returns the prediction by one mode (section 12.3).
     fn predict(self, edges: &SubblockEdges, mode: SubblockMode) -> BlockPixels;
 
-    /// By mode: the sum of the absolute Hadamard coefficients (four times orthonormal) of what the
-    /// prediction leaves, and `costs[mode] * lambda_satd / 2^15`, of which whole parts count. 65535 in entries past the tenth.
+    /// Returns the estimate of each subblock mode: the SATD of its residual (four times the
+    /// orthonormal scale) plus `costs[mode] * lambda_satd / 2^15`, rounded down. Entries from the
+    /// tenth on are 65535.
     fn subblock_estimates(
         self,
         source: &BlockPixels,
@@ -52,17 +55,18 @@ pub trait BlockKernels: Copy {
         lambda_satd: u16,
     ) -> [u16; 16];
 
-    /// The first of the least entries, and its index.
+    /// Returns the index of the least entry, the first of equals, and the entry.
     fn argmin(self, estimates: &[u16; 16]) -> (usize, u16);
 
-    /// The same for a block of `N` x `N` pixels (16 or 8), over all of its 4x4 blocks.
+    /// Returns the sum of the SATDs of all 4x4 blocks in a block of `N` x `N` pixels, 16 or 8.
     fn block_satd<const N: usize>(self, source: &[u8], prediction: &[u8]) -> u32;
 
-    /// The forward DCT of `source` less `prediction`.
+    /// Returns the forward DCT of `source - prediction`.
     fn transform(self, source: &BlockPixels, prediction: &BlockPixels) -> Block;
 
-    /// Quantizes coefficients of luma or chroma (within ±2,400), in raster order, from position `first` (0 or 1). Gives the
-    /// squared pixel errors beside, weighted ([`weighted_error`](super::distortion::weighted_error)).
+    /// Quantizes coefficients of luma or chroma (raster order, within ±2,400) from position `first`
+    /// (0 or 1) on. Returns the block, and its [weighted error](super::distortion::weighted_error)
+    /// in squared pixels.
     fn quantize(
         self,
         coefficients: &Block,
@@ -70,10 +74,10 @@ pub trait BlockKernels: Copy {
         first: usize,
     ) -> (Quantized, u32);
 
-    /// The nearest levels of such coefficients.
+    /// Returns the nearest levels of coefficients as for [`BlockKernels::quantize`].
     fn nearest(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Nearest;
 
-    /// The prediction and the inverse DCT of `levels`, whose DC is `dc` where given.
+    /// Returns `prediction` plus the inverse DCT of `levels`. `dc` replaces the DC if given.
     fn reconstruct(
         self,
         prediction: &BlockPixels,
@@ -110,14 +114,14 @@ mod tests {
             .chain(impulses)
             .collect::<Vec<_>>();
         let randoms = (0..3000).map(move |i| {
-            // Full range, and small differences around a mean, as real blocks have.
+            // Full range, and small differences around a mean, as in real blocks.
             let (mean, range) = (random() % 256, [256, 64, 16, 4][i % 4]);
             std::array::from_fn(|_| (mean + random() % range).min(255) as u8)
         });
         extremes.into_iter().chain(randoms)
     }
 
-    /// Calls `check` with each twin of the scalar kernels that this machine has.
+    /// Calls `check` with each implementation that this machine supports.
     macro_rules! for_each_twin {
         ($check:ident) => {
             for simd in Simd::supported() {

@@ -1,4 +1,4 @@
-//! What the kernels on 4x4 blocks compute, written to be read (RFC 6386, sections 12 and 14).
+//! The definition of the kernels on 4x4 blocks, written for readers (RFC 6386, sections 12 and 14).
 
 use super::{BlockKernels, BlockPixels, Nearest, Quantized};
 use crate::vp8::distortion::{ERROR_WEIGHTS, satd, satd_of_modes, weighted_error};
@@ -7,7 +7,7 @@ use crate::vp8::quantize::Quantizer;
 use crate::vp8::tables::ZIGZAG;
 use crate::vp8::transform::{Block, forward_dct, inverse_dct};
 
-/// The definition of every kernel.
+/// The kernels without vector instructions.
 #[derive(Clone, Copy, Debug)]
 pub struct Scalar;
 

@@ -1,4 +1,5 @@
-//! The same with the count of leading zeros and shifts that came with AVX2 (RFC 6386, section 7.3).
+//! The boolean encoder's loops compiled for machines with AVX2, which also have fast bit counts and
+//! shifts (RFC 6386, section 7.3).
 #![expect(unsafe_code, reason = "calls into functions that need them")]
 
 use super::{Bool, BoolEncoder, scalar};

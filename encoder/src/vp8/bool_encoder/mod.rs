@@ -6,16 +6,16 @@ mod scalar;
 
 use crate::cpu::{Instructions, Simd};
 
-/// Writes booleans, each with the probability that it is false, as an arithmetic code.
+/// Writes booleans as an arithmetic code, each with the probability that it is false.
 #[derive(Clone, Debug)]
 pub struct BoolEncoder {
     out: Vec<u8>,
     code: Code,
 }
 
-/// The end of an arithmetic code: the binary fraction `low`, of which the whole bytes that can only change by a
-/// carry have gone to the output. After `k` halvings of the range, the RFC's `bottom` is an integer of
-/// `8 + k` bits; `low` keeps its lowest `8 + bits` of them:
+/// The unfinished end of an arithmetic code: the binary fraction `low`, whose settled whole bytes
+/// have moved to the output and can only change by a carry. After `k` halvings of the range, the
+/// RFC's `bottom` is an integer of `8 + k` bits; `low` keeps the lowest `8 + bits` of them:
 ///
 /// ```text
 ///  63        8+bits                8        0
@@ -28,14 +28,14 @@ pub struct BoolEncoder {
 #[derive(Clone, Copy, Debug)]
 struct Code {
     low: u64,
-    /// 128..=255 between calls.
+    /// 128 to 255 between calls.
     range: u32,
-    /// Settled bits in `low`, below [`FLUSH_AT`] between calls.
+    /// Number of settled bits in `low`; below [`FLUSH_AT`] between calls.
     bits: u32,
 }
 
-/// Settled bits at which whole bytes leave `low`. 39 before a call, 7 by the call, 8 moving and
-/// one carry stay well under 64.
+/// Number of settled bits at which whole bytes leave `low`. 39 bits before a call, 7 from the call,
+/// 8 moving bits and one carry stay well under 64.
 const FLUSH_AT: u32 = 40;
 
 /// A boolean and the probability that it is false.
@@ -43,14 +43,14 @@ const FLUSH_AT: u32 = 40;
 pub struct Bool(u16);
 
 impl Bool {
-    /// `value`, which is false with probability `probability / 256` (1..=255).
+    /// `value`, which is false with probability `probability / 256`; 1 to 255.
     #[inline(always)]
     pub const fn new(value: bool, probability: u8) -> Bool {
         Bool((probability as u16) << 8 | value as u16)
     }
 }
 
-/// Up to seven booleans that are often written together.
+/// Up to seven booleans that are written together.
 #[derive(Clone, Copy, Debug)]
 pub struct BoolRun {
     bools: [Bool; 7],
@@ -58,19 +58,20 @@ pub struct BoolRun {
 }
 
 impl BoolRun {
-    /// None.
+    /// No booleans.
     pub const EMPTY: BoolRun = BoolRun {
         bools: [Bool(0); 7],
         length: 0,
     };
 
-    /// Appends a boolean; panics if there are seven.
+    /// Appends a boolean. Panics if there are seven already.
     pub const fn push(&mut self, bool: Bool) {
         self.bools[self.length as usize] = bool;
         self.length += 1;
     }
 
-    /// Appends the run to `bools`. All seven places are copied, which is quicker than to ask how many.
+    /// Appends the run to `bools`. Copying all seven entries is faster than copying as many as
+    /// there are.
     #[inline(always)]
     pub fn append_to(&self, bools: &mut Vec<Bool>) {
         let length = bools.len() + usize::from(self.length);
@@ -86,7 +87,7 @@ impl Code {
         bits: 0,
     };
 
-    /// Goes on by a boolean; what leaves is appended to `out`.
+    /// Encodes a boolean. Settled bytes are appended to `out`.
     #[inline(always)]
     fn push(mut self, Bool(bool): Bool, out: &mut Vec<u8>) -> Code {
         let probability = u32::from(bool >> 8);
@@ -106,7 +107,7 @@ impl Code {
     }
 }
 
-/// Moves the whole bytes of the `bits` settled bits in `low` to `out`, and gives what remains.
+/// Moves the whole bytes of the `bits` settled bits in `low` to `out`, and returns what remains.
 #[inline(never)]
 fn flush_bytes(low: u64, bits: u32, out: &mut Vec<u8>) -> u64 {
     let count = bits / 8;
@@ -119,7 +120,7 @@ fn flush_bytes(low: u64, bits: u32, out: &mut Vec<u8>) -> u64 {
     low & ((1 << kept) - 1)
 }
 
-/// Adds one to the last byte of `out`, and so on to the left through bytes of 0xFF.
+/// Adds one to the last byte of `out`, carrying to the left through bytes of 0xFF.
 #[cold]
 fn carry(out: &mut [u8]) {
     for byte in out.iter_mut().rev() {
@@ -132,7 +133,7 @@ fn carry(out: &mut [u8]) {
 }
 
 impl BoolEncoder {
-    /// An encoder that has written nothing, with room for `capacity` bytes.
+    /// An encoder that has written nothing, with capacity for `capacity` bytes.
     pub fn with_capacity(capacity: usize) -> BoolEncoder {
         BoolEncoder {
             out: Vec::with_capacity(capacity),
@@ -140,7 +141,7 @@ impl BoolEncoder {
         }
     }
 
-    /// Writes `value`, which is false with probability `probability / 256` (1..=255).
+    /// Writes `value`, which is false with probability `probability / 256`; 1 to 255.
     #[inline]
     pub fn write(&mut self, value: bool, probability: u8) {
         self.code = self.code.push(Bool::new(value, probability), &mut self.out);
@@ -155,8 +156,8 @@ impl BoolEncoder {
         }
     }
 
-    /// Writes as many booleans with each of two encoders: since each boolean waits for the one before it, two
-    /// codes take hardly longer than one.
+    /// Writes as many booleans with each of two encoders. Each boolean depends on the one before
+    /// it, so two independent codes take hardly longer than one.
     pub fn write_pairs(encoders: [&mut BoolEncoder; 2], bools: [&[Bool]; 2], simd: Simd) {
         match simd.0 {
             Instructions::Scalar => scalar::write_pairs(encoders, bools),
@@ -165,22 +166,20 @@ impl BoolEncoder {
         }
     }
 
-    /// Writes the lowest `width` bits of `value`, highest first, each as likely as not.
+    /// Writes the lowest `width` bits of `value`, highest first, with even probability.
     pub fn write_literal(&mut self, value: u32, width: u32) {
         for bit in (0..width).rev() {
             self.write(value >> bit & 1 != 0, 128);
         }
     }
 
-    /// Bytes that the code takes if it ends now.
+    /// Returns the number of bytes that [`BoolEncoder::finish`] would return.
     pub fn len(&self) -> usize {
         self.out.len() + (self.code.bits as usize + 8).div_ceil(8)
     }
 
-    /// Ends the code and returns it.
-    ///
-    /// The bytes hold all bits of the RFC's `bottom`: a decoder that keeps one byte of look-ahead never
-    /// reads past them.
+    /// Ends the code and returns it. It holds all bits of the RFC's `bottom`, so that a decoder
+    /// that keeps one byte of look-ahead never reads past the end.
     pub fn finish(mut self) -> Vec<u8> {
         let pad = self.code.bits.next_multiple_of(8) - self.code.bits;
         let low = self.code.low << (pad + 8);
@@ -193,7 +192,7 @@ impl BoolEncoder {
 mod tests {
     use super::*;
 
-    /// The decoder as section 7.3 of the RFC describes it, one bit at a time.
+    /// The decoder of section 7.3, one bit at a time.
     struct RfcDecoder<'a> {
         bytes: std::slice::Iter<'a, u8>,
         value: u32,
@@ -279,13 +278,13 @@ mod tests {
         }
     }
 
-    /// Booleans whose code comes as near to `target` from below as `target`'s length allows, and then
-    /// passes it: the bytes written so far are `target - 1`, 0xFF, 0xFF ... until the last boolean
-    /// carries through all of them.
+    /// Booleans whose code approaches `target` from below as closely as the length of `target`
+    /// allows, and then passes it: the bytes written before are `target - 1`, 0xFF, 0xFF ..., and
+    /// the last boolean carries through all of them.
     fn carry_at(target: &[u8]) -> Vec<(bool, u8)> {
         let mut bools = Vec::new();
-        // The distance from `low` to the target, in units of the moving byte's last bit, and the
-        // bits of the target that are not yet shifted in.
+        // The distance from `low` to the target in units of the moving byte's last bit, and the
+        // bits of the target that are not shifted in yet.
         let mut distance = u32::from(target[0]);
         let mut rest = target[1..]
             .iter()
@@ -298,10 +297,10 @@ mod tests {
                 "the target lies inside the interval"
             );
             let split_of = |p: u8| 1 + (((range - 1) * u32::from(p)) >> 8);
-            // The last boolean: a split exactly at the target, taken upwards.
+            // For the last boolean, a split exactly at the target, taken upwards.
             let exact = (1..=255u8).find(|&p| split_of(p) == distance);
             if rest.peek().is_none() {
-                // Bits of the target have run out: it ends in zeros from here on.
+                // The bits of the target have run out; it continues with zeros.
                 let p = exact
                     .or_else(|| (1..=255u8).find(|&p| split_of(p) > distance))
                     .expect("a split at or past it");
@@ -361,7 +360,7 @@ mod tests {
                 bytes >= target,
                 "{name}: {bytes:02x?} has passed the target"
             );
-            // And whatever follows a carry still decodes.
+            // Whatever follows a carry decodes too.
             for tail in 0..24 {
                 let mut longer = bools.clone();
                 longer.extend((0..tail).map(|i| (i % 3 == 0, 1 + (i * 37 % 255) as u8)));

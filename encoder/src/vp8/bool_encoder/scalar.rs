@@ -1,8 +1,8 @@
-//! What writing many booleans means (RFC 6386, section 7.3).
+//! The definition of writing many booleans (RFC 6386, section 7.3).
 
 use super::{Bool, BoolEncoder};
 
-/// One after another.
+/// Writes `bools` one after another.
 #[inline(always)]
 pub fn write_all(encoder: &mut BoolEncoder, bools: &[Bool]) {
     let BoolEncoder { out, code } = encoder;
@@ -13,7 +13,8 @@ pub fn write_all(encoder: &mut BoolEncoder, bools: &[Bool]) {
     *code = current;
 }
 
-/// One with the first encoder, one with the second, and so on, up to the end of the shorter.
+/// Writes a boolean with the first encoder, then one with the second, and so on up to the end of
+/// the shorter slice.
 #[inline(always)]
 pub fn write_pairs([first, second]: [&mut BoolEncoder; 2], bools: [&[Bool]; 2]) {
     let (mut one, mut two) = (first.code, second.code);

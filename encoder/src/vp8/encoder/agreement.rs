@@ -1,5 +1,6 @@
-//! Holds the encoder to an independent decoder: what it writes is decoded to what it reconstructed, sample by sample, behind
-//! the loop filter too (RFC 6386, sections 5 and 15). For tests and `fuzz/`; the product has none of it.
+//! Compares the encoder with an independent decoder: the decoder's samples must equal the encoder's
+//! reconstruction, loop filter included (RFC 6386, sections 5 and 15). Only tests and `fuzz/` use
+//! it.
 
 use super::{
     LossyOptions, MAX_TOKEN_PARTITION, choose_segmentation, decide_macroblocks, partition,
@@ -9,15 +10,16 @@ use crate::RgbPicture;
 use crate::vp8::loop_filter::{FilterParameters, decoder};
 use crate::ycbcr::Planes;
 
-/// Encodes `picture`, and gives the frame.
+/// Encodes `picture`, decodes it with an independent decoder, and returns the frame.
 ///
 /// # Panics
-/// When it cannot be encoded or decoded, or a sample differs: with the first macroblock of which one does.
+/// If encoding or decoding fails, or a sample differs. The message shows the first macroblock that
+/// differs.
 pub fn assert_decoders_agree(picture: &RgbPicture<'_>, options: &LossyOptions<'_>) -> Vec<u8> {
     assert_filtered_the_same(picture, options, None)
 }
 
-/// [`assert_decoders_agree`] with `filter`, or with the one that the encoder chooses.
+/// [`assert_decoders_agree`] with the loop filter `filter`, or with the encoder's choice if `None`.
 pub(super) fn assert_filtered_the_same(
     picture: &RgbPicture<'_>,
     options: &LossyOptions<'_>,
@@ -25,7 +27,7 @@ pub(super) fn assert_filtered_the_same(
 ) -> Vec<u8> {
     let (width, height) = (picture.width, picture.height);
     let source =
-        Planes::from_picture(picture, options.simd, options.workers).expect("is waited for");
+        Planes::from_picture(picture, options.simd, options.workers).expect("nothing cancels it");
     let (frame, expected) = encode_and_reconstruct(&source, width, height, options, filter);
     let decoded = image_webp::vp8::Vp8Decoder::decode_frame(frame.as_slice())
         .unwrap_or_else(|e| panic!("{width}x{height} {options:?} does not decode: {e}"));
@@ -63,7 +65,8 @@ pub(super) fn assert_filtered_the_same(
     frame
 }
 
-/// As [`encode`](super::encode) but for the loop filter, if one is given, with what a decoder makes of the frame.
+/// Encodes `source` with the loop filter `filter`, or with the encoder's choice if `None`. Returns
+/// the frame, and the samples that a decoder must output for it.
 fn encode_and_reconstruct(
     source: &Planes,
     width: u32,
@@ -73,10 +76,10 @@ fn encode_and_reconstruct(
 ) -> (Vec<u8>, Planes) {
     let segmentation =
         choose_segmentation(source, quantizer_index(options.quality), options.workers)
-            .expect("is waited for");
+            .expect("nothing cancels it");
     let filter = filter.unwrap_or_else(|| FilterParameters::choose(&segmentation));
     let decisions =
-        decide_macroblocks(source, &segmentation, options, true).expect("is waited for");
+        decide_macroblocks(source, &segmentation, options, true).expect("nothing cancels it");
     let partitions = write_partitions(&decisions, &segmentation, filter, options).expect("encodes");
     let frame = partition::assemble(width, height, &partitions, MAX_TOKEN_PARTITION)
         .expect("small partitions");
@@ -99,7 +102,7 @@ mod tests {
     use crate::{Effort, Layout, Simd};
     use std::path::{Path, PathBuf};
 
-    /// Every quality that is worth a test with the default, and every effort.
+    /// The qualities that differ in what they exercise, at the default effort, and every effort.
     const CHOICES: [(u8, Effort); 9] = [
         (0, Effort::Medium),
         (1, Effort::Medium),
@@ -157,8 +160,8 @@ mod tests {
         );
     }
 
-    /// Decoder agreement, and the same bytes with all instructions and each number of threads. Gives the number
-    /// of encodes.
+    /// Asserts decoder agreement, and that all instruction sets and numbers of threads give the
+    /// same bytes. Returns the number of encodes.
     fn check(picture: &RgbPicture<'_>, quality: u8, effort: Effort, threads: &[usize]) -> usize {
         let options = LossyOptions {
             quality,
@@ -169,8 +172,8 @@ mod tests {
         };
         let expected = assert_decoders_agree(picture, &options);
         let mut encodes = 1;
-        let source =
-            Planes::from_picture(picture, options.simd, options.workers).expect("is waited for");
+        let source = Planes::from_picture(picture, options.simd, options.workers)
+            .expect("nothing cancels it");
         for simd in Simd::supported() {
             for &threads in threads {
                 let options = LossyOptions {
@@ -199,7 +202,7 @@ mod tests {
     }
 
     impl OwnedPicture {
-        /// Reads a PNG or JPEG; alpha is dropped.
+        /// Reads a PNG or JPEG file as RGB; alpha is dropped.
         fn read(path: &Path) -> Result<OwnedPicture, String> {
             let file = std::fs::read(path).map_err(|e| e.to_string())?;
             if file.starts_with(&[0xFF, 0xD8]) {
@@ -259,7 +262,7 @@ mod tests {
         })
     }
 
-    /// In the order of their names.
+    /// Lists the PNG and JPEG files of `folder`, sorted by name.
     fn pictures_in(folder: &Path) -> Vec<PathBuf> {
         let entries = folder
             .read_dir()

@@ -86,14 +86,14 @@ impl Profile {
         };
         let (source, planes) =
             recorder.time(|| Planes::from_picture(picture, options.simd, workers));
-        let source = source.expect("is waited for");
+        let source = source.expect("nothing cancels it");
         let index = quantizer_index(QUALITY);
         let (segmentation, segments) =
             recorder.time(|| choose_segmentation(&source, index, workers));
-        let segmentation = segmentation.expect("is waited for");
+        let segmentation = segmentation.expect("nothing cancels it");
         let (decisions, decided) =
             recorder.time(|| decide_macroblocks(&source, &segmentation, &options, false));
-        let decisions = decisions.expect("is waited for");
+        let decisions = decisions.expect("nothing cancels it");
         let filter = FilterParameters::choose(&segmentation);
         let size = (picture.width, picture.height);
         let (_, written) = recorder.time(|| {
@@ -118,7 +118,7 @@ impl Profile {
         let start = (0..100).map(|_| {
             let begun = Instant::now();
             let both = Workers::unlimited(2).run(2, |_| ());
-            both.expect("is waited for");
+            both.expect("nothing cancels it");
             begun.elapsed().as_secs_f64()
         });
         Profile {

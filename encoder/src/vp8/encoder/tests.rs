@@ -5,7 +5,7 @@ use crate::vp8::mode_decision::LEAST_MODE_COST;
 use crate::vp8::tables::DEFAULT_PROBABILITIES;
 use crate::{Layout, RgbPicture};
 
-/// A picture with something of everything: gradients, edges, noise and flat ground.
+/// A picture with gradients, edges, noise and flat areas.
 fn picture(width: u32, height: u32) -> Vec<u8> {
     let mut state = width * 31 + height;
     let mut pixels = Vec::new();
@@ -37,10 +37,11 @@ fn options(quality: u8) -> LossyOptions<'static> {
 }
 
 fn planes_of(picture: &RgbPicture<'_>) -> Planes {
-    Planes::from_picture(picture, Simd::detect(), Workers::unlimited(1)).expect("is waited for")
+    Planes::from_picture(picture, Simd::detect(), Workers::unlimited(1))
+        .expect("nothing cancels it")
 }
 
-/// Also that keeping pixels changes nothing.
+/// Asserts decoder agreement, and that keeping the reconstruction does not change the bytes.
 fn assert_decoders_agree(width: u32, height: u32, pixels: &[u8], options: &LossyOptions<'_>) {
     let picture = RgbPicture {
         width,
@@ -219,7 +220,7 @@ fn modes_and_flags_stay_within_their_budget() {
     });
     let index = quantizer_index(40);
     let workers = Workers::unlimited(1);
-    let segments = segment(&source, index, workers).expect("is waited for");
+    let segments = segment(&source, index, workers).expect("nothing cancels it");
     for segmentation in [Segmentation::single(index, ORDINARY), segments] {
         for mode_budget in [LEAST_MODE_COST, 5 * 256, 8 * 256, 12 * 256, 20 * 256].map(u64::from) {
             let (rows, _) = wavefront::decide(&DecisionPass {
@@ -232,7 +233,7 @@ fn modes_and_flags_stay_within_their_budget() {
                 workers,
                 keep_pixels: false,
             })
-            .expect("is waited for");
+            .expect("nothing cancels it");
             let header = FrameHeader {
                 segmentation: &segmentation,
                 segment_probabilities: segment_probabilities(&rows),
@@ -245,7 +246,7 @@ fn modes_and_flags_stay_within_their_budget() {
             header.write(&mut alone);
             let workers = Workers::unlimited(1);
             let first = partition::write_first(&header, &rows, Simd::SCALAR, workers)
-                .expect("is waited for");
+                .expect("nothing cancels it");
             let bytes = (first.len() - alone.len()) as u64;
             let bits = (mode_budget + flag_cost(segmentation.is_enabled()))
                 * records(&rows).count() as u64

@@ -1,4 +1,5 @@
-//! The normal loop filter: RFC 6386, section 15. Runs over a finished reconstruction, as a decoder does.
+//! The normal loop filter as a decoder runs it, over a finished reconstruction: RFC 6386, section
+//! 15.
 
 use super::FilterParameters;
 use crate::vp8::macroblock::MacroblockRecord;
@@ -7,18 +8,18 @@ use crate::ycbcr::Planes;
 /// The thresholds of one macroblock (section 15.2).
 #[derive(Clone, Copy, Debug)]
 struct Thresholds {
-    /// Of the differences across macroblock edges.
+    /// Limit of the differences across macroblock edges.
     macroblock_edge: i32,
-    /// Of the differences across subblock edges.
+    /// Limit of the differences across subblock edges.
     subblock_edge: i32,
-    /// Of the differences beside an edge.
+    /// Limit of the differences beside an edge.
     interior: i32,
-    /// Above it, the differences beside an edge are of the picture itself.
+    /// Differences beside an edge that exceed it belong to the picture.
     high_variance: i32,
 }
 
 impl Thresholds {
-    /// `None` where the level is 0.
+    /// Computes the thresholds; `None` if the level is 0.
     fn new(level: u8, sharpness: u8) -> Option<Thresholds> {
         if level == 0 {
             return None;
@@ -43,7 +44,7 @@ impl Thresholds {
     }
 }
 
-/// Filters `planes`, whose macroblocks were coded as `records` say, in raster order.
+/// Filters `planes`. `records` are their macroblocks in raster order.
 pub fn filter(planes: &mut Planes, records: &[MacroblockRecord], parameters: &FilterParameters) {
     if parameters.frame_level() == 0 {
         return;
@@ -70,7 +71,7 @@ pub fn filter(planes: &mut Planes, records: &[MacroblockRecord], parameters: &Fi
             };
             let has_inner_edges = !record.luma.has_y2() || !record.skipped;
             let at = mb_y * size * stride + mb_x * size;
-            // Columns first, then rows; macroblock edges before the subblock edges within.
+            // Vertical edges come before horizontal ones, macroblock edges before subblock edges.
             for (is_outermost, step, along) in [(mb_x == 0, 1, stride), (mb_y == 0, stride, 1)] {
                 let edge = |distance| Edge {
                     at: at + distance * step,
@@ -91,7 +92,7 @@ pub fn filter(planes: &mut Planes, records: &[MacroblockRecord], parameters: &Fi
     }
 }
 
-/// The eight pixels across an edge, as signed distances from 128: four before, four after.
+/// The eight pixels across an edge, four on either side, less 128.
 type EdgePixels = [i32; 8];
 
 fn clamp(value: i32) -> i32 {
@@ -110,7 +111,8 @@ fn has_high_variance([_, _, p1, p0, q0, q1, ..]: EdgePixels, threshold: i32) -> 
     (p1 - p0).abs() > threshold || (q1 - q0).abs() > threshold
 }
 
-/// Moves the two pixels at the edge towards each other (section 15.2); gives how far the second moved.
+/// Moves the two pixels at the edge towards each other (section 15.2). Returns how far the second
+/// one moved.
 fn adjust(pixels: &mut EdgePixels, use_outer: bool) -> i32 {
     let [_, _, p1, p0, q0, q1, ..] = *pixels;
     let a = clamp(if use_outer { clamp(p1 - q1) } else { 0 } + 3 * (q0 - p0));
@@ -122,18 +124,19 @@ fn adjust(pixels: &mut EdgePixels, use_outer: bool) -> i32 {
 
 /// An edge in a plane.
 struct Edge {
-    /// The first pixel behind it.
+    /// Index of the first pixel behind the edge.
     at: usize,
-    /// From one pixel to the next across it.
+    /// Distance from one pixel to the next across the edge.
     step: usize,
-    /// From one run across it to the next.
+    /// Distance from one pixel to the next along the edge.
     along: usize,
-    /// Its length in pixels.
+    /// Length of the edge in pixels.
     size: usize,
 }
 
 impl Edge {
-    /// Applies `change`, which says whether it changed anything, to each run of eight pixels across.
+    /// Applies `change` to the eight pixels across the edge, at each pixel along it. `change`
+    /// returns whether it changed them.
     #[inline]
     fn each_run(&self, plane: &mut [u8], change: impl Fn(&mut EdgePixels) -> bool) {
         for i in 0..self.size {
@@ -148,7 +151,7 @@ impl Edge {
     }
 }
 
-/// Section 15.3, between macroblocks.
+/// Filters across an edge between macroblocks (section 15.3).
 fn macroblock_edge(pixels: &mut EdgePixels, thresholds: Thresholds) -> bool {
     if !is_filtered(*pixels, thresholds.macroblock_edge, thresholds.interior) {
         return false;
@@ -167,7 +170,7 @@ fn macroblock_edge(pixels: &mut EdgePixels, thresholds: Thresholds) -> bool {
     true
 }
 
-/// Section 15.3, within a macroblock.
+/// Filters across an edge within a macroblock (section 15.3).
 fn subblock_edge(pixels: &mut EdgePixels, thresholds: Thresholds) -> bool {
     if !is_filtered(*pixels, thresholds.subblock_edge, thresholds.interior) {
         return false;

@@ -1,4 +1,4 @@
-//! Chroma: RFC 6386, sections 11.2 and 12.2.
+//! The decision on chroma: RFC 6386, sections 11.2 and 12.2.
 
 use super::{
     BlockSite, CHROMA_MODE_COSTS, MacroblockContext, ModeRanking, NO_COEFFICIENTS, Quantization,
@@ -11,7 +11,7 @@ use crate::vp8::rate::BitCost;
 use crate::vp8::token::BlockKind;
 use crate::vp8::transform::Block;
 
-/// The chroma of a macroblock.
+/// Chroma of a macroblock, predicted by one mode.
 struct ChromaTrial {
     mode: usize,
     score: u64,
@@ -19,11 +19,12 @@ struct ChromaTrial {
     blocks: [[Quantized; 4]; 2],
 }
 
-/// Decides on chroma.
+/// Decides on chroma, and reconstructs it into `pixels`.
 ///
-/// Carrying the errors of DCs on to the blocks to the right and below (error diffusion) was tried: half of each costs 2.5 % at
-/// equal SSIMULACRA2 and takes 9 points of 85 from the steps at macroblock edges; in calm segments alone, with the loop filter
-/// of today, a quarter costs 0.9 % and takes nothing. It only moves the steps.
+/// Error diffusion, which carries the errors of DCs on to the blocks to the right and below, was
+/// tried. Carrying half of each costs 2.5 % at equal SSIMULACRA2 and removes 9 points of 85 of the
+/// steps at macroblock edges. Carrying a quarter, in calm segments alone and with today's loop
+/// filter, costs 0.9 % and removes none: it only moves the steps.
 #[inline(always)]
 pub(super) fn decide<K: BlockKernels>(
     kernels: K,
@@ -102,7 +103,7 @@ fn try_mode<K: BlockKernels>(
     trial
 }
 
-/// Quantizes the eight blocks, and scores the mode.
+/// Quantizes the eight blocks, and sets the score of the mode.
 #[inline(always)]
 fn quantize_chroma<K: BlockKernels>(
     kernels: K,

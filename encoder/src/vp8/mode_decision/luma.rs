@@ -1,4 +1,4 @@
-//! Luma as one block or by subblocks: RFC 6386, sections 11.2, 11.3 and 12.
+//! The decision on luma, Intra16 or Intra4: RFC 6386, sections 11.2, 11.3 and 12.
 
 use super::{
     BlockSite, LUMA_MODE_COSTS, MacroblockContext, ModeRanking, NO_COEFFICIENTS, Quantization,
@@ -11,7 +11,8 @@ use crate::vp8::rate::BitCost;
 use crate::vp8::token::BlockKind;
 use crate::vp8::transform::{Block, COEFFICIENT_ERROR_SHIFT, forward_wht, inverse_wht};
 
-/// Decides on luma as one block or by subblocks. Gives the cost of the modes.
+/// Decides between Intra16 and Intra4, and reconstructs luma into `pixels`. Returns the bit cost of
+/// the modes.
 #[inline(always)]
 pub(super) fn decide<K: BlockKernels>(
     kernels: K,
@@ -42,8 +43,8 @@ pub(super) fn decide<K: BlockKernels>(
         }
     }
     let mut intra16 = try_intra16(kernels, mb, &source, &mut candidates);
-    // Parts went through the trellis already. Where they won by more than it could save the intra16, there is
-    // no need to ask.
+    // Intra4 trials went through the trellis already. Where Intra4 is better by more than the
+    // trellis can save Intra16, the trellis is skipped.
     let is_close = intra4
         .as_ref()
         .is_none_or(|intra4| intra4.score > intra16.score - intra16.score / 8);
@@ -71,20 +72,20 @@ pub(super) fn decide<K: BlockKernels>(
     }
 }
 
-/// The luma of a macroblock predicted as one block.
+/// Luma of a macroblock, predicted by one Intra16 mode.
 struct Intra16Trial {
     mode: usize,
     score: u64,
     prediction: [u8; 256],
     coefficients: [Block; 16],
     blocks: [Quantized; 16],
-    /// The block of the DCs, its score, and the DCs as decoded.
+    /// The Y2 block, its score, and the DCs as a decoder restores them.
     y2: Quantized,
     y2_score: u64,
     dcs: Block,
 }
 
-/// The intra16-block modes: what they predict, and how they rank.
+/// The predictions of the four Intra16 modes, and their ranking by estimate.
 struct Intra16Candidates {
     predictions: [[u8; 256]; 4],
     ranking: ModeRanking,
@@ -112,7 +113,7 @@ fn rank_intra16<K: BlockKernels>(
     candidates
 }
 
-/// Tries the intra16-block modes that rank first.
+/// Tries the Intra16 modes that rank first, and returns the best.
 #[inline(always)]
 fn try_intra16<K: BlockKernels>(
     kernels: K,
@@ -167,8 +168,8 @@ fn try_intra16_mode<K: BlockKernels>(
     intra16.y2 = Quantized { levels, eob };
     intra16.dcs = inverse_wht(&quantizers.y2.dequantize(&levels));
     if intra16.dcs == [0; 16] {
-        // Levels too small to reach a pixel. Decoders also differ in whether they count them as coefficients
-        // for the loop filter.
+        // The levels are too small to reach a pixel. Decoders also differ in whether such a block
+        // counts as coefficients for the loop filter.
         intra16.y2 = NO_COEFFICIENTS;
     }
     let mut error = 0;
@@ -187,7 +188,7 @@ fn try_intra16_mode<K: BlockKernels>(
     intra16
 }
 
-/// Quantizes the sixteen blocks, and scores the macroblock.
+/// Quantizes the sixteen luma blocks, and sets the score of the mode.
 #[inline(always)]
 fn quantize_intra16<K: BlockKernels>(
     kernels: K,
@@ -214,10 +215,10 @@ fn quantize_intra16<K: BlockKernels>(
     }
 }
 
-/// The luma of a macroblock predicted by subblocks.
+/// Luma of a macroblock, predicted by Intra4.
 struct Intra4Trial {
     score: u64,
-    /// Of the modes that ranked first, together.
+    /// Sum of the least estimates of the subblocks.
     estimate: u32,
     modes: [SubblockMode; 16],
     mode_cost: BitCost,
@@ -239,7 +240,7 @@ fn take_intra4(
     intra4.mode_cost
 }
 
-/// Predicts by subblocks, if the modes cost at most `budget`.
+/// Predicts by Intra4. Returns `None` if the modes cost more than `budget`.
 #[inline(always)]
 fn try_intra4<K: BlockKernels>(
     kernels: K,

@@ -1,10 +1,11 @@
-//! Chooses how a macroblock is predicted and which levels it sends, by rate and distortion (the choice
-//! among the modes of RFC 6386, sections 8, 11 and 12, is the encoder's).
+//! Mode decision: chooses the prediction modes and the levels of a macroblock by rate and
+//! distortion. RFC 6386, sections 8, 11 and 12, defines the modes; the choice is the encoder's.
 //!
-//! Modes are ranked by an estimate: the Hadamard sum of the residual that they leave, and what the mode
-//! itself costs. Only the best few are tried in full: transformed, quantized and priced. Errors of trials
-//! are measured on coefficients, which need no inverse transform; the winner alone is quantized by the
-//! trellis and reconstructed.
+//! Modes are ranked by an estimate: the SATD of the residual plus `lambda_satd` times the bits of
+//! the mode itself. Only the best few are tried in full, that is transformed, quantized and scored
+//! by squared error plus `lambda_rd` times the bits. The errors of trials are measured on
+//! coefficients, which needs no inverse transform. Only the winner goes through the trellis and is
+//! reconstructed.
 
 mod chroma;
 mod luma;
@@ -25,7 +26,7 @@ use super::tree::{
 use super::trellis;
 use crate::Effort;
 
-/// Costs of the four whole-block luma modes and, fifth, of prediction by subblocks.
+/// Costs of the four Intra16 modes and, fifth, of Intra4 (its subblock modes not included).
 const LUMA_MODE_COSTS: [BitCost; 5] = {
     let mut costs = [0; 5];
     let mut mode = 0;
@@ -36,7 +37,7 @@ const LUMA_MODE_COSTS: [BitCost; 5] = {
     costs
 };
 
-/// Costs of the chroma modes.
+/// Costs of the four chroma modes.
 const CHROMA_MODE_COSTS: [BitCost; 4] = {
     let mut costs = [0; 4];
     let mut mode = 0;
@@ -47,7 +48,8 @@ const CHROMA_MODE_COSTS: [BitCost; 4] = {
     costs
 };
 
-/// Costs of the subblock modes, by the mode above and the mode to the left. Lanes past the tenth hold none.
+/// Costs of the ten subblock modes, by the mode above and the mode to the left. Lanes 10 to 15 are
+/// unused.
 static SUBBLOCK_MODE_COSTS: [[[u16; 16]; 10]; 10] = {
     let mut costs = [[[0; 16]; 10]; 10];
     let mut above = 0;
@@ -68,30 +70,32 @@ static SUBBLOCK_MODE_COSTS: [[[u16; 16]; 10]; 10] = {
     costs
 };
 
-/// What the modes of a macroblock cost at the least: both DC.
+/// Least cost of the modes of a macroblock: DC for luma and chroma.
 pub const LEAST_MODE_COST: BitCost = LUMA_MODE_COSTS[0] + CHROMA_MODE_COSTS[0];
 
-/// The exchange rates between bits and errors of a segment.
+/// Lagrange multipliers of a segment, which convert bits to distortion.
 #[derive(Clone, Copy, Debug)]
 pub struct Lambdas {
-    /// Squared pixel errors per bit, times 256.
+    /// Squared luma error per bit, times 256.
     lambda_rd: u64,
-    /// The same for chroma.
+    /// Squared chroma error per bit, times 256.
     lambda_rd_chroma: u64,
-    /// Hadamard sum per bit, times 128.
+    /// SATD per bit, times 128.
     lambda_satd: u16,
-    /// A step as a Hadamard sum.
+    /// The step of luma's AC coefficients, the unit of SATD thresholds.
     ac_step: u16,
 }
 
-/// Squared pixel errors per bit in squared steps, times 4096. Modes and the trellis do best at the same rate.
+/// `lambda_rd` in squared steps, times 4096. The mode decision and the trellis do best with the
+/// same value.
 const LAMBDA_RD_FACTOR: u64 = 42;
-/// Hadamard sum per bit in steps, times 256.
+/// `lambda_satd` in steps, times 256.
 const LAMBDA_SATD_FACTOR: u32 = 250;
 
 impl Lambdas {
-    /// Rates by the luma step: for fine uniform quantizers, an error's worth in bits goes with the square of
-    /// the step (Sullivan and Wiegand, 1998). The factors were found by measuring.
+    /// Derives the multipliers from the luma step: for fine uniform quantizers, the optimal
+    /// multiplier grows with the square of the step (Sullivan and Wiegand, 1998). The factors were
+    /// measured.
     pub fn new(quantizers: &Quantizers, activity: Activity) -> Lambdas {
         let step = quantizers.luma.steps[1] as u64;
         let lambda_rd = step * step * LAMBDA_RD_FACTOR / 16;
@@ -103,7 +107,7 @@ impl Lambdas {
         }
     }
 
-    /// The same with chroma's rates.
+    /// Returns the multipliers for chroma.
     #[inline]
     fn for_chroma(&self) -> Lambdas {
         Lambdas {
@@ -112,24 +116,25 @@ impl Lambdas {
         }
     }
 
-    /// What a mode will score, in Hadamard sums.
+    /// Estimates the score of a mode: SATD plus `lambda_satd` times the rate.
     #[inline]
     fn estimate(&self, satd: u32, rate: BitCost) -> u32 {
         satd + ((u32::from(self.lambda_satd) * rate) >> 15)
     }
 
-    /// Error and rate as one number: squared pixel errors times 2^16.
+    /// Returns squared pixel error plus `lambda_rd` times the rate, times 2^16.
     #[inline]
     pub fn score(&self, error: u32, rate: BitCost) -> u64 {
         (u64::from(error) << 16) + self.lambda_rd * u64::from(rate)
     }
 }
 
-/// Squared chroma errors per bit in those of luma, times 256.
+/// Returns chroma's `lambda_rd` in 1/256 of luma's.
 ///
-/// At luma's rate, chroma loses most of its coefficients, since its steps are luma's and its errors are smaller: macroblocks
-/// become flat, and colors change in stairs between them. Where luma is busy, its rate is high, and hides little of that. 256
-/// for all costs 0.8 % at equal SSIMULACRA2 and leaves 6 points more of chroma's steps at macroblock edges.
+/// With luma's own value, chroma loses most of its coefficients, since its steps are luma's and its
+/// errors are smaller: macroblocks become flat, and colors change in stairs between them. Where
+/// luma is busy, its multiplier is high, and luma masks little of that. 256 for all costs 0.8 % at
+/// equal SSIMULACRA2 and leaves 6 points more of chroma's steps at macroblock edges.
 fn chroma_lambda_factor(activity: Activity) -> u64 {
     match activity {
         ..CALM => 256,
@@ -138,40 +143,46 @@ fn chroma_lambda_factor(activity: Activity) -> u64 {
     }
 }
 
-/// How much is tried. Savings are at equal SSIMULACRA2 on photographs.
+/// How many modes and levels are tried. Savings are at equal SSIMULACRA2 on photographs.
 #[derive(Clone, Copy, Debug)]
 pub struct ModeSearch {
-    /// Subblock modes tried in full, 1 to 10. Two instead of one save 3 %, a third 0.3 %, all ten 0.3 % more.
+    /// Number of subblock modes tried in full, 1 to 10. Two instead of one save 3 %, a third 0.3 %,
+    /// all ten 0.3 % more.
     pub intra4_trials: usize,
-    /// How far behind the first a subblock mode may rank for a trial: its Hadamard sum in steps.
+    /// A subblock mode is tried only if its estimate exceeds the best mode's by at most this many
+    /// steps.
     pub intra4_slack: u64,
-    /// Whole-block luma and chroma modes tried in full, 1 to 4. A second chroma mode saves 1 %, one of luma 0.1 %.
+    /// Number of Intra16 modes and of chroma modes tried in full, 1 to 4. A second chroma mode
+    /// saves 1 %, a second luma mode 0.1 %.
     pub block_trials: usize,
-    /// The same for these, of 256 of the first one's sum.
+    /// A whole-block mode is tried only if its estimate exceeds the best mode's by at most
+    /// `block_slack / 256` of it.
     pub block_slack: u32,
-    /// Luma that ranks below that as one block, its Hadamard sum in steps, is not tried by subblocks.
+    /// Intra4 is not tried if the best Intra16 estimate is below this many steps.
     pub flat_steps: u32,
-    /// Luma whose estimate as one block is more than that, of 256 of its estimate by subblocks, is not tried as one.
-    /// 288 saves a tenth of the time for nothing, 256 a further twentieth for 0.6 %. With little effort, trials are not worth more
-    /// than estimates: 0, which is any, costs but 0.3 % there.
+    /// Intra16 is not tried if its best estimate exceeds `intra16_cutoff / 256` times the estimate
+    /// of Intra4. 288 saves a tenth of the time at no cost, 256 a further twentieth for 0.6 %. At
+    /// low effort, trials tell little more than estimates: 0, with which Intra4 always wins, costs
+    /// only 0.3 % there.
     pub intra16_cutoff: u32,
-    /// Where levels are chosen by the trellis.
+    /// Which blocks go through the trellis.
     pub trellis: TrellisUse,
 }
 
-/// Where levels are chosen by the trellis.
+/// Which blocks go through the trellis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrellisUse {
-    /// Nowhere, which costs 5 %.
+    /// None, which costs 5 %.
     Never,
-    /// In each trial of a subblock mode, and in those of whole blocks that won. Subblocks that won alone cost 0.4 % more.
+    /// All Intra4 trials, and the winning Intra16 and chroma modes. Only the winning subblock modes
+    /// instead of all Intra4 trials costs 0.4 % more.
     Intra4AndWinners,
-    /// In each trial: 0.1 % for a quarter of the time.
+    /// All trials, which saves 0.1 % for a quarter of the time.
     Always,
 }
 
 impl ModeSearch {
-    /// What belongs to an effort.
+    /// Returns the limits of an effort.
     pub fn for_effort(effort: Effort) -> ModeSearch {
         match effort {
             Effort::Low => ModeSearch {
@@ -204,7 +215,7 @@ impl ModeSearch {
         }
     }
 
-    /// What gives about the same tokens in less time.
+    /// Returns limits that give about the same token counts in less time.
     pub fn for_sampling(self) -> ModeSearch {
         ModeSearch {
             intra4_trials: 1,
@@ -214,29 +225,30 @@ impl ModeSearch {
     }
 }
 
-/// What the decision on a macroblock depends on.
+/// The input of the decision on a macroblock.
 pub struct MacroblockContext<'a> {
-    /// Its pixels.
+    /// The pixels of the macroblock.
     pub source: &'a Pixels,
     /// The reconstructed pixels around it.
     pub neighbors: &'a Neighbors,
-    /// Which blocks above and to the left have coefficients.
+    /// Which blocks of the macroblocks above and to the left have coefficients.
     pub nonzero: [NonzeroFlags; 2],
-    /// Subblock modes above and to the left.
+    /// Subblock modes above, from left to right, and to the left, from top to bottom.
     pub modes: [[SubblockMode; 4]; 2],
-    /// The segment's quantizers.
+    /// Quantizers of the segment.
     pub quantizers: &'a Quantizers,
-    /// The segment's exchange rates.
+    /// Lambdas of the segment.
     pub lambdas: &'a Lambdas,
-    /// What coefficients cost.
+    /// Costs of the coefficients.
     pub costs: &'a CoefficientCosts,
-    /// What its modes may cost at the most; at least [`LEAST_MODE_COST`].
+    /// Most bits, times 256, that the modes may cost; at least [`LEAST_MODE_COST`].
     pub mode_budget: BitCost,
-    /// How much is tried.
+    /// How many modes and levels are tried.
     pub search: ModeSearch,
 }
 
-/// Decides on a macroblock, and reconstructs it, into `coding` and `pixels`. Gives the cost of its modes.
+/// Decides on a macroblock. Writes the decision to `coding` and the reconstruction to `pixels`, and
+/// returns the bit cost of the modes.
 #[inline(always)]
 pub fn decide<K: BlockKernels>(
     kernels: K,
@@ -256,17 +268,17 @@ pub fn decide<K: BlockKernels>(
     luma_cost + CHROMA_MODE_COSTS[coding.chroma as usize]
 }
 
-/// No coefficients.
+/// A block without coefficients.
 const NO_COEFFICIENTS: Quantized = Quantized {
     levels: [0; 16],
     eob: 0,
 };
 
-/// The estimates of the four whole-block modes, which are taken out in order.
+/// The four whole-block modes, ranked by estimate.
 struct ModeRanking {
-    /// `u32::MAX` is no mode.
+    /// Estimate of each mode; `u32::MAX` if the mode is taken or too dear.
     estimates: [u32; 4],
-    /// Modes with more are not worth a trial.
+    /// Modes with a higher estimate are not tried.
     limit: u32,
     slack: u32,
 }
@@ -284,7 +296,8 @@ impl ModeRanking {
         self.estimates.into_iter().fold(u32::MAX, u32::min)
     }
 
-    /// Takes out the best of those left, unless the first of all was better by more than the slack.
+    /// Takes the best remaining mode; `None` if its estimate is over the limit, which the first
+    /// mode sets.
     #[inline(always)]
     fn take(&mut self) -> Option<usize> {
         let mut least = 0;
@@ -305,14 +318,14 @@ impl ModeRanking {
 /// How a block is quantized.
 #[derive(Clone, Copy)]
 enum Quantization {
-    /// Each coefficient by itself.
+    /// Each coefficient is rounded by itself.
     Plain,
-    /// By the trellis.
+    /// The trellis chooses the levels of a block together.
     Trellis,
 }
 
 impl Quantization {
-    /// How trials of whole blocks are quantized.
+    /// Returns how Intra16 and chroma trials are quantized.
     fn for_trials(search: ModeSearch) -> Quantization {
         match search.trellis {
             TrellisUse::Never | TrellisUse::Intra4AndWinners => Quantization::Plain,
@@ -321,18 +334,18 @@ impl Quantization {
     }
 }
 
-/// Where a block stands, and by what it is quantized.
+/// The place of a block, and the parameters of its quantization.
 struct BlockSite<'a> {
     quantizer: &'a Quantizer,
     costs: &'a KindCosts,
     lambdas: &'a Lambdas,
-    /// The first position that is sent.
+    /// The first zigzag position that is sent, 0 or 1.
     first: usize,
-    /// How many of the blocks above and to the left have coefficients.
+    /// Number of blocks above and to the left that have coefficients, 0 to 2.
     context: usize,
 }
 
-/// Quantizes a block, and scores it.
+/// Quantizes a block. Returns it with its score.
 #[inline(always)]
 fn quantize<K: BlockKernels>(
     kernels: K,

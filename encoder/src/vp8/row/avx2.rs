@@ -1,4 +1,4 @@
-//! The decisions on a row as one region of code that may use AVX2 (RFC 6386, sections 5, 11 and 12).
+//! The decision on a row as one region of code that may use AVX2 (RFC 6386, sections 5, 11 and 12).
 #![expect(unsafe_code, reason = "a call into a function that needs AVX2")]
 
 use super::{MacroblockRow, PictureContext, Span, decide_with};
@@ -7,7 +7,7 @@ use crate::vp8::macroblock::AboveContext;
 use crate::vp8::mode_decision::ModeSearch;
 use crate::vp8::token_counts::TokenCounts;
 
-/// [`decide`](super::decide) with AVX2.
+/// [`decide`](super::decide) with AVX2 kernels.
 pub fn decide(
     avx2: Avx2,
     picture: &PictureContext<'_>,

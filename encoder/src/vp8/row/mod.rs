@@ -1,5 +1,6 @@
-//! The decisions on a row of macroblocks (RFC 6386, section 5), as one region of code that may use a machine's
-//! instructions: calls into such regions cost as much as a kernel.
+//! The decision on one row of macroblocks (RFC 6386, section 5). The whole row is one region of
+//! code that may use a vector instruction set, because a call into such a region costs as much as a
+//! kernel.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -20,45 +21,48 @@ use std::ops::Range;
 
 /// The decisions on a row of macroblocks.
 pub struct MacroblockRow {
-    /// From left to right.
+    /// The macroblocks, from left to right.
     pub records: Vec<MacroblockRecord>,
-    /// The packed levels of those that are not skipped.
+    /// The packed levels of the macroblocks that are not skipped, from left to right.
     pub packed: Vec<u8>,
-    /// Which blocks of them have coefficients, as the row below sees it.
+    /// For each macroblock, which of its blocks have coefficients, as the row below sees them.
     pub nonzero: Vec<NonzeroFlags>,
-    /// What a decoder has before its loop filter, if that was wanted.
+    /// The reconstruction before the loop filter; empty unless [`PictureContext::keep_pixels`] is
+    /// set.
     pub pixels: Vec<Pixels>,
 }
 
-/// What is the same for all macroblocks.
+/// The input that all macroblocks of a picture share.
 pub struct PictureContext<'a> {
-    /// The picture.
+    /// The planes of the picture.
     pub source: &'a Planes,
-    /// Its segments.
+    /// The segments of the picture.
     pub segmentation: &'a Segmentation,
-    /// By segment.
+    /// Quantizers, by segment.
     pub quantizers: [Quantizers; 4],
-    /// By segment.
+    /// Lambdas, by segment.
     pub lambdas: [Lambdas; 4],
-    /// What coefficients cost.
+    /// Costs of the coefficients.
     pub costs: CoefficientCosts,
-    /// What the modes of a macroblock may cost on average.
+    /// Average bits, times 256, that the modes of a macroblock may cost.
     pub mode_budget: u64,
-    /// Whether the reconstruction is wanted.
+    /// Whether to keep the reconstruction.
     pub keep_pixels: bool,
 }
 
-/// Macroblocks of one row.
+/// Consecutive macroblocks of one row.
 #[derive(Clone, Debug)]
 pub struct Span {
-    /// The row.
+    /// Index of the row, from the top.
     pub mb_y: usize,
-    /// Their columns.
+    /// Columns of the macroblocks.
     pub columns: Range<usize>,
 }
 
-/// Decides on the macroblocks of `span`, given the bottom of each macroblock above (none above the picture), which is asked
-/// for from left to right and may have to be waited for. `publish` takes their own.
+/// Decides on the macroblocks of `span`, from left to right, and counts their tokens in `counts`.
+///
+/// `above_context` returns the context of the macroblock above a column, `None` above the picture;
+/// it may wait for it. `publish` receives the context that each macroblock leaves to the row below.
 pub fn decide(
     simd: Simd,
     picture: &PictureContext<'_>,
@@ -79,7 +83,7 @@ pub fn decide(
     }
 }
 
-/// [`decide`] with one kind of kernels.
+/// [`decide`] with one implementation of the kernels.
 #[inline(always)]
 fn decide_with<K: BlockKernels>(
     kernels: K,

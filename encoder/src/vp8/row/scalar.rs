@@ -1,4 +1,4 @@
-//! The decisions on a row by the kernels' definitions (RFC 6386, sections 5, 11 and 12).
+//! The decision on a row with the scalar kernels (RFC 6386, sections 5, 11 and 12).
 
 use super::{MacroblockRow, PictureContext, Span, decide_with};
 use crate::vp8::block::Scalar;
@@ -6,7 +6,7 @@ use crate::vp8::macroblock::AboveContext;
 use crate::vp8::mode_decision::ModeSearch;
 use crate::vp8::token_counts::TokenCounts;
 
-/// [`decide`](super::decide) by the kernels' definitions.
+/// [`decide`](super::decide) with the scalar kernels.
 pub fn decide(
     picture: &PictureContext<'_>,
     search: ModeSearch,

@@ -68,14 +68,14 @@ fn assert_same(what: &str, data: &[u8], pixels: &[u32], width: usize) {
 fn round_trip(what: &str, pixels: &[u32], width: usize) {
     for effort in EFFORTS {
         let data =
-            encode(pixels.to_vec(), width, &settings(effort, 1)).expect("it is not cancelled");
+            encode(pixels.to_vec(), width, &settings(effort, 1)).expect("nothing cancels it");
         assert_same(&format!("{what}, {effort:?}"), &data, pixels, width);
         for threads in [2, 8] {
             let other = Settings {
                 simd: Simd::SCALAR,
                 ..settings(effort, threads)
             };
-            let other = encode(pixels.to_vec(), width, &other).expect("it is not cancelled");
+            let other = encode(pixels.to_vec(), width, &other).expect("nothing cancels it");
             assert_eq!(
                 other, data,
                 "{what}, {effort:?}: {threads} threads, no vectors"
@@ -204,12 +204,12 @@ fn distances_beyond_the_window() {
     let half: Vec<u32> = (0..1_200_000).map(|_| noise.next() | 0xFF00_0000).collect();
     let pixels = [half.as_slice(), &half[..200_000]].concat();
     let data =
-        encode(pixels.clone(), 1000, &settings(Effort::Medium, 1)).expect("it is not cancelled");
+        encode(pixels.clone(), 1000, &settings(Effort::Medium, 1)).expect("nothing cancels it");
     assert_same("beyond the window", &data, &pixels, 1000);
     // And from one million back, within it.
     let pixels = [&half[..1_000_000], &half[..400_000]].concat();
     let data =
-        encode(pixels.clone(), 1000, &settings(Effort::Medium, 1)).expect("it is not cancelled");
+        encode(pixels.clone(), 1000, &settings(Effort::Medium, 1)).expect("nothing cancels it");
     assert_same("within the window", &data, &pixels, 1000);
     assert!(data.len() < 3_200_000, "{} bytes: no copies", data.len());
 }
@@ -250,14 +250,14 @@ fn write(transformed: Transformed, cache_bits: &'static [u32], effort: Effort) -
         ..Search::of(effort, &transformed)
     };
     write_transformed(&mut bits, transformed, &search, Workers::unlimited(1))
-        .expect("it is not cancelled");
+        .expect("nothing cancels it");
     bits.finish()
 }
 
 impl Transformed {
     fn untouched(pixels: Vec<u32>, width: usize) -> Transformed {
         let tokens =
-            lz77::quick(&pixels, width, Workers::unlimited(1)).expect("it is not cancelled");
+            lz77::quick(&pixels, width, Workers::unlimited(1)).expect("nothing cancels it");
         Transformed {
             pixels,
             width,
@@ -374,17 +374,17 @@ fn a_small_drawing_takes_whatever_is_smallest() {
     let pixels = drawing(100, 75, 9);
     let settings = settings(Effort::High, 1);
     let candidates =
-        choice::candidates(pixels.clone(), 100, &settings).expect("it is not cancelled");
+        choice::candidates(pixels.clone(), 100, &settings).expect("nothing cancels it");
     assert!(candidates.len() > 1, "as indices and as colours");
     let least = candidates.into_iter().map(|candidate| {
         let mut bits = BitWriter::default();
         let search = Search::of(Effort::High, &candidate);
         write_transformed(&mut bits, candidate, &search, settings.workers)
-            .expect("it is not cancelled");
+            .expect("nothing cancels it");
         bits.bits()
     });
     let least = least.min().expect("candidates");
-    let data = encode(pixels, 100, &settings).expect("it is not cancelled");
+    let data = encode(pixels, 100, &settings).expect("nothing cancels it");
     // The header of five bytes and what fills up the last one.
     assert_eq!(data.len(), 5 + least.div_ceil(8));
 }

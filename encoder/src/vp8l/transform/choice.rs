@@ -82,9 +82,6 @@ impl Transformed {
     }
 
     /// Writes the transforms with their data, and that no more follow.
-    ///
-    /// # Errors
-    /// [`EncodeError::Cancelled`].
     pub fn write_transforms(
         &self,
         bits: &mut BitWriter,
@@ -129,9 +126,6 @@ const NEXT_TO_NOTHING: usize = 1 << 9;
 /// `pixels` after the transforms that make them cheapest. Of a small picture that has few colours and little in it, what goes with
 /// transforms and codes may outweigh what they save: a palette is taken if it looks cheaper. Of a tiny picture, whatever its colours,
 /// and at high effort there are several candidates, of which one has to be the smallest.
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
 pub fn candidates(
     pixels: Vec<u32>,
     width: usize,

@@ -118,9 +118,6 @@ const PREDICTOR_BLOCKS: u32 = 1;
 
 /// Takes from red and blue what green says of them, in the blocks of `pixels` where it pays; those that `modes` do not predict
 /// stay as they are. `None` if it pays nowhere.
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
 pub fn apply(
     pixels: &[u32],
     width: usize,
@@ -298,7 +295,7 @@ mod tests {
         });
         let workers = Workers::unlimited(1);
         let applied =
-            apply(&pixels, width, &modes, &[far, far], workers).expect("it is not cancelled");
+            apply(&pixels, width, &modes, &[far, far], workers).expect("nothing cancels it");
         let (left, factors) = applied.expect("it pays");
         assert_eq!((factors.block_bits, factors.across), (5, 3));
         assert_eq!(factors.by_block[1], Multipliers::default(), "not predicted");

@@ -45,9 +45,6 @@ impl Slots {
 impl Palette {
     /// The colours of `pixels`, in an order in which each is like the one before; `None` if there are more than
     /// [`MAX_COLORS`].
-    ///
-    /// # Errors
-    /// [`EncodeError::Cancelled`].
     pub fn new(pixels: &[u32], workers: Workers<'_>) -> Result<Option<Palette>, EncodeError> {
         let mut slots = Slots::new();
         let mut colors: Vec<u32> = Vec::new();
@@ -101,9 +98,6 @@ impl Palette {
 
     /// Replaces colours by their indices, which lie in green, several to a pixel where few bits do. Gives the new
     /// width.
-    ///
-    /// # Errors
-    /// [`EncodeError::Cancelled`].
     pub fn apply(
         &self,
         pixels: &mut Vec<u32>,
@@ -171,7 +165,7 @@ mod tests {
     use super::*;
 
     fn palette(pixels: &[u32]) -> Option<Palette> {
-        Palette::new(pixels, Workers::unlimited(1)).expect("it is not cancelled")
+        Palette::new(pixels, Workers::unlimited(1)).expect("nothing cancels it")
     }
 
     #[test]
@@ -188,7 +182,7 @@ mod tests {
             let mut packed = pixels.to_vec();
             let palette = palette(pixels).expect("few colours");
             let width = palette.apply(&mut packed, width, Workers::unlimited(1));
-            (width.expect("it is not cancelled"), packed)
+            (width.expect("nothing cancels it"), packed)
         };
         // Two colours, eight to a pixel; rows begin anew.
         let bits = [0, 1, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1];

@@ -12,9 +12,6 @@ use crate::EncodeError;
 use crate::threads::Workers;
 
 /// Whether `pixels` have so few colours that they are coded as indices.
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
 pub fn has_palette(pixels: &[u32], workers: Workers<'_>) -> Result<bool, EncodeError> {
     Ok(color_indexing::Palette::new(pixels, workers)?.is_some())
 }

@@ -5,9 +5,6 @@ use crate::threads::Workers;
 use crate::vp8l::lz77::PIXELS_A_QUESTION;
 
 /// Takes green from red and blue, wrapping around.
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
 pub fn apply(pixels: &mut [u32], workers: Workers<'_>) -> Result<(), EncodeError> {
     for part in pixels.chunks_mut(PIXELS_A_QUESTION) {
         workers.check()?;

@@ -114,9 +114,6 @@ fn store(bytes: &mut [u8], pixels: &[u32]) {
 const ROWS_A_QUESTION: usize = 8;
 
 /// Replaces `pixels` by what prediction leaves of them, sample by sample.
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
 pub fn subtract_predicted(
     pixels: &mut [u32],
     width: usize,
@@ -163,9 +160,6 @@ fn leave_unpredicted(pixels: &mut [u32]) {
 
 /// What `modes` leave of `pixels`, where some other modes left `predicted`, from which these differ in that more of them
 /// are 0.
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
 pub fn residuals_of_fewer(
     pixels: &[u32],
     predicted: &[u32],
@@ -207,9 +201,6 @@ pub struct Blocks<'a> {
 }
 
 /// The mode for each open block that leaves least, 0 for the others; and what it leaves of each block: bits, roughly.
-///
-/// # Errors
-/// [`EncodeError::Cancelled`].
 pub fn choose(
     pixels: &[u32],
     width: usize,

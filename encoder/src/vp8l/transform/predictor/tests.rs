@@ -66,7 +66,7 @@ fn predict(mode: u8, left: u32, top: u32, top_left: u32, top_right: u32) -> u32 
 
 fn residuals(pixels: &[u32], width: usize, modes: &Modes, simd: Simd) -> Vec<u32> {
     let mut pixels = pixels.to_vec();
-    subtract_predicted(&mut pixels, width, modes, simd, workers()).expect("it is not cancelled");
+    subtract_predicted(&mut pixels, width, modes, simd, workers()).expect("nothing cancels it");
     pixels
 }
 
@@ -167,14 +167,14 @@ fn each_block_gets_the_mode_that_suits_it() {
         rows_apart,
     };
     let choose = |rows| choose(&picture, width, blocks(rows), Simd::SCALAR, workers());
-    let (modes, least) = choose(1).expect("it is not cancelled");
+    let (modes, least) = choose(1).expect("nothing cancels it");
     assert_eq!(least[1], 0, "nothing is left below itself");
     // Mode 11 finds by itself that the left pixel is right.
     assert!(
         matches!(modes.by_block[..], [1 | 11, 2, 1 | 11, 0]),
         "{modes:?}"
     );
-    let (of_few_rows, _) = choose(5).expect("it is not cancelled");
+    let (of_few_rows, _) = choose(5).expect("nothing cancels it");
     assert!(
         matches!(of_few_rows.by_block[..], [1 | 11, 2, 1 | 11, 0]),
         "{of_few_rows:?}"
@@ -185,7 +185,7 @@ fn each_block_gets_the_mode_that_suits_it() {
     };
     let all = residuals(&picture, width, &modes, Simd::SCALAR);
     let fewer =
-        residuals_of_fewer(&picture, &all, width, &closed, workers()).expect("it is not cancelled");
+        residuals_of_fewer(&picture, &all, width, &closed, workers()).expect("nothing cancels it");
     let anew = residuals(&picture, width, &closed, Simd::SCALAR);
     assert!(fewer == anew, "the same as from the start");
 }
