@@ -2,7 +2,7 @@
 
 use crate::error::EncodeError;
 use crate::threads::Workers;
-use crate::vp8l::{self, Settings};
+use crate::vp8l::{self, LosslessOptions};
 
 /// Compression methods, in the lowest two bits of the chunk's first byte.
 const RAW: u8 = 0;
@@ -28,7 +28,7 @@ pub fn encode(
     mut alpha: Vec<u8>,
     width: usize,
     quality: u8,
-    settings: &Settings<'_>,
+    settings: &LosslessOptions<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
     let workers = settings.workers;
     quantize(&mut alpha, quality);
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn slopes_are_filtered_noise_is_raw_and_few_values_are_neither() {
         let encoded = |alpha: &[u8]| {
-            let settings = Settings {
+            let settings = LosslessOptions {
                 effort: Effort::Medium,
                 simd: Simd::SCALAR,
                 workers: workers(),

@@ -162,8 +162,8 @@ pub fn lossy_settings<'a>(options: &Options<'a>) -> vp8::LossyOptions<'a> {
     }
 }
 
-fn lossless_settings<'a>(options: &Options<'a>) -> vp8l::Settings<'a> {
-    vp8l::Settings {
+fn lossless_settings<'a>(options: &Options<'a>) -> vp8l::LosslessOptions<'a> {
+    vp8l::LosslessOptions {
         effort: options.effort,
         simd: options.simd,
         workers: options.workers(),

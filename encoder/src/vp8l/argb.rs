@@ -1,7 +1,7 @@
-//! Pixels as the format counts them: alpha, red, green and blue in a number of 32 bits (RFC 9649, section 3.5).
+//! Pixels in the format's order: alpha, red, green and blue in 32 bits (RFC 9649, section 3.5).
 
-/// The number of a pixel of red, green, blue and alpha. Unless it is to be `exact`, a fully transparent
-/// one is 0, since nobody sees its color and one is cheaper than many.
+/// Converts a pixel of red, green, blue and alpha. Unless `exact` is set, a fully transparent pixel
+/// becomes 0: its color does not show, and one color is cheaper than many.
 #[inline]
 pub fn from_rgba([red, green, blue, alpha]: [u8; 4], exact: bool) -> u32 {
     match alpha {

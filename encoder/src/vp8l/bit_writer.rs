@@ -1,17 +1,17 @@
-//! Bits in the order of the bitstream, least significant first: RFC 9649, section 3.3 (`ReadBits`).
+//! Writes bits in bitstream order, least significant first: RFC 9649, section 3.3 (`ReadBits`).
 
 /// Collects bits into bytes.
 #[derive(Clone, Debug, Default)]
 pub struct BitWriter {
     bytes: Vec<u8>,
-    /// Bits that fill no 32 yet, the first one lowest.
+    /// Bits that do not fill 32 yet, the first one lowest.
     pending: u64,
-    /// How many, below 32.
+    /// Number of pending bits, below 32.
     count: u32,
 }
 
 impl BitWriter {
-    /// Appends the lowest `count` bits of `value`, at most 32; the others are 0.
+    /// Appends the lowest `count` bits of `value`, at most 32. The other bits must be 0.
     #[inline]
     pub fn put(&mut self, value: u32, count: u32) {
         debug_assert!(count <= 32 && u64::from(value) >> count == 0);
@@ -30,12 +30,12 @@ impl BitWriter {
         self.put(u32::from(flag), 1);
     }
 
-    /// How many bits were put in.
+    /// Returns the number of bits written.
     pub fn bits(&self) -> usize {
         self.bytes.len() * 8 + self.count as usize
     }
 
-    /// Everything that was put in, the last byte filled up with zeros.
+    /// Returns the bytes, the last one padded with zeros.
     pub fn finish(mut self) -> Vec<u8> {
         let rest = self.count.div_ceil(8) as usize;
         self.bytes

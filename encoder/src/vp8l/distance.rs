@@ -1,14 +1,16 @@
-//! Distances as codes, of which the first 120 mean pixels nearby in two dimensions: RFC 9649, section 3.6.2.2.
+//! Distance codes: RFC 9649, section 3.6.2.2. The first 120 codes mean pixels nearby in two
+//! dimensions.
 
-/// Codes that mean an offset in columns and rows.
-const NEAR_CODES: usize = 120;
+/// Number of short distance codes, which mean an offset in columns and rows.
+const SHORT_CODES: usize = 120;
 
-/// Farthest distance whose code is below 2^20, so that it fits a token.
-pub const MAX_DISTANCE: usize = (1 << 20) - 1 - NEAR_CODES;
+/// Largest distance whose code is below 2^20, so that it fits into a token.
+pub const MAX_DISTANCE: usize = (1 << 20) - 1 - SHORT_CODES;
 
-/// Columns to the left and rows up of the first 120 codes, in their order (the table of the section).
+/// For each short code, in order, the columns to the left and the rows up (the table of the
+/// section).
 #[rustfmt::skip]
-const OFFSETS: [(i8, u8); NEAR_CODES] = [
+const OFFSETS: [(i8, u8); SHORT_CODES] = [
     (0, 1), (1, 0), (1, 1), (-1, 1), (0, 2), (2, 0), (1, 2), (-1, 2), (2, 1), (-2, 1), (2, 2), (-2, 2),
     (0, 3), (3, 0), (1, 3), (-1, 3), (3, 1), (-3, 1), (2, 3), (-2, 3), (3, 2), (-3, 2), (0, 4), (4, 0),
     (1, 4), (-1, 4), (4, 1), (-4, 1), (3, 3), (-3, 3), (2, 4), (-2, 4), (4, 2), (-4, 2), (0, 5), (3, 4),
@@ -21,35 +23,35 @@ const OFFSETS: [(i8, u8); NEAR_CODES] = [
     (7, 5), (-7, 5), (8, 4), (6, 7), (-6, 7), (7, 6), (-7, 6), (8, 5), (7, 7), (-7, 7), (8, 6), (8, 7),
 ];
 
-/// The codes of all distances in pictures of one width.
+/// The codes of all distances, for pictures of one width.
 #[derive(Clone, Debug)]
 pub struct DistanceCodes {
-    /// By distance, 0 where it is none of the near ones.
+    /// Short code of each distance, 0 if it has none.
     near: Vec<u8>,
 }
 
 impl DistanceCodes {
-    /// For rows of `width` pixels.
+    /// Tabulates the short codes for rows of `width` pixels.
     pub fn new(width: usize) -> DistanceCodes {
         let mut near = vec![0; 7 * width + 9];
-        // The first code of a distance that has several: narrow pictures.
-        for (code, offset) in (1..=NEAR_CODES as u8).zip(&OFFSETS).rev() {
+        // In narrow pictures, a distance has several codes; the first one is kept.
+        for (code, offset) in (1..=SHORT_CODES as u8).zip(&OFFSETS).rev() {
             near[distance(*offset, width)] = code;
         }
         DistanceCodes { near }
     }
 
-    /// The code of `distance`, 1 to [`MAX_DISTANCE`].
+    /// Returns the code of `distance`, 1 to [`MAX_DISTANCE`].
     #[inline]
     pub fn code(&self, distance: usize) -> u32 {
         match self.near.get(distance) {
             Some(&code) if code > 0 => u32::from(code),
-            _ => (distance + NEAR_CODES) as u32,
+            _ => (distance + SHORT_CODES) as u32,
         }
     }
 }
 
-/// The distances of the first `count` codes, each once: of what is nearest.
+/// Returns the distances of the first `count` short codes, each distance once.
 pub fn nearest(width: usize, count: usize) -> Vec<usize> {
     let mut distances = Vec::with_capacity(count);
     for offset in &OFFSETS[..count] {
@@ -61,7 +63,8 @@ pub fn nearest(width: usize, count: usize) -> Vec<usize> {
     distances
 }
 
-/// How far back in raster order a pixel lies that is so many columns to the left and rows up; no less than 1.
+/// Returns the distance in raster order to a pixel `left` columns to the left and `up` rows up, at
+/// least 1.
 fn distance((left, up): (i8, u8), width: usize) -> usize {
     (usize::from(up) * width)
         .saturating_add_signed(isize::from(left))
@@ -73,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_offsets_are_each_point_of_the_neighbourhood_once() {
+    fn the_offsets_are_each_point_of_the_neighborhood_once() {
         let mut sorted = OFFSETS;
         sorted.sort_unstable();
         let all = (0..8).flat_map(|up| (-7..=8).map(move |left| (left, up)));
@@ -90,7 +93,7 @@ mod tests {
                 let code = codes.code(distance) as usize;
                 let meant = match OFFSETS.get(code - 1) {
                     Some(offset) => super::distance(*offset, width),
-                    None => code - NEAR_CODES,
+                    None => code - SHORT_CODES,
                 };
                 assert_eq!(meant, distance, "code {code}, width {width}");
             }
@@ -104,7 +107,7 @@ mod tests {
     #[test]
     fn what_is_nearest_comes_once() {
         assert_eq!(nearest(100, 5), [100, 1, 101, 99, 200]);
-        // (0, 1) and (1, 0) are the same, and what would be ahead counts as the pixel before.
+        // (0, 1) and (1, 0) are the same, and offsets that point ahead count as the pixel before.
         assert_eq!(nearest(1, 5), [1, 2]);
         assert!(nearest(9, 0).is_empty());
     }

@@ -1,153 +1,149 @@
-//! The encoder as the list of its passes: RFC 9649, section 3.8 has the parts in the order of the file.
+//! The lossless encoder as the list of its passes. RFC 9649, section 3.8, lists the parts in
+//! bitstream order.
 
 use super::bit_writer::BitWriter;
+use super::cancellation::PIXELS_PER_CHECK;
+use super::color_cache::CacheHits;
+use super::cost_model::CostModel;
 use super::entropy::BIT;
-use super::entropy_image;
 use super::estimate::Estimate;
-use super::lz77::PIXELS_A_QUESTION;
-use super::parse::{CostModel, Parse};
-use super::token::{CacheHits, TokenImage, Tokens};
-use super::transform::choice::{self, Transformed};
+use super::grouping::{self, GroupSearch};
+use super::optimal_parse::OptimalParse;
+use super::options::LosslessOptions;
+use super::token::{TokenImage, Tokens};
+use super::transform::choice;
+use super::transform::transformed::Transformed;
 use super::{hash_chain, histogram, image_stream};
-use crate::cpu::Simd;
 use crate::threads::Workers;
 use crate::{Effort, EncodeError};
 
 #[cfg(test)]
 mod tests;
 
-/// What the caller may choose.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings<'a> {
-    /// How much is tried.
-    pub effort: Effort,
-    /// Vector instructions to use.
-    pub simd: Simd,
-    /// Who works on it.
-    pub workers: Workers<'a>,
-}
-
-/// Encodes `pixels` (ARGB) in rows of `width`, up to 16384 a side, as the data of a `VP8L` chunk.
+/// Encodes `pixels` (ARGB, rows of `width`, up to 16384 per side) as the data of a `VP8L` chunk.
 pub fn encode(
     pixels: Vec<u32>,
     width: usize,
-    settings: &Settings<'_>,
+    options: &LosslessOptions<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
     const SIGNATURE: u32 = 0x2F;
     const VERSION: u32 = 0;
     let height = pixels.len() / width;
-    let has_alpha = has_alpha(&pixels, settings.workers)?;
+    let has_alpha = has_alpha(&pixels, options.workers)?;
     let mut bits = BitWriter::default();
-    // Section 3.4.
+    // The image header (section 3.4).
     bits.put(SIGNATURE, 8);
     bits.put(width as u32 - 1, 14);
     bits.put(height as u32 - 1, 14);
     bits.put_flag(has_alpha);
     bits.put(VERSION, 3);
-    write_stream(&mut bits, pixels, width, settings)?;
+    write_stream(&mut bits, pixels, width, options)?;
     Ok(bits.finish())
 }
 
-/// [`encode`] without the header, as an `ALPH` chunk has it (section 2.7.1.2): green is what counts.
+/// [`encode`] without the header, as in an `ALPH` chunk (section 2.7.1.2), which stores alpha in
+/// green.
 pub fn encode_headless(
     pixels: Vec<u32>,
     width: usize,
-    settings: &Settings<'_>,
+    options: &LosslessOptions<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
     let mut bits = BitWriter::default();
-    write_stream(&mut bits, pixels, width, settings)?;
+    write_stream(&mut bits, pixels, width, options)?;
     Ok(bits.finish())
 }
 
-/// What [`encode_headless`] would come to, by a quick look, in a unit that only comparisons with others tell of.
+/// Estimates the size of [`encode_headless`]'s output by a greedy parse, in a unit that only serves
+/// to compare estimates.
 pub fn estimate(pixels: &[u32], width: usize, workers: Workers<'_>) -> Result<u64, EncodeError> {
     Ok(Estimate::new(pixels, width, 0, workers)?.total)
 }
 
 /// How much is tried after the transforms.
-struct Search {
-    /// Bits of the colour caches to choose from.
+struct ParseSearch {
+    /// Sizes of the color cache to choose from, as base-2 logarithms.
     cache_bits: &'static [u32],
-    /// How many earlier places are compared for a copy; none looks no further than at first.
+    /// Number of earlier positions compared for each copy; `None` keeps the greedy parse.
     depth: Option<usize>,
-    /// How often copies are chosen, each time by what things cost the time before.
+    /// Number of optimal parses, each with the costs of the parse before.
     rounds: usize,
-    /// Places nearby that are looked at for each pixel, by their distance codes.
-    near_codes: usize,
-    /// Whether they are in every round, or in the last one alone.
-    is_near_always: bool,
-    /// For groups of codes; the best is taken.
-    groups: &'static [entropy_image::Search],
+    /// Number of short distance codes that are tried at each pixel.
+    short_codes: usize,
+    /// Whether short distance codes are tried in all rounds, or only in the last one.
+    short_codes_in_all_rounds: bool,
+    /// Limits for the search for groups of codes; the best result is taken.
+    groups: &'static [GroupSearch],
 }
 
-impl Search {
-    fn of(effort: Effort, image: &Transformed) -> Search {
+impl ParseSearch {
+    fn for_effort(effort: Effort, image: &Transformed) -> ParseSearch {
         const fn groups(
             groups: usize,
             rounds: usize,
             tiles: usize,
-            filling: usize,
-        ) -> entropy_image::Search {
-            entropy_image::Search {
+            tokens_per_tile: usize,
+        ) -> GroupSearch {
+            GroupSearch {
                 groups,
                 rounds,
                 tiles,
-                filling,
+                tokens_per_tile,
             }
         }
         match effort {
-            // Indices repeat more than the first copy that is found tells.
-            Effort::Low => Search {
+            // Palette indices repeat more than the greedy parse finds.
+            Effort::Low => ParseSearch {
                 cache_bits: &[0],
                 depth: image.is_indexed().then_some(1),
                 rounds: 1,
-                near_codes: 0,
-                is_near_always: false,
+                short_codes: 0,
+                short_codes_in_all_rounds: false,
                 groups: &[const { groups(12, 2, 500, 64) }],
             },
-            Effort::Medium if image.has_little() => Search {
+            Effort::Medium if image.is_simple() => ParseSearch {
                 cache_bits: if image.is_indexed() { &[0] } else { &[0, 4, 6] },
                 depth: Some(16),
                 rounds: 3,
-                near_codes: 4,
-                is_near_always: false,
+                short_codes: 4,
+                short_codes_in_all_rounds: false,
                 groups: &[const { groups(64, 6, 5000, 64) }],
             },
-            // Copies are nearly all there is to a picture of few colours, and a cache would hold what its indices say.
-            Effort::Medium if image.is_indexed() => Search {
+            // A picture of few colors consists almost only of copies, and a color cache would
+            // repeat the palette.
+            Effort::Medium if image.is_indexed() => ParseSearch {
                 cache_bits: &[0],
                 depth: Some(8),
                 rounds: 2,
-                near_codes: 4,
-                is_near_always: false,
+                short_codes: 4,
+                short_codes_in_all_rounds: false,
                 groups: &[const { groups(32, 4, 5000, 32) }],
             },
-            Effort::Medium => Search {
+            Effort::Medium => ParseSearch {
                 cache_bits: &[0, 10],
                 depth: Some(8),
                 rounds: 1,
-                near_codes: 2,
-                is_near_always: true,
+                short_codes: 2,
+                short_codes_in_all_rounds: true,
                 groups: &[const { groups(32, 4, 5000, 32) }],
             },
-            Effort::High if image.has_little() => Search {
+            Effort::High if image.is_simple() => ParseSearch {
                 cache_bits: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
                 depth: Some(128),
                 rounds: 4,
-                near_codes: 32,
-                is_near_always: true,
+                short_codes: 32,
+                short_codes_in_all_rounds: true,
                 groups: &[
                     const { groups(64, 6, 5000, 8) },
                     const { groups(64, 6, 5000, 32) },
                     const { groups(64, 6, 5000, 128) },
                 ],
             },
-            Effort::High => Search {
+            Effort::High => ParseSearch {
                 cache_bits: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
                 depth: Some(128),
                 rounds: 4,
-                near_codes: if image.is_indexed() { 32 } else { 2 },
-                is_near_always: true,
+                short_codes: if image.is_indexed() { 32 } else { 2 },
+                short_codes_in_all_rounds: true,
                 groups: &[const { groups(64, 6, 5000, 32) }],
             },
         }
@@ -156,9 +152,9 @@ impl Search {
 
 /// Whether any pixel is not opaque.
 fn has_alpha(pixels: &[u32], workers: Workers<'_>) -> Result<bool, EncodeError> {
-    for part in pixels.chunks(PIXELS_A_QUESTION) {
+    for part in pixels.chunks(PIXELS_PER_CHECK) {
         workers.check()?;
-        // To the end of the part, since that takes a fraction of looking whether each is the last.
+        // The whole part is combined, which is several times faster than testing each pixel.
         let least = part.iter().fold(u32::MAX, |all, pixel| all & pixel);
         if least >> 24 != 255 {
             return Ok(true);
@@ -171,20 +167,20 @@ fn write_stream(
     bits: &mut BitWriter,
     pixels: Vec<u32>,
     width: usize,
-    settings: &Settings<'_>,
+    options: &LosslessOptions<'_>,
 ) -> Result<(), EncodeError> {
     let mut smallest = None;
-    for candidate in choice::candidates(pixels, width, settings)? {
+    for candidate in choice::list_candidates(pixels, width, options)? {
         let mut trial = bits.clone();
-        let search = Search::of(settings.effort, &candidate);
-        write_transformed(&mut trial, candidate, &search, settings.workers)?;
+        let search = ParseSearch::for_effort(options.effort, &candidate);
+        write_transformed(&mut trial, candidate, &search, options.workers)?;
         keep_smaller(&mut smallest, trial);
     }
     *bits = smallest.expect("there is a candidate");
     Ok(())
 }
 
-/// Takes `trial` if it is smaller than what there is.
+/// Replaces `smallest` by `trial` if `trial` is smaller.
 fn keep_smaller(smallest: &mut Option<BitWriter>, trial: BitWriter) {
     if smallest
         .as_ref()
@@ -197,7 +193,7 @@ fn keep_smaller(smallest: &mut Option<BitWriter>, trial: BitWriter) {
 fn write_transformed(
     bits: &mut BitWriter,
     transformed: Transformed,
-    search: &Search,
+    search: &ParseSearch,
     workers: Workers<'_>,
 ) -> Result<(), EncodeError> {
     transformed.write_transforms(bits, workers)?;
@@ -208,7 +204,7 @@ fn write_transformed(
         ..
     } = transformed;
     let cache = choose_cache(&pixels, width, &tokens, search.cache_bits, workers)?;
-    let tokens = parse(&pixels, width, &cache, tokens, search, workers)?;
+    let tokens = parse_optimally(&pixels, width, &cache, tokens, search, workers)?;
     let image = TokenImage {
         pixels: &pixels,
         width,
@@ -218,7 +214,7 @@ fn write_transformed(
     let mut smallest = None;
     for groups in search.groups {
         let mut trial = bits.clone();
-        let grouping = entropy_image::group(&image, *groups, workers)?;
+        let grouping = grouping::group(&image, *groups, workers)?;
         image_stream::write(&mut trial, &image, &grouping, workers)?;
         keep_smaller(&mut smallest, trial);
     }
@@ -227,7 +223,7 @@ fn write_transformed(
     workers.release(tokens.0)
 }
 
-/// The colour cache by which `tokens` take fewest bits.
+/// Chooses the color cache with which `tokens` take the fewest bits.
 fn choose_cache(
     pixels: &[u32],
     width: usize,
@@ -235,9 +231,9 @@ fn choose_cache(
     bits: &[u32],
     workers: Workers<'_>,
 ) -> Result<CacheHits, EncodeError> {
-    /// How much of a picture has a group of codes of its own, about, in 1 / [`BIT`] bits.
-    const BITS_A_GROUP: u64 = 4096 * 8 * BIT;
-    const MOST_GROUPS: u64 = 64;
+    /// Bits of data per group of codes, about, in 1 / [`BIT`] bits.
+    const BITS_PER_GROUP: u64 = 4096 * 8 * BIT;
+    const MAX_GROUPS: u64 = 64;
     if let [only] = bits {
         return CacheHits::new(pixels, *only, workers);
     }
@@ -251,7 +247,7 @@ fn choose_cache(
         };
         let counts = histogram::count(&image, workers)?;
         let cost = histogram::cost(&counts);
-        let further_groups = (cost / BITS_A_GROUP).min(MOST_GROUPS);
+        let further_groups = (cost / BITS_PER_GROUP).min(MAX_GROUPS);
         let codes = further_groups * histogram::cache_code_cost(&counts);
         Ok((cost + codes, cache))
     })?;
@@ -259,19 +255,20 @@ fn choose_cache(
     Ok(best.map_or(CacheHits::NONE, |(_, cache)| cache))
 }
 
-/// Better tokens than `tokens`, which tell what things cost.
-fn parse(
+/// Parses optimally, with costs that the counts of `tokens` give at first.
+fn parse_optimally(
     pixels: &[u32],
     width: usize,
     cache: &CacheHits,
     mut tokens: Tokens,
-    search: &Search,
+    search: &ParseSearch,
     workers: Workers<'_>,
 ) -> Result<Tokens, EncodeError> {
     let Some(depth) = search.depth else {
         return Ok(tokens);
     };
-    // What one round leaves of the copies found is what the next one chooses from: it converges, in no more memory.
+    // Each round chooses from the copies that the round before left. That converges and needs no
+    // more memory.
     let mut copies = hash_chain::longest_copies(pixels, width, depth, workers)?;
     for round in 1..=search.rounds {
         let is_last = round == search.rounds;
@@ -282,19 +279,19 @@ fn parse(
             cache,
         };
         let model = CostModel::new(&histogram::count(&image, workers)?);
-        let parse = Parse {
+        let parse = OptimalParse {
             pixels,
             width,
             cache,
             model: &model,
-            near_codes: if is_last || search.is_near_always {
-                search.near_codes
+            short_codes: if is_last || search.short_codes_in_all_rounds {
+                search.short_codes
             } else {
                 0
             },
-            shortens: is_last,
+            tries_shorter: is_last,
         };
-        tokens = parse.cheapest(&mut copies, workers)?;
+        tokens = parse.run(&mut copies, workers)?;
     }
     workers.release(copies)?;
     Ok(tokens)

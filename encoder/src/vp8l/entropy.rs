@@ -1,20 +1,20 @@
-//! What symbols cost, estimated: the entropy of their counts, and the lengths of the codes that tell a decoder about them
-//! (RFC 9649, section 3.7.2.1). In whole numbers, so that every machine decides alike.
+//! Estimated costs of symbols: the entropy of their counts plus the code lengths that a decoder
+//! needs (RFC 9649, section 3.7.2.1). In integers, so that every machine decides the same.
 
-/// A cost of 1 bit.
+/// The cost of one bit.
 pub const BIT: u64 = 1 << BIT_SHIFT;
-/// Its logarithm.
+/// Base-2 logarithm of [`BIT`].
 pub const BIT_SHIFT: u32 = 8;
 
-/// A symbol's code length, as measured on what the encoder writes.
+/// Cost of a symbol's code length, measured on the encoder's output.
 pub const CODE_LENGTH: u64 = 3 * BIT;
 
-/// Numbers whose logarithm is looked up.
+/// Numbers below this one have a table entry.
 const TABLE: usize = 4096;
 /// Fractional bits of a logarithm.
 const FRACTION: u32 = 16;
 
-/// log2 by number, 16 fractional bits; of 0 it is 0.
+/// `log2(n)` by `n`, with 16 fractional bits; 0 for 0.
 static LOG2: [u32; TABLE] = {
     let mut table = [0; TABLE];
     let mut n = 2;
@@ -25,10 +25,10 @@ static LOG2: [u32; TABLE] = {
     table
 };
 
-/// log2 bit by bit: the square of a number has twice its logarithm.
+/// Computes `log2(n)` bit by bit: squaring a number doubles its logarithm.
 const fn log2_of(n: u32) -> u32 {
     let whole = n.ilog2();
-    // From 1 to 2, 31 fractional bits.
+    // In [1, 2), with 31 fractional bits.
     let mut rest = (n as u64) << (31 - whole);
     let mut log = whole;
     let mut bit = 0;
@@ -44,13 +44,13 @@ const fn log2_of(n: u32) -> u32 {
     log
 }
 
-/// log2(n) in 2^-16; 0 for 0.
+/// Returns `log2(n)` with 16 fractional bits; 0 for 0.
 #[inline]
 pub fn log2(n: u32) -> u32 {
     if let Some(log) = LOG2.get(n as usize) {
         return *log;
     }
-    // Twelve leading bits, and a straight line between two of them.
+    // Looks up the twelve leading bits, and interpolates linearly between two entries.
     let shift = n.ilog2() - 11;
     let index = (n >> shift) as usize;
     let low = LOG2[index];
@@ -59,28 +59,28 @@ pub fn log2(n: u32) -> u32 {
     low + (shift << FRACTION) + ((u64::from(high - low) * rest) >> shift) as u32
 }
 
-/// n log2(n) in 2^-16.
+/// Returns `n log2(n)` with 16 fractional bits.
 #[inline]
 fn n_log2(n: u32) -> u64 {
     u64::from(n) * u64::from(log2(n))
 }
 
-/// The bits (in 1 / [`BIT`]) that so many of each symbol take with codes of their own, those for the codes' lengths
-/// included.
+/// Returns the bits, in 1 / [`BIT`], that symbols with these counts take with a code of their own,
+/// including the code's lengths.
 pub fn cost(counts: impl Iterator<Item = u32>) -> u64 {
     let mut tally = Tally::default();
     counts.for_each(|count| tally.add(count));
     tally.cost()
 }
 
-/// Adds up what [`cost`] needs.
+/// Sums for [`cost`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     total: u32,
     n_log2: u64,
     used: u32,
     most: u32,
-    /// Stretches without a symbol, between those with.
+    /// Number of runs of unused symbols.
     gaps: u32,
     follows_gap: bool,
 }
@@ -101,8 +101,8 @@ impl Tally {
     }
 
     fn cost(self) -> u64 {
-        // Measured on what the encoder writes: a stretch of zeros takes some five bits, next to the lengths of the code for
-        // code lengths.
+        // Measured on the encoder's output: a run of zeros takes some five bits, and the code of
+        // the code lengths forty.
         const GAP: u64 = 5 * BIT;
         const CODE: u64 = 40 * BIT;
         const SIMPLE: u64 = 11 * BIT;
@@ -113,7 +113,7 @@ impl Tally {
             2 => SIMPLE + 8 * BIT + total * BIT,
             used => {
                 let entropy = (n_log2(self.total) - self.n_log2) >> (FRACTION - BIT_SHIFT);
-                // One symbol may have a code of one bit, no less; the others have two or more.
+                // At most one symbol has a code of one bit; the others have two or more.
                 let least = (2 * total - u64::from(self.most)) * BIT;
                 let header = CODE + u64::from(used) * CODE_LENGTH + u64::from(self.gaps) * GAP;
                 entropy.max(least) + header

@@ -1,33 +1,34 @@
-//! What an image would cost, by a quick look: which transforms are worth it depends on what copies are found (RFC 9649,
-//! section 3.6.2.2), and so cannot be told from the pixels alone.
+//! Estimates the size of an image by a greedy parse. Which transforms pay depends on the copies
+//! that are found (RFC 9649, section 3.6.2.2), so the pixels alone do not tell.
 
-use super::parse::CostModel;
-use super::token::{CacheHits, TokenImage, Tokens};
+use super::color_cache::CacheHits;
+use super::cost_model::CostModel;
+use super::token::{TokenImage, Tokens};
 use super::transform::SampleCosts;
-use super::{histogram, lz77};
+use super::{greedy_parse, histogram};
 use crate::EncodeError;
 use crate::threads::Workers;
 
-/// What an image takes when it is parsed quickly.
+/// The estimate of an image, from its greedy parse.
 #[derive(Clone, Debug)]
 pub struct Estimate {
-    /// Literals and copies.
+    /// The greedy parse.
     pub tokens: Tokens,
-    /// All they cost, in 1 / [`super::entropy::BIT`] bits.
+    /// Cost of all tokens, in 1 / [`BIT`](super::entropy::BIT) bits.
     pub total: u64,
     cache: CacheHits,
     model: CostModel,
 }
 
 impl Estimate {
-    /// Of `pixels` in rows of `width`, with a colour cache of 2^`cache_bits` entries.
+    /// Estimates `pixels` in rows of `width`, with a color cache of `2^cache_bits` entries.
     pub fn new(
         pixels: &[u32],
         width: usize,
         cache_bits: u32,
         workers: Workers<'_>,
     ) -> Result<Estimate, EncodeError> {
-        let tokens = lz77::quick(pixels, width, workers)?;
+        let tokens = greedy_parse::parse_greedily(pixels, width, workers)?;
         let cache = CacheHits::new(pixels, cache_bits, workers)?;
         let image = TokenImage {
             pixels,
@@ -44,7 +45,7 @@ impl Estimate {
         })
     }
 
-    /// What each value of red and of blue costs.
+    /// Returns the cost of each value of red and of blue.
     pub fn sample_costs(&self) -> SampleCosts {
         let costs = |channel: u32| {
             std::array::from_fn(|value| {
@@ -55,8 +56,8 @@ impl Estimate {
         [costs(16), costs(0)]
     }
 
-    /// The cost of what begins in each block of a side of 2^`block_bits`, in raster order of the blocks, of the same
-    /// `pixels`.
+    /// Returns the cost of the tokens that start in each block, in raster order. Blocks have sides
+    /// of `2^block_bits` pixels; `pixels` are those of the estimate.
     pub fn blocks(
         &self,
         pixels: &[u32],

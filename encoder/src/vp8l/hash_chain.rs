@@ -1,65 +1,67 @@
-//! The longest copy for each pixel that a search among earlier places finds: RFC 9649, section 3.6.2.2.
+//! Finds the longest copy for each pixel with hash chains: RFC 9649, section 3.6.2.2.
 //!
-//! Places that begin with the same three pixels are chained, the last one first. The search goes from the end of the image to its
-//! start: what is found for a pixel holds for those before it too, one pixel longer each, as long as they agree; and by
-//! then a place's link in the chain is not needed any more, so that what was found takes its room.
+//! Positions that start with the same three pixels are chained, the latest first. The search runs
+//! from the end of the image to its start. A copy found for a pixel also holds for the pixels
+//! before it, one pixel longer each, as long as they match. A position's link is no longer needed
+//! when its copy is found, so the copy takes the link's place in memory.
 
+use super::cancellation::PIXELS_PER_CHECK;
 use super::distance::MAX_DISTANCE;
-use super::lz77::{PIXELS_A_QUESTION, match_length};
+use super::match_length::match_length;
 use super::prefix::MAX_LENGTH;
 use crate::EncodeError;
 use crate::threads::Workers;
 
-/// Longest copy that is kept: what its bits hold.
+/// Longest copy that fits into the bits of a [`Copy`].
 pub const MAX_KEPT: usize = MAX_LENGTH - 1;
 
-/// A copy: 12 bits for its length, 20 for its distance. Length 0 is none.
+/// A copy: 12 bits of length, 20 bits of distance. Length 0 means no copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Copy(u32);
 
 impl Copy {
-    /// None.
+    /// No copy.
     pub const NONE: Copy = Copy(0);
 
-    /// `length` pixels, up to [`MAX_KEPT`], from `distance` pixels back.
+    /// A copy of `length` pixels, up to [`MAX_KEPT`], from `distance` pixels back.
     #[inline]
     pub fn new(length: usize, distance: usize) -> Copy {
         debug_assert!(length <= MAX_KEPT && distance <= MAX_DISTANCE);
         Copy((distance << 12 | length) as u32)
     }
 
-    /// In pixels.
+    /// Length in pixels.
     #[inline]
     pub fn length(self) -> usize {
         (self.0 & 0xFFF) as usize
     }
 
-    /// One pixel more, from the same distance.
+    /// Returns the copy of one more pixel from the same distance; `None` at the longest.
     #[inline]
     pub fn longer(self) -> Option<Copy> {
         (self.length() < MAX_KEPT).then(|| Copy(self.0 + 1))
     }
 
-    /// In pixels.
+    /// Distance in pixels.
     #[inline]
     pub fn distance(self) -> usize {
         (self.0 >> 12) as usize
     }
 }
 
-/// The longest copy for each pixel, as far as up to `depth` places of its chain tell.
+/// Finds the longest copy for each pixel among the last `depth` positions of its chain.
 pub fn longest_copies(
     pixels: &[u32],
     width: usize,
     depth: usize,
     workers: Workers<'_>,
 ) -> Result<Vec<Copy>, EncodeError> {
-    let mut links = chain(pixels, workers)?;
-    let mut asked = pixels.len();
+    let mut links = link_chains(pixels, workers)?;
+    let mut next_check = pixels.len();
     let mut i = pixels.len();
     while i > 1 {
         i -= 1;
-        ask(i, &mut asked, workers)?;
+        check_sometimes(i, &mut next_check, workers)?;
         let best = search(pixels, &links, i, width, depth);
         links[i] = best;
         let distance = best.distance();
@@ -69,7 +71,7 @@ pub fn longest_copies(
         let mut length = best.length();
         while i > distance && pixels[i - 1] == pixels[i - 1 - distance] {
             i -= 1;
-            ask(i, &mut asked, workers)?;
+            check_sometimes(i, &mut next_check, workers)?;
             length = (length + 1).min(MAX_KEPT);
             links[i] = Copy::new(length, distance);
         }
@@ -80,22 +82,27 @@ pub fn longest_copies(
     Ok(links)
 }
 
-/// Asks whether the caller waits still, from time to time on the way to the start.
+/// Checks for cancellation from time to time, while `i` descends.
 #[inline]
-fn ask(i: usize, asked: &mut usize, workers: Workers<'_>) -> Result<(), EncodeError> {
-    /// Each may be a search.
-    const PIXELS: usize = PIXELS_A_QUESTION / 32;
-    if i >= *asked {
+fn check_sometimes(
+    i: usize,
+    next_check: &mut usize,
+    workers: Workers<'_>,
+) -> Result<(), EncodeError> {
+    /// Fewer than elsewhere, because each pixel may take a search.
+    const PIXELS: usize = PIXELS_PER_CHECK / 32;
+    if i >= *next_check {
         return Ok(());
     }
-    *asked = i.saturating_sub(PIXELS);
+    *next_check = i.saturating_sub(PIXELS);
     workers.check()
 }
 
-/// For each pixel, how far back the last place with the same hash is; 0 for none.
-fn chain(pixels: &[u32], workers: Workers<'_>) -> Result<Vec<Copy>, EncodeError> {
+/// Returns, for each pixel, the distance to the last position with the same hash; 0 if there is
+/// none.
+fn link_chains(pixels: &[u32], workers: Workers<'_>) -> Result<Vec<Copy>, EncodeError> {
     let hash_bits = pixels.len().max(2).ilog2().clamp(8, 17);
-    // Positions and 1.
+    // By hash, one past the last position.
     let mut last = vec![0u32; 1 << hash_bits];
     let mut links = Vec::with_capacity(pixels.len());
     let mut link = |i: usize, hash: u64| {
@@ -111,11 +118,11 @@ fn chain(pixels: &[u32], workers: Workers<'_>) -> Result<Vec<Copy>, EncodeError>
         });
     };
     let mut i = 0;
-    let mut asked = 0;
+    let mut next_check = 0;
     while i + 2 < pixels.len() {
-        if i >= asked {
+        if i >= next_check {
             workers.check()?;
-            asked = i + PIXELS_A_QUESTION;
+            next_check = i + PIXELS_PER_CHECK;
         }
         let color = pixels[i];
         if color != pixels[i + 1] || color != pixels[i + 2] {
@@ -127,9 +134,10 @@ fn chain(pixels: &[u32], workers: Workers<'_>) -> Result<Vec<Copy>, EncodeError>
             i += 1;
             continue;
         }
-        // Within a run each pixel would be in one chain with all others. What sets it apart is how much of the run is left.
+        // All pixels of a run would be in one chain. The number of remaining pixels of the run sets
+        // them apart.
         let limit = pixels.len() - i;
-        let run = 1 + match_length(pixels, i, i + 1, (limit - 1).min(PIXELS_A_QUESTION));
+        let run = 1 + match_length(pixels, i, i + 1, (limit - 1).min(PIXELS_PER_CHECK));
         for left in (3..=run).rev() {
             let key = u64::from(color) << 32 | u64::from(color);
             link(i, key ^ (left.min(MAX_LENGTH) as u64) << 8);
@@ -140,10 +148,10 @@ fn chain(pixels: &[u32], workers: Workers<'_>) -> Result<Vec<Copy>, EncodeError>
     Ok(links)
 }
 
-/// The longest copy for pixel `i`.
+/// Finds the longest copy for pixel `i`.
 #[inline]
 fn search(pixels: &[u32], links: &[Copy], i: usize, width: usize, depth: usize) -> Copy {
-    /// Longer ones are taken at once.
+    /// A copy of this length ends the search.
     const ENOUGH: usize = 512;
     let limit = (pixels.len() - i).min(MAX_KEPT);
     let (mut length, mut distance) = (0, 0);

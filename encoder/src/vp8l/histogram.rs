@@ -1,14 +1,14 @@
-//! How often each symbol occurs: the five alphabets of RFC 9649, section 3.7.2.
+//! Counts of the symbols of the five alphabets of RFC 9649, section 3.7.2.
 
+use super::cancellation::PIXELS_PER_CHECK;
 use super::entropy;
-use super::lz77::PIXELS_A_QUESTION;
 use super::prefix::{self, DISTANCE_SYMBOLS, LENGTH_SYMBOLS};
 use super::token::{Token, TokenImage};
 use crate::EncodeError;
 use crate::threads::Workers;
 use std::ops::Range;
 
-/// Where the alphabets begin in a table of all symbols. Green is last, since only its length changes.
+/// Start of each alphabet in a table of all symbols. Green is last, because only its size varies.
 const RED: usize = 0;
 const BLUE: usize = 256;
 const ALPHA: usize = 512;
@@ -17,12 +17,13 @@ const GREEN: usize = DISTANCE + DISTANCE_SYMBOLS;
 const LENGTH: usize = GREEN + 256;
 const CACHE: usize = LENGTH + LENGTH_SYMBOLS;
 
-/// Symbols of all alphabets, with a cache of 2^`cache_bits` colours; 0 is no cache.
+/// Returns the number of symbols of all alphabets with a color cache of `2^cache_bits` entries; 0
+/// is no cache.
 pub fn symbol_count(cache_bits: u32) -> usize {
     CACHE + if cache_bits == 0 { 0 } else { 1 << cache_bits }
 }
 
-/// The parts of a table of `symbols` symbols, one for each alphabet, in the order of the bitstream.
+/// Returns the range of each alphabet in a table of `symbols` symbols, in bitstream order.
 pub fn alphabets(symbols: usize) -> [Range<usize>; 5] {
     [
         GREEN..symbols,
@@ -33,32 +34,32 @@ pub fn alphabets(symbols: usize) -> [Range<usize>; 5] {
     ]
 }
 
-/// The symbols of a literal pixel, in the order of the bitstream.
+/// Returns the symbols of a literal pixel, in bitstream order.
 #[inline]
 pub fn literal(color: u32) -> [usize; 4] {
     let [blue, green, red, alpha] = color.to_le_bytes().map(usize::from);
     [GREEN + green, RED + red, BLUE + blue, ALPHA + alpha]
 }
 
-/// The symbol of a pixel at `index` of the cache.
+/// Returns the symbol of a pixel at `index` of the color cache.
 #[inline]
 pub fn cached(index: usize) -> usize {
     CACHE + index
 }
 
-/// The symbol of a length's symbol.
+/// Returns the table index of a length symbol.
 #[inline]
 pub fn length(symbol: u32) -> usize {
     LENGTH + symbol as usize
 }
 
-/// The symbol of a distance's symbol.
+/// Returns the table index of a distance symbol.
 #[inline]
 pub fn distance(symbol: u32) -> usize {
     DISTANCE + symbol as usize
 }
 
-/// Hands `count` the position and symbols of everything that is written of `image`.
+/// Calls `count` with the position and the symbols of each literal, cache hit and copy of `image`.
 #[inline]
 pub fn for_each_symbol(
     image: &TokenImage<'_>,
@@ -66,11 +67,11 @@ pub fn for_each_symbol(
     mut count: impl FnMut(usize, &[usize]),
 ) -> Result<(), EncodeError> {
     let mut i = 0;
-    let mut asked = 0;
+    let mut next_check = 0;
     for &token in image.tokens {
-        if i >= asked {
+        if i >= next_check {
             workers.check()?;
-            asked = i + PIXELS_A_QUESTION;
+            next_check = i + PIXELS_PER_CHECK;
         }
         if token.distance_code() == 0 {
             for (at, &color) in (i..).zip(&image.pixels[i..i + token.length()]) {
@@ -87,7 +88,7 @@ pub fn for_each_symbol(
     Ok(())
 }
 
-/// The symbols of a copy, in the order of the bitstream.
+/// Returns the symbols of a copy, in bitstream order.
 #[inline]
 fn copy(token: Token) -> [usize; 2] {
     [
@@ -96,7 +97,7 @@ fn copy(token: Token) -> [usize; 2] {
     ]
 }
 
-/// How often each symbol occurs in a whole image.
+/// Counts the symbols of a whole image.
 pub fn count(image: &TokenImage<'_>, workers: Workers<'_>) -> Result<Vec<u32>, EncodeError> {
     let mut counts = vec![0; symbol_count(image.cache.bits())];
     for_each_symbol(image, workers, |_, symbols| {
@@ -107,7 +108,7 @@ pub fn count(image: &TokenImage<'_>, workers: Workers<'_>) -> Result<Vec<u32>, E
     Ok(counts)
 }
 
-/// What so many of each symbol cost, in 1 / [`entropy::BIT`] bits, with the codes for them.
+/// Returns the cost of symbols with these counts, in 1 / [`entropy::BIT`] bits, codes included.
 pub fn cost(counts: &[u32]) -> u64 {
     alphabets(counts.len())
         .map(|alphabet| entropy::cost(counts[alphabet].iter().copied()))
@@ -115,13 +116,14 @@ pub fn cost(counts: &[u32]) -> u64 {
         .sum()
 }
 
-/// What the cache's part of a code takes, in the same unit, in each further group of codes that has it.
+/// Returns the cost of the code lengths of the color cache's symbols in one group of codes, in the
+/// same unit.
 pub fn cache_code_cost(counts: &[u32]) -> u64 {
     let used = counts[CACHE..].iter().filter(|count| **count > 0).count();
     used as u64 * entropy::CODE_LENGTH
 }
 
-/// [`cost`] with the extra bits of lengths and distances.
+/// Returns [`cost`] plus the extra bits of lengths and distances.
 pub fn total_cost(counts: &[u32]) -> u64 {
     cost(counts) + extra_cost(counts)
 }

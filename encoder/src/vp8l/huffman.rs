@@ -1,29 +1,30 @@
-//! Prefix codes: RFC 9649, section 3.7.2.1. Their lengths from counts, their bits from lengths, and how both are written.
+//! Prefix codes: RFC 9649, section 3.7.2.1. Code lengths from counts, codes from lengths, and the
+//! writing of lengths.
 
 use super::bit_writer::BitWriter;
 use std::ops::Range;
 
-/// Longest code of a symbol.
+/// Longest code.
 pub const MAX_CODE_LENGTH: u8 = 15;
-/// Longest code of a code length: three bits are sent.
+/// Longest code of a code length, which is sent in three bits.
 const MAX_LENGTH_CODE_LENGTH: u8 = 7;
 
-/// A symbol's code as it is written: the bits, first one lowest, and how many.
+/// The code of a symbol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Code {
-    /// The bits.
+    /// The bits, the first one lowest.
     pub bits: u16,
-    /// How many, 0 to [`MAX_CODE_LENGTH`].
+    /// Number of bits, 0 to [`MAX_CODE_LENGTH`].
     pub length: u8,
 }
 
-/// The lengths of the codes that take fewest bits for so many of each symbol: 0 where there are none. A
-/// single symbol has a length of 1, though it takes no bits.
+/// Returns the code lengths that minimize the bits of symbols with these counts, at most `limit`
+/// each. Unused symbols get 0. A single symbol gets 1, though it takes no bits.
 ///
-/// Where a code would be longer than `limit`, rare symbols are taken for more frequent ones until none is.
+/// If a code is longer than `limit`, rare symbols are counted as more frequent ones, until none is.
 pub fn code_lengths(counts: &[u32], limit: u8) -> Vec<u8> {
     let mut lengths = vec![0; counts.len()];
-    // By count, then by symbol: the same for every sorting algorithm.
+    // Sorted by count, then by symbol, so that every sorting algorithm gives the same order.
     let mut symbols: Vec<(u32, u32)> = (0..)
         .zip(counts)
         .filter(|(_, count)| **count > 0)
@@ -51,23 +52,24 @@ pub fn code_lengths(counts: &[u32], limit: u8) -> Vec<u8> {
     }
 }
 
-/// The lengths of the codes that take fewest bits for so many of each symbol together with what [`write_lengths`] writes of
-/// them, of those that are tried.
+/// Returns the best of several sets of code lengths: the one that minimizes the bits of the symbols
+/// plus the bits that [`write_lengths`] writes.
 ///
-/// Huffman's lengths take fewest bits for the symbols alone. Where these are few, shorter limits, and counts that are evened out
-/// where they are similar, give lengths that repeat, which take less to write than the symbols then lose: 1 to 3 % of pictures
-/// of up to 64 x 64 pixels, and 0.2 % of those of 128 x 128.
+/// Huffman's lengths minimize the bits of the symbols alone. With few symbols, lower limits, and
+/// counts that are made equal where they are similar, give lengths that repeat. These take less to
+/// write than the symbols then lose: 1 to 3 % of pictures of up to 64 x 64 pixels, and 0.2 % of
+/// those of 128 x 128.
 pub fn cheapest_lengths(counts: &[u32]) -> Vec<u8> {
-    /// Of more symbols, lengths are next to nothing.
-    const MOST_SYMBOLS: u32 = 1 << 14;
-    /// How far counts that are evened out may be apart.
+    /// With more symbols than this, the lengths are a negligible part.
+    const MAX_SYMBOLS: u32 = 1 << 14;
+    /// How far apart counts may be that are made equal.
     const TOLERANCES: [u32; 2] = [2, 6];
-    /// Bits of the longest code beyond what as many codes of one length have.
+    /// Additional bits of the longest code, beyond those of a code with equal lengths.
     const MARGINS: Range<u32> = 0..3;
     let mut best = code_lengths(counts, MAX_CODE_LENGTH);
     let used = counts.iter().filter(|count| **count > 0).count();
     let is_simple = used < 3;
-    if is_simple || counts.iter().sum::<u32>() > MOST_SYMBOLS {
+    if is_simple || counts.iter().sum::<u32>() > MAX_SYMBOLS {
         return best;
     }
     let mut least = total_bits(counts, &best);
@@ -91,7 +93,7 @@ pub fn cheapest_lengths(counts: &[u32]) -> Vec<u8> {
     best
 }
 
-/// Bits of so many symbols by a code of more than one symbol, and of its lengths.
+/// Returns the bits of the symbols and of the lengths; the code has at least two symbols.
 fn total_bits(counts: &[u32], lengths: &[u8]) -> u64 {
     let mut bits = BitWriter::default();
     write_lengths(&mut bits, lengths);
@@ -100,11 +102,12 @@ fn total_bits(counts: &[u32], lengths: &[u8]) -> u64 {
     bits.bits() as u64 + symbols.sum::<u64>()
 }
 
-/// Counts in which each stretch of four or more that are at most `tolerance` or its share apart is replaced by its mean. Up to three
-/// symbols that do not occur are part of a stretch if others follow.
+/// Replaces each run of four or more similar counts by their mean. Counts are similar if they
+/// differ by at most `tolerance`, or by `tolerance / 4` of the least. A run may contain up to three
+/// unused symbols in a row.
 fn evened(counts: &[u32], tolerance: u32) -> Vec<u32> {
-    const SHORTEST: usize = 4;
-    const LONGEST_GAP: usize = 3;
+    const MIN_RUN: usize = 4;
+    const MAX_GAP: usize = 3;
     let mut evened = counts.to_vec();
     let mut begin = 0;
     while begin < counts.len() {
@@ -114,13 +117,13 @@ fn evened(counts: &[u32], tolerance: u32) -> Vec<u32> {
         for (at, &count) in following.filter(|(_, count)| **count > 0) {
             (least, most) = (least.min(count), most.max(count));
             let is_apart = most - least > tolerance.max(least * tolerance / 4);
-            if at - end > LONGEST_GAP || is_apart {
+            if at - end > MAX_GAP || is_apart {
                 break;
             }
             end = at + 1;
         }
         let stretch = &mut evened[begin..end];
-        if counts[begin] > 0 && stretch.len() >= SHORTEST {
+        if counts[begin] > 0 && stretch.len() >= MIN_RUN {
             let (sum, length) = (stretch.iter().sum::<u32>(), stretch.len() as u32);
             stretch.fill(((sum + length / 2) / length).max(1));
         }
@@ -129,13 +132,13 @@ fn evened(counts: &[u32], tolerance: u32) -> Vec<u32> {
     evened
 }
 
-/// How deep each weight lies in Huffman's tree of them. They are in ascending order.
+/// Returns the depth of each weight in their Huffman tree. The weights ascend.
 fn depths(weights: &[u64]) -> Vec<u32> {
     let leaves = weights.len();
     if leaves < 2 {
         return vec![0; leaves];
     }
-    // Leaves, then inner nodes in the order of their making, in which their weights ascend too.
+    // Leaves come first, then inner nodes in order of creation, in which their weights ascend too.
     let mut inner: Vec<u64> = Vec::with_capacity(leaves - 1);
     let mut parents = vec![0; 2 * leaves - 1];
     let (mut next_leaf, mut next_inner) = (0, 0);
@@ -168,7 +171,8 @@ fn depths(weights: &[u64]) -> Vec<u32> {
         .collect()
 }
 
-/// The codes of such lengths: within a length by symbol, shorter ones first. A single symbol takes no bits.
+/// Returns the codes with these lengths: shorter codes first, and by symbol within a length. A
+/// single symbol gets no bits.
 pub fn codes(lengths: &[u8]) -> Vec<Code> {
     if lengths.iter().filter(|length| **length > 0).count() == 1 {
         return vec![Code::default(); lengths.len()];
@@ -194,7 +198,7 @@ pub fn codes(lengths: &[u8]) -> Vec<Code> {
     lengths.iter().map(code).collect()
 }
 
-/// Writes the lengths of a code's symbols, which a decoder makes the code from.
+/// Writes the code lengths, from which a decoder builds the code.
 pub fn write_lengths(bits: &mut BitWriter, lengths: &[u8]) {
     let mut used = (0..).zip(lengths).filter(|(_, length)| **length > 0);
     let symbols =
@@ -207,7 +211,7 @@ pub fn write_lengths(bits: &mut BitWriter, lengths: &[u8]) {
     }
 }
 
-/// A simple code length code (section 3.7.2.1.1).
+/// Writes a simple code length code (section 3.7.2.1.1).
 fn write_simple(bits: &mut BitWriter, one: u32, other: Option<u32>) {
     bits.put_flag(true);
     bits.put_flag(other.is_some());
@@ -219,25 +223,25 @@ fn write_simple(bits: &mut BitWriter, one: u32, other: Option<u32>) {
     }
 }
 
-/// What a normal code length code is made of: lengths, and runs of them.
+/// A symbol of a normal code length code: a length, or a run of lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct LengthToken {
-    /// A length, or what kind of run.
+    /// The length, or the kind of run.
     symbol: u8,
-    /// Of the run's length, less the shortest.
+    /// The length of the run, less the shortest one.
     extra: u8,
 }
 
-/// The last length that was not 0, three to six times more.
+/// Repeats the last nonzero length three to six times.
 const REPEAT: u8 = 16;
-/// 0, three to ten times.
+/// Three to ten zeros.
 const FEW_ZEROS: u8 = 17;
-/// 0, eleven to 138 times.
+/// Eleven to 138 zeros.
 const MANY_ZEROS: u8 = 18;
-/// Symbols of a code length code.
+/// Number of symbols of a code length code.
 const LENGTH_CODES: usize = 19;
 
-/// The extra bits of a token.
+/// Returns the number of extra bits of a symbol.
 fn extra_bits(symbol: u8) -> u32 {
     match symbol {
         REPEAT => 2,
@@ -247,14 +251,14 @@ fn extra_bits(symbol: u8) -> u32 {
     }
 }
 
-/// A normal code length code (section 3.7.2.1.2).
+/// Writes a normal code length code (section 3.7.2.1.2).
 fn write_normal(bits: &mut BitWriter, lengths: &[u8]) {
-    /// The order in which lengths of the codes of lengths are sent: rare ones last.
+    /// The order in which the lengths of the code length code are sent, rare ones last.
     const ORDER: [usize; LENGTH_CODES] = [
         17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
     ];
-    /// Of those, how many are always sent.
-    const LEAST_SENT: usize = 4;
+    /// Number of them that are always sent.
+    const MIN_SENT: usize = 4;
     let tokens = length_tokens(lengths);
     let mut counts = [0; LENGTH_CODES];
     for token in &tokens {
@@ -265,9 +269,9 @@ fn write_normal(bits: &mut BitWriter, lengths: &[u8]) {
     let sent = ORDER
         .iter()
         .rposition(|symbol| code_lengths[*symbol] > 0)
-        .map_or(LEAST_SENT, |last| LEAST_SENT.max(last + 1));
+        .map_or(MIN_SENT, |last| MIN_SENT.max(last + 1));
     bits.put_flag(false);
-    bits.put((sent - LEAST_SENT) as u32, 4);
+    bits.put((sent - MIN_SENT) as u32, 4);
     for symbol in &ORDER[..sent] {
         bits.put(u32::from(code_lengths[*symbol]), 3);
     }
@@ -282,7 +286,7 @@ fn write_normal(bits: &mut BitWriter, lengths: &[u8]) {
         .map_or(0, |last| last + 1)
         .max(2);
     let zeros: u32 = tokens[kept.min(tokens.len())..].iter().map(cost).sum();
-    // Two, at least, are read; so many are told in two bits or more, in steps of two, behind three bits for how many.
+    // The number of symbols, less 2, takes an even number of bits, which three bits before it tell.
     let count_bits = ((kept as u32 - 2).checked_ilog2().unwrap_or(0) / 2 + 1) * 2;
     let is_cut = zeros > 3 + count_bits;
     bits.put_flag(is_cut);
@@ -298,7 +302,7 @@ fn write_normal(bits: &mut BitWriter, lengths: &[u8]) {
     }
 }
 
-/// Lengths as tokens, runs as long as they can be.
+/// Converts lengths to symbols of the code length code, with the longest possible runs.
 fn length_tokens(lengths: &[u8]) -> Vec<LengthToken> {
     let mut tokens = Vec::new();
     let mut push = |symbol: u8, extra: usize| {
@@ -307,7 +311,7 @@ fn length_tokens(lengths: &[u8]) -> Vec<LengthToken> {
             extra: extra as u8,
         });
     };
-    // What a repetition refers to at the start.
+    // The length that a repetition at the start refers to.
     let mut last = 8;
     for run in lengths.chunk_by(|a, b| a == b) {
         let (value, mut left) = (run[0], run.len());
@@ -346,7 +350,7 @@ mod tests {
 
     #[test]
     fn lengths_are_those_of_huffmans_tree() {
-        // 5 | 2 | 1 1: depths 1, 2, 3, 3.
+        // The tree of 5, 2, 1, 1 has depths 1, 2, 3, 3.
         assert_eq!(code_lengths(&[5, 0, 2, 1, 1], 15), [1, 0, 2, 3, 3]);
         assert_eq!(code_lengths(&[1, 1, 1, 1], 15), [2, 2, 2, 2]);
         assert_eq!(code_lengths(&[0, 7, 0], 15), [0, 1, 0]);
@@ -354,7 +358,8 @@ mod tests {
         assert_eq!(code_lengths(&[3, 9], 15), [1, 1]);
     }
 
-    /// 128 symbols, some twice and three times as often as others: lengths of 7 for all of them take next to nothing to write.
+    /// 128 symbols, some twice or three times as often as others: equal lengths of 7 take next to
+    /// nothing to write.
     #[test]
     fn lengths_that_repeat_are_taken_where_that_is_cheaper() {
         let scattered: Vec<u32> = (0..128).map(|symbol| 1 + symbol * symbol / 7 % 3).collect();
@@ -400,7 +405,7 @@ mod tests {
 
     #[test]
     fn codes_count_up_within_a_length() {
-        // RFC 1951, section 3.2.2, whose codes these are: lengths 3, 3, 3, 3, 3, 2, 4, 4.
+        // The example of RFC 1951, section 3.2.2: lengths 3, 3, 3, 3, 3, 2, 4, 4.
         let expected = [0b010, 0b011, 0b100, 0b101, 0b110, 0b00, 0b1110, 0b1111];
         let lengths = [3, 3, 3, 3, 3, 2, 4, 4];
         for ((code, expected), length) in codes(&lengths).iter().zip(expected).zip(lengths) {

@@ -1,22 +1,24 @@
 //! Writes an entropy-coded image: RFC 9649, sections 3.7.2.3 and 3.8.3.
 
 use super::bit_writer::BitWriter;
-use super::entropy_image::{EntropyImage, Grouping};
+use super::color_cache::CacheHits;
+use super::entropy_image::EntropyImage;
+use super::grouping::Grouping;
 use super::huffman::{self, Code};
 use super::prefix;
-use super::token::{CacheHits, TokenImage};
-use super::{histogram, lz77};
+use super::token::TokenImage;
+use super::{greedy_parse, histogram};
 use crate::EncodeError;
 use crate::threads::Workers;
 
-/// Writes an image of few pixels, which goes with a transform or with the prefix codes.
+/// Writes a small image, which belongs to a transform or to the prefix codes.
 pub fn write_small(
     bits: &mut BitWriter,
     pixels: &[u32],
     width: usize,
     workers: Workers<'_>,
 ) -> Result<(), EncodeError> {
-    let tokens = lz77::quick(pixels, width, workers)?;
+    let tokens = greedy_parse::parse_greedily(pixels, width, workers)?;
     let image = TokenImage {
         pixels,
         width,
@@ -48,7 +50,7 @@ pub fn write(
     write_tokens(bits, image, &codes, entropy_image, workers)
 }
 
-/// The colour cache's size (section 3.6.2.3).
+/// Writes the size of the color cache (section 3.6.2.3).
 fn write_cache_bits(bits: &mut BitWriter, cache_bits: u32) {
     bits.put_flag(cache_bits > 0);
     if cache_bits > 0 {
@@ -58,9 +60,9 @@ fn write_cache_bits(bits: &mut BitWriter, cache_bits: u32) {
 
 /// The prefix codes of all groups.
 struct Codes {
-    /// Symbols of a group.
+    /// Number of symbols in a group.
     symbols: usize,
-    /// Group after group.
+    /// Code lengths, group after group.
     lengths: Vec<u8>,
     bits: Vec<Code>,
 }
@@ -98,14 +100,14 @@ impl Codes {
     }
 }
 
-/// Two codes after another: 30 bits at most.
+/// Writes two codes at once, at most 30 bits.
 #[inline]
 fn put_two(bits: &mut BitWriter, first: Code, second: Code) {
     let both = u32::from(first.bits) | u32::from(second.bits) << first.length;
     bits.put(both, u32::from(first.length + second.length));
 }
 
-/// The data.
+/// Writes the tokens.
 fn write_tokens(
     bits: &mut BitWriter,
     image: &TokenImage<'_>,
@@ -113,14 +115,14 @@ fn write_tokens(
     entropy_image: Option<&EntropyImage>,
     workers: Workers<'_>,
 ) -> Result<(), EncodeError> {
-    /// Some milliseconds, if all are literals.
-    const TOKENS_A_QUESTION: usize = 1 << 6;
+    /// Some milliseconds of work, if all tokens are long runs of literals.
+    const TOKENS_PER_CHECK: usize = 1 << 6;
     let group_at = |i: usize| entropy_image.map_or(0, |map| map.group_at(i, image.width));
-    // Positions of a tile's row, from which on the group may be another.
+    // The position in the row where the next tile starts, whose group may differ.
     let mut tile_end = 0;
     let mut group = codes.group(0);
     let mut i = 0;
-    for tokens in image.tokens.chunks(TOKENS_A_QUESTION) {
+    for tokens in image.tokens.chunks(TOKENS_PER_CHECK) {
         workers.check()?;
         for &token in tokens {
             let end = i + token.length();

@@ -1,20 +1,24 @@
-//! Rounds samples where nobody sees it, before a picture is coded without loss (RFC 9649, section 3 knows nothing of it).
+//! Near-lossless preprocessing: rounds samples where nobody sees it, before lossless coding. RFC
+//! 9649, section 3, does not know of it.
 //!
-//! What is flat, smooth or drawn stays as it is. What is left, where each pixel differs from all around it, hides small errors.
+//! Flat, smooth and synthetic areas stay as they are. What remains, where each pixel differs from
+//! all its neighbors, masks small errors.
 
-use super::lz77::PIXELS_A_QUESTION;
+use super::cancellation::PIXELS_PER_CHECK;
 use super::transform::has_palette;
 use crate::EncodeError;
 use crate::threads::Workers;
 
-/// Most that a sample may be off by for `near_lossless`, 0 to 100: 0 at 100, 1 from 80 on, 2 from 60 on, and so forth to 5 at 0.
+/// Returns the largest error of a sample for `near_lossless`, 0 to 100: 0 at 100, 1 from 80 on, 2
+/// from 60 on, and so on to 5 below 20.
 pub fn max_error(near_lossless: u8) -> u8 {
     100u8.saturating_sub(near_lossless).div_ceil(20)
 }
 
-/// Rounds red, green and blue of `pixels` in rows of `width` by `max_error` at most. Alpha stays, and so do pixels of alpha 0;
-/// pictures of up to 256 colours; what lies at the picture's border; a pixel that equals two of its four neighbours, as on flat
-/// ground and along edges; and one that is within `max_error` of all four, as in a gradient.
+/// Rounds red, green and blue of `pixels`, in rows of `width`, by at most `max_error`. These stay:
+/// alpha; pixels with alpha 0; pictures of up to 256 colors; pixels at the picture's border; pixels
+/// that equal two of their four neighbors, as in flat areas and along edges; and pixels within
+/// `max_error` of all four, as in gradients.
 pub fn round(
     pixels: &mut [u32],
     width: usize,
@@ -30,11 +34,11 @@ pub fn round(
         let pairs = a.to_le_bytes().into_iter().zip(b.to_le_bytes());
         pairs.into_iter().all(|(a, b)| a.abs_diff(b) <= max_error)
     };
-    // The row above, as it was.
+    // The row above, before rounding.
     let mut above = pixels[..width].to_vec();
-    let rows_a_question = PIXELS_A_QUESTION.div_ceil(width);
+    let rows_per_check = PIXELS_PER_CHECK.div_ceil(width);
     for y in 1..height - 1 {
-        if y % rows_a_question == 0 {
+        if y % rows_per_check == 0 {
             workers.check()?;
         }
         let (row, below) = pixels[y * width..].split_at_mut(width);
@@ -58,7 +62,8 @@ pub fn round(
     Ok(())
 }
 
-/// Each sample's nearest multiple of the step by which none is off by more than `max_error`.
+/// Returns, for each sample, the nearest multiple of the largest step that errs by at most
+/// `max_error`.
 fn rounded(max_error: u8) -> [u8; 256] {
     let step = 2 * u16::from(max_error) + 1;
     std::array::from_fn(|sample| {
@@ -71,7 +76,7 @@ fn rounded(max_error: u8) -> [u8; 256] {
 mod tests {
     use super::*;
 
-    /// Of greys at random, every one beside others.
+    /// Random pixels.
     fn noise(width: usize, height: usize) -> Vec<u32> {
         let mut state = 1u32;
         std::iter::repeat_with(|| {
@@ -123,7 +128,8 @@ mod tests {
 
     #[test]
     fn flat_ground_lines_and_gradients_stay() {
-        // Noise, a flat square of 10 pixels a side with a line through it, and a slope of 1 from pixel to pixel.
+        // Noise, a flat square of 10 x 10 pixels with a line through it, and a slope of 1 per
+        // pixel.
         let (width, height) = (60, 20);
         let mut pixels = noise(width, height);
         for y in 5..15 {

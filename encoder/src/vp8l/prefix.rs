@@ -1,24 +1,24 @@
-//! Lengths and distances as a symbol and extra bits: RFC 9649, section 3.6.2.2.
+//! Prefix coding of lengths and distances, as a symbol and extra bits: RFC 9649, section 3.6.2.2.
 
-/// Symbols of a length (up to [`MAX_LENGTH`]).
+/// Number of length symbols, for lengths up to [`MAX_LENGTH`].
 pub const LENGTH_SYMBOLS: usize = 24;
-/// Symbols of a distance code (up to 2^20).
+/// Number of distance symbols, for distance codes up to 2^20.
 pub const DISTANCE_SYMBOLS: usize = 40;
-/// Longest copy.
+/// Longest copy, in pixels.
 pub const MAX_LENGTH: usize = 4096;
 
-/// A number as it is written.
+/// A value in prefix coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefixed {
-    /// What is coded by a prefix code.
+    /// The symbol, which a prefix code encodes.
     pub symbol: u32,
-    /// How many bits follow.
+    /// Number of extra bits.
     pub extra_bits: u32,
-    /// Those bits.
+    /// The extra bits.
     pub extra: u32,
 }
 
-/// Divides `value`, which is at least 1.
+/// Prefix-codes `value`, which is at least 1.
 #[inline]
 pub const fn prefixed(value: u32) -> Prefixed {
     let rest = value - 1;
@@ -38,7 +38,7 @@ pub const fn prefixed(value: u32) -> Prefixed {
     }
 }
 
-/// The symbol of a length.
+/// Returns the symbol of a length.
 #[inline]
 pub fn length_symbol(length: usize) -> u32 {
     static SYMBOLS: [u8; MAX_LENGTH + 1] = {
@@ -53,7 +53,7 @@ pub fn length_symbol(length: usize) -> u32 {
     u32::from(SYMBOLS[length])
 }
 
-/// The least value of `symbol`.
+/// Returns the least value of `symbol`.
 pub const fn first_value(symbol: u32) -> u32 {
     if symbol < 4 {
         return symbol + 1;
@@ -61,7 +61,7 @@ pub const fn first_value(symbol: u32) -> u32 {
     ((2 + (symbol & 1)) << extra_bits(symbol)) + 1
 }
 
-/// How many bits follow `symbol`.
+/// Returns the number of extra bits of `symbol`.
 pub const fn extra_bits(symbol: u32) -> u32 {
     if symbol < 4 { 0 } else { (symbol - 2) >> 1 }
 }

@@ -1,11 +1,12 @@
-//! What the encoder writes of made-up pictures, and what an independent decoder makes of it.
+//! Encodes synthetic pictures, and decodes them with an independent decoder.
 
 use super::*;
 use crate::bitstream::Bitstream;
 use crate::cancel::Cancel;
 use crate::cancel::tests::Checks;
+use crate::cpu::Simd;
 use crate::options::Metadata;
-use crate::vp8l::lz77;
+use crate::vp8l::greedy_parse;
 use crate::{container, reference};
 
 const EFFORTS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
@@ -26,15 +27,15 @@ impl Noise {
     }
 }
 
-fn settings(effort: Effort, threads: usize) -> Settings<'static> {
-    Settings {
+fn options(effort: Effort, threads: usize) -> LosslessOptions<'static> {
+    LosslessOptions {
         effort,
         simd: Simd::detect(),
         workers: Workers::unlimited(threads),
     }
 }
 
-/// What image-webp reads from the data of a `VP8L` chunk.
+/// Decodes the data of a `VP8L` chunk with image-webp.
 fn decode(data: &[u8]) -> (usize, Vec<u32>) {
     let coded = Bitstream {
         alpha: None,
@@ -63,17 +64,16 @@ fn assert_same(what: &str, data: &[u8], pixels: &[u32], width: usize) {
     assert_eq!(decoded.len(), pixels.len(), "{what}");
 }
 
-/// Encodes with every effort, and with other threads and instructions.
+/// Encodes with every effort, and asserts the same bytes with other threads and instructions.
 #[track_caller]
 fn round_trip(what: &str, pixels: &[u32], width: usize) {
     for effort in EFFORTS {
-        let data =
-            encode(pixels.to_vec(), width, &settings(effort, 1)).expect("nothing cancels it");
+        let data = encode(pixels.to_vec(), width, &options(effort, 1)).expect("nothing cancels it");
         assert_same(&format!("{what}, {effort:?}"), &data, pixels, width);
         for threads in [2, 8] {
-            let other = Settings {
+            let other = LosslessOptions {
                 simd: Simd::SCALAR,
-                ..settings(effort, threads)
+                ..options(effort, threads)
             };
             let other = encode(pixels.to_vec(), width, &other).expect("nothing cancels it");
             assert_eq!(
@@ -84,7 +84,7 @@ fn round_trip(what: &str, pixels: &[u32], width: usize) {
     }
 }
 
-/// A drawing (lines of words that repeat), beside it something like a photograph, and a gradient.
+/// A drawing (lines of words that repeat), something like a photograph beside it, and a gradient.
 fn page(width: usize, height: usize) -> Vec<u32> {
     let mut noise = Noise(7);
     let words: Vec<u32> = (0..200).map(|_| noise.below(4) * 0x0040_4040).collect();
@@ -147,17 +147,17 @@ fn all_sizes() {
 }
 
 #[test]
-fn all_numbers_of_colours() {
+fn all_numbers_of_colors() {
     for colors in [1, 2, 3, 4, 5, 15, 16, 17, 64, 255, 256, 257, 1000] {
         for width in [1, 5, 16, 61] {
             let mut noise = Noise(colors);
             let palette: Vec<u32> = (0..colors).map(|_| noise.next() | 0xFF00_0000).collect();
-            // Each of them at least once.
+            // Each color occurs at least once.
             let mut pixels = palette.clone();
             while pixels.len() < 61 * 40 || !pixels.len().is_multiple_of(width) {
                 pixels.push(palette[noise.below(colors) as usize]);
             }
-            round_trip(&format!("{colors} colours, {width} wide"), &pixels, width);
+            round_trip(&format!("{colors} colors, {width} wide"), &pixels, width);
         }
     }
 }
@@ -199,24 +199,25 @@ fn a_picture_of_many_tiles_and_parts() {
 
 #[test]
 fn distances_beyond_the_window() {
-    // The second half repeats the first from 1.2 million pixels back, farther than a copy may reach.
+    // The second half repeats the first from 1.2 million pixels back, farther than a copy may
+    // reach.
     let mut noise = Noise(3);
     let half: Vec<u32> = (0..1_200_000).map(|_| noise.next() | 0xFF00_0000).collect();
     let pixels = [half.as_slice(), &half[..200_000]].concat();
     let data =
-        encode(pixels.clone(), 1000, &settings(Effort::Medium, 1)).expect("nothing cancels it");
+        encode(pixels.clone(), 1000, &options(Effort::Medium, 1)).expect("nothing cancels it");
     assert_same("beyond the window", &data, &pixels, 1000);
-    // And from one million back, within it.
+    // This one repeats from one million pixels back, within reach.
     let pixels = [&half[..1_000_000], &half[..400_000]].concat();
     let data =
-        encode(pixels.clone(), 1000, &settings(Effort::Medium, 1)).expect("nothing cancels it");
+        encode(pixels.clone(), 1000, &options(Effort::Medium, 1)).expect("nothing cancels it");
     assert_same("within the window", &data, &pixels, 1000);
     assert!(data.len() < 3_200_000, "{} bytes: no copies", data.len());
 }
 
 #[test]
 fn codes_of_all_lengths() {
-    // So many of each green that codes would have up to 24 bits.
+    // Counts of green for which codes would have up to 24 bits.
     let mut fibonacci = vec![1usize, 1];
     while fibonacci.len() < 25 {
         fibonacci.push(fibonacci[fibonacci.len() - 1] + fibonacci[fibonacci.len() - 2]);
@@ -237,7 +238,7 @@ fn codes_of_all_lengths() {
     round_trip("Fibonacci", &pixels[..width * height], width);
 }
 
-/// The data of a chunk with exactly these transforms and one of these caches.
+/// Returns the data of a chunk with exactly these transforms and one of these caches.
 fn write(transformed: Transformed, cache_bits: &'static [u32], effort: Effort) -> Vec<u8> {
     let mut bits = BitWriter::default();
     let width = transformed.width;
@@ -245,9 +246,9 @@ fn write(transformed: Transformed, cache_bits: &'static [u32], effort: Effort) -
     bits.put(width as u32 - 1, 14);
     bits.put((transformed.pixels.len() / width) as u32 - 1, 14);
     bits.put(0b0001, 4);
-    let search = Search {
+    let search = ParseSearch {
         cache_bits,
-        ..Search::of(effort, &transformed)
+        ..ParseSearch::for_effort(effort, &transformed)
     };
     write_transformed(&mut bits, transformed, &search, Workers::unlimited(1))
         .expect("nothing cancels it");
@@ -256,8 +257,8 @@ fn write(transformed: Transformed, cache_bits: &'static [u32], effort: Effort) -
 
 impl Transformed {
     fn untouched(pixels: Vec<u32>, width: usize) -> Transformed {
-        let tokens =
-            lz77::quick(&pixels, width, Workers::unlimited(1)).expect("nothing cancels it");
+        let tokens = greedy_parse::parse_greedily(&pixels, width, Workers::unlimited(1))
+            .expect("nothing cancels it");
         Transformed {
             pixels,
             width,
@@ -302,8 +303,9 @@ fn the_smallest_picture_bit_by_bit() {
         &[0],
         Effort::Low,
     );
-    // Signature; sides less 1, alpha, version; then no transform, no cache, no entropy image; simple codes of one symbol for green (0),
-    // red (1), blue (0), alpha (255, in 8 bits) and distance (0).
+    // Signature; width and height less 1, alpha, version; no transform, no cache, no entropy image;
+    // simple codes of one symbol for green (0), red (1), blue (0), alpha (255, in 8 bits) and
+    // distance (0).
     assert_eq!(data[..5], [0x2F, 0, 0, 0, 0x10]);
     let codes = "000".to_owned() + "1000" + "1001" + "1000" + "101" + "11111111" + "1000";
     let bit = |i: usize| data[5 + i / 8] >> (i % 8) & 1;
@@ -322,27 +324,30 @@ fn a_cancelled_picture_ends_wherever_it_is() {
             let checks = Checks::new(allowed);
             let question = || checks.are_used_up();
             let cancel = Cancel::when(&question);
-            let settings = Settings {
+            let options = LosslessOptions {
                 workers: Workers::new(threads, None, &cancel),
-                ..settings(effort, 1)
+                ..options(effort, 1)
             };
-            let outcome = encode(pixels.clone(), 120, &settings);
+            let outcome = encode(pixels.clone(), 120, &options);
             (outcome.map(|_| ()), checks.asked.into_inner())
         };
         let (outcome, questions) = encode_for(usize::MAX, 1);
         assert_eq!(outcome, Ok(()));
         for threads in [1, 3] {
             for allowed in (0..questions).step_by(1 + questions / 60) {
-                let (outcome, asked) = encode_for(allowed, threads);
+                let (outcome, next_check) = encode_for(allowed, threads);
                 let what = format!("{effort:?}, {threads} threads, {allowed} checks");
                 assert_eq!(outcome, Err(EncodeError::Cancelled), "{what}");
-                assert!(asked <= allowed + threads, "{what}: {asked} checks");
+                assert!(
+                    next_check <= allowed + threads,
+                    "{what}: {next_check} checks"
+                );
             }
         }
     }
 }
 
-/// Shapes of a few colours, which meet each other in the same ways over and over.
+/// Shapes of a few colors, whose edges repeat.
 fn drawing(width: usize, height: usize, colors: u32) -> Vec<u32> {
     (0..width * height)
         .map(|i| {
@@ -354,7 +359,7 @@ fn drawing(width: usize, height: usize, colors: u32) -> Vec<u32> {
 }
 
 #[test]
-fn small_drawings_of_any_number_of_colours() {
+fn small_drawings_of_any_number_of_colors() {
     for (colors, side) in [
         (1, 40),
         (2, 75),
@@ -365,26 +370,26 @@ fn small_drawings_of_any_number_of_colours() {
         (256, 64),
     ] {
         let pixels = drawing(side, side, colors);
-        round_trip(&format!("{colors} colours, {side} x {side}"), &pixels, side);
+        round_trip(&format!("{colors} colors, {side} x {side}"), &pixels, side);
     }
 }
 
 #[test]
 fn a_small_drawing_takes_whatever_is_smallest() {
     let pixels = drawing(100, 75, 9);
-    let settings = settings(Effort::High, 1);
+    let options = options(Effort::High, 1);
     let candidates =
-        choice::candidates(pixels.clone(), 100, &settings).expect("nothing cancels it");
-    assert!(candidates.len() > 1, "as indices and as colours");
+        choice::list_candidates(pixels.clone(), 100, &options).expect("nothing cancels it");
+    assert!(candidates.len() > 1, "as indices and as colors");
     let least = candidates.into_iter().map(|candidate| {
         let mut bits = BitWriter::default();
-        let search = Search::of(Effort::High, &candidate);
-        write_transformed(&mut bits, candidate, &search, settings.workers)
+        let search = ParseSearch::for_effort(Effort::High, &candidate);
+        write_transformed(&mut bits, candidate, &search, options.workers)
             .expect("nothing cancels it");
         bits.bits()
     });
     let least = least.min().expect("candidates");
-    let data = encode(pixels, 100, &settings).expect("nothing cancels it");
-    // The header of five bytes and what fills up the last one.
+    let data = encode(pixels, 100, &options).expect("nothing cancels it");
+    // The header of five bytes, and padding to a whole byte.
     assert_eq!(data.len(), 5 + least.div_ceil(8));
 }

@@ -1,6 +1,7 @@
 //! The color transform: RFC 9649, section 3.5.2.
 //!
-//! What green (and red) say of red and blue is taken from them, by a factor for each block: that of the least squares.
+//! It subtracts from red and blue what green (and red) predict of them. The factors of each block
+//! are those of least squares.
 
 use super::predictor::Modes;
 use crate::EncodeError;
@@ -8,7 +9,7 @@ use crate::threads::Workers;
 use crate::vp8l::entropy::BIT;
 use std::ops::Range;
 
-/// The factors of a block, in 1 / 32.
+/// Factors of a block, in 1/32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Multipliers {
     green_to_red: i8,
@@ -16,21 +17,21 @@ struct Multipliers {
     red_to_blue: i8,
 }
 
-/// What each value of red and of blue costs, in 1 / [`BIT`] bits.
+/// Cost of each value of red and of blue, in 1 / [`BIT`] bits.
 pub type SampleCosts = [[u32; 256]; 2];
 
-/// The factors of all blocks.
+/// Factors of all blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Factors {
-    /// log2 of a block's side, 2 to 9.
+    /// Base-2 logarithm of a block's side, 2 to 9.
     pub block_bits: u32,
-    /// Blocks across.
+    /// Number of blocks in a row.
     pub across: usize,
     by_block: Vec<Multipliers>,
 }
 
 impl Factors {
-    /// The image as it is written.
+    /// Returns the image as it is written.
     pub fn pixels(&self) -> Vec<u32> {
         let pixel = |by: &Multipliers| {
             let [red, green, blue] = [by.red_to_blue, by.green_to_blue, by.green_to_red];
@@ -40,14 +41,14 @@ impl Factors {
     }
 }
 
-/// `by` times `sample`.
+/// Returns `by * sample / 32`, both signed.
 #[inline]
 fn delta(by: i8, sample: u8) -> u8 {
     ((i16::from(by) * i16::from(sample as i8)) >> 5) as u8
 }
 
 impl Multipliers {
-    /// Red and blue of `pixel` without what the others say of them.
+    /// Returns the residuals of red and blue.
     #[inline]
     fn left(self, pixel: u32) -> [u8; 2] {
         let [blue, green, red, _] = pixel.to_le_bytes();
@@ -65,7 +66,7 @@ impl Multipliers {
     }
 }
 
-/// Sums over the pixels of a block, their samples as signed numbers.
+/// Sums over the pixels of a block, with samples as signed numbers.
 #[derive(Default)]
 struct Sums {
     green_green: i64,
@@ -85,7 +86,7 @@ impl Sums {
         self.red_blue += red * blue;
     }
 
-    /// The factors of the least squares.
+    /// Returns the factors of least squares.
     fn multipliers(&self) -> Multipliers {
         let determinant = self.green_green * self.red_red - self.green_red * self.green_red;
         let by_green = self.green_blue * self.red_red - self.red_blue * self.green_red;
@@ -103,7 +104,7 @@ impl Sums {
     }
 }
 
-/// `numerator / denominator` in 1 / 32, rounded.
+/// Returns `numerator / denominator` in 1/32, rounded.
 fn factor(numerator: i64, denominator: i64) -> i8 {
     if denominator == 0 {
         return 0;
@@ -113,11 +114,11 @@ fn factor(numerator: i64, denominator: i64) -> i8 {
     rounded.clamp(-128, 127) as i8
 }
 
-/// log2 of how many of the predictor's blocks make one side of a block here.
+/// Base-2 logarithm of the number of predictor blocks along a block's side.
 const PREDICTOR_BLOCKS: u32 = 1;
 
-/// Takes from red and blue what green says of them, in the blocks of `pixels` where it pays; those that `modes` do not predict
-/// stay as they are. `None` if it pays nowhere.
+/// Applies the transform in the blocks where it saves bits. Blocks that `modes` do not predict
+/// stay. Returns `None` if it saves nothing anywhere.
 pub fn apply(
     pixels: &[u32],
     width: usize,
@@ -174,7 +175,7 @@ pub fn apply(
     Ok(Some((out, factors)))
 }
 
-/// Whether any of the predictor's blocks in block (`x`, `y`) has a mode but 0.
+/// Whether any predictor block inside block (`x`, `y`) has a mode other than 0.
 fn is_predicted(modes: &Modes, x: usize, y: usize) -> bool {
     let rows = modes
         .by_block
@@ -187,10 +188,10 @@ fn is_predicted(modes: &Modes, x: usize, y: usize) -> bool {
     })
 }
 
-/// Part of a picture.
+/// A block of a picture.
 struct Block<'a> {
     rows: &'a [u32],
-    /// Of the rows.
+    /// Number of pixels in a row.
     width: usize,
     columns: Range<usize>,
 }
@@ -201,7 +202,7 @@ impl Block<'_> {
         rows.flat_map(|row| row[self.columns.clone()].iter().copied())
     }
 
-    /// What red and blue cost, if `by` is applied.
+    /// Returns the cost of red and blue with the factors `by`.
     fn cost(&self, by: Multipliers, costs: &SampleCosts) -> u64 {
         let cost = |pixel: u32| {
             let [red, blue] = by.left(pixel);
@@ -210,17 +211,18 @@ impl Block<'_> {
         self.pixels().map(cost).sum()
     }
 
-    /// None, those of the block to the left or those of the least squares.
+    /// Chooses the cheapest of no factors, those of the block to the left, and those of least
+    /// squares.
     fn choose(&self, left: Multipliers, costs: &SampleCosts) -> Multipliers {
-        /// For saying that they are others.
-        const NEWS: u64 = 24 * BIT;
+        /// Cost of factors that differ from the neighbor's.
+        const SWITCH_COST: u64 = 24 * BIT;
         let mut sums = Sums::default();
         self.pixels().for_each(|pixel| sums.add(pixel));
         let fitting = sums.multipliers();
         let none = Multipliers::default();
-        [(none, 0), (left, 0), (fitting, NEWS)]
+        [(none, 0), (left, 0), (fitting, SWITCH_COST)]
             .into_iter()
-            .map(|(by, news)| (self.cost(by, costs) + news, by))
+            .map(|(by, switch_cost)| (self.cost(by, costs) + switch_cost, by))
             .reduce(|best, other| if other.0 < best.0 { other } else { best })
             .map_or(none, |(_, by)| by)
     }
@@ -237,7 +239,7 @@ mod tests {
             green_to_blue: -16,
             red_to_blue: 3,
         };
-        // Red 20 - 10; blue 7 - (-5) - (3 * 20 >> 5 = 1), by red as it was.
+        // Red 20 - 10; blue 7 - (-5) - (3 * 20 >> 5 = 1), with the original red.
         assert_eq!(by.apply(0x80_14_0A_07), 0x80_0A_0A_0B);
         // Green -10: red 20 + 10; blue 7 - 5 - 1.
         assert_eq!(by.apply(0x80_14_F6_07), 0x80_1E_F6_01);
@@ -254,7 +256,7 @@ mod tests {
         let mut sums = Sums::default();
         for i in -60i32..60 {
             let (green, own) = (i, i * i * 7 % 23 - 11);
-            // Red is half of green, blue a quarter of green and its opposite of what red has by itself.
+            // Red is half of green; blue is a quarter of green, and the opposite of red's own part.
             let (red, blue) = (green / 2 + own, green / 4 - own);
             sums.add(u32::from_be_bytes([
                 255,
@@ -300,7 +302,8 @@ mod tests {
         assert_eq!((factors.block_bits, factors.across), (5, 3));
         assert_eq!(factors.by_block[1], Multipliers::default(), "not predicted");
         assert_ne!(factors.by_block[0], Multipliers::default());
-        // As the RFC words it for decoders: green is as it was, red follows from it, and blue from both.
+        // The RFC's wording for decoders: green is unchanged, red follows from it, and blue from
+        // both.
         for (i, (&left, &pixel)) in left.iter().zip(&pixels).enumerate() {
             let block = i / width / 32 * 3 + i % width / 32;
             let [_, red_to_blue, green_to_blue, green_to_red] =

@@ -1,26 +1,26 @@
-//! The colour indexing transform: RFC 9649, section 3.5.4.
+//! The color indexing transform: RFC 9649, section 3.5.4.
 
 use super::subtract;
 use crate::EncodeError;
 use crate::threads::Workers;
-use crate::vp8l::lz77::PIXELS_A_QUESTION;
+use crate::vp8l::cancellation::PIXELS_PER_CHECK;
 
-/// The colours of a picture that has few.
+/// The colors of a picture that has few.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Palette {
-    /// Up to 256, ARGB.
+    /// Up to 256 colors, ARGB.
     colors: Vec<u32>,
 }
 
-/// Most colours of a palette.
+/// Most colors of a palette.
 pub const MAX_COLORS: usize = 256;
 
-/// Entries of a table that finds a colour's place in a palette.
+/// Number of slots of the hash table.
 const SLOTS: usize = 1024;
 
-/// Finds colours by their hash.
+/// A hash table from colors to palette indices.
 struct Slots {
-    /// Colours with their index and 1; 0 is free.
+    /// Colors with their index plus 1; 0 is a free slot.
     slots: [(u32, u16); SLOTS],
 }
 
@@ -31,7 +31,7 @@ impl Slots {
         }
     }
 
-    /// The slot of `color`, or the one it would have.
+    /// Returns the slot of `color`, or the free one that it would take.
     #[inline]
     fn slot(&mut self, color: u32) -> &mut (u32, u16) {
         let mut at = (color.wrapping_mul(0x9E37_79B1) >> 22) as usize;
@@ -43,13 +43,13 @@ impl Slots {
 }
 
 impl Palette {
-    /// The colours of `pixels`, in an order in which each is like the one before; `None` if there are more than
-    /// [`MAX_COLORS`].
+    /// Collects the colors of `pixels`, ordered so that each is similar to the one before. Returns
+    /// `None` if there are more than [`MAX_COLORS`].
     pub fn new(pixels: &[u32], workers: Workers<'_>) -> Result<Option<Palette>, EncodeError> {
         let mut slots = Slots::new();
         let mut colors: Vec<u32> = Vec::new();
         let mut last = None;
-        for part in pixels.chunks(PIXELS_A_QUESTION) {
+        for part in pixels.chunks(PIXELS_PER_CHECK) {
             workers.check()?;
             for &pixel in part {
                 if last == Some(pixel) {
@@ -68,16 +68,16 @@ impl Palette {
         }
         colors.sort_unstable();
         Ok(Some(Palette {
-            colors: chain_of_neighbours(colors),
+            colors: order_by_similarity(colors),
         }))
     }
 
-    /// How many colours there are, 1 to [`MAX_COLORS`] if there are any pixels.
+    /// Number of colors, 1 to [`MAX_COLORS`] if there are pixels.
     pub fn len(&self) -> usize {
         self.colors.len()
     }
 
-    /// log2 of how many pixels are packed into one.
+    /// Base-2 logarithm of the number of indices packed into one pixel.
     pub fn pack_bits(&self) -> u32 {
         match self.len() {
             0..=2 => 3,
@@ -87,7 +87,7 @@ impl Palette {
         }
     }
 
-    /// The colours as they are written: each less the one before, sample by sample.
+    /// Returns the colors as they are written: each less the one before, sample by sample.
     pub fn deltas(&self) -> Vec<u32> {
         let mut before = 0;
         self.colors
@@ -96,8 +96,8 @@ impl Palette {
             .collect()
     }
 
-    /// Replaces colours by their indices, which lie in green, several to a pixel where few bits do. Gives the new
-    /// width.
+    /// Replaces colors by their indices, in green, packed where indices have few bits. Returns the
+    /// new width.
     pub fn apply(
         &self,
         pixels: &mut Vec<u32>,
@@ -138,9 +138,9 @@ impl Palette {
     }
 }
 
-/// Reorders `colors`, which ascend: from the first on, the one that is nearest of those that are left.
-fn chain_of_neighbours(mut colors: Vec<u32>) -> Vec<u32> {
-    /// How far from 0 a difference is, going around.
+/// Reorders `colors`, which ascend, so that each is followed by the nearest of the remaining ones.
+fn order_by_similarity(mut colors: Vec<u32>) -> Vec<u32> {
+    /// Returns the sum of the samples' differences, modulo 256 and in the shorter direction.
     fn distance(a: u32, b: u32) -> u32 {
         subtract(a, b)
             .to_le_bytes()
@@ -151,7 +151,7 @@ fn chain_of_neighbours(mut colors: Vec<u32>) -> Vec<u32> {
     let mut before = 0;
     for done in 0..colors.len() {
         let left = done..colors.len();
-        // The first one of equal ones: the same on every machine.
+        // Ties are broken by the color, so that every machine decides the same.
         if let Some(nearest) = left.min_by_key(|i| (distance(colors[*i], before), colors[*i])) {
             colors.swap(done, nearest);
             before = colors[done];
@@ -170,8 +170,8 @@ mod tests {
 
     #[test]
     fn colours_are_ordered_by_nearness_and_written_as_differences() {
-        // From black: 1 is nearest, then 3; 200 is 56 away from 0, going around, and 59 from 3.
-        let palette = palette(&[200, 3, 3, 1, 200]).expect("three colours");
+        // Starting at black, 1 is nearest, then 3; 200 is 56 away from 0 modulo 256, and 59 from 3.
+        let palette = palette(&[200, 3, 3, 1, 200]).expect("three colors");
         assert_eq!(palette.colors, [1, 3, 200]);
         assert_eq!(palette.deltas(), [1, 2, 197]);
     }
@@ -180,27 +180,27 @@ mod tests {
     fn indices_are_packed_from_the_lowest_bits_on() {
         let apply = |pixels: &[u32], width| {
             let mut packed = pixels.to_vec();
-            let palette = palette(pixels).expect("few colours");
+            let palette = palette(pixels).expect("few colors");
             let width = palette.apply(&mut packed, width, Workers::unlimited(1));
             (width.expect("nothing cancels it"), packed)
         };
-        // Two colours, eight to a pixel; rows begin anew.
+        // Two colors, eight per pixel; rows start in a new pixel.
         let bits = [0, 1, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1];
         assert_eq!(
             apply(&bits, 9),
             (2, vec![0xFF00_8600, 0xFF00_0100, 0xFF00_0000, 0xFF00_0100])
         );
-        // Three colours, four to a pixel.
+        // Three colors, four per pixel.
         assert_eq!(
             apply(&[0, 1, 2, 2, 1], 5),
             (2, vec![0xFF00_A400, 0xFF00_0100])
         );
-        // Five, two to a pixel.
+        // Five colors, two per pixel.
         assert_eq!(
             apply(&[0, 1, 2, 3, 4], 5).1,
             [0xFF00_1000, 0xFF00_3200, 0xFF00_0400]
         );
-        // Seventeen, one.
+        // Seventeen colors, one per pixel.
         let many: Vec<u32> = (0..17).collect();
         assert_eq!(apply(&many, 17).1[16], 0xFF00_1000);
     }

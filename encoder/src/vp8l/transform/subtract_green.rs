@@ -2,11 +2,11 @@
 
 use crate::EncodeError;
 use crate::threads::Workers;
-use crate::vp8l::lz77::PIXELS_A_QUESTION;
+use crate::vp8l::cancellation::PIXELS_PER_CHECK;
 
-/// Takes green from red and blue, wrapping around.
+/// Subtracts green from red and blue, modulo 256.
 pub fn apply(pixels: &mut [u32], workers: Workers<'_>) -> Result<(), EncodeError> {
-    for part in pixels.chunks_mut(PIXELS_A_QUESTION) {
+    for part in pixels.chunks_mut(PIXELS_PER_CHECK) {
         workers.check()?;
         subtract(part);
     }
@@ -16,7 +16,7 @@ pub fn apply(pixels: &mut [u32], workers: Workers<'_>) -> Result<(), EncodeError
 fn subtract(pixels: &mut [u32]) {
     for pixel in pixels {
         let green = *pixel >> 8 & 0xFF;
-        // Both at once: what is borrowed stays in the bits between.
+        // Both at once: borrows stay in the bits between them.
         let red_blue = (*pixel & 0x00FF_00FF | 0x0100_0100).wrapping_sub(green << 16 | green);
         *pixel = *pixel & 0xFF00_FF00 | red_blue & 0x00FF_00FF;
     }

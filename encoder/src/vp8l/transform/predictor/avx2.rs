@@ -1,4 +1,4 @@
-//! The predictions of RFC 9649, section 3.5.1: the functions of `scalar.rs` as regions of code that may use AVX2.
+//! The functions of `scalar.rs` compiled as regions that may use AVX2 (RFC 9649, section 3.5.1).
 #![expect(unsafe_code, reason = "calls into functions that need AVX2")]
 
 use super::{Costs, Rows, scalar};

@@ -1,6 +1,6 @@
 //! The predictor transform: RFC 9649, section 3.5.1.
 //!
-//! [`scalar`] defines what is done to a row; its twin gives the same numbers.
+//! [`scalar`] defines the kernels on rows; the vector implementation returns the same.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -14,36 +14,36 @@ use crate::cpu::{Instructions, Simd};
 use crate::threads::Workers;
 use std::ops::Range;
 
-/// Ways to predict a pixel.
+/// Number of prediction modes.
 pub const MODES: usize = 14;
 
-/// What mode 0 predicts.
+/// The prediction of mode 0.
 const BLACK: u32 = 0xFF00_0000;
 
-/// What each mode leaves of a block: bits, roughly.
+/// Approximate bits of a block's residuals, by mode.
 type Costs = [u32; MODES];
 
-/// Pixels side by side and those above them, four bytes each: blue, green, red, alpha.
+/// Consecutive pixels and those above them, four bytes each: blue, green, red, alpha.
 struct Rows<'a> {
-    /// The pixel before them, and they.
+    /// The pixel before the pixels, and the pixels.
     own: &'a [u8],
-    /// Those above `own`, and the one that follows in memory.
+    /// The pixels above `own`, and the next one in memory.
     above: &'a [u8],
 }
 
-/// Which mode each block uses.
+/// The mode of each block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Modes {
-    /// log2 of a block's side, 2 to 9.
+    /// Base-2 logarithm of a block's side, 2 to 9.
     pub block_bits: u32,
-    /// Blocks across.
+    /// Number of blocks in a row.
     pub across: usize,
-    /// By block.
+    /// Mode of each block, in raster order.
     pub by_block: Vec<u8>,
 }
 
 impl Modes {
-    /// The image as it is written: modes in green.
+    /// Returns the image as it is written: modes in green.
     pub fn pixels(&self) -> Vec<u32> {
         self.by_block
             .iter()
@@ -51,7 +51,7 @@ impl Modes {
             .collect()
     }
 
-    /// The columns of row `y` that have a mode in common, and the mode, from right to left.
+    /// Returns the runs of columns in row `y` with the same mode, from right to left.
     fn runs(&self, y: usize, width: usize) -> impl Iterator<Item = (Range<usize>, u8)> {
         let blocks = &self.by_block[(y >> self.block_bits) * self.across..][..self.across];
         runs(blocks).map(move |(run, mode)| {
@@ -61,7 +61,7 @@ impl Modes {
     }
 }
 
-/// Where values that follow each other are the same, and the value, from the last to the first.
+/// Returns the runs of equal values, from the last to the first.
 fn runs<T: Copy + PartialEq>(values: &[T]) -> impl Iterator<Item = (Range<usize>, T)> {
     let mut start = values.len();
     values.chunk_by(|a, b| a == b).rev().map(move |run| {
@@ -70,14 +70,14 @@ fn runs<T: Copy + PartialEq>(values: &[T]) -> impl Iterator<Item = (Range<usize>
     })
 }
 
-/// Room for [`Rows`].
+/// Buffers for [`Rows`].
 struct RowBytes {
     own: Vec<u8>,
     above: Vec<u8>,
 }
 
 impl RowBytes {
-    /// For rows of up to `width` pixels.
+    /// Buffers for rows of up to `width` pixels.
     fn new(width: usize) -> RowBytes {
         RowBytes {
             own: vec![0; (width + 1) * 4],
@@ -85,8 +85,8 @@ impl RowBytes {
         }
     }
 
-    /// Columns `run` of row `y`, from 1 on. What is before the first column means nothing: a decoder takes the pixel
-    /// above there, whatever the mode.
+    /// Loads the columns `run` of row `y`, from row 1 on. The pixel before the first column is not
+    /// used: there a decoder predicts from above, whatever the mode.
     fn fill(&mut self, pixels: &[u32], width: usize, y: usize, run: &Range<usize>) -> Rows<'_> {
         let first = y * width + run.start;
         let end = y * width + run.end;
@@ -103,17 +103,17 @@ impl RowBytes {
     }
 }
 
-/// Pixels as bytes.
+/// Stores pixels as bytes.
 fn store(bytes: &mut [u8], pixels: &[u32]) {
     for (bytes, pixel) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(pixels) {
         *bytes = pixel.to_le_bytes();
     }
 }
 
-/// Rows between two questions to the caller.
-const ROWS_A_QUESTION: usize = 8;
+/// Number of rows between two checks for cancellation.
+const ROWS_PER_CHECK: usize = 8;
 
-/// Replaces `pixels` by what prediction leaves of them, sample by sample.
+/// Replaces `pixels` by the residuals of their prediction, sample by sample.
 pub fn subtract_predicted(
     pixels: &mut [u32],
     width: usize,
@@ -123,16 +123,16 @@ pub fn subtract_predicted(
 ) -> Result<(), EncodeError> {
     let mut bytes = RowBytes::new(width);
     let mut left = vec![0; width * 4];
-    // A pixel is predicted by those before it, and so they are replaced later.
+    // Pixels predict those after them, so the last ones are replaced first.
     for y in (1..pixels.len() / width).rev() {
-        if y % ROWS_A_QUESTION == 0 {
+        if y % ROWS_PER_CHECK == 0 {
             workers.check()?;
         }
         let row = y * width;
         let first = subtract(pixels[row], pixels[row - width]);
         for (run, mode) in modes.runs(y, width) {
             if mode == 0 {
-                leave_unpredicted(&mut pixels[row..][run]);
+                subtract_black(&mut pixels[row..][run]);
                 continue;
             }
             let left = &mut left[..run.len() * 4];
@@ -143,7 +143,7 @@ pub fn subtract_predicted(
         }
         pixels[row] = first;
     }
-    // The first row: black, then what is to the left.
+    // In the first row, the first pixel is predicted as black, the others from the left.
     for x in (1..width).rev() {
         pixels[x] = subtract(pixels[x], pixels[x - 1]);
     }
@@ -151,16 +151,16 @@ pub fn subtract_predicted(
     Ok(())
 }
 
-/// What mode 0 leaves.
-fn leave_unpredicted(pixels: &mut [u32]) {
+/// Computes the residuals of mode 0.
+fn subtract_black(pixels: &mut [u32]) {
     for pixel in pixels {
         *pixel = pixel.wrapping_sub(BLACK);
     }
 }
 
-/// What `modes` leave of `pixels`, where some other modes left `predicted`, from which these differ in that more of them
-/// are 0.
-pub fn residuals_of_fewer(
+/// Computes the residuals of `modes` from `predicted`, the residuals of other modes that differ
+/// only in having fewer blocks of mode 0.
+pub fn restrict_residuals(
     pixels: &[u32],
     predicted: &[u32],
     width: usize,
@@ -169,7 +169,7 @@ pub fn residuals_of_fewer(
 ) -> Result<Vec<u32>, EncodeError> {
     let mut out = Vec::with_capacity(pixels.len());
     for (y, predicted) in predicted.chunks_exact(width).enumerate() {
-        if y % ROWS_A_QUESTION == 0 {
+        if y % ROWS_PER_CHECK == 0 {
             workers.check()?;
         }
         let start = out.len();
@@ -181,7 +181,7 @@ pub fn residuals_of_fewer(
         for (run, mode) in modes.runs(y, width) {
             if mode == 0 {
                 row[run.clone()].copy_from_slice(&pixels[y * width..][run.clone()]);
-                leave_unpredicted(&mut row[run]);
+                subtract_black(&mut row[run]);
             }
         }
         row[0] = predicted[0];
@@ -192,15 +192,16 @@ pub fn residuals_of_fewer(
 /// The blocks of a picture.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocks<'a> {
-    /// log2 of a block's side, 2 to 9.
+    /// Base-2 logarithm of a block's side, 2 to 9.
     pub bits: u32,
-    /// Which of them may be predicted.
-    pub is_open: &'a [bool],
-    /// One row of so many is looked at, for all of them.
-    pub rows_apart: usize,
+    /// Whether each block may be predicted.
+    pub may_predict: &'a [bool],
+    /// One row in this many is measured, and stands for all of them.
+    pub row_step: usize,
 }
 
-/// The mode for each open block that leaves least, 0 for the others; and what it leaves of each block: bits, roughly.
+/// Chooses the mode with the smallest residuals for each block that may be predicted, and 0 for the
+/// others. Returns the modes, and the approximate bits of each block's residuals.
 pub fn choose(
     pixels: &[u32],
     width: usize,
@@ -209,19 +210,19 @@ pub fn choose(
     workers: Workers<'_>,
 ) -> Result<(Modes, Vec<u32>), EncodeError> {
     let height = pixels.len() / width;
-    let Blocks { is_open, .. } = blocks;
+    let Blocks { may_predict, .. } = blocks;
     let block = 1usize << blocks.bits;
     let across = width.div_ceil(block);
     let rows = workers.run_checked(height.div_ceil(block), |block_row| {
-        let is_open = &is_open[block_row * across..][..across];
+        let may_predict = &may_predict[block_row * across..][..across];
         let mut bytes = RowBytes::new(width);
         let mut scratch = vec![0; width * 4];
         let mut costs = vec![[0; MODES]; across];
         let rows = (block_row * block).max(1)..(block_row * block + block).min(height);
-        for y in rows.step_by(blocks.rows_apart) {
+        for y in rows.step_by(blocks.row_step) {
             workers.check()?;
-            for (run, is_open) in runs(is_open) {
-                if is_open {
+            for (run, may_predict) in runs(may_predict) {
+                if may_predict {
                     let columns = run.start * block..(run.end * block).min(width);
                     let scratch = &mut scratch[..columns.len() * 4];
                     let rows = bytes.fill(pixels, width, y, &columns);
@@ -244,13 +245,13 @@ pub fn choose(
             modes[i - 1]
         };
         let above = if i >= across { modes[i - across] } else { left };
-        let mode = if is_open[i] {
+        let mode = if may_predict[i] {
             cheapest(costs, left, above)
         } else {
             0
         };
         modes.push(mode);
-        least.push(costs[usize::from(mode)] * blocks.rows_apart as u32);
+        least.push(costs[usize::from(mode)] * blocks.row_step as u32);
     }
     let modes = Modes {
         block_bits: blocks.bits,
@@ -260,7 +261,7 @@ pub fn choose(
     Ok((modes, least))
 }
 
-/// What `mode` leaves of the pixels of `rows`, as many as `out` has room for.
+/// Computes the residuals of `mode` for the first `out.len() / 4` pixels of `rows`.
 fn residual(mode: u8, rows: &Rows<'_>, out: &mut [u8], simd: Simd) {
     match simd.0 {
         Instructions::Scalar => scalar::residual(mode, rows, out),
@@ -269,8 +270,8 @@ fn residual(mode: u8, rows: &Rows<'_>, out: &mut [u8], simd: Simd) {
     }
 }
 
-/// Adds to the costs of blocks that are `block` pixels wide what each mode leaves of one row of them, as many pixels as
-/// `scratch` has room for.
+/// Adds the costs of one row's residuals to `costs`, for every mode. Blocks are `block` pixels
+/// wide, and the row has `scratch.len() / 4` pixels.
 fn add_costs(rows: &Rows<'_>, block: usize, scratch: &mut [u8], costs: &mut [Costs], simd: Simd) {
     match simd.0 {
         Instructions::Scalar => scalar::add_costs(rows, block, scratch, costs),
@@ -279,14 +280,14 @@ fn add_costs(rows: &Rows<'_>, block: usize, scratch: &mut [u8], costs: &mut [Cos
     }
 }
 
-/// The mode of the least cost, those of neighbours if they cost hardly more.
+/// Returns the cheapest mode; a neighbor's mode wins if it costs hardly more.
 fn cheapest(costs: &Costs, left: u8, above: u8) -> u8 {
-    /// Bits for saying that it is another.
-    const NEWS: u32 = 8;
+    /// Bits for a mode that differs from the neighbors'.
+    const SWITCH_COST: u32 = 8;
     let cost = |mode: u8| {
         let is_known = mode == left || mode == above;
-        let news = if is_known { 0 } else { NEWS };
-        (costs[usize::from(mode)] + news, mode != left, mode)
+        let switch_cost = if is_known { 0 } else { SWITCH_COST };
+        (costs[usize::from(mode)] + switch_cost, mode != left, mode)
     };
     (0..MODES as u8)
         .min_by_key(|mode| cost(*mode))

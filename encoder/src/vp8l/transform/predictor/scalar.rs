@@ -1,5 +1,5 @@
-//! What each prediction of RFC 9649, section 3.5.1, leaves of a row, and what that costs. Written over bytes, so that it becomes
-//! vector instructions.
+//! The definition of the residuals of each prediction mode and of their cost (RFC 9649, section
+//! 3.5.1). Written over bytes, so that the compiler emits vector instructions.
 #![allow(
     clippy::needless_range_loop,
     reason = "loops over several arrays at once, which become vector instructions"
@@ -64,7 +64,7 @@ pub fn residual(mode: u8, rows: &Rows<'_>, out: &mut [u8]) {
     }
 }
 
-/// Half of the sum, rounded down.
+/// Returns half of the sum, rounded down.
 #[inline(always)]
 fn average(a: u8, b: u8) -> u8 {
     (a & b) + ((a ^ b) >> 1)
@@ -84,11 +84,11 @@ fn average_difference(own: &[u8], a: &[u8], b: &[u8], out: &mut [u8]) {
     }
 }
 
-/// The left or the upper pixel, whichever is nearer to left and upper less upper left.
+/// Predicts from the left or the upper pixel, whichever is nearer to left + upper - upper left.
 #[inline(always)]
 fn select(own: &[u8], [left, top, top_left]: [&[u8]; 3], out: &mut [u8]) {
     for i in (0..out.len()).step_by(4) {
-        // How far the estimate lies from the left pixel, less how far from the upper one.
+        // The distance of the estimate from the left pixel, less that from the upper one.
         let mut nearer = 0i16;
         for c in i..i + 4 {
             nearer += i16::from(top[c].abs_diff(top_left[c]));
@@ -112,10 +112,10 @@ pub fn add_costs(rows: &Rows<'_>, block: usize, scratch: &mut [u8], costs: &mut 
     }
 }
 
-/// How many bits the bytes have beside their sign, all together.
+/// Returns the sum of the bytes' bit lengths, without signs.
 #[inline(always)]
 fn magnitude(residual: &[u8]) -> u32 {
-    /// Bytes whose sum fits a byte each: at most 7 of 36.
+    /// Number of bytes per group: sums of up to 36 bit lengths of at most 7 fit into a byte.
     const LANES: usize = 32;
     let mut sum = 0;
     let mut groups = residual.chunks_exact(LANES);
@@ -134,7 +134,7 @@ fn magnitude(residual: &[u8]) -> u32 {
     sum
 }
 
-/// Of the distance from 0, going around; 7 at most.
+/// Returns the bit length of a byte's distance from 0 modulo 256, at most 7.
 #[inline(always)]
 fn bit_length(byte: u8) -> u8 {
     let size = byte.min(byte.wrapping_neg());

@@ -31,7 +31,8 @@ fn pixels(count: usize) -> Vec<u32> {
         .collect()
 }
 
-/// The prediction of one pixel as section 3.5.1 words it, from left, above, above to the left and to the right.
+/// Predicts one pixel as section 3.5.1 words it, from the pixels to the left, above, above to the
+/// left and above to the right.
 fn predict(mode: u8, left: u32, top: u32, top_left: u32, top_right: u32) -> u32 {
     let each = |f: &dyn Fn(usize) -> i32| {
         u32::from_le_bytes(std::array::from_fn(|c| f(c).clamp(0, 255) as u8))
@@ -76,7 +77,7 @@ fn every_mode_leaves_what_the_rfc_says() {
         let pixels = pixels(width * height);
         for mode in 0..MODES as u8 {
             let across = width.div_ceil(4);
-            // Each block has another than its neighbours, and each block has each once.
+            // Neighboring blocks have different modes, and every mode occurs.
             let blocks = across * height.div_ceil(4);
             let by_block: Vec<u8> = (0..blocks)
                 .map(|block| (usize::from(mode) + block * 5) as u8 % MODES as u8)
@@ -95,7 +96,7 @@ fn every_mode_leaves_what_the_rfc_says() {
                         (0, 0) => BLACK,
                         (_, 0) => pixels[i - 1],
                         (0, _) => pixels[i - width],
-                        // Beyond the last column lies the first of the next row.
+                        // The pixel beyond the last column is the first one of the next row.
                         _ => predict(
                             mode,
                             pixels[i - 1],
@@ -117,9 +118,10 @@ fn every_mode_leaves_what_the_rfc_says() {
 
 #[test]
 fn costs_are_bits_of_what_is_left() {
-    // 3 | 10, 20: of 10 from the left 7 are left, that is three bits; from above 1, 1 bit.
-    let grey = |value: u32| 0xFF00_0000 + value * 0x01_0101;
-    let pixels = [grey(3), grey(9), grey(9), grey(3), grey(10), grey(9)];
+    // 3 | 10, 20: predicted from the left, 10 leaves 7, which has three bits; from above 1, one
+    // bit.
+    let gray = |value: u32| 0xFF00_0000 + value * 0x01_0101;
+    let pixels = [gray(3), gray(9), gray(9), gray(3), gray(10), gray(9)];
     let mut bytes = RowBytes::new(3);
     for simd in Simd::supported() {
         let mut costs = [[0; MODES]];
@@ -152,7 +154,7 @@ fn the_same_costs_with_all_instructions() {
 
 #[test]
 fn each_block_gets_the_mode_that_suits_it() {
-    // Noise that goes on from the left, and noise that goes on from above.
+    // Noise that continues from the left, and noise that continues from above.
     let noise = pixels(64);
     let width = 32;
     let picture: Vec<u32> = (0..width * 32)
@@ -161,15 +163,15 @@ fn each_block_gets_the_mode_that_suits_it() {
             if x < 16 { noise[y] } else { noise[x] }
         })
         .collect();
-    let blocks = |rows_apart| Blocks {
+    let blocks = |row_step| Blocks {
         bits: 4,
-        is_open: &[true, true, true, false],
-        rows_apart,
+        may_predict: &[true, true, true, false],
+        row_step,
     };
     let choose = |rows| choose(&picture, width, blocks(rows), Simd::SCALAR, workers());
     let (modes, least) = choose(1).expect("nothing cancels it");
     assert_eq!(least[1], 0, "nothing is left below itself");
-    // Mode 11 finds by itself that the left pixel is right.
+    // Mode 11 chooses the left pixel by itself.
     assert!(
         matches!(modes.by_block[..], [1 | 11, 2, 1 | 11, 0]),
         "{modes:?}"
@@ -185,7 +187,7 @@ fn each_block_gets_the_mode_that_suits_it() {
     };
     let all = residuals(&picture, width, &modes, Simd::SCALAR);
     let fewer =
-        residuals_of_fewer(&picture, &all, width, &closed, workers()).expect("nothing cancels it");
+        restrict_residuals(&picture, &all, width, &closed, workers()).expect("nothing cancels it");
     let anew = residuals(&picture, width, &closed, Simd::SCALAR);
     assert!(fewer == anew, "the same as from the start");
 }

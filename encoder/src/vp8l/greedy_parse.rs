@@ -1,59 +1,45 @@
-//! Copies found by a single look at each place: RFC 9649, section 3.6.2.2.
+//! The greedy parse, which compares few earlier positions at each pixel: RFC 9649, section 3.6.2.2.
 
+use super::cancellation::PIXELS_PER_CHECK;
 use super::distance::{DistanceCodes, MAX_DISTANCE};
+use super::match_length::match_length;
 use super::prefix::MAX_LENGTH;
 use super::token::Tokens;
 use crate::EncodeError;
 use crate::threads::Workers;
 
-/// Pixels between two questions to the caller: a millisecond, about.
-pub const PIXELS_A_QUESTION: usize = 1 << 15;
-
-/// How many of the pixels from `a` and from `b` on are alike, `limit` at most. `a` lies before `b`.
-#[inline]
-pub fn match_length(pixels: &[u32], a: usize, b: usize, limit: usize) -> usize {
-    const AT_ONCE: usize = 8;
-    let ahead = &pixels[b..b + limit];
-    let back = &pixels[a..a + limit];
-    let mut length = 0;
-    for (ahead, back) in ahead.chunks_exact(AT_ONCE).zip(back.chunks_exact(AT_ONCE)) {
-        if ahead != back {
-            break;
-        }
-        length += AT_ONCE;
-    }
-    let rest = ahead[length..].iter().zip(&back[length..]);
-    length + rest.take_while(|(ahead, back)| ahead == back).count()
-}
-
-/// Tokens from left to right, always the longest copy of those that are looked at: from the row above, the pixel
-/// before, and where the same three pixels were last.
-pub fn quick(pixels: &[u32], width: usize, workers: Workers<'_>) -> Result<Tokens, EncodeError> {
-    const LEAST_HASH_BITS: u32 = 8;
-    const MOST_HASH_BITS: u32 = 15;
-    /// Shorter ones from far away take more bits than their pixels do.
-    const LEAST: usize = 3;
+/// Parses from left to right, and always takes the longest of three copies: from the row above,
+/// from the pixel before, and from the last position with the same three pixels.
+pub fn parse_greedily(
+    pixels: &[u32],
+    width: usize,
+    workers: Workers<'_>,
+) -> Result<Tokens, EncodeError> {
+    const MIN_HASH_BITS: u32 = 8;
+    const MAX_HASH_BITS: u32 = 15;
+    /// Shorter copies from far away take more bits than their pixels.
+    const MIN_LENGTH: usize = 3;
     let codes = DistanceCodes::new(width);
-    // As many places as a small image has pixels, about.
+    // About as many slots as a small image has pixels.
     let hash_bits = pixels.len().max(1).ilog2();
-    let hash_bits = hash_bits.clamp(LEAST_HASH_BITS, MOST_HASH_BITS);
-    let mut last = vec![Last::default(); 1 << hash_bits];
+    let hash_bits = hash_bits.clamp(MIN_HASH_BITS, MAX_HASH_BITS);
+    let mut last = vec![Occurrence::default(); 1 << hash_bits];
     let mut tokens = Tokens::default();
     let mut i = 0;
-    let mut asked = 0;
+    let mut next_check = 0;
     while i < pixels.len() {
-        if i >= asked {
+        if i >= next_check {
             workers.check()?;
-            asked = i + PIXELS_A_QUESTION;
+            next_check = i + PIXELS_PER_CHECK;
         }
         let limit = (pixels.len() - i).min(MAX_LENGTH);
-        if limit < LEAST {
+        if limit < MIN_LENGTH {
             tokens.push_literal();
             i += 1;
             continue;
         }
         let (mut length, mut distance) = (0, 0);
-        let mut consider = |from: usize| {
+        let mut try_match = |from: usize| {
             if pixels[from] != pixels[i]
                 || pixels[from + length.min(limit - 1)] != pixels[i + length.min(limit - 1)]
             {
@@ -65,28 +51,29 @@ pub fn quick(pixels: &[u32], width: usize, workers: Workers<'_>) -> Result<Token
             }
         };
         if i >= width {
-            consider(i - width);
+            try_match(i - width);
         }
         if i > 0 && width > 1 {
-            consider(i - 1);
+            try_match(i - 1);
         }
-        let here = Last::at(pixels, i);
+        let here = Occurrence::at(pixels, i);
         let found = std::mem::replace(&mut last[here.slot(hash_bits)], here);
-        if found.mixed == here.mixed && found.end > 0 && i - found.begin() <= MAX_DISTANCE {
-            consider(found.begin());
+        if found.hash == here.hash && found.end > 0 && i - found.begin() <= MAX_DISTANCE {
+            try_match(found.begin());
         }
-        if length < LEAST {
+        if length < MIN_LENGTH {
             tokens.push_literal();
             i += 1;
             continue;
         }
         tokens.push_copy(length, codes.code(distance));
-        // The first pixels of a copy, and its last: what comes next is found from there.
+        // Only the first and the last pixels of a copy are recorded; what follows is found from
+        // there.
         let end = i + length;
         let inside = (i + 1..end.min(i + 4)).chain(end.saturating_sub(2).max(i + 4)..end);
         for at in inside {
-            if at + LEAST <= pixels.len() {
-                let here = Last::at(pixels, at);
+            if at + MIN_LENGTH <= pixels.len() {
+                let here = Occurrence::at(pixels, at);
                 last[here.slot(hash_bits)] = here;
             }
         }
@@ -95,30 +82,31 @@ pub fn quick(pixels: &[u32], width: usize, workers: Workers<'_>) -> Result<Token
     Ok(tokens)
 }
 
-/// Where three pixels were last.
+/// The last position of three pixels.
 #[derive(Clone, Copy, Default)]
-struct Last {
-    /// All three, mixed: others are all but never the same, and so pixels far back are looked at only where they are alike.
-    mixed: u32,
-    /// The position behind the first of them, 0 for none.
+struct Occurrence {
+    /// Hash of the three pixels. Other pixels almost never have the same hash, so pixels far back
+    /// are read only where they match.
+    hash: u32,
+    /// One past the position of the first pixel; 0 is none.
     end: u32,
 }
 
-impl Last {
+impl Occurrence {
     #[inline]
-    fn at(pixels: &[u32], i: usize) -> Last {
-        let mixed = pixels[i].wrapping_mul(0x9E37_79B1)
+    fn at(pixels: &[u32], i: usize) -> Occurrence {
+        let hash = pixels[i].wrapping_mul(0x9E37_79B1)
             ^ pixels[i + 1].wrapping_mul(0x85EB_CA77).rotate_left(11)
             ^ pixels[i + 2].wrapping_mul(0xC2B2_AE3D).rotate_left(19);
-        Last {
-            mixed,
+        Occurrence {
+            hash,
             end: i as u32 + 1,
         }
     }
 
     #[inline]
     fn slot(self, hash_bits: u32) -> usize {
-        (self.mixed.wrapping_mul(0x27D4_EB2F) >> (32 - hash_bits)) as usize
+        (self.hash.wrapping_mul(0x27D4_EB2F) >> (32 - hash_bits)) as usize
     }
 
     #[inline]
@@ -150,16 +138,16 @@ mod tests {
     #[test]
     fn rows_runs_and_repetitions_become_copies() {
         let quick = |pixels: &[u32], width| {
-            let tokens = quick(pixels, width, Workers::unlimited(1));
+            let tokens = parse_greedily(pixels, width, Workers::unlimited(1));
             tokens.expect("nothing cancels it").0
         };
         // A run: distance code 2 is the pixel to the left.
         let expected = [Token::literals(1), Token::copy(8, 2)];
         assert_eq!(quick(&[5; 9], 9), expected);
-        // The row above: 1.
+        // Distance code 1 is the row above.
         let expected = [Token::literals(5), Token::copy(5, 1)];
         assert_eq!(quick(&[1, 2, 3, 4, 5, 1, 2, 3, 4, 5], 5), expected);
-        // Ten pixels back in wide rows: 10 and the 120 codes for what is near.
+        // A distance of ten pixels, in wide rows, has the code 10 + 120.
         let word = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
         let expected = [Token::literals(10), Token::copy(10, 130)];
         assert_eq!(quick(&[word, word].concat(), 1000), expected);

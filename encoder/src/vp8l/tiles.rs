@@ -1,0 +1,222 @@
+//! The symbols of each tile of a picture, by which tiles choose their group of prefix codes (RFC
+//! 9649, section 3.7.2.2).
+
+use super::code_groups::{CodeGroups, costs};
+use super::entropy_image::EntropyImage;
+use super::histogram;
+use super::token::TokenImage;
+use crate::EncodeError;
+use crate::threads::Workers;
+
+/// The symbols of each tile.
+pub struct Tiles {
+    tile_bits: u32,
+    across: usize,
+    down: usize,
+    symbols: usize,
+    /// Indices of the tiles in which a token starts.
+    pub filled: Vec<usize>,
+    /// End of each filled tile's entries in `counts`.
+    ends: Vec<usize>,
+    /// 12 bits of symbol, 20 bits of count.
+    counts: Vec<u32>,
+}
+
+const SYMBOL_BITS: u32 = 12;
+
+impl Tiles {
+    /// Counts the symbols in the smallest tiles of which there are at most `most`.
+    pub fn new(
+        image: &TokenImage<'_>,
+        most: usize,
+        workers: Workers<'_>,
+    ) -> Result<Tiles, EncodeError> {
+        const MIN_TILE_BITS: u32 = 4;
+        const MAX_TILE_BITS: u32 = 9;
+        let width = image.width;
+        let height = image.pixels.len() / width;
+        let size = |bits: u32| (width.div_ceil(1 << bits), height.div_ceil(1 << bits));
+        let fits = |bits: &u32| size(*bits).0 * size(*bits).1 <= most;
+        let tile_bits = (MIN_TILE_BITS..MAX_TILE_BITS)
+            .find(fits)
+            .unwrap_or(MAX_TILE_BITS);
+        let (across, down) = size(tile_bits);
+        let symbols = histogram::symbol_count(image.cache.bits());
+        let mut tiles = Tiles {
+            tile_bits,
+            across,
+            down,
+            symbols,
+            filled: Vec::new(),
+            ends: Vec::new(),
+            counts: Vec::new(),
+        };
+        // Counts of one row of tiles.
+        let mut row = vec![0; across * symbols];
+        let mut row_end = width << tile_bits;
+        let mut y = 0;
+        let (mut line, mut line_end) = (0, width);
+        histogram::for_each_symbol(image, workers, |i, found| {
+            while i >= row_end {
+                tiles.finish_row(y, &mut row);
+                y += 1;
+                row_end += width << tile_bits;
+            }
+            if i >= line_end {
+                line = i - i % width;
+                line_end = line + width;
+            }
+            let counts = &mut row[((i - line) >> tile_bits) * symbols..][..symbols];
+            for symbol in found {
+                counts[*symbol] += 1;
+            }
+        })?;
+        tiles.finish_row(y, &mut row);
+        Ok(tiles)
+    }
+
+    /// Moves the counts of a row of tiles to `counts`, and clears it.
+    fn finish_row(&mut self, y: usize, row: &mut [u32]) {
+        for (x, counts) in row.chunks_exact_mut(self.symbols).enumerate() {
+            let before = self.counts.len();
+            for (first, eight) in (0..).step_by(8).zip(counts.chunks_mut(8)) {
+                if eight.iter().fold(0, |any, count| any | count) == 0 {
+                    continue;
+                }
+                for (symbol, count) in (first..).zip(eight) {
+                    if *count > 0 {
+                        self.counts.push(symbol | *count << SYMBOL_BITS);
+                        *count = 0;
+                    }
+                }
+            }
+            if self.counts.len() > before {
+                self.filled.push(y * self.across + x);
+                self.ends.push(self.counts.len());
+            }
+        }
+    }
+
+    /// Returns the symbols of a filled tile with their counts.
+    fn of(&self, tile: usize) -> impl Iterator<Item = (usize, u32)> + Clone {
+        let start = if tile == 0 { 0 } else { self.ends[tile - 1] };
+        self.counts[start..self.ends[tile]].iter().map(|both| {
+            (
+                (both & ((1 << SYMBOL_BITS) - 1)) as usize,
+                both >> SYMBOL_BITS,
+            )
+        })
+    }
+
+    /// Divides the tiles into `count` groups of similar cost per symbol, measured with codes for
+    /// the whole picture.
+    pub fn by_cost(&self, whole: &[u32], count: usize) -> CodeGroups {
+        let costs = costs(whole);
+        let mut order: Vec<(u32, usize)> = (0..self.filled.len())
+            .map(|tile| {
+                let (bits, symbols) = self.of(tile).fold((0.0, 0), |(bits, symbols), (s, n)| {
+                    (bits + f64::from(n) * f64::from(costs[s]), symbols + n)
+                });
+                ((bits / f64::from(symbols) * 256.0) as u32, tile)
+            })
+            .collect();
+        order.sort_unstable();
+        let mut of = vec![0; self.filled.len()];
+        for (rank, (_, tile)) in order.iter().enumerate() {
+            of[*tile] = (rank * count / order.len()) as u16;
+        }
+        self.count(of, count)
+    }
+
+    /// Counts the symbols of the whole picture.
+    pub fn whole(&self) -> Vec<u32> {
+        let mut groups = self.count(vec![0; self.filled.len()], 1);
+        groups.histograms.swap_remove(0)
+    }
+
+    /// Counts the symbols of each group, for tiles in the groups `by_tile`.
+    fn count(&self, by_tile: Vec<u16>, count: usize) -> CodeGroups {
+        let mut histograms = vec![vec![0; self.symbols]; count];
+        for (tile, group) in by_tile.iter().enumerate() {
+            let histogram = &mut histograms[usize::from(*group)];
+            for (symbol, count) in self.of(tile) {
+                histogram[symbol] += count;
+            }
+        }
+        CodeGroups {
+            by_tile,
+            histograms,
+        }
+    }
+
+    /// Moves each tile to the group whose codes are the cheapest for it. Empty groups are dropped.
+    pub fn choose(&self, groups: &mut CodeGroups, workers: Workers<'_>) -> Result<(), EncodeError> {
+        /// Number of groups whose costs are summed side by side.
+        const LANES: usize = 8;
+        const TILES_PER_CHECK: usize = 256;
+        let count = groups.histograms.len();
+        let stride = count.next_multiple_of(LANES);
+        // By symbol, then by group: its cost.
+        let mut table = vec![0f32; self.symbols * stride];
+        for (group, histogram) in groups.histograms.iter().enumerate() {
+            for (symbol, cost) in costs(histogram).into_iter().enumerate() {
+                table[symbol * stride + group] = cost;
+            }
+        }
+        let map_cost = groups.member_costs();
+        let mut sums = vec![0f32; stride];
+        let mut of = vec![0; self.filled.len()];
+        for (tile, chosen) in of.iter_mut().enumerate() {
+            if tile % TILES_PER_CHECK == 0 {
+                workers.check()?;
+            }
+            sums[..count].copy_from_slice(&map_cost);
+            for (symbol, n) in self.of(tile) {
+                let n = n as f32;
+                let row = &table[symbol * stride..][..stride];
+                for (sums, costs) in sums.chunks_exact_mut(LANES).zip(row.chunks_exact(LANES)) {
+                    for lane in 0..LANES {
+                        sums[lane] += costs[lane] * n;
+                    }
+                }
+            }
+            let mut least = f32::INFINITY;
+            for (group, sum) in sums[..count].iter().enumerate() {
+                if *sum < least {
+                    least = *sum;
+                    *chosen = group as u16;
+                }
+            }
+        }
+        let mut names = vec![u16::MAX; count];
+        let mut used = 0;
+        for group in &mut of {
+            let name = &mut names[usize::from(*group)];
+            if *name == u16::MAX {
+                *name = used;
+                used += 1;
+            }
+            *group = *name;
+        }
+        *groups = self.count(of, usize::from(used));
+        Ok(())
+    }
+
+    /// Returns the entropy image. A tile without symbols gets the group of the tile before.
+    pub fn image(&self, of: &[u16]) -> EntropyImage {
+        let mut groups = Vec::with_capacity(self.across * self.down);
+        let mut filled = self.filled.iter().zip(of).peekable();
+        let mut last = of.first().copied().unwrap_or(0);
+        for tile in 0..self.across * self.down {
+            if let Some((_, group)) = filled.next_if(|(filled, _)| **filled == tile) {
+                last = *group;
+            }
+            groups.push(last);
+        }
+        EntropyImage {
+            tile_bits: self.tile_bits,
+            width: self.across,
+            groups,
+        }
+    }
+}
