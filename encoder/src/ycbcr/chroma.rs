@@ -1,28 +1,33 @@
-//! Chroma samples that give the right chroma after a decoder has interpolated them.
+//! Sharpens chroma, so that it is right after a decoder has interpolated it.
 //!
-//! The interpolation leaves a 2x2 block (1, 6, 1) eighths of its sample and its neighbours in either direction, so a sample that is
-//! the mean of its block is drawn towards its neighbours. Going as far beyond the mean as the interpolation falls short gives most
-//! of it back: at quality 75, PSNR over RGB rises by 1.0 dB on small text over saturated grounds (before luma is corrected, which
-//! costs half of it), on photographs by 0.01 dB.
+//! The interpolation weighs a 2x2 block's sample and its neighbors by (1, 6, 1) eighths in either
+//! direction, so that a sample that is the mean of its block is drawn towards its neighbors. Moving
+//! the sample beyond the mean by as much as the interpolation falls short restores most of it: at
+//! quality 75, PSNR over RGB rises by 1.0 dB on small text over saturated backgrounds (before luma
+//! is corrected, which costs half of it), and by 0.01 dB on photographs.
 //!
-//! Tried and left out (bytes at equal SSIMULACRA2 / PSNR-Y, six photographs of Kodak, by a prototype in floating point):
-//! - no tolerance: -0.5 / +0.6 %, three rounds of it -0.9 / +0.9 %: chroma that luma pays for;
-//! - means with a gamma of 0.8, as libwebp has them, or 1.5, or of linear light (2.2): within 0.05 %; on screenshots, 0.8 takes
-//!   3 % more and 1.5 takes 3 % less, which the correction of luma gives too;
-//! - the residual of each pixel after a decoder's clamping: no better than this filter of the means, and several times slower;
-//! - one and a half times the step, or two rounds: 0.3 dB more PSNR over RGB on such text, but SSIMULACRA2 is 2 lower.
+//! Tried and left out (bytes at equal SSIMULACRA2 / PSNR-Y, six photographs of Kodak, by a
+//! prototype in floating point):
+//! - no tolerance: -0.5 / +0.6 %, three rounds of it -0.9 / +0.9 %: luma pays for the chroma;
+//! - means with a gamma of 0.8, as in libwebp, or 1.5, or of linear light (2.2): within 0.05 %; on
+//!   screenshots, 0.8 takes 3 % more and 1.5 takes 3 % less, which the correction of luma gives
+//!   too;
+//! - the residual of each pixel after a decoder's clamping: no better than this filter of the
+//!   means, and several times slower;
+//! - one and a half times the step, or two rounds: 0.3 dB more PSNR over RGB on such text, but
+//!   SSIMULACRA2 is 2 lower.
 
 #![allow(
     clippy::needless_range_loop,
     reason = "loops over several arrays at once, which become vector instructions"
 )]
 
-/// By how much, in 64ths, a block may miss its mean before its sample changes. What photographs miss is mostly less, and
-/// not worth the bits of sharper chroma.
+/// The largest error of a block's mean, in 64ths, that is not corrected. Photographs mostly have
+/// smaller ones, which are not worth the bits of sharper chroma.
 const TOLERANCE: i16 = 2 * 64;
 
-/// Sharpens the row of means `rows[1]` between `rows[0]` and `rows[2]`, the rows above and below. Beyond the ends, the last sample
-/// repeats.
+/// Sharpens the row of means `rows[1]`, given the rows above and below it. The last sample repeats
+/// beyond the ends.
 #[inline(always)]
 pub fn sharpen(rows: [&[u8]; 3], sharp: &mut [u8]) {
     let [above, row, below] = rows;
@@ -37,7 +42,8 @@ pub fn sharpen(rows: [&[u8]; 3], sharp: &mut [u8]) {
             [above[right], row[right], below[right]],
         );
     }
-    // Slices of one length each, so that no access needs a check, and the loop becomes vector instructions.
+    // Slices of the same length need no bounds checks, so that the loop becomes vector
+    // instructions.
     let inner = width - 2;
     let [a0, r0, b0] = [&above[..inner], &row[..inner], &below[..inner]];
     let [a1, r1, b1] = [&above[1..=inner], &row[1..=inner], &below[1..=inner]];
@@ -56,7 +62,7 @@ pub fn sharpen(rows: [&[u8]; 3], sharp: &mut [u8]) {
     }
 }
 
-/// The sharpened middle of three columns.
+/// Sharpens the sample in the middle of three columns.
 #[inline(always)]
 fn sample(left: [u8; 3], own: [u8; 3], right: [u8; 3]) -> u8 {
     let mean = i16::from(own[1]);
@@ -75,7 +81,8 @@ fn across([above, own, below]: [u8; 3]) -> i16 {
 mod tests {
     use super::*;
 
-    /// The mean of each 2x2 block after a decoder's interpolation, where every row is `row`.
+    /// Returns the mean of each 2x2 block after a decoder's interpolation, where every row is
+    /// `row`.
     fn interpolated(row: &[u8]) -> Vec<f32> {
         let last = row.len() - 1;
         let at = |x: usize| f32::from(row[x]);

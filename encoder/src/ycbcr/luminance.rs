@@ -1,23 +1,30 @@
-//! Luma that gives the right luminance together with chroma that is not right.
+//! Corrects luma where the chroma that a decoder interpolates is wrong, so that the luminance is
+//! right.
 //!
-//! Luma is defined on samples with gamma, and a decoder clamps what lies outside of RGB: a black pixel with its neighbours' red chroma
-//! becomes dark red, a red pixel with too little of it is pale, and both are brighter or darker than they were. Where the chroma that a
-//! decoder interpolates is far off, luma is moved so that the pixel is as bright as it was.
+//! Luma is defined on samples with gamma, and a decoder clamps what lies outside of RGB. A black
+//! pixel with its neighbors' red chroma becomes dark red, and a red pixel with too little chroma is
+//! pale; the brightness of both is wrong. Where the interpolated chroma is far off, luma is moved
+//! so that the pixel is as bright as in the source.
 //!
-//! This follows libwebp's sharp YUV in its aim, but takes a fraction of its time, and leaves pixels alone that are nearly right: over six
-//! photographs of Kodak, bytes at equal SSIMULACRA2 and PSNR-Y change by -0.1 and 0.0 %. Drawn pictures gain: on four screenshots,
-//! together with the sharpened chroma, -6.8 % bytes at equal SSIMULACRA2; on small red, blue and yellow text over saturated grounds, SSIMULACRA2 at
-//! quality 75 is 58 instead of -6, where libwebp has -11, and with sharp YUV 54 in 12 % more bytes. PSNR-Y falls there by its nature (30
-//! instead of 35 dB): it is luma that pays.
+//! The aim is that of libwebp's sharp YUV, but this takes a fraction of its time, and leaves pixels
+//! alone that are nearly right: over six photographs of Kodak, bytes at equal SSIMULACRA2 and
+//! PSNR-Y change by -0.1 and 0.0 %. Synthetic pictures gain: on four screenshots, together with the
+//! sharpened chroma, -6.8 % bytes at equal SSIMULACRA2. On small red, blue and yellow text over
+//! saturated backgrounds, SSIMULACRA2 at quality 75 is 58 instead of -6, where libwebp has -11, and
+//! with sharp YUV 54 in 12 % more bytes. PSNR-Y falls there by its nature (30 instead of 35 dB),
+//! because luma pays.
 //!
-//! Tried and left out (SSIMULACRA2 and PSNR-Y at quality 75 on such text, by a prototype with a tolerance of 2):
-//! - keeping luma itself (that is, undoing the clamping alone) instead of luminance: SSIMULACRA2 rises by 2
-//!   instead of 60;
-//! - a gamma of 2.2 or 2.4 instead of 2: 5 or 8 better, but 1.0 or 1.8 dB less PSNR-Y, and tables instead of a square root;
-//! - weights of SSIMULACRA2's own, 0.30, 0.62 and 0.08: 4 better, no better on screenshots, PSNR-Y lower on both;
+//! Tried and left out (SSIMULACRA2 and PSNR-Y at quality 75 on such text, by a prototype with a
+//! tolerance of 2):
+//! - keeping luma itself instead of luminance, that is, undoing the clamping alone: SSIMULACRA2
+//!   rises by 2 instead of 60;
+//! - a gamma of 2.2 or 2.4 instead of 2: 5 or 8 better, but 1.0 or 1.8 dB less PSNR-Y, and tables
+//!   instead of a square root;
+//! - SSIMULACRA2's own weights, 0.30, 0.62 and 0.08: 4 better, no better on screenshots, PSNR-Y
+//!   lower on both;
 //! - luma below black and above white, which decoders clamp: 1 better, 1 % more bytes;
-//! - a third round: 2 better; one round of 1.5 times the step: 5 better, but 1.5 dB less PSNR-Y, since it goes too far wherever nothing is
-//!   clamped.
+//! - a third round: 2 better; one round of 1.5 times the step: 5 better, but 1.5 dB less PSNR-Y,
+//!   because it overshoots wherever nothing is clamped.
 
 #![allow(
     clippy::needless_range_loop,
@@ -25,28 +32,30 @@
     reason = "loops over several arrays at once, which become vector instructions"
 )]
 
-/// Pixels across that are looked at together: those of a macroblock.
+/// Number of pixels that are corrected together: the width of a macroblock.
 pub const GROUP: usize = 16;
 
-/// Chroma samples: one on the left, the eight of a group, and one on the right, in a vector's size. What follows means nothing.
+/// Chroma samples in the size of a vector: one to the left, the eight of a group, and one to the
+/// right. The remaining entries are not used.
 pub type Samples = [u8; 16];
 
-/// The red, green and blue of a row of a group.
-pub type Colours = [[f32; GROUP]; 3];
+/// Red, green and blue of a group of pixels in a row.
+pub type GroupColors = [[f32; GROUP]; 3];
 
-/// How far apart in colour the pixels of a chroma sample are where luma is looked at. Half of it finds nothing more.
-const SPREAD: u8 = 48;
-/// The same between neighbouring chroma samples.
-const STEP: u8 = 24;
-/// By how much luma may miss before it changes. None would gain 0.2 % on photographs, if every pixel were looked
-/// at.
+/// Luma is corrected where the spread of a chroma sample exceeds this. Half of it finds nothing
+/// more.
+const MAX_SPREAD: u8 = 48;
+/// Luma is corrected where neighboring chroma samples differ by more than this.
+const MAX_CHROMA_STEP: u8 = 24;
+/// The largest error of luma that is not corrected. 0 would gain 0.2 % on photographs, if every
+/// pixel were considered.
 const TOLERANCE: f32 = 1.0;
-/// Clamping makes the answer to a change of luma weaker than the change.
+/// Number of corrections. More than one is needed because clamping weakens the effect of a change.
 const ROUNDS: usize = 2;
 
-/// Marks the samples of a row of chroma around which colour changes so abruptly that luma must be looked at: by their
-/// `spread`, and by U and V in three rows, of which the second is their own. `highest` and `lowest` are scratch, longer than the
-/// row by two.
+/// Marks the samples of a row of chroma where color changes so abruptly that luma must be
+/// corrected: by their `spread`, and by Cb and Cr of three rows, of which the second is the row
+/// itself. `highest` and `lowest` are scratch, two entries longer than the row.
 #[inline(always)]
 pub fn mark_abrupt(
     marks: &mut [bool],
@@ -54,12 +63,13 @@ pub fn mark_abrupt(
     chroma: &[[&[u8]; 3]; 2],
     [highest, lowest]: [&mut [u8]; 2],
 ) {
-    // Plain loops here and below: closures are compiled on their own, without the vector instructions of their caller.
+    // Plain loops here and below: the compiler does not give closures the vector instructions of
+    // their caller.
     let count = marks.len();
     let spread = &spread[..count];
     let (highest, lowest) = (&mut highest[..count + 2], &mut lowest[..count + 2]);
     for i in 0..count {
-        marks[i] = spread[i] > SPREAD;
+        marks[i] = spread[i] > MAX_SPREAD;
     }
     for [above, own, below] in chroma {
         let (above, own, below) = (&above[..count], &own[..count], &below[..count]);
@@ -74,17 +84,22 @@ pub fn mark_abrupt(
         for i in 0..count {
             let high = highest[i].max(highest[i + 1]).max(highest[i + 2]);
             let low = lowest[i].min(lowest[i + 1]).min(lowest[i + 2]);
-            marks[i] |= high - low > STEP;
+            marks[i] |= high - low > MAX_CHROMA_STEP;
         }
     }
 }
 
-/// Corrects `luma` of a row of pixels of these colours. Its U and V are between `near` (its own rows of chroma) and `far` (the next
-/// above or below).
+/// Corrects `luma` of a group of pixels with these colors. A decoder interpolates their chroma
+/// between `near`, the chroma row of the pixels, and `far`, the next one above or below.
 #[inline(always)]
-pub fn correct(luma: &mut [u8; GROUP], colours: &Colours, near: [&Samples; 2], far: [&Samples; 2]) {
+pub fn correct(
+    luma: &mut [u8; GROUP],
+    colors: &GroupColors,
+    near: [&Samples; 2],
+    far: [&Samples; 2],
+) {
     let [u, v] = [interpolate(near[0], far[0]), interpolate(near[1], far[1])];
-    let [red, green, blue] = colours;
+    let [red, green, blue] = colors;
     let mut y = [0.0; GROUP];
     for i in 0..GROUP {
         let wanted = brightness([red[i], green[i], blue[i]]);
@@ -100,7 +115,8 @@ pub fn correct(luma: &mut [u8; GROUP], colours: &Colours, near: [&Samples; 2], f
     }
 }
 
-/// Red, green and blue of a pixel, as decoders compute them from Y, U and V less their offsets.
+/// Returns red, green and blue of a pixel as decoders compute them from Y', Cb and Cr without
+/// offsets.
 #[inline(always)]
 fn decoded(y: f32, u: f32, v: f32) -> [f32; 3] {
     let scaled = 1.164 * y;
@@ -116,14 +132,15 @@ fn within(sample: f32) -> f32 {
     sample.max(0.0).min(255.0)
 }
 
-/// The luma, less its offset, of the grey that is as bright as red, green and blue: by BT.709, with a gamma of 2.
+/// Returns the luma, without offset, of the gray with the same luminance: by BT.709, with a gamma
+/// of 2.
 #[inline(always)]
 fn brightness([red, green, blue]: [f32; 3]) -> f32 {
     let luminance = 0.2126 * (red * red) + 0.7152 * (green * green) + 0.0722 * (blue * blue);
     (219.0 / 255.0) * luminance.sqrt()
 }
 
-/// U or V of a row of pixels as libwebp's decoder interpolates it, less its offset.
+/// Interpolates Cb or Cr of a group of pixels as libwebp's decoder does. The result has no offset.
 #[inline(always)]
 fn interpolate(near: &Samples, far: &Samples) -> [f32; GROUP] {
     let mut column = [0; 16];
@@ -143,33 +160,33 @@ fn interpolate(near: &Samples, far: &Samples) -> [f32; GROUP] {
 mod tests {
     use super::*;
 
-    /// A row of one colour whose chroma is `u` and `v` throughout.
-    fn corrected(colour: [u8; 3], luma: u8, u: u8, v: u8) -> u8 {
+    /// Corrects a row of one color whose chroma is `u` and `v` throughout.
+    fn corrected(color: [u8; 3], luma: u8, u: u8, v: u8) -> u8 {
         let mut row = [luma; GROUP];
         let (u, v) = ([u; 16], [v; 16]);
-        let colours = colour.map(|sample| [f32::from(sample); GROUP]);
-        correct(&mut row, &colours, [&u, &v], [&u, &v]);
+        let colors = color.map(|sample| [f32::from(sample); GROUP]);
+        correct(&mut row, &colors, [&u, &v], [&u, &v]);
         assert!(row.iter().all(|&y| y == row[0]), "{row:?}");
         row[0]
     }
 
     #[test]
     fn right_chroma_leaves_luma_alone() {
-        for (colour, [y, u, v]) in [
+        for (color, [y, u, v]) in [
             ([0, 0, 0], [16, 128, 128]),
             ([255, 255, 255], [235, 128, 128]),
             ([255, 0, 0], [82, 90, 240]),
             ([0, 255, 0], [145, 54, 34]),
             ([0, 0, 255], [41, 240, 110]),
         ] {
-            assert_eq!(corrected(colour, y, u, v), y, "Y of {colour:?}");
+            assert_eq!(corrected(color, y, u, v), y, "Y of {color:?}");
         }
     }
 
     #[test]
     fn wrong_chroma_keeps_the_brightness() {
-        // Red, green, grey and white pixels with half or none of their neighbours' chroma.
-        for (colour, [y, u, v]) in [
+        // Red, green, gray and white pixels with half or none of their neighbors' chroma.
+        for (color, [y, u, v]) in [
             ([255, 0, 0], [82, 109, 184]),
             ([255, 0, 0], [82, 128, 128]),
             ([0, 255, 0], [145, 90, 80]),
@@ -179,19 +196,19 @@ mod tests {
             let error = |luma: u8| {
                 let [y, u, v] =
                     [(luma, 16.0), (u, 128.0), (v, 128.0)].map(|(s, o)| f32::from(s) - o);
-                let wanted = brightness(colour.map(f32::from));
+                let wanted = brightness(color.map(f32::from));
                 (brightness(decoded(y, u, v)) - wanted).abs()
             };
-            let luma = corrected(colour, y, u, v);
+            let luma = corrected(color, y, u, v);
             let (before, after) = (error(y), error(luma));
             assert!(
                 after <= before && (after < 3.0 || luma == 235),
-                "{colour:?} with U {u} and V {v}: {after} instead of {before}, Y {luma} instead of {y}"
+                "{color:?} with U {u} and V {v}: {after} instead of {before}, Y {luma} instead of {y}"
             );
         }
     }
 
-    /// The samples of a row that are marked.
+    /// Returns the marked samples of a row.
     fn marked(spread: &[u8], chroma: &[[Vec<u8>; 3]; 2]) -> Vec<usize> {
         let mut marks = vec![true; spread.len()];
         let rows = chroma
@@ -209,14 +226,17 @@ mod tests {
         let flat: [[Vec<u8>; 3]; 2] =
             std::array::from_fn(|_| std::array::from_fn(|_| vec![128; COUNT]));
         assert!(marked(&[0; COUNT], &flat).is_empty(), "nothing changes");
-        assert!(marked(&[SPREAD; COUNT], &flat).is_empty(), "little changes");
+        assert!(
+            marked(&[MAX_SPREAD; COUNT], &flat).is_empty(),
+            "little changes"
+        );
         for at in 0..COUNT {
             let mut spread = [0; COUNT];
-            spread[at] = SPREAD + 1;
+            spread[at] = MAX_SPREAD + 1;
             assert_eq!(marked(&spread, &flat), [at], "inside sample {at}");
         }
         for (plane, row, at) in (0..6 * COUNT).map(|i| (i / 3 / COUNT, i / COUNT % 3, i % COUNT)) {
-            for (change, around) in [(STEP, 0), (STEP + 1, 1)] {
+            for (change, around) in [(MAX_CHROMA_STEP, 0), (MAX_CHROMA_STEP + 1, 1)] {
                 let mut chroma = flat.clone();
                 chroma[plane][row][at] = 128 + change;
                 let expected: Vec<usize> = if around == 0 {

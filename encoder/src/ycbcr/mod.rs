@@ -1,14 +1,16 @@
-//! RGB to the planes that VP8 codes: Y at full and U, V at half size, BT.601 in limited range
-//! (RFC 6386, section 9.2).
+//! Converts RGB to the planes that VP8 codes: Y' at full size, Cb and Cr at half size, BT.601 in
+//! limited range (RFC 6386, section 9.2).
 //!
-//! Half of the chroma's resolution is lost, and what a decoder makes up for it is the smooth interpolation of libwebp
-//! (9, 3, 3 and 1 sixteenths of the four nearest samples), which browsers use. Where chroma changes abruptly, that smears: red text
-//! on black turns dull, and its outlines bright. Two steps counter it where it can be seen ([`chroma`], [`luminance`]), and
-//! leave most of a photograph as it is.
+//! Half of the chroma resolution is lost. Decoders make up for it with libwebp's smooth
+//! interpolation (9, 3, 3 and 1 sixteenths of the four nearest samples), which browsers use too.
+//! Where chroma changes abruptly, that smears: red text on black turns dull, and its outlines
+//! bright. Two steps counter it where it shows ([`chroma`], [`luminance`]), and leave most of a
+//! photograph as it is.
 
 mod chroma;
 mod convert;
 mod luminance;
+mod row_kernel;
 mod stripe;
 
 use super::cpu::Simd;
@@ -17,20 +19,20 @@ use super::{EncodeError, MAX_SIDE, RgbPicture};
 use std::sync::Mutex;
 use stripe::Stripe;
 
-/// Y, U and V planes, padded to whole macroblocks by repeating the last row and column.
+/// Planes of a picture in Y'CbCr, padded to whole macroblocks by repeating the last row and column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planes {
     /// Width of the picture in pixels.
     pub width: u32,
-    /// Its height.
+    /// Height of the picture in pixels.
     pub height: u32,
-    /// Macroblocks across: luma rows are 16 times that, chroma rows 8 times.
+    /// Number of macroblocks in a row. A luma row has 16 samples per macroblock, a chroma row 8.
     pub mb_width: usize,
-    /// Macroblocks down.
+    /// Number of rows of macroblocks.
     pub mb_height: usize,
-    /// Y.
+    /// Luma (Y').
     pub luma: Vec<u8>,
-    /// U and V.
+    /// Chroma: Cb, then Cr.
     pub chroma: [Vec<u8>; 2],
 }
 
@@ -49,13 +51,13 @@ impl Planes {
         }
     }
 
-    /// Planes of a picture that is in YUV already: BT.601 in limited range, each chroma sample in the middle of its 2x2 pixels.
-    /// Rows have the length, and planes the number of rows, that whole macroblocks have; what lies beyond the picture is
-    /// written over.
+    /// Planes of a picture that is in Y'CbCr already: BT.601 in limited range, with each chroma
+    /// sample in the middle of its 2x2 pixels. Planes have the size of whole macroblocks; the
+    /// samples outside the picture are overwritten.
     ///
     /// # Errors
-    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`], [`EncodeError::PixelCount`] if a plane has another
-    /// length.
+    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`],
+    /// [`EncodeError::PixelCount`] if a plane has another length.
     pub fn from_samples(
         (width, height): (u32, u32),
         luma: Vec<u8>,
@@ -137,7 +139,8 @@ impl Planes {
         self.mb_width * 8
     }
 
-    /// Converts a picture. Alpha is left out. The samples are the same with any `simd` and any `workers`.
+    /// Converts a picture, without its alpha. The samples are the same for any `simd` and
+    /// `workers`.
     pub(crate) fn from_picture(
         picture: &RgbPicture<'_>,
         simd: Simd,
@@ -160,7 +163,7 @@ impl Planes {
         }
     }
 
-    /// Converts what is inside of the picture, in stripes of `mb_rows` rows of macroblocks.
+    /// Converts the pixels of the picture, in stripes of `mb_rows` rows of macroblocks.
     fn convert_stripes(
         &mut self,
         picture: &RgbPicture<'_>,
@@ -192,9 +195,10 @@ impl Planes {
     }
 }
 
-/// Pixels of a stripe: some 0.7 ms of work, so that starting a thread for it pays.
+/// Number of pixels in a stripe: some 0.7 ms of work, so that starting a thread for it pays.
 const STRIPE_PIXELS: usize = 1 << 18;
-/// Rows of macroblocks of a stripe at least: it also converts half a row of its neighbours.
+/// Least number of rows of macroblocks in a stripe, since a stripe also converts half a row of its
+/// neighbors.
 const MIN_STRIPE: usize = 4;
 
 /// Fills `plane` beyond `width` x `height` samples with the last column and row.
@@ -234,8 +238,8 @@ mod tests {
     }
 
     #[test]
-    fn known_colours() {
-        // BT.601 in limited range, as ITU-R gives it: Y 16..=235, U and V 16..=240.
+    fn known_colors() {
+        // BT.601 in limited range as ITU-R defines it: Y' is 16 to 235, Cb and Cr are 16 to 240.
         let cases = [
             ([0, 0, 0], [16, 128, 128]),
             ([255, 255, 255], [235, 128, 128]),
@@ -284,7 +288,8 @@ mod tests {
 
     #[test]
     fn text_keeps_the_chroma_of_its_ground_and_photographs_theirs() {
-        // Red strokes, two pixels wide, on black: the mean of their blocks would be 240 beside 128.
+        // Red strokes, two pixels wide, on black: the means of their blocks would be 240 beside
+        // 128.
         let strokes = planes_of(64, 16, |x, _| if x % 8 < 2 { [255, 0, 0] } else { [0; 3] });
         let row = &strokes.chroma[1][..32];
         assert!(
@@ -309,7 +314,7 @@ mod tests {
     fn samples_are_the_same_with_all_instructions_and_stripes() {
         for (width, height) in [(1, 1), (1, 100), (100, 1), (17, 33), (64, 129), (95, 160)] {
             for layout in [Layout::Rgb, Layout::Rgba] {
-                // Blots of saturated colours, three by five pixels, and noise on every other one.
+                // Patches of saturated colors, three by five pixels, and noise on every other one.
                 let byte = |i: usize| {
                     let (x, c) = (i / layout.channels() % width, i % layout.channels());
                     let y = i / layout.channels() / width;

@@ -1,4 +1,5 @@
-//! A stripe of a picture's pairs of rows through all steps, each row a little behind the one that it needs:
+//! Converts a stripe of a picture, in pairs of rows. Each step runs a little behind the one that it
+//! needs:
 //!
 //! ```text
 //!    pair p      means of 2x2 pixels
@@ -12,21 +13,21 @@
 )]
 
 use super::chroma::sharpen;
-use super::convert::{ChromaRow, RowKernels};
-use super::luminance::{self, Colours, GROUP, Samples};
+use super::luminance::{self, GROUP, GroupColors, Samples};
+use super::row_kernel::{ChromaRow, RowKernels};
 use crate::{Layout, RgbPicture};
 
-/// What a stripe gives: the rows of the planes from a pair of rows on.
+/// The output of a stripe: consecutive rows of the planes.
 pub struct Stripe<'a> {
-    /// The first pair of rows, counted from the top of the picture.
+    /// Index of the first pair of rows, from the top of the picture.
     pub first_pair: usize,
-    /// Y of whole pairs of rows.
+    /// Luma of whole pairs of rows.
     pub luma: &'a mut [u8],
-    /// U and V of as many rows as there are pairs.
+    /// Cb and Cr, one row per pair.
     pub chroma: [&'a mut [u8]; 2],
 }
 
-/// Converts the rows of `stripe` that are in the picture.
+/// Converts the rows of `stripe` that lie in the picture.
 #[inline(always)]
 pub fn convert_with(kernels: impl RowKernels, picture: &RgbPicture<'_>, stripe: &mut Stripe<'_>) {
     match picture.layout {
@@ -41,7 +42,7 @@ fn convert_layout<const CHANNELS: usize>(
     picture: &RgbPicture<'_>,
     stripe: &mut Stripe<'_>,
 ) {
-    let source = Source::<CHANNELS> {
+    let source = PixelRows::<CHANNELS> {
         pixels: picture.pixels,
         width: picture.width as usize,
         height: picture.height as usize,
@@ -58,7 +59,7 @@ fn convert_layout<const CHANNELS: usize>(
         marks: vec![false; stride],
         columns: [vec![0; stride + 2], vec![0; stride + 2]],
     };
-    // The steps of pairs outside of the stripe are those that its own rows need.
+    // Pairs outside the stripe are converted as far as its own rows need them.
     let (first_mean, first_sharp) = (first.saturating_sub(2), first.saturating_sub(1));
     for step in first_mean..end + 2 {
         if step < pairs {
@@ -75,7 +76,7 @@ fn convert_layout<const CHANNELS: usize>(
             .checked_sub(1)
             .filter(|pair| (first_sharp..pairs).contains(pair))
         {
-            let around = around(pair, pairs).map(|pair| &means[pair]);
+            let around = ring_slots(pair, pairs).map(|pair| &means[pair]);
             for plane in 0..2 {
                 let sharp = &mut sharp[pair % RING][plane];
                 sharpen(around.map(|row| row.planes[plane].as_slice()), sharp);
@@ -90,30 +91,31 @@ fn convert_layout<const CHANNELS: usize>(
             .filter(|pair| (first..end).contains(pair))
         {
             let luma = &mut stripe.luma[(pair - first) * 4 * stride..][..4 * stride];
-            let around = around(pair, pairs).map(|pair| &sharp[pair]);
+            let around = ring_slots(pair, pairs).map(|pair| &sharp[pair]);
             let spread = &means[pair % RING].spread;
             correct_pair(&source, pair, luma, spread, around, &mut scratch);
         }
     }
 }
 
-/// What the search for abrupt colour works on.
+/// Buffers for the search for abrupt color changes.
 struct Scratch {
     marks: Vec<bool>,
     columns: [Vec<u8>; 2],
 }
 
-/// Rows that are kept of each kind: three around the current one, and a power of two.
+/// Number of rows kept of each kind: at least the three around the current one, and a power of two.
 const RING: usize = 4;
 
-/// Where in a ring the rows above, at and below `pair` are; at the picture's edge, its last row repeats.
-fn around(pair: usize, pairs: usize) -> [usize; 3] {
+/// Returns the ring positions of the rows above, at and below `pair`; the picture's last row
+/// repeats.
+fn ring_slots(pair: usize, pairs: usize) -> [usize; 3] {
     [pair.saturating_sub(1), pair, (pair + 1).min(pairs - 1)].map(|pair| pair % RING)
 }
 
 #[inline(always)]
 fn correct_pair<const CHANNELS: usize>(
-    source: &Source<'_, CHANNELS>,
+    source: &PixelRows<'_, CHANNELS>,
     pair: usize,
     luma: &mut [u8],
     spread: &[u8],
@@ -145,15 +147,15 @@ fn correct_pair<const CHANNELS: usize>(
             ],
         ];
         for (row, far) in [(0, 0), (1, 2)] {
-            let colours = source.colours(2 * pair + row, group);
+            let colors = source.colors(2 * pair + row, group);
             let at = row * 2 * stride + group * GROUP;
             let luma = luma[at..].first_chunk_mut().expect("a row is whole groups");
-            luminance::correct(luma, &colours, [&u[1], &v[1]], [&u[far], &v[far]]);
+            luminance::correct(luma, &colors, [&u[1], &v[1]], [&u[far], &v[far]]);
         }
     }
 }
 
-/// The samples of a group, and those on both sides of it; beyond the ends, the last repeats.
+/// Returns the samples of a group and those on both sides of it; the last sample repeats.
 #[inline(always)]
 fn samples(row: &[u8], group: usize) -> Samples {
     let first = group * GROUP / 2;
@@ -167,15 +169,15 @@ fn samples(row: &[u8], group: usize) -> Samples {
     samples
 }
 
-/// The pixels of a picture.
-struct Source<'a, const CHANNELS: usize> {
+/// The pixels of a picture, by row.
+struct PixelRows<'a, const CHANNELS: usize> {
     pixels: &'a [u8],
     width: usize,
     height: usize,
 }
 
-impl<'a, const CHANNELS: usize> Source<'a, CHANNELS> {
-    /// Row `y`; below the picture, its last.
+impl<'a, const CHANNELS: usize> PixelRows<'a, CHANNELS> {
+    /// Returns row `y`; below the picture, the last row.
     fn row(&self, y: usize) -> &'a [u8] {
         let length = self.width * CHANNELS;
         &self.pixels[y.min(self.height - 1) * length..][..length]
@@ -185,18 +187,18 @@ impl<'a, const CHANNELS: usize> Source<'a, CHANNELS> {
         [self.row(2 * pair), self.row(2 * pair + 1)]
     }
 
-    /// The colours of a group of pixels of row `y`; beyond the end, the last repeats.
+    /// Returns the colors of a group of pixels of row `y`; the last pixel repeats.
     #[inline(always)]
-    fn colours(&self, y: usize, group: usize) -> Colours {
+    fn colors(&self, y: usize, group: usize) -> GroupColors {
         let row = &self.row(y)[group * GROUP * CHANNELS..];
         let count = GROUP.min(row.len() / CHANNELS);
-        let mut colours = [[0.0; GROUP]; 3];
+        let mut colors = [[0.0; GROUP]; 3];
         for i in 0..GROUP {
             let pixel = &row[i.min(count - 1) * CHANNELS..][..3];
             for c in 0..3 {
-                colours[c][i] = f32::from(pixel[c]);
+                colors[c][i] = f32::from(pixel[c]);
             }
         }
-        colours
+        colors
     }
 }

@@ -1,12 +1,14 @@
-//! The conversion of two rows of pixels with AVX2. Each function is the twin of that name in `scalar.rs`.
+//! The conversion of two rows of pixels with AVX2 (RFC 6386, section 9.2). Each function returns
+//! the same as the one of its name in `scalar.rs`.
 #![expect(
     unsafe_code,
     reason = "loads, stores, and calls into functions that need AVX2"
 )]
 
-use super::{ChromaRow, RowKernels, U_WEIGHTS, V_WEIGHTS, Y_WEIGHTS, scalar};
+use super::{U_WEIGHTS, V_WEIGHTS, Y_WEIGHTS, scalar};
 use crate::RgbPicture;
 use crate::cpu::Avx2;
+use crate::ycbcr::row_kernel::{ChromaRow, RowKernels};
 use crate::ycbcr::stripe::{self, Stripe};
 #[allow(
     clippy::wildcard_imports,
@@ -38,7 +40,7 @@ impl RowKernels for Avx2 {
     }
 }
 
-/// Pixels that are converted at a time.
+/// Number of pixels converted at a time.
 const STEP: usize = 16;
 
 #[inline]
@@ -50,7 +52,7 @@ fn convert_rows<const CHANNELS: usize>(
 ) {
     let width = rows[0].len() / CHANNELS;
     let mut x = 0;
-    // The last four pixels of a step are loaded with what follows them, up to 16 bytes.
+    // The last four pixels of a step are loaded with the bytes after them, up to 16.
     while (x + STEP - 4) * CHANNELS + 16 <= rows[0].len() && x + STEP <= width {
         let tops = [
             load::<CHANNELS>(rows[0], x),
@@ -76,7 +78,7 @@ fn convert_rows<const CHANNELS: usize>(
     scalar::convert_from::<CHANNELS>(x, rows, luma, chroma);
 }
 
-/// Eight pixels (or sums of pixels) as pairs of 16 bits.
+/// Eight pixels, or sums of pixels, as pairs of 16 bits.
 #[derive(Clone, Copy)]
 struct Pixels {
     red_green: __m256i,
@@ -123,7 +125,7 @@ fn load<const CHANNELS: usize>(row: &[u8], x: usize) -> Pixels {
     }
 }
 
-/// Two weights for pairs of 16 bits.
+/// Returns two weights for pairs of 16 bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn weights(first: i32, second: i32) -> __m256i {
@@ -133,7 +135,8 @@ fn weights(first: i32, second: i32) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn luma_of(pixels: [Pixels; 2]) -> __m128i {
-    // The weight of green needs 17 bits: half of it goes with red, the rest with blue.
+    // The weight of green needs 17 bits: half of it is multiplied with red's pair, half with
+    // blue's.
     let half = Y_WEIGHTS[1] / 2;
     let red_green = weights(Y_WEIGHTS[0], half);
     let green_blue = weights(Y_WEIGHTS[1] - half, Y_WEIGHTS[2]);
@@ -145,7 +148,7 @@ fn luma_of(pixels: [Pixels; 2]) -> __m128i {
         );
         _mm256_srli_epi32::<16>(_mm256_add_epi32(sum, rounding))
     });
-    // Packing leaves four pixels of each half in turn.
+    // Packing interleaves groups of four pixels of both halves.
     let words = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packs_epi32(low, high));
     _mm_packus_epi16(
         _mm256_castsi256_si128(words),
@@ -153,12 +156,13 @@ fn luma_of(pixels: [Pixels; 2]) -> __m128i {
     )
 }
 
-/// The sums of 2x2 pixels, both of their pairs.
+/// Returns the sums of 2x2 pixels, for both of their pairs.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn sum_of_blocks(rows: [[__m256i; 2]; 2]) -> __m256i {
     let [low, high] = [0, 1].map(|half| _mm256_add_epi16(rows[0][half], rows[1][half]));
-    // Pairs are added as numbers of 32 bits: their lower halves stay below 1,024, so nothing is carried.
+    // Pairs are added as 32-bit numbers: their lower halves stay below 1,024, so nothing carries
+    // over.
     _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_hadd_epi32(low, high))
 }
 
@@ -173,7 +177,7 @@ fn chroma_of(sums: &Pixels, [red, green, blue]: [i32; 3]) -> __m128i {
     bytes(_mm256_srai_epi32::<18>(_mm256_add_epi32(sum, rounding)))
 }
 
-/// Eight numbers of 32 bits as bytes, in the lower half.
+/// Returns eight 32-bit numbers as bytes, in the lower half.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn bytes(numbers: __m256i) -> __m128i {
@@ -187,7 +191,7 @@ fn bytes(numbers: __m256i) -> __m128i {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn spread_of(tops: [Pixels; 2], bottoms: [Pixels; 2]) -> __m128i {
-    // Of four pixels each: red less green, then blue less green, as 16 bits.
+    // For four pixels each: red - green, then blue - green, as 16 bits.
     let less_green = |p: Pixels| {
         _mm256_packs_epi32(
             _mm256_madd_epi16(p.red_green, weights(1, -1)),
@@ -198,11 +202,11 @@ fn spread_of(tops: [Pixels; 2], bottoms: [Pixels; 2]) -> __m128i {
         let (top, bottom) = (less_green(tops[half]), less_green(bottoms[half]));
         let most = _mm256_max_epi16(top, bottom);
         let least = _mm256_min_epi16(top, bottom);
-        // Against the neighbour: what matters is the lower half of each 32 bits.
+        // Compares with the neighboring pixel; only the lower half of each 32 bits is used.
         let most = _mm256_max_epi16(most, _mm256_srli_epi32::<16>(most));
         let least = _mm256_min_epi16(least, _mm256_srli_epi32::<16>(least));
         let range = _mm256_and_si256(_mm256_sub_epi16(most, least), _mm256_set1_epi32(0xffff));
-        // The wider of the two differences, in the lower 64 bits of both lanes.
+        // The wider of the two ranges, in the lower 64 bits of both lanes.
         _mm256_max_epi16(range, _mm256_shuffle_epi32::<0b01_00_11_10>(range))
     });
     bytes(_mm256_permute4x64_epi64::<0b11_01_10_00>(

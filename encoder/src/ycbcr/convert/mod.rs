@@ -1,6 +1,7 @@
-//! The kernel from two rows of pixels to two rows of luma and one of chroma.
+//! The kernel that converts two rows of pixels to two rows of luma and one of chroma (RFC 6386,
+//! section 9.2).
 //!
-//! [`scalar`] defines it; its twin gives the same numbers.
+//! [`scalar`] defines it; the vector implementation returns the same.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -10,39 +11,7 @@ use super::stripe::Stripe;
 use crate::RgbPicture;
 use crate::cpu::{Instructions, Simd};
 
-/// A row of chroma at half size, and how much it hides.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChromaRow {
-    /// U and V, padded to whole macroblocks.
-    pub planes: [Vec<u8>; 2],
-    /// How far apart in colour the four pixels of each sample are: the range of red less green or of blue less green,
-    /// whichever is wider, at most 255. 0 in the padding.
-    pub spread: Vec<u8>,
-}
-
-impl ChromaRow {
-    /// Zeroed, `stride` samples long.
-    pub fn new(stride: usize) -> ChromaRow {
-        ChromaRow {
-            planes: [vec![0; stride], vec![0; stride]],
-            spread: vec![0; stride],
-        }
-    }
-}
-
-/// The kernel. Values of an implementation prove that the machine has its instructions.
-pub trait RowKernels: Copy {
-    /// Converts two rows of pixels to luma, and the means of 2x2 pixels to chroma (an odd last column counts twice). The last
-    /// sample fills what is left of a row. Any width from 1 on; the rows of luma are twice as long as those of chroma.
-    fn convert<const CHANNELS: usize>(
-        self,
-        rows: [&[u8]; 2],
-        luma: [&mut [u8]; 2],
-        chroma: &mut ChromaRow,
-    );
-}
-
-/// Converts the rows of `stripe` that are in the picture.
+/// Converts the rows of `stripe` that lie in the picture.
 pub fn convert(picture: &RgbPicture<'_>, simd: Simd, stripe: &mut Stripe<'_>) {
     match simd.0 {
         Instructions::Scalar => scalar::convert(picture, stripe),
@@ -51,19 +20,20 @@ pub fn convert(picture: &RgbPicture<'_>, simd: Simd, stripe: &mut Stripe<'_>) {
     }
 }
 
-/// The weights of red, green and blue in Y, U and V, times 65536.
+/// Weights of red, green and blue in Y', Cb and Cr, times 65536.
 const Y_WEIGHTS: [i32; 3] = [16_839, 33_059, 6_420];
 const U_WEIGHTS: [i32; 3] = [-9_719, -19_081, 28_800];
 const V_WEIGHTS: [i32; 3] = [28_800, -24_116, -4_684];
-/// Y of black, and U and V of grey.
+/// Y' of black, and Cb and Cr of gray.
 const Y_OFFSET: i32 = 16;
 const CHROMA_OFFSET: i32 = 128;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ycbcr::row_kernel::{ChromaRow, RowKernels};
 
-    /// Two rows of bytes: extremes first, then random ones, some of them nearly of one colour.
+    /// Two rows of bytes: extremes first, then random ones, some of them nearly of one color.
     fn rows(length: usize) -> impl Iterator<Item = [Vec<u8>; 2]> {
         let mut state = 0x1234_5678u32;
         let mut random = move || {
@@ -147,9 +117,9 @@ mod tests {
     }
 
     #[test]
-    fn spread_is_that_of_colour_not_of_brightness() {
-        let grey = [vec![0, 0, 0, 255, 255, 255], vec![9, 9, 9, 70, 70, 70]];
-        assert_eq!(converted::<3>(scalar::Scalar, &grey).1.spread[0], 0);
+    fn spread_is_that_of_color_not_of_brightness() {
+        let gray = [vec![0, 0, 0, 255, 255, 255], vec![9, 9, 9, 70, 70, 70]];
+        assert_eq!(converted::<3>(scalar::Scalar, &gray).1.spread[0], 0);
         let red = [vec![0, 0, 0, 255, 255, 255], vec![9, 9, 9, 100, 70, 70]];
         assert_eq!(converted::<3>(scalar::Scalar, &red).1.spread[0], 30);
         let most = [vec![0, 255, 0, 255, 0, 255], vec![0; 6]];

@@ -1,14 +1,16 @@
-//! What the conversion of two rows of pixels computes, written to be read.
+//! The definition of the conversion of two rows of pixels, written for readers (RFC 6386, section
+//! 9.2).
 
-use super::{CHROMA_OFFSET, ChromaRow, RowKernels, U_WEIGHTS, V_WEIGHTS, Y_OFFSET, Y_WEIGHTS};
+use super::{CHROMA_OFFSET, U_WEIGHTS, V_WEIGHTS, Y_OFFSET, Y_WEIGHTS};
 use crate::RgbPicture;
+use crate::ycbcr::row_kernel::{ChromaRow, RowKernels};
 use crate::ycbcr::stripe::{self, Stripe};
 
-/// The definition of the kernel.
+/// The kernel without vector instructions.
 #[derive(Clone, Copy, Debug)]
 pub struct Scalar;
 
-/// [`stripe::convert_with`] by the kernel's definition.
+/// [`stripe::convert_with`] with the scalar kernel.
 pub fn convert(picture: &RgbPicture<'_>, stripe: &mut Stripe<'_>) {
     stripe::convert_with(Scalar, picture, stripe);
 }
@@ -25,7 +27,7 @@ impl RowKernels for Scalar {
     }
 }
 
-/// The conversion of the pixels from `first`, an even number, on.
+/// Converts the pixels from `first`, an even number, on.
 #[inline(always)]
 pub fn convert_from<const CHANNELS: usize>(
     first: usize,
@@ -90,7 +92,7 @@ fn chroma_row<const CHANNELS: usize>(first: usize, rows: [&[u8]; 2], chroma: &mu
     }
 }
 
-/// The largest less the smallest of `a - b`.
+/// Returns the range of `a - b`.
 #[inline(always)]
 fn range_less(a: [i32; 4], b: [i32; 4]) -> i32 {
     let [d, e, f, g] = std::array::from_fn(|i| a[i] - b[i]);
