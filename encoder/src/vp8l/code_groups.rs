@@ -1,5 +1,5 @@
-//! Groups of prefix codes, and the merging of groups that save less than their codes take (RFC
-//! 9649, section 3.7.2.2).
+//! Groups of prefix codes, and the merging of groups that save less than their codes take
+//! (RFC 9649, section 3.7.2.2).
 
 use super::entropy::{BIT, BIT_SHIFT, log2};
 use super::histogram;
@@ -15,21 +15,21 @@ pub struct CodeGroups {
 
 impl CodeGroups {
     /// Merges pairs of groups, those that save most bits first, as long as that saves bits.
-    pub fn join(&mut self, workers: Workers<'_>) -> Result<(), EncodeError> {
-        let mut left: Vec<Option<Costed>> = std::mem::take(&mut self.histograms)
+    pub fn merge(&mut self, workers: Workers<'_>) -> Result<(), EncodeError> {
+        let mut remaining: Vec<Option<Costed>> = std::mem::take(&mut self.histograms)
             .into_iter()
             .map(|counts| Some(Costed::new(counts)))
             .collect();
-        let count = left.len();
+        let count = remaining.len();
         // By pair of groups, the lower index first.
         let mut savings = vec![i64::MIN; count * count];
         for a in 0..count {
             workers.check()?;
             for b in a + 1..count {
-                savings[a * count + b] = saving(left[a].as_ref(), left[b].as_ref());
+                savings[a * count + b] = saving(remaining[a].as_ref(), remaining[b].as_ref());
             }
         }
-        let mut into: Vec<usize> = (0..count).collect();
+        let mut merged_into: Vec<usize> = (0..count).collect();
         loop {
             workers.check()?;
             let best = (0..savings.len()).max_by_key(|i| (savings[*i], std::cmp::Reverse(*i)));
@@ -37,15 +37,19 @@ impl CodeGroups {
                 break;
             };
             let (a, b) = (best / count, best % count);
-            left[a] = left[a].take().zip(left[b].take()).map(Costed::sum);
+            remaining[a] = remaining[a]
+                .take()
+                .zip(remaining[b].take())
+                .map(Costed::sum);
             for other in 0..count {
                 savings[other.min(b) * count + other.max(b)] = i64::MIN;
                 if other != a {
                     let (low, high) = (other.min(a), other.max(a));
-                    savings[low * count + high] = saving(left[low].as_ref(), left[high].as_ref());
+                    savings[low * count + high] =
+                        saving(remaining[low].as_ref(), remaining[high].as_ref());
                 }
             }
-            for group in &mut into {
+            for group in &mut merged_into {
                 if *group == b {
                     *group = a;
                 }
@@ -53,14 +57,18 @@ impl CodeGroups {
         }
         let mut names = vec![0; count];
         let mut used = 0;
-        for (name, left) in names.iter_mut().zip(&left) {
+        for (name, group) in names.iter_mut().zip(&remaining) {
             *name = used;
-            used += u16::from(left.is_some());
+            used += u16::from(group.is_some());
         }
         for group in &mut self.by_tile {
-            *group = names[into[usize::from(*group)]];
+            *group = names[merged_into[usize::from(*group)]];
         }
-        self.histograms = left.into_iter().flatten().map(|left| left.counts).collect();
+        self.histograms = remaining
+            .into_iter()
+            .flatten()
+            .map(|group| group.counts)
+            .collect();
         Ok(())
     }
 

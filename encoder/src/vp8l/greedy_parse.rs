@@ -137,19 +137,19 @@ mod tests {
 
     #[test]
     fn rows_runs_and_repetitions_become_copies() {
-        let quick = |pixels: &[u32], width| {
+        let parse = |pixels: &[u32], width| {
             let tokens = parse_greedily(pixels, width, Workers::unlimited(1));
             tokens.expect("nothing cancels it").0
         };
         // A run: distance code 2 is the pixel to the left.
         let expected = [Token::literals(1), Token::copy(8, 2)];
-        assert_eq!(quick(&[5; 9], 9), expected);
+        assert_eq!(parse(&[5; 9], 9), expected);
         // Distance code 1 is the row above.
         let expected = [Token::literals(5), Token::copy(5, 1)];
-        assert_eq!(quick(&[1, 2, 3, 4, 5, 1, 2, 3, 4, 5], 5), expected);
+        assert_eq!(parse(&[1, 2, 3, 4, 5, 1, 2, 3, 4, 5], 5), expected);
         // A distance of ten pixels, in wide rows, has the code 10 + 120.
         let word = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
         let expected = [Token::literals(10), Token::copy(10, 130)];
-        assert_eq!(quick(&[word, word].concat(), 1000), expected);
+        assert_eq!(parse(&[word, word].concat(), 1000), expected);
     }
 }

@@ -62,7 +62,7 @@ pub fn group(
     for round in 0..search.rounds {
         tiles.choose(&mut groups, workers)?;
         if round + 2 == search.rounds {
-            groups.join(workers)?;
+            groups.merge(workers)?;
         }
     }
     let apart: u64 = groups.histograms.iter().map(|g| histogram::cost(g)).sum();

@@ -1,5 +1,5 @@
-//! Near-lossless preprocessing: rounds samples where nobody sees it, before lossless coding. RFC
-//! 9649, section 3, does not know of it.
+//! Near-lossless preprocessing: rounds samples where it does not show, before lossless coding. It
+//! is the encoder's own; RFC 9649, section 3, does not describe it.
 //!
 //! Flat, smooth and synthetic areas stay as they are. What remains, where each pixel differs from
 //! all its neighbors, masks small errors.
@@ -113,7 +113,7 @@ mod tests {
         ] {
             assert_eq!(super::max_error(near_lossless), max_error);
             let rounded = round_for(near_lossless, &pixels, 50);
-            assert_eq!(rounded[777], pixels[777], "nobody sees it");
+            assert_eq!(rounded[777], pixels[777], "fully transparent");
             let mut most = 0;
             for (a, b) in pixels.iter().zip(&rounded) {
                 let ([.., old_alpha], [.., alpha]) = (a.to_le_bytes(), b.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Options of the lossless encoder.
+//! Options of the lossless encoder (RFC 9649, section 3).
 
 use crate::Effort;
 use crate::cpu::Simd;

@@ -1,5 +1,5 @@
-//! The symbols of each tile of a picture, by which tiles choose their group of prefix codes (RFC
-//! 9649, section 3.7.2.2).
+//! The symbols of each tile of a picture, by which tiles choose their group of prefix codes
+//! (RFC 9649, section 3.7.2.2).
 
 use super::code_groups::{CodeGroups, costs};
 use super::entropy_image::EntropyImage;

@@ -103,8 +103,15 @@ mod tests {
             state
         };
         let impulses = (0..16).flat_map(|at| {
-            [0, 255]
-                .map(|ground| std::array::from_fn(|i| if i == at { 255 - ground } else { ground }))
+            [0, 255].map(|background| {
+                std::array::from_fn(|i| {
+                    if i == at {
+                        255 - background
+                    } else {
+                        background
+                    }
+                })
+            })
         });
         let alternating = [1, 2, 4, 8]
             .map(|period| std::array::from_fn(|i| if i / period % 2 == 0 { 0 } else { 255 }));

@@ -276,7 +276,7 @@ const NO_COEFFICIENTS: Quantized = Quantized {
 
 /// The four whole-block modes, ranked by estimate.
 struct ModeRanking {
-    /// Estimate of each mode; `u32::MAX` if the mode is taken or too dear.
+    /// Estimate of each mode; `u32::MAX` if the mode is taken or costs too much.
     estimates: [u32; 4],
     /// Modes with a higher estimate are not tried.
     limit: u32,

@@ -94,8 +94,8 @@ fn page(width: usize, height: usize) -> Vec<u32> {
             let grain = noise.below(5) as usize;
             let [red, green, blue] = if x < width / 3 {
                 let word = words[(x + y / 12 * 31 + y % 12 * 17) % words.len()];
-                let ink = if y % 12 < 8 { word } else { 0x00F0_F8FF };
-                [ink >> 16, ink >> 8, ink].map(|c| c as usize)
+                let color = if y % 12 < 8 { word } else { 0x00F0_F8FF };
+                [color >> 16, color >> 8, color].map(|c| c as usize)
             } else if x < width * 2 / 3 {
                 [x * y / 50 + grain, x + y + grain * 2, y * 2 + grain]
             } else {

@@ -177,11 +177,15 @@ impl BestCandidates {
             may_predict: &vec![true; blocks],
             row_step: 1,
         };
-        let (modes, left) = predictor::choose(&plain.pixels, width, blocks, simd, workers)?;
+        let (modes, residual_bits) =
+            predictor::choose(&plain.pixels, width, blocks, simd, workers)?;
         // Bits of the residuals, if no copies are found in them.
-        let left: u64 = left.iter().map(|left| u64::from(*left)).sum();
-        let is_dearer = self.0.first().is_some_and(|(least, _)| left * BIT > *least);
-        if is_dearer {
+        let residual_bits: u64 = residual_bits.iter().map(|bits| u64::from(*bits)).sum();
+        let costs_more = self
+            .0
+            .first()
+            .is_some_and(|(least, _)| residual_bits * BIT > *least);
+        if costs_more {
             return Ok(());
         }
         let mut pixels = plain.pixels.clone();

@@ -50,7 +50,7 @@ fn delta(by: i8, sample: u8) -> u8 {
 impl Multipliers {
     /// Returns the residuals of red and blue.
     #[inline]
-    fn left(self, pixel: u32) -> [u8; 2] {
+    fn residuals(self, pixel: u32) -> [u8; 2] {
         let [blue, green, red, _] = pixel.to_le_bytes();
         [
             red.wrapping_sub(delta(self.green_to_red, green)),
@@ -61,7 +61,7 @@ impl Multipliers {
 
     #[inline]
     fn apply(self, pixel: u32) -> u32 {
-        let [red, blue] = self.left(pixel);
+        let [red, blue] = self.residuals(pixel);
         pixel & 0xFF00_FF00 | u32::from(red) << 16 | u32::from(blue)
     }
 }
@@ -205,7 +205,7 @@ impl Block<'_> {
     /// Returns the cost of red and blue with the factors `by`.
     fn cost(&self, by: Multipliers, costs: &SampleCosts) -> u64 {
         let cost = |pixel: u32| {
-            let [red, blue] = by.left(pixel);
+            let [red, blue] = by.residuals(pixel);
             u64::from(costs[0][usize::from(red)] + costs[1][usize::from(blue)])
         };
         self.pixels().map(cost).sum()

@@ -27,12 +27,12 @@ struct TransformSearch {
     row_step: usize,
     /// Whether the cost of predicted blocks is estimated with a parse, and not only from their
     /// residuals.
-    looks_for_copies: bool,
+    estimates_with_parse: bool,
     /// A block is predicted if that costs less than 8 / factor of its cost without; the factor with
     /// the lowest estimate is taken.
     factors: &'static [u32],
     /// Whether the result is estimated, and dropped if the picture is cheaper without prediction.
-    compares: bool,
+    may_skip: bool,
     /// Base-2 logarithm of the estimates' color cache. With copies, 10 suits most pictures.
     cache_bits: u32,
     /// Whether the color transform is tried. After subtract green and prediction it gains 0.5 % at
@@ -45,25 +45,25 @@ impl TransformSearch {
         match effort {
             Effort::Low => TransformSearch {
                 row_step: 8,
-                looks_for_copies: false,
+                estimates_with_parse: false,
                 factors: &[9],
-                compares: false,
+                may_skip: false,
                 cache_bits: 0,
                 tries_color: false,
             },
             Effort::Medium => TransformSearch {
                 row_step: 1,
-                looks_for_copies: false,
+                estimates_with_parse: false,
                 factors: &[8],
-                compares: true,
+                may_skip: true,
                 cache_bits: 10,
                 tries_color: false,
             },
             Effort::High => TransformSearch {
                 row_step: 1,
-                looks_for_copies: true,
+                estimates_with_parse: true,
                 factors: &[6, 8, 10, 12, 16],
-                compares: true,
+                may_skip: true,
                 cache_bits: 10,
                 tries_color: true,
             },
@@ -82,7 +82,8 @@ pub fn predict_blocks(
     let estimate = |pixels: &[u32]| Estimate::new(pixels, width, search.cache_bits, workers);
     let across = width.div_ceil(1 << BLOCK_BITS);
     let direct = estimate(&pixels)?;
-    let direct_costs = sum_around(&direct.blocks(&pixels, width, BLOCK_BITS, workers)?, across);
+    let direct_costs =
+        sum_neighborhoods(&direct.blocks(&pixels, width, BLOCK_BITS, workers)?, across);
     let may_predict: Vec<bool> = direct_costs.iter().map(|cost| *cost > MIN_GAIN).collect();
     let mut best = PredictionTrial::new(direct, None);
     if may_predict.contains(&true) {
@@ -91,21 +92,24 @@ pub fn predict_blocks(
             may_predict: &may_predict,
             row_step: search.row_step,
         };
-        let (all, left) = predictor::choose(&pixels, width, blocks, simd, workers)?;
+        let (all, residual_bits) = predictor::choose(&pixels, width, blocks, simd, workers)?;
         let mut predicted = Vec::new();
-        let costs = if search.looks_for_copies {
+        let costs = if search.estimates_with_parse {
             predicted = workers.copy(&pixels)?;
             predictor::subtract_predicted(&mut predicted, width, &all, simd, workers)?;
             estimate(&predicted)?.blocks(&predicted, width, BLOCK_BITS, workers)?
         } else {
-            left.iter().map(|left| left * COST_OF_LEFT).collect()
+            residual_bits
+                .iter()
+                .map(|bits| bits * COST_PER_RESIDUAL_BIT)
+                .collect()
         };
-        let predicted_costs = sum_around(&costs, across);
+        let predicted_costs = sum_neighborhoods(&costs, across);
         let modes = |factor| {
             let costs = direct_costs.iter().zip(&predicted_costs);
-            of_cheaper_blocks(&all, costs, factor)
+            keep_cheaper_blocks(&all, costs, factor)
         };
-        if !search.compares {
+        if !search.may_skip {
             let modes = modes(search.factors[0]);
             predictor::subtract_predicted(&mut pixels, width, &modes, simd, workers)?;
             return Ok(Transformed {
@@ -118,7 +122,7 @@ pub fn predict_blocks(
         let cheapest = Mutex::new((0, best));
         workers.run_checked(search.factors.len(), |i| {
             let modes = modes(search.factors[i]);
-            let mixed = if search.looks_for_copies {
+            let mixed = if search.estimates_with_parse {
                 predictor::restrict_residuals(&pixels, &predicted, width, &modes, workers)?
             } else {
                 let mut mixed = workers.copy(&pixels)?;
@@ -134,8 +138,8 @@ pub fn predict_blocks(
                     std::mem::swap(&mut *cheapest, &mut other);
                 }
             }
-            let left = other.1.predicted.map(|(_, pixels)| pixels);
-            workers.release(left.unwrap_or_default())
+            let dropped = other.1.predicted.map(|(_, pixels)| pixels);
+            workers.release(dropped.unwrap_or_default())
         })?;
         workers.release(predicted)?;
         best = cheapest.into_inner().expect(NO_PANIC).1;
@@ -174,7 +178,7 @@ pub fn predict_blocks(
 
 /// Returns `modes` with 0 for each block whose cost without prediction is at most `factor / 8` of
 /// its cost with prediction. `costs` holds both costs of each block.
-fn of_cheaper_blocks<'a>(
+fn keep_cheaper_blocks<'a>(
     modes: &Modes,
     costs: impl Iterator<Item = (&'a u32, &'a u32)>,
     factor: u32,
@@ -191,7 +195,7 @@ fn of_cheaper_blocks<'a>(
 const NO_PANIC: &str = "nothing that panics holds the lock";
 
 /// The cost of a bit of the residuals in the end, on screenshots and photographs alike.
-const COST_OF_LEFT: u32 = 9 * BIT as u32 / 4;
+const COST_PER_RESIDUAL_BIT: u32 = 9 * BIT as u32 / 4;
 
 /// A choice of blocks to predict, with its estimate.
 struct PredictionTrial {
@@ -214,7 +218,7 @@ impl PredictionTrial {
 }
 
 /// Returns the sum of each block and its eight neighbors.
-fn sum_around(costs: &[u32], across: usize) -> Vec<u32> {
+fn sum_neighborhoods(costs: &[u32], across: usize) -> Vec<u32> {
     let mut sums = vec![0; costs.len()];
     for (sums, row) in sums
         .chunks_exact_mut(across)

@@ -43,13 +43,13 @@ mod tests {
             state
         };
         let extremes = [1, 2, 3, 4, 6, 7].into_iter().flat_map(move |period| {
-            [[0, 0], [255, 255], [0, 255], [255, 0]].map(|grounds| {
-                grounds.map(|ground| {
+            [[0, 0], [255, 255], [0, 255], [255, 0]].map(|backgrounds| {
+                backgrounds.map(|background| {
                     let byte = |i: usize| {
                         if (i / period).is_multiple_of(2) {
-                            ground
+                            background
                         } else {
-                            255 - ground
+                            255 - background
                         }
                     };
                     (0..length).map(byte).collect()
@@ -57,10 +57,10 @@ mod tests {
             })
         });
         let impulses = (0..length.min(60)).flat_map(move |at| {
-            [0, 255].map(|ground| {
-                let mut row = vec![ground; length];
-                row[at] = 255 - ground;
-                [vec![ground; length], row]
+            [0, 255].map(|background| {
+                let mut row = vec![background; length];
+                row[at] = 255 - background;
+                [vec![background; length], row]
             })
         });
         let randoms = (0..40).map(move |i| {

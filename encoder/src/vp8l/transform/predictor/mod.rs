@@ -121,8 +121,8 @@ pub fn subtract_predicted(
     simd: Simd,
     workers: Workers<'_>,
 ) -> Result<(), EncodeError> {
-    let mut bytes = RowBytes::new(width);
-    let mut left = vec![0; width * 4];
+    let mut rows = RowBytes::new(width);
+    let mut residuals = vec![0; width * 4];
     // Pixels predict those after them, so the last ones are replaced first.
     for y in (1..pixels.len() / width).rev() {
         if y % ROWS_PER_CHECK == 0 {
@@ -135,10 +135,13 @@ pub fn subtract_predicted(
                 subtract_black(&mut pixels[row..][run]);
                 continue;
             }
-            let left = &mut left[..run.len() * 4];
-            residual(mode, &bytes.fill(pixels, width, y, &run), left, simd);
-            for (pixel, left) in pixels[row..][run].iter_mut().zip(left.as_chunks::<4>().0) {
-                *pixel = u32::from_le_bytes(*left);
+            let residuals = &mut residuals[..run.len() * 4];
+            residual(mode, &rows.fill(pixels, width, y, &run), residuals, simd);
+            for (pixel, bytes) in pixels[row..][run]
+                .iter_mut()
+                .zip(residuals.as_chunks::<4>().0)
+            {
+                *pixel = u32::from_le_bytes(*bytes);
             }
         }
         pixels[row] = first;

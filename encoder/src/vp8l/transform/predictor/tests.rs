@@ -188,6 +188,6 @@ fn each_block_gets_the_mode_that_suits_it() {
     let all = residuals(&picture, width, &modes, Simd::SCALAR);
     let fewer =
         restrict_residuals(&picture, &all, width, &closed, workers()).expect("nothing cancels it");
-    let anew = residuals(&picture, width, &closed, Simd::SCALAR);
-    assert!(fewer == anew, "the same as from the start");
+    let direct = residuals(&picture, width, &closed, Simd::SCALAR);
+    assert!(fewer == direct, "the same as from the start");
 }
