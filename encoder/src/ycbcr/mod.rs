@@ -19,7 +19,8 @@ use super::{EncodeError, MAX_SIDE, RgbPicture};
 use std::sync::Mutex;
 use stripe::Stripe;
 
-/// Planes of a picture in Y'CbCr, padded to whole macroblocks by repeating the last row and column.
+/// Planes of a picture in `Y'CbCr`, padded to whole macroblocks by repeating the last row and
+/// column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planes {
     /// Width of the picture in pixels.
@@ -51,7 +52,7 @@ impl Planes {
         }
     }
 
-    /// Planes of a picture that is in Y'CbCr already: BT.601 in limited range, with each chroma
+    /// Planes of a picture that is in `Y'CbCr` already: BT.601 in limited range, with each chroma
     /// sample in the middle of its 2x2 pixels. Planes have the size of whole macroblocks; the
     /// samples outside the picture are overwritten.
     ///
