@@ -1,8 +1,10 @@
-//! What the encoder makes of the shipped pictures, held to the figures of `testdata/golden.tsv`. A change of the encoder
+//! What the encoder makes of shipped and made-up pictures, held to the figures of `testdata/golden.tsv`. A change of the encoder
 //! changes them: `scripts/bless` writes them anew, and the difference is what a reviewer reads.
 //!
 //! Also what `quality` promises: more of it, more bytes and more SSIMULACRA2.
 
+use crate::support::animation::moving_squares;
+use crate::support::picture::Picture as MadeUp;
 use fast_ssim2::{PixelDescriptor, PixelSlice, Ssimulacra2Reference};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +14,7 @@ use towebp::conversion::{self, Cancel, Fonts, Job, Params};
 use towebp::image::{self, Format, Limits};
 
 const PHOTOGRAPHS: [&str; 4] = ["astronaut.jpg", "chelsea.jpg", "coffee.jpg", "rocket.jpg"];
-const MADE_UP: [&str; 5] = [
+const SHIPPED: [&str; 5] = [
     "alpha.png",
     "graphic.png",
     "grey16.png",
@@ -21,31 +23,131 @@ const MADE_UP: [&str; 5] = [
 ];
 const QUALITIES: [u8; 7] = [0, 1, 25, 50, 75, 85, 100];
 
+/// Parameters of the shipped and made-up pictures below, beside the qualities above.
+const MORE: [(&[&str], &[&str]); 6] = [
+    (
+        &["astronaut.jpg", "alpha.png", "graphic.png"],
+        &[
+            "mode=lossy&effort=low&quality=75",
+            "mode=lossy&effort=high&quality=75",
+            "mode=auto",
+        ],
+    ),
+    (
+        &["alpha.png", "half-clear"],
+        &["mode=lossy&alpha_quality=70", "mode=lossy&alpha_quality=20"],
+    ),
+    (
+        &[
+            "alpha.png",
+            "astronaut.png",
+            "graphic.png",
+            "grey16.png",
+            "palette.png",
+            "palette8.bmp",
+            "rgba32.bmp",
+            "2-colors",
+            "5-colors",
+            "40-colors",
+            "half-clear",
+            "noise",
+        ],
+        &[
+            "mode=lossless&effort=low",
+            "mode=lossless",
+            "mode=lossless&effort=high",
+        ],
+    ),
+    (
+        &["astronaut.png", "alpha.png", "graphic.png"],
+        &[
+            "mode=lossless&near_lossless=80",
+            "mode=lossless&near_lossless=40",
+            "mode=lossless&near_lossless=0",
+        ],
+    ),
+    (
+        &["animated.gif", "moving-squares"],
+        &[
+            "mode=lossy",
+            "mode=lossy&effort=low",
+            "mode=lossy&effort=high",
+            "mode=lossless",
+            "mode=lossless&effort=low",
+            "mode=lossless&effort=high",
+            "mode=lossless&near_lossless=40",
+            "mode=auto",
+        ],
+    ),
+    (&["palette.png", "noise", "half-clear"], &["mode=auto"]),
+];
+
+/// A picture of the tests' own, by integer arithmetic, so that it is the same on every machine;
+/// none if the name is that of a shipped file.
+fn made_up(name: &str) -> Option<Vec<u8>> {
+    /// So many colors in blocks of 3 x 2 pixels, in no order.
+    fn colors(count: u32) -> MadeUp {
+        let noise = MadeUp::noise(40, 40);
+        MadeUp::of(97, 61, |x, y| {
+            let [sample, ..] = noise.at(x / 3, y / 2);
+            let color = u32::from(sample) * count / 256;
+            [color * 251, color * 83, color * 29, 255].map(|sample| sample as u8)
+        })
+    }
+    match name {
+        "2-colors" => Some(colors(2).png()),
+        "5-colors" => Some(colors(5).png()),
+        "40-colors" => Some(colors(40).png()),
+        "half-clear" => {
+            let pixel = |x: u32, y: u32| {
+                [x * 2, y * 3, x + y, (x * y / 16).min(255)].map(|sample| sample as u8)
+            };
+            Some(MadeUp::of(90, 70, pixel).png())
+        }
+        "noise" => Some(MadeUp::noise(45, 33).png()),
+        "moving-squares" => Some(moving_squares(160, 120, 8)),
+        _ => None,
+    }
+}
+
 /// How far a metric may lie from what is written. Half of it is the rounding to the digits that are written, the other
 /// half is for other machines, whose powers and logarithms may differ in their last bits.
 const TOLERANCE: f64 = 0.01;
 
 const HEADER: &str = "\
-# What the encoder makes of the shipped pictures. Written by scripts/bless, held by tests/codec/golden.rs.
+# What the encoder makes of shipped and made-up pictures. Written by scripts/bless, held by tests/codec/golden.rs.
 # fnv1a: the 32-bit FNV-1a hash of the file. psnr: of red, green and blue together, in dB. ssim2: SSIMULACRA2.
 # Both compare what image-webp decodes with what was encoded, over middle grey where alpha lets it through.
-picture\tquality\tbytes\tfnv1a\tpsnr\tssim2
+# The parameters are those of /convert; a number alone is quality with mode=lossy. Pictures without an ending
+# are made by the test. The metrics of animations are those of their first frames, which image-webp does not
+# blend exactly.
+picture\tparameters\tbytes\tfnv1a\tpsnr\tssim2
 ";
 
 #[test]
 fn figures_are_those_of_the_table() {
-    let measured: Vec<Row> = PHOTOGRAPHS
+    let row = |picture: &Picture, name: &str, parameters: &str| Row {
+        picture: name.to_owned(),
+        parameters: parameters.to_owned(),
+        figures: picture.encoded(parameters),
+    };
+    let mut measured: Vec<Row> = PHOTOGRAPHS
         .iter()
-        .chain(&MADE_UP)
+        .chain(&SHIPPED)
         .flat_map(|name| {
-            let picture = Picture::shipped(name);
-            QUALITIES.map(|quality| Row {
-                picture: (*name).to_owned(),
-                quality,
-                figures: picture.encoded(quality),
-            })
+            let picture = Picture::named(name);
+            QUALITIES.map(|quality| row(&picture, name, &quality.to_string()))
         })
         .collect();
+    for (names, all_parameters) in MORE {
+        for name in names {
+            let picture = Picture::named(name);
+            let rows = all_parameters
+                .iter()
+                .map(|parameters| row(&picture, name, parameters));
+            measured.extend(rows);
+        }
+    }
     if std::env::var_os("TOWEBP_BLESS").is_some() {
         let lines: Vec<String> = measured.iter().map(Row::to_string).collect();
         let table = format!("{HEADER}{}\n", lines.join("\n"));
@@ -56,8 +158,8 @@ fn figures_are_those_of_the_table() {
     let mut changes: Vec<String> = measured
         .into_iter()
         .filter_map(|row| {
-            let name = format!("{} at quality {}", row.picture, row.quality);
-            match table.remove(&(row.picture, row.quality)) {
+            let name = format!("{} by {}", row.picture, row.parameters);
+            match table.remove(&(row.picture, row.parameters)) {
                 None => Some(format!("{name}: is not in the table")),
                 Some(old) => old
                     .difference(&row.figures)
@@ -66,8 +168,8 @@ fn figures_are_those_of_the_table() {
         })
         .collect();
     changes.extend(
-        table.keys().map(|(picture, quality)| {
-            format!("{picture} at quality {quality}: is in the table only")
+        table.keys().map(|(picture, parameters)| {
+            format!("{picture} by {parameters}: is in the table only")
         }),
     );
     assert!(
@@ -81,10 +183,10 @@ fn figures_are_those_of_the_table() {
 fn more_quality_gives_more_bytes_and_a_better_picture() {
     let mut faults = Vec::new();
     for name in PHOTOGRAPHS {
-        let picture = Picture::shipped(name);
+        let picture = Picture::named(name);
         let curve: Vec<(u8, Figures)> = (0..=100)
             .step_by(10)
-            .map(|quality| (quality, picture.encoded(quality)))
+            .map(|quality| (quality, picture.encoded(&quality.to_string())))
             .collect();
         for pair in curve.windows(2) {
             let [(low, worse), (high, better)] = pair else {
@@ -101,7 +203,7 @@ fn more_quality_gives_more_bytes_and_a_better_picture() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// A shipped picture: its file, and its pixels over grey.
+/// A picture: its file, and its pixels over gray; of an animation, those of the first frame.
 struct Picture {
     file: Vec<u8>,
     format: Format,
@@ -110,8 +212,9 @@ struct Picture {
 }
 
 impl Picture {
-    fn shipped(name: &str) -> Picture {
-        let file = std::fs::read(testdata(name)).expect("the picture is shipped");
+    fn named(name: &str) -> Picture {
+        let file = made_up(name)
+            .unwrap_or_else(|| std::fs::read(testdata(name)).expect("the picture is shipped"));
         let format = Format::sniff(&file).expect("a picture");
         let image = image::decode(&file, format, &Limits::default(), &Cancel::never())
             .expect("a good picture");
@@ -126,11 +229,19 @@ impl Picture {
         }
     }
 
-    /// Converts it with loss, and measures what comes out.
-    fn encoded(&self, quality: u8) -> Figures {
-        let quality = quality.to_string();
-        let parameters = [("quality", quality.as_str()), ("mode", "lossy")];
-        let params = Params::parse(parameters.into_iter()).expect("good parameters");
+    /// Converts it by parameters in the form of [`Row::parameters`], and measures what comes out.
+    fn encoded(&self, parameters: &str) -> Figures {
+        let by_quality = [("quality", parameters), ("mode", "lossy")];
+        let by_name: Vec<_> = parameters
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .collect();
+        let pairs = if by_name.is_empty() {
+            &by_quality
+        } else {
+            &by_name[..]
+        };
+        let params = Params::parse(pairs.iter().copied()).expect("good parameters");
         let webp = conversion::run(&Job {
             bytes: &self.file,
             format: self.format,
@@ -161,7 +272,8 @@ impl Picture {
 /// One line of the table.
 struct Row {
     picture: String,
-    quality: u8,
+    /// As in a query; or a number alone, the quality of coding with loss.
+    parameters: String,
     figures: Figures,
 }
 
@@ -176,7 +288,7 @@ impl fmt::Display for Row {
         write!(
             f,
             "{}\t{}\t{bytes}\t{hash:08x}\t{psnr:.2}\t{ssim2:.2}",
-            self.picture, self.quality
+            self.picture, self.parameters
         )
     }
 }
@@ -187,7 +299,7 @@ impl Row {
         let mut field = || fields.next();
         Some(Row {
             picture: field()?.to_owned(),
-            quality: field()?.parse().ok()?,
+            parameters: field()?.to_owned(),
             figures: Figures {
                 bytes: field()?.parse().ok()?,
                 hash: u32::from_str_radix(field()?, 16).ok()?,
@@ -234,7 +346,7 @@ impl Figures {
     }
 }
 
-fn read_table() -> BTreeMap<(String, u8), Figures> {
+fn read_table() -> BTreeMap<(String, String), Figures> {
     let text = std::fs::read_to_string(table_path())
         .expect("testdata/golden.tsv is missing: run scripts/bless");
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -243,7 +355,7 @@ fn read_table() -> BTreeMap<(String, u8), Figures> {
         .map(|line| {
             let row = Row::parse(line)
                 .unwrap_or_else(|| panic!("testdata/golden.tsv: not a row: {line}"));
-            ((row.picture, row.quality), row.figures)
+            ((row.picture, row.parameters), row.figures)
         })
         .collect()
 }
