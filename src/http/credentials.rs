@@ -27,9 +27,7 @@ impl Credentials {
         if let Some(token) = Token::find(request, query)? {
             return Ok(Credentials::Token(token));
         }
-        let cookie = request
-            .cookie(settings.session_cookie())
-            .ok_or_else(Problem::token_missing)?;
+        let cookie = session_cookie(request, settings).ok_or_else(Problem::token_missing)?;
         Ok(Credentials::Session(cookie.to_owned()))
     }
 
@@ -100,6 +98,12 @@ impl Token {
     pub fn account(&self, store: &Store) -> Result<AccountId, Problem> {
         Ok(store.authenticate(&self.0)?)
     }
+}
+
+/// The value of the session cookie, unchecked. Pages pass it to the dashboard, which needs more of
+/// the session than its account.
+pub fn session_cookie<'r>(request: &'r Request, settings: &Settings) -> Option<&'r str> {
+    request.cookie(settings.session_cookie())
 }
 
 /// The token of `Bearer TOKEN`; the scheme's case does not matter (RFC 9110 section 11.1).

@@ -1,6 +1,7 @@
 //! The pages for people: from requests to actions of [`dashboard`], and from their outcomes to
 //! responses.
 
+use super::credentials::session_cookie;
 use super::pairs::Pairs;
 use super::problem::{Kind, Problem};
 use super::request::{Body, Request};
@@ -198,7 +199,7 @@ fn submit(
 fn context<'a>(state: &'a AppState, request: &'a Request, base_url: &'a str) -> PageContext<'a> {
     PageContext {
         store: &state.store,
-        session_cookie: request.cookie(state.settings.session_cookie()),
+        session_cookie: session_cookie(request, &state.settings),
         device_cookie: request.cookie(state.settings.device_cookie()),
         base_url,
         signup: state.settings.signup,

@@ -61,17 +61,19 @@ kinds! {
         "A side has more than 16383 pixels, the most that a WebP file may have.";
     TooManyPixels: 400 "too_many_pixels" "The picture has too many pixels",
         "The picture has more pixels than `--max-pixels`, or an animation's frames together have \
-         more than the server allows.";
+         more than `--max-animation-pixels`.";
     TooManyFrames: 400 "too_many_frames" "The animation has too many frames",
         "The animation has more frames than `--max-frames`.";
     MissingCharacters: 400 "missing_characters" "The watermark's text cannot be drawn",
         "No font of the server has some character of the watermark's text.";
     WatermarkUrlInvalid: 400 "watermark_url_invalid" "The watermark's URL cannot be used",
-        "`watermark_image` is not an absolute URL of http or https that can be fetched.";
+        "`watermark_image` is not an absolute http or https URL, or has a port, a user or a host \
+         that is not allowed.";
     WatermarkForbidden: 400 "watermark_forbidden" "The watermark's host may not be reached",
         "The host in `watermark_image` has a private or local address.";
     WatermarkUnreachable: 400 "watermark_unreachable" "The watermark's host does not answer",
-        "The host in `watermark_image` has no address, refuses the connection, or breaks it.";
+        "The host in `watermark_image` has no address, does not answer by HTTP, or redirects too \
+         often, or TLS fails.";
     WatermarkStatus: 400 "watermark_status" "The watermark's host gave no picture",
         "The host in `watermark_image` answered with a status other than 200.";
     WatermarkTooLarge: 400 "watermark_too_large" "The watermark's picture is too large",
@@ -81,7 +83,8 @@ kinds! {
     WatermarkNotPngOrJpeg: 400 "watermark_not_png_or_jpeg" "The watermark is not a PNG or JPEG",
         "What came from `watermark_image` is not a PNG or JPEG that can be read.";
     WatermarkTlsUnavailable: 400 "watermark_tls_unavailable" "https is not available here",
-        "`watermark_image` is an https URL, and the server has no root certificates.";
+        "`watermark_image` is an https URL, and the server's processor lacks instructions that TLS \
+         needs.";
     InvalidForm: 400 "invalid_form" "The form cannot be read",
         "A form of the dashboard is not `application/x-www-form-urlencoded` in UTF-8.";
     // 401 Unauthorized: API token missing or invalid
