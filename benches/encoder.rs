@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use towebp::conversion::Cancel;
 use towebp::image::{self, Format, Image, Limits};
-use towebp_encoder::{self as webp, Options, RgbPicture};
+use towebp_encoder::{ColorType, Encoder, Picture};
 
 const PICTURES: [&str; 3] = ["astronaut.jpg", "coffee.jpg", "rocket.jpg"];
 const QUALITIES: [u8; 3] = [50, 75, 90];
@@ -129,13 +129,9 @@ fn encode(image: &Image, quality: u8) -> Vec<u8> {
         image::Layout::Rgb,
         "the photographs have no alpha"
     );
-    let picture = RgbPicture {
-        width: image.width,
-        height: image.height,
-        layout: webp::Layout::Rgb,
-        pixels: &image.pixels,
-    };
-    webp::encode(&picture, &Options::lossy(quality)).expect("the photographs are small")
+    let picture = Picture::new(image.width, image.height, ColorType::Rgb8, &image.pixels);
+    let encoded = Encoder::lossy(quality).encode(&picture.expect("they are whole"));
+    encoded.expect("the photographs are small").file
 }
 
 fn median_seconds<T>(mut work: impl FnMut() -> T) -> f64 {

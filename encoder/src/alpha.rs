@@ -19,8 +19,8 @@ enum Filter {
 }
 
 /// The `ALPH` chunk's data for `alpha`, samples in raster order in rows of `width`: as a lossless
-/// bitstream, or raw where that is smaller. Below a `quality` of 100 the samples are rounded to fewer
-/// values.
+/// bitstream, or raw where that is smaller. Below a `quality` of 100 the samples are rounded to
+/// fewer values.
 ///
 /// # Errors
 /// [`EncodeError::Cancelled`].
@@ -76,8 +76,8 @@ fn choose_filter(alpha: &[u8], width: usize, workers: Workers<'_>) -> Result<Fil
     Ok(best.1)
 }
 
-/// Rounds to fewer values, evenly from 0 to 255, which both stay: 2 at quality 0, 16 at 70, as libwebp
-/// has it, and 248 at 99.
+/// Rounds to fewer values, evenly from 0 to 255, which both stay: 2 at quality 0, 16 at 70, as
+/// libwebp has it, and 248 at 99.
 fn quantize(alpha: &mut [u8], quality: u8) {
     let quality = u32::from(quality);
     let steps = match quality {
@@ -140,8 +140,8 @@ mod tests {
 
     #[test]
     fn residuals_of_each_filter() {
-        // By hand: the first sample less 0, the rest of the first row less its left neighbor, the rest
-        // of the first column less the upper one.
+        // By hand: the first sample less 0, the rest of the first row less its left neighbor, the
+        // rest of the first column less the upper one.
         let alpha = [10, 12, 200, 11, 14, 190];
         for (filter, expected) in [
             (Filter::None, [10, 12, 200, 11, 14, 190]),

@@ -28,12 +28,11 @@ impl CodingPlan {
     ) -> Result<CodingPlan, EncodeError> {
         Ok(match options.mode {
             Mode::Lossless => CodingPlan::Lossless,
-            Mode::Lossy => CodingPlan::Lossy,
             Mode::Auto if is_tiny(source) => CodingPlan::Smaller,
             Mode::Auto if content_class::is_synthetic(source, options.workers())? => {
                 CodingPlan::Smaller
             }
-            Mode::Auto => CodingPlan::Lossy,
+            Mode::Auto | Mode::Lossy => CodingPlan::Lossy,
         })
     }
 }

@@ -99,7 +99,7 @@ pub fn lossy_alpha(
         .transpose()
 }
 
-/// Codes the Y'CbCr planes of an opaque picture lossy.
+/// Codes the `Y'CbCr` planes of an opaque picture lossy.
 ///
 /// # Errors
 /// See [`EncodeError`], and those of `source`.

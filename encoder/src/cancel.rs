@@ -1,12 +1,14 @@
-//! Ends work that nobody wants any more.
+//! Stops work whose result is no longer wanted.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Tells long work to stop: it is set by [`Cancel::cancel`] from any thread, or by a question whose answer is yes.
+/// Tells long work to stop: it is set by [`Cancel::cancel`] from any thread, or by a question whose
+/// answer is yes.
 ///
-/// Everything that takes a `Cancel` checks it every few milliseconds of work, from each of its threads; once it is set,
-/// the work ends with its error for that, and what was done so far is void. It is never unset.
+/// Everything that takes a `Cancel` checks it every few milliseconds of work, from each of its
+/// threads; once it is set, the work ends with its error for that, and what was done so far is
+/// void. It is never unset.
 pub struct Cancel<'a> {
     is_set: AtomicBool,
     question: Option<&'a (dyn Fn() -> bool + Sync)>,
@@ -33,8 +35,8 @@ impl<'a> Cancel<'a> {
         Cancel::new()
     }
 
-    /// A value that is also set once `question` returns true. It is asked at each check until then, so it should answer
-    /// within microseconds.
+    /// A value that is also set once `question` returns true. It is asked at each check until then,
+    /// so it should answer within microseconds.
     pub const fn when(question: &'a (dyn Fn() -> bool + Sync)) -> Cancel<'a> {
         Cancel {
             is_set: AtomicBool::new(false),
@@ -47,7 +49,8 @@ impl<'a> Cancel<'a> {
         self.is_set.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the work is to stop. This asks the question, if there is one and its answer has not been yes before.
+    /// Whether the work is to stop. This asks the question, if there is one and its answer has not
+    /// been yes before.
     pub fn is_cancelled(&self) -> bool {
         if self.is_set() {
             return true;

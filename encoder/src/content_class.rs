@@ -8,18 +8,18 @@ use crate::threads::Workers;
 /// Only one row out of this many is looked at, with the one above it.
 const ROWS_APART: usize = 8;
 
-/// Rows between two checks whether the work is still wanted: a fraction of a millisecond of the longest
-/// rows.
+/// Rows between two checks whether the work is still wanted: a fraction of a millisecond of the
+/// longest rows.
 const ROWS_PER_CHECK: usize = 128;
 
-/// Up to this many bits a pixel, by the estimate, a picture is tried lossless. The 24 Kodak photographs
-/// come to 5.1 to 10.8, nine screenshots, charts and logos to 0.2 to 1.5.
+/// Up to this many bits a pixel, by the estimate, a picture is tried lossless. The 24 Kodak
+/// photographs come to 5.1 to 10.8, nine screenshots, charts and logos to 0.2 to 1.5.
 const MOST_BITS: u64 = 4;
 
 /// Whether a cheap estimate of the lossless size is low.
 ///
-/// A pixel that repeats its left or its upper neighbor is taken to cost nothing. Any other costs two
-/// bits, and for each sample as many more as the difference to the closer one of both has.
+/// A pixel that repeats its left or its upper neighbor is taken to cost nothing. Any other costs
+/// two bits, and for each sample as many more as the difference to the closer one of both has.
 ///
 /// # Errors
 /// [`EncodeError::Cancelled`].
@@ -51,9 +51,9 @@ fn row_bits(row: &[u8], above: &[u8], channels: usize) -> u64 {
     bits
 }
 
-/// An estimate of the bytes that a picture takes lossy at `quality`, by how many of its blocks of 4 x 4
-/// pixels have contrast and how much. Of 326 screenshots, drawings and parts of them some three quarters
-/// take more, and of those that take no more than this lossless, 97 of 100.
+/// An estimate of the bytes that a picture takes lossy at `quality`, by how many of its blocks of 4
+/// x 4 pixels have contrast and how much. Of 326 screenshots, drawings and parts of them some three
+/// quarters take more, and of those that take no more than this lossless, 97 of 100.
 ///
 /// # Errors
 /// [`EncodeError::Cancelled`].
@@ -179,7 +179,8 @@ mod tests {
     fn cost_of_a_row() {
         let row = [10, 10, 10, 10, 10, 10, 13, 10, 10, 90, 0, 200];
         let above = [10, 10, 10, 0, 0, 0, 0, 0, 0, 90, 0, 200];
-        // The first two repeat their left neighbor, the last what is above; 3 more in one sample takes 2 bits.
+        // The first two repeat their left neighbor, the last what is above; 3 more in one sample
+        // takes 2 bits.
         assert_eq!(row_bits(&row, &above, 3), 2 + 2);
     }
 }

@@ -64,8 +64,8 @@ impl<'a> Encoder<'a> {
         Encoder::lossy(100).mode(Mode::Lossless)
     }
 
-    /// Lossy coding at `quality`, 0 to 100, or lossless coding where that takes no more bytes, as it
-    /// often does for screenshots, charts and logos. [`Encoded::coding`] tells which it was.
+    /// Lossy coding at `quality`, 0 to 100, or lossless coding where that takes no more bytes, as
+    /// it often does for screenshots, charts and logos. [`Encoded::coding`] tells which it was.
     ///
     /// ```
     /// use towebp_encoder::{Coding, ColorType, Encoder, Picture};
@@ -244,10 +244,10 @@ impl Encoder<'_> {
         Ok(encoded.coding)
     }
 
-    /// Encodes a picture of `width` x `height` pixels that `source` gives in Y'CbCr, lossy whatever
-    /// the mode is. It is for pictures that come in Y'CbCr, such as JPEGs: RGB in between would
-    /// take twice the memory, round and blur. Nothing is sharpened: the chroma samples are taken to
-    /// be what a decoder interpolates.
+    /// Encodes a picture of `width` x `height` pixels that `source` gives in `Y'CbCr`, lossy
+    /// whatever the mode is. It is for pictures that come in `Y'CbCr`, such as JPEGs: RGB in
+    /// between would take twice the memory, round and blur. Nothing is sharpened: the chroma
+    /// samples are taken to be what a decoder interpolates.
     ///
     /// The planes are freed as soon as all is decided. In the rare case that the picture has to be
     /// coded anew, which takes noise of 130 megapixels, `source` is called again.
@@ -273,9 +273,9 @@ impl Encoder<'_> {
         self.assemble((width, height), &bitstream)
     }
 
-    /// The most bytes that [`Encoder::encode`] allocates at a time, the file included, for a picture
-    /// of `width` x `height` pixels. Never less than the truth, which noise comes near; photographs
-    /// take half of it.
+    /// The most bytes that [`Encoder::encode`] allocates at a time, the file included, for a
+    /// picture of `width` x `height` pixels. Never less than the truth, which noise comes near;
+    /// photographs take half of it.
     pub fn memory(&self, (width, height): (u32, u32), color: ColorType) -> u64 {
         memory::peak((width, height), color, &self.options)
     }

@@ -10,8 +10,8 @@ use image::error::{
 use image::{ExtendedColorType, ImageEncoder, ImageError, ImageFormat, ImageResult};
 use std::io::Write;
 
-/// An [`ImageEncoder`] that writes a WebP file to any writer. It takes 8-bit gray, gray with alpha, RGB
-/// and RGBA; `DynamicImage` converts the others by its `to_rgb8` and the like.
+/// An [`ImageEncoder`] that writes a WebP file to any writer. It takes 8-bit gray, gray with alpha,
+/// RGB and RGBA; `DynamicImage` converts the others by its `to_rgb8` and the like.
 ///
 /// ```
 /// use image::RgbImage;

@@ -1,5 +1,5 @@
-//! Encodes pictures and animations as WebP: lossy ([RFC 6386]) and lossless, with alpha, metadata and
-//! the container ([RFC 9649]). It has no dependencies, does no I/O, and keeps no global state.
+//! Encodes pictures and animations as WebP: lossy ([RFC 6386]) and lossless, with alpha, metadata
+//! and the container ([RFC 9649]). It has no dependencies, does no I/O, and keeps no global state.
 //!
 //! ```
 //! use towebp_encoder::{ColorType, Encoder, Picture};
@@ -17,19 +17,19 @@
 //!   [`Encoder::auto`], which takes whichever is smaller. [`Encoder::encode`] gives the file,
 //!   [`Encoder::write`] writes it.
 //! - [`Picture`] is a view of pixels: gray, gray with alpha, RGB or RGBA, 8 bits a sample, with any
-//!   distance between rows. [`Planes`] are Y'CbCr, for pictures that come as such.
+//!   distance between rows. [`Planes`] are `Y'CbCr`, for pictures that come as such.
 //! - [`AnimationEncoder`] takes canvases one after the other.
 //! - [`Cancel`] stops work from another thread; [`CpuBudget`] shares cores between encoders.
 //!
 //! # The same bytes everywhere
-//! A file depends on the pixels and the options only: it is the same bytes on every machine, with and
-//! without vector instructions, and with any number of threads.
+//! A file depends on the pixels and the options only: it is the same bytes on every machine, with
+//! and without vector instructions, and with any number of threads.
 //!
 //! # Features
 //! None is on by default.
 //! - `image` makes an `image::ImageEncoder` of the encoder: `image_encoder::WebPEncoder`.
-//! - `testing` is for this project's own tests and fuzz targets: a decoder of others to compare to. It is
-//!   not part of the interface.
+//! - `testing` is for this project's own tests and fuzz targets: a decoder of others to compare to.
+//!   It is not part of the interface.
 //!
 //! [RFC 6386]: https://www.rfc-editor.org/rfc/rfc6386
 //! [RFC 9649]: https://www.rfc-editor.org/rfc/rfc9649

@@ -52,9 +52,9 @@ pub fn peak((width, height): (u32, u32), color: ColorType, options: &Options<'_>
         }
 }
 
-/// The most bytes a pixel of lossless coding: the pixels twice, where copies may come from, the tokens,
-/// and the file; with much effort the tokens of several searches, side by side where there are several
-/// threads. Noise takes 15, 23 and 31.
+/// The most bytes a pixel of lossless coding: the pixels twice, where copies may come from, the
+/// tokens, and the file; with much effort the tokens of several searches, side by side where there
+/// are several threads. Noise takes 15, 23 and 31.
 fn lossless_bytes(effort: Effort, threads: usize) -> u64 {
     match effort {
         Effort::Low | Effort::Medium => 20,
@@ -78,9 +78,9 @@ fn packed_size(quality: u8) -> u64 {
     (70 + 4 * u64::from(quality)).min(160)
 }
 
-/// The most hundredths of a byte a pixel that the alpha plane and its lossless encoder take: first for
-/// filters that are tried side by side, as pixels of four bytes; then for the pixels, the copies found
-/// among them, and tokens.
+/// The most hundredths of a byte a pixel that the alpha plane and its lossless encoder take: first
+/// for filters that are tried side by side, as pixels of four bytes; then for the pixels, the
+/// copies found among them, and tokens.
 fn alpha_size(effort: Effort, threads: usize) -> u64 {
     let trying = 100 + 400 * threads.clamp(1, 4) as u64;
     let coding = match effort {
@@ -90,8 +90,8 @@ fn alpha_size(effort: Effort, threads: usize) -> u64 {
     trying.max(coding)
 }
 
-/// The most hundredths of a byte a pixel that a file of pure primaries, at random, takes: straight lines
-/// between measured points.
+/// The most hundredths of a byte a pixel that a file of pure primaries, at random, takes: straight
+/// lines between measured points.
 fn coded_size(quality: u8) -> u64 {
     const POINTS: [(u64, u64); 5] = [(0, 30), (25, 66), (50, 77), (85, 102), (100, 145)];
     let quality = u64::from(quality.min(100));

@@ -62,8 +62,8 @@ impl<'a> Picture<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`]; [`EncodeError::PixelCount`]
-    /// unless `pixels` has `width * height` pixels of this color type.
+    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`];
+    /// [`EncodeError::PixelCount`] unless `pixels` has `width * height` pixels of this color type.
     pub fn new(
         width: u32,
         height: u32,
@@ -78,9 +78,9 @@ impl<'a> Picture<'a> {
         Ok(picture)
     }
 
-    /// A picture whose rows begin `stride` bytes apart, as a part of a larger picture has them, or one
-    /// with padded rows. What lies between the rows is not read; after the last row nothing needs
-    /// to follow.
+    /// A picture whose rows begin `stride` bytes apart, as a part of a larger picture has them, or
+    /// one with padded rows. What lies between the rows is not read; after the last row nothing
+    /// needs to follow.
     ///
     /// ```
     /// use towebp_encoder::{ColorType, Picture};
@@ -92,8 +92,9 @@ impl<'a> Picture<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`]; [`EncodeError::PixelCount`]
-    /// if `stride` is less than a row or `pixels` ends before the last row does.
+    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`];
+    /// [`EncodeError::PixelCount`] if `stride` is less than a row or `pixels` ends before the last
+    /// row does.
     pub fn with_stride(
         width: u32,
         height: u32,
@@ -157,7 +158,8 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// How the samples of an [`RgbPicture`] lie in memory, 8 bits each, interleaved, rows without padding.
+/// How the samples of an [`RgbPicture`] lie in memory, 8 bits each, interleaved, rows without
+/// padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// Red, green, blue.

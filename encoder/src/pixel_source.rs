@@ -13,8 +13,8 @@ pub enum Target {
     Lossy,
 }
 
-/// Gives the pixels of a picture in the form that is asked for, as often as it is: each form takes as
-/// much memory as a picture.
+/// Gives the pixels of a picture in the form that is asked for, as often as it is: each form takes
+/// as much memory as a picture.
 pub trait PixelSource: Sync {
     /// The width and height in pixels.
     fn size(&self) -> (usize, usize);
@@ -25,8 +25,8 @@ pub trait PixelSource: Sync {
     /// A row as it is coded, but for the colors of transparent pixels.
     fn row(&self, y: usize, target: Target) -> Cow<'_, [u8]>;
 
-    /// All pixels as they are coded lossless: ARGB. Unless they are to be `exact`, fully transparent
-    /// ones are 0, since nobody sees their color and one is cheaper than many.
+    /// All pixels as they are coded lossless: ARGB. Unless they are to be `exact`, fully
+    /// transparent ones are 0, since nobody sees their color and one is cheaper than many.
     ///
     /// # Errors
     /// [`EncodeError::Cancelled`].
@@ -111,7 +111,12 @@ impl PixelSource for Picture<'_> {
             if y.is_multiple_of(rows_per_check(width)) {
                 workers.check()?;
             }
-            plane.extend(alpha_of_row(self, y));
+            let row = Picture::row(self, y);
+            match self.color() {
+                ColorType::L8 | ColorType::Rgb8 => {}
+                ColorType::La8 => plane.extend(alphas::<2>(row)),
+                ColorType::Rgba8 => plane.extend(alphas::<4>(row)),
+            }
         }
         Ok(Some(plane))
     }
@@ -142,15 +147,10 @@ fn rows_per_check(width: usize) -> usize {
     PIXELS_PER_CHECK.div_ceil(width)
 }
 
-/// The alpha samples of a row, of a picture that has them.
-fn alpha_of_row(picture: &Picture<'_>, y: usize) -> impl Iterator<Item = u8> {
-    let bytes = picture.color().bytes_per_pixel();
-    picture
-        .row(y)
-        .iter()
-        .skip(bytes - 1)
-        .step_by(bytes)
-        .copied()
+/// The alpha samples of a row of pixels of `CHANNELS` samples, of which alpha is the last.
+fn alphas<const CHANNELS: usize>(row: &[u8]) -> impl Iterator<Item = u8> {
+    let pixels = row.as_chunks::<CHANNELS>().0.iter();
+    pixels.map(|pixel| pixel[CHANNELS - 1])
 }
 
 /// Whether an alpha sample meets a condition.
@@ -163,14 +163,19 @@ fn has_alpha_where(
     if !picture.color().has_alpha() {
         return Ok(false);
     }
+    // A fold, unlike a search, becomes vector instructions.
+    let either = |found, alpha| found | condition(alpha);
     let (width, height) = picture.size();
     for y in 0..height {
         if y.is_multiple_of(rows_per_check(width)) {
             workers.check()?;
         }
-        // A fold, unlike a search, becomes vector instructions.
-        let condition = |found, alpha| found | condition(alpha);
-        if alpha_of_row(picture, y).fold(false, condition) {
+        let row = picture.row(y);
+        let found = match picture.color() {
+            ColorType::La8 => alphas::<2>(row).fold(false, either),
+            _ => alphas::<4>(row).fold(false, either),
+        };
+        if found {
             return Ok(true);
         }
     }

@@ -1,10 +1,11 @@
-//! An independent decoder that tests and fuzz targets hold the encoder to. Only the feature `testing` has it.
+//! An independent decoder that tests and fuzz targets hold the encoder to. Only the feature
+//! `testing` has it.
 
 use image_webp::WebPDecoder;
 use std::io::Cursor;
 
-/// Decodes the file of a still picture: the width and height in pixels, and the pixels as red, green,
-/// blue and alpha.
+/// Decodes the file of a still picture: the width and height in pixels, and the pixels as red,
+/// green, blue and alpha.
 ///
 /// # Panics
 /// If the file does not decode.

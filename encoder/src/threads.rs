@@ -1,7 +1,8 @@
-//! The threads that work on a picture: the one that called the encoder, and helpers as far as the caller allows.
+//! The threads that work on a picture: the one that called the encoder, and helpers as far as the
+//! caller allows.
 //!
-//! Helpers start and end between the items of a pass (mostly rows), as the [`CpuBudget`] allows. The file is the same
-//! with any number of them.
+//! Helpers start and end between the items of a pass (mostly rows), as the [`CpuBudget`] allows.
+//! The file is the same with any number of them.
 
 mod budget;
 
@@ -22,7 +23,8 @@ pub(crate) struct Workers<'a> {
 }
 
 impl<'a> Workers<'a> {
-    /// At most `threads` at a time (0 counts as 1), each but the first with a core of `budget` if there is one.
+    /// At most `threads` at a time (0 counts as 1), each but the first with a core of `budget` if
+    /// there is one.
     pub fn new(
         threads: usize,
         budget: Option<&'a CpuBudget>,
@@ -68,8 +70,8 @@ impl<'a> Workers<'a> {
         Ok(copied)
     }
 
-    /// Frees the memory of `items`, from the last one on, with checks in between: the system takes a millisecond for some
-    /// ten megabytes.
+    /// Frees the memory of `items`, from the last one on, with checks in between: the system takes
+    /// a millisecond for some ten megabytes.
     ///
     /// # Errors
     /// [`EncodeError::Cancelled`].
@@ -84,8 +86,9 @@ impl<'a> Workers<'a> {
         Ok(())
     }
 
-    /// Calls `work` for every number below `count`, and returns the results in that order. Calls also begin in that
-    /// order, and each that began is finished, so it may wait for calls with lower numbers.
+    /// Calls `work` for every number below `count`, and returns the results in that order. Calls
+    /// also begin in that order, and each that began is finished, so it may wait for calls with
+    /// lower numbers.
     ///
     /// # Errors
     /// [`EncodeError::Cancelled`], which is checked before each call.
@@ -97,7 +100,8 @@ impl<'a> Workers<'a> {
         self.run_checked(count, |index| Ok(work(index)))
     }
 
-    /// [`Workers::run`] for long work that checks by itself ([`Workers::check`]) and for which no other call waits.
+    /// [`Workers::run`] for long work that checks by itself ([`Workers::check`]) and for which no
+    /// other call waits.
     ///
     /// # Errors
     /// The first error of `work`, or [`EncodeError::Cancelled`].
@@ -113,7 +117,8 @@ impl<'a> Workers<'a> {
             next.load(Ordering::Relaxed) + than < count && !is_stopped.load(Ordering::Relaxed)
         };
         let do_next = || {
-            // This is checked before a number is taken: other calls may wait for one that was taken.
+            // This is checked before a number is taken: other calls may wait for one that was
+            // taken.
             if !has_more(0) {
                 return None;
             }

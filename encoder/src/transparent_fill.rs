@@ -1,13 +1,13 @@
-//! Colors of transparent pixels. They are often black, or whatever a program left there; coded lossy,
-//! they bleed into the visible edge beside them as a halo, and cost bytes.
+//! Colors of transparent pixels. They are often black, or whatever a program left there; coded
+//! lossy, they bleed into the visible edge beside them as a halo, and cost bytes.
 
 /// The rows that [`fill`] takes at a time, and the side of a macroblock in pixels.
 pub const ROWS: usize = 16;
 
 /// Gives pixels of alpha 0 the color of visible ones close by: each takes the mean of the smallest
-/// square around it, of 2, 4, 8 or 16 pixels a side, that has any. A macroblock without visible pixels
-/// is filled with a single color, the last mean that was found. Visible pixels and alpha stay as
-/// they are.
+/// square around it, of 2, 4, 8 or 16 pixels a side, that has any. A macroblock without visible
+/// pixels is filled with a single color, the last mean that was found. Visible pixels and alpha
+/// stay as they are.
 ///
 /// `pixels` are red, green, blue and alpha in rows of `width`. A picture may be filled in parts of
 /// [`ROWS`] rows: `last` is then the result of the part above, and black in the first.

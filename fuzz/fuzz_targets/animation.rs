@@ -16,8 +16,8 @@ use std::iter;
 use towebp::conversion::{self, Cancel, Fonts, Job, Params};
 use towebp::image::{self, Format, Image, Layout, Limits, Cancel, Place};
 use towebp::watermark::{self, Overlay, Placement, Position};
-use towebp_encoder::player::{Film, merged, play};
-use towebp_encoder::{self as webp, Metadata, Mode, Options};
+use towebp_encoder::player::{Playback, merged, play};
+use towebp_encoder::{self as webp, AnimationEncoder, Mode};
 
 fuzz_target!(|input: Input| input.check());
 
@@ -76,37 +76,37 @@ impl Input {
         if frames.len() < 2 {
             return; // a GIF of one frame is a still picture
         }
-        let film = if self.is_gif {
-            self.film_of_gif(frames)
+        let playback = if self.is_gif {
+            self.playback_of_gif(frames)
         } else {
-            self.film_of_canvases(frames)
+            self.playback_of_canvases(frames)
         };
         let encode = |threads| {
             if self.is_gif {
                 self.convert(&self.gif(frames), threads)
             } else {
-                self.encode(&film, threads)
+                self.encode(&playback, threads)
             }
         };
         let webp = encode(1);
         let again = encode(self.threads.0);
         assert!(webp == again, "other bytes with {:?}", self.threads);
-        self.check_played(&merged(&film), &webp);
+        self.check_played(&merged(&playback), &webp);
     }
 
-    fn check_played(&self, film: &Film, webp: &[u8]) {
+    fn check_played(&self, playback: &Playback, webp: &[u8]) {
         let decoder = WebPDecoder::new(Cursor::new(webp)).expect("the container is in order");
         let size = (self.width.0.into(), self.height.0.into());
         assert_eq!(decoder.dimensions(), size);
-        assert_eq!(decoder.num_frames() as usize, film.len());
+        assert_eq!(decoder.num_frames() as usize, playback.len());
         let expected = match self.loops {
             0 => LoopCount::Forever,
             loops => LoopCount::Times(loops.try_into().expect("not 0")),
         };
         assert_eq!(decoder.loop_count(), expected);
         let played = play(webp);
-        assert_eq!(played.len(), film.len());
-        for (number, (played, expected)) in played.iter().zip(film).enumerate() {
+        assert_eq!(played.len(), playback.len());
+        for (number, (played, expected)) in played.iter().zip(playback).enumerate() {
             assert_eq!(played.1, expected.1, "time of state {number}");
             if self.mode.0 == Mode::Lossless {
                 assert!(played.0 == expected.0, "state {number} looks otherwise");
@@ -145,29 +145,17 @@ impl Input {
     }
 
     /// Through the encoder alone, since no pixel of a GIF is half transparent.
-    fn encode(&self, film: &Film, threads: usize) -> Vec<u8> {
-        let options = Options {
-            effort: self.effort.0,
-            mode: self.mode.0,
-            threads,
-            ..Options::lossy(self.quality % 101)
-        };
-        let size = (self.width.0.into(), self.height.0.into());
-        let metadata = Metadata::default();
-        let mut animation = webp::Animation::new(size.0, size.1, self.loops, options, metadata)
+    fn encode(&self, playback: &Playback, threads: usize) -> Vec<u8> {
+        let encoder = webp::Encoder::lossy(self.quality % 101)
+            .effort(self.effort.0)
+            .mode(self.mode.0)
+            .threads(threads);
+        let (width, height) = (self.width.0.into(), self.height.0.into());
+        let mut animation = AnimationEncoder::new(encoder, (width, height), self.loops)
             .expect("good sides");
-        let area = usize::from(self.width.0) * usize::from(self.height.0);
-        let mut before = vec![[0; 4]; area];
-        for (canvas, milliseconds) in film {
-            let rect = webp::Rect {
-                left: 0,
-                top: 0,
-                width: self.width.0.into(),
-                height: self.height.0.into(),
-            };
-            let pixels = std::mem::replace(&mut before, canvas.as_chunks().0.to_vec());
-            let covered = webp::Covered { rect, pixels };
-            let added = animation.add(canvas, covered, *milliseconds);
+        for (canvas, milliseconds) in playback {
+            let canvas = webp::Picture::new(width, height, webp::ColorType::Rgba8, canvas);
+            let added = animation.add(&canvas.expect("a whole canvas"), *milliseconds);
             added.expect("a canvas of that size");
         }
         animation.finish().expect("there are frames").file
@@ -194,7 +182,7 @@ impl Input {
     }
 
     /// What a browser shows of [`Input::gif`].
-    fn film_of_gif(&self, frames: &[&Frame]) -> Film {
+    fn playback_of_gif(&self, frames: &[&Frame]) -> Playback {
         let mut canvas = self.canvas();
         let show = |frame: &Frame| {
             let before = canvas.clone();
@@ -219,12 +207,12 @@ impl Input {
             let hundredths = if frame.delay < 2 { 10 } else { frame.delay };
             (shown, u32::from(hundredths) * 10)
         };
-        let mut film: Film = frames.iter().copied().map(show).collect();
-        self.lay_mark_over(&mut film);
-        film
+        let mut playback: Playback = frames.iter().copied().map(show).collect();
+        self.lay_mark_over(&mut playback);
+        playback
     }
 
-    fn film_of_canvases(&self, frames: &[&Frame]) -> Film {
+    fn playback_of_canvases(&self, frames: &[&Frame]) -> Playback {
         let mut canvas = self.canvas();
         let show = |frame: &Frame| {
             let pixels = frame.samples(4);
@@ -241,7 +229,7 @@ impl Input {
     }
 
     /// On all of each state: what was drawn onto nothing.
-    fn lay_mark_over(&self, film: &mut Film) {
+    fn lay_mark_over(&self, playback: &mut Playback) {
         let Some(mark) = &self.mark else { return };
         let cancel = Cancel::never();
         let (width, height) = (self.width.0.into(), self.height.0.into());
@@ -251,7 +239,7 @@ impl Input {
             watermark::draw_picture(image, &picture, &mark.placement(), &cancel)
         });
         let overlay = overlay.expect("it is not cancelled");
-        for (canvas, _) in film {
+        for (canvas, _) in playback {
             let mut image = Image {
                 width,
                 height,

@@ -10,7 +10,7 @@ use content::{AnyEffort, Threads};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use still::{Still, before_and_after};
-use towebp_encoder::{self as webp, Mode, Options, Simd};
+use towebp_encoder::{Encoder, Simd};
 
 fuzz_target!(|input: Input| input.check());
 
@@ -26,20 +26,15 @@ impl Input {
     fn check(&self) {
         let pixels = self.still.pixels();
         let picture = self.still.picture(&pixels);
-        let scalar = Options {
-            mode: Mode::Lossless,
-            effort: self.effort.0,
-            exact: self.exact,
-            simd: Simd::SCALAR,
-            ..Options::lossy(100)
-        };
-        let other = Options {
-            simd: Simd::detect(),
-            threads: self.threads.0,
-            ..scalar
-        };
-        let file = webp::encode(&picture, &scalar).expect("a good picture is encoded");
-        let again = webp::encode(&picture, &other).expect("a good picture is encoded");
+        let scalar = Encoder::lossless()
+            .effort(self.effort.0)
+            .exact(self.exact)
+            .simd(Simd::SCALAR);
+        let other = scalar.simd(Simd::detect()).threads(self.threads.0);
+        let [file, again] = [scalar, other].map(|encoder| {
+            let encoded = encoder.encode(&picture);
+            encoded.expect("a good picture is encoded").file
+        });
         assert!(file == again, "other bytes with {other:?}");
         // As far as anybody sees it.
         let seen = |pixel: [u8; 4]| {
@@ -49,7 +44,7 @@ impl Input {
                 pixel
             }
         };
-        let is_same = before_and_after(&picture, &file).all(|(a, b)| seen(a) == seen(b));
+        let is_same = before_and_after(&picture, &pixels, &file).all(|(a, b)| seen(a) == seen(b));
         assert!(is_same, "another picture");
     }
 }

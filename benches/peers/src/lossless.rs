@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use towebp_encoder::{self as webp, Effort, Layout, Mode, Options};
+use towebp::image::Layout;
+use towebp_encoder::{self as webp, ColorType, Effort, Encoder};
 
 use crate::measure::{cpu_time, median};
 use crate::{libwebp, output, picture, report};
@@ -161,22 +162,16 @@ impl Picture {
                 libwebp::encode_lossless(&self.rgba, (self.width, self.height), method)
             }
             Peer::Towebp(effort) => {
-                let picture = webp::RgbPicture {
-                    width: self.width,
-                    height: self.height,
-                    layout: if self.rgb.is_some() {
-                        Layout::Rgb
-                    } else {
-                        Layout::Rgba
-                    },
-                    pixels: self.samples(),
+                let color = if self.rgb.is_some() {
+                    ColorType::Rgb8
+                } else {
+                    ColorType::Rgba8
                 };
-                let options = Options {
-                    mode: Mode::Lossless,
-                    effort,
-                    ..Options::lossy(100)
-                };
-                webp::encode(&picture, &options).map_err(|error| error.to_string())
+                let encoder = Encoder::lossless().effort(effort);
+                webp::Picture::new(self.width, self.height, color, self.samples())
+                    .and_then(|picture| encoder.encode(&picture))
+                    .map(|encoded| encoded.file)
+                    .map_err(|error| error.to_string())
             }
             Peer::ImageWebp => {
                 let mut file = Vec::new();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use rustix::time::{ClockId, clock_gettime};
-use towebp_encoder::Layout;
+use towebp::image::Layout;
 
 use crate::cache::{self, Cache};
 use crate::libwebp;

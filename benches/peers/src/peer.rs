@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use towebp_encoder::Effort;
+use towebp_encoder::{self as webp, ColorType, Effort, Encoder};
 
 use crate::libwebp::{self, Settings};
 use crate::picture::Picture;
@@ -32,17 +32,12 @@ impl Peer {
         match self {
             Self::Libwebp(settings) => libwebp::encode(picture, quality, settings),
             Self::Towebp(effort) => {
-                let input = towebp_encoder::RgbPicture {
-                    width: picture.width,
-                    height: picture.height,
-                    layout: towebp_encoder::Layout::Rgb,
-                    pixels: &picture.pixels,
-                };
-                let options = towebp_encoder::Options {
-                    effort,
-                    ..towebp_encoder::Options::lossy(quality)
-                };
-                towebp_encoder::encode(&input, &options).map_err(|error| format!("towebp: {error:?}"))
+                let (width, height) = (picture.width, picture.height);
+                let encoder = Encoder::lossy(quality).effort(effort);
+                webp::Picture::new(width, height, ColorType::Rgb8, &picture.pixels)
+                    .and_then(|input| encoder.encode(&input))
+                    .map(|encoded| encoded.file)
+                    .map_err(|error| format!("towebp: {error:?}"))
             }
         }
     }

@@ -8,8 +8,8 @@ use crate::picture::Picture;
 use crate::pixel_source::{PixelSource, Target};
 use std::borrow::Cow;
 
-/// Encodes an animation of whole canvases. What has not changed since the canvas before is not coded
-/// again. It keeps one canvas, 4 bytes a pixel, and frames of at most another.
+/// Encodes an animation of whole canvases. What has not changed since the canvas before is not
+/// coded again. It keeps one canvas, 4 bytes a pixel, and frames of at most another.
 ///
 /// ```
 /// use towebp_encoder::{AnimationEncoder, ColorType, Encoder, Picture};
@@ -34,8 +34,8 @@ pub struct AnimationEncoder<'a> {
 }
 
 impl<'a> AnimationEncoder<'a> {
-    /// An animation of canvases of `width` x `height` pixels, without frames yet. It is played `loops`
-    /// times, or for ever if that is 0.
+    /// An animation of canvases of `width` x `height` pixels, without frames yet. It is played
+    /// `loops` times, or for ever if that is 0.
     ///
     /// # Errors
     /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`](crate::MAX_SIDE);
@@ -53,8 +53,8 @@ impl<'a> AnimationEncoder<'a> {
         })
     }
 
-    /// Shows `canvas` for `milliseconds`, at most 16,777,215. Canvases that look the same become one
-    /// frame that is shown longer.
+    /// Shows `canvas` for `milliseconds`, at most 16,777,215. Canvases that look the same become
+    /// one frame that is shown longer.
     ///
     /// # Errors
     /// [`EncodeError::PixelCount`] if the canvas has another size than the animation, and those of

@@ -1,5 +1,5 @@
-//! What a frame changes on the canvas. RFC 9649, section 2.7.1.1, has two ways to draw a frame (over
-//! what is there, or in its place) and two to leave one (as it is, or cleared).
+//! What a frame changes on the canvas. RFC 9649, section 2.7.1.1, has two ways to draw a frame
+//! (over what is there, or in its place) and two to leave one (as it is, or cleared).
 
 use crate::error::EncodeError;
 use crate::threads::Workers;
@@ -35,6 +35,7 @@ impl Rect {
     }
 
     /// The smallest rectangle that holds both; empty ones count for nothing.
+    #[must_use]
     pub fn around(self, other: Rect) -> Rect {
         match (self.area(), other.area()) {
             (0, _) => return other,
@@ -151,8 +152,8 @@ impl PreviousCanvas<'_> {
         }))
     }
 
-    /// Turns a part of a row, from column `left` on, from what it is after the frame into what it was
-    /// before.
+    /// Turns a part of a row, from column `left` on, from what it is after the frame into what it
+    /// was before.
     pub fn undo(self, (left, y): (usize, usize), row: &mut [[u8; 4]]) {
         let columns = left..left + row.len();
         let Damage { rect, before } = self.damage;
@@ -197,8 +198,8 @@ impl Found {
     }
 }
 
-/// Whether all pixels are the same. The compiler makes vector instructions of this: not every libc's
-/// comparison has them.
+/// Whether all pixels are the same. The compiler makes vector instructions of this: not every
+/// libc's comparison has them.
 pub fn are_same(before: &[[u8; 4]], after: &[[u8; 4]]) -> bool {
     /// Pixels that are compared at a time.
     const PART: usize = 64;
@@ -222,7 +223,8 @@ mod tests {
     use crate::cancel::tests::Checks;
     use crate::pixel_source::{PixelSource, Target};
 
-    /// A canvas 4 pixels wide: `.` is transparent, letters are opaque greys, digits are half transparent.
+    /// A canvas 4 pixels wide: `.` is transparent, letters are opaque greys, digits are half
+    /// transparent.
     fn canvas(rows: &[&str]) -> Vec<[u8; 4]> {
         let pixel = |byte: u8| match byte {
             b'.' => [0; 4],

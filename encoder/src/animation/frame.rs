@@ -53,8 +53,8 @@ pub struct BothSizes {
 }
 
 impl Frame {
-    /// A frame of the pixels of `canvas` that `mask` marks, to be coded as the mode says, or if that
-    /// leaves it open, as `history` and the pixels do.
+    /// A frame of the pixels of `canvas` that `mask` marks, to be coded as the mode says, or if
+    /// that leaves it open, as `history` and the pixels do.
     ///
     /// # Errors
     /// [`EncodeError::Cancelled`].
@@ -100,8 +100,8 @@ impl Frame {
         }
     }
 
-    /// Codes its pixels unless that is done already, and frees them. `canvas` is what is shown now. Gives
-    /// the sizes if both codings were needed and both are known.
+    /// Codes its pixels unless that is done already, and frees them. `canvas` is what is shown now.
+    /// Gives the sizes if both codings were needed and both are known.
     ///
     /// # Errors
     /// See [`EncodeError`].

@@ -20,9 +20,9 @@ pub enum Granularity {
     Macroblock,
 }
 
-/// Which pixels of an update are drawn: a bit for each, the first one the lowest, and a new word for each
-/// row; no words at all if every pixel is. With these and the canvas after the update, the one before
-/// it is no longer needed.
+/// Which pixels of an update are drawn: a bit for each, the first one the lowest, and a new word
+/// for each row; no words at all if every pixel is. With these and the canvas after the update, the
+/// one before it is no longer needed.
 #[derive(Debug)]
 pub struct UpdateMask {
     pixels: Vec<u64>,
@@ -213,7 +213,8 @@ impl<'a> FramePixels<'a> {
         }
     }
 
-    /// Calls `work` with the runs of pixels of a row that are drawn, and the column of the first of each.
+    /// Calls `work` with the runs of pixels of a row that are drawn, and the column of the first of
+    /// each.
     fn each_run(
         &self,
         y: usize,
@@ -262,7 +263,8 @@ impl<'a> FramePixels<'a> {
         });
     }
 
-    /// Calls `work` with all runs of pixels that are drawn, and the number of the first pixel of each.
+    /// Calls `work` with all runs of pixels that are drawn, and the number of the first pixel of
+    /// each.
     fn each(
         &self,
         granularity: Granularity,
@@ -378,7 +380,8 @@ mod tests {
             .collect();
         let mut after = before.clone();
         for (at, pixel) in after.iter_mut().enumerate() {
-            // Some macroblocks do not update, some pixels of others do, and some whole columns of 64.
+            // Some macroblocks do not update, some pixels of others do, and some whole columns of
+            // 64.
             let (x, y) = (at % 150, at / 150);
             let changes = match (x / 16 + y / 16) % 3 {
                 0 => false,

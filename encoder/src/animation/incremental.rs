@@ -15,17 +15,17 @@ use crate::threads::Workers;
 use std::sync::Mutex;
 
 /// Encodes an animation whose frames come with what they replaced, as a decoder of animations knows
-/// it. It keeps no canvas; [`AnimationEncoder`](crate::AnimationEncoder) does, and needs no more than
-/// the canvases.
+/// it. It keeps no canvas; [`AnimationEncoder`](crate::AnimationEncoder) does, and needs no more
+/// than the canvases.
 #[derive(Debug)]
 pub struct IncrementalAnimation<'a> {
     /// The width and height of the canvas in pixels.
     size: (u32, u32),
     options: Options<'a>,
     metadata: Metadata<'a>,
-    /// Frames that are not in the file yet. They are coded side by side, so that several threads have
-    /// work. The last of them may yet be shown for longer, and the next frame decides whether it is
-    /// cleared.
+    /// Frames that are not in the file yet. They are coded side by side, so that several threads
+    /// have work. The last of them may yet be shown for longer, and the next frame decides whether
+    /// it is cleared.
     pending: Vec<Frame>,
     history: ModeHistory,
     file: container::Animation,
@@ -38,12 +38,12 @@ pub struct IncrementalAnimation<'a> {
 pub(super) const LONGEST: u32 = (1 << 24) - 1;
 
 impl<'a> IncrementalAnimation<'a> {
-    /// An animation on a canvas of `width` x `height` pixels, without frames yet. It is played `loops`
-    /// times, or for ever if that is 0.
+    /// An animation on a canvas of `width` x `height` pixels, without frames yet. It is played
+    /// `loops` times, or for ever if that is 0.
     ///
     /// # Errors
-    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`]; [`EncodeError::TooLarge`] if
-    /// the ICC profile does not fit its size field.
+    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`];
+    /// [`EncodeError::TooLarge`] if the ICC profile does not fit its size field.
     pub fn new(
         encoder: Encoder<'a>,
         (width, height): (u32, u32),
@@ -70,13 +70,13 @@ impl<'a> IncrementalAnimation<'a> {
         self.file.reserve(bytes);
     }
 
-    /// Shows `canvas` (red, green, blue and alpha, rows without padding) for `milliseconds`, at most
-    /// 16,777,215. Outside of the rectangle of `damage` it is what was shown before; at first that is
-    /// transparent everywhere.
+    /// Shows `canvas` (red, green, blue and alpha, rows without padding) for `milliseconds`, at
+    /// most 16,777,215. Outside of the rectangle of `damage` it is what was shown before; at first
+    /// that is transparent everywhere.
     ///
     /// # Errors
-    /// [`EncodeError::PixelCount`] if `canvas` has another size than the animation or the rectangle is
-    /// not within it; those of [`Encoder::encode`], of this or an earlier canvas.
+    /// [`EncodeError::PixelCount`] if `canvas` has another size than the animation or the
+    /// rectangle is not within it; those of [`Encoder::encode`], of this or an earlier canvas.
     pub fn add(
         &mut self,
         canvas: &[u8],
@@ -134,8 +134,8 @@ impl<'a> IncrementalAnimation<'a> {
     /// The file.
     ///
     /// # Errors
-    /// [`EncodeError::NoFrames`] if there is none; [`EncodeError::TooLarge`] if a size does not fit its
-    /// 32 bits; those of [`Encoder::encode`].
+    /// [`EncodeError::NoFrames`] if there is none; [`EncodeError::TooLarge`] if a size
+    /// does not fit its 32 bits; those of [`Encoder::encode`].
     pub fn finish(mut self) -> Result<Encoded, EncodeError> {
         self.code_pending(Canvas {
             pixels: &[],
@@ -169,9 +169,9 @@ impl<'a> IncrementalAnimation<'a> {
         rect.right() <= width && rect.bottom() <= height && before.len() == rect.area()
     }
 
-    /// The update that makes `canvas` of what is shown: drawn over it, which takes fewest pixels and
-    /// cannot make any transparent, or in its place; either of them perhaps after the last frame is
-    /// cleared. `None` if nothing changes.
+    /// The update that makes `canvas` of what is shown: drawn over it, which takes fewest pixels
+    /// and cannot make any transparent, or in its place; either of them perhaps after the last
+    /// frame is cleared. `None` if nothing changes.
     fn update_to(
         &self,
         canvas: &[[u8; 4]],

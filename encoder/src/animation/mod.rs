@@ -1,9 +1,9 @@
 //! Animations: the `ANIM` and `ANMF` chunks (RFC 9649, section 2.7.1.1).
 //!
-//! Frames come one by one, each as the whole canvas that a viewer is to see. Only what it changes is
-//! coded: [`damage`] finds the rectangle, [`frame_pixels`] the pixels in it, [`mode_history`] the
-//! coding. [`incremental`] puts these together; [`canvases`] keeps the canvas before, for callers
-//! that do not know what a frame changes.
+//! Frames come one by one, each as the whole canvas that a viewer is to see. Only what it changes
+//! is coded: [`damage`] finds the rectangle, [`frame_pixels`] the pixels in it, [`mode_history`]
+//! the coding. [`incremental`] puts these together; [`canvases`] keeps the canvas before, for
+//! callers that do not know what a frame changes.
 
 mod canvases;
 mod damage;

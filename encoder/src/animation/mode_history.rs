@@ -16,8 +16,8 @@ pub struct ModeHistory {
 const MOST_FOLLOWED: u32 = 15;
 
 impl ModeHistory {
-    /// How to code the next frame, of `area` pixels, if both codings are allowed. A cursor tells nothing
-    /// of a scene: for frames of another size both are tried.
+    /// How to code the next frame, of `area` pixels, if both codings are allowed. A cursor tells
+    /// nothing of a scene: for frames of another size both are tried.
     pub fn plan(&mut self, area: usize) -> CodingPlan {
         let is_alike = area <= self.area * 2 && self.area <= area * 2;
         match self.plan {
@@ -29,8 +29,8 @@ impl ModeHistory {
         }
     }
 
-    /// Records that `smaller` was chosen for a frame of `area` pixels, and the sizes of both codings in
-    /// bytes. The choice is clear if the other one takes a quarter more.
+    /// Records that `smaller` was chosen for a frame of `area` pixels, and the sizes of both
+    /// codings in bytes. The choice is clear if the other one takes a quarter more.
     pub fn learn(&mut self, area: usize, smaller: CodingPlan, smaller_size: usize, larger: usize) {
         let is_clear = larger * 4 >= smaller_size * 5;
         self.plan = is_clear.then_some(smaller);

@@ -315,7 +315,8 @@ fn square(side: usize, pixel: impl Fn(usize, usize) -> [u8; 3]) -> Vec<u8> {
     places.flat_map(|(x, y)| opaque(pixel(x, y))).collect()
 }
 
-/// A quarter more of the canvas in each frame, with 256 colors of its own: two ramps across each other.
+/// A quarter more of the canvas in each frame, with 256 colors of its own: two ramps across each
+/// other.
 fn ramps_in_quarters() -> Vec<Vec<u8>> {
     let pixel = |shown: usize, x: usize, y: usize| {
         let quarter = x / 16 + y / 16 * 2;
@@ -350,7 +351,8 @@ fn bars_and_blocks() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A disk, and on it one more drawing of 32 x 32 pixels in each frame: flat colors of its own with black outlines.
+/// A disk, and on it one more drawing of 32 x 32 pixels in each frame: flat colors of its own with
+/// black outlines.
 fn drawings_on_a_disk() -> Vec<Vec<u8>> {
     let mut canvas = square(100, |x, y| {
         let distance = x.abs_diff(50).pow(2) + y.abs_diff(50).pow(2);
@@ -387,9 +389,8 @@ fn drawings_on_a_disk() -> Vec<Vec<u8>> {
     frames
 }
 
-/// Few flat frames of few pixels, each with colors of its own: palettes and prefix codes are most of
-/// their bytes.
-/// libwebp 1.2.4 (`img2webp -lossless -m 4 -q 75`) takes 342, 688 and 1148 bytes.
+/// Few flat frames of few pixels, each with colors of its own: palettes and prefix codes are most
+/// of their bytes. libwebp 1.2.4 (`img2webp -lossless -m 4 -q 75`) takes 342, 688 and 1148 bytes.
 #[test]
 fn few_small_frames_take_few_bytes() {
     for (name, canvases, side, most) in [

@@ -17,8 +17,8 @@ mod flag {
     pub const ICC: u8 = 1 << 5;
 }
 
-/// The file of a still picture: one chunk (sections 2.5 and 2.6); with metadata, or with alpha beside
-/// lossy pixels, several behind a `VP8X` chunk (section 2.7).
+/// The file of a still picture: one chunk (sections 2.5 and 2.6); with metadata, or with alpha
+/// beside lossy pixels, several behind a `VP8X` chunk (section 2.7).
 ///
 /// # Errors
 /// [`EncodeError::TooLarge`] if a size does not fit its 32 bits; [`EncodeError::Cancelled`].
@@ -67,7 +67,8 @@ impl Animation {
         self.0.reserve(bytes);
     }
 
-    /// Appends an `ANMF` chunk: `header`, which says where and when (section 2.7.1.1), and the pixels.
+    /// Appends an `ANMF` chunk: `header`, which says where and when (section 2.7.1.1), and the
+    /// pixels.
     ///
     /// # Errors
     /// [`EncodeError::TooLarge`] if a size does not fit its 32 bits.

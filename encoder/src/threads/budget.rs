@@ -1,11 +1,13 @@
-//! One budget of cores for all encoders of a process: one that is alone gets them all, and each of many gets one.
+//! One budget of cores for all encoders of a process: one that is alone gets them all, and each of
+//! many gets one.
 
 use std::num::NonZeroUsize;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// Cores that conversions share. Each conversion occupies one; those left over are lent to encoders for helper threads,
-/// item by item of their passes (mostly rows of macroblocks), and return when a conversion that arrives needs one. So
-/// no more threads compute than there are cores, unless there are more conversions than that.
+/// Cores that conversions share. Each conversion occupies one; those left over are lent to encoders
+/// for helper threads, item by item of their passes (mostly rows of macroblocks), and return when a
+/// conversion that arrives needs one. So no more threads compute than there are cores, unless there
+/// are more conversions than that.
 #[derive(Debug)]
 pub struct CpuBudget {
     total: usize,
@@ -40,9 +42,9 @@ impl CpuBudget {
         self.total
     }
 
-    /// Occupies a core for a conversion, until the value is dropped. If none is free but some are lent, this waits until
-    /// a helper thread has finished its row of macroblocks; if none is lent, the conversion shares a core with another
-    /// and does not wait.
+    /// Occupies a core for a conversion, until the value is dropped. If none is free but some are
+    /// lent, this waits until a helper thread has finished its row of macroblocks; if none is lent,
+    /// the conversion shares a core with another and does not wait.
     pub fn occupy(&self) -> OccupiedCore<'_> {
         let mut uses = self.uses();
         uses.awaited += 1;

@@ -2,11 +2,12 @@
 
 use crate::content::Content;
 use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
-use towebp_encoder::{self as webp, Layout, RgbPicture, judge};
+use towebp_encoder::{self as webp, ColorType, Picture, reference};
 
 #[derive(Arbitrary, Debug)]
 pub struct Still {
     sides: Sides,
+    is_gray: bool,
     has_alpha: bool,
     content: Content,
 }
@@ -14,24 +15,22 @@ pub struct Still {
 impl Still {
     pub fn pixels(&self) -> Vec<u8> {
         let Sides { width, height } = self.sides;
-        self.content.pixels(width, height, self.layout().channels())
+        let channels = self.color().bytes_per_pixel();
+        self.content.pixels(width, height, channels)
     }
 
-    /// Of [`Still::pixels`].
-    pub fn picture<'a>(&self, pixels: &'a [u8]) -> RgbPicture<'a> {
-        RgbPicture {
-            width: self.sides.width,
-            height: self.sides.height,
-            layout: self.layout(),
-            pixels,
-        }
+    /// The picture of [`Still::pixels`].
+    pub fn picture<'a>(&self, pixels: &'a [u8]) -> Picture<'a> {
+        let Sides { width, height } = self.sides;
+        Picture::new(width, height, self.color(), pixels).expect("a good picture")
     }
 
-    fn layout(&self) -> Layout {
-        if self.has_alpha {
-            Layout::Rgba
-        } else {
-            Layout::Rgb
+    fn color(&self) -> ColorType {
+        match (self.is_gray, self.has_alpha) {
+            (true, false) => ColorType::L8,
+            (true, true) => ColorType::La8,
+            (false, false) => ColorType::Rgb8,
+            (false, true) => ColorType::Rgba8,
         }
     }
 }
@@ -41,13 +40,20 @@ impl Still {
 /// # Panics
 /// If the file does not decode, or to another size.
 pub fn before_and_after<'a>(
-    picture: &RgbPicture<'a>,
+    picture: &Picture<'_>,
+    pixels: &'a [u8],
     file: &[u8],
 ) -> impl Iterator<Item = ([u8; 4], [u8; 4])> + use<'a> {
-    let (size, after) = judge::decode(file);
-    assert_eq!(size, (picture.width, picture.height));
-    let before = picture.pixels.chunks(picture.layout.channels());
-    let before = before.map(|pixel| [pixel[0], pixel[1], pixel[2], *pixel.get(3).unwrap_or(&255)]);
+    let (size, after) = reference::decode(file);
+    assert_eq!(size, (picture.width(), picture.height()));
+    let before = pixels.chunks(picture.color().bytes_per_pixel());
+    let before = before.map(|pixel| match *pixel {
+        [gray] => [gray, gray, gray, 255],
+        [gray, alpha] => [gray, gray, gray, alpha],
+        [red, green, blue] => [red, green, blue, 255],
+        [red, green, blue, alpha] => [red, green, blue, alpha],
+        _ => unreachable!("a pixel has one to four samples"),
+    });
     before.zip(after)
 }
 
