@@ -103,8 +103,8 @@ pub fn client_group(address: IpAddr) -> IpAddr {
 /// together, each at its limit, to stop their neighbors.
 pub const CLIENT_FACTORS: [u32; 3] = [1, 4, 16];
 
-/// The networks for which a client counts: of an IPv4 address the address itself; of an IPv6 address,
-/// whose lower half a client picks at will, the /64, the /56 and the /48.
+/// The networks for which a client counts: of an IPv4 address the address itself; of an IPv6
+/// address, whose lower half a client picks at will, the /64, the /56 and the /48.
 pub fn client_networks(address: IpAddr) -> impl Iterator<Item = Network> {
     let address = address.to_canonical();
     let prefixes: &[u8] = match address {

@@ -1,13 +1,13 @@
-//! A queue in which owners take turns: first in, first out for each of them, and round robin among them, so that one
-//! owner with many items delays another owner's only item by a single turn.
+//! A queue in which owners take turns: first in, first out for each owner, and round robin among
+//! owners. One owner's many items delay another owner's only item by a single turn.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
-/// Items of type `T` that wait, each for an owner of type `K`.
+/// A queue of items of type `T`, each of which has an owner of type `K`.
 #[derive(Debug)]
 pub struct FairQueue<K, T> {
-    /// Each owner that has items here, once; the first one's turn is next.
+    /// The owners that have items, each once, in the order of their turns.
     turns: VecDeque<K>,
     items: HashMap<K, VecDeque<T>>,
     count: usize,
@@ -34,18 +34,19 @@ impl<K: Copy + Eq + Hash, T> FairQueue<K, T> {
         self.count += 1;
     }
 
-    /// Takes the first item of the first owner in turn for which `is_allowed` says yes. That owner's next turn comes after
-    /// those of all others.
+    /// Takes the first item of the first owner in turn for which `is_allowed` is true. That owner's
+    /// next turn comes after those of all others.
     pub fn pop(&mut self, mut is_allowed: impl FnMut(K, &T) -> bool) -> Option<(K, T)> {
         self.pop_within(1, &mut is_allowed)
     }
 
-    /// Like [`FairQueue::pop`], but an owner whose first item is not allowed may have a later one taken.
+    /// Like [`FairQueue::pop`], but of an owner whose first item is not allowed, a later one may be
+    /// taken.
     pub fn pop_any(&mut self, mut is_allowed: impl FnMut(K, &T) -> bool) -> Option<(K, T)> {
         self.pop_within(usize::MAX, &mut is_allowed)
     }
 
-    /// `depth` is how many items of each owner are looked at.
+    /// Looks at up to `depth` items of each owner.
     fn pop_within(
         &mut self,
         depth: usize,
@@ -65,36 +66,36 @@ impl<K: Copy + Eq + Hash, T> FairQueue<K, T> {
         Some((owner, item))
     }
 
-    /// Removes the items of this owner for which `is_meant` says yes.
-    pub fn remove(&mut self, owner: K, mut is_meant: impl FnMut(&T) -> bool) {
+    /// Removes the items of this owner for which `matches` is true.
+    pub fn remove(&mut self, owner: K, mut matches: impl FnMut(&T) -> bool) {
         let Some(items) = self.items.get_mut(&owner) else {
             return;
         };
         let before = items.len();
-        items.retain(|item| !is_meant(item));
+        items.retain(|item| !matches(item));
         self.count -= before - items.len();
         self.forget_if_empty(owner);
     }
 
-    /// Keeps the items for which `is_kept` says yes.
+    /// Removes all items but those for which `is_kept` is true.
     pub fn retain(&mut self, mut is_kept: impl FnMut(&T) -> bool) {
         for owner in self.turns.clone() {
             self.remove(owner, |item| !is_kept(item));
         }
     }
 
-    /// All owners' items, in no particular order between owners.
+    /// All items, in no particular order among owners.
     pub fn iter(&self) -> impl Iterator<Item = (K, &T)> {
         let owners = self.items.iter();
         owners.flat_map(|(&owner, items)| items.iter().map(move |item| (owner, item)))
     }
 
-    /// How many items wait.
+    /// The number of items.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// How many items of this owner wait.
+    /// The number of this owner's items.
     pub fn len_of(&self, owner: K) -> usize {
         self.items.get(&owner).map_or(0, VecDeque::len)
     }
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_was_served_is_behind_one_who_comes_later() {
+    fn an_owner_that_was_served_is_behind_one_that_comes_later() {
         let mut queue = queue(&[('a', 1), ('a', 2), ('b', 10), ('b', 11)]);
         assert_eq!(queue.pop(|_, _| true), Some(('a', 1)));
         queue.push('c', 20);

@@ -1,77 +1,77 @@
-//! One budget of memory and workers for all conversions of the process, shared fairly between accounts.
+//! The memory and the workers that all conversions of the process share, fairly between accounts.
 //!
-//! A conversion begins once its memory is free and a worker is. Whoever waits does so in the queue of its account: first
-//! come, first served within an account, and accounts take turns. No account stands in the way of another:
+//! A conversion begins once its memory and a worker are free. Until then it waits in the queue of
+//! its account: first in, first out within an account, and accounts take turns. No account stands
+//! in the way of another:
 //!
 //! - An account that runs something leaves a quarter of the memory to others.
-//! - While one account has all workers, there is one worker more, for those that have none.
-//! - What does not fit is overtaken by what does, but only by other accounts, and only until half of its time to wait is
-//!   over. Then it is next, unless its own account has something running.
+//! - While one account has all workers, there is one worker more, for accounts that have none.
+//! - A conversion that does not fit may be overtaken by one of another account that does, until
+//!   half of its time to wait is over. Then it is next, unless its own account runs something.
 
+use super::account_shares::{AccountShares, Share};
 use super::fair_queue::FairQueue;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+use towebp_encoder::Cancel;
 
-/// How long it takes at most until somebody who has left the queue is noticed.
-const LOOK: Duration = Duration::from_millis(20);
+/// How often a conversion that waits checks whether it was cancelled.
+const CANCEL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Until conversions have been measured: 12 megapixels take 80 MB for half a second.
-const FIRST_PACE: f64 = 6e-9;
+/// Assumed until conversions have been measured: 12 megapixels take 80 MB for half a second.
+const INITIAL_SECONDS_PER_BYTE: f64 = 6e-9;
 
-/// Memory and workers that conversions share. A clone shares the same.
+/// Memory and workers that conversions share. Clones share the same.
 #[derive(Clone, Debug)]
 pub struct MemoryBudget(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    total: u64,
     workers: usize,
-    uses: Mutex<Uses>,
+    state: Mutex<State>,
+    /// Notified when something was granted or given back.
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct Uses {
-    reserved: u64,
+struct State {
+    shares: AccountShares,
     running: usize,
-    /// What each account has of both.
-    accounts: HashMap<u64, Held>,
+    /// Conversions that each account runs; none of them is 0.
+    running_by_account: HashMap<u64, usize>,
     queue: FairQueue<u64, Waiting>,
-    /// The numbers of those that have theirs, and have not noticed yet.
+    /// The numbers of those that were granted what they wait for, and have not noticed yet.
     granted: HashSet<u64>,
     arrivals: u64,
-    /// The squares of all that is reserved or waited for: work is done in a time that grows with its bytes.
+    /// The sum of the squares of all bytes that are reserved or waited for. The larger a
+    /// conversion's memory is, the longer it is held, so the time that all of it takes grows with
+    /// the squares.
     squares: u128,
-    /// Seconds that a byte's reservation lasts for each byte of it, on average.
-    pace: f64,
-    /// Seconds that a conversion has a worker, on average.
-    time: f64,
+    /// Seconds that a reservation lasts, divided by its bytes; an average.
+    seconds_per_byte: f64,
+    /// Seconds that a conversion has a worker; an average.
+    seconds_per_conversion: f64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Held {
-    bytes: u64,
-    running: usize,
-}
-
+/// A conversion that waits.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    /// Nobody else's; those who come later have higher ones.
+    /// Unique; later conversions have higher numbers.
     number: u64,
     bytes: u64,
     /// When others may overtake it no more.
     claims_at: Instant,
 }
 
-/// Memory and a worker, taken of a [`MemoryBudget`] and given back when dropped.
+/// Memory and a worker taken of a [`MemoryBudget`], given back when dropped.
 #[derive(Debug)]
 pub struct Reservation {
     budget: MemoryBudget,
     account: u64,
     bytes: u64,
-    /// What it was at first.
-    asked: u64,
+    /// What `bytes` was at first.
+    initial_bytes: u64,
     has_worker: bool,
     since: Instant,
 }
@@ -83,99 +83,98 @@ pub enum ReserveError {
     TooLarge {
         /// Bytes that were asked for.
         needed: u64,
-        /// Bytes that there are.
+        /// Bytes of the budget.
         total: u64,
     },
-    /// Others had it all for too long.
+    /// Others had it for too long.
     Busy {
-        /// How long those who have it now, or wait for it, will take.
+        /// How long those that have it now, or wait for it, are expected to take.
         wait: Duration,
     },
-    /// Whoever asked waits no more.
+    /// The conversion was cancelled while it waited.
     Cancelled,
 }
 
-/// What a budget is used for now.
+/// What a budget is used for at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryUsage {
-    /// Bytes in all.
+    /// Bytes of the budget.
     pub total: u64,
-    /// Bytes that are taken.
+    /// Bytes that are reserved.
     pub reserved: u64,
-    /// How many have a worker.
+    /// Conversions that have a worker.
     pub running: usize,
-    /// How many wait.
+    /// Conversions that wait.
     pub waiting: usize,
 }
 
 impl MemoryBudget {
-    /// All free: so many bytes, and so many workers.
+    /// A budget of `total` bytes and this many workers, all of them free.
     pub fn new(total: u64, workers: usize) -> MemoryBudget {
         MemoryBudget(Arc::new(Shared {
-            total,
             workers,
-            uses: Mutex::new(Uses {
-                reserved: 0,
+            state: Mutex::new(State {
+                shares: AccountShares::new(total),
                 running: 0,
-                accounts: HashMap::new(),
+                running_by_account: HashMap::new(),
                 queue: FairQueue::default(),
                 granted: HashSet::new(),
                 arrivals: 0,
                 squares: 0,
-                pace: FIRST_PACE,
-                time: 0.0,
+                seconds_per_byte: INITIAL_SECONDS_PER_BYTE,
+                seconds_per_conversion: 0.0,
             }),
             changed: Condvar::new(),
         }))
     }
 
-    /// Takes so many bytes and a worker for this account, as soon as both are free and it is the account's turn.
+    /// Takes bytes and a worker for this account, as soon as both are free and it is the account's
+    /// turn, waiting until `until` at most.
     ///
     /// # Errors
-    /// See [`ReserveError`]: at once if the bytes can never be had, at `until` if others have them still, and within
-    /// [`LOOK`] once `is_waiting` says no.
+    /// See [`ReserveError`]. It comes at once if there are never so many bytes.
     pub fn reserve(
         &self,
         account: u64,
         bytes: u64,
         until: Instant,
-        is_waiting: impl Fn() -> bool,
+        cancel: &Cancel<'_>,
     ) -> Result<Reservation, ReserveError> {
-        let Shared { total, workers, .. } = *self.0;
+        let mut state = self.state();
+        let total = state.shares.total();
         if bytes > total {
             return Err(ReserveError::TooLarge {
                 needed: bytes,
                 total,
             });
         }
-        let mut uses = self.uses();
-        let number = uses.join(account, bytes, until);
-        self.grant(&mut uses);
-        loop {
-            if uses.granted.remove(&number) {
-                break;
-            }
+        let number = state.join(account, bytes, until);
+        self.grant(&mut state);
+        while !state.granted.remove(&number) {
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || !is_waiting() {
-                uses.queue.remove(account, |other| other.number == number);
-                uses.squares -= square(bytes);
-                self.grant(&mut uses);
-                let wait = uses.wait(total, workers);
+            if left.is_zero() || cancel.is_cancelled() {
+                state.leave(account, number, bytes);
+                self.grant(&mut state);
                 return Err(if left.is_zero() {
-                    ReserveError::Busy { wait }
+                    ReserveError::Busy {
+                        wait: state.expected_wait(self.0.workers),
+                    }
                 } else {
                     ReserveError::Cancelled
                 });
             }
-            let waited = self.0.changed.wait_timeout(uses, left.min(LOOK));
-            uses = waited.expect(NO_PANIC).0;
+            let waited = self
+                .0
+                .changed
+                .wait_timeout(state, left.min(CANCEL_INTERVAL));
+            state = waited.expect(NO_PANIC).0;
         }
-        drop(uses);
+        drop(state);
         Ok(Reservation {
             budget: self.clone(),
             account,
             bytes,
-            asked: bytes,
+            initial_bytes: bytes,
             has_worker: true,
             since: Instant::now(),
         })
@@ -183,48 +182,29 @@ impl MemoryBudget {
 
     /// What it is used for now.
     pub fn usage(&self) -> MemoryUsage {
-        let uses = self.uses();
+        let state = self.state();
         MemoryUsage {
-            total: self.0.total,
-            reserved: uses.reserved,
-            running: uses.running,
-            waiting: uses.queue.len(),
+            total: state.shares.total(),
+            reserved: state.shares.held(),
+            running: state.running,
+            waiting: state.queue.len(),
         }
     }
 
-    /// Gives all those who wait what they can have now.
-    fn grant(&self, uses: &mut Uses) {
-        let Shared { total, workers, .. } = *self.0;
+    /// Gives all those that wait what they can have now.
+    fn grant(&self, state: &mut State) {
         let now = Instant::now();
-        while let Some((account, next)) = uses.next(total, workers, now) {
-            let held = uses.accounts.entry(account).or_default();
-            held.bytes += next.bytes;
-            held.running += 1;
-            uses.reserved += next.bytes;
-            uses.running += 1;
-            uses.granted.insert(next.number);
+        while let Some((account, next)) = state.next(self.0.workers, now) {
+            state.resize(account, 0, next.bytes);
+            state.running += 1;
+            *state.running_by_account.entry(account).or_default() += 1;
+            state.granted.insert(next.number);
         }
         self.0.changed.notify_all();
     }
 
-    /// Takes back so many bytes of this account, and its worker.
-    fn release(&self, account: u64, bytes: u64, has_worker: bool) {
-        let mut uses = self.uses();
-        let workers = usize::from(has_worker);
-        uses.reserved -= bytes;
-        uses.running -= workers;
-        if let Some(held) = uses.accounts.get_mut(&account) {
-            held.bytes -= bytes;
-            held.running -= workers;
-            if held.bytes == 0 && held.running == 0 {
-                uses.accounts.remove(&account);
-            }
-        }
-        self.grant(&mut uses);
-    }
-
-    fn uses(&self) -> MutexGuard<'_, Uses> {
-        self.0.uses.lock().expect(NO_PANIC)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().expect(NO_PANIC)
     }
 }
 
@@ -234,8 +214,13 @@ fn square(bytes: u64) -> u128 {
     u128::from(bytes).pow(2)
 }
 
-impl Uses {
-    /// Begins to wait, and gives the own number.
+/// The average over about the last ten values, with one value more.
+fn average(before: f64, value: f64) -> f64 {
+    before + (value - before) / 8.0
+}
+
+impl State {
+    /// Adds a conversion to the queue and returns its number.
     fn join(&mut self, account: u64, bytes: u64, until: Instant) -> u64 {
         self.arrivals += 1;
         let now = Instant::now();
@@ -249,81 +234,110 @@ impl Uses {
         self.arrivals
     }
 
-    /// Takes the next one that can begin out of the queue.
-    fn next(&mut self, total: u64, workers: usize, now: Instant) -> Option<(u64, Waiting)> {
-        let Uses {
-            reserved,
+    /// Removes a conversion from the queue.
+    fn leave(&mut self, account: u64, number: u64, bytes: u64) {
+        self.queue.remove(account, |other| other.number == number);
+        self.squares -= square(bytes);
+    }
+
+    /// Takes the next conversion that can begin out of the queue.
+    fn next(&mut self, workers: usize, now: Instant) -> Option<(u64, Waiting)> {
+        let State {
+            shares,
             running,
-            accounts,
+            running_by_account,
             queue,
             ..
         } = self;
-        let held = |account| accounts.get(&account).copied().unwrap_or_default();
-        // Whoever has waited too long, of those whose account has nothing.
+        let runs = |account| running_by_account.contains_key(&account);
+        // The conversion that has waited too long, among those whose account runs nothing.
         let claim = queue
             .iter()
-            .filter(|(account, waiting)| waiting.claims_at <= now && held(*account).running == 0)
+            .filter(|(account, waiting)| waiting.claims_at <= now && !runs(*account))
             .map(|(_, waiting)| waiting.number)
             .min();
-        let one_has_all = accounts.values().any(|held| held.running == workers);
-        let free = total - *reserved;
-        let share = total - total / 4;
+        let one_has_all = running_by_account.values().any(|&count| count == workers);
+        let free = shares.total() - shares.held();
         queue.pop(|account, waiting| {
-            let own = held(account);
-            let has_worker =
-                *running < workers || (*running == workers && one_has_all && own.running == 0);
-            let fits = waiting.bytes <= free
-                && (own.running == 0 || own.bytes.saturating_add(waiting.bytes) <= share);
+            let runs = runs(account);
+            let has_worker = *running < workers || (*running == workers && one_has_all && !runs);
+            let own = shares.held_for(account).saturating_add(waiting.bytes);
+            let fits = waiting.bytes <= free && (!runs || own <= shares.limit());
             let is_next = claim.is_none_or(|number| number == waiting.number);
             has_worker && fits && is_next
         })
     }
 
+    /// Counts `now` bytes of this account in place of `before`.
+    fn resize(&mut self, account: u64, before: u64, now: u64) {
+        let share = |bytes| Share {
+            bytes,
+            account: Some(account),
+        };
+        self.shares.replace(share(before), share(now));
+    }
+
+    /// Takes a worker back from this account.
+    fn free_worker(&mut self, account: u64) {
+        self.running -= 1;
+        if let Some(count) = self.running_by_account.get_mut(&account) {
+            *count -= 1;
+            if *count == 0 {
+                self.running_by_account.remove(&account);
+            }
+        }
+    }
+
     /// How long all that is reserved or waited for will take, side by side as far as it fits.
-    fn wait(&self, total: u64, workers: usize) -> Duration {
-        let for_memory = self.squares as f64 * self.pace / total.max(1) as f64;
-        let for_worker = self.queue.len() as f64 * self.time / workers.max(1) as f64;
+    fn expected_wait(&self, workers: usize) -> Duration {
+        let total = self.shares.total().max(1) as f64;
+        let for_memory = self.squares as f64 * self.seconds_per_byte / total;
+        let rounds = self.queue.len() as f64 / workers.max(1) as f64;
+        let for_worker = rounds * self.seconds_per_conversion;
         Duration::try_from_secs_f64(for_memory.max(for_worker)).unwrap_or(Duration::MAX)
     }
 }
 
 impl Reservation {
-    /// The work is done: gives back the worker, and all but `bytes`; with more than there are, no memory.
+    /// The work is done: gives back the worker, and all memory but `bytes`. If `bytes` are more
+    /// than are reserved, no memory is given back.
     pub fn finish(&mut self, bytes: u64) {
-        let spare = self.bytes.saturating_sub(bytes);
-        self.bytes -= spare;
-        let had_worker = std::mem::take(&mut self.has_worker);
-        if had_worker {
-            let time = self.since.elapsed().as_secs_f64();
-            let mut uses = self.budget.uses();
-            uses.time += (time - uses.time) / 8.0;
+        let mut state = self.budget.state();
+        let kept = self.bytes.min(bytes);
+        state.resize(self.account, self.bytes, kept);
+        self.bytes = kept;
+        if std::mem::take(&mut self.has_worker) {
+            state.free_worker(self.account);
+            let seconds = self.since.elapsed().as_secs_f64();
+            state.seconds_per_conversion = average(state.seconds_per_conversion, seconds);
         }
-        self.budget.release(self.account, spare, had_worker);
+        self.budget.grant(&mut state);
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut uses = self.budget.uses();
-        uses.squares -= square(self.asked);
-        let pace = self.since.elapsed().as_secs_f64() / self.asked.max(1) as f64;
-        // An average over about the last ten.
-        uses.pace += (pace - uses.pace) / 8.0;
-        drop(uses);
-        self.budget
-            .release(self.account, self.bytes, self.has_worker);
+        let mut state = self.budget.state();
+        state.squares -= square(self.initial_bytes);
+        let seconds_per_byte =
+            self.since.elapsed().as_secs_f64() / self.initial_bytes.max(1) as f64;
+        state.seconds_per_byte = average(state.seconds_per_byte, seconds_per_byte);
+        state.resize(self.account, self.bytes, 0);
+        if self.has_worker {
+            state.free_worker(self.account);
+        }
+        self.budget.grant(&mut state);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc;
     use std::thread;
 
     /// Long enough for a busy machine.
-    const PATIENCE: Duration = Duration::from_mins(1);
+    const DEADLINE: Duration = Duration::from_mins(1);
 
     /// Accounts.
     const A: u64 = 1;
@@ -331,33 +345,33 @@ mod tests {
     const C: u64 = 3;
 
     fn later() -> Instant {
-        Instant::now() + PATIENCE
+        Instant::now() + DEADLINE
     }
 
-    /// Takes what has to be free.
+    /// Reserves what has to be free.
     #[track_caller]
     fn take(budget: &MemoryBudget, account: u64, bytes: u64) -> Reservation {
         budget
-            .reserve(account, bytes, Instant::now(), || true)
+            .reserve(account, bytes, Instant::now(), &Cancel::never())
             .unwrap_or_else(|error| panic!("{error:?}: {:?}", budget.usage()))
     }
 
-    /// Whether so much could be had at once; it is not kept.
+    /// Whether so many bytes can be reserved at once; they are given back.
     fn is_free(budget: &MemoryBudget, account: u64, bytes: u64) -> bool {
-        let taken = budget.reserve(account, bytes, Instant::now(), || true);
+        let taken = budget.reserve(account, bytes, Instant::now(), &Cancel::never());
         taken.is_ok()
     }
 
     fn until_waiting(budget: &MemoryBudget, count: usize) {
         let start = Instant::now();
         while budget.usage().waiting != count {
-            assert!(start.elapsed() < PATIENCE, "{:?}", budget.usage());
+            assert!(start.elapsed() < DEADLINE, "{:?}", budget.usage());
             thread::sleep(Duration::from_millis(1));
         }
     }
 
     #[test]
-    fn what_fits_is_had_at_once_and_comes_back() {
+    fn what_fits_is_reserved_at_once_and_comes_back() {
         let budget = MemoryBudget::new(100, 4);
         let first = take(&budget, A, 60);
         let mut second = take(&budget, B, 40);
@@ -379,18 +393,20 @@ mod tests {
             waiting: 0,
         };
         assert_eq!(budget.usage(), nothing);
-        assert_eq!(budget.uses().squares, 0);
-        assert!(budget.uses().accounts.is_empty());
+        let state = budget.state();
+        assert!(state.running_by_account.is_empty() && state.shares.is_empty());
+        assert_eq!(state.squares, 0);
+        drop(state);
         take(&budget, A, 100);
     }
 
     #[test]
-    fn what_can_never_fit_is_refused_without_waiting() {
+    fn what_can_never_fit_fails_without_waiting() {
         let budget = MemoryBudget::new(100, 4);
         let _all = take(&budget, A, 100);
-        let refused = budget.reserve(B, 101, later(), || panic!("nobody waits"));
+        let outcome = budget.reserve(B, 101, later(), &Cancel::when(&|| panic!("nothing waits")));
         assert_eq!(
-            refused.expect_err("it is too large"),
+            outcome.expect_err("it is too large"),
             ReserveError::TooLarge {
                 needed: 101,
                 total: 100
@@ -430,12 +446,14 @@ mod tests {
         let held = take(&budget, A, 60);
         let (sender, order) = mpsc::channel();
         thread::scope(|scope| {
-            // The first does not fit beside what is held; the others would.
+            // The first does not fit beside what is reserved; the others would.
             for (number, bytes) in [90, 15, 10].into_iter().enumerate() {
                 let (own, sender) = (budget.clone(), sender.clone());
                 scope.spawn(move || {
-                    let _taken = own.reserve(A, bytes, later(), || true).expect("its turn");
-                    sender.send(bytes).expect("somebody listens");
+                    let _taken = own
+                        .reserve(A, bytes, later(), &Cancel::never())
+                        .expect("its turn");
+                    sender.send(bytes).expect("the receiver is there");
                 });
                 until_waiting(&budget, number + 1);
             }
@@ -443,8 +461,8 @@ mod tests {
                 .recv_timeout(Duration::from_millis(50))
                 .expect_err("none overtakes");
             drop(held);
-            assert_eq!(order.recv_timeout(PATIENCE), Ok(90), "the first to come");
-            let mut others = [(); 2].map(|()| order.recv_timeout(PATIENCE).expect("both"));
+            assert_eq!(order.recv_timeout(DEADLINE), Ok(90), "the first to come");
+            let mut others = [(); 2].map(|()| order.recv_timeout(DEADLINE).expect("both"));
             others.sort_unstable();
             assert_eq!(others, [10, 15]);
         });
@@ -455,14 +473,18 @@ mod tests {
         let budget = MemoryBudget::new(100, 1);
         let (sender, order) = mpsc::channel();
         thread::scope(|scope| {
-            // Two accounts, so that nobody has the one worker more.
+            // Two accounts, so that there is no worker more.
             let held = [take(&budget, A, 1), take(&budget, B, 1)];
             let arrivals = [A, A, A, A, B, B, C];
             for (number, account) in arrivals.into_iter().enumerate() {
                 let (own, sender) = (budget.clone(), sender.clone());
                 scope.spawn(move || {
-                    let taken = own.reserve(account, 1, later(), || true).expect("its turn");
-                    sender.send((account, taken)).expect("somebody listens");
+                    let taken = own
+                        .reserve(account, 1, later(), &Cancel::never())
+                        .expect("its turn");
+                    sender
+                        .send((account, taken))
+                        .expect("the receiver is there");
                 });
                 until_waiting(&budget, number + 1);
             }
@@ -488,10 +510,9 @@ mod tests {
         let budget = MemoryBudget::new(100, 4);
         let own = take(&budget, A, 60);
         let soon = Instant::now() + Duration::from_millis(400);
-        let is_waiting = AtomicBool::new(true);
-        let waits = || is_waiting.load(Ordering::SeqCst);
+        let cancel = Cancel::new();
         thread::scope(|scope| {
-            let of_same = scope.spawn(|| budget.reserve(A, 90, soon, || true).map(drop));
+            let of_same = scope.spawn(|| budget.reserve(A, 90, soon, &Cancel::never()).map(drop));
             until_waiting(&budget, 1);
             assert!(is_free(&budget, B, 30), "it fits beside");
             of_same
@@ -499,7 +520,7 @@ mod tests {
                 .expect("no panic")
                 .expect_err("its time is over");
             // An account with something running has no claim, however long it waits.
-            budget.uses().queue.push(
+            budget.state().queue.push(
                 A,
                 Waiting {
                     number: u64::MAX - 1,
@@ -508,14 +529,17 @@ mod tests {
                 },
             );
             assert!(is_free(&budget, B, 30));
-            budget.uses().queue.remove(A, |_| true);
-            let of_other = scope.spawn(|| budget.reserve(C, 90, later(), waits).map(drop));
+            budget.state().queue.remove(A, |_| true);
+            let of_other = scope.spawn(|| budget.reserve(C, 90, later(), &cancel).map(drop));
             until_waiting(&budget, 1);
             assert!(is_free(&budget, B, 30), "half of its time is not over");
-            is_waiting.store(false, Ordering::SeqCst);
-            of_other.join().expect("no panic").expect_err("it left");
+            cancel.cancel();
+            of_other
+                .join()
+                .expect("no panic")
+                .expect_err("it was cancelled");
             // One whose time is half over is next.
-            budget.uses().queue.push(
+            budget.state().queue.push(
                 C,
                 Waiting {
                     number: 0,
@@ -525,24 +549,26 @@ mod tests {
             );
             assert!(!is_free(&budget, B, 30), "it is not overtaken any more");
             drop(own);
-            assert!(budget.uses().granted.contains(&0), "it is next");
+            assert!(budget.state().granted.contains(&0), "it is next");
         });
     }
 
     #[test]
-    fn who_leaves_frees_the_place_for_the_next() {
+    fn a_cancelled_one_lets_the_next_begin() {
         let budget = MemoryBudget::new(100, 4);
         let _held = take(&budget, A, 30);
-        let is_waiting = AtomicBool::new(true);
+        let cancel = Cancel::new();
         thread::scope(|scope| {
-            let large = scope
-                .spawn(|| budget.reserve(A, 90, later(), || is_waiting.load(Ordering::SeqCst)));
+            let large = scope.spawn(|| budget.reserve(A, 90, later(), &cancel));
             until_waiting(&budget, 1);
-            let small = scope.spawn(|| budget.reserve(A, 40, later(), || true).map(drop));
+            let small = scope.spawn(|| budget.reserve(A, 40, later(), &Cancel::never()).map(drop));
             until_waiting(&budget, 2);
-            is_waiting.store(false, Ordering::SeqCst);
+            cancel.cancel();
             let large = large.join().expect("no panic");
-            assert_eq!(large.expect_err("it has left"), ReserveError::Cancelled);
+            assert_eq!(
+                large.expect_err("it was cancelled"),
+                ReserveError::Cancelled
+            );
             small.join().expect("no panic").expect("it fits now");
         });
         assert_eq!(budget.usage().reserved, 30);
@@ -551,12 +577,12 @@ mod tests {
     #[test]
     fn waiting_ends_in_time_with_what_stands_before() {
         let budget = MemoryBudget::new(100, 4);
-        budget.uses().pace = 0.01;
+        budget.state().seconds_per_byte = 0.01;
         let held = take(&budget, A, 100);
         let wait = |bytes| {
             let until = Instant::now() + Duration::from_millis(30);
-            let refused = budget.reserve(B, bytes, until, || true);
-            match refused.expect_err("there is no room") {
+            let outcome = budget.reserve(B, bytes, until, &Cancel::never());
+            match outcome.expect_err("nothing is free") {
                 ReserveError::Busy { wait } => wait.as_secs_f64(),
                 other => panic!("{other:?}"),
             }
@@ -564,7 +590,7 @@ mod tests {
         // 100 bytes are held for a second.
         assert!((wait(50) - 1.0).abs() < 1e-9, "{}", wait(50));
         thread::scope(|scope| {
-            scope.spawn(|| budget.reserve(B, 50, later(), || true));
+            scope.spawn(|| budget.reserve(B, 50, later(), &Cancel::never()));
             until_waiting(&budget, 1);
             // Then 50 for half a second, which leaves room for as much beside them.
             assert!((wait(50) - 1.25).abs() < 1e-9, "{}", wait(50));

@@ -1,11 +1,12 @@
 //! What requests share, and how much of it one account or one address may have: memory and workers
-//! ([`MemoryBudget`], [`AccountShares`]), turns ([`FairQueue`]), attempts and conversions in a span
-//! of time ([`RateLimiter`]), connections ([`ConnectionCounts`]).
+//! ([`MemoryBudget`], [`AccountShares`]), turns ([`FairQueue`]), attempts ([`RateLimiter`]),
+//! conversions a minute and a month ([`Quotas`]), connections ([`ConnectionCounts`]).
 
 mod account_shares;
 mod client_networks;
 mod fair_queue;
 mod memory_budget;
+mod quota;
 mod rate_limit;
 
 pub use account_shares::{AccountShares, Share};
@@ -14,4 +15,7 @@ pub use client_networks::{
 };
 pub use fair_queue::FairQueue;
 pub use memory_budget::{MemoryBudget, MemoryUsage, Reservation, ReserveError};
+pub use quota::{
+    ExceededLimit, LimitStatus, QuotaError, QuotaExceeded, QuotaGuard, Quotas, RemainingQuota,
+};
 pub use rate_limit::{ClientRateLimiter, Rate, RateExceeded, RateLimiter, seconds};

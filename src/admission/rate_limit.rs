@@ -1,8 +1,10 @@
-//! How often somebody may do something: so many times in a row, and then as often as the window gives back.
+//! How often something may be done for a key, such as a client's address: a number of times at
+//! once, and then as often as they come back.
 //!
-//! It is the generic cell rate algorithm: for each key one moment is kept, at which all of its allowance is back. Doing
-//! something moves it by one share of the window; what would move it further than a window ahead is refused. A key
-//! whose moment has passed is as one never seen, so the memory is bounded by the keys at work, and by [`MOST`].
+//! This is the generic cell rate algorithm. For each key one moment is kept: when it is full, which
+//! means that all of its times are back. Each time taken moves it by one share of the window; a
+//! time that would move it further ahead than a window is not allowed. A key whose moment has
+//! passed is like one never seen, so memory is bounded by the keys in use, and by [`MAX_KEYS`].
 
 use super::client_networks::{CLIENT_FACTORS, Network, client_networks};
 use std::collections::HashMap;
@@ -12,162 +14,164 @@ use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Keys remembered: about 1 MB with addresses as keys.
-const MOST: usize = 10_000;
+/// Most keys that are remembered: about 1 MB with addresses as keys.
+const MAX_KEYS: usize = 10_000;
 
-/// So many times in so long.
+/// A number of times in a window of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Times, which may also be taken all at once.
+    /// How many times; they may also be taken all at once.
     pub times: NonZeroU32,
-    /// In this time, above zero.
+    /// The length of the window, above zero.
     pub window: Duration,
 }
 
-/// What is left of a key's allowance.
+/// What a key has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Left {
-    /// So many times, at once.
+pub struct Remaining {
+    /// How many times may be taken at once.
     pub times: u32,
-    /// After this time without another, all are back.
-    pub whole_after: Duration,
+    /// When all are back, if none is taken.
+    pub full_after: Duration,
 }
 
-/// The allowance is used up.
+/// The key has no time left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateExceeded {
-    /// After this time one more is allowed; above zero.
+    /// When the next one is back; above zero.
     pub next_after: Duration,
-    /// After this time all are.
-    pub whole_after: Duration,
+    /// When all are back.
+    pub full_after: Duration,
 }
 
-/// Holds each key to a rate.
+/// Limits each key to a rate.
 pub struct RateLimiter<K> {
     rate: Rate,
-    moments: Mutex<Moments<K>>,
+    full_times: Mutex<FullTimes<K>>,
 }
 
 impl<K: Copy + Eq + Hash> RateLimiter<K> {
-    /// Nobody has done anything yet.
+    /// A limiter of which nothing has been taken.
     pub fn new(rate: Rate) -> RateLimiter<K> {
         RateLimiter {
             rate,
-            moments: Mutex::new(Moments::new(rate)),
+            full_times: Mutex::new(FullTimes::new(rate)),
         }
     }
 
-    /// The rate that every key is held to.
+    /// The rate of each key.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// Takes one of the key's allowance.
+    /// Takes one of the key's times.
     ///
     /// # Errors
-    /// There is none left; nothing is taken, so that asking too often does not lengthen the wait.
-    pub fn take(&self, key: K, now: Instant) -> Result<Left, RateExceeded> {
-        let mut moments = self.lock();
-        let whole_at = moments.after_one_more(key, now)?;
-        moments.put(key, whole_at, now);
-        Ok(moments.left(whole_at, now))
+    /// There is none left. Nothing is taken then, so asking too often does not lengthen the wait.
+    pub fn take(&self, key: K, now: Instant) -> Result<Remaining, RateExceeded> {
+        let mut full_times = self.lock();
+        let full_at = full_times.after_one_more(key, now)?;
+        full_times.put(key, full_at, now);
+        Ok(full_times.left(full_at, now))
     }
 
-    /// What [`RateLimiter::take`] would say, without taking.
+    /// Checks whether [`RateLimiter::take`] would succeed.
     ///
     /// # Errors
     /// There is none left.
-    pub fn look(&self, key: K, now: Instant) -> Result<(), RateExceeded> {
+    pub fn check(&self, key: K, now: Instant) -> Result<(), RateExceeded> {
         self.lock().after_one_more(key, now).map(|_| ())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Moments<K>> {
+    fn lock(&self) -> MutexGuard<'_, FullTimes<K>> {
         // A map of moments is whole at all times, whoever panicked.
-        self.moments.lock().unwrap_or_else(PoisonError::into_inner)
+        self.full_times
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Holds each client's address to a rate: an IPv4 address, or an IPv6 /64. The networks around a /64 are held to multiples
-/// of the rate ([`CLIENT_FACTORS`]), since one customer may have all of it.
-pub struct ClientRateLimiter(Mutex<[Moments<Network>; CLIENT_FACTORS.len()]>);
+/// Limits each client to a rate: an IPv4 address or an IPv6 /64. The networks around a /64 are
+/// limited to multiples of the rate ([`CLIENT_FACTORS`]), since one customer may have all of them.
+pub struct ClientRateLimiter(Mutex<[FullTimes<Network>; CLIENT_FACTORS.len()]>);
 
 impl ClientRateLimiter {
-    /// Nobody has done anything yet.
+    /// A limiter of which nothing has been taken.
     pub fn new(rate: Rate) -> ClientRateLimiter {
         ClientRateLimiter(Mutex::new(CLIENT_FACTORS.map(|factor| {
             let factor = NonZeroU32::new(factor).expect("no factor is 0");
-            Moments::new(Rate {
+            FullTimes::new(Rate {
                 times: rate.times.saturating_mul(factor),
                 ..rate
             })
         })))
     }
 
-    /// Takes one of the allowance of the address, and of each network that counts for it.
+    /// Takes one of the times of each network for which the address counts.
     ///
     /// # Errors
-    /// There is none left in one of them; nothing is taken from the others either.
+    /// One of them has none left; nothing is taken from the others either.
     pub fn take(&self, address: IpAddr, now: Instant) -> Result<(), RateExceeded> {
         // As in `RateLimiter`.
         let mut levels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut whole_at = Vec::with_capacity(levels.len());
-        for (network, moments) in client_networks(address).zip(&*levels) {
-            whole_at.push(moments.after_one_more(network, now)?);
+        let mut full_at = Vec::with_capacity(levels.len());
+        for (network, full_times) in client_networks(address).zip(&*levels) {
+            full_at.push(full_times.after_one_more(network, now)?);
         }
-        for ((network, moments), whole_at) in
-            client_networks(address).zip(&mut *levels).zip(whole_at)
+        for ((network, full_times), full_at) in
+            client_networks(address).zip(&mut *levels).zip(full_at)
         {
-            moments.put(network, whole_at, now);
+            full_times.put(network, full_at, now);
         }
         Ok(())
     }
 }
 
-/// For each key, when all of its allowance is back.
-struct Moments<K> {
+/// When all times of each key are back.
+struct FullTimes<K> {
     rate: Rate,
-    whole_at: HashMap<K, Instant>,
+    full_at: HashMap<K, Instant>,
 }
 
-impl<K: Copy + Eq + Hash> Moments<K> {
-    fn new(rate: Rate) -> Moments<K> {
-        Moments {
+impl<K: Copy + Eq + Hash> FullTimes<K> {
+    fn new(rate: Rate) -> FullTimes<K> {
+        FullTimes {
             rate,
-            whole_at: HashMap::new(),
+            full_at: HashMap::new(),
         }
     }
 
-    fn put(&mut self, key: K, whole_at: Instant, now: Instant) {
-        if self.whole_at.len() >= MOST && !self.whole_at.contains_key(&key) {
-            make_room(&mut self.whole_at, now);
+    fn put(&mut self, key: K, full_at: Instant, now: Instant) {
+        if self.full_at.len() >= MAX_KEYS && !self.full_at.contains_key(&key) {
+            evict(&mut self.full_at, now);
         }
-        self.whole_at.insert(key, whole_at);
+        self.full_at.insert(key, full_at);
     }
 
-    /// When all of the key's allowance is back, if one more is taken now.
+    /// When all of the key's times are back, if one more is taken now.
     fn after_one_more(&self, key: K, now: Instant) -> Result<Instant, RateExceeded> {
-        let whole_at = self.whole_at.get(&key).copied();
-        let after = whole_at.map_or(now, |at| at.max(now)) + self.share();
+        let full_at = self.full_at.get(&key).copied();
+        let after = full_at.map_or(now, |at| at.max(now)) + self.share();
         let ahead = after - now;
         // A share is rounded down, so that all of them together never exceed the window.
         match ahead.checked_sub(self.rate.window) {
             None | Some(Duration::ZERO) => Ok(after),
             Some(next_after) => Err(RateExceeded {
                 next_after,
-                whole_after: ahead.saturating_sub(self.share()),
+                full_after: ahead.saturating_sub(self.share()),
             }),
         }
     }
 
-    fn left(&self, whole_at: Instant, now: Instant) -> Left {
-        let whole_after = whole_at.saturating_duration_since(now);
-        let free = self.rate.window.saturating_sub(whole_after);
+    fn left(&self, full_at: Instant, now: Instant) -> Remaining {
+        let full_after = full_at.saturating_duration_since(now);
+        let free = self.rate.window.saturating_sub(full_after);
         let times = free.as_nanos() / self.share().as_nanos();
-        Left {
+        Remaining {
             times: u32::try_from(times).map_or(self.rate.times.get(), |times| {
                 times.min(self.rate.times.get())
             }),
-            whole_after,
+            full_after,
         }
     }
 
@@ -176,16 +180,16 @@ impl<K: Copy + Eq + Hash> Moments<K> {
     }
 }
 
-/// Whole seconds for `Retry-After`: rounded up, at least 1.
+/// A time in whole seconds for `Retry-After`: rounded up, at least 1.
 pub fn seconds(time: Duration) -> u64 {
     (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1)
 }
 
-/// Drops the keys that have all of their allowance, or else the one that has most of it: a flood of keys pushes out one
-/// another, not the one that is being held back.
-fn make_room<K: Copy + Eq + Hash>(all: &mut HashMap<K, Instant>, now: Instant) {
-    all.retain(|_, whole_at| *whole_at > now);
-    if all.len() < MOST {
+/// Drops the keys whose times are all back, or else the key that is nearest to that. So the keys of
+/// a flood push out one another, not the key that is being limited.
+fn evict<K: Copy + Eq + Hash>(all: &mut HashMap<K, Instant>, now: Instant) {
+    all.retain(|_, full_at| *full_at > now);
+    if all.len() < MAX_KEYS {
         return;
     }
     let least = all.iter().min_by_key(|(_, at)| **at).map(|(key, _)| *key);
@@ -216,14 +220,14 @@ mod tests {
         }
         let wait = limiter.take(1, now).unwrap_err();
         assert_eq!(
-            (wait.next_after, wait.whole_after),
+            (wait.next_after, wait.full_after),
             (MINUTE / 3, MINUTE),
             "a third of the window gives one back"
         );
         assert_eq!(limiter.take(1, now), Err(wait), "asking lengthens no wait");
-        assert_eq!(limiter.look(1, now), Err(wait));
+        assert_eq!(limiter.check(1, now), Err(wait));
         now += MINUTE / 3;
-        assert_eq!(limiter.look(1, now), Ok(()));
+        assert_eq!(limiter.check(1, now), Ok(()));
         assert_eq!(limiter.take(1, now).unwrap().times, 0);
         assert!(limiter.take(1, now).is_err(), "only one came back");
         now += MINUTE;
@@ -260,16 +264,16 @@ mod tests {
         for _ in 0..3 {
             limiter.take(usize::MAX, now).unwrap();
         }
-        for key in 0..MOST + 50 {
+        for key in 0..MAX_KEYS + 50 {
             limiter.take(key, now).unwrap();
         }
-        assert_eq!(limiter.lock().whole_at.len(), MOST);
+        assert_eq!(limiter.lock().full_at.len(), MAX_KEYS);
         assert!(limiter.take(usize::MAX, now).is_err());
         limiter.take(0, now + MINUTE).unwrap();
         limiter.take(usize::MAX - 1, now + MINUTE).unwrap();
         assert!(
-            limiter.lock().whole_at.len() <= 2,
-            "those who are whole are forgotten"
+            limiter.lock().full_at.len() <= 2,
+            "those who are full are forgotten"
         );
     }
 

@@ -3,12 +3,12 @@
 
 use std::collections::VecDeque;
 
-/// Bytes of the first block of a body of unknown length. A thousand clients that only begin one cost
-/// 4 MB.
+/// Bytes of the first block of a body of unknown length. A thousand clients that only begin one
+/// cost 4 MB.
 const SMALLEST: usize = 4 << 10;
 
-/// Bytes of the largest block. Allocators give blocks of this size back to the system as soon as they
-/// are freed.
+/// Bytes of the largest block. Allocators give blocks of this size back to the system as soon as
+/// they are freed.
 const LARGEST: usize = 1 << 20;
 
 /// A queue of bytes.

@@ -1,5 +1,5 @@
-//! Chunked bodies (RFC 9112 section 7.1), read strictly: whatever two servers could read differently
-//! is an error.
+//! Chunked bodies (RFC 9112 section 7.1), read strictly: whatever two servers could read
+//! differently is an error.
 
 use super::rejection::Rejection;
 
@@ -37,8 +37,8 @@ impl Chunked {
     /// Before the first chunk.
     pub const START: Chunked = Chunked(State::START);
 
-    /// Reads on, gives the data to `data` in pieces, and returns how many of the bytes belong to the
-    /// body: all of them, unless the body ends among them.
+    /// Reads on, gives the data to `data` in pieces, and returns how many of the bytes belong to
+    /// the body: all of them, unless the body ends among them.
     ///
     /// # Errors
     /// [`Rejection::Malformed`].
@@ -124,8 +124,8 @@ impl State {
 mod tests {
     use super::*;
 
-    /// The data, and how many bytes follow the body. Reading in one piece and byte by byte must give
-    /// the same.
+    /// The data, and how many bytes follow the body. Reading in one piece and byte by byte must
+    /// give the same.
     fn read(bytes: &[u8]) -> Result<(Vec<u8>, usize), Rejection> {
         let mut whole = (Chunked::START, Vec::new());
         let used = whole.0.read(bytes, |data| whole.1.extend_from_slice(data));

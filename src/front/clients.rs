@@ -1,97 +1,75 @@
-//! What a worker is told of the request that it has, beside the request itself: whether its client
-//! is still there, and its ticket.
+//! What a worker gets beside the request itself, by the upstream connection that it came over.
 
 use super::admission::Ticket;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+use towebp_encoder::Cancel;
 
-/// Says whether a client has gone away. A clone says the same.
-#[derive(Clone, Debug)]
-pub struct Gone {
-    flag: Arc<AtomicBool>,
-    whole_since: Instant,
+/// What a worker gets beside the request itself.
+pub struct Handover {
+    /// Set once nobody waits for the response any more: the client closed its connection, or its
+    /// sending side.
+    pub cancel: Arc<Cancel<'static>>,
+    /// When the request began to wait for a worker: it was complete, and its ticket ready.
+    pub queued_since: Instant,
+    /// What admission found out.
+    pub ticket: Option<Box<dyn Ticket>>,
 }
 
-impl Default for Gone {
-    /// Of a request that is whole now.
-    fn default() -> Gone {
-        Gone::since(Instant::now())
-    }
-}
-
-impl Gone {
-    /// Whether nobody waits for the answer any more: the client closed its connection, or its sending side.
-    pub fn is_set(&self) -> bool {
-        self.flag.load(Ordering::Relaxed)
-    }
-
-    /// When the request began to wait for a worker: once it was whole, and what it needs beside was there.
-    pub fn whole_since(&self) -> Instant {
-        self.whole_since
-    }
-
-    /// The flag itself, for those who know of no clients.
-    pub fn flag(&self) -> &Arc<AtomicBool> {
-        &self.flag
-    }
-
-    pub(super) fn set(&self) {
-        self.flag.store(true, Ordering::Relaxed);
-    }
-
-    fn since(whole_since: Instant) -> Gone {
-        Gone {
-            flag: Arc::default(),
-            whole_since,
+impl Handover {
+    fn new(queued_since: Instant, ticket: Option<Box<dyn Ticket>>) -> Handover {
+        Handover {
+            cancel: Arc::default(),
+            queued_since,
+            ticket,
         }
     }
 }
 
-/// The client of each upstream connection's request, by the connection's number.
+/// The requests that workers have, by the numbers of their upstream connections.
 #[derive(Default)]
-pub struct Clients(Mutex<Vec<Client>>);
-
-#[derive(Default)]
-struct Client {
-    gone: Gone,
-    ticket: Option<Box<dyn Ticket>>,
-}
+pub struct Clients(Mutex<Vec<Option<Handover>>>);
 
 impl Clients {
-    /// Whether the client of this upstream connection's request is still there.
-    pub fn gone(&self, upstream: usize) -> Gone {
-        self.with(upstream, |client| client.gone.clone())
+    /// What belongs to this upstream connection's request. The ticket is given once.
+    pub fn take(&self, upstream: usize) -> Handover {
+        self.with(upstream, |entry| {
+            let handover = entry.get_or_insert_with(|| Handover::new(Instant::now(), None));
+            Handover {
+                cancel: Arc::clone(&handover.cancel),
+                queued_since: handover.queued_since,
+                ticket: handover.ticket.take(),
+            }
+        })
     }
 
-    /// Takes the ticket of this upstream connection's request.
-    pub fn take_ticket(&self, upstream: usize) -> Option<Box<dyn Ticket>> {
-        self.with(upstream, |client| client.ticket.take())
-    }
-
-    /// The upstream connection has a new request, which waits for a worker since that time.
+    /// The upstream connection gets a new request.
     pub(super) fn begin(
         &self,
         upstream: usize,
-        whole_since: Instant,
+        queued_since: Instant,
         ticket: Option<Box<dyn Ticket>>,
     ) {
-        let gone = Gone::since(whole_since);
-        self.with(upstream, |client| *client = Client { gone, ticket });
+        let handover = Handover::new(queued_since, ticket);
+        self.with(upstream, |entry| *entry = Some(handover));
     }
 
     /// The client of this upstream connection's request has gone.
     pub(super) fn disconnect(&self, upstream: usize) {
-        self.with(upstream, |client| client.gone.set());
+        self.with(upstream, |entry| {
+            if let Some(handover) = entry {
+                handover.cancel.cancel();
+            }
+        });
     }
 
-    fn with<T>(&self, upstream: usize, access: impl FnOnce(&mut Client) -> T) -> T {
+    fn with<T>(&self, upstream: usize, access: impl FnOnce(&mut Option<Handover>) -> T) -> T {
         // A Vec of these is whole at all times, whoever panicked.
-        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if clients.len() <= upstream {
-            clients.resize_with(upstream + 1, Client::default);
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if entries.len() <= upstream {
+            entries.resize_with(upstream + 1, || None);
         }
-        access(&mut clients[upstream])
+        access(&mut entries[upstream])
     }
 }
 
@@ -100,17 +78,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_next_request_of_an_upstream_has_its_own_flag() {
+    fn the_next_request_of_an_upstream_is_not_cancelled() {
         let clients = Clients::default();
         let now = Instant::now();
         clients.begin(3, now, None);
-        let first = clients.gone(3);
+        let first = clients.take(3);
         clients.disconnect(3);
         clients.begin(3, now, None);
-        let second = clients.gone(3);
-        assert!(first.is_set() && !second.is_set());
-        assert_eq!(second.whole_since(), now);
+        let second = clients.take(3);
+        assert!(first.cancel.is_cancelled() && !second.cancel.is_cancelled());
+        assert_eq!(second.queued_since, now);
         clients.disconnect(0);
-        assert!(!second.is_set(), "another upstream's");
+        assert!(!second.cancel.is_cancelled(), "another upstream's");
     }
 }

@@ -39,7 +39,7 @@ mod worker_queue;
 
 pub use admission::{Admission, Admitted, Owner, Pool, Preparation, Ticket, Waker};
 pub use chunked::Chunked;
-pub use clients::{Clients, Gone};
+pub use clients::{Clients, Handover};
 pub use head::{Framing, Head, HeadLimits, read as read_head};
 pub use heartbeat::Heartbeat;
 pub use internal_headers::{NEXT_PART, read as internal_headers};

@@ -1,7 +1,7 @@
 //! Reason phrases of status lines.
 
-/// The phrase of a status code (RFC 9110 section 15; RFC 6585 for 429 and 431), for status lines and
-/// for the bodies of problems.
+/// The phrase of a status code (RFC 9110 section 15; RFC 6585 for 429 and 431), for status lines
+/// and for the bodies of problems.
 pub fn reason_phrase(status: u16) -> &'static str {
     match status {
         200 => "OK",

@@ -9,8 +9,8 @@ use std::time::SystemTime;
 pub struct EarlyResponse {
     /// The status code.
     pub status: u16,
-    /// Names and values of the headers, without `Connection`, `Content-Length` and `Date`, which are
-    /// added here.
+    /// Names and values of the headers, without `Connection`, `Content-Length` and `Date`, which
+    /// are added here.
     pub headers: Vec<(&'static str, String)>,
     /// The body.
     pub body: Vec<u8>,
@@ -56,8 +56,8 @@ pub struct ResponseReader {
 pub struct ResponseHead {
     /// The status code.
     pub status: u16,
-    /// The bytes that are sent, without the empty line, and without `Content-Length` if the response
-    /// has further parts.
+    /// The bytes that are sent, without the empty line, and without `Content-Length` if the
+    /// response has further parts.
     pub bytes: Vec<u8>,
     /// The value of [`NEXT_PART`].
     pub next_part: Option<String>,
@@ -141,8 +141,8 @@ impl ResponseReader {
     }
 }
 
-/// The head with the reason phrase of [`reason_phrase`]. `tiny_http` takes its phrases from a table of
-/// its own, in which 413 is `Payload Too Large`.
+/// The head with the reason phrase of [`reason_phrase`]. `tiny_http` takes its phrases from a table
+/// of its own, in which 413 is `Payload Too Large`.
 fn with_our_reason(head: Vec<u8>, status: u16) -> Vec<u8> {
     let line_end = head.iter().position(|&byte| byte == b'\r');
     match (line_end, reason_phrase(status)) {

@@ -17,8 +17,8 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of an event source that is no client's connection and stays to the end. `kind` is below
-    /// [`KINDS`].
+    /// The key of an event source that is no client's connection and stays to the end. `kind` is
+    /// below [`KINDS`].
     pub fn fixed(kind: u32, index: usize) -> Key {
         Key {
             index: index as u32,

@@ -2,6 +2,7 @@
 
 use super::credentials::Token;
 use super::problem::{Kind, Problem};
+use super::rate_limit_headers::rate_limit_headers;
 use super::request::{Body, Request};
 use super::response::Response;
 use super::state::AppState;
@@ -27,7 +28,7 @@ pub struct AdmittedConversion {
 
 /// Decides by the head, and by what is in memory, whether the body is worth being sent: it checks
 /// the token (401), the parameters and the `Content-Type` (400), whether the disk takes writes
-/// (503), and the account's allowance (429). The event loop calls it, so it waits for nothing; an
+/// (503), and the account's quotas (429). The event loop calls it, so it waits for nothing; an
 /// account that is not in memory passes, and [`answer`] asks the disk.
 ///
 /// # Errors
@@ -43,7 +44,7 @@ pub fn admit(state: &AppState, request: &Request) -> Result<AdmittedConversion, 
     let disposition = query.parameter("download")?.map(content_disposition);
     let format = content_type(request)?;
     state.store.check_available()?;
-    state.limiters.allowance.look(&state.store, account)?;
+    state.limiters.quotas.check(&state.store, account)?;
     let url = params.picture_url.clone();
     let (fetcher, metrics) = (state.fetcher.clone(), state.metrics.clone());
     Ok(AdmittedConversion {
@@ -57,7 +58,7 @@ pub fn admit(state: &AppState, request: &Request) -> Result<AdmittedConversion, 
 }
 
 /// Converts the body of an admitted request. It checks what may have changed since admission: the
-/// token (401), the client's presence, the disk (503) and the account's allowance (429). The usage
+/// token (401), the client's presence, the disk (503) and the account's quotas (429). The usage
 /// entry is on disk before anything is delivered.
 ///
 /// # Errors
@@ -69,14 +70,14 @@ pub fn answer(
     body: &mut Body<'_>,
 ) -> Result<Response, Problem> {
     let account = conversion.token.account(&state.store)?;
-    if request.gone.is_set() {
+    if request.cancel.is_cancelled() {
         return Err(Problem::client_gone());
     }
     state.store.check_available()?;
-    let taken = state.limiters.allowance.take(&state.store, account)?;
+    let quota = state.limiters.quotas.take(&state.store, account)?;
     let converted = convert(state, request, conversion, body);
     let mut response = converted.unwrap_or_else(Response::from);
-    response.headers.extend_from_slice(taken.headers());
+    response.headers.extend(rate_limit_headers(quota.limits()));
     Ok(response)
 }
 
@@ -115,19 +116,20 @@ fn convert(
     };
     let needed = conversion::memory(&job)? + job.watermark_picture.map_or(0, <[u8]>::len) as u64;
     // The time that the request has waited for a worker counts too.
-    let until = request.gone.whole_since() + state.settings.queue_time;
-    let is_waiting = || !request.gone.is_set();
-    let mut reservation = state.memory.reserve(account.0, needed, until, is_waiting)?;
+    let until = request.queued_since + state.settings.queue_time;
+    let mut reservation = state
+        .memory
+        .reserve(account.0, needed, until, &request.cancel)?;
     let started = Instant::now();
     let deadline = started + state.settings.conversion_timeout;
     let own_core = state.cpu_budget.occupy();
-    let is_unwanted = || request.gone.is_set() || Instant::now() >= deadline;
+    let is_unwanted = || request.cancel.is_cancelled() || Instant::now() >= deadline;
     let converted = conversion::run(&Job {
         cancel: &Cancel::when(&is_unwanted),
         ..job
     });
     let converted = match converted {
-        Err(ConversionError::Cancelled) if request.gone.is_set() => {
+        Err(ConversionError::Cancelled) if request.cancel.is_cancelled() => {
             return Err(Problem::client_gone());
         }
         converted => converted?,

@@ -102,8 +102,10 @@ fn read_head(
     let headers = headers.map(|header| (header.field.as_str().as_str(), header.value.as_str()));
     let (upstream, client) = front::internal_headers(headers.clone())?;
     let mut request = Request::new(incoming.method().as_str(), incoming.url(), client, headers);
-    request.gone = clients.gone(upstream);
-    let ticket: Option<Box<dyn Any>> = clients.take_ticket(upstream).map(|ticket| ticket as _);
+    let handover = clients.take(upstream);
+    request.cancel = handover.cancel;
+    request.queued_since = handover.queued_since;
+    let ticket: Option<Box<dyn Any>> = handover.ticket.map(|ticket| ticket as _);
     let admitted = ticket.and_then(|ticket| ticket.downcast::<Admitted>().ok());
     if let Some(admitted) = &admitted {
         request.id = admitted.request_id.clone();

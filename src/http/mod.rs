@@ -8,7 +8,6 @@
 
 mod admission;
 mod admitted;
-mod allowance;
 mod convert;
 mod credentials;
 mod exchange;
@@ -18,6 +17,7 @@ mod metrics_listener;
 mod pages;
 mod pairs;
 mod problem;
+mod rate_limit_headers;
 mod readiness;
 mod request;
 mod response;

@@ -1,10 +1,12 @@
 //! A request as the handlers see it: plain data, and a body that is read only on demand.
 
 use super::pairs::{self, Pairs};
-use crate::front::Gone;
+use crate::conversion::Cancel;
 use std::fmt;
 use std::io::Read;
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
 
 /// The head of a request.
 pub struct Request {
@@ -18,8 +20,10 @@ pub struct Request {
     query: String,
     /// The address of the connection, or what a trusted proxy says.
     pub client: IpAddr,
-    /// Whether anybody still waits for the response.
-    pub gone: Gone,
+    /// Set once nobody waits for the response any more.
+    pub cancel: Arc<Cancel<'static>>,
+    /// When the complete request began to wait for a worker.
+    pub queued_since: Instant,
     /// Names in lower case, and values without white space around.
     headers: Vec<(String, String)>,
 }
@@ -39,7 +43,8 @@ impl Request {
             path: path.to_owned(),
             query: query.to_owned(),
             client,
-            gone: Gone::default(),
+            cancel: Arc::default(),
+            queued_since: Instant::now(),
             headers: headers
                 .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
                 .collect(),

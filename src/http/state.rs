@@ -1,10 +1,9 @@
 //! What all workers and the event loop share.
 
-use super::allowance::Allowance;
 use super::metrics::Metrics;
 use super::readiness::Readiness;
 use super::settings::Settings;
-use crate::admission::{ClientRateLimiter, MemoryBudget};
+use crate::admission::{ClientRateLimiter, MemoryBudget, Quotas};
 use crate::conversion::{CpuBudget, Fonts};
 use crate::fetch::Fetcher;
 use crate::image;
@@ -42,7 +41,7 @@ pub struct Limiters {
     /// Attempts to sign up, by client address.
     pub(super) signup: Option<ClientRateLimiter>,
     /// Conversions, by account.
-    pub(super) allowance: Allowance,
+    pub(super) quotas: Quotas,
 }
 
 impl Limiters {
@@ -51,7 +50,7 @@ impl Limiters {
         Limiters {
             signin: settings.signin_rate.map(ClientRateLimiter::new),
             signup: settings.signup_rate.map(ClientRateLimiter::new),
-            allowance: Allowance::new(settings.rate_limit, settings.monthly_quota),
+            quotas: Quotas::new(settings.rate_limit, settings.monthly_quota),
         }
     }
 }

@@ -43,8 +43,8 @@ impl<A: Admission> EventLoop<A> {
     }
 
     /// Ends the connection that has held most for longest, among those whose request is incomplete
-    /// or whose client does not read its response; with `account`, only among that account's. Such a
-    /// client is slow rather than fast, and hostile rather than either. `false` if there is none.
+    /// or whose client does not read its response; with `account`, only among that account's. Such
+    /// a client is slow rather than fast, and hostile rather than either. `false` if there is none.
     fn evict_one(&mut self, account: Option<u64>) -> bool {
         let now = self.now;
         let costliest = self

@@ -5,8 +5,8 @@ use super::types::Framing;
 use crate::front::internal_headers;
 use crate::front::rejection::Rejection;
 
-/// Headers that concern this connection alone (RFC 9110 section 7.6.1), or that have been dealt with
-/// here.
+/// Headers that concern this connection alone (RFC 9110 section 7.6.1), or that have been dealt
+/// with here.
 const HOP_BY_HOP: [&str; 9] = [
     "connection",
     "content-length",

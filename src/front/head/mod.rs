@@ -83,7 +83,8 @@ fn rejection_of(error: httparse::Error, bytes: &[u8], limits: HeadLimits) -> Rej
     }
 }
 
-/// Whether the request line has three words, the third of which is `HTTP/`, a digit, a dot and a digit.
+/// Whether the request line has three words, the third of which is `HTTP/`, a digit, a dot and a
+/// digit.
 fn names_a_version(bytes: &[u8]) -> bool {
     let line = bytes.trim_ascii_start().split(|&byte| byte == b'\r').next();
     let words: Vec<&[u8]> = line

@@ -51,8 +51,8 @@ pub fn is_host(value: &[u8]) -> bool {
     is_named && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
 }
 
-/// Whether the text is an IPv6 address (RFC 3986 section 3.2.2), maybe with a zone (RFC 6874), which
-/// has no meaning here.
+/// Whether the text is an IPv6 address (RFC 3986 section 3.2.2), maybe with a zone (RFC 6874),
+/// which has no meaning here.
 fn is_ipv6(text: &str) -> bool {
     let (address, zone) = text.split_once('%').unwrap_or((text, "0"));
     address.parse::<Ipv6Addr>().is_ok() && !zone.is_empty() && is_registered_name(zone)
@@ -73,7 +73,8 @@ fn is_registered_name(text: &str) -> bool {
     true
 }
 
-/// What no target may contain: control characters and spaces. Bytes beyond ASCII are always encoded.
+/// What no target may contain: control characters and spaces. Bytes beyond ASCII are always
+/// encoded.
 const NOT_GRAPHIC: &AsciiSet = &CONTROLS.add(b' ');
 
 /// The target in printable ASCII, percent-encoded where it was not.

@@ -14,8 +14,8 @@ pub struct HeadLimits {
 pub struct Head {
     /// The method as it was sent: a token, `GET` or any other.
     pub method: String,
-    /// The path with an optional query; any other form, such as `*`, as it was sent. An absolute URL
-    /// (RFC 9112 section 3.2.2) has lost its scheme, and its authority stands in `Host`. Bytes
+    /// The path with an optional query; any other form, such as `*`, as it was sent. An absolute
+    /// URL (RFC 9112 section 3.2.2) has lost its scheme, and its authority stands in `Host`. Bytes
     /// beyond ASCII are percent-encoded.
     pub target: String,
     /// Names in lower case; values in ASCII without white space around, each byte beyond ASCII

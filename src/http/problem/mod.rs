@@ -8,6 +8,7 @@ mod conversion;
 mod fetch;
 mod front;
 mod kinds;
+mod quota;
 mod request;
 mod store;
 
