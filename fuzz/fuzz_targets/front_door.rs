@@ -1,5 +1,6 @@
-//! The front door's readers of heads and chunked bodies. Whatever comes in: no panic, the same outcome in one piece and byte
-//! by byte, and nothing in what is passed on that could divide it anew.
+//! The readers of request heads and chunked bodies. Whatever comes in, they do not panic, they read
+//! it in one piece as they do byte by byte, and what they pass on contains nothing that could divide
+//! it anew.
 
 #![no_main]
 
@@ -39,11 +40,13 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// The data, how many bytes belong to the body, and whether it is whole.
-fn decode<'b>(portions: impl Iterator<Item = &'b [u8]>) -> Result<(Vec<u8>, usize, bool), Rejection> {
+/// The data, how many bytes belong to the body, and whether the body is complete.
+fn decode<'b>(
+    portions: impl Iterator<Item = &'b [u8]>,
+) -> Result<(Vec<u8>, usize, bool), Rejection> {
     let (mut decoder, mut data, mut used) = (Chunked::START, Vec::new(), 0);
     for portion in portions {
         used += decoder.read(portion, |bytes| data.extend_from_slice(bytes))?;
     }
-    Ok((data, used, decoder.is_whole()))
+    Ok((data, used, decoder.is_complete()))
 }

@@ -294,11 +294,11 @@ mod tests {
             let wait = take(unused, now).expect_err(prefix);
             assert_eq!(wait.next_after, MINUTE / expected as u32, "{prefix}");
             for _ in 0..3 {
-                take("2001:db8:8::1", now).expect("a neighbor waits for nobody");
+                take("2001:db8:8::1", now).expect("a neighbor does not wait");
             }
             assert!(take("2001:db8:8::2", now).is_err(), "the same /64");
             let later = now + wait.next_after;
-            take(unused, later).expect("what was refused took nothing of the /64");
+            take(unused, later).expect("what was rejected took nothing of the /64");
             assert!(take(unused, later).is_err(), "one came back");
         }
         let limiter = ClientRateLimiter::new(three_a_minute::<()>().rate());

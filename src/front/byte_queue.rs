@@ -25,18 +25,18 @@ impl ByteQueue {
     /// no larger than needed.
     pub fn push(&mut self, mut bytes: &[u8], to_come: Option<u64>) {
         while !bytes.is_empty() {
-            let room = self
+            let space = self
                 .queue
                 .back()
                 .map_or(0, |last| last.capacity() - last.len());
-            if room == 0 {
+            if space == 0 {
                 self.grow(bytes.len(), to_come);
                 continue;
             }
-            let (now, later) = bytes.split_at(room.min(bytes.len()));
+            let (now, later) = bytes.split_at(space.min(bytes.len()));
             self.queue
                 .back_mut()
-                .expect("there is room in it")
+                .expect("there is space in it")
                 .extend_from_slice(now);
             bytes = later;
         }

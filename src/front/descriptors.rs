@@ -14,7 +14,7 @@ const OTHER_DESCRIPTORS: usize = 64;
 /// fetched.
 const DESCRIPTORS_OF_AN_UPSTREAM: usize = 4;
 
-/// Most client connections, up to `wanted`, that the limit of open files leaves room for, after
+/// Most client connections, up to `wanted`, that the limit of open files allows, after
 /// raising the limit as far as is allowed.
 pub fn affordable_connections(wanted: usize, upstreams: usize) -> usize {
     let others = OTHER_DESCRIPTORS + upstreams * DESCRIPTORS_OF_AN_UPSTREAM;

@@ -16,7 +16,7 @@ pub struct Settings {
     pub connections: usize,
     /// Most connections of one IPv4 address or one IPv6 /64, so that no single client takes all.
     /// The networks around a /64 may have multiples of it ([`crate::admission::CLIENT_FACTORS`]).
-    /// 256 leave room for an office behind one address.
+    /// 256 suffice for an office behind one address.
     pub connections_per_address: usize,
     /// Most bytes of a request line and its headers together. 16 KiB is twice what common servers
     /// take, since the watermark's text stands in the query.

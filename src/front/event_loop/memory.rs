@@ -8,7 +8,7 @@ use crate::front::slab::Key;
 impl<A: Admission> EventLoop<A> {
     /// Frees memory for a connection that cannot read on for lack of it, or else rejects its
     /// request. Says whether the connection can go on. If its account is over its limit, other
-    /// accounts need not make room for it.
+    /// accounts give up nothing for it.
     pub(super) fn free_memory_for(&mut self, key: Key) -> bool {
         let Some(connection) = self.connections.get_mut(key) else {
             return false;
