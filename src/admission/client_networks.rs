@@ -1,50 +1,30 @@
 //! Networks of addresses, which of them count as one client, and how many connections each has.
 
+use ipnet::IpNet;
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
 /// An address or a range of them, such as `10.0.0.0/8` or `::1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Network {
-    address: IpAddr,
-    prefix: u8,
-}
+pub struct Network(IpNet);
 
 impl Network {
-    /// Whether the address belongs to it.
+    /// Whether the address belongs to it. An IPv4 address may be given as an IPv6 one.
     pub fn contains(&self, address: IpAddr) -> bool {
-        match (self.address, address.to_canonical()) {
-            (IpAddr::V4(own), IpAddr::V4(other)) => {
-                let differing = own.to_bits() ^ other.to_bits();
-                differing.leading_zeros() >= u32::from(self.prefix)
-            }
-            (IpAddr::V6(own), IpAddr::V6(other)) => {
-                let differing = own.to_bits() ^ other.to_bits();
-                differing.leading_zeros() >= u32::from(self.prefix)
-            }
-            _ => false,
-        }
+        self.0.contains(&address.to_canonical())
     }
 }
 
 impl FromStr for Network {
-    type Err = String;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Network, String> {
-        let wrong =
-            || "expected an address or a network, such as 10.0.0.1, 10.0.0.0/8 or ::1".to_owned();
-        let (address, prefix) = text.split_once('/').unwrap_or((text, ""));
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let whole = if address.is_ipv4() { 32 } else { 128 };
-        let prefix = match prefix {
-            "" if !text.contains('/') => whole,
-            _ => prefix.parse().map_err(|_| wrong())?,
-        };
-        if prefix > whole {
-            return Err(wrong());
-        }
-        Ok(Network { address, prefix })
+    fn from_str(text: &str) -> Result<Network, &'static str> {
+        let network = text.parse::<IpNet>().ok();
+        network
+            .or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
+            .map(Network)
+            .ok_or("expected an address or a network, such as 10.0.0.1, 10.0.0.0/8 or ::1")
     }
 }
 
@@ -86,12 +66,10 @@ impl ConnectionCounts {
 
 /// The address that stands for one client: an IPv4 address itself, or the first one of an IPv6 /64.
 pub fn client_group(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)))
-        }
-        v4 @ IpAddr::V4(_) => v4,
-    }
+    let mut networks = client_networks(address);
+    networks
+        .next()
+        .map_or(address, |Network(network)| network.addr())
 }
 
 /// What each of the [`client_networks`] may have, as a multiple of what one client may.
@@ -111,15 +89,9 @@ pub fn client_networks(address: IpAddr) -> impl Iterator<Item = Network> {
         IpAddr::V4(_) => &[32],
         IpAddr::V6(_) => &[64, 56, 48],
     };
-    prefixes.iter().map(move |&prefix| Network {
-        address: match address {
-            IpAddr::V6(address) => {
-                let mask = u128::MAX << (128 - prefix);
-                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask))
-            }
-            v4 @ IpAddr::V4(_) => v4,
-        },
-        prefix,
+    prefixes.iter().map(move |&prefix| {
+        let network = IpNet::new(address, prefix).expect("no prefix is longer than its address");
+        Network(network.trunc())
     })
 }
 
