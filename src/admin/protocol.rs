@@ -1,16 +1,16 @@
 //! Requests and answers: one JSON value a line, one request and one answer a connection.
 //!
 //! ```text
-//! {"create":{"email":"owner@example.org","password":null}}   {"token":"twp_..."}
-//! "list"                                                     {"accounts":[{"email":...}, ...]}
-//! {"token":{"email":"owner@example.org"}}                    {"token":"twp_..."}
-//! {"rotate":{"email":"owner@example.org"}}                   {"token":"twp_..."}
-//! {"password":{"email":"owner@example.org","password":"..."}} "changed"
-//! {"delete":{"email":"owner@example.org"}}                   "deleted"
-//! "invite"                                                   {"invite":"a code"}
-//! "check"                                                    {"checked":{"accounts":1, ..., "problems":[]}}
-//! "backup"                                                   "backup", then the rows of `Snapshot::export`
-//! anything                                                   {"refused":"a sentence"}
+//! {"create":{"email":"a@example.org","password":null}}   {"token":"twp_..."}
+//! "list"                                                 {"accounts":[{"email":...}, ...]}
+//! {"token":{"email":"a@example.org"}}                    {"token":"twp_..."}
+//! {"rotate":{"email":"a@example.org"}}                   {"token":"twp_..."}
+//! {"password":{"email":"a@example.org","password":"b"}}  "changed"
+//! {"delete":{"email":"a@example.org"}}                   "deleted"
+//! "invite"                                               {"invite":"a code"}
+//! "check"                                                {"checked":{"accounts":1, ...}}
+//! "backup"                                               "backup", then the rows
+//! anything                                               {"refused":"a sentence"}
 //! ```
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

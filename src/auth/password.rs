@@ -59,9 +59,9 @@ pub struct Passwords {
     ended: Condvar,
 }
 
-impl Passwords {
+impl Default for Passwords {
     /// A hasher with the settings above.
-    pub fn new() -> Passwords {
+    fn default() -> Passwords {
         let params = Params::new(MEMORY_KIB, PASSES, LANES, None)
             .expect("the constants are within argon2's bounds");
         Passwords {
@@ -70,7 +70,9 @@ impl Passwords {
             ended: Condvar::new(),
         }
     }
+}
 
+impl Passwords {
     /// The PHC string to store for this password, with a new random salt.
     ///
     /// # Errors
@@ -122,7 +124,8 @@ impl Passwords {
 
 /// The PHC string with which the password for an unknown account is compared, so that the answer
 /// takes as long as for a known one: the settings above, a salt of zeros, and a hash of zeros.
-const DUMMY_HASH: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+const DUMMY_HASH: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$\
+                          AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 /// The right to one of the `MAX_CONCURRENT` computations, given back when dropped.
 struct Permit<'a>(&'a Passwords);
@@ -148,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_right_password_is_told_from_a_wrong_one() {
-        let passwords = Passwords::new();
+        let passwords = Passwords::default();
         let hash = passwords
             .hash(&Password::parse("correct horse").unwrap())
             .unwrap();
@@ -163,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_same_password_is_stored_differently_each_time() {
-        let passwords = Passwords::new();
+        let passwords = Passwords::default();
         let password = Password::parse("correct horse").unwrap();
         assert_ne!(
             passwords.hash(&password).unwrap(),
@@ -173,7 +176,7 @@ mod tests {
 
     #[test]
     fn an_unknown_account_has_no_password_and_takes_as_long_to_deny() {
-        let passwords = Passwords::new();
+        let passwords = Passwords::default();
         let hash = passwords
             .hash(&Password::parse("correct horse").unwrap())
             .unwrap();
@@ -218,7 +221,7 @@ mod tests {
 
     #[test]
     fn more_than_two_computations_at_a_time_wait_and_all_end() {
-        let passwords = Passwords::new();
+        let passwords = Passwords::default();
         std::thread::scope(|scope| {
             for _ in 0..6 {
                 scope.spawn(|| assert!(!passwords.verify("wrong horse", None).unwrap()));

@@ -43,6 +43,7 @@ pub struct Wait {
 }
 
 /// Counts the failed attempts of each address and origin.
+#[derive(Default)]
 pub struct SignInThrottle {
     failures: Mutex<HashMap<(Email, Origin), Failures>>,
 }
@@ -53,13 +54,6 @@ struct Failures {
 }
 
 impl SignInThrottle {
-    /// A throttle that has counted no failure yet.
-    pub fn new() -> SignInThrottle {
-        SignInThrottle {
-            failures: Mutex::new(HashMap::new()),
-        }
-    }
-
     /// Begins an attempt. It counts as failed until [`SignInThrottle::forget`]: otherwise many
     /// attempts at once would all be allowed before the first was counted.
     ///
@@ -148,7 +142,7 @@ mod tests {
 
     #[test]
     fn waits_double_from_the_fifth_failure_up_to_fifteen_minutes() {
-        let throttle = SignInThrottle::new();
+        let throttle = SignInThrottle::default();
         let owner = email("owner@example.org");
         let mut now = Instant::now();
         for attempt in 1..=5 {
@@ -179,7 +173,7 @@ mod tests {
 
     #[test]
     fn addresses_do_not_wait_for_one_another() {
-        let throttle = SignInThrottle::new();
+        let throttle = SignInThrottle::default();
         let now = Instant::now();
         fail_five_times(&throttle, &email("owner@example.org"), now);
         assert_eq!(
@@ -190,7 +184,7 @@ mod tests {
 
     #[test]
     fn known_and_unknown_browsers_do_not_make_each_other_wait() {
-        let throttle = SignInThrottle::new();
+        let throttle = SignInThrottle::default();
         let owner = email("owner@example.org");
         let now = Instant::now();
         let origins = [
@@ -222,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_success_and_a_day_without_failures_clear_the_count() {
-        let throttle = SignInThrottle::new();
+        let throttle = SignInThrottle::default();
         let owner = email("owner@example.org");
         let now = Instant::now();
         fail_five_times(&throttle, &owner, now);
@@ -233,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_addresses_is_bounded_and_keeps_the_count_of_the_guessed_one() {
-        let throttle = SignInThrottle::new();
+        let throttle = SignInThrottle::default();
         let owner = email("owner@example.org");
         let now = Instant::now();
         fail_five_times(&throttle, &owner, now);

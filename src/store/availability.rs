@@ -41,7 +41,8 @@ impl Availability {
         // The lock is released by now: the event loop waits for it, and the log may be slow.
         if is_first {
             log::error!(
-                "the store cannot be written: {cause}; nothing is converted until it can, which is tried every second"
+                "the store cannot be written: {cause}; nothing is converted until it can be, which \
+                 is tried every second"
             );
         }
     }

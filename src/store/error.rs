@@ -14,7 +14,9 @@ pub enum OpenError {
     Failed(String),
 }
 
-/// A read or write failed. The texts are for the log, not for callers.
+/// The store failed to read or write. The texts are for the log, not for users.
+///
+/// If it was a write, the change may have been stored or not, but never in part.
 #[derive(Clone, Debug)]
 pub enum StoreError {
     /// The storage cannot be written at present, for instance because the disk is full. The store

@@ -46,7 +46,8 @@ pub fn reject_shared(path: &Path, what: &str) -> Result<(), String> {
     };
     let path = path.display();
     Err(format!(
-        "the {what} {path} may be written by {who} (mode {mode:04o}), who could take over every account: \
+        "the {what} {path} may be written by {who} (mode {mode:04o}), who could take over every \
+         account: \
          chmod {mend} {path} mends that, and --allow-shared-data allows it"
     ))
 }
@@ -120,7 +121,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn what_others_may_write_is_refused_and_named_unless_it_is_allowed() {
+    fn paths_that_others_may_write_are_rejected_unless_that_is_allowed() {
         let folder = Folder::new();
         let settings = folder.settings();
         drop(folder.store());
@@ -144,7 +145,7 @@ mod tests {
                 allowed.allow_shared_data = true;
                 drop(Store::open(&allowed).unwrap());
             }
-            // To read is not to write.
+            // Others may read, but not write.
             set(private | 0o055);
             drop(folder.store());
             set(private);

@@ -122,7 +122,8 @@ impl Store {
         let last_mark = engine.exchange_secret_mark(secret.mark())?;
         if has_accounts && last_mark.is_some_and(|last| last != secret.mark()) {
             log::warn!(
-                "the secret in {} is another than the last time: tokens issued with that one are refused",
+                "the secret in {} is not the one of the last time: tokens issued with that one are \
+                 invalid",
                 secret_file.display()
             );
         }
@@ -151,8 +152,8 @@ impl Store {
             known,
             availability,
             secret,
-            passwords: Passwords::new(),
-            throttle: SignInThrottle::new(),
+            passwords: Passwords::default(),
+            throttle: SignInThrottle::default(),
             clock,
         })
     }
@@ -267,8 +268,7 @@ impl Store {
     /// wait after wrong passwords ends for unknown browsers.
     ///
     /// # Errors
-    /// The password is not acceptable, there is no such account, or the store failed. The account
-    /// keeps its old password then.
+    /// The password is not acceptable, there is no such account, or the store failed.
     pub fn set_password(&self, id: AccountId, password: &str) -> Result<Account, SetPasswordError> {
         let password = Password::parse(password).map_err(SetPasswordError::Password)?;
         let account = self
@@ -291,7 +291,7 @@ impl Store {
     /// account.
     ///
     /// # Errors
-    /// The store failed; nothing is deleted then.
+    /// The store failed.
     pub fn delete_account(&self, id: AccountId) -> Result<bool, StoreError> {
         Ok(self.writer.write(Command::DeleteAccount(id))?.changed())
     }
@@ -309,7 +309,7 @@ impl Store {
     /// or `None` if there is none.
     ///
     /// # Errors
-    /// The store failed; the old token stays valid then.
+    /// The store failed.
     pub fn rotate_token(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
         Ok(self.writer.write(Command::RotateToken(id))?.account())
     }
@@ -413,7 +413,7 @@ impl Store {
     /// count.
     ///
     /// # Errors
-    /// See [`OwnerError`]; the account keeps its old password then.
+    /// See [`OwnerError`].
     pub fn change_password(
         &self,
         cookie: &str,
@@ -438,7 +438,7 @@ impl Store {
     /// does. Wrong passwords are slowed down as in [`Store::change_password`].
     ///
     /// # Errors
-    /// See [`OwnerError`]; nothing is deleted then.
+    /// See [`OwnerError`].
     pub fn delete_own_account(&self, cookie: &str, password: &str) -> Result<(), OwnerError> {
         let (record, _) = self.verify_owner(cookie, password)?;
         self.delete_account(record.account.id)?;
@@ -548,7 +548,7 @@ impl Store {
     /// Ends all sessions of the account, in every browser.
     ///
     /// # Errors
-    /// The store failed; the sessions go on then.
+    /// The store failed.
     pub fn end_all_sessions(&self, id: AccountId) -> Result<(), StoreError> {
         self.writer.write(Command::EndSessionsOf(id))?;
         Ok(())

@@ -385,7 +385,7 @@ fn the_sixth_guess_waits_even_with_the_right_password() {
             store.sign_in("owner@example.org", "wrong horse"),
             Err(SignInError::Wrong)
         ),
-        "not reset"
+        "the success did not clear the count"
     );
 }
 

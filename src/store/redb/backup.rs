@@ -177,7 +177,8 @@ fn import(rows: impl Read, file: File, progress: &mut dyn FnMut(u64, u64)) -> io
     let format = u64::from_le_bytes(read(&mut input)?);
     if format != FORMAT {
         return Err(io::Error::other(format!(
-            "the server's database has format {format}, and this towebp writes format {FORMAT}: use the server's own version"
+            "the server's database has format {format}, and this towebp writes format {FORMAT}: use \
+             the server's own version"
         )));
     }
     let expected = u64::from_le_bytes(read(&mut input)?);
@@ -513,8 +514,8 @@ mod tests {
         let (store, ..) = filled(&folder, 1);
         let file = folder.path().join("backup");
         fs::write(&file, "precious").unwrap();
-        let refused = Backup::create(&file, false).err().unwrap();
-        assert!(refused.contains("--force"), "{refused}");
+        let rejection = Backup::create(&file, false).err().unwrap();
+        assert!(rejection.contains("--force"), "{rejection}");
         let first = Backup::create(&file, true).unwrap();
         let partial = first.partial().to_owned();
         let second = Backup::create(&file, true).unwrap();
@@ -534,8 +535,8 @@ mod tests {
         let late = folder.path().join("late");
         let backup = Backup::create(&late, false).unwrap();
         fs::write(&late, "precious").unwrap();
-        let refused = backup.fill(&exported(&store)[..], &mut |_, _| {});
-        assert!(refused.unwrap_err().contains("made meanwhile"));
+        let rejection = backup.fill(&exported(&store)[..], &mut |_, _| {});
+        assert!(rejection.unwrap_err().contains("made meanwhile"));
         assert_eq!(fs::read(&late).unwrap(), b"precious");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
     }
@@ -553,8 +554,8 @@ mod tests {
         let socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
         for name in ["link", "dangling", "socket", "data"] {
             for replace in [false, true] {
-                let refused = Backup::create(&at(name), replace).err().unwrap();
-                assert!(refused.contains(name), "{refused}");
+                let rejection = Backup::create(&at(name), replace).err().unwrap();
+                assert!(rejection.contains(name), "{rejection}");
             }
         }
         drop(socket);

@@ -95,7 +95,7 @@ fn an_invitation_makes_one_account_until_it_ends(engine: &dyn Engine) {
     assert_eq!(
         engine.invite_end(&code).unwrap(),
         Some(100),
-        "a failure used it up"
+        "a failure used the invitation up"
     );
     assert!(one(engine, join("guest@example.org", code, 99)).changed());
     assert_eq!(
@@ -107,7 +107,7 @@ fn an_invitation_makes_one_account_until_it_ends(engine: &dyn Engine) {
     assert_eq!(
         engine.invite_end(&ended).unwrap(),
         None,
-        "ended ones are removed"
+        "an ended invitation is still stored"
     );
 }
 
@@ -155,7 +155,7 @@ fn a_password_is_replaced_only_if_it_is_the_verified_one(engine: &dyn Engine) {
     assert_eq!(stored(), None);
     assert!(
         has_session(engine, &ended),
-        "nothing was changed, but a session has ended"
+        "a session ended although nothing was changed"
     );
     let changed = one(engine, set(owner.id, "$a", None, Some(kept))).account();
     assert!(changed.unwrap().has_password);
@@ -191,7 +191,7 @@ fn sessions_start_move_and_end(engine: &dyn Engine) {
     one(engine, renew([2; 32], 200));
     assert!(
         !has_session(engine, &[2; 32]),
-        "one was started by a renewal"
+        "a renewal started a session"
     );
     let end = || Command::EndSession { cookie };
     assert_eq!(one(engine, end()), Outcome::Changed);
@@ -219,7 +219,7 @@ fn ended_sessions_are_swept(engine: &dyn Engine) {
     let present = [first, second, third].map(|cookie| has_session(engine, &cookie));
     assert_eq!(present, [false, true, true]);
     one(engine, start(first, owner.id, 200, 101));
-    assert!(!has_session(engine, &third), "a start sweeps too");
+    assert!(!has_session(engine, &third), "a start did not sweep");
 }
 
 fn a_deleted_account_leaves_nothing(engine: &dyn Engine) {

@@ -56,7 +56,7 @@ fn what_a_failed_commit_leaves_in_doubt_is_read_from_the_disk_again() {
     assert_eq!(
         store.check_token(&other_token),
         TokenCheck::Valid(other.id),
-        "it is remembered"
+        "what was read was not stored"
     );
     // The rotation is on the disk or it is not; memory has to agree with the disk.
     let present = store

@@ -1,7 +1,7 @@
-//! An engine in memory, for tests that need no disk. Nothing of it survives, of course.
+//! An engine in memory, for tests that need no disk. It keeps nothing when it is dropped.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use crate::auth::{AccountId, CodeHash, Email};
 use crate::store::account::{Account, AccountRecord};
@@ -26,46 +26,48 @@ struct State {
 }
 
 impl MemoryEngine {
-    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> Result<T, StoreError> {
-        Ok(work(&mut self.0.lock().expect("no test panics with it")))
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().expect("no method panics with the lock")
     }
 }
 
 impl Engine for MemoryEngine {
     fn account(&self, id: AccountId) -> Result<Option<AccountRecord>, StoreError> {
-        self.with(|state| state.accounts.get(&id).cloned())
+        Ok(self.state().accounts.get(&id).cloned())
     }
 
     fn account_by_email(&self, email: &Email) -> Result<Option<AccountRecord>, StoreError> {
-        self.with(|state| state.by_email(email).cloned())
+        Ok(self.state().by_email(email).cloned())
     }
 
     fn accounts(&self) -> Result<Vec<Account>, StoreError> {
-        self.with(|state| {
-            let records = state.accounts.values();
-            records.map(|record| record.account.clone()).collect()
-        })
+        let state = self.state();
+        let records = state.accounts.values();
+        Ok(records.map(|record| record.account.clone()).collect())
     }
 
     fn token_generations(&self, limit: usize) -> Result<Vec<(AccountId, u32)>, StoreError> {
-        self.with(|state| {
-            let youngest = state.accounts.values().rev().take(limit);
-            youngest
-                .map(|record| (record.account.id, record.account.token_generation))
-                .collect()
-        })
+        let state = self.state();
+        let youngest = state.accounts.values().rev().take(limit);
+        Ok(youngest
+            .map(|record| (record.account.id, record.account.token_generation))
+            .collect())
     }
 
     fn session(&self, cookie: &CodeHash) -> Result<Option<SessionRecord>, StoreError> {
-        self.with(|state| {
-            let (id, ends) = *state.sessions.get(cookie)?;
-            let record = state.accounts.get(&id)?.clone();
-            Some(SessionRecord { record, ends })
-        })
+        let state = self.state();
+        let session = state.sessions.get(cookie);
+        Ok(session.and_then(|(id, ends)| {
+            let record = state.accounts.get(id)?.clone();
+            Some(SessionRecord {
+                record,
+                ends: *ends,
+            })
+        }))
     }
 
     fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>, StoreError> {
-        self.with(|state| state.invites.get(code).copied())
+        Ok(self.state().invites.get(code).copied())
     }
 
     fn usage_page(
@@ -74,47 +76,44 @@ impl Engine for MemoryEngine {
         before: Option<u64>,
         limit: usize,
     ) -> Result<UsagePage, StoreError> {
-        self.with(|state| {
-            let entries: Vec<_> = (1..)
-                .zip(state.histories.get(&account).into_iter().flatten().cloned())
-                .take_while(|(sequence, _)| *sequence < before.unwrap_or(u64::MAX))
-                .collect();
-            let entries: Vec<_> = entries.into_iter().rev().take(limit).collect();
-            let last = entries.last().map(|(sequence, _)| *sequence);
-            UsagePage {
-                entries,
-                next_before: last.filter(|sequence| *sequence > 1),
-            }
+        let state = self.state();
+        let history = state.histories.get(&account).map_or(&[][..], |all| all);
+        let entries: Vec<_> = (1..)
+            .zip(history.iter().cloned())
+            .filter(|(sequence, _)| before.is_none_or(|before| *sequence < before))
+            .collect();
+        let entries: Vec<_> = entries.into_iter().rev().take(limit).collect();
+        let last = entries.last().map(|(sequence, _)| *sequence);
+        Ok(UsagePage {
+            entries,
+            next_before: last.filter(|sequence| *sequence > 1),
         })
     }
 
     fn usage_totals(&self, account: AccountId) -> Result<UsageTotals, StoreError> {
-        self.with(|state| {
-            let mut totals = UsageTotals::default();
-            for entry in state.histories.get(&account).into_iter().flatten() {
-                totals.conversions += 1;
-                totals.input_bytes += entry.input_bytes;
-                totals.output_bytes += entry.output_bytes;
-            }
-            totals
-        })
+        let mut totals = UsageTotals::default();
+        for entry in self.state().histories.get(&account).into_iter().flatten() {
+            totals.conversions += 1;
+            totals.input_bytes += entry.input_bytes;
+            totals.output_bytes += entry.output_bytes;
+        }
+        Ok(totals)
     }
 
     fn usage_in_month(&self, account: AccountId, month: u64) -> Result<u64, StoreError> {
-        self.with(|state| state.in_month(account, month))
+        Ok(self.state().in_month(account, month))
     }
 
     fn exchange_secret_mark(&self, mark: u64) -> Result<Option<u64>, StoreError> {
-        self.with(|state| state.secret_mark.replace(mark))
+        Ok(self.state().secret_mark.replace(mark))
     }
 
     fn apply(&self, commands: &[Command]) -> Result<Vec<Outcome>, StoreError> {
-        self.with(|state| {
-            commands
-                .iter()
-                .map(|command| state.apply(command))
-                .collect()
-        })
+        let mut state = self.state();
+        Ok(commands
+            .iter()
+            .map(|command| state.apply(command))
+            .collect())
     }
 
     fn probe(&self) -> Result<(), StoreError> {
@@ -137,6 +136,7 @@ impl State {
         history.filter(|entry| month_of(entry) == month).count() as u64
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each command")]
     fn apply(&mut self, command: &Command) -> Outcome {
         match command {
             Command::CreateAccount {

@@ -41,7 +41,7 @@ fn the_operator_sets_and_replaces_passwords() {
 
     let short = store.set_password(owner.id, "short");
     assert!(
-        matches!(&short, Err(SetPasswordError::Password(reason)) if reason.contains("5 characters")),
+        matches!(&short, Err(SetPasswordError::Password(text)) if text.contains("5 characters")),
         "{short:?}"
     );
     let nobody = store.set_password(AccountId(other.id.0 + 1), "correct horse");

@@ -52,7 +52,10 @@ fn a_session_ends_after_seven_days_without_use() {
     clock.forward(DAY * 6);
     assert!(is_open(&store, &used));
     clock.forward(DAY + SECOND);
-    assert!(is_open(&store, &used), "it was used yesterday");
+    assert!(
+        is_open(&store, &used),
+        "a session ended that was used yesterday"
+    );
     assert!(!is_open(&store, &unused));
     drop(store);
 
@@ -77,7 +80,7 @@ fn a_session_ends_after_thirty_days_however_it_is_used() {
     }
     clock.forward(DAY);
     clock.back(SECOND);
-    assert!(is_open(&store, &cookie), "a second before");
+    assert!(is_open(&store, &cookie), "it ended a second too early");
     clock.forward(SECOND);
     assert!(!is_open(&store, &cookie));
 }
@@ -104,9 +107,15 @@ fn a_clock_set_back_ends_no_session_and_makes_none_longer() {
     clock.forward(DAY * 1000);
     let (store, _, cookie) = signed_in(&folder, &clock);
     clock.back(HOUR * 2);
-    assert!(is_open(&store, &cookie), "set back a little");
+    assert!(
+        is_open(&store, &cookie),
+        "it ended when the clock was set back a little"
+    );
     clock.back(DAY * 900);
-    assert!(is_open(&store, &cookie), "set back far");
+    assert!(
+        is_open(&store, &cookie),
+        "it ended when the clock was set back far"
+    );
     clock.forward(DAY * 6);
     assert!(is_open(&store, &cookie));
     for _ in 0..23 {
@@ -142,7 +151,7 @@ fn a_clock_set_forward_ends_sessions_and_invitations_and_nothing_else() {
     assert!(store.authenticate(&store.token(&owner)).is_ok());
     assert_eq!(store.usage_totals(id).unwrap().conversions, 1);
     let cookie = store.start_session(id).unwrap();
-    assert!(is_open(&store, &cookie), "one can sign in anew");
+    assert!(is_open(&store, &cookie), "a new session cannot be used");
 }
 
 #[test]
