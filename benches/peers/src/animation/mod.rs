@@ -1,7 +1,7 @@
 //! Our animations beside those of libwebp as `gif2webp` makes them: bytes, time, memory, exactness, and how much they look like
 //! their GIFs.
 
-mod film;
+mod playback;
 mod libwebp;
 mod peer;
 mod score;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::measure::{cpu_time, median};
 use crate::{memory, output, picture, report};
-use film::Film;
+use playback::Playback;
 use peer::{PEERS, Peer};
 use score::Score;
 
@@ -46,7 +46,7 @@ pub fn run(paths: &[PathBuf], settings: &Settings) -> Result<(), String> {
     for path in files {
         let fault = |error: String| format!("{}: {error}", path.display());
         let subject = Subject::open(&path, settings).map_err(fault)?;
-        if subject.film.states.len() < 2 {
+        if subject.playback.states.len() < 2 {
             output::print(&format!("\n{}: does not move", subject.name))?;
             continue;
         }
@@ -65,7 +65,7 @@ pub fn run(paths: &[PathBuf], settings: &Settings) -> Result<(), String> {
 struct Subject<'a> {
     name: String,
     gif: Vec<u8>,
-    film: Film,
+    playback: Playback,
     settings: &'a Settings,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Subject<'a> {
         let gif = std::fs::read(path).map_err(|error| error.to_string())?;
         Ok(Subject {
             name: path.file_name().unwrap_or_default().display().to_string(),
-            film: Film::of_gif(&gif)?,
+            playback: Playback::of_gif(&gif)?,
             gif,
             settings,
         })
@@ -95,12 +95,12 @@ impl<'a> Subject<'a> {
 
     /// Prints its table, and gives the line of the last one.
     fn compare(&self) -> Result<String, String> {
-        let Film {
+        let Playback {
             width,
             height,
             states,
             ..
-        } = &self.film;
+        } = &self.playback;
         output::print(&format!(
             "\n{}: {width} x {height}, {} states, {} bytes\n{:<18}{:>10}{:>8}{:>10}{:>7}{:>12}{:>8}{:>8}",
             self.name,
@@ -189,8 +189,8 @@ impl<'a> Subject<'a> {
         while least < most {
             let quality = u8::midpoint(least, most);
             if let Entry::Vacant(unknown) = known.entry(quality) {
-                let (bytes, film) = self.convert(Peer::Towebp, quality)?;
-                unknown.insert((bytes, self.score(&film, SAMPLE)?));
+                let (bytes, playback) = self.convert(Peer::Towebp, quality)?;
+                unknown.insert((bytes, self.score(&playback, SAMPLE)?));
             }
             if known[&quality].1.mean >= mean {
                 most = quality;
@@ -202,26 +202,26 @@ impl<'a> Subject<'a> {
     }
 
     /// The bytes of a WebP, and what libwebp shows of it, held to what the GIF shows.
-    fn convert(&self, peer: Peer, quality: u8) -> Result<(usize, Film), String> {
+    fn convert(&self, peer: Peer, quality: u8) -> Result<(usize, Playback), String> {
         let fault = |error: String| format!("{peer}: {error}");
         let webp = peer.convert(&self.gif, quality).map_err(fault)?;
-        let film = Film::of_webp(&webp).map_err(fault)?;
-        for difference in self.film.faults_of(&film) {
+        let playback = Playback::of_webp(&webp).map_err(fault)?;
+        for difference in self.playback.faults_of(&playback) {
             output::print(&format!("{peer}, quality {quality}: {difference}"))?;
         }
-        Ok((webp.len(), film))
+        Ok((webp.len(), playback))
     }
 
-    fn score(&self, film: &Film, most: usize) -> Result<Score, String> {
-        score::score(&self.film, film, most, self.settings.jobs)
+    fn score(&self, playback: &Playback, most: usize) -> Result<Score, String> {
+        score::score(&self.playback, playback, most, self.settings.jobs)
     }
 
     fn make(&self, peer: Peer) -> Result<Made, String> {
-        let (bytes, film) = self.convert(peer, self.settings.quality)?;
+        let (bytes, playback) = self.convert(peer, self.settings.quality)?;
         Ok(Made {
             bytes,
-            score: self.score(&film, usize::MAX)?,
-            sample: self.score(&film, SAMPLE)?,
+            score: self.score(&playback, usize::MAX)?,
+            sample: self.score(&playback, SAMPLE)?,
         })
     }
 

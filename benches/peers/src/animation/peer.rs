@@ -6,7 +6,7 @@ use std::str::FromStr;
 use towebp::conversion::{self, Cancel, Fonts, Job, Params};
 use towebp::image::{Format, Limits};
 
-use super::film;
+use super::playback;
 use super::libwebp::{Encoder, Way};
 
 /// A program in one of its ways.
@@ -68,13 +68,13 @@ impl Peer {
 
 fn by_libwebp(gif: &[u8], way: Way, quality: u8) -> Result<Vec<u8>, String> {
     let mut encoder: Option<Encoder> = None;
-    film::play_gif(gif, |canvas, milliseconds| {
+    playback::play_gif(gif, |canvas, milliseconds| {
         let encoder = match &mut encoder {
             Some(encoder) => encoder,
             none => none.insert(Encoder::new(
                 way,
                 canvas.dimensions(),
-                film::loops(gif),
+                playback::loops(gif),
                 quality,
             )?),
         };

@@ -1,8 +1,8 @@
-//! How near one film is to another.
+//! How close one playback is to another.
 
 use std::thread;
 
-use super::film::{Film, State};
+use super::playback::{Playback, State};
 use crate::metric::Original;
 use crate::picture::Picture;
 
@@ -17,12 +17,12 @@ pub struct Score {
     pub exact: usize,
 }
 
-/// Of `film` beside `original`, by at most so many of its states, evenly spaced, on so many threads.
+/// Of `playback` beside `original`, by at most so many of its states, evenly spaced, on so many threads.
 ///
 /// # Errors
 /// When the metric refuses the size.
-pub fn score(original: &Film, film: &Film, most: usize, jobs: usize) -> Result<Score, String> {
-    let mut pairs = original.beside(film);
+pub fn score(original: &Playback, playback: &Playback, most: usize, jobs: usize) -> Result<Score, String> {
+    let mut pairs = original.beside(playback);
     if pairs.len() < original.states.len() || original.states.is_empty() {
         return Err("it ends before the GIF does".to_owned());
     }

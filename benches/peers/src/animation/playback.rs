@@ -9,7 +9,7 @@ use image::{AnimationDecoder, RgbaImage};
 use super::libwebp;
 
 /// All that is shown.
-pub struct Film {
+pub struct Playback {
     /// In pixels.
     pub width: u32,
     /// In pixels.
@@ -28,13 +28,13 @@ pub struct State {
     pub until: u32,
 }
 
-impl Film {
+impl Playback {
     /// As [`play_gif`] draws it.
     ///
     /// # Errors
     /// What is wrong with the file.
-    pub fn of_gif(bytes: &[u8]) -> Result<Film, String> {
-        let mut film = Film {
+    pub fn of_gif(bytes: &[u8]) -> Result<Playback, String> {
+        let mut playback = Playback {
             width: 0,
             height: 0,
             loops: loops(bytes),
@@ -43,28 +43,28 @@ impl Film {
         let mut until = 0;
         play_gif(bytes, |canvas, milliseconds| {
             until += milliseconds;
-            (film.width, film.height) = canvas.dimensions();
-            film.show(canvas.into_raw(), until);
+            (playback.width, playback.height) = canvas.dimensions();
+            playback.show(canvas.into_raw(), until);
             Ok(())
         })?;
-        Ok(film)
+        Ok(playback)
     }
 
     /// What libwebp's decoder of animations makes of a file.
     ///
     /// # Errors
     /// When it refuses the file.
-    pub fn of_webp(bytes: &[u8]) -> Result<Film, String> {
-        let mut film = Film {
+    pub fn of_webp(bytes: &[u8]) -> Result<Playback, String> {
+        let mut playback = Playback {
             width: 0,
             height: 0,
             loops: 0,
             states: Vec::new(),
         };
-        let info = libwebp::decode(bytes, |pixels, until| film.show(pixels.to_vec(), until))?;
-        (film.width, film.height) = info.size;
-        film.loops = info.loops;
-        Ok(film)
+        let info = libwebp::decode(bytes, |pixels, until| playback.show(pixels.to_vec(), until))?;
+        (playback.width, playback.height) = info.size;
+        playback.loops = info.loops;
+        Ok(playback)
     }
 
     fn show(&mut self, mut pixels: Vec<u8>, until: u32) {
@@ -79,8 +79,8 @@ impl Film {
         }
     }
 
-    /// What `other` shows when each state of this film begins.
-    pub fn beside<'a>(&'a self, other: &'a Film) -> Vec<(&'a State, &'a State)> {
+    /// What `other` shows when each state of this playback begins.
+    pub fn beside<'a>(&'a self, other: &'a Playback) -> Vec<(&'a State, &'a State)> {
         let begins = [0].into_iter().chain(self.states.iter().map(|s| s.until));
         let shown = |begin| other.states.iter().find(|state| state.until > begin);
         let pairs = self.states.iter().zip(begins);
@@ -91,19 +91,19 @@ impl Film {
 
     /// How `other` differs in all but colours: sides, repetitions, times, alpha. States may be missing, since they may look
     /// alike with loss, and no moment may be added.
-    pub fn faults_of(&self, other: &Film) -> Vec<String> {
+    pub fn faults_of(&self, other: &Playback) -> Vec<String> {
         let mut faults = Vec::new();
         let mut differ = |what: &str, own: String, others: String| {
             if own != others {
                 faults.push(format!("{what}: {others}, not {own}"));
             }
         };
-        let size = |film: &Film| format!("{} x {}", film.width, film.height);
+        let size = |playback: &Playback| format!("{} x {}", playback.width, playback.height);
         differ("size", size(self), size(other));
-        let loops = |film: &Film| film.loops.to_string();
+        let loops = |playback: &Playback| playback.loops.to_string();
         differ("loops", loops(self), loops(other));
-        let end = |film: &Film| {
-            film.states
+        let end = |playback: &Playback| {
+            playback.states
                 .last()
                 .map_or(0, |state| state.until)
                 .to_string()
