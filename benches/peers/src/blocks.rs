@@ -33,9 +33,10 @@ impl Original {
         Self { planes, sums }
     }
 
-    /// For each plane, in percent: the mean step of `decoded` at macroblock edges over that of the original, divided
-    /// by the same ratio elsewhere, less 100. Only places where the original's own step is below [`SMOOTH`] count; rows
-    /// and columns weigh the same. 0 is no blocking; the eye sees it from about 30 on.
+    /// For each plane, in percent: the mean step of `decoded` at macroblock edges over that of the
+    /// original, divided by the same ratio elsewhere, less 100. Only places where the original's
+    /// own step is below [`SMOOTH`] count; rows and columns weigh the same. 0 is no blocking; the
+    /// eye sees it from about 30 on.
     pub fn compare(&self, decoded: &Picture) -> Blocks {
         let decoded_planes = planes(decoded);
         std::array::from_fn(|i| {
@@ -70,7 +71,8 @@ fn planes(picture: &Picture) -> [Vec<f32>; 3] {
     planes
 }
 
-/// The steps of `plane` from column to column (`is_across`) or row to row, where those of `original` are small.
+/// The steps of `plane` from column to column (`is_across`) or row to row, where those of
+/// `original` are small.
 fn steps(original: &[f32], plane: &[f32], width: u32, is_across: bool) -> Steps {
     let width = width as usize;
     let mut sums = Steps::default();

@@ -1,4 +1,5 @@
-//! Remembers libwebp's points: they do not change between two runs of a tuning loop. Times are never kept.
+//! Remembers libwebp's points: they do not change between two runs of a tuning loop. Times are
+//! never kept.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -84,7 +85,8 @@ impl Cache {
 
 /// Names a picture by its size and pixels, not by its file.
 pub fn fingerprint(picture: &Picture) -> String {
-    // FNV-1a, 64 bits: the same number in every release of Rust, unlike the standard library's hasher.
+    // FNV-1a, 64 bits: the same number in every release of Rust, unlike the standard library's
+    // hasher.
     let hash = picture
         .pixels
         .iter()

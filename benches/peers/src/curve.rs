@@ -2,9 +2,10 @@
 
 /// Mean difference in bytes at equal metric: -0.05 is 5 % fewer bytes than `reference`.
 ///
-/// A curve is a list of (metric, bytes), in any order; the metric grows with quality, and NaN leaves a point out. `ln(bytes)` over the metric is
-/// interpolated by PCHIP, which does not overshoot as the original's cubic does, and averaged over the interval that
-/// both curves cover. `None` if there is no such interval or a curve has fewer than two distinct points.
+/// A curve is a list of (metric, bytes), in any order; the metric grows with quality, and NaN
+/// leaves a point out. `ln(bytes)` over the metric is interpolated by PCHIP, which does not
+/// overshoot as the original's cubic does, and averaged over the interval that both curves cover.
+/// `None` if there is no such interval or a curve has fewer than two distinct points.
 pub fn bd_rate(reference: &[(f64, f64)], test: &[(f64, f64)]) -> Option<f64> {
     let reference = Pchip::new(reference)?;
     let test = Pchip::new(test)?;
@@ -34,7 +35,8 @@ pub fn bd_rate(reference: &[(f64, f64)], test: &[(f64, f64)]) -> Option<f64> {
     Some((area / (high - low)).exp_m1())
 }
 
-/// Piecewise cubic Hermite interpolation of `ln(bytes)` with Fritsch and Carlson's slopes, as in `scipy`.
+/// Piecewise cubic Hermite interpolation of `ln(bytes)` with Fritsch and Carlson's slopes, as in
+/// `scipy`.
 pub struct Pchip {
     x: Vec<f64>,
     y: Vec<f64>,
@@ -42,7 +44,8 @@ pub struct Pchip {
 }
 
 impl Pchip {
-    /// Through (metric, bytes), as [`bd_rate`] takes them. `None` if there are fewer than two distinct points.
+    /// Through (metric, bytes), as [`bd_rate`] takes them. `None` if there are fewer than two
+    /// distinct points.
     pub fn new(points: &[(f64, f64)]) -> Option<Self> {
         let mut points: Vec<_> = points
             .iter()
@@ -148,7 +151,8 @@ mod tests {
 
     #[test]
     fn agrees_with_scipy() {
-        // expm1((PchipInterpolator(x, ln y).integrate(45, 80) of `test` - the same of `CURVE`) / 35).
+        // expm1((PchipInterpolator(x, ln y).integrate(45, 80) of `test` - the same of `CURVE`) /
+        // 35).
         let test = [
             (45.0, 11_000.0),
             (57.0, 16_500.0),

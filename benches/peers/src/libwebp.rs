@@ -67,15 +67,16 @@ pub fn encode_lossless(
 /// Encodes what `import` puts into a picture of that size; it gives 0 if it fails.
 ///
 /// # Safety
-/// `import` must be sound with any picture that libwebp initialised and that has its width and height.
+/// `import` must be sound with any picture that libwebp initialised and that has its width and
+/// height.
 unsafe fn run(
     config: &WebPConfig,
     width: u32,
     height: u32,
     import: impl FnOnce(*mut WebPPicture) -> c_int,
 ) -> Result<Vec<u8>, String> {
-    // SAFETY: the pointers are to live values of the types that libwebp's header names, initialised by its own init
-    // functions; the writer outlives the picture that points to it.
+    // SAFETY: the pointers are to live values of the types that libwebp's header names, initialised
+    // by its own init functions; the writer outlives the picture that points to it.
     unsafe {
         if WebPValidateConfig(config) == 0 {
             return Err(format!(
@@ -120,7 +121,8 @@ pub fn decode(file: &[u8], (width, height): (u32, u32), layout: Layout) -> Resul
     };
     let stride = layout.channels() * width as usize;
     let mut samples = vec![0; stride * height as usize];
-    // SAFETY: reads `file.len()` bytes, writes at most `samples.len()` bytes; libwebp checks the size against the file.
+    // SAFETY: reads `file.len()` bytes, writes at most `samples.len()` bytes; libwebp checks the
+    // size against the file.
     let done = unsafe {
         decode_into(
             file.as_ptr(),
@@ -148,11 +150,12 @@ pub fn version() -> String {
     )
 }
 
-/// Which of SSE2, SSE4.1 and AVX2 libwebp finds on this CPU. That it was compiled with them is the features' doing in
-/// `Cargo.toml`.
+/// Which of SSE2, SSE4.1 and AVX2 libwebp finds on this CPU. That it was compiled with them is the
+/// features' doing in `Cargo.toml`.
 pub fn simd() -> String {
     unsafe extern "C" {
-        // src/dsp/cpu.h: `typedef int (*VP8CPUInfo)(CPUFeature feature); extern VP8CPUInfo VP8GetCPUInfo;`
+        // src/dsp/cpu.h: `typedef int (*VP8CPUInfo)(CPUFeature feature); extern VP8CPUInfo
+        // VP8GetCPUInfo;`
         static VP8GetCPUInfo: Option<unsafe extern "C" fn(c_int) -> c_int>;
     }
     // SAFETY: a constant function pointer that asks cpuid.

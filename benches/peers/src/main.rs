@@ -30,19 +30,24 @@ use crate::report::Results;
 /// BD-rate, CPU time and memory of towebp's encoder beside libwebp's.
 #[derive(FromArgs)]
 struct Arguments {
-    /// every 4th picture, qualities 30,50,75,92, no DSSIM, no Butteraugli, no memory, one timing run
+    /// every 4th picture, qualities 30,50,75,92, no DSSIM, no Butteraugli, no memory, one timing
+    /// run
     #[argh(switch)]
     quick: bool,
-    /// without loss: bytes and CPU time beside cwebp -lossless and image-webp, of PNG files with their alpha
+    /// without loss: bytes and CPU time beside cwebp -lossless and image-webp, of PNG files with
+    /// their alpha
     #[argh(switch)]
     lossless: bool,
-    /// animations beside gif2webp (by default, -mixed and -lossy): bytes, CPU time, memory, exactness and SSIMULACRA2, of GIF files, at the first of the qualities (default 75)
+    /// animations beside gif2webp (by default, -mixed and -lossy): bytes, CPU time, memory,
+    /// exactness and SSIMULACRA2, of GIF files, at the first of the qualities (default 75)
     #[argh(switch)]
     animation: bool,
     /// webP qualities, at least two (default 30,50,65,75,85,92)
     #[argh(option, from_str_fn(list))]
     quality: Option<List<u8>>,
-    /// encoders: towebp-low, towebp (medium effort), towebp-high, m0 to m6 (libwebp's methods), m4s7 (method 4, sharpness 7) (default m0,m1,m2,m4,m4s7,m6,m6s7 and ours; quick m2,m4,m6,towebp)
+    /// encoders: towebp-low, towebp (medium effort), towebp-high, m0 to m6 (libwebp's methods),
+    /// m4s7 (method 4, sharpness 7) (default m0,m1,m2,m4,m4s7,m6,m6s7 and ours; quick
+    /// m2,m4,m6,towebp)
     #[argh(option, from_str_fn(list))]
     peers: Option<List<Peer>>,
     /// timing runs of which the median counts; 0 takes no times (default 3)

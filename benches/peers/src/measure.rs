@@ -1,4 +1,5 @@
-//! Encodes every picture with every peer at every quality: bytes and scores first, times afterwards.
+//! Encodes every picture with every peer at every quality: bytes and scores first, times
+//! afterwards.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -104,8 +105,8 @@ pub fn points(plan: &Plan, jobs: usize, cache: &mut Cache) -> Result<Grid<Point>
     })
 }
 
-/// CPU milliseconds of one encode: the median of `runs`. On this thread alone; the peers take turns within each run,
-/// so that what else the machine does hits all of them.
+/// CPU milliseconds of one encode: the median of `runs`. On this thread alone; the peers take turns
+/// within each run, so that what else the machine does hits all of them.
 ///
 /// # Errors
 /// When an encoder refuses a picture.
@@ -209,8 +210,8 @@ fn encode_and_score(
     })
 }
 
-/// Seconds of CPU that this process has used. Of the process, not the thread: a peer that starts threads pays for them.
-/// No other thread of ours runs while times are taken.
+/// Seconds of CPU that this process has used. Of the process, not the thread: a peer that starts
+/// threads pays for them. No other thread of ours runs while times are taken.
 pub fn cpu_time() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9

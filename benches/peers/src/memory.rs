@@ -1,4 +1,5 @@
-//! Peak memory of one encode beyond its input: resident pages, measured in a child process that does nothing else.
+//! Peak memory of one encode beyond its input: resident pages, measured in a child process that
+//! does nothing else.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -15,8 +16,8 @@ pub const CHILD: &str = "__memory";
 /// The argument behind it that makes it convert a GIF.
 pub const ANIMATION: &str = "animation";
 
-/// Bytes by which a process grows at most that encodes `picture`, output included. `None` where Linux does not tell (no
-/// `/proc/self/clear_refs`).
+/// Bytes by which a process grows at most that encodes `picture`, output included. `None` where
+/// Linux does not tell (no `/proc/self/clear_refs`).
 ///
 /// # Errors
 /// When the child cannot be started or fails.
@@ -55,8 +56,8 @@ pub fn ask(arguments: &[&str], input: &[u8]) -> Result<Option<u64>, String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().parse().ok())
 }
 
-/// The child: arguments as [`peak`] gives them and raw RGB on standard input, or [`ANIMATION`], a peer and a quality and a GIF;
-/// the answer on standard output.
+/// The child: arguments as [`peak`] gives them and raw RGB on standard input, or [`ANIMATION`], a
+/// peer and a quality and a GIF; the answer on standard output.
 ///
 /// # Errors
 /// When an argument is missing or the encoder fails.

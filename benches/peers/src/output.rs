@@ -2,8 +2,8 @@
 
 use std::io::{self, ErrorKind, Write};
 
-/// Prints `text` and ends the line. Nothing is wrong when nobody reads it any more (`peers ... | head`): files that were
-/// asked for are still to be written.
+/// Prints `text` and ends the line. Nothing is wrong when nobody reads it any more (`peers ... |
+/// head`): files that were asked for are still to be written.
 ///
 /// # Errors
 /// When it cannot be written for another reason, such as a full disk.

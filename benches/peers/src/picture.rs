@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use towebp::conversion::Cancel;
 use towebp::image::{self, Format, Layout, Limits};
 
-/// Larger pictures are halved until they are not: a run stays bounded, and a camera's pixels are blurred anyway.
+/// Larger pictures are halved until they are not: a run stays bounded, and a camera's pixels are
+/// blurred anyway.
 pub const MAX_PIXELS: usize = 3_000_000;
 
 /// RGB, 8 bits each, rows without padding.
@@ -87,7 +88,8 @@ impl Picture {
 /// Endings of the files that [`Picture::open`] reads.
 pub const STILL: &[&str] = &["png", "jpg", "jpeg"];
 
-/// The files among `arguments`, and directly inside of its folders those with one of the `endings`, in the order of their names.
+/// The files among `arguments`, and directly inside of its folders those with one of the `endings`,
+/// in the order of their names.
 ///
 /// # Errors
 /// A folder that cannot be read.

@@ -17,7 +17,8 @@ pub enum Way {
     Lossy,
 }
 
-/// An animation in the making, with the settings of `gif2webp`: method 4, one thread, and key frames as it asks for them.
+/// An animation in the making, with the settings of `gif2webp`: method 4, one thread, and key
+/// frames as it asks for them.
 pub struct Encoder {
     handle: *mut sys::WebPAnimEncoder,
     config: sys::WebPConfig,
@@ -36,7 +37,8 @@ impl Encoder {
         config.lossless = c_int::from(way == Way::Lossless);
         config.quality = f32::from(quality);
         let mut options = MaybeUninit::<sys::WebPAnimEncoderOptions>::uninit();
-        // SAFETY: the first call initialises what the second one reads; both are told the version of their header.
+        // SAFETY: the first call initialises what the second one reads; both are told the version
+        // of their header.
         let encoder = unsafe {
             if sys::WebPAnimEncoderOptionsInitInternal(options.as_mut_ptr(), ABI) == 0 {
                 return Err("another version of libwebp".to_owned());
@@ -77,7 +79,8 @@ impl Encoder {
         picture.width = width as c_int;
         picture.height = height as c_int;
         picture.use_argb = 1;
-        // SAFETY: `rgba` holds height rows of 4 * width bytes; the picture is freed once the encoder has copied it.
+        // SAFETY: `rgba` holds height rows of 4 * width bytes; the picture is freed once the
+        // encoder has copied it.
         let is_added = unsafe {
             let is_added =
                 sys::WebPPictureImportRGBA(&raw mut picture, rgba.as_ptr(), 4 * width as c_int)
@@ -101,7 +104,8 @@ impl Encoder {
     /// libwebp's own words.
     pub fn finish(self) -> Result<Vec<u8>, String> {
         let mut data = sys::WebPData::default();
-        // SAFETY: no picture marks the end, as the header says; `data` is libwebp's until it is freed.
+        // SAFETY: no picture marks the end, as the header says; `data` is libwebp's until it is
+        // freed.
         unsafe {
             let end = sys::WebPAnimEncoderAdd(
                 self.handle,
@@ -151,7 +155,8 @@ pub fn decode(file: &[u8], mut show: impl FnMut(&[u8], u32)) -> Result<Info, Str
         size: file.len(),
     };
     let mut info = sys::WebPAnimInfo::default();
-    // SAFETY: the decoder reads `file` while it lives; canvases are width * height * 4 bytes of its own, by default RGBA.
+    // SAFETY: the decoder reads `file` while it lives; canvases are width * height * 4 bytes of its
+    // own, by default RGBA.
     unsafe {
         let decoder = sys::WebPAnimDecoderNew(&raw const data, std::ptr::null());
         if decoder.is_null() || sys::WebPAnimDecoderGetInfo(decoder, &raw mut info) == 0 {

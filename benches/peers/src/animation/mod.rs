@@ -1,9 +1,9 @@
-//! Our animations beside those of libwebp as `gif2webp` makes them: bytes, time, memory, exactness, and how much they look like
-//! their GIFs.
+//! Our animations beside those of libwebp as `gif2webp` makes them: bytes, time, memory, exactness,
+//! and how much they look like their GIFs.
 
-mod playback;
 mod libwebp;
 mod peer;
+mod playback;
 mod score;
 
 use std::collections::HashMap;
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use crate::measure::{cpu_time, median};
 use crate::{memory, output, picture, report};
-use playback::Playback;
 use peer::{PEERS, Peer};
+use playback::Playback;
 use score::Score;
 
 /// How to compare.
@@ -79,7 +79,8 @@ struct Made {
     sample: Score,
 }
 
-/// Most states by which the quality of an equal score is searched for, in each of ten encodes or so.
+/// Most states by which the quality of an equal score is searched for, in each of ten encodes or
+/// so.
 const SAMPLE: usize = 16;
 
 impl<'a> Subject<'a> {
@@ -179,7 +180,8 @@ impl<'a> Subject<'a> {
         ))
     }
 
-    /// The least of our qualities that scores no less, which are then among the `known` ones; `None` if none does.
+    /// The least of our qualities that scores no less, which are then among the `known` ones;
+    /// `None` if none does.
     fn quality_for(
         &self,
         mean: f64,

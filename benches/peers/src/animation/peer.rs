@@ -1,4 +1,5 @@
-//! Who makes WebP files of GIFs: the whole job, from the bytes of the one to the bytes of the other.
+//! Who makes WebP files of GIFs: the whole job, from the bytes of the one to the bytes of the
+//! other.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,8 +7,8 @@ use std::str::FromStr;
 use towebp::conversion::{self, Cancel, Fonts, Job, Params};
 use towebp::image::{Format, Limits};
 
-use super::playback;
 use super::libwebp::{Encoder, Way};
+use super::playback;
 
 /// A program in one of its ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

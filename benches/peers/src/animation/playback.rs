@@ -1,4 +1,5 @@
-//! What a viewer is shown, told by decoders that are not ours: GIFs by the crate image, WebP files by libwebp.
+//! What a viewer is shown, told by decoders that are not ours: GIFs by the crate image, WebP files
+//! by libwebp.
 
 use std::collections::BTreeSet;
 use std::io::Cursor;
@@ -89,8 +90,8 @@ impl Playback {
             .collect()
     }
 
-    /// How `other` differs in all but colours: sides, repetitions, times, alpha. States may be missing, since they may look
-    /// alike with loss, and no moment may be added.
+    /// How `other` differs in all but colours: sides, repetitions, times, alpha. States may be
+    /// missing, since they may look alike with loss, and no moment may be added.
     pub fn faults_of(&self, other: &Playback) -> Vec<String> {
         let mut faults = Vec::new();
         let mut differ = |what: &str, own: String, others: String| {
@@ -103,7 +104,8 @@ impl Playback {
         let loops = |playback: &Playback| playback.loops.to_string();
         differ("loops", loops(self), loops(other));
         let end = |playback: &Playback| {
-            playback.states
+            playback
+                .states
                 .last()
                 .map_or(0, |state| state.until)
                 .to_string()
@@ -136,7 +138,8 @@ impl Playback {
     }
 }
 
-/// Gives each canvas to `show`, with the milliseconds that browsers show it for: less than 20 are 100.
+/// Gives each canvas to `show`, with the milliseconds that browsers show it for: less than 20 are
+/// 100.
 ///
 /// # Errors
 /// What is wrong with the file, or what `show` says.
@@ -158,8 +161,8 @@ pub fn play_gif(
     Ok(())
 }
 
-/// How often browsers play a GIF, by the extension that Netscape's brought: without it once, else once more than it says, and
-/// 0 is for ever.
+/// How often browsers play a GIF, by the extension that Netscape's brought: without it once, else
+/// once more than it says, and 0 is for ever.
 pub fn loops(gif: &[u8]) -> u32 {
     const NAME: &[u8] = b"NETSCAPE2.0\x03\x01";
     let at = gif.windows(NAME.len()).position(|window| window == NAME);

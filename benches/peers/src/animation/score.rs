@@ -17,11 +17,17 @@ pub struct Score {
     pub exact: usize,
 }
 
-/// Of `playback` beside `original`, by at most so many of its states, evenly spaced, on so many threads.
+/// Of `playback` beside `original`, by at most so many of its states, evenly spaced, on so many
+/// threads.
 ///
 /// # Errors
 /// When the metric refuses the size.
-pub fn score(original: &Playback, playback: &Playback, most: usize, jobs: usize) -> Result<Score, String> {
+pub fn score(
+    original: &Playback,
+    playback: &Playback,
+    most: usize,
+    jobs: usize,
+) -> Result<Score, String> {
     let mut pairs = original.beside(playback);
     if pairs.len() < original.states.len() || original.states.is_empty() {
         return Err("it ends before the GIF does".to_owned());

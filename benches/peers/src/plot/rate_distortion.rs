@@ -1,5 +1,5 @@
-//! SSIMULACRA2 over bits per pixel, and beside it what the curves hide since they lie so close: bytes beside the
-//! reference at equal SSIMULACRA2.
+//! SSIMULACRA2 over bits per pixel, and beside it what the curves hide since they lie so close:
+//! bytes beside the reference at equal SSIMULACRA2.
 
 use super::axis::{Axis, percent, short};
 use super::svg::{Anchor, FONT, INK, PALE, Svg};
