@@ -215,7 +215,7 @@ impl Gauges {
         write_one(text, "towebp_connections", load.connections as u64)?;
         write_one(text, "towebp_requests_waiting", load.waiting as u64)?;
         write_one(text, "towebp_requests_working", load.working as u64)?;
-        write_one(text, "towebp_buffer_bytes", load.held as u64)?;
+        write_one(text, "towebp_buffer_bytes", load.held)?;
         write_one(text, "towebp_memory_budget_bytes", usage.total)?;
         write_one(text, "towebp_memory_reserved_bytes", usage.reserved)?;
         write_one(text, "towebp_memory_waiting", usage.waiting as u64)?;

@@ -23,6 +23,9 @@ pub struct NotReady {
 impl Readiness {
     /// The last outcome while it is valid, or that of a new check. Requests that come during the
     /// check wait for it.
+    ///
+    /// # Errors
+    /// Why the service cannot do its work.
     pub fn outcome(
         &self,
         now: Instant,
