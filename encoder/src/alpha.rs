@@ -133,6 +133,7 @@ mod tests {
     use super::*;
     use crate::cpu::Simd;
     use crate::options::Effort;
+    use crate::testing::Random;
 
     fn workers() -> Workers<'static> {
         Workers::unlimited(1)
@@ -173,13 +174,8 @@ mod tests {
         assert_eq!(chunk[0] & 3, LOSSLESS);
         assert_ne!(chunk[0] >> 2, 0, "a filter");
         assert!(chunk.len() < 100, "{} bytes for a slope", chunk.len());
-        let mut state = 1u32;
-        let noise: Vec<u8> = std::iter::repeat_with(|| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 24) as u8
-        })
-        .take(64 * 64)
-        .collect();
+        let mut random = Random::new(1);
+        let noise: Vec<u8> = (0..64 * 64).map(|_| random.byte()).collect();
         assert_eq!(encoded(&noise)[0], RAW);
         assert_eq!(encoded(&noise)[1..], noise);
         let few: Vec<u8> = noise.iter().map(|value| value / 128 * 255).collect();

@@ -59,6 +59,9 @@ mod pixel_source;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod reference;
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub mod testing;
 mod threads;
 mod transparent_fill;
 mod vp8;

@@ -115,6 +115,7 @@ fn decode(text: &[u8]) -> (String, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use towebp_encoder::testing::Random;
 
     #[test]
     fn a_query_is_decoded_once_and_keeps_repetitions() {
@@ -157,16 +158,10 @@ mod tests {
 
     #[test]
     fn queries_are_decoded_as_browsers_encode_them() {
-        let mut state = 7_u64;
-        let mut random = |below: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (state >> 33) % below
-        };
+        let mut random = Random::new(7);
         for _ in 0..2000 {
-            let text: String = (0..random(30))
-                .map(|_| char::from(b"ab=&+%20fF;/?"[random(13) as usize]))
+            let text: String = (0..random.below(30))
+                .map(|_| char::from(b"ab=&+%20fF;/?"[random.index(13)]))
                 .collect();
             let expected: Vec<_> = form_urlencoded::parse(text.as_bytes())
                 .into_owned()

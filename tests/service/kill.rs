@@ -12,6 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
+use towebp_encoder::testing::Random;
 
 const CLIENTS: usize = 4;
 
@@ -26,7 +27,7 @@ fn answered_conversions_survive_kill_9_exactly_once() {
         now.expect("it is after 1970").as_micros() as u64
     });
     println!("TOWEBP_KILL_SEED={seed}");
-    let mut moments = Moments(seed);
+    let mut random = Random::new(seed);
     let (next, mut answered) = (AtomicU32::new(0), Vec::new());
     let mut longest_reopening = Duration::ZERO;
     let mut service = Service::start();
@@ -39,7 +40,8 @@ fn answered_conversions_survive_kill_9_exactly_once() {
             }
             // In the first rounds too there is something to lose.
             until_some(&of_this_round);
-            thread::sleep(moments.next());
+            let moment = random.below(LONGEST.as_micros() as u32);
+            thread::sleep(Duration::from_micros(moment.into()));
             server.signal(rustix::process::Signal::KILL);
         });
         let token = token.clone();
@@ -109,19 +111,6 @@ fn check(service: &Service, answered: &[Size], round: usize) {
     let checked = run(towebp().arg("check").arg("--data").arg(service.data()), b"");
     let said = String::from_utf8_lossy(&checked.stdout);
     assert!(checked.status.success(), "round {round}: {said}");
-}
-
-/// When to kill: splitmix64.
-struct Moments(u64);
-
-impl Moments {
-    fn next(&mut self) -> Duration {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        Duration::from_micros((z ^ z >> 31) % LONGEST.as_micros() as u64)
-    }
 }
 
 fn from_environment<T: FromStr>(name: &str) -> Option<T> {

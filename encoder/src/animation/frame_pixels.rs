@@ -359,6 +359,7 @@ impl PixelSource for FramePixels<'_> {
 mod tests {
     use super::*;
     use crate::animation::damage::Damage;
+    use crate::testing::Random;
 
     fn workers() -> Workers<'static> {
         Workers::unlimited(1)
@@ -366,13 +367,9 @@ mod tests {
 
     /// Two canvases of 150 x 40 pixels that differ in places, where the second one is opaque.
     fn canvases() -> [Vec<[u8; 4]>; 2] {
-        let mut seed = 1u32;
-        let mut random = move || {
-            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            seed >> 16
-        };
+        let mut random = Random::new(1);
         let before: Vec<[u8; 4]> = (0..150 * 40)
-            .map(|at| match (at / 7 % 3, random() as u8) {
+            .map(|at| match (at / 7 % 3, random.byte()) {
                 (0, _) => [0; 4],
                 (1, gray) => [gray, 1, 2, 90],
                 (_, gray) => [gray, 3, 4, 255],
@@ -385,11 +382,11 @@ mod tests {
             let (x, y) = (at % 150, at / 150);
             let changes = match (x / 16 + y / 16) % 3 {
                 0 => false,
-                1 => random().is_multiple_of(9),
+                1 => random.below(9) == 0,
                 _ => y % 8 < 5,
             };
             if changes || (y == 21 && x >= 64) {
-                *pixel = [random() as u8, 5, 6, 255];
+                *pixel = [random.byte(), 5, 6, 255];
             }
         }
         [before, after]

@@ -4,6 +4,7 @@ use super::incremental::LONGEST;
 use super::player::{Playback, merged, play};
 use super::*;
 use crate::cancel::tests::Checks;
+use crate::testing::Random;
 use crate::{Cancel, ColorType, CpuBudget, EncodeError, Encoder, Mode, Picture};
 use image_webp::{LoopCount, WebPDecoder};
 use std::io::Cursor;
@@ -93,19 +94,15 @@ fn every_state_of_the_canvas_is_shown_for_its_time() {
 
 #[test]
 fn random_canvases_are_shown_as_they_are() {
-    let mut seed = 1u32;
-    let mut random = move |below: u32| {
-        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (seed >> 8) % below
-    };
+    let mut random = Random::new(1);
     for round in 0..60 {
         let mut letters: Vec<char> = vec!['.'; 24 * 18];
         let mut playback = Playback::new();
         for _ in 0..6 {
-            let (left, top) = (random(24), random(18));
-            let (width, height) = (1 + random(24 - left), 1 + random(18 - top));
-            let letter = ['.', 'h', '1', '5', '9'][random(5) as usize];
-            let gaps = 1 + random(3);
+            let (left, top) = (random.below(24), random.below(18));
+            let (width, height) = (1 + random.below(24 - left), 1 + random.below(18 - top));
+            let letter = ['.', 'h', '1', '5', '9'][random.index(5)];
+            let gaps = 1 + random.below(3);
             for y in top..top + height {
                 for x in (left..left + width).filter(|x| (x + y) % gaps == 0) {
                     letters[(y * 24 + x) as usize] = letter;
@@ -113,7 +110,7 @@ fn random_canvases_are_shown_as_they_are() {
             }
             playback.push((
                 canvas(|x, y| letters[(y * 24 + x) as usize]),
-                1 + random(500),
+                1 + random.below(500),
             ));
         }
         let played = play(&encode(24, 18, 1, &playback, Mode::Lossless));

@@ -110,6 +110,7 @@ fn butterfly_lanes(rows: &mut Predictions, start: usize, step: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Random;
 
     #[test]
     fn hadamard_sum_of_known_residuals() {
@@ -126,15 +127,11 @@ mod tests {
 
     #[test]
     fn lanes_are_single_sums() {
-        let mut state = 3u32;
-        let mut random = || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 24) as u8
-        };
+        let mut random = Random::new(3);
         for _ in 0..200 {
-            let source: [u8; 16] = std::array::from_fn(|_| random());
+            let source: [u8; 16] = std::array::from_fn(|_| random.byte());
             let predictions: Predictions =
-                std::array::from_fn(|_| std::array::from_fn(|_| i16::from(random())));
+                std::array::from_fn(|_| std::array::from_fn(|_| i16::from(random.byte())));
             let sums = satd_of_modes(&source, &predictions);
             for lane in 0..16 {
                 let residuals =

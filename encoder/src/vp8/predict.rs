@@ -220,6 +220,7 @@ impl SubblockPredictor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Random;
 
     /// The formulas of section 12.3, on an edge whose pixels all differ.
     #[test]
@@ -290,12 +291,9 @@ mod tests {
 
     #[test]
     fn all_predictions_at_once_are_each_prediction() {
-        let mut state = 7u32;
+        let mut random = Random::new(7);
         for _ in 0..200 {
-            let edges = std::array::from_fn(|_| {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                (state >> 24) as u8
-            });
+            let edges = std::array::from_fn(|_| random.byte());
             let predictor = SubblockPredictor::new(edges);
             let all = predictor.predict_all();
             for mode in SubblockMode::ALL {

@@ -134,6 +134,7 @@ fn nodes_of(tokens: &[u32; 12]) -> [[u32; 2]; 11] {
 mod tests {
     use super::*;
     use crate::cpu::Simd;
+    use crate::testing::Random;
     use crate::vp8::bool_encoder::BoolEncoder;
     use crate::vp8::levels::eob_of;
     use crate::vp8::tables::{BandProbabilities, DEFAULT_PROBABILITIES};
@@ -188,7 +189,7 @@ mod tests {
 
     #[test]
     fn counted_nodes_give_the_length_of_what_is_written() {
-        let mut state = 5u32;
+        let mut random = Random::new(5);
         let mut counts = TokenCounts::new();
         let mut bools = Vec::new();
         let bands = &DEFAULT_PROBABILITIES[BlockKind::Luma as usize];
@@ -196,8 +197,7 @@ mod tests {
         let mut fixed = 0;
         for block in 0..4000 {
             let levels: [i16; 16] = std::array::from_fn(|i| {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                let magnitude = (state >> 20) as i16 >> (i / 2 + (state >> 16 & 7) as usize);
+                let magnitude = random.below(1 << 12) as i16 >> (i / 2 + random.index(8));
                 magnitude.min(66)
             });
             let eob = usize::from(eob_of(&levels));

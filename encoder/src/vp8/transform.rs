@@ -123,14 +123,13 @@ fn hadamard_pass([i0, i1, i2, i3]: [i32; 4]) -> [i32; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Random;
 
     fn random_blocks(range: i16) -> impl Iterator<Item = Block> {
-        let mut state = 0x9E37_79B9u32;
+        let mut random = Random::new(1);
+        let range = i32::from(range);
         (0..5000).map(move |_| {
-            std::array::from_fn(|_| {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                ((state >> 8) as i32 % (2 * i32::from(range) + 1) - i32::from(range)) as i16
-            })
+            std::array::from_fn(|_| (random.below(2 * range as u32 + 1) as i32 - range) as i16)
         })
     }
 

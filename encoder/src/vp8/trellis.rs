@@ -155,6 +155,7 @@ fn error_change(magnitude: u16, level: u16, quantizer: &Quantizer, position: usi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Random;
     use crate::vp8::block::Scalar;
     use crate::vp8::levels::eob_of;
     use crate::vp8::quantize::{QuantizerDeltas, Quantizers};
@@ -186,14 +187,13 @@ mod tests {
         let all_costs = CoefficientCosts::new(&DEFAULT_PROBABILITIES);
         let costs = all_costs.of(BlockKind::Luma);
         let lambda = 256 * 20;
-        let mut state = 11u32;
+        let mut random = Random::new(11);
         for context in (0..600).map(|i| i % 3) {
             // The first six positions have coefficients: 2^6 combinations are few enough to try
             // all.
             let mut coefficients = [0; 16];
             for place in &ZIGZAG[..6] {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                coefficients[*place] = ((state >> 20) as i16 % 140) - 70;
+                coefficients[*place] = random.below(140) as i16 - 70;
             }
             let (choice, choice_score) =
                 quantize(Scalar, &coefficients, &quantizer, costs, 0, context, lambda);

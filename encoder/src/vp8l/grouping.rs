@@ -79,6 +79,7 @@ pub fn group(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Random;
     use crate::vp8l::color_cache::CacheHits;
     use crate::vp8l::greedy_parse;
 
@@ -110,13 +111,8 @@ mod tests {
     }
 
     fn noise() -> impl FnMut(u32) -> u32 {
-        let mut state = 1u32;
-        move |mask| {
-            state ^= state << 13;
-            state ^= state >> 17;
-            state ^= state << 5;
-            state >> 4 & mask | 0xFF00_0000
-        }
+        let mut random = Random::new(1);
+        move |mask| random.next_u32() & mask | 0xFF00_0000
     }
 
     #[test]

@@ -187,15 +187,13 @@ fn search(pixels: &[u32], links: &[Copy], i: usize, width: usize, depth: usize) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Random;
 
     #[test]
     fn copies_are_true_and_none_is_missed_in_plain_cases() {
-        let mut state = 1u32;
+        let mut random = Random::new(1);
         let pixels: Vec<u32> = (0..3000)
-            .map(|i| {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                if i % 700 < 300 { 7 } else { state >> 29 }
-            })
+            .map(|i| if i % 700 < 300 { 7 } else { random.below(8) })
             .collect();
         let pixels = [pixels.as_slice(), &pixels[100..900]].concat();
         let copies =

@@ -347,6 +347,7 @@ fn length_tokens(lengths: &[u8]) -> Vec<LengthToken> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Random;
 
     #[test]
     fn lengths_are_those_of_huffmans_tree() {
@@ -367,13 +368,10 @@ mod tests {
         assert_eq!(cheapest, [7; 128]);
         let [most, least] = [&huffman, &cheapest].map(|lengths| total_bits(&scattered, lengths));
         assert!(least < most, "{least} bits of {most}");
-        let mut random = 1u32;
+        let mut random = Random::new(1);
         for symbols in 3..200 {
             let counts: Vec<u32> = (0..symbols)
-                .map(|_| {
-                    random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                    (random >> 24).saturating_sub(200) >> (random >> 9 & 7)
-                })
+                .map(|_| random.below(256).saturating_sub(200) >> random.below(8))
                 .chain([1, 0, 5, 9])
                 .collect();
             let lengths = cheapest_lengths(&counts);

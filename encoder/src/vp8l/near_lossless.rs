@@ -75,16 +75,13 @@ fn rounded(max_error: u8) -> [u8; 256] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Random;
 
     /// Random pixels.
     fn noise(width: usize, height: usize) -> Vec<u32> {
-        let mut state = 1u32;
-        std::iter::repeat_with(|| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            state | 0xFF00_0000
-        })
-        .take(width * height)
-        .collect()
+        let mut random = Random::new(1);
+        let pixels = (0..width * height).map(|_| random.next_u32() | 0xFF00_0000);
+        pixels.collect()
     }
 
     fn round_for(near_lossless: u8, pixels: &[u32], width: usize) -> Vec<u32> {

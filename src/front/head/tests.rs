@@ -2,6 +2,7 @@
 
 use super::scanner::HeadScanner;
 use super::*;
+use towebp_encoder::testing::Random;
 
 const LIMITS: HeadLimits = HeadLimits {
     bytes: 1000,
@@ -327,21 +328,15 @@ fn what_follows_a_head_is_left_alone() {
 fn spoiled_heads_are_read_or_refused_the_same_in_any_portions() {
     let good = b"POST /convert?a=b HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\nTransfer-Encoding: chunked\r\n\
         Expect: 100-continue\r\nConnection: close\r\n\r\nabcdefg";
-    let mut state = 1_u64;
-    let mut random = |below: usize| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (state >> 33) as usize % below
-    };
+    let mut random = Random::new(1);
     let (mut read, mut rejected) = (0, 0);
     for _ in 0..20_000 {
         let mut bytes = good.to_vec();
-        for _ in 0..=random(3) {
-            let at = random(bytes.len());
-            match random(3) {
-                0 => bytes[at] = random(256) as u8,
-                1 => bytes.insert(at, b"\r\n :,\t\x00"[random(7)]),
+        for _ in 0..=random.index(3) {
+            let at = random.index(bytes.len());
+            match random.index(3) {
+                0 => bytes[at] = random.byte(),
+                1 => bytes.insert(at, b"\r\n :,\t\x00"[random.index(7)]),
                 _ => drop(bytes.remove(at)),
             }
         }

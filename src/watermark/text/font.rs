@@ -123,6 +123,7 @@ impl std::error::Error for FontError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use towebp_encoder::testing::Random;
 
     const DEVANAGARI: &[u8] = include_bytes!("../../../fonts/NotoSansDevanagari-Regular.ttf");
 
@@ -163,14 +164,12 @@ mod tests {
 
     #[test]
     fn damaged_fonts_are_refused_or_read_without_harm() {
-        let seed = DEVANAGARI.len() as u32;
-        let mut state = seed;
+        let mut random = Random::new(DEVANAGARI.len() as u64);
         for _ in 0..300 {
             let mut bytes = DEVANAGARI.to_vec();
             for _ in 0..20 {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                let at = (state >> 4) as usize % bytes.len();
-                bytes[at] = state as u8;
+                let at = random.index(bytes.len());
+                bytes[at] = random.byte();
             }
             let mut fonts = Fonts::default();
             fonts.add(bytes).ok();

@@ -92,16 +92,11 @@ mod tests {
     use super::super::quantize::{QuantizerDeltas, Quantizers};
     use super::*;
     use crate::cpu::{Instructions, Simd};
+    use crate::testing::Random;
 
     /// Blocks of pixels: extremes first, then random ones.
     fn pixels() -> impl Iterator<Item = BlockPixels> {
-        let mut state = 0x1234_5678u32;
-        let mut random = move || {
-            state ^= state << 13;
-            state ^= state >> 17;
-            state ^= state << 5;
-            state
-        };
+        let mut random = Random::new(1);
         let impulses = (0..16).flat_map(|at| {
             [0, 255].map(|background| {
                 std::array::from_fn(|i| {
@@ -122,8 +117,8 @@ mod tests {
             .collect::<Vec<_>>();
         let randoms = (0..3000).map(move |i| {
             // Full range, and small differences around a mean, as in real blocks.
-            let (mean, range) = (random() % 256, [256, 64, 16, 4][i % 4]);
-            std::array::from_fn(|_| (mean + random() % range).min(255) as u8)
+            let (mean, range) = (random.below(256), [256, 64, 16, 4][i % 4]);
+            std::array::from_fn(|_| (mean + random.below(range)).min(255) as u8)
         });
         extremes.into_iter().chain(randoms)
     }

@@ -191,6 +191,7 @@ impl BoolEncoder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Random;
 
     /// The decoder of section 7.3, one bit at a time.
     struct RfcDecoder<'a> {
@@ -381,18 +382,12 @@ mod tests {
 
     #[test]
     fn random_booleans_decode() {
-        let mut state = 1u32;
-        let mut random = move || {
-            state ^= state << 13;
-            state ^= state >> 17;
-            state ^= state << 5;
-            state
-        };
+        let mut random = Random::new(1);
         for length in (0..200).chain([10_000]) {
             let bools: Vec<(bool, u8)> = (0..length)
                 .map(|_| {
-                    let probability = (random() % 255 + 1) as u8;
-                    (random() % 256 >= u32::from(probability), probability)
+                    let probability = (random.below(255) + 1) as u8;
+                    (random.below(256) >= u32::from(probability), probability)
                 })
                 .collect();
             assert_decodes(&bools, &encode(&bools));

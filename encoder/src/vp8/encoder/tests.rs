@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing::Random;
 use crate::vp8::bool_encoder::BoolEncoder;
 use crate::vp8::mode_budget::flag_cost;
 use crate::vp8::mode_decision::LEAST_MODE_COST;
@@ -7,16 +8,13 @@ use crate::{Layout, RgbPicture};
 
 /// A picture with gradients, edges, noise and flat areas.
 fn picture(width: u32, height: u32) -> Vec<u8> {
-    let mut state = width * 31 + height;
+    let mut random = Random::new(u64::from(width * 31 + height));
     let mut pixels = Vec::new();
     for y in 0..height {
         for x in 0..width {
-            state ^= state << 13;
-            state ^= state >> 17;
-            state ^= state << 5;
             let pixel = match (x / 24 + y / 24) % 4 {
                 0 => [(x * 5) as u8, (y * 3) as u8, (x + y) as u8],
-                1 => [(state >> 8) as u8, (state >> 16) as u8, (state >> 24) as u8],
+                1 => [(); 3].map(|()| random.byte()),
                 2 => [if (x * 3 + y * 5) % 17 < 6 { 240 } else { 20 }; 3],
                 _ => [200, 40, 90],
             };

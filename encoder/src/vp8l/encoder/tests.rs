@@ -6,26 +6,11 @@ use crate::cancel::Cancel;
 use crate::cancel::tests::Checks;
 use crate::cpu::Simd;
 use crate::options::Metadata;
+use crate::testing::Random;
 use crate::vp8l::greedy_parse;
 use crate::{container, reference};
 
 const EFFORTS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
-
-/// Xorshift.
-struct Noise(u32);
-
-impl Noise {
-    fn next(&mut self) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 17;
-        self.0 ^= self.0 << 5;
-        self.0
-    }
-
-    fn below(&mut self, limit: u32) -> u32 {
-        (self.next() >> 8) % limit
-    }
-}
 
 fn options(effort: Effort, threads: usize) -> LosslessOptions<'static> {
     LosslessOptions {
@@ -86,12 +71,12 @@ fn round_trip(what: &str, pixels: &[u32], width: usize) {
 
 /// A drawing (lines of words that repeat), something like a photograph beside it, and a gradient.
 fn page(width: usize, height: usize) -> Vec<u32> {
-    let mut noise = Noise(7);
-    let words: Vec<u32> = (0..200).map(|_| noise.below(4) * 0x0040_4040).collect();
+    let mut random = Random::new(7);
+    let words: Vec<u32> = (0..200).map(|_| random.below(4) * 0x0040_4040).collect();
     let mut pixels = Vec::with_capacity(width * height);
     for y in 0..height {
         for x in 0..width {
-            let grain = noise.below(5) as usize;
+            let grain = random.below(5) as usize;
             let [red, green, blue] = if x < width / 3 {
                 let word = words[(x + y / 12 * 31 + y % 12 * 17) % words.len()];
                 let color = if y % 12 < 8 { word } else { 0x00F0_F8FF };
@@ -150,12 +135,14 @@ fn all_sizes() {
 fn all_numbers_of_colors() {
     for colors in [1, 2, 3, 4, 5, 15, 16, 17, 64, 255, 256, 257, 1000] {
         for width in [1, 5, 16, 61] {
-            let mut noise = Noise(colors);
-            let palette: Vec<u32> = (0..colors).map(|_| noise.next() | 0xFF00_0000).collect();
+            let mut random = Random::new(u64::from(colors));
+            let palette: Vec<u32> = (0..colors)
+                .map(|_| random.next_u32() | 0xFF00_0000)
+                .collect();
             // Each color occurs at least once.
             let mut pixels = palette.clone();
             while pixels.len() < 61 * 40 || !pixels.len().is_multiple_of(width) {
-                pixels.push(palette[noise.below(colors) as usize]);
+                pixels.push(palette[random.below(colors) as usize]);
             }
             round_trip(&format!("{colors} colors, {width} wide"), &pixels, width);
         }
@@ -164,9 +151,9 @@ fn all_numbers_of_colors() {
 
 #[test]
 fn noise_gradients_alpha_and_runs() {
-    let mut noise = Noise(1);
+    let mut random = Random::new(1);
     let width = 97;
-    let pixels: Vec<u32> = (0..width * 83).map(|_| noise.next()).collect();
+    let pixels: Vec<u32> = (0..width * 83).map(|_| random.next_u32()).collect();
     round_trip("noise with alpha", &pixels, width);
     let opaque: Vec<u32> = pixels.iter().map(|pixel| pixel | 0xFF00_0000).collect();
     round_trip("noise", &opaque, width);
@@ -201,8 +188,10 @@ fn a_picture_of_many_tiles_and_parts() {
 fn distances_beyond_the_window() {
     // The second half repeats the first from 1.2 million pixels back, farther than a copy may
     // reach.
-    let mut noise = Noise(3);
-    let half: Vec<u32> = (0..1_200_000).map(|_| noise.next() | 0xFF00_0000).collect();
+    let mut random = Random::new(3);
+    let half: Vec<u32> = (0..1_200_000)
+        .map(|_| random.next_u32() | 0xFF00_0000)
+        .collect();
     let pixels = [half.as_slice(), &half[..200_000]].concat();
     let data =
         encode(pixels.clone(), 1000, &options(Effort::Medium, 1)).expect("nothing cancels it");
@@ -222,13 +211,13 @@ fn codes_of_all_lengths() {
     while fibonacci.len() < 25 {
         fibonacci.push(fibonacci[fibonacci.len() - 1] + fibonacci[fibonacci.len() - 2]);
     }
-    let mut noise = Noise(5);
+    let mut random = Random::new(5);
     let mut pixels: Vec<u32> = (0u32..)
         .zip(&fibonacci)
         .flat_map(|(green, count)| std::iter::repeat_n(0xFF00_0000 | green << 8, *count))
         .collect();
     for i in (1..pixels.len()).rev() {
-        pixels.swap(i, noise.below(i as u32 + 1) as usize);
+        pixels.swap(i, random.below(i as u32 + 1) as usize);
     }
     let width = 100;
     let height = pixels.len() / width;

@@ -31,17 +31,12 @@ const CHROMA_OFFSET: i32 = 128;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Random;
     use crate::ycbcr::row_kernel::{ChromaRow, RowKernels};
 
     /// Two rows of bytes: extremes first, then random ones, some of them nearly of one color.
     fn rows(length: usize) -> impl Iterator<Item = [Vec<u8>; 2]> {
-        let mut state = 0x1234_5678u32;
-        let mut random = move || {
-            state ^= state << 13;
-            state ^= state >> 17;
-            state ^= state << 5;
-            state
-        };
+        let mut random = Random::new(1);
         let extremes = [1, 2, 3, 4, 6, 7].into_iter().flat_map(move |period| {
             [[0, 0], [255, 255], [0, 255], [255, 0]].map(|backgrounds| {
                 backgrounds.map(|background| {
@@ -64,10 +59,10 @@ mod tests {
             })
         });
         let randoms = (0..40).map(move |i| {
-            let (least, range) = (random() % 256, [256, 64, 16, 4][i % 4]);
+            let (least, range) = (random.below(256), [256, 64, 16, 4][i % 4]);
             [0, 1].map(|_| {
                 (0..length)
-                    .map(|_| (least + random() % range).min(255) as u8)
+                    .map(|_| (least + random.below(range)).min(255) as u8)
                     .collect()
             })
         });

@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing::Random;
 
 fn workers() -> Workers<'static> {
     Workers::unlimited(1)
@@ -6,13 +7,7 @@ fn workers() -> Workers<'static> {
 
 /// Pixels of noise, flat parts and extremes.
 fn pixels(count: usize) -> Vec<u32> {
-    let mut state = 0x2468_ACE1u32;
-    let mut random = move || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        state
-    };
+    let mut random = Random::new(1);
     let extremes = [
         0,
         u32::MAX,
@@ -23,10 +18,10 @@ fn pixels(count: usize) -> Vec<u32> {
     ];
     (0..count)
         .map(|i| match i / 7 % 4 {
-            0 => random(),
-            1 => extremes[random() as usize % extremes.len()],
+            0 => random.next_u32(),
+            1 => extremes[random.index(extremes.len())],
             2 => 0x4142_4344,
-            _ => 0x8090_A0B0 + (random() & 0x0707_0707),
+            _ => 0x8090_A0B0 + (random.next_u32() & 0x0707_0707),
         })
         .collect()
 }
