@@ -50,7 +50,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("watermark", &["image"]),
     ("image", &[]),
     ("fetch", &["admission"]),
-    ("admission", &["store"]),
+    ("admission", &["auth", "store"]),
     ("store", &["auth"]),
     ("auth", &[]),
 ];
