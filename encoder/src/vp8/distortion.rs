@@ -113,7 +113,7 @@ mod tests {
     use crate::testing::Random;
 
     #[test]
-    fn hadamard_sum_of_known_residuals() {
+    fn satd_of_known_residuals() {
         assert_eq!(satd(&[3; 16]), 48, "only the DC: 16 times 3");
         let mut impulse = [0; 16];
         impulse[5] = -7;

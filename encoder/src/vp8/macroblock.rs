@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_loaded() {
+    fn stored_macroblocks_are_loaded_back() {
         let planes = planes();
         let mut copy = Planes::new(48, 48);
         for mb_y in 0..3 {
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn surroundings_of_the_corners() {
+    fn neighbors_at_the_corners() {
         let planes = planes();
         let first = neighbors_of(&planes, 0, 0);
         assert_eq!(
@@ -385,7 +385,7 @@ mod tests {
 
     /// The layout drawn at [`LumaWorkspace`] is the real one.
     #[test]
-    fn the_workspace_is_as_drawn() {
+    fn the_workspace_has_the_documented_layout() {
         let planes = planes();
         let around = neighbors_of(&planes, 1, 1);
         let mut workspace = LumaWorkspace::new(&around);

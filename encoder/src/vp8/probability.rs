@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn likeliest_stays_a_probability() {
+    fn probabilities_stay_within_1_to_255() {
         assert_eq!(probability_of_false(0, 1_000_000), 1);
         assert_eq!(probability_of_false(1_000_000, 0), 255);
         assert_eq!(probability_of_false(1, 1), 128);

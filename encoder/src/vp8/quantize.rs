@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_coarse_in_a_picture_is_quantized_finer_and_never_past_what_the_header_holds() {
+    fn quantizer_deltas_fit_the_header() {
         assert_eq!(QuantizerDeltas::at(0), NONE);
         for index in 0..=MAX_INDEX {
             let deltas = QuantizerDeltas::at(index);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_before_first_is_left_out() {
+    fn coefficients_before_first_are_dropped() {
         let quantizer = at(0).luma;
         let (levels, eob) = quantizer.quantize(&[1000; 16], 1);
         assert_eq!(levels[0], 0);

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_colour_is_found_until_another_of_its_hash_comes() {
+    fn a_color_is_found_until_its_slot_is_overwritten() {
         // 0x1E35A7BD * 0xFF000001 is 0x6135A7BD in 32 bits: 0xBD * 0xFF is 0x43 in the uppermost
         // byte, and 0x1E more.
         assert_eq!(index(0xFF00_0001, 11), 0x6135_A7BD >> 21);

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nearest_comes_once() {
+    fn nearest_distances_are_unique() {
         assert_eq!(nearest(100, 5), [100, 1, 101, 99, 200]);
         // (0, 1) and (1, 0) are the same, and offsets that point ahead count as the pixel before.
         assert_eq!(nearest(1, 5), [1, 2]);

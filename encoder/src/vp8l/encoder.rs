@@ -218,7 +218,7 @@ fn write_transformed(
         image_stream::write(&mut trial, &image, &grouping, workers)?;
         keep_smaller(&mut smallest, trial);
     }
-    *bits = smallest.expect("there is a way to group");
+    *bits = smallest.expect("there is at least one grouping");
     workers.release(pixels)?;
     workers.release(tokens.0)
 }

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn four_symbols_alike_take_two_bits_each() {
+    fn four_equal_symbols_take_two_bits_each() {
         let each = |n: u32| cost([n; 4].into_iter());
         assert_eq!(each(1100) - each(100), 4 * 1000 * 2 * BIT);
         assert_eq!(

@@ -121,7 +121,7 @@ mod tests {
     use crate::vp8l::token::Token;
 
     #[test]
-    fn lengths_of_what_is_alike() {
+    fn match_lengths() {
         let pixels: Vec<u32> = (0..100).map(|i| i % 30).collect();
         for limit in 0..=70 {
             assert_eq!(match_length(&pixels, 0, 30, limit), limit);

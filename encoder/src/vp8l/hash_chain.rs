@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_end_at_what_is_kept() {
+    fn lengths_are_limited() {
         let copies = longest_copies(&vec![3; 10_000], 100, 8, Workers::unlimited(1));
         let copies = copies.expect("nothing cancels it");
         assert_eq!(copies[1].length(), MAX_KEPT);

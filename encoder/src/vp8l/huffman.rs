@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_are_alike_become_the_same_but_for_wide_gaps() {
+    fn similar_counts_become_equal_except_across_wide_gaps() {
         assert_eq!(
             evened(&[0, 3, 4, 0, 0, 5, 0, 90, 1, 0, 0, 0, 0, 1], 2),
             [0, 2, 2, 2, 2, 2, 0, 90, 1, 0, 0, 0, 0, 1]

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_is_as_large_as_was_said_and_alpha_has_none() {
+    fn the_error_is_bounded_and_alpha_is_exact() {
         let mut pixels = noise(50, 40);
         pixels[777] &= 0x00FF_FFFF;
         pixels[888] &= 0x7FFF_FFFF;
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn flat_ground_lines_and_gradients_stay() {
+    fn flat_areas_lines_and_gradients_stay() {
         // Noise, a flat square of 10 x 10 pixels with a line through it, and a slope of 1 per
         // pixel.
         let (width, height) = (60, 20);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn few_colours_stay() {
+    fn pictures_of_few_colors_stay() {
         let pixels: Vec<u32> = noise(50, 40)
             .iter()
             .map(|pixel| pixel | 0x00FF_FF1F)

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cheaper_is_taken() {
+    fn the_cheaper_tokens_are_chosen() {
         // Three pixels repeat from far away: 32 bits each as literals, against 13 + 5 + extra bits.
         let pixels: Vec<u32> = (0..100).chain(10..13).map(|i| i * 0x0101_0101).collect();
         let copied = [Token::literals(100), Token::copy(3, 90 + 120)];

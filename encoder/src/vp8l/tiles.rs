@@ -10,9 +10,13 @@ use crate::threads::Workers;
 
 /// The symbols of each tile.
 pub struct Tiles {
+    /// Base-2 logarithm of a tile's side.
     tile_bits: u32,
+    /// Number of tiles in a row.
     across: usize,
+    /// Number of rows of tiles.
     down: usize,
+    /// Number of symbols of all alphabets.
     symbols: usize,
     /// Indices of the tiles in which a token starts.
     pub filled: Vec<usize>,

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn text_keeps_the_chroma_of_its_ground_and_photographs_theirs() {
+    fn chroma_is_sharpened_in_text_and_not_in_slopes() {
         // Red strokes, two pixels wide, on black: the means of their blocks would be 240 beside
         // 128.
         let strokes = planes_of(64, 16, |x, _| if x % 8 < 2 { [255, 0, 0] } else { [0; 3] });

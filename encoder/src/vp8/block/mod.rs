@@ -124,7 +124,7 @@ mod tests {
     }
 
     /// Calls `check` with each implementation that this machine supports.
-    macro_rules! for_each_twin {
+    macro_rules! for_each_implementation {
         ($check:ident) => {
             for simd in Simd::supported() {
                 match simd.0 {
@@ -223,17 +223,17 @@ mod tests {
     }
 
     #[test]
-    fn twins_predict_the_same() {
-        for_each_twin!(check_prediction);
+    fn vector_kernels_predict_the_same() {
+        for_each_implementation!(check_prediction);
     }
 
     #[test]
-    fn twins_sum_the_same() {
-        for_each_twin!(check_sums);
+    fn vector_kernels_have_the_same_satd() {
+        for_each_implementation!(check_sums);
     }
 
     #[test]
-    fn twins_transform_the_same() {
-        for_each_twin!(check_transforms);
+    fn vector_kernels_transform_the_same() {
+        for_each_implementation!(check_transforms);
     }
 }

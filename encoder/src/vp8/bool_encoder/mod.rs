@@ -243,7 +243,11 @@ mod tests {
         }
         let length = encoder.len();
         let bytes = encoder.finish();
-        assert_eq!(bytes.len(), length, "len() foretells what finish() returns");
+        assert_eq!(
+            bytes.len(),
+            length,
+            "len() is the length of what finish() returns"
+        );
         let all: Vec<Bool> = bools.iter().map(|&(v, p)| Bool::new(v, p)).collect();
         for simd in Simd::supported() {
             let mut encoder = BoolEncoder::with_capacity(0);

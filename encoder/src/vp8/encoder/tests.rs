@@ -153,7 +153,7 @@ fn extreme_content_decodes() {
 }
 
 #[test]
-fn instructions_and_threads_leave_the_bytes_as_they_are() {
+fn bytes_do_not_depend_on_instructions_or_threads() {
     for (width, height) in [(1, 1), (33, 17), (200, 150)] {
         let pixels = picture(width, height);
         let picture = RgbPicture {
@@ -190,7 +190,7 @@ fn instructions_and_threads_leave_the_bytes_as_they_are() {
 }
 
 #[test]
-fn the_first_partition_outlasts_its_header() {
+fn the_first_partition_is_padded_for_look_ahead() {
     let pixels = picture(16, 16);
     let source = planes_of(&RgbPicture {
         width: 16,
@@ -258,7 +258,7 @@ fn modes_and_flags_stay_within_their_budget() {
 }
 
 #[test]
-fn what_outgrows_its_partitions_is_coded_anew() {
+fn too_large_partitions_are_encoded_with_coarser_quantizers() {
     let (width, height) = (300, 240);
     let pixels = picture(width, height);
     let picture = RgbPicture {

@@ -258,7 +258,7 @@ impl Transformed {
 }
 
 #[test]
-fn colour_caches_of_all_sizes() {
+fn color_caches_of_all_sizes() {
     const BITS: [&[u32]; 12] = [
         &[0],
         &[1],
@@ -306,7 +306,7 @@ fn the_smallest_picture_bit_by_bit() {
 }
 
 #[test]
-fn a_cancelled_picture_ends_wherever_it_is() {
+fn encoding_is_cancelled_at_any_check() {
     let pixels = page(120, 100);
     for effort in EFFORTS {
         let encode_for = |allowed: usize, threads: usize| {
@@ -364,7 +364,7 @@ fn small_drawings_of_any_number_of_colors() {
 }
 
 #[test]
-fn a_small_drawing_takes_whatever_is_smallest() {
+fn a_small_drawing_gets_the_smallest_encoding() {
     let pixels = drawing(100, 75, 9);
     let options = options(Effort::High, 1);
     let candidates =

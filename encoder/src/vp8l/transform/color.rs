@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_squares_find_what_was_put_in() {
+    fn least_squares_recover_known_factors() {
         let mut sums = Sums::default();
         for i in -60i32..60 {
             let (green, own) = (i, i * i * 7 % 23 - 11);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn only_predicted_blocks_change_and_an_independent_formula_brings_them_back() {
+    fn only_predicted_blocks_change_and_the_rfcs_inverse_restores_them() {
         let width = 70;
         let pixels: Vec<u32> = (0..width * 40)
             .map(|i| {
@@ -298,7 +298,7 @@ mod tests {
         let workers = Workers::unlimited(1);
         let applied =
             apply(&pixels, width, &modes, &[far, far], workers).expect("nothing cancels it");
-        let (left, factors) = applied.expect("it pays");
+        let (left, factors) = applied.expect("it saves bits");
         assert_eq!((factors.block_bits, factors.across), (5, 3));
         assert_eq!(factors.by_block[1], Multipliers::default(), "not predicted");
         assert_ne!(factors.by_block[0], Multipliers::default());

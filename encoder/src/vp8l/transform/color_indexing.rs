@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_ordered_by_nearness_and_written_as_differences() {
+    fn colors_are_ordered_by_similarity_and_written_as_differences() {
         // Starting at black, 1 is nearest, then 3; 200 is 56 away from 0 modulo 256, and 59 from 3.
         let palette = palette(&[200, 3, 3, 1, 200]).expect("three colors");
         assert_eq!(palette.colors, [1, 3, 200]);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_256_colours_are_too_many() {
+    fn more_than_256_colors_have_no_palette() {
         let many: Vec<u32> = (0..257).map(|i| i * 77).collect();
         assert_eq!(
             palette(&many[..256]).map(|palette| palette.len()),

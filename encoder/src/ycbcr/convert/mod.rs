@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn twins_convert_the_same() {
+    fn vector_kernels_convert_the_same() {
         for simd in Simd::supported() {
             match simd.0 {
                 Instructions::Scalar => check::<3>(scalar::Scalar),

@@ -67,7 +67,7 @@ fn residuals(pixels: &[u32], width: usize, modes: &Modes, simd: Simd) -> Vec<u32
 }
 
 #[test]
-fn every_mode_leaves_what_the_rfc_says() {
+fn residuals_of_every_mode_follow_the_rfc() {
     for (width, height) in [(1, 5), (2, 3), (4, 4), (37, 21), (64, 9)] {
         let pixels = pixels(width * height);
         for mode in 0..MODES as u8 {
@@ -112,7 +112,7 @@ fn every_mode_leaves_what_the_rfc_says() {
 }
 
 #[test]
-fn costs_are_bits_of_what_is_left() {
+fn costs_are_bits_of_the_residuals() {
     // 3 | 10, 20: predicted from the left, 10 leaves 7, which has three bits; from above 1, one
     // bit.
     let gray = |value: u32| 0xFF00_0000 + value * 0x01_0101;
@@ -148,7 +148,7 @@ fn the_same_costs_with_all_instructions() {
 }
 
 #[test]
-fn each_block_gets_the_mode_that_suits_it() {
+fn each_block_gets_its_best_mode() {
     // Noise that continues from the left, and noise that continues from above.
     let noise = pixels(64);
     let width = 32;
