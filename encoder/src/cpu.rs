@@ -2,7 +2,7 @@
 
 /// A choice of instructions that this machine has.
 ///
-/// It travels in the encoder's options: nothing is looked up behind its back.
+/// It is one of the encoder's options: only [`Simd::detect`] asks the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Simd(pub(super) Instructions);
 
@@ -21,7 +21,8 @@ pub struct Avx2(());
 #[cfg(target_arch = "x86_64")]
 impl Avx2 {
     fn detect() -> Option<Avx2> {
-        // The last three came with AVX2 in every processor, and speed up what is around it.
+        // Every processor with AVX2 has the other three, which speed up the code around the
+        // vectors.
         let has_all = is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("bmi1")
             && is_x86_feature_detected!("bmi2")
@@ -31,10 +32,10 @@ impl Avx2 {
 }
 
 impl Simd {
-    /// No vector instructions but what the compiler uses of itself.
+    /// No vector instructions but those that the compiler uses by itself.
     pub const SCALAR: Simd = Simd(Instructions::Scalar);
 
-    /// The best that this machine has.
+    /// The best instructions that this machine has.
     pub fn detect() -> Simd {
         #[cfg(target_arch = "x86_64")]
         if let Some(avx2) = Avx2::detect() {
@@ -43,7 +44,7 @@ impl Simd {
         Simd::SCALAR
     }
 
-    /// All that this machine has, [`Simd::SCALAR`] first.
+    /// All choices that this machine has, [`Simd::SCALAR`] first.
     pub fn supported() -> Vec<Simd> {
         let mut all = vec![Simd::SCALAR];
         if Simd::detect() != Simd::SCALAR {

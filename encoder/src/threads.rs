@@ -43,7 +43,7 @@ impl<'a> Workers<'a> {
         Workers::new(threads, None, &crate::cancel::NEVER)
     }
 
-    /// The same, with at most `threads`.
+    /// These workers, but at most `threads` at a time.
     pub fn at_most(self, threads: usize) -> Workers<'a> {
         Workers::new(self.threads.min(threads), self.budget, self.cancel)
     }

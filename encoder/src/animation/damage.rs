@@ -12,9 +12,9 @@ pub struct Rect {
     pub left: usize,
     /// The rows above it.
     pub top: usize,
-    /// Its columns.
+    /// The number of its columns.
     pub width: usize,
-    /// Its rows.
+    /// The number of its rows.
     pub height: usize,
 }
 
@@ -223,7 +223,7 @@ mod tests {
     use crate::cancel::tests::Checks;
     use crate::pixel_source::{PixelSource, Target};
 
-    /// A canvas 4 pixels wide: `.` is transparent, letters are opaque greys, digits are half
+    /// The pixels of these rows: `.` is transparent, letters are opaque grays, digits are half
     /// transparent.
     fn canvas(rows: &[&str]) -> Vec<[u8; 4]> {
         let pixel = |byte: u8| match byte {
@@ -363,7 +363,7 @@ mod tests {
         let before = canvas(&["abcd"]);
         let (update, _) = between(&before, &canvas(&["ab.d"]), None).expect("a pixel differs");
         assert_eq!((update.rect, update.blends), (rect(2, 0, 1, 1), false));
-        // Half transparent ones are, too, whatever is there.
+        // So are half transparent ones, whatever is there.
         for before in ["abcd", "...."] {
             let (update, _) =
                 between(&canvas(&[before]), &canvas(&["5..d"]), None).expect("a pixel differs");

@@ -10,10 +10,10 @@ use crate::{transparent_fill, vp8l};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Which pixels of a rectangle are drawn if not all of them update.
+/// Which pixels of a rectangle are drawn if not all of them change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granularity {
-    /// Those that update: for lossless coding.
+    /// Those that change: for lossless coding.
     Pixel,
     /// All opaque ones of a macroblock in which one changes: alpha then takes next to nothing, and
     /// lossy coding has no holes to go around.
@@ -377,7 +377,7 @@ mod tests {
             .collect();
         let mut after = before.clone();
         for (at, pixel) in after.iter_mut().enumerate() {
-            // Some macroblocks do not update, some pixels of others do, and some whole columns of
+            // Some macroblocks do not change, some pixels of others do, and some whole columns of
             // 64.
             let (x, y) = (at % 150, at / 150);
             let changes = match (x / 16 + y / 16) % 3 {

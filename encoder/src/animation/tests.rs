@@ -38,7 +38,7 @@ fn whole(canvas: &[u8], width: u32) -> Damage {
     }
 }
 
-/// A canvas of 24 x 18: greys `0` to `9`, `.` transparent, `h` half transparent.
+/// A canvas of 24 x 18: grays `0` to `9`, `.` transparent, `h` half transparent.
 fn canvas(shape: impl Fn(u32, u32) -> char) -> Vec<u8> {
     let pixel = |letter: char| match letter {
         '.' => [0; 4],

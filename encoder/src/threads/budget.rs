@@ -103,7 +103,7 @@ impl Drop for OccupiedCore<'_> {
     }
 }
 
-/// What tests ask afterwards.
+/// Figures that tests look at afterwards.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {

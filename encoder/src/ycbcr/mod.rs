@@ -14,8 +14,9 @@ mod row_kernel;
 mod stripe;
 
 use super::cpu::Simd;
+use super::picture::RgbPicture;
 use super::threads::Workers;
-use super::{EncodeError, MAX_SIDE, RgbPicture};
+use super::{EncodeError, MAX_SIDE};
 use std::sync::Mutex;
 use stripe::Stripe;
 
@@ -24,22 +25,22 @@ use stripe::Stripe;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planes {
     /// Width of the picture in pixels.
-    pub width: u32,
+    pub(crate) width: u32,
     /// Height of the picture in pixels.
-    pub height: u32,
+    pub(crate) height: u32,
     /// Number of macroblocks in a row. A luma row has 16 samples per macroblock, a chroma row 8.
-    pub mb_width: usize,
+    pub(crate) mb_width: usize,
     /// Number of rows of macroblocks.
-    pub mb_height: usize,
+    pub(crate) mb_height: usize,
     /// Luma (Y').
-    pub luma: Vec<u8>,
+    pub(crate) luma: Vec<u8>,
     /// Chroma: Cb, then Cr.
-    pub chroma: [Vec<u8>; 2],
+    pub(crate) chroma: [Vec<u8>; 2],
 }
 
 impl Planes {
     /// Planes for a picture of `width` x `height` pixels, zeroed.
-    pub fn new(width: usize, height: usize) -> Planes {
+    pub(crate) fn new(width: usize, height: usize) -> Planes {
         let (mb_width, mb_height) = (width.div_ceil(16), height.div_ceil(16));
         let count = mb_width * mb_height;
         Planes {
@@ -132,12 +133,12 @@ impl Planes {
     }
 
     /// Distance from one luma row to the next.
-    pub fn luma_stride(&self) -> usize {
+    pub(crate) fn luma_stride(&self) -> usize {
         self.mb_width * 16
     }
 
     /// Distance from one chroma row to the next.
-    pub fn chroma_stride(&self) -> usize {
+    pub(crate) fn chroma_stride(&self) -> usize {
         self.mb_width * 8
     }
 
@@ -219,7 +220,7 @@ fn repeat_edges(plane: &mut [u8], stride: usize, width: usize, height: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Layout;
+    use crate::picture::Layout;
 
     fn planes_of(width: u32, height: u32, pixel: impl Fn(u32, u32) -> [u8; 3]) -> Planes {
         let pixels: Vec<u8> = (0..height)

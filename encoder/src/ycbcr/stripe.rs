@@ -15,7 +15,7 @@
 use super::chroma::sharpen;
 use super::luminance::{self, GROUP, GroupColors, Samples};
 use super::row_kernel::{ChromaRow, RowKernels};
-use crate::{Layout, RgbPicture};
+use crate::picture::{Layout, RgbPicture};
 
 /// The output of a stripe: consecutive rows of the planes.
 pub struct Stripe<'a> {

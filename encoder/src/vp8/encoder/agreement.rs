@@ -6,7 +6,7 @@ use super::{
     LossyOptions, MAX_TOKEN_PARTITION, choose_segmentation, decide_macroblocks, partition,
     quantizer_index, records, write_partitions,
 };
-use crate::RgbPicture;
+use crate::picture::RgbPicture;
 use crate::vp8::loop_filter::{FilterParameters, decoder};
 use crate::ycbcr::Planes;
 
@@ -97,9 +97,10 @@ fn encode_and_reconstruct(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::picture::Layout;
     use crate::threads::Workers;
     use crate::vp8::encoder::encode;
-    use crate::{Effort, Layout, Simd};
+    use crate::{Effort, Simd};
     use std::path::{Path, PathBuf};
 
     /// The qualities that differ in what they exercise, at the default effort, and every effort.

@@ -1,10 +1,10 @@
 use super::*;
+use crate::picture::{Layout, RgbPicture};
 use crate::testing::Random;
 use crate::vp8::bool_encoder::BoolEncoder;
 use crate::vp8::mode_budget::flag_cost;
 use crate::vp8::mode_decision::LEAST_MODE_COST;
 use crate::vp8::tables::DEFAULT_PROBABILITIES;
-use crate::{Layout, RgbPicture};
 
 /// A picture with gradients, edges, noise and flat areas.
 fn picture(width: u32, height: u32) -> Vec<u8> {

@@ -6,8 +6,8 @@
 )]
 
 use super::{U_WEIGHTS, V_WEIGHTS, Y_WEIGHTS, scalar};
-use crate::RgbPicture;
 use crate::cpu::Avx2;
+use crate::picture::RgbPicture;
 use crate::ycbcr::row_kernel::{ChromaRow, RowKernels};
 use crate::ycbcr::stripe::{self, Stripe};
 #[allow(

@@ -8,8 +8,8 @@ mod avx2;
 mod scalar;
 
 use super::stripe::Stripe;
-use crate::RgbPicture;
 use crate::cpu::{Instructions, Simd};
+use crate::picture::RgbPicture;
 
 /// Converts the rows of `stripe` that lie in the picture.
 pub fn convert(picture: &RgbPicture<'_>, simd: Simd, stripe: &mut Stripe<'_>) {

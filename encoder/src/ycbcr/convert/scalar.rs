@@ -2,7 +2,7 @@
 //! 9.2).
 
 use super::{CHROMA_OFFSET, U_WEIGHTS, V_WEIGHTS, Y_OFFSET, Y_WEIGHTS};
-use crate::RgbPicture;
+use crate::picture::RgbPicture;
 use crate::ycbcr::row_kernel::{ChromaRow, RowKernels};
 use crate::ycbcr::stripe::{self, Stripe};
 
