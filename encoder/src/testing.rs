@@ -37,7 +37,7 @@ impl Random {
 
     /// A number from 0 to `end - 1`, each with the same chance but for one in 2^32.
     pub fn below(&mut self, end: u32) -> u32 {
-        (u64::from(self.next_u32()) * u64::from(end) >> 32) as u32
+        ((u64::from(self.next_u32()) * u64::from(end)) >> 32) as u32
     }
 
     /// As [`Random::below`], for a place in a slice.
