@@ -1,10 +1,11 @@
-//! How encoding scales with cores that this machine need not have: the passes are timed on one thread, piece by piece and
-//! macroblock by macroblock, and laid out on more threads as [`Workers`] does it (for what depends on what see
-//! [`wavefront`]; RFC 6386, section 5).
+//! A model of how encoding scales with more cores than this machine has. The passes are timed on
+//! one thread, piece by piece and macroblock by macroblock, and then laid out on more threads as
+//! [`Workers`] does it ([`wavefront`] has the dependencies; RFC 6386, section 5).
 //!
-//! `cargo test --release --lib encoder::model -- --ignored --nocapture` prints it for 12 MP made of the photographs of
-//! `testdata/`, with the times that were really taken on one thread and on two. What the model leaves out: memory that
-//! threads share, and clocks that sink when all cores are busy.
+//! `cargo test -p towebp-encoder --features testing --release --lib model -- --ignored --nocapture`
+//! prints it for 12 MP made of the photographs of `testdata/`, with the times measured on one
+//! thread and on two. The model leaves out the memory that threads share, and clocks that sink when
+//! all cores are busy.
 
 use super::{
     FilterParameters, LossyOptions, MAX_TOKEN_PARTITION, ModeSearch, Simd, choose_segmentation,
@@ -23,7 +24,7 @@ use std::time::Instant;
 const WIDTH: u32 = 4000;
 const HEIGHT: u32 = 3000;
 const QUALITY: u8 = 75;
-/// The least of so many runs counts: other programs only ever add.
+/// Number of runs. The fastest counts, because other programs can only add time.
 const RUNS: usize = 7;
 
 #[test]
@@ -59,15 +60,15 @@ fn print_speed_ups() {
     }
 }
 
-/// Seconds that each part takes on one thread.
+/// Seconds of each part on one thread.
 struct Profile {
-    /// Until a second thread is at work.
+    /// Seconds until a second thread works.
     start: f64,
-    /// What only one thread works on.
+    /// Parts that only one thread can work on.
     serial: Vec<(&'static str, f64)>,
-    /// Pieces that depend on nothing.
+    /// Parts of independent pieces.
     pieces: Vec<(&'static str, Vec<f64>)>,
-    /// The macroblocks of each row.
+    /// Seconds of each macroblock, by row.
     rows: Vec<Vec<f64>>,
 }
 
@@ -157,7 +158,7 @@ impl Profile {
             .for_each(|(own, other)| least(own, other));
     }
 
-    /// All of it on so many threads.
+    /// Returns the seconds of the whole encode on `threads` threads.
     fn seconds(&self, threads: usize) -> f64 {
         let serial: f64 = self.serial.iter().map(|(_, time)| time).sum();
         let pieces: f64 = self
@@ -186,19 +187,20 @@ impl Profile {
     }
 }
 
-/// When each of `threads` comes to work.
+/// Returns the times at which the threads start.
 fn starts(threads: usize, start: f64) -> Vec<f64> {
     (0..threads).map(|thread| thread as f64 * start).collect()
 }
 
-/// The thread that is free first.
+/// Returns the thread that is free first.
 fn first_free(free: &mut [f64]) -> &mut f64 {
     free.iter_mut()
         .min_by(|a, b| a.total_cmp(b))
         .expect("there is a thread")
 }
 
-/// When the last of some independent pieces is done, each going to the next free thread.
+/// Returns the time at which the last of several independent pieces is done, if each goes to the
+/// next free thread.
 fn side_by_side(times: &[f64], threads: usize, start: f64) -> f64 {
     let mut free = starts(threads.min(times.len()).max(1), start);
     let mut end = 0.0f64;
@@ -210,8 +212,8 @@ fn side_by_side(times: &[f64], threads: usize, start: f64) -> f64 {
     end
 }
 
-/// When the last macroblock is done: rows go to the next free thread, and each macroblock waits for the one before it and
-/// the next one in the row above.
+/// Returns the time at which the last macroblock is done, if rows go to the next free thread, and
+/// each macroblock waits for the one before it and for the one above to the right.
 fn follow(rows: &[Vec<f64>], threads: usize, start: f64) -> f64 {
     let mut free = starts(threads, start);
     let mut above: Vec<f64> = Vec::new();
@@ -228,19 +230,19 @@ fn follow(rows: &[Vec<f64>], threads: usize, start: f64) -> f64 {
     above.last().copied().unwrap_or(0.0)
 }
 
-/// Notes the time of each check, which comes before each piece of work.
+/// Records the time of each cancellation check, which precedes each piece of work.
 #[derive(Debug, Default)]
 struct Recorder(Mutex<Vec<Instant>>);
 
 impl Recorder {
-    /// The work is never cancelled.
+    /// Records the time. The work is never cancelled.
     fn note(&self) -> bool {
         self.0.lock().expect("pushing").push(Instant::now());
         false
     }
 }
 
-/// Seconds of a pass.
+/// Seconds of a pass, and of its pieces.
 struct Times {
     before: f64,
     pieces: Vec<f64>,
@@ -248,7 +250,8 @@ struct Times {
 }
 
 impl Recorder {
-    /// The last piece is taken to be as long as the one before it, since what follows it shows no boundary.
+    /// Times a pass. No check follows the last piece, so it is taken to be as long as the one
+    /// before it.
     fn time<T>(&self, pass: impl FnOnce() -> T) -> (T, Times) {
         self.0.lock().expect("pushing").clear();
         let begun = Instant::now();
@@ -273,7 +276,7 @@ impl Recorder {
     }
 }
 
-/// Seconds on one thread and on two, in turns.
+/// Measures the seconds on one thread and on two, in turns.
 fn measure(picture: &RgbPicture<'_>) -> [f64; 2] {
     let mut least = [f64::MAX; 2];
     for _ in 0..2 * RUNS {
