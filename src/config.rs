@@ -84,9 +84,9 @@ impl Config {
             1,
             3600,
         )?;
-        // The client waits as long.
+        // The client waits while the watermark is fetched.
         within("--watermark-timeout", self.fetch.timeout.as_secs(), 1, 300)?;
-        // Each fetch is a thread, and each place in the queue a request in memory.
+        // Each fetch has a thread, and each caller in the queue is a request in memory.
         let fetch = &self.fetch;
         for (flag, number, least, most) in [
             ("--watermark-fetches", fetch.fetches, 1, 1024),

@@ -44,7 +44,7 @@ pub struct ConvertCommand {
     #[argh(switch)]
     force: bool,
 
-    /// never replace a file: pictures whose WebP exists are passed over in silence, and the exit
+    /// never replace a file: pictures whose WebP exists are skipped in silence, and the exit
     /// code is 0
     #[argh(switch)]
     no_clobber: bool,
@@ -102,12 +102,12 @@ pub struct ConvertCommand {
     #[argh(option, arg_name = "color")]
     watermark_color: Option<String>,
 
-    /// what sets the text off from its ground: none (the default), outline or shadow
+    /// what sets the text off from the picture: none (the default), outline or shadow
     #[argh(option, arg_name = "name")]
     watermark_outline: Option<String>,
 
     /// font for the text (TrueType, OpenType, the first of a collection), may be given more than
-    /// once; asked in this order, before the bundled ones
+    /// once; used in this order, before the bundled ones
     #[argh(option, arg_name = "file")]
     font: Vec<PathBuf>,
 

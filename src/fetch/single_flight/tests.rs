@@ -308,7 +308,7 @@ fn a_fetch_that_never_began_ends_as_busy() {
     drop(release);
     until(|| !single_flight.has_running());
     let outcome = single_flight.fetch(same_host(0), &|| true);
-    assert_eq!(outcome, Err(FetchError::Abandoned), "there is room again");
+    assert_eq!(outcome, Err(FetchError::Abandoned), "a fetch begins again");
 }
 
 /// Begins a fetch without waiting; `woken` counts the wakes.
@@ -335,7 +335,7 @@ fn a_caller_is_woken_once_and_is_not_blocked() {
     let woken = Arc::default();
     let url = "http://a.example/logo";
     let [first, second, left] =
-        [(); 3].map(|()| ask(&single_flight, 1, url, &woken).expect("there is room"));
+        [(); 3].map(|()| ask(&single_flight, 1, url, &woken).expect("it fits in the queue"));
     assert_eq!(outcome(&first), None);
     drop(left);
     let (_, sender) = begun(&loads);
@@ -345,7 +345,7 @@ fn a_caller_is_woken_once_and_is_not_blocked() {
         let fetched = outcome(&pending).expect("it was woken").expect("fetched");
         assert_eq!(*fetched.bytes, *b"logo");
     }
-    let kept = ask(&single_flight, 1, url, &woken).expect("there is room");
+    let kept = ask(&single_flight, 1, url, &woken).expect("it fits in the queue");
     assert!(outcome(&kept).is_some() && kept.deadline().is_none());
     assert_eq!(
         woken.load(Ordering::SeqCst),
@@ -370,12 +370,13 @@ fn one_account_leaves_room_for_others_and_waits_for_its_own() {
                 &format!("http://drip{n}.example/"),
                 &woken,
             )
-            .expect("room")
+            .expect("it fits in the queue")
         })
         .collect();
     let mut of_first: Vec<Begun> = (0..2).map(|_| begun(&loads)).collect();
     assert_eq!(single_flight.lock().queue.len_of(1), 3);
-    let other = ask(&single_flight, 2, "http://quick.example/", &woken).expect("room");
+    let other =
+        ask(&single_flight, 2, "http://quick.example/", &woken).expect("it fits in the queue");
     let (url, sender) = begun(&loads);
     assert_eq!(
         url, "http://quick.example/",
@@ -384,7 +385,8 @@ fn one_account_leaves_room_for_others_and_waits_for_its_own() {
     sender.send(Ok(download("logo"))).expect("it waits");
     until(|| outcome(&other).is_some());
     // A caller who joins a fetch queued by another account has it begun in a turn of their own.
-    let joined = ask(&single_flight, 2, "http://drip4.example/", &woken).expect("room");
+    let joined =
+        ask(&single_flight, 2, "http://drip4.example/", &woken).expect("it fits in the queue");
     let (url, sender) = begun(&loads);
     assert_eq!(url, "http://drip4.example/");
     sender.send(Ok(download("logo"))).expect("it waits");
@@ -431,7 +433,7 @@ fn a_full_queue_rejects_at_once() {
     all.push(ask(2, 0).expect("a third in all"));
     assert_eq!(ask(3, 0).err(), Some(FetchError::Busy), "a fourth in all");
     all.remove(1);
-    all.push(ask(3, 0).expect("the one who left made room"));
+    all.push(ask(3, 0).expect("there is a place again"));
     assert_eq!(
         single_flight.lock().by_url.len(),
         4,
