@@ -1,4 +1,4 @@
-//! What those who run the service rely on, over real sockets and with a real process.
+//! What operators rely on, over real sockets and with a real process.
 
 use crate::support::picture::Picture;
 use crate::support::service::Service;
@@ -9,7 +9,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
-/// An end for which nothing has to be waited; the machine may be busy.
+/// The longest that a process may take to end when it has nothing to wait for; the machine may be
+/// busy.
 const SOON: Duration = Duration::from_secs(20);
 
 #[test]
@@ -195,12 +196,12 @@ fn the_log_has_no_secrets() {
             let fields = [("email", "other@example.org"), ("password", private)];
             server.request("POST", path).form(&fields).send();
         }
-        // No HTTP at all, with secrets in it.
+        // This is not HTTP, and has secrets in it.
         let mut broken = server.send_raw(format!("POST /?{token} HTTP/3\r\n{private}\r\n\r\n"));
         assert!(read_response(&mut broken, false).status >= 400);
         let log = server.log();
         assert!(log.contains("/convert"), "{log}");
-        // The token's beginning says what it is; its digits are the secret.
+        // Every token has the same beginning; the digits after it are the secret.
         let digits = &token["twp_".len()..];
         for secret in [digits, &digits[..12], private, "other@example.org"] {
             assert!(!log.contains(secret), "{secret} stands in the log:\n{log}");
@@ -227,7 +228,8 @@ fn metrics_count_on_an_address_of_their_own() {
         write!(stream, "GET {target} HTTP/1.1\r\nHost: a\r\n\r\n").expect("it reads");
         read_response(&mut stream, false)
     };
-    // What the door has is shown as of its last turn, which may be the one that sent the last answer.
+    // The gauges show the event loop after its last turn, which may be the one that sent the last
+    // response.
     until(|| {
         let answer = ask("/metrics");
         answer.text().contains("\ntowebp_requests_working 0\n")
@@ -285,7 +287,8 @@ fn is_refused(address: SocketAddr) -> bool {
     }
 }
 
-/// Everything that was sent before has been read: the door reads connections in the order in which they came.
+/// Returns once everything that was sent before has been read: the event loop accepts connections
+/// in the order in which they came.
 fn until_connected(server: &Server) {
     assert_eq!(server.request("GET", "/healthz").send().status, 200);
 }
