@@ -71,7 +71,7 @@ impl Config {
         )?;
         within(
             "--max-animation-pixels",
-            self.limits.max_film_pixels,
+            self.limits.max_animation_pixels,
             1,
             1 << 50,
         )?;
@@ -329,7 +329,7 @@ mod tests {
             ("--max-body", |c| c.http.max_body = 1 << 40),
             ("--max-pixels", |c| c.limits.max_pixels = 0),
             ("--max-frames", |c| c.limits.max_frames = 0),
-            ("--max-animation-pixels", |c| c.limits.max_film_pixels = 0),
+            ("--max-animation-pixels", |c| c.limits.max_animation_pixels = 0),
             ("--conversion-timeout", |c| {
                 c.http.conversion_timeout = Duration::from_secs(3601);
             }),

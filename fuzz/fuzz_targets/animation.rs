@@ -14,8 +14,9 @@ use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::iter;
 use towebp::conversion::{self, Cancel, Fonts, Job, Params};
-use towebp::image::{self, Format, Image, Layout, Limits, Cancel, Place};
+use towebp::image::{self, Format, Image, Layout, Limits, Cancel, Rectangle};
 use towebp::watermark::{self, Overlay, Placement, Position};
+use towebp_encoder::Cancelled;
 use towebp_encoder::player::{Playback, merged, play};
 use towebp_encoder::{self as webp, AnimationEncoder, Mode};
 
@@ -235,8 +236,9 @@ impl Input {
         let (width, height) = (self.width.0.into(), self.height.0.into());
         let picture = image::decode(&mark.png(), Format::Png, &Limits::DEFAULT, &cancel);
         let picture = picture.expect("a good PNG");
-        let overlay = Overlay::new(width, height, |image| {
-            watermark::draw_picture(image, &picture, &mark.placement(), &cancel)
+        let overlay = Overlay::new(width, height, |mut image| {
+            watermark::draw_picture(&mut image, &picture, &mark.placement(), &cancel)?;
+            Ok::<Image, Cancelled>(image)
         });
         let overlay = overlay.expect("it is not cancelled");
         for (canvas, _) in playback {
@@ -246,7 +248,7 @@ impl Input {
                 layout: Layout::Rgba,
                 pixels: std::mem::take(canvas),
             };
-            let all = Place {
+            let all = Rectangle {
                 left: 0,
                 top: 0,
                 width: width as usize,

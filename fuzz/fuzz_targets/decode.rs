@@ -1,12 +1,13 @@
-//! The readers of pictures. Whatever comes in: a picture of the size that it says, or an error, for a patient caller; and for
-//! one who leaves, an end at the next question.
+//! The readers of pictures. Whatever comes in, the outcome is a picture of the size that it says, or an error; and a
+//! decoding that is cancelled ends at its next check.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use std::cell::Cell;
 use std::sync::Once;
-use towebp::image::{self, DecodeError, Format, Keep, Limits, Cancel};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use towebp::conversion::Cancel;
+use towebp::image::{self, DecodeError, Format, Image, Keep, Limits, Metadata};
 
 /// Small, so that most of the time goes into the readers and not into pixels.
 const LIMITS: Limits = Limits {
@@ -15,27 +16,39 @@ const LIMITS: Limits = Limits {
     ..Limits::DEFAULT
 };
 
+/// Decodes, and cancels it at the check after `allowed` ones; gives the number of checks, too.
+fn decode(
+    bytes: &[u8],
+    format: Format,
+    allowed: usize,
+) -> (Result<(Image, Metadata), DecodeError>, usize) {
+    let checks = AtomicUsize::new(0);
+    let question = || checks.fetch_add(1, Ordering::Relaxed) >= allowed;
+    let cancel = Cancel::when(&question);
+    let opened = image::open(bytes, format, &LIMITS);
+    let decoded = opened.and_then(|opened| {
+        let (image, metadata) = opened.decode(Keep::All, &cancel)?;
+        let kept = [&metadata.icc, &metadata.exif, &metadata.xmp];
+        let kept: usize = kept.into_iter().flatten().map(Vec::len).sum();
+        assert!(kept as u64 <= opened.metadata_bytes());
+        Ok((image, metadata))
+    });
+    (decoded, checks.load(Ordering::Relaxed))
+}
+
 fuzz_target!(|input: (u8, &[u8])| {
     // libFuzzer's hook would end the process at a panic of a decoder, which the product catches. Those of the assertions
     // below still end it.
     static QUIET: Once = Once::new();
     QUIET.call_once(|| std::panic::set_hook(Box::new(|panic| eprintln!("{panic}"))));
 
-    let (cancel, bytes) = input;
+    let (allowed, bytes) = input;
     let Some(format) = Format::sniff(bytes) else {
         return;
     };
-    let asked = Cell::new(0);
-    let count = || {
-        asked.set(asked.get() + 1);
-        true
-    };
-    let patient = image::decode_keeping(Keep::All, bytes, format, &LIMITS, &Cancel::when(&count));
-    match &patient {
-        Ok((image, metadata)) => {
-            let kept = [&metadata.icc, &metadata.exif, &metadata.xmp];
-            let kept: usize = kept.into_iter().flatten().map(Vec::len).sum();
-            assert!(kept as u64 <= image::metadata_bytes(bytes, format));
+    let (whole, checks) = decode(bytes, format, usize::MAX);
+    match &whole {
+        Ok((image, _)) => {
             let pixels = u64::from(image.width) * u64::from(image.height);
             assert!((1..=LIMITS.max_pixels).contains(&pixels));
             assert_eq!(
@@ -46,27 +59,18 @@ fuzz_target!(|input: (u8, &[u8])| {
         Err(error) => assert!(!matches!(error, DecodeError::Cancelled)),
     }
 
-    let endless = Cancel::never();
-    if let Ok(Some((planes, metadata))) =
-        image::decode_planes(Keep::All, bytes, format, &LIMITS, &endless)
-    {
-        let (image, same) = patient.as_ref().expect("the same file gives RGB");
+    let planes = image::open(bytes, format, &LIMITS)
+        .and_then(|opened| opened.decode_planes(Keep::All, &Cancel::never()));
+    if let Ok(Some((planes, metadata))) = planes {
+        let (image, same) = whole.as_ref().expect("the same file gives RGB");
         assert_eq!((planes.width, planes.height), (image.width, image.height));
         assert_eq!(&metadata, same);
     }
 
-    let questions = asked.get();
-    let left = Cell::new(usize::from(cancel));
-    let leave = || {
-        let waits = left.get() > 0;
-        left.set(left.get().saturating_sub(1));
-        waits
-    };
-    let impatient =
-        image::decode_keeping(Keep::All, bytes, format, &LIMITS, &Cancel::when(&leave));
-    if questions > usize::from(cancel) {
-        assert_eq!(impatient, Err(DecodeError::Cancelled));
+    let (cancelled, _) = decode(bytes, format, usize::from(allowed));
+    if checks > usize::from(allowed) {
+        assert_eq!(cancelled, Err(DecodeError::Cancelled));
     } else {
-        assert_eq!(impatient, patient);
+        assert_eq!(cancelled, whole);
     }
 });

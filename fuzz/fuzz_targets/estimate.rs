@@ -20,7 +20,7 @@ const LIMITS: Limits = Limits {
     max_side: 4000,
     max_pixels: 200_000,
     max_frames: 20,
-    max_film_pixels: 1_000_000,
+    max_animation_pixels: 1_000_000,
 };
 
 /// What an estimate may hold itself.

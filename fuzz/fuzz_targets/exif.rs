@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use towebp::image::{Image, Layout, turn_upright};
+use towebp::image::{Image, Layout, orient};
 
 fuzz_target!(|input: (u8, u8, &[u8])| {
     let (width, height, exif) = input;
@@ -16,7 +16,7 @@ fuzz_target!(|input: (u8, u8, &[u8])| {
         layout: Layout::Rgb,
         pixels: pixels.collect(),
     };
-    let after = turn_upright(before.clone(), exif);
+    let after = orient(before.clone(), exif);
     assert!(
         (after.width, after.height) == (width, height)
             || (after.width, after.height) == (height, width)

@@ -1,130 +1,125 @@
-//! An animated WebP of an animated GIF: frames go through one by one, and no more than a few are in memory.
+//! An animated WebP of an animated GIF: frames go through one by one, and only a few are in memory at a time.
 
-use super::{
-    Conversion, ConversionError, Job, Timing, beside, draw_picture, draw_text, is_watermarked,
-    options, refused, timed, undecoded,
-};
-use crate::image::{DecodeError, Drawn, Frames, Image, Layout, Metadata, Place};
+use super::error::ConversionError;
+use super::outcome::{Conversion, Timing, timed};
+use super::plan::Plan;
+use super::steps::{draw_watermarks, webp_metadata};
+use crate::image::{AnimationFrame, DecodeError, Frames, Gif, Image, Layout, Metadata, Rectangle};
 use crate::watermark::Overlay;
-use towebp_encoder::{self as webp, Animation, Covered};
-use towebp_encoder::{Cancel, Cancelled};
+use towebp_encoder::{self as webp, Cancel, Cancelled};
 
-/// Decodes a frame, lays the watermark over it, which is drawn once, and encodes what has changed, until the last one.
-///
-/// # Errors
-/// See [`ConversionError`].
-pub fn run(job: &Job<'_>, cancel: &Cancel<'_>) -> Result<Conversion, ConversionError> {
+/// Converts frame by frame: draws it, lays the watermark over it, which is drawn once, and encodes the damage.
+pub(super) fn convert(
+    plan: &Plan<'_>,
+    gif: Gif<'_>,
+    cancel: &Cancel<'_>,
+) -> Result<Conversion, ConversionError> {
     let mut timing = Timing::default();
-    let metadata = if job.params.keeps_metadata {
-        Metadata::of_animation(job.bytes)
+    let metadata = if plan.params.keeps_metadata {
+        gif.metadata()
     } else {
         Metadata::default()
     };
-    let mut frames = Frames::open(job.bytes, job.limits, cancel).map_err(undecoded)?;
-    let mut film: Option<Film<'_>> = None;
+    let limits = plan.opened.limits();
+    let mut frames = gif.frames(cancel)?;
+    let mut writer: Option<Writer<'_>> = None;
     let (mut count, mut pixels) = (0, 0);
-    while let Some(drawn) = timed(&mut timing.decode, || frames.draw()).map_err(undecoded)? {
-        let screen = frames.screen();
+    while let Some(frame) = timed(&mut timing.decode, || frames.draw())? {
         count += 1;
-        pixels += drawn.pixels;
-        job.limits.check_film(count, pixels).map_err(undecoded)?;
-        let film = match &mut film {
-            Some(film) => film,
-            none => none.insert(Film::begin(
-                job,
+        pixels += frame.pixel_count;
+        limits.check_animation(count, pixels)?;
+        let writer = match &mut writer {
+            Some(writer) => writer,
+            none => none.insert(Writer::new(
+                plan,
                 &frames,
-                beside(&metadata),
+                webp_metadata(&metadata),
                 cancel,
                 &mut timing,
             )?),
         };
-        film.add(screen, drawn, cancel, &mut timing)?;
+        writer.add(frames.canvas(), frame, cancel, &mut timing)?;
     }
     let no_frame = || DecodeError::Invalid("the GIF has no frame".to_owned());
-    let film = film.ok_or_else(no_frame).map_err(undecoded)?;
-    let encoded = timed(&mut timing.encode, || film.animation.finish()).map_err(refused)?;
-    let Image { width, height, .. } = *frames.screen();
-    Ok(Conversion::of(encoded, (width, height), timing))
+    let writer = writer.ok_or_else(no_frame)?;
+    let encoded = timed(&mut timing.encode, || writer.animation.finish())?;
+    let Image { width, height, .. } = *frames.canvas();
+    Ok(Conversion::new(encoded, (width, height), timing))
 }
 
-/// What is made of the frames.
-struct Film<'a> {
-    animation: Animation<'a>,
-    /// The watermark, and what was shown last, with it.
+/// Writes frames with their watermark.
+struct Writer<'a> {
+    animation: webp::Animation<'a>,
+    /// The watermark, and the canvas that was shown last, with it.
     watermark: Option<(Overlay, Image)>,
 }
 
-impl<'a> Film<'a> {
-    /// With the size and the repetitions that the first frame has shown.
-    fn begin(
-        job: &Job<'a>,
+impl<'a> Writer<'a> {
+    /// A writer for the canvas and the repetitions that are known since the first frame.
+    fn new(
+        plan: &'a Plan<'a>,
         frames: &Frames<'_>,
         metadata: webp::Metadata<'a>,
-        cancel: &Cancel<'_>,
+        cancel: &'a Cancel<'a>,
         timing: &mut Timing,
-    ) -> Result<Film<'a>, ConversionError> {
-        let Image { width, height, .. } = *frames.screen();
-        let pixels = u64::from(width) * u64::from(height);
-        let overlay = || {
-            Overlay::new(width, height, |image| {
-                draw_picture(image, job, cancel)?;
-                draw_text(image, job, cancel)
-            })
-        };
-        let overlay = is_watermarked(job).then(|| timed(&mut timing.watermark, overlay));
+    ) -> Result<Writer<'a>, ConversionError> {
+        let Image { width, height, .. } = *frames.canvas();
+        let overlay = || Overlay::new(width, height, |image| draw_watermarks(plan, image, cancel));
+        let overlay = plan
+            .is_watermarked()
+            .then(|| timed(&mut timing.watermark, overlay));
         let watermark = overlay.transpose()?;
-        let options = options(job, pixels);
-        let animation = Animation::new(width, height, frames.loops(), options, metadata);
-        let mut animation = animation.map_err(refused)?;
-        // It is rarely larger than the GIF. Memory that is not written to takes none.
-        animation.reserve(job.bytes.len());
-        Ok(Film {
+        let options = plan.options(cancel);
+        let mut animation = webp::Animation::new(width, height, frames.loops(), options, metadata)?;
+        // The file is rarely larger than the GIF. Memory that is not written to takes none.
+        animation.reserve(plan.opened.bytes().len());
+        Ok(Writer {
             animation,
-            watermark: watermark.map(|overlay| (overlay, clear(width, height))),
+            watermark: watermark.map(|overlay| (overlay, transparent(width, height))),
         })
     }
 
-    /// Shows a frame with its watermark.
+    /// Adds a frame after which the canvas looks like this.
     fn add(
         &mut self,
-        screen: &Image,
-        mut drawn: Drawn,
+        canvas: &Image,
+        mut frame: AnimationFrame,
         cancel: &Cancel<'_>,
         timing: &mut Timing,
     ) -> Result<(), ConversionError> {
-        let mut shown = screen;
+        let mut shown = canvas;
         if let Some((overlay, marked)) = &mut self.watermark {
             timed(&mut timing.watermark, || {
-                exchange(marked, screen, &mut drawn, cancel)?;
-                overlay.lay_over(marked, drawn.place, cancel)
+                copy_damage(marked, canvas, &mut frame, cancel)?;
+                overlay.lay_over(marked, frame.damage, cancel)
             })?;
             shown = marked;
         }
-        let Drawn {
+        let AnimationFrame {
             milliseconds,
-            place,
-            covered,
+            damage,
+            previous,
             ..
-        } = drawn;
-        let covered = Covered {
+        } = frame;
+        let covered = webp::Covered {
             rect: webp::Rect {
-                left: place.left,
-                top: place.top,
-                width: place.width,
-                height: place.height,
+                left: damage.left,
+                top: damage.top,
+                width: damage.width,
+                height: damage.height,
             },
-            pixels: covered,
+            pixels: previous,
         };
         let animation = &mut self.animation;
-        let added = timed(&mut timing.encode, || {
+        timed(&mut timing.encode, || {
             animation.add(&shown.pixels, covered, milliseconds)
-        });
-        added.map_err(refused)
+        })?;
+        Ok(())
     }
 }
 
-/// Nothing, of this size.
-fn clear(width: u32, height: u32) -> Image {
+/// A transparent canvas.
+fn transparent(width: u32, height: u32) -> Image {
     Image {
         width,
         height,
@@ -133,24 +128,24 @@ fn clear(width: u32, height: u32) -> Image {
     }
 }
 
-/// Brings what was drawn of `screen` to `marked`. What that covers is then what was there.
-fn exchange(
+/// Copies the damage rectangle from `canvas` to `marked`. The frame's previous pixels become those of `marked`.
+fn copy_damage(
     marked: &mut Image,
-    screen: &Image,
-    drawn: &mut Drawn,
+    canvas: &Image,
+    frame: &mut AnimationFrame,
     cancel: &Cancel<'_>,
 ) -> Result<(), Cancelled> {
-    let Place {
+    let Rectangle {
         left, top, width, ..
-    } = drawn.place;
-    let across = screen.width as usize;
+    } = frame.damage;
+    let stride = canvas.width as usize;
     let marked = marked.pixels.as_chunks_mut().0;
-    let screen = screen.pixels.as_chunks().0;
-    for (y, covered) in (top..).zip(drawn.covered.chunks_mut(width.max(1))) {
+    let canvas = canvas.pixels.as_chunks().0;
+    for (y, previous) in (top..).zip(frame.previous.chunks_mut(width.max(1))) {
         cancel.check()?;
-        let row = y * across + left..y * across + left + width;
-        covered.copy_from_slice(&marked[row.clone()]);
-        marked[row.clone()].copy_from_slice(&screen[row]);
+        let row = y * stride + left..y * stride + left + width;
+        previous.copy_from_slice(&marked[row.clone()]);
+        marked[row.clone()].copy_from_slice(&canvas[row]);
     }
     Ok(())
 }

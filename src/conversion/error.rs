@@ -1,11 +1,11 @@
-//! Why a conversion failed, in sentences for the caller.
+//! The reasons why a conversion fails, in sentences for the caller.
 
 use crate::image::DecodeError;
 use crate::watermark::TextError;
 use std::fmt;
-use towebp_encoder::Cancelled;
+use towebp_encoder::{Cancelled, EncodeError};
 
-/// Why a conversion failed.
+/// The reason why a conversion failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConversionError {
     /// The picture cannot be read.
@@ -14,15 +14,33 @@ pub enum ConversionError {
     WatermarkPicture(DecodeError),
     /// No font has these characters of the watermark's text.
     MissingCharacters(Vec<char>),
-    /// The caller waits no more.
+    /// The conversion was cancelled.
     Cancelled,
-    /// A fault of ours: for the log, not for the caller.
+    /// A fault of the program: the text is for the log, not for the caller.
     Internal(String),
 }
 
 impl From<Cancelled> for ConversionError {
     fn from(Cancelled: Cancelled) -> ConversionError {
         ConversionError::Cancelled
+    }
+}
+
+impl From<DecodeError> for ConversionError {
+    fn from(error: DecodeError) -> ConversionError {
+        match error {
+            DecodeError::Cancelled => ConversionError::Cancelled,
+            error => ConversionError::Picture(error),
+        }
+    }
+}
+
+impl From<EncodeError> for ConversionError {
+    fn from(error: EncodeError) -> ConversionError {
+        match error {
+            EncodeError::Cancelled => ConversionError::Cancelled,
+            error => ConversionError::Internal(format!("the encoder refused the picture: {error}")),
+        }
     }
 }
 

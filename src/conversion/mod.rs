@@ -1,341 +1,33 @@
-//! The pure service: the specification's parameters, and one picture in, one WebP out. Opens no file and no socket.
+//! One picture in, one WebP out, by the parameters of a request: pure, without files and sockets.
+//!
+//! [`image::open`](crate::image::open) reads the header, [`Plan::new`] decides, [`Plan::memory`] tells the memory to ask for,
+//! and [`Plan::run`] decodes, orients, converts colors, draws watermarks and encodes.
 
 mod animation;
 mod error;
-mod estimate;
+mod memory;
+mod outcome;
 mod params;
+mod plan;
+mod run;
+mod steps;
+mod still;
 
 pub use crate::watermark::{Color, FontError, Fonts, Outline, Placement, Position, TextWatermark};
 pub use error::ConversionError;
-pub use estimate::memory;
+pub use outcome::{Conversion, Timing};
 pub use params::{Animation, KNOWN_NAMES, ParamError, Params};
+pub use plan::{Plan, Resources};
+pub use run::{Job, memory, run};
 pub use towebp_encoder::{Cancel, Coding, CpuBudget, Mode};
-
-use crate::image::{self, DecodeError, Format, Image, Keep, Layout, Limits, Metadata};
-use crate::watermark;
-use std::cell::Cell;
-use std::time::{Duration, Instant};
-use towebp_encoder::{self as webp, Cancelled};
-
-/// One conversion to do.
-#[derive(Clone, Copy, Debug)]
-pub struct Job<'a> {
-    /// The file as it came.
-    pub bytes: &'a [u8],
-    /// What it was said to be.
-    pub format: Format,
-    /// What was asked for.
-    pub params: &'a Params,
-    /// The bytes of the watermark picture (PNG or JPEG), if one was asked for.
-    pub watermark_picture: Option<&'a [u8]>,
-    /// What texts are drawn with.
-    pub fonts: &'a Fonts,
-    /// Bounds on the picture.
-    pub limits: &'a Limits,
-    /// Most threads to encode with, at least 1. The file is the same with any number.
-    pub threads: usize,
-    /// The budget that gives cores to all threads but the first; without one they start freely.
-    pub cpu_budget: Option<&'a CpuBudget>,
-    /// What may stop the conversion.
-    pub cancel: &'a Cancel<'a>,
-}
-
-/// What came out.
-#[derive(Clone, Debug)]
-pub struct Conversion {
-    /// The WebP file.
-    pub webp: Vec<u8>,
-    /// Width in pixels.
-    pub width: u32,
-    /// Height in pixels.
-    pub height: u32,
-    /// How the pixels are coded.
-    pub coding: Coding,
-    /// Time spent on each stage.
-    pub timing: Timing,
-}
-
-/// Time spent on each stage of a conversion.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Timing {
-    /// Reading the input, orientation and colour.
-    pub decode: Duration,
-    /// Drawing watermarks.
-    pub watermark: Duration,
-    /// Writing the WebP.
-    pub encode: Duration,
-}
-
-/// Decode, orient, colour, watermark (picture first, text over it), encode.
-///
-/// # Errors
-/// See [`ConversionError`].
-pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
-    let mut timing = Timing::default();
-    let cancel = job.cancel;
-    if is_animated(job) {
-        return animation::run(job, cancel);
-    }
-    if let Some((planes, metadata)) = timed(&mut timing.decode, || decode_planes(job, cancel))? {
-        let size = (planes.width, planes.height);
-        let encode = || encode_planes(planes, &metadata, job, cancel);
-        return Ok(Conversion::of(
-            timed(&mut timing.encode, encode)?,
-            size,
-            timing,
-        ));
-    }
-    let (mut image, metadata) = timed(&mut timing.decode, || decode(job, cancel))?;
-    timed(&mut timing.watermark, || {
-        draw_picture(&mut image, job, cancel)
-    })?;
-    timed(&mut timing.watermark, || draw_text(&mut image, job, cancel))?;
-    timed(&mut timing.encode, || fill_hidden(&mut image, cancel))?;
-    let encoded = timed(&mut timing.encode, || encode(&image, &metadata, job))?;
-    Ok(Conversion::of(encoded, (image.width, image.height), timing))
-}
-
-impl Conversion {
-    fn of(encoded: webp::Encoded, (width, height): (u32, u32), timing: Timing) -> Conversion {
-        Conversion {
-            webp: encoded.file,
-            width,
-            height,
-            coding: encoded.coding,
-            timing,
-        }
-    }
-}
-
-/// Most pixels of a watermark's picture: 4096 by 4096. It is drawn scaled down to the image, and its memory should not
-/// outweigh the image's own.
-const MAX_WATERMARK_PIXELS: u64 = 1 << 24;
-
-fn timed<T>(spent: &mut Duration, stage: impl FnOnce() -> T) -> T {
-    let start = Instant::now();
-    let result = stage();
-    *spent += start.elapsed();
-    result
-}
-
-fn decode(job: &Job<'_>, cancel: &Cancel<'_>) -> Result<(Image, Metadata), ConversionError> {
-    image::decode_keeping(keep(job), job.bytes, job.format, job.limits, cancel).map_err(undecoded)
-}
-
-fn keep(job: &Job<'_>) -> Keep {
-    match (job.params.keeps_metadata, is_watermarked(job)) {
-        (false, _) => Keep::Nothing,
-        (true, true) => Keep::Descriptions,
-        (true, false) => Keep::All,
-    }
-}
-
-/// Whether anything is drawn, whose colours are sRGB.
-fn is_watermarked(job: &Job<'_>) -> bool {
-    job.params.text.is_some() || job.watermark_picture.is_some()
-}
-
-/// A JPEG as its file has it in YUV: RGB in between would take twice the memory, and round and blur.
-fn decode_planes(
-    job: &Job<'_>,
-    cancel: &Cancel<'_>,
-) -> Result<Option<(image::Planes, Metadata)>, ConversionError> {
-    if !can_stay_in_yuv(job) {
-        return Ok(None);
-    }
-    image::decode_planes(keep(job), job.bytes, job.format, job.limits, cancel).map_err(undecoded)
-}
-
-/// Whether nothing is to be done to the picture that takes RGB.
-fn can_stay_in_yuv(job: &Job<'_>) -> bool {
-    job.format == Format::Jpeg && job.params.mode != Mode::Lossless && !is_watermarked(job)
-}
-
-fn undecoded(error: DecodeError) -> ConversionError {
-    match error {
-        DecodeError::Cancelled => ConversionError::Cancelled,
-        error => ConversionError::Picture(error),
-    }
-}
-
-fn draw_picture(
-    image: &mut Image,
-    job: &Job<'_>,
-    cancel: &Cancel<'_>,
-) -> Result<(), ConversionError> {
-    let Some(bytes) = job.watermark_picture else {
-        return Ok(());
-    };
-    let picture = decode_watermark(bytes, job.limits, cancel).map_err(|error| match error {
-        DecodeError::Cancelled => ConversionError::Cancelled,
-        error => ConversionError::WatermarkPicture(error),
-    })?;
-    watermark::draw_picture(image, &picture, &job.params.placement, cancel)?;
-    Ok(())
-}
-
-fn decode_watermark(
-    bytes: &[u8],
-    limits: &Limits,
-    cancel: &Cancel<'_>,
-) -> Result<Image, DecodeError> {
-    let (format, limits) = watermark_kind(bytes, limits)?;
-    image::decode(bytes, format, &limits, cancel)
-}
-
-/// What a watermark's picture is, and the bounds that it is held to.
-fn watermark_kind(bytes: &[u8], limits: &Limits) -> Result<(Format, Limits), DecodeError> {
-    let limits = Limits {
-        max_pixels: limits.max_pixels.min(MAX_WATERMARK_PIXELS),
-        ..*limits
-    };
-    match Format::sniff(bytes) {
-        Some(format @ (Format::Png | Format::Jpeg)) => Ok((format, limits)),
-        Some(other) => Err(DecodeError::Invalid(format!(
-            "it looks like {other}, and only PNG and JPEG are accepted"
-        ))),
-        None => Err(DecodeError::Invalid(
-            "it is neither PNG nor JPEG".to_owned(),
-        )),
-    }
-}
-
-fn draw_text(image: &mut Image, job: &Job<'_>, cancel: &Cancel<'_>) -> Result<(), ConversionError> {
-    let Some(text) = &job.params.text else {
-        return Ok(());
-    };
-    watermark::draw_text(image, text, job.fonts, &job.params.placement, cancel)?;
-    Ok(())
-}
-
-/// Colours what is transparent like what is beside it, so that no halo bleeds into visible edges.
-fn fill_hidden(image: &mut Image, cancel: &Cancel<'_>) -> Result<(), Cancelled> {
-    /// A row of macroblocks between two questions.
-    const ROWS: usize = 16;
-    if image.layout == Layout::Rgba {
-        let width = image.width as usize;
-        for rows in image.pixels.chunks_mut(ROWS * width * 4) {
-            cancel.check()?;
-            webp::fill_hidden(rows, width);
-        }
-    }
-    Ok(())
-}
-
-fn encode(
-    image: &Image,
-    metadata: &Metadata,
-    job: &Job<'_>,
-) -> Result<webp::Encoded, ConversionError> {
-    let picture = webp::RgbPicture {
-        width: image.width,
-        height: image.height,
-        layout: webp_layout(image.layout),
-        pixels: &image.pixels,
-    };
-    let pixels = u64::from(image.width) * u64::from(image.height);
-    webp::encode_telling(&picture, &options(job, pixels), &beside(metadata)).map_err(refused)
-}
-
-fn beside(metadata: &Metadata) -> webp::Metadata<'_> {
-    webp::Metadata {
-        icc: metadata.icc.as_deref(),
-        exif: metadata.exif.as_deref(),
-        xmp: metadata.xmp.as_deref(),
-    }
-}
-
-fn encode_planes(
-    planes: image::Planes,
-    metadata: &Metadata,
-    job: &Job<'_>,
-    cancel: &Cancel<'_>,
-) -> Result<webp::Encoded, ConversionError> {
-    let size = (planes.width, planes.height);
-    let first = Cell::new(Some(planes));
-    let source = || {
-        let planes = match first.take() {
-            Some(planes) => planes,
-            // Once more, which only fails if the caller has left.
-            None => match decode_planes(job, cancel) {
-                Ok(Some((planes, _))) => planes,
-                _ => return Err(webp::EncodeError::Cancelled),
-            },
-        };
-        webp::Planes::from_samples(size, planes.luma, planes.chroma)
-    };
-    let options = options(job, u64::from(size.0) * u64::from(size.1));
-    webp::encode_planes(size, source, &options, &beside(metadata)).map_err(refused)
-}
-
-/// For a picture of so many pixels.
-fn options<'a>(job: &Job<'a>, pixels: u64) -> webp::Options<'a> {
-    webp::Options {
-        mode: mode(job, pixels),
-        alpha_quality: job.params.alpha_quality,
-        near_lossless: job.params.near_lossless,
-        effort: job.params.effort,
-        threads: job.threads,
-        cpu_budget: job.cpu_budget,
-        cancel: job.cancel,
-        ..webp::Options::lossy(job.params.quality)
-    }
-}
-
-fn webp_layout(layout: Layout) -> webp::Layout {
-    match layout {
-        Layout::Rgb => webp::Layout::Rgb,
-        Layout::Rgba => webp::Layout::Rgba,
-    }
-}
-
-/// What was asked for, or what [`Mode::Auto`] comes to for a picture of so many `pixels`. Trying without loss takes time and memory, and is left out where
-/// the file shows that it cannot pay: a JPEG was coded with loss already, a drawing as PNG takes few bytes, and as BMP it repeats
-/// itself.
-fn mode(job: &Job<'_>, pixels: u64) -> Mode {
-    /// A PNG of more bits a pixel is a photograph.
-    const MOST_BITS: u64 = 6;
-    if job.params.mode != Mode::Auto {
-        return job.params.mode;
-    }
-    let can_pay = match job.format {
-        Format::Jpeg => false,
-        Format::Png => job.bytes.len() as u64 * 8 <= MOST_BITS * pixels,
-        Format::Gif => true,
-        Format::Bmp => repeats_itself(job.bytes),
-    };
-    if can_pay { Mode::Auto } else { Mode::Lossy }
-}
-
-/// Whether at least a third of the pixels of a bitmap equal the one before, by the bytes of a part of them.
-fn repeats_itself(bitmap: &[u8]) -> bool {
-    /// Of three bytes, and four in a row of four: enough of either kind of pixel.
-    const PIXEL: usize = 12;
-    let pixels = bitmap.as_chunks::<PIXEL>().0;
-    let pairs = pixels.iter().zip(pixels.iter().skip(1)).step_by(64);
-    let (all, same) = pairs.fold((0, 0), |(all, same), (a, b)| {
-        (all + 1, same + usize::from(a == b))
-    });
-    same * 3 >= all
-}
-
-/// Whether a WebP of several frames is to be made.
-fn is_animated(job: &Job<'_>) -> bool {
-    job.format == Format::Gif
-        && job.params.animation == Animation::All
-        && image::is_animated(job.bytes)
-}
-
-fn refused(error: webp::EncodeError) -> ConversionError {
-    match error {
-        webp::EncodeError::Cancelled => ConversionError::Cancelled,
-        error => ConversionError::Internal(format!("the encoder refused the picture: {error}")),
-    }
-}
 
 #[cfg(test)]
 mod tests {
+    use super::plan::{MAX_WATERMARK_PIXELS, Path};
+    use super::steps::{draw_picture, draw_text};
+    use super::still::encode;
     use super::*;
+    use crate::image::{self, DecodeError, Format, Image, Layout, Limits, Metadata, Opened};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn png(width: u32, height: u32, color: ::png::ColorType, pixels: &[u8]) -> Vec<u8> {
@@ -349,9 +41,9 @@ mod tests {
         bytes
     }
 
-    /// A white disc on hidden black: nothing visible may darken.
+    /// A white disc on transparent black: nothing visible may darken.
     #[test]
-    fn no_halo_bleeds_from_what_is_transparent_into_edges() {
+    fn no_halo_bleeds_from_transparent_pixels_into_edges() {
         let is_inside = |x: u32, y: u32| (x as i32 - 32).pow(2) + (y as i32 - 30).pow(2) < 500;
         let places = || (0..64).flat_map(|y| (0..64).map(move |x| (x, y)));
         let pixel = |(x, y)| if is_inside(x, y) { [255; 4] } else { [0; 4] };
@@ -360,7 +52,7 @@ mod tests {
         for quality in ["30", "75"] {
             let params = params(&[("quality", quality)]);
             let converted = run(&job(&input, &params, None)).expect("a valid picture");
-            let (_, decoded) = webp::judge::decode(&converted.webp);
+            let (_, decoded) = towebp_encoder::judge::decode(&converted.webp);
             for ((x, y), pixel) in places().zip(decoded) {
                 let expected = if is_inside(x, y) { 255 } else { 0 };
                 assert_eq!(pixel[3], expected, "alpha at {x}, {y}");
@@ -375,6 +67,15 @@ mod tests {
 
     fn params(pairs: &[(&str, &str)]) -> Params {
         Params::parse(pairs.iter().copied()).expect("valid parameters")
+    }
+
+    fn plan<'a>(opened: &'a Opened<'a>, job: &Job<'a>) -> Plan<'a> {
+        let resources = Resources {
+            fonts: job.fonts,
+            threads: job.threads,
+            cpu_budget: job.cpu_budget,
+        };
+        Plan::new(opened, job.params, job.watermark_picture, resources).expect("valid pictures")
     }
 
     fn job<'a>(
@@ -412,7 +113,7 @@ mod tests {
         assert_eq!((conversion.width, conversion.height), (31, 17));
     }
 
-    /// 60 x 40 pixels in 4:2:0, which are to be turned to the right.
+    /// 60 x 40 pixels in 4:2:0, whose Exif asks for a rotation to the right.
     const TURNED_JPEG: &[u8] = include_bytes!("../../testdata/rotated.jpg");
 
     #[test]
@@ -423,17 +124,21 @@ mod tests {
                 format: Format::Jpeg,
                 ..job(TURNED_JPEG, &params, None)
             };
-            let stays = decode_planes(&job, &Cancel::never()).expect("a valid picture");
+            let opened = image::open(job.bytes, job.format, job.limits).expect("a valid picture");
+            let plan = plan(&opened, &job);
+            let is_planes = matches!(plan.path, Path::Planes);
+            let planes = opened.decode_planes(plan.keep, &Cancel::never());
+            let stays = is_planes && planes.expect("a valid picture").is_some();
             let conversion = run(&job).expect("a valid picture");
             assert_eq!((conversion.width, conversion.height), (40, 60));
-            let (size, pixels) = webp::judge::decode(&conversion.webp);
+            let (size, pixels) = towebp_encoder::judge::decode(&conversion.webp);
             assert_eq!(size, (40, 60));
             let samples = pixels.into_iter().flat_map(|[r, g, b, _]| [r, g, b]);
-            (stays.is_some(), samples.collect::<Vec<u8>>())
+            (stays, samples.collect::<Vec<u8>>())
         };
         let (stays, planes) = convert(&[]);
         assert!(stays, "it has 4:2:0 and no profile");
-        // What nobody sees takes the way of what is drawn.
+        // An invisible watermark is drawn by way of RGB, too.
         let (stays, rgb) = convert(&[("watermark", "x"), ("watermark_opacity", "0")]);
         assert!(!stays);
         let (stays, exact) = convert(&[("mode", "lossless")]);
@@ -451,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_picture_is_drawn_first_and_the_text_over_it() {
-        let mut image = Image {
+        let image = Image {
             width: 64,
             height: 64,
             layout: Layout::Rgb,
@@ -466,19 +171,17 @@ mod tests {
         ]);
         let mark = png(64, 64, ::png::ColorType::Rgb, &[255; 64 * 64 * 3]);
         let input = png(64, 64, ::png::ColorType::Rgb, &image.pixels);
-        let conversion = run(&job(&input, &params, Some(&mark))).expect("valid pictures");
+        let job = job(&input, &params, Some(&mark));
+        let conversion = run(&job).expect("valid pictures");
 
-        draw_picture(
-            &mut image,
-            &job(&input, &params, Some(&mark)),
-            &Cancel::never(),
-        )
-        .expect("a valid picture");
-        draw_text(&mut image, &job(&input, &params, None), &Cancel::never())
-            .expect("a full block exists");
-        let centre = (32 * 64 + 32) * 3;
+        let opened = image::open(job.bytes, job.format, job.limits).expect("a valid picture");
+        let plan = plan(&opened, &job);
+        let never = Cancel::never();
+        let image = draw_picture(&plan, image, &never).expect("a valid picture");
+        let image = draw_text(&plan, image, &never).expect("a full block exists");
+        let center = (32 * 64 + 32) * 3;
         assert_eq!(
-            image.pixels[centre..centre + 3],
+            image.pixels[center..center + 3],
             [255, 0, 0],
             "the text is above"
         );
@@ -487,15 +190,10 @@ mod tests {
             [255, 255, 255],
             "the picture is there too"
         );
+        let encoded = encode(&plan, &image, &Metadata::default(), &never);
         assert_eq!(
             conversion.webp,
-            encode(
-                &image,
-                &Metadata::default(),
-                &job(&input, &params, Some(&mark))
-            )
-            .expect("a valid picture")
-            .file,
+            encoded.expect("a valid picture").file,
             "run draws in this order"
         );
     }
@@ -562,13 +260,22 @@ mod tests {
             ::png::ColorType::Grayscale,
             &vec![0; 4097 * 4096],
         );
+        let opened = image::open(&large, Format::Png, &limits).expect("it is within limits");
+        let params = params(&[]);
+        let job = Job {
+            limits: &limits,
+            ..job(&large, &params, None)
+        };
+        let resources = plan(&opened, &job).resources;
         assert_eq!(
-            decode_watermark(&large, &limits, &Cancel::never()),
-            Err(DecodeError::TooManyPixels {
-                width: 4097,
-                height: 4096,
-                max_pixels: MAX_WATERMARK_PIXELS
-            })
+            Plan::new(&opened, &params, Some(&large), resources).err(),
+            Some(ConversionError::WatermarkPicture(
+                DecodeError::TooManyPixels {
+                    width: 4097,
+                    height: 4096,
+                    max_pixels: MAX_WATERMARK_PIXELS
+                }
+            ))
         );
     }
 }

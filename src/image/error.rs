@@ -1,22 +1,22 @@
-//! Why bytes did not become a picture, in sentences for the caller.
+//! The reasons why a picture cannot be decoded, in sentences for the caller.
 
-use super::Format;
+use super::format::Format;
 use std::fmt;
 use towebp_encoder::Cancelled;
 
-/// Why bytes did not become a picture. Texts are for the caller.
+/// The reason why a picture cannot be decoded. The texts are for the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DecodeError {
     /// The bytes are not of the format that was declared.
     WrongFormat {
-        /// What they were said to be.
+        /// The declared format.
         declared: Format,
-        /// What they look like instead, if known.
+        /// The format that they look like, if any.
         found: Option<Format>,
     },
     /// The data is damaged, cut short or of an unsupported variety; the reason in a few words.
     Invalid(String),
-    /// A side is over [`Limits::max_side`](super::Limits::max_side).
+    /// A side is over [`Limits::max_side`](super::limits::Limits::max_side).
     TooWide {
         /// Width in pixels, as the header says.
         width: u32,
@@ -25,7 +25,7 @@ pub enum DecodeError {
         /// The bound, in pixels.
         max_side: u32,
     },
-    /// More pixels than [`Limits::max_pixels`](super::Limits::max_pixels).
+    /// More pixels than [`Limits::max_pixels`](super::limits::Limits::max_pixels).
     TooManyPixels {
         /// Width in pixels, as the header says.
         width: u32,
@@ -34,17 +34,17 @@ pub enum DecodeError {
         /// The bound, in pixels.
         max_pixels: u64,
     },
-    /// More frames than [`Limits::max_frames`](super::Limits::max_frames).
+    /// More frames than [`Limits::max_frames`](super::limits::Limits::max_frames).
     TooManyFrames {
         /// The bound.
         max_frames: u32,
     },
-    /// More pixels in all frames than [`Limits::max_film_pixels`](super::Limits::max_film_pixels).
-    FilmTooLarge {
+    /// All frames together have more pixels than [`Limits::max_animation_pixels`](super::limits::Limits::max_animation_pixels).
+    AnimationTooLarge {
         /// The bound, in pixels.
         max_pixels: u64,
     },
-    /// Nobody waits for the picture any more.
+    /// Decoding was cancelled.
     Cancelled,
 }
 
@@ -79,7 +79,7 @@ impl fmt::Display for DecodeError {
                 f,
                 "The animation has more than {max_frames} frames; ask for animation=first to have its first frame alone."
             ),
-            DecodeError::FilmTooLarge { max_pixels } => write!(
+            DecodeError::AnimationTooLarge { max_pixels } => write!(
                 f,
                 "The frames of the animation have more than {max_pixels} pixels together, each counted as the whole \
                  screen; ask for animation=first to have its first frame alone."

@@ -49,9 +49,9 @@ impl Format {
         }
     }
 
-    /// What the first bytes of a file look like.
+    /// The format that the first bytes of a file look like.
     pub fn sniff(bytes: &[u8]) -> Option<Format> {
-        // PNG 5.2; JPEG B.1.1.3: start of image and the next marker's first byte; GIF 17; the bitmap file header's bfType.
+        // PNG 5.2; JPEG B.1.1.3: the start-of-image marker and the first byte of the next marker; GIF 17; the bitmap file header's bfType.
         if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
             Some(Format::Png)
         } else if bytes.starts_with(b"\xff\xd8\xff") {

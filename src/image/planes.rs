@@ -1,15 +1,15 @@
-//! Pictures that stay in the YUV of their file: what JPEG and WebP have in common is BT.601, with chroma of half the size whose
-//! samples are the means of 2x2 pixels and lie in their middle. They differ in the range alone: JPEG uses all 256
-//! values (JFIF 1.02), WebP keeps Y within 16 to 235 and U and V within 16 to 240 (RFC 6386, section 9.2).
+//! Pictures that stay in the Y'CbCr of their file. JPEG and WebP have in common the matrix of BT.601 and chroma of half the
+//! size, whose samples are the means of 2x2 pixels and lie in their middle. They differ only in the range: JPEG uses all
+//! 256 values (JFIF 1.02), WebP keeps Y within 16 to 235 and U and V within 16 to 240 (RFC 6386, section 9.2).
 
 use super::metadata::orientation::{self, Grid};
 use ::image::metadata::Orientation;
 use towebp_encoder::{Cancel, Cancelled};
 
-/// A picture in YUV 4:2:0, BT.601 in limited range.
+/// A picture in Y'CbCr 4:2:0, BT.601 in limited range.
 ///
-/// Rows of luma have the width, and the plane has the height, rounded up to multiples of 16, those of chroma half of that; what
-/// lies beyond the picture means nothing.
+/// Width and height of the luma plane are those of the picture, rounded up to multiples of 16, and those of the chroma planes
+/// are half of that. Samples beyond the picture are undefined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planes {
     /// Width of the picture in pixels, at least 1.
@@ -22,33 +22,33 @@ pub struct Planes {
     pub chroma: [Vec<u8>; 2],
 }
 
-/// U and V of grey.
-const GREY: u8 = 128;
+/// The chroma sample of gray.
+const GRAY: u8 = 128;
 
 impl Planes {
-    /// Black, or grey where luma is written.
+    /// Planes without color: black until luma is written.
     pub(super) fn new(width: u32, height: u32) -> Planes {
         let count = padded(width) * padded(height);
         Planes {
             width,
             height,
             luma: vec![0; count],
-            chroma: [vec![GREY; count / 4], vec![GREY; count / 4]],
+            chroma: [vec![GRAY; count / 4], vec![GRAY; count / 4]],
         }
     }
 
-    /// Bytes of a picture of this size.
+    /// The bytes of the planes of a picture of this size.
     pub(super) fn bytes(width: u32, height: u32) -> u64 {
         padded(width) as u64 * padded(height) as u64 * 3 / 2
     }
 
-    /// Distance from one row of luma to the next: twice that of chroma.
+    /// The distance from one row of luma to the next: twice that of chroma.
     pub(super) fn luma_stride(&self) -> usize {
         padded(self.width)
     }
 
-    /// Turns and mirrors the picture.
-    pub(super) fn turned(
+    /// Rotates and mirrors the picture.
+    pub(super) fn orient(
         mut self,
         orientation: Orientation,
         cancel: &Cancel<'_>,
@@ -60,7 +60,7 @@ impl Planes {
         });
         let [u, v] = &mut self.chroma;
         for (plane, grid) in [&mut self.luma, u, v].into_iter().zip(grids) {
-            orientation::turn::<1>(plane, grid, orientation, cancel)?;
+            orientation::orient::<1>(plane, grid, orientation, cancel)?;
         }
         if orientation::swaps_sides(orientation) {
             (self.width, self.height) = (self.height, self.width);
@@ -69,25 +69,26 @@ impl Planes {
     }
 }
 
-/// Whether the chroma samples of a picture in 4:2:0 are still the means of 2x2 pixels, counted from the corner, when it is turned so.
-pub(super) fn can_turn(width: u16, height: u16, orientation: Orientation) -> bool {
+/// Whether the chroma samples of a picture in 4:2:0 are still the means of 2x2 pixels, counted from the corner, once it is
+/// oriented.
+pub(super) fn can_orient(width: u16, height: u16, orientation: Orientation) -> bool {
     let [mirrors_width, mirrors_height] = orientation::mirrored_sides(orientation);
     (width.is_multiple_of(2) || !mirrors_width) && (height.is_multiple_of(2) || !mirrors_height)
 }
 
-/// Whole macroblocks.
+/// A side in whole macroblocks.
 fn padded(side: u32) -> usize {
     side.next_multiple_of(16) as usize
 }
 
-/// Y of full range in limited range: `16 + Y * 219 / 255`, rounded.
+/// Maps Y from full to limited range: `16 + Y * 219 / 255`, rounded.
 pub(super) fn limit_luma(samples: &mut [u8]) {
     for sample in samples {
         *sample = 16 + divide_by_255(u16::from(*sample) * 219);
     }
 }
 
-/// U or V of full range in limited range: `128 + (C - 128) * 224 / 255`, rounded.
+/// Maps U or V from full to limited range: `128 + (C - 128) * 224 / 255`, rounded.
 pub(super) fn limit_chroma(samples: &mut [u8]) {
     /// `128 - 128 * 224 / 255`, times 255.
     const OFFSET: u16 = 128 * (255 - 224);
@@ -96,7 +97,7 @@ pub(super) fn limit_chroma(samples: &mut [u8]) {
     }
 }
 
-/// Rounded, up to 65,149.
+/// Divides a number up to 65,149, rounded to the nearest.
 #[inline(always)]
 fn divide_by_255(number: u16) -> u8 {
     let number = number + 128;

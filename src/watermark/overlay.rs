@@ -1,55 +1,54 @@
-//! Watermarks drawn once for many pictures of one size: the frames of an animation.
+//! Watermarks that are drawn once for many pictures of one size: the frames of an animation.
 
 use super::blend::{blend_row, weight};
 use super::color::Color;
-use crate::image::{Image, Layout, Place};
+use crate::image::{Image, Layout, Rectangle};
 use towebp_encoder::{Cancel, Cancelled};
 
-/// Watermarks on a transparent ground.
+/// Watermarks on a transparent picture.
 #[derive(Debug)]
 pub struct Overlay(Image);
 
 impl Overlay {
-    /// What `draw` draws onto nothing.
+    /// Has `draw` draw onto a transparent picture.
     ///
     /// # Errors
     /// Those of `draw`.
     pub fn new<E>(
         width: u32,
         height: u32,
-        draw: impl FnOnce(&mut Image) -> Result<(), E>,
+        draw: impl FnOnce(Image) -> Result<Image, E>,
     ) -> Result<Overlay, E> {
-        let mut image = Image {
+        let image = Image {
             width,
             height,
             layout: Layout::Rgba,
             pixels: vec![0; width as usize * height as usize * 4],
         };
-        draw(&mut image)?;
-        Ok(Overlay(image))
+        draw(image).map(Overlay)
     }
 
-    /// Lays it over a place of a picture of its size.
+    /// Blends a rectangle of the overlay over that of a picture of the same size.
     ///
     /// # Errors
-    /// [`Cancelled`] if nobody waits any more.
+    /// [`Cancelled`]; the picture may then have a part of it.
     pub fn lay_over(
         &self,
         image: &mut Image,
-        place: Place,
+        rectangle: Rectangle,
         cancel: &Cancel<'_>,
     ) -> Result<(), Cancelled> {
         let Image { width, pixels, .. } = &self.0;
         let rows = pixels.as_chunks::<4>().0.chunks_exact(*width as usize);
-        for (y, row) in rows.enumerate().skip(place.top).take(place.height) {
+        for (y, row) in rows.enumerate().skip(rectangle.top).take(rectangle.height) {
             cancel.check()?;
             blend_row(
                 image,
-                place.left as u32,
+                rectangle.left as u32,
                 y as u32,
-                place.width as u32,
+                rectangle.width as u32,
                 |x| {
-                    let [red, green, blue, alpha] = row[place.left + x];
+                    let [red, green, blue, alpha] = row[rectangle.left + x];
                     (Color { red, green, blue }, weight(alpha, 100))
                 },
             );
@@ -63,15 +62,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn laid_over_it_looks_as_if_it_had_been_drawn() {
-        let mark = |image: &mut Image| {
-            let colour = Color {
+    fn an_overlay_gives_the_pixels_that_drawing_would() {
+        let mark = |mut image: Image| {
+            let color = Color {
                 red: 250,
                 green: 100,
                 blue: 0,
             };
-            blend_row(image, 1, 0, 2, |x| (colour, weight(255, [50, 100][x])));
-            Ok::<(), Cancelled>(())
+            blend_row(&mut image, 1, 0, 2, |x| (color, weight(255, [50, 100][x])));
+            Ok::<Image, Cancelled>(image)
         };
         let ground = || Image {
             width: 3,
@@ -79,18 +78,18 @@ mod tests {
             layout: Layout::Rgba,
             pixels: vec![9, 9, 9, 255, 10, 20, 30, 255, 40, 50, 60, 0],
         };
-        let (mut drawn, mut laid) = (ground(), ground());
-        let place = |left, width| Place {
+        let mut laid = ground();
+        let part = |left, width| Rectangle {
             left,
             top: 0,
             width,
             height: 1,
         };
-        mark(&mut drawn).expect("it is not cancelled");
+        let drawn = mark(ground()).expect("it is not cancelled");
         let overlay = Overlay::new(3, 1, mark).expect("it is not cancelled");
-        for place in [place(0, 2), place(2, 1)] {
+        for part in [part(0, 2), part(2, 1)] {
             overlay
-                .lay_over(&mut laid, place, &Cancel::never())
+                .lay_over(&mut laid, part, &Cancel::never())
                 .expect("it is not cancelled");
         }
         for (drawn, laid) in drawn.pixels.iter().zip(&laid.pixels) {

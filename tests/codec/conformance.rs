@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use towebp::conversion::Cancel;
-use towebp::image::{
-    DecodeError, Format, Image, Keep, Layout, Limits, Planes, decode, decode_planes,
-};
+use towebp::image::{DecodeError, Format, Image, Keep, Layout, Limits, Planes, decode, open};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/codec/conformance")
@@ -25,12 +23,13 @@ fn read(path: &Path) -> Result<Image, DecodeError> {
     decode(&bytes, format, &Limits::default(), &Cancel::never())
 }
 
-/// A JPEG that stays in YUV, as a decoder of WebP shows it.
+/// A JPEG that stays in Y'CbCr, as a decoder of WebP shows it.
 fn read_planes(path: &Path) -> Option<Image> {
     let bytes = fs::read(path).expect("it was read before");
     let format = Format::sniff(&bytes).expect("one of the four formats");
     let limits = Limits::default();
-    let planes = decode_planes(Keep::Nothing, &bytes, format, &limits, &Cancel::never());
+    let opened = open(&bytes, format, &limits).expect("it was decoded before");
+    let planes = opened.decode_planes(Keep::Nothing, &Cancel::never());
     let (planes, _) = planes.expect("it was decoded before")?;
     Some(rgb(&planes))
 }

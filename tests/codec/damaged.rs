@@ -4,7 +4,7 @@
 
 use crate::support::hostile::{self, END_OF_IMAGE, chunk, segment};
 use towebp::conversion::Cancel;
-use towebp::image::{DecodeError, Format, Frames, Image, Limits, decode};
+use towebp::image::{DecodeError, Format, Image, Limits, decode, open};
 
 fn read(file: &[u8]) -> Result<Image, DecodeError> {
     let format = Format::sniff(file).expect("one of the four formats");
@@ -419,10 +419,11 @@ mod gif {
         [head(), frames.concat(), b";".to_vec()].concat()
     }
 
-    /// How many frames are shown, or the error of the first that is not.
+    /// The number of frames that are drawn, or the error of the first one that is not.
     fn play(file: &[u8]) -> Result<usize, DecodeError> {
         let (limits, cancel) = (Limits::default(), Cancel::never());
-        let mut frames = Frames::open(file, &limits, &cancel)?;
+        let opened = open(file, Format::Gif, &limits)?;
+        let mut frames = opened.gif().expect("it is a GIF").frames(&cancel)?;
         let mut count = 0;
         while frames.draw()?.is_some() {
             count += 1;

@@ -73,7 +73,7 @@ fn picture(error: &DecodeError) -> Problem {
         }
         DecodeError::Invalid(_) => Kind::InvalidImage,
         DecodeError::TooWide { .. } => Kind::ImageTooWide,
-        DecodeError::TooManyPixels { .. } | DecodeError::FilmTooLarge { .. } => Kind::TooManyPixels,
+        DecodeError::TooManyPixels { .. } | DecodeError::AnimationTooLarge { .. } => Kind::TooManyPixels,
         DecodeError::TooManyFrames { .. } => Kind::TooManyFrames,
         DecodeError::Cancelled => return conversion_timeout(),
     };
@@ -100,7 +100,7 @@ fn watermark_picture(error: &DecodeError) -> Problem {
         DecodeError::TooWide { .. }
         | DecodeError::TooManyPixels { .. }
         | DecodeError::TooManyFrames { .. }
-        | DecodeError::FilmTooLarge { .. } => Kind::WatermarkTooLarge,
+        | DecodeError::AnimationTooLarge { .. } => Kind::WatermarkTooLarge,
         DecodeError::Cancelled => return conversion_timeout(),
     };
     Problem::new(kind, format!("watermark_image: {error}"))

@@ -1,26 +1,27 @@
-//! Inks of JPEG: CMYK and YCCK as Adobe's programs write them, to sRGB.
+//! CMYK and YCCK, as Adobe's programs write them into JPEG, to sRGB.
 //!
-//! Samples are inverted: 255 is no ink. Files without Adobe's marker are read in the same way, as browsers read them.
+//! Samples are inverted: 255 stands for no ink. Files without Adobe's marker are read in the same way, as browsers do.
 
-use crate::image::color::{CHUNK_PIXELS, is_too_large};
+use super::profile::is_too_large;
+use crate::image::pixels::CHUNK_PIXELS;
 use moxcms::{CmsError, ColorProfile, DataColorSpace, TransformExecutor, TransformOptions};
 use std::sync::Arc;
 use towebp_encoder::{Cancel, Cancelled};
 
-/// What the first three of the four samples are.
+/// The meaning of the first three of the four samples; the fourth is black.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::image) enum Inks {
+pub enum CmykKind {
     /// Cyan, magenta, yellow.
     Cmyk,
-    /// What red, green and blue would be with the inks not inverted, as luma and chroma.
+    /// Y, Cb and Cr of the red, green and blue that are the complement of inks not inverted.
     Ycck,
 }
 
-/// Makes three bytes a pixel, red, green and blue, of four, in place: by the profile, or without a usable one by
-/// multiplying what each ink lets through.
-pub(in crate::image) fn to_srgb(
+/// Converts pixels of four bytes to pixels of three bytes in sRGB, in place: by the profile, or, without a usable one, by
+/// multiplying the light that each ink lets through.
+pub fn cmyk_to_srgb(
     samples: &mut Vec<u8>,
-    inks: Inks,
+    kind: CmykKind,
     profile: Option<&[u8]>,
     cancel: &Cancel<'_>,
 ) -> Result<(), Cancelled> {
@@ -39,9 +40,9 @@ pub(in crate::image) fn to_srgb(
         let count = CHUNK_PIXELS.min(pixels - begin);
         let (chunk, converted) = (&mut chunk[..count * 4], &mut converted[..count * 3]);
         chunk.copy_from_slice(&samples[begin * 4..][..count * 4]);
-        if inks == Inks::Ycck {
+        if kind == CmykKind::Ycck {
             for pixel in chunk.as_chunks_mut::<4>().0 {
-                separate(pixel);
+                ycck_to_cmyk(pixel);
             }
         }
         match &transform {
@@ -61,7 +62,7 @@ pub(in crate::image) fn to_srgb(
     Ok(())
 }
 
-/// From inks that are not inverted to sRGB; `None` if the profile is of something else.
+/// The transform from CMYK that is not inverted to sRGB; `None` if the profile is too large or not one of CMYK.
 fn transform(
     profile: &[u8],
 ) -> Result<Option<Arc<dyn TransformExecutor<u8> + Send + Sync>>, CmsError> {
@@ -83,26 +84,27 @@ fn transform(
         .map(Some)
 }
 
-/// Y, Cb, Cr to inverted cyan, magenta, yellow (T.871, inverted).
-fn separate(pixel: &mut [u8; 4]) {
-    /// Parts of one.
+/// Converts Y, Cb and Cr to inverted cyan, magenta and yellow (ITU-T T.871, inverted), in fixed point.
+fn ycck_to_cmyk(pixel: &mut [u8; 4]) {
+    /// 1.0, with 16 bits behind the point.
     const ONE: i32 = 1 << 16;
     let [luma, blue, red] = [pixel[0], pixel[1], pixel[2]].map(i32::from);
     let (blue, red) = (blue - 128, red - 128);
-    let sample = |parts: i32| (!(luma + ((parts + ONE / 2) >> 16)).clamp(0, 255)) as u8;
+    let sample = |offset: i32| (!(luma + ((offset + ONE / 2) >> 16)).clamp(0, 255)) as u8;
     pixel[0] = sample(91881 * red);
     pixel[1] = sample(-22554 * blue - 46802 * red);
     pixel[2] = sample(116_130 * blue);
 }
 
-fn multiply(inks: &[u8], colours: &mut [u8]) {
+/// Multiplies, for each of red, green and blue, the light that its ink and that black lets through.
+fn multiply(inks: &[u8], colors: &mut [u8]) {
     let pairs = inks
         .as_chunks::<4>()
         .0
         .iter()
-        .zip(colours.as_chunks_mut::<3>().0);
-    for ([cyan, magenta, yellow, key], colour) in pairs {
-        *colour = [cyan, magenta, yellow]
-            .map(|ink| ((u32::from(*ink) * u32::from(*key) + 127) / 255) as u8);
+        .zip(colors.as_chunks_mut::<3>().0);
+    for ([cyan, magenta, yellow, black], color) in pairs {
+        *color = [cyan, magenta, yellow]
+            .map(|ink| ((u32::from(*ink) * u32::from(*black) + 127) / 255) as u8);
     }
 }

@@ -1,24 +1,27 @@
-//! Samples of 16 bits, converted to sRGB before they are rounded to 8: in a space whose curve is far from sRGB's, 8 bits
-//! are too few in the shadows. Of linear light, 256 levels are 13 below sRGB's 64, and one would see each.
+//! 16-bit samples, converted to sRGB before they are rounded to 8 bits: in a space whose curve is far from sRGB's, 8 bits
+//! are too few in the shadows. If linear light is stored in 256 levels, only 13 of them fall below sRGB's level 64, and
+//! each step is visible.
 //!
-//! What is rounded afterwards is not dithered: half a level of sRGB is below what the eye sees of a step, and below what
-//! lossy coding changes.
+//! The rounding does not dither: half a level of sRGB is a smaller step than the eye sees, and smaller than what lossy
+//! coding changes.
 
-use crate::image::color::hdr::Hdr;
-use crate::image::color::{CHUNK_PIXELS, Space, is_nearly_identity};
-use crate::image::{Image, Layout};
+use super::hdr::HdrTransform;
+use super::profile::is_nearly_identity;
+use super::space::Space;
+use crate::image::pixels::{CHUNK_PIXELS, Image, Layout, to_8_bit};
 use moxcms::{CmsError, ColorProfile, DataColorSpace, TransformExecutor, TransformOptions};
 use std::sync::Arc;
 use towebp_encoder::{Cancel, Cancelled};
 
-/// From one space to sRGB, a row at a time.
-pub(in crate::image) struct Deep {
+/// The conversion of 16-bit samples from one space to sRGB, a row at a time.
+pub struct SixteenBitTransform {
     transform: Transform,
     layout: Layout,
-    /// One sample stands for red, green and blue, as in a profile of greys.
-    is_grey: bool,
-    /// What the transform takes, where that is not what it is given.
-    greys: Vec<u16>,
+    /// Whether the profile is one of gray, so that one sample stands for red, green and blue.
+    is_gray: bool,
+    /// The row as the transform takes it, if that is gray: one sample in place of three, and alpha.
+    grays: Vec<u16>,
+    /// The row as the transform gives it, before it is rounded.
     converted: Vec<u16>,
 }
 
@@ -26,30 +29,34 @@ enum Transform {
     /// To samples of 16 bits.
     Profile(Arc<dyn TransformExecutor<u16> + Send + Sync>),
     /// To samples of 8 bits.
-    Hdr(Hdr),
+    Hdr(HdrTransform),
 }
 
-impl Deep {
-    /// Most bytes that it takes: a table of numbers and one of samples for each colour, of 65536 entries, one more of each while
-    /// they are made, and rows.
-    pub(in crate::image) const BYTES: u64 = 4 << 20;
+impl SixteenBitTransform {
+    /// Most bytes that a transform takes: for each color a table of numbers and one of samples, of 65536 entries each, one
+    /// more of each while they are made, and rows.
+    pub const BYTES: u64 = 4 << 20;
 
-    /// For pictures of this layout, whose samples were grey in the file or not. `None` if nothing is to be converted: the
-    /// space is sRGB itself, does not fit the picture, is damaged or too large.
-    pub(in crate::image) fn of(space: &Space, layout: Layout, grey: bool) -> Option<Deep> {
-        Deep::try_of(space, layout, grey).unwrap_or_else(|error| {
-            log::debug!("a colour space is ignored: {error}");
+    /// The transform from `space` for pictures of `layout`, whose samples were gray in the file if `is_gray`. `None` if
+    /// nothing is to be converted: the space is sRGB itself, does not fit the picture, is damaged or too large.
+    pub fn new(space: &Space, layout: Layout, is_gray: bool) -> Option<SixteenBitTransform> {
+        SixteenBitTransform::try_new(space, layout, is_gray).unwrap_or_else(|error| {
+            log::debug!("a color space is ignored: {error}");
             None
         })
     }
 
-    fn try_of(space: &Space, layout: Layout, grey: bool) -> Result<Option<Deep>, CmsError> {
-        if let Some(hdr) = Hdr::of(space)? {
-            return Ok(Some(Deep {
+    fn try_new(
+        space: &Space,
+        layout: Layout,
+        is_gray: bool,
+    ) -> Result<Option<SixteenBitTransform>, CmsError> {
+        if let Some(hdr) = HdrTransform::new(space)? {
+            return Ok(Some(SixteenBitTransform {
                 transform: Transform::Hdr(hdr),
                 layout,
-                is_grey: false,
-                greys: Vec::new(),
+                is_gray: false,
+                grays: Vec::new(),
                 converted: Vec::new(),
             }));
         }
@@ -57,10 +64,10 @@ impl Deep {
             return Ok(None);
         };
         let srgb = ColorProfile::new_srgb();
-        let is_grey = profile.color_space == DataColorSpace::Gray;
+        let is_gray_profile = profile.color_space == DataColorSpace::Gray;
         let fits = match profile.color_space {
             DataColorSpace::Rgb => !is_nearly_identity(&profile, &srgb)?,
-            DataColorSpace::Gray => grey,
+            DataColorSpace::Gray => is_gray,
             _ => false,
         };
         if !fits {
@@ -70,24 +77,24 @@ impl Deep {
             Layout::Rgb => moxcms::Layout::Rgb,
             Layout::Rgba => moxcms::Layout::Rgba,
         };
-        let source = match (is_grey, layout) {
+        let source = match (is_gray_profile, layout) {
             (false, _) => target,
             (true, Layout::Rgb) => moxcms::Layout::Gray,
             (true, Layout::Rgba) => moxcms::Layout::GrayAlpha,
         };
         let options = TransformOptions::default();
         let transform = profile.create_transform_16bit(source, &srgb, target, options)?;
-        Ok(Some(Deep {
+        Ok(Some(SixteenBitTransform {
             transform: Transform::Profile(transform),
             layout,
-            is_grey,
-            greys: Vec::new(),
+            is_gray: is_gray_profile,
+            grays: Vec::new(),
             converted: Vec::new(),
         }))
     }
 
-    /// Converts a picture of the layout that it was made for, whose samples have 8 bits already.
-    pub(in crate::image) fn convert_image(
+    /// Converts a picture of the transform's layout whose samples have 8 bits already.
+    pub fn convert_image(
         &mut self,
         image: &mut Image,
         cancel: &Cancel<'_>,
@@ -105,24 +112,24 @@ impl Deep {
         Ok(())
     }
 
-    /// Converts pixels of the layout that it was made for; `out` has as many samples.
-    pub(in crate::image) fn convert(&mut self, samples: &[u16], out: &mut [u8]) {
+    /// Converts pixels of the transform's layout from `samples` to `out`, which is as long.
+    pub fn convert(&mut self, samples: &[u16], out: &mut [u8]) {
         let transform = match &self.transform {
             Transform::Profile(transform) => transform,
             Transform::Hdr(hdr) => return hdr.convert(self.layout, samples, out),
         };
-        let source = if self.is_grey {
+        let source = if self.is_gray {
             let pixels = samples.chunks_exact(self.layout.channels());
             let alpha = match self.layout {
                 Layout::Rgb => 3..3,
                 Layout::Rgba => 3..4,
             };
-            self.greys.clear();
+            self.grays.clear();
             for pixel in pixels {
-                self.greys.push(pixel[0]);
-                self.greys.extend_from_slice(&pixel[alpha.clone()]);
+                self.grays.push(pixel[0]);
+                self.grays.extend_from_slice(&pixel[alpha.clone()]);
             }
-            &self.greys
+            &self.grays
         } else {
             samples
         };
@@ -136,17 +143,12 @@ impl Deep {
     }
 }
 
-/// The nearest of 256 levels (PNG 13.12), where cutting off the low byte would darken.
-pub(in crate::image) fn to_8_bit(sample: u16) -> u8 {
-    ((u32::from(sample) * 255 + 32767) / 65535) as u8
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::image::color::Calibrated;
+    use crate::image::color::space::Calibrated;
 
-    /// IEC 61966-2-1, of linear light from 0 to 1, in levels of 255.
+    /// The sample of sRGB (IEC 61966-2-1), 0 to 255, for linear light from 0 to 1.
     fn srgb(linear: f64) -> f64 {
         255.0
             * if linear <= 0.003_130_8 {
@@ -160,7 +162,7 @@ mod tests {
         Calibrated::space(Some([exponent; 3]), None).expect("not sRGB")
     }
 
-    fn grey_gamma(exponent: f32) -> Space {
+    fn gray_gamma(exponent: f32) -> Space {
         let profile = ColorProfile::new_gray_with_gamma(exponent);
         Space::Icc(profile.encode().expect("a valid profile"))
     }
@@ -175,18 +177,19 @@ mod tests {
 
     #[test]
     fn every_level_of_srgb_is_reached_from_linear_light_and_other_powers() {
-        // Half a level, and a step of 65536 levels of light, which is 0.05 of a level of sRGB in the shadows.
+        // Half a level, and a step of light in 65536 levels, which is 0.05 of a level of sRGB in the shadows.
         let tolerance = 0.5 + 12.92 * 255.0 / 65536.0 + 0.001;
-        // Profiles hold them in parts of 256.
+        // Profiles store exponents in units of 1/256.
         for exponent in [1.0, 1.75, 2.625, 4.0] {
-            for (space, grey) in [
+            for (space, gray) in [
                 (gamma(exponent), false),
-                (grey_gamma(exponent as f32), true),
+                (gray_gamma(exponent as f32), true),
             ] {
-                let mut deep = Deep::of(&space, Layout::Rgb, grey).expect("it is not sRGB");
+                let mut transform =
+                    SixteenBitTransform::new(&space, Layout::Rgb, gray).expect("it is not sRGB");
                 let samples: Vec<u16> = (0..=u16::MAX).flat_map(|sample| [sample; 3]).collect();
                 let mut levels = vec![0; samples.len()];
-                deep.convert(&samples, &mut levels);
+                transform.convert(&samples, &mut levels);
                 let mut reached = [false; 256];
                 for (sample, level) in samples.iter().zip(&levels) {
                     reached[usize::from(*level)] = true;
@@ -202,25 +205,39 @@ mod tests {
     }
 
     #[test]
-    fn alpha_is_rounded_alone() {
-        for (space, grey) in [(gamma(1.0), false), (grey_gamma(1.0), true)] {
-            let mut deep = Deep::of(&space, Layout::Rgba, grey).expect("it is not sRGB");
+    fn alpha_is_rounded_but_not_converted() {
+        for (space, gray) in [(gamma(1.0), false), (gray_gamma(1.0), true)] {
+            let mut transform =
+                SixteenBitTransform::new(&space, Layout::Rgba, gray).expect("it is not sRGB");
             let mut out = [0; 8];
             // Linear 0.01 is sRGB 25.46 of 255.
-            deep.convert(&[655, 655, 655, 0x0181, 0, 0, 0, 0xffff], &mut out);
+            transform.convert(&[655, 655, 655, 0x0181, 0, 0, 0, 0xffff], &mut out);
             assert_eq!(out, [25, 25, 25, 1, 0, 0, 0, 255]);
         }
     }
 
     #[test]
-    fn what_changes_nothing_and_what_does_not_fit_is_left_out() {
-        let of = |space, grey| Deep::of(&space, Layout::Rgb, grey).is_some();
+    fn spaces_that_change_nothing_or_do_not_fit_give_no_transform() {
+        let has_transform =
+            |space, gray| SixteenBitTransform::new(&space, Layout::Rgb, gray).is_some();
         let srgb = ColorProfile::new_srgb().encode().expect("a valid profile");
-        assert!(!of(Space::Icc(srgb.clone()), false), "it is sRGB");
-        assert!(!of(Space::Icc(srgb[..100].to_vec()), false), "it is cut");
-        assert!(!of(Space::Icc(vec![0; 5 << 20]), false), "it is too large");
-        assert!(!of(grey_gamma(1.0), false), "the picture has colours");
-        assert!(of(grey_gamma(1.0), true));
-        assert!(of(gamma(1.0), false));
+        assert!(
+            !has_transform(Space::Icc(srgb.clone()), false),
+            "it is sRGB"
+        );
+        assert!(
+            !has_transform(Space::Icc(srgb[..100].to_vec()), false),
+            "it is cut"
+        );
+        assert!(
+            !has_transform(Space::Icc(vec![0; 5 << 20]), false),
+            "it is too large"
+        );
+        assert!(
+            !has_transform(gray_gamma(1.0), false),
+            "the picture has colors"
+        );
+        assert!(has_transform(gray_gamma(1.0), true));
+        assert!(has_transform(gamma(1.0), false));
     }
 }

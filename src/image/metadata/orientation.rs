@@ -1,24 +1,24 @@
 //! The Exif orientation (Exif 2.32, tag 0x0112): read from the metadata, applied to the pixels.
 
-use crate::image::{Image, Layout};
-pub(in crate::image) use ::image::metadata::Orientation;
+use crate::image::pixels::{Image, Layout};
+pub use ::image::metadata::Orientation;
 use towebp_encoder::{Cancel, Cancelled};
 
-/// The orientation that Exif data asks for. Data that makes no sense asks for none.
-pub(in crate::image) fn read(exif: &[u8]) -> Option<Orientation> {
+/// The orientation that Exif data asks for; `None` if the data is damaged or has none.
+pub fn read(exif: &[u8]) -> Option<Orientation> {
     Orientation::from_exif_chunk(exif.strip_prefix(JPEG_PREFIX).unwrap_or(exif))
 }
 
-/// What stands before Exif in a JPEG. PNG writers sometimes keep it.
-pub(in crate::image) const JPEG_PREFIX: &[u8] = b"Exif\0\0";
+/// The prefix of Exif in a JPEG. Some PNG writers keep it.
+pub const JPEG_PREFIX: &[u8] = b"Exif\0\0";
 
-/// Sets the orientation to 1: the pixels are upright.
-pub(in crate::image) fn reset(exif: &mut [u8]) {
+/// Sets the orientation to 1, that of upright pixels.
+pub fn reset(exif: &mut [u8]) {
     let _before = Orientation::remove_from_exif_chunk(exif);
 }
 
-/// Turns and mirrors the picture so that it is upright without the tag.
-pub(in crate::image) fn apply(
+/// Rotates and mirrors the picture so that it is upright without the tag.
+pub fn apply(
     mut image: Image,
     orientation: Orientation,
     cancel: &Cancel<'_>,
@@ -28,35 +28,35 @@ pub(in crate::image) fn apply(
         height: image.height as usize,
         stride: image.width as usize,
     };
-    let turn = match image.layout {
-        Layout::Rgb => turn::<3>,
-        Layout::Rgba => turn::<4>,
+    let orient = match image.layout {
+        Layout::Rgb => orient::<3>,
+        Layout::Rgba => orient::<4>,
     };
-    turn(&mut image.pixels, grid, orientation, cancel)?;
+    orient(&mut image.pixels, grid, orientation, cancel)?;
     if swaps_sides(orientation) {
         (image.width, image.height) = (image.height, image.width);
     }
     Ok(image)
 }
 
-/// How the pixels of a picture or the samples of a plane lie.
+/// The dimensions of a buffer with the pixels of a picture or the samples of a plane.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::image) struct Grid {
-    /// Pixels of a row.
+pub struct Grid {
+    /// The number of pixels of a row.
     pub width: usize,
-    /// Rows; a buffer may have more.
+    /// The number of rows; the buffer may have more.
     pub height: usize,
-    /// Pixels from one row to the next.
+    /// The distance from one row to the next, in pixels.
     pub stride: usize,
 }
 
-/// Whether rows become columns.
-pub(in crate::image) fn swaps_sides(orientation: Orientation) -> bool {
+/// Whether the orientation makes columns of the rows.
+pub fn swaps_sides(orientation: Orientation) -> bool {
     transposed(orientation).is_some()
 }
 
-/// Of the stored width and height, the sides whose ends change places.
-pub(in crate::image) fn mirrored_sides(orientation: Orientation) -> [bool; 2] {
+/// Whether the orientation mirrors the stored picture along its width, and along its height.
+pub fn mirrored_sides(orientation: Orientation) -> [bool; 2] {
     match orientation {
         Orientation::NoTransforms => [false, false],
         Orientation::FlipHorizontal => [true, false],
@@ -69,7 +69,8 @@ pub(in crate::image) fn mirrored_sides(orientation: Orientation) -> [bool; 2] {
     }
 }
 
-/// In four orientations the stored rows become columns: first to last or mirrored, each from its top or its bottom.
+/// For the four orientations that make columns of the stored rows: whether the last row becomes the first column, and
+/// whether the last column becomes the first row.
 fn transposed(orientation: Orientation) -> Option<(bool, bool)> {
     match orientation {
         Orientation::Rotate90FlipH => Some((false, false)),
@@ -80,8 +81,8 @@ fn transposed(orientation: Orientation) -> Option<(bool, bool)> {
     }
 }
 
-/// Turns and mirrors pixels of `N` bytes. Where sides are swapped, each column of the buffer becomes a row.
-pub(in crate::image) fn turn<const N: usize>(
+/// Rotates and mirrors pixels of `N` bytes. If sides are swapped, each column of the buffer becomes a row.
+pub fn orient<const N: usize>(
     pixels: &mut Vec<u8>,
     grid: Grid,
     orientation: Orientation,
@@ -119,15 +120,15 @@ fn flip_rows<T>(pixels: &mut [T], grid: Grid, cancel: &Cancel<'_>) -> Result<(),
     Ok(())
 }
 
-/// Makes columns of the rows: the last row becomes the first column if `rows_reversed`, and the last column the first
-/// row if `columns_reversed`.
+/// Makes columns of the rows. If `rows_reversed`, the last row becomes the first column; if `columns_reversed`, the last
+/// column becomes the first row.
 fn transpose<const N: usize>(
     source: &[u8],
     grid: Grid,
     (rows_reversed, columns_reversed): (bool, bool),
     cancel: &Cancel<'_>,
 ) -> Result<Vec<u8>, Cancelled> {
-    /// A square of this side is turned at a time, so that reads and writes both stay within the cache.
+    /// The side of the square that is transposed at a time, so that reads and writes both stay within the cache.
     const TILE: usize = 32;
     let Grid { width, height, .. } = grid;
     let mut pixels = vec![0; source.len()];
@@ -163,7 +164,7 @@ mod tests {
         exif
     }
 
-    fn turned(layout: Layout, value: u16) -> (u32, u32, Vec<u8>) {
+    fn oriented(layout: Layout, value: u16) -> (u32, u32, Vec<u8>) {
         // 1 2 3
         // 4 5 6
         let pixels = (1..=6)
@@ -196,19 +197,19 @@ mod tests {
     #[test]
     fn all_eight_orientations_come_out_upright() {
         for layout in [Layout::Rgb, Layout::Rgba] {
-            assert_eq!(turned(layout, 1), (3, 2, vec![1, 2, 3, 4, 5, 6]));
-            assert_eq!(turned(layout, 2), (3, 2, vec![3, 2, 1, 6, 5, 4]));
-            assert_eq!(turned(layout, 3), (3, 2, vec![6, 5, 4, 3, 2, 1]));
-            assert_eq!(turned(layout, 4), (3, 2, vec![4, 5, 6, 1, 2, 3]));
-            assert_eq!(turned(layout, 5), (2, 3, vec![1, 4, 2, 5, 3, 6]));
-            assert_eq!(turned(layout, 6), (2, 3, vec![4, 1, 5, 2, 6, 3]));
-            assert_eq!(turned(layout, 7), (2, 3, vec![6, 3, 5, 2, 4, 1]));
-            assert_eq!(turned(layout, 8), (2, 3, vec![3, 6, 2, 5, 1, 4]));
+            assert_eq!(oriented(layout, 1), (3, 2, vec![1, 2, 3, 4, 5, 6]));
+            assert_eq!(oriented(layout, 2), (3, 2, vec![3, 2, 1, 6, 5, 4]));
+            assert_eq!(oriented(layout, 3), (3, 2, vec![6, 5, 4, 3, 2, 1]));
+            assert_eq!(oriented(layout, 4), (3, 2, vec![4, 5, 6, 1, 2, 3]));
+            assert_eq!(oriented(layout, 5), (2, 3, vec![1, 4, 2, 5, 3, 6]));
+            assert_eq!(oriented(layout, 6), (2, 3, vec![4, 1, 5, 2, 6, 3]));
+            assert_eq!(oriented(layout, 7), (2, 3, vec![6, 3, 5, 2, 4, 1]));
+            assert_eq!(oriented(layout, 8), (2, 3, vec![3, 6, 2, 5, 1, 4]));
         }
     }
 
     #[test]
-    fn pictures_larger_than_a_tile_are_turned_whole() {
+    fn pictures_larger_than_a_tile_are_oriented_whole() {
         let (width, height) = (70, 45);
         let number = |x: u32, y: u32| [x as u8, y as u8, (x ^ y) as u8];
         let pixels = (0..height)

@@ -1,6 +1,6 @@
 //! The headers of a BMP: `BITMAPFILEHEADER`, then one of the information headers, told apart by their size.
 //!
-//! | bytes | header | what it has beyond the one above |
+//! | bytes | header | contents beyond the one above |
 //! |---|---|---|
 //! | 12 | OS/2 version 1, `BITMAPCOREHEADER` | sides of 16 bits, palette entries of 3 bytes |
 //! | 16 to 64 | OS/2 version 2, which may end anywhere | sides of 32 bits, entries of 4 bytes, runs of 24 bits |
@@ -9,62 +9,67 @@
 //! | 108 | `BITMAPV4HEADER` | primaries and gamma |
 //! | 124 | `BITMAPV5HEADER` | an ICC profile |
 //!
-//! Numbers stand with their least significant byte first. What a header is too short for is 0.
+//! Numbers are little-endian. Fields that a header is too short for are 0.
 
-use super::{damaged, ends_too_early};
-use crate::image::DecodeError;
-use crate::image::color::{Calibrated, MAX_PROFILE_BYTES, SRGB_CHROMATICITIES, Space};
+use super::error::{damaged, ends_too_early};
+use crate::image::color::{
+    BYTES_PER_PROFILE_BYTE, Calibrated, MAX_PROFILE_BYTES, SRGB_CHROMATICITIES, Space,
+};
+use crate::image::error::DecodeError;
+use crate::image::footprint::Footprint;
+use crate::image::limits::Limits;
+use crate::image::pixels::Layout;
 
-/// Of `BITMAPFILEHEADER`; the information header follows.
+/// Bytes of `BITMAPFILEHEADER`; the information header follows.
 const FILE_HEADER: usize = 14;
 
-/// What stands before the pixels.
-pub struct Header {
-    /// Width in pixels; any number.
+/// The headers in front of the pixels.
+#[derive(Debug)]
+pub struct Header<'a> {
+    info: Info<'a>,
+    /// Width in pixels; it may be any number.
     pub width: u32,
-    /// Height in pixels; any number.
+    /// Height in pixels; it may be any number.
     pub height: u32,
     /// Whether the first row stored is the top one.
     pub is_top_down: bool,
-    /// How pixels are stored.
+    /// The coding of the pixels.
     pub coding: Coding,
-    /// Red, green, blue, for codings by index; black where the file has no such entry.
-    pub palette: [[u8; 3]; 256],
-    /// Where the pixels begin, from the start of the file.
+    /// Red, green and blue of each index; black where the file has no such entry.
+    pub palette: Box<[[u8; 3]; 256]>,
+    /// The offset in the file at which the pixels begin.
     pub pixels_at: usize,
-    /// Bytes of an ICC profile that [`space`] copies.
-    pub profile_bytes: usize,
 }
 
-/// How pixels are stored.
+/// The coding of the pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
-    /// Palette indices of so many bits: 1, 2, 4 or 8.
+    /// Palette indices of this number of bits: 1, 2, 4 or 8.
     Indices(u32),
-    /// Blue, green, red.
+    /// Blue, green and red, a byte each.
     Bytes,
-    /// Fields of a number of so many bytes, 2 or 4.
+    /// Fields of bits in a number of this many bytes, 2 or 4.
     Fields(usize, Fields),
-    /// Runs of palette indices of 4 or 8 bits, or of 24-bit colours.
+    /// Runs of palette indices of 4 or 8 bits, or of 24-bit colors.
     Runs(u32),
 }
 
-/// Where the samples lie in a pixel's number.
+/// The places of the samples in a pixel's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
     /// Masks of red, green and blue.
-    pub colours: [u32; 3],
-    /// That of alpha, if there is alpha.
+    pub colors: [u32; 3],
+    /// The mask of alpha, if there is alpha.
     pub alpha: Option<u32>,
 }
 
-impl Header {
-    /// Reads all that stands before the pixels.
+impl<'a> Header<'a> {
+    /// Reads the headers and the palette.
     ///
     /// # Errors
-    /// The file ends too early, contradicts itself, or is of a kind that is not supported; by name.
-    pub fn read(file: &[u8]) -> Result<Header, DecodeError> {
-        let info = Info::of(file)?;
+    /// The file ends too early, contradicts itself, or is of a kind that is not supported, which the text names.
+    pub fn read(file: &'a [u8]) -> Result<Header<'a>, DecodeError> {
+        let info = Info::new(file)?;
         let (width, height) = info.sides()?;
         let coding = info.coding()?;
         let pixels_at = info.pixels_at(coding, long(file, 10) as usize)?;
@@ -73,21 +78,50 @@ impl Header {
             height: height.unsigned_abs(),
             is_top_down: height < 0,
             coding,
-            palette: info.palette(coding),
+            palette: Box::new(info.palette(coding)),
             pixels_at,
-            profile_bytes: info.profile().map_or(0, <[u8]>::len),
+            info,
         })
+    }
+
+    /// The layout that the pixels are decoded to.
+    pub fn layout(&self) -> Layout {
+        match self.coding {
+            // Pixels that no run reaches are transparent, as browsers show them.
+            Coding::Runs(_) | Coding::Fields(_, Fields { alpha: Some(_), .. }) => Layout::Rgba,
+            _ => Layout::Rgb,
+        }
+    }
+
+    /// The memory that [`super::decode`] takes.
+    ///
+    /// # Errors
+    /// The picture's size is not within `limits`.
+    pub fn footprint(&self, limits: &Limits) -> Result<Footprint, DecodeError> {
+        /// Bytes of a palette and of tables of samples.
+        const TABLES: u64 = 1 << 20;
+        limits.check(self.width, self.height)?;
+        Ok(Footprint {
+            width: self.width,
+            height: self.height,
+            layout: self.layout(),
+            decoder: TABLES + BYTES_PER_PROFILE_BYTE * self.metadata_bytes(),
+        })
+    }
+
+    /// The bytes of the metadata: an ICC profile.
+    pub fn metadata_bytes(&self) -> u64 {
+        self.info.profile().map_or(0, <[u8]>::len) as u64
+    }
+
+    /// The color space, if the file names one.
+    pub fn space(&self) -> Option<Space> {
+        let profile = || Some(Space::Icc(self.info.profile()?.to_vec()));
+        self.info.calibrated().or_else(profile)
     }
 }
 
-/// What the colours are, where the file says so. Its header was read.
-pub fn space(file: &[u8]) -> Option<Space> {
-    let info = Info::of(file).ok()?;
-    let profile = || Some(Space::Icc(info.profile()?.to_vec()));
-    info.calibrated().or_else(profile)
-}
-
-/// Kinds of coding, as the field of that name has them.
+/// The values of the field `biCompression`.
 mod compression {
     pub const NONE: u32 = 0;
     pub const RUNS_OF_8: u32 = 1;
@@ -100,7 +134,8 @@ mod compression {
     pub const FIELDS_WITH_ALPHA: u32 = 6;
 }
 
-/// An information header and what follows it.
+/// An information header and the bytes behind it.
+#[derive(Debug)]
 struct Info<'a> {
     /// From the start of the header to the end of the file.
     bytes: &'a [u8],
@@ -109,7 +144,7 @@ struct Info<'a> {
 }
 
 impl<'a> Info<'a> {
-    fn of(file: &'a [u8]) -> Result<Info<'a>, DecodeError> {
+    fn new(file: &'a [u8]) -> Result<Info<'a>, DecodeError> {
         let bytes = file.get(FILE_HEADER..).unwrap_or_default();
         if bytes.len() < 4 {
             return Err(ends_too_early());
@@ -124,7 +159,7 @@ impl<'a> Info<'a> {
         Ok(Info { bytes, size })
     }
 
-    /// The 32-bit field at this place of the header.
+    /// The 32-bit field at this offset in the header.
     fn field(&self, at: usize) -> u32 {
         long(&self.bytes[..self.size], at)
     }
@@ -137,7 +172,7 @@ impl<'a> Info<'a> {
         self.size == 12
     }
 
-    /// Width, and height: negative where rows run downwards.
+    /// Width and height; the height is negative if the top row comes first.
     fn sides(&self) -> Result<(u32, i32), DecodeError> {
         if self.is_first_version() {
             let sides = self.field(4);
@@ -148,7 +183,7 @@ impl<'a> Info<'a> {
         Ok((width, self.field(8) as i32))
     }
 
-    /// Of a pixel.
+    /// The number of bits per pixel.
     fn bits(&self) -> u32 {
         self.field(if self.is_first_version() { 8 } else { 12 }) >> 16
     }
@@ -159,15 +194,15 @@ impl<'a> Info<'a> {
 
     fn coding(&self) -> Result<Coding, DecodeError> {
         use compression::{FIELDS, FIELDS_WITH_ALPHA, JPEG, NONE, PNG, RUNS_OF_4, RUNS_OF_8};
-        let opaque = |colours| Fields {
-            colours,
+        let opaque = |colors| Fields {
+            colors,
             alpha: None,
         };
         Ok(match (self.compression(), self.bits()) {
             (NONE, bits @ (1 | 2 | 4 | 8)) => Coding::Indices(bits),
             (NONE, 16) => Coding::Fields(2, opaque([0x7c00, 0x03e0, 0x001f])),
             (NONE, 24) => Coding::Bytes,
-            // The fourth byte is said to be unused, and is.
+            // The fourth byte is unused.
             (NONE, 32) => Coding::Fields(4, opaque([0x00ff_0000, 0xff00, 0xff])),
             (RUNS_OF_8, 8) => Coding::Runs(8),
             (RUNS_OF_4, 4) => Coding::Runs(4),
@@ -187,7 +222,7 @@ impl<'a> Info<'a> {
         })
     }
 
-    /// Bytes of masks between the header and the palette.
+    /// The bytes of masks between the header and the palette.
     fn masks_behind(&self) -> usize {
         match (self.size, self.compression()) {
             (40, compression::FIELDS) => 12,
@@ -204,10 +239,10 @@ impl<'a> Info<'a> {
             mask => Err(damaged(&format!("{mask:#x} is no mask of a field"))),
         };
         let fields = Fields {
-            colours: [mask(0)?, mask(1)?, mask(2)?],
+            colors: [mask(0)?, mask(1)?, mask(2)?],
             alpha: Some(mask(3)?).filter(|mask| *mask != 0),
         };
-        let masks = fields.colours.into_iter().chain(fields.alpha);
+        let masks = fields.colors.into_iter().chain(fields.alpha);
         let [sum, union] = [
             masks.clone().map(u64::from).sum(),
             masks.fold(0, |union, mask| union | u64::from(mask)),
@@ -218,13 +253,14 @@ impl<'a> Info<'a> {
         Ok(fields)
     }
 
-    /// From the start of the file, where `said` is what the file header says: 0 is right behind all else, as browsers have it.
-    fn pixels_at(&self, coding: Coding, said: usize) -> Result<usize, DecodeError> {
+    /// The offset in the file at which the pixels begin. `declared` is that of the file header, in which 0 stands for the
+    /// end of the palette, as in browsers.
+    fn pixels_at(&self, coding: Coding, declared: usize) -> Result<usize, DecodeError> {
         let begin = FILE_HEADER + self.size + self.masks_behind();
-        match said {
+        match declared {
             0 => Ok(begin + self.entries(coding) * self.entry_bytes()),
-            said if said < begin => Err(damaged("its pixels begin within its header")),
-            said => Ok(said),
+            declared if declared < begin => Err(damaged("its pixels begin within its header")),
+            declared => Ok(declared),
         }
     }
 
@@ -232,7 +268,7 @@ impl<'a> Info<'a> {
         if self.is_first_version() { 3 } else { 4 }
     }
 
-    /// Of the palette, as many as the header names.
+    /// The number of entries of the palette.
     fn entries(&self, coding: Coding) -> usize {
         let (Coding::Indices(bits) | Coding::Runs(bits @ ..=8)) = coding else {
             return 0;
@@ -243,21 +279,21 @@ impl<'a> Info<'a> {
         }
     }
 
-    /// Colours behind the header. If the file says that its pixels begin among them, these bytes are both, as browsers have it.
+    /// The colors behind the header. If the pixels begin among them, those bytes are read as both, as in browsers.
     fn palette(&self, coding: Coding) -> [[u8; 3]; 256] {
         let mut palette = [[0; 3]; 256];
         let begin = self.size + self.masks_behind();
         let stored = self.bytes.get(begin..).unwrap_or_default();
         let stored = stored.chunks_exact(self.entry_bytes());
-        for (colour, stored) in palette.iter_mut().zip(stored).take(self.entries(coding)) {
-            *colour = [stored[2], stored[1], stored[0]];
+        for (color, stored) in palette.iter_mut().zip(stored).take(self.entries(coding)) {
+            *color = [stored[2], stored[1], stored[0]];
         }
         palette
     }
 
-    /// An ICC profile that is no larger than any of use.
+    /// The ICC profile, unless it is too large to be used.
     fn profile(&self) -> Option<&'a [u8]> {
-        /// `PROFILE_EMBEDDED`. Linked profiles name a file of the writer's own machine.
+        /// `PROFILE_EMBEDDED`. Linked profiles name a file on the machine of the writer.
         const EMBEDDED: u32 = u32::from_be_bytes(*b"MBED");
         if self.size < 124 || self.field(56) != EMBEDDED {
             return None;
@@ -267,7 +303,7 @@ impl<'a> Info<'a> {
         (length <= MAX_PROFILE_BYTES).then_some(profile)
     }
 
-    /// White is not told, and is taken for that of sRGB, as browsers do.
+    /// The calibrated color space. The header does not name its white, which is taken for that of sRGB, as in browsers.
     fn calibrated(&self) -> Option<Space> {
         /// `LCS_CALIBRATED_RGB`.
         const CALIBRATED: u32 = 0;
@@ -279,13 +315,13 @@ impl<'a> Info<'a> {
             return None;
         }
         let number = |at| f64::from(self.field(at));
-        let [red, green, blue] = [0, 12, 24].map(|colour| {
-            let [x, y, z] = [0, 4, 8].map(|axis| number(XYZ + colour + axis));
+        let [red, green, blue] = [0, 12, 24].map(|color| {
+            let [x, y, z] = [0, 4, 8].map(|axis| number(XYZ + color + axis));
             [x / (x + y + z), y / (x + y + z)]
         });
-        let exponents = [0, 4, 8].map(|colour| {
-            let exponent = number(GAMMA + colour) / 65536.0;
-            // Some writers give that of the way from light to samples.
+        let exponents = [0, 4, 8].map(|color| {
+            let exponent = number(GAMMA + color) / 65536.0;
+            // Some writers give the exponent from light to samples.
             if exponent < 1.0 {
                 1.0 / exponent
             } else {
@@ -297,13 +333,13 @@ impl<'a> Info<'a> {
     }
 }
 
-/// Whether the ones of `mask` stand side by side, if there are any.
+/// Whether the ones of `mask`, if there are any, are contiguous.
 fn is_one_field(mask: u32) -> bool {
     let field = mask.checked_shr(mask.trailing_zeros()).unwrap_or(0);
     field & field.wrapping_add(1) == 0
 }
 
-/// The number at this place; 0 if it is not whole.
+/// The 32-bit number at this offset; 0 if it is not whole.
 fn long(bytes: &[u8], at: usize) -> u32 {
     let four = bytes.get(at..).and_then(<[u8]>::first_chunk);
     four.map_or(0, |four| u32::from_le_bytes(*four))

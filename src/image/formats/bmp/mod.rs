@@ -1,42 +1,47 @@
-//! BMP, by a reader of our own: that of the crate `image` knows neither OS/2's second version nor which pixels runs
-//! leave out, and says nothing of colour spaces.
+//! BMP, by a reader of our own: that of the crate `image` reads neither the second version of OS/2 nor color spaces, and
+//! does not report which pixels run-length coding leaves out.
 
+mod error;
 mod header;
 mod runs;
 
-use crate::image::color::PROFILE_COPIES;
-use crate::image::source::PORTION_PIXELS;
-use crate::image::{DecodeError, Footprint, Image, Layout, Limits, Raw};
-use header::{Coding, Fields, Header};
+pub use header::Header;
+
+use crate::image::decoded::Decoded;
+use crate::image::error::DecodeError;
+use crate::image::limits::Limits;
+use crate::image::pixels::{Image, PIXELS_PER_CHECK};
+use error::ends_too_early;
+use header::{Coding, Fields};
 use runs::Unit;
 use towebp_encoder::{Cancel, Cancelled};
 
-/// Reads a bitmap.
-pub(in crate::image) fn read(
+/// Decodes the bitmap of `bytes`, whose header was read.
+pub fn decode(
     bytes: &[u8],
+    header: &Header<'_>,
     limits: &Limits,
     cancel: &Cancel<'_>,
-) -> Result<Raw, DecodeError> {
-    let header = Header::read(bytes)?;
+) -> Result<Decoded, DecodeError> {
     let count = limits.check(header.width, header.height)?;
     let stored = bytes.get(header.pixels_at..).unwrap_or_default();
-    let layout = layout_of(&header);
+    let layout = header.layout();
     let allocate = || vec![0; count * layout.channels()];
     let pixels = match header.coding {
         Coding::Runs(bits) => {
             let mut pixels = allocate();
-            draw_runs(&header, Unit::of(bits), stored, &mut pixels, cancel)?;
+            draw_runs(header, Unit::of_bits(bits), stored, &mut pixels, cancel)?;
             pixels
         }
         Coding::Indices(bits) => {
-            let rows = Rows::of(&header, bits as usize, stored, cancel)?;
+            let rows = Rows::new(header, bits as usize, stored, cancel)?;
             let palette = &header.palette;
             rows.convert::<3>(allocate(), |row, pixels| {
                 look_up(row, bits, palette, pixels);
             })?
         }
         Coding::Bytes => {
-            let rows = Rows::of(&header, 24, stored, cancel)?;
+            let rows = Rows::new(header, 24, stored, cancel)?;
             rows.convert::<3>(allocate(), |row, pixels| {
                 for (pixel, stored) in pixels.iter_mut().zip(row.as_chunks::<3>().0) {
                     *pixel = [stored[2], stored[1], stored[0]];
@@ -44,44 +49,21 @@ pub(in crate::image) fn read(
             })?
         }
         Coding::Fields(bytes, fields) => {
-            let rows = Rows::of(&header, bytes * 8, stored, cancel)?;
+            let rows = Rows::new(header, bytes * 8, stored, cancel)?;
             read_fields(&rows, bytes, &fields, allocate())?
         }
     };
-    Ok(Raw {
+    Ok(Decoded {
         image: Image {
             width: header.width,
             height: header.height,
             layout,
             pixels,
         },
-        grey: false,
-        space: header::space(bytes),
+        is_gray: false,
+        space: header.space(),
         exif: None,
     })
-}
-
-/// What [`read`] takes.
-pub(in crate::image) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
-    /// A palette and tables of samples.
-    const TABLES: u64 = 1 << 20;
-    let header = Header::read(bytes)?;
-    limits.check(header.width, header.height)?;
-    Ok(Footprint {
-        width: header.width,
-        height: header.height,
-        layout: layout_of(&header),
-        decoder: TABLES + PROFILE_COPIES * header.profile_bytes as u64,
-        planes: None,
-    })
-}
-
-fn layout_of(header: &Header) -> Layout {
-    match header.coding {
-        // Pixels that no run reaches are transparent, as browsers show them.
-        Coding::Runs(_) | Coding::Fields(_, Fields { alpha: Some(_), .. }) => Layout::Rgba,
-        _ => Layout::Rgb,
-    }
 }
 
 /// Rows as stored: each filled up to a multiple of 4 bytes, the bottom one first unless the header says otherwise.
@@ -95,9 +77,9 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// The rows of a picture of so many bits a pixel.
-    fn of(
-        header: &Header,
+    /// The rows of a picture of `bits` bits per pixel.
+    fn new(
+        header: &Header<'_>,
         bits: usize,
         stored: &'a [u8],
         cancel: &'a Cancel<'a>,
@@ -117,7 +99,7 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// Has each row converted to its place in `pixels`, of `N` bytes each.
+    /// Converts each row, by `convert`, to its place in `pixels`, which have `N` bytes each.
     fn convert<const N: usize>(
         &self,
         mut pixels: Vec<u8>,
@@ -137,10 +119,11 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// Converts a row of palette indices of `bits` bits each.
 fn look_up(row: &[u8], bits: u32, palette: &[[u8; 3]; 256], pixels: &mut [[u8; 3]]) {
-    let indices_a_byte = (8 / bits) as usize;
+    let indices_per_byte = (8 / bits) as usize;
     let mask = 0xff >> (8 - bits);
-    for (pixels, byte) in pixels.chunks_mut(indices_a_byte).zip(row) {
+    for (pixels, byte) in pixels.chunks_mut(indices_per_byte).zip(row) {
         for (pixel, number) in pixels.iter_mut().zip(1..) {
             let index = byte.unbounded_shr(8 - bits * number) & mask;
             *pixel = palette[usize::from(index)];
@@ -148,24 +131,25 @@ fn look_up(row: &[u8], bits: u32, palette: &[[u8; 3]; 256], pixels: &mut [[u8; 3
     }
 }
 
+/// Converts rows whose pixels are numbers of `bytes` bytes each, in which each sample is a field of bits.
 fn read_fields(
     rows: &Rows<'_>,
     bytes: usize,
     fields: &Fields,
     pixels: Vec<u8>,
 ) -> Result<Vec<u8>, Cancelled> {
-    let [red, green, blue] = fields.colours.map(Field::new);
-    let colour = |number| [&red, &green, &blue].map(|field| field.sample(number));
+    let [red, green, blue] = fields.colors.map(Field::new);
+    let color = |number| [&red, &green, &blue].map(|field| field.sample(number));
     let Some(alpha) = fields.alpha.map(Field::new) else {
         return rows.convert::<3>(pixels, |row, pixels| {
             for (pixel, number) in pixels.iter_mut().zip(numbers(row, bytes)) {
-                *pixel = colour(number);
+                *pixel = color(number);
             }
         });
     };
     let mut pixels = rows.convert::<4>(pixels, |row, pixels| {
         for (pixel, number) in pixels.iter_mut().zip(numbers(row, bytes)) {
-            let [red, green, blue] = colour(number);
+            let [red, green, blue] = color(number);
             *pixel = [red, green, blue, alpha.sample(number)];
         }
     })?;
@@ -173,7 +157,7 @@ fn read_fields(
     Ok(pixels)
 }
 
-/// The numbers of `bytes` bytes each in a row, the least significant byte first.
+/// The numbers of `bytes` bytes each in a row, little-endian.
 fn numbers(row: &[u8], bytes: usize) -> impl Iterator<Item = u32> {
     let number = |bytes: &[u8]| {
         bytes
@@ -187,19 +171,19 @@ fn numbers(row: &[u8], bytes: usize) -> impl Iterator<Item = u32> {
 struct Field {
     mask: u32,
     shift: u32,
-    /// What the sample's values, up to 8 bits, mean of 255.
+    /// The levels, 0 to 255, of the sample's values, if these have at most 8 bits.
     levels: Option<Box<[u8; 256]>>,
 }
 
 impl Field {
     fn new(mask: u32) -> Field {
         let shift = mask.trailing_zeros().min(31);
-        let most = u64::from(mask >> shift);
-        let level = |value: usize| scale(value as u64, most.max(1));
+        let largest = u64::from(mask >> shift);
+        let level = |value: usize| scale(value as u64, largest.max(1));
         Field {
             mask,
             shift,
-            levels: (most < 256).then(|| Box::new(std::array::from_fn(level))),
+            levels: (largest < 256).then(|| Box::new(std::array::from_fn(level))),
         }
     }
 
@@ -213,13 +197,14 @@ impl Field {
     }
 }
 
-/// The nearest of 256 levels to `value` of `most`.
-fn scale(value: u64, most: u64) -> u8 {
-    ((value.min(most) * 255 + most / 2) / most) as u8
+/// Scales a value from 0 to `largest` to the nearest of 256 levels.
+fn scale(value: u64, largest: u64) -> u8 {
+    ((value.min(largest) * 255 + largest / 2) / largest) as u8
 }
 
+/// Draws run-length coded pixels; those that no run reaches stay transparent.
 fn draw_runs(
-    header: &Header,
+    header: &Header<'_>,
     unit: Unit,
     stored: &[u8],
     pixels: &mut [u8],
@@ -227,9 +212,9 @@ fn draw_runs(
 ) -> Result<(), DecodeError> {
     let (width, height) = (header.width as usize, header.height as usize);
     let targets = pixels.as_chunks_mut::<4>().0;
-    runs::read(stored, unit, (width, height), cancel, |x, y, pixel| {
+    runs::decode(stored, unit, (width, height), cancel, |x, y, pixel| {
         let [red, green, blue] = match unit {
-            Unit::Colour => [pixel[2], pixel[1], pixel[0]],
+            Unit::Color => [pixel[2], pixel[1], pixel[0]],
             Unit::Half | Unit::Byte => header.palette[usize::from(pixel[0])],
         };
         let y = if header.is_top_down {
@@ -241,16 +226,17 @@ fn draw_runs(
     })
 }
 
-/// Many writers declare an alpha channel and leave it 0: viewers then show the picture as opaque.
+/// Makes a picture opaque whose alpha is 0 throughout: many writers declare an alpha channel and do not fill it, and
+/// viewers show such a picture as opaque.
 fn reveal_if_all_transparent(pixels: &mut [u8], cancel: &Cancel<'_>) -> Result<(), Cancelled> {
     let pixels = pixels.as_chunks_mut::<4>().0;
-    for portion in pixels.chunks(PORTION_PIXELS) {
+    for portion in pixels.chunks(PIXELS_PER_CHECK) {
         cancel.check()?;
         if portion.iter().any(|pixel| pixel[3] != 0) {
             return Ok(());
         }
     }
-    for portion in pixels.chunks_mut(PORTION_PIXELS) {
+    for portion in pixels.chunks_mut(PIXELS_PER_CHECK) {
         cancel.check()?;
         for pixel in portion {
             pixel[3] = 255;
@@ -259,21 +245,12 @@ fn reveal_if_all_transparent(pixels: &mut [u8], cancel: &Cancel<'_>) -> Result<(
     Ok(())
 }
 
-fn ends_too_early() -> DecodeError {
-    DecodeError::Invalid("the BMP data ends too early".to_owned())
-}
-
-fn damaged(reason: &str) -> DecodeError {
-    DecodeError::Invalid(format!(
-        "the BMP data is damaged or of a rare kind ({reason})"
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::image::color::Space;
-    use crate::image::tests::{LIMITS, assert_parts_are_refused};
+    use crate::image::pixels::Layout;
+    use crate::image::testing::{LIMITS, assert_parts_are_rejected};
 
     /// A bitmap with a BITMAPINFOHEADER; `extra` lies between that and the rows: masks or a palette.
     fn bmp(
@@ -289,7 +266,7 @@ mod tests {
             header.extend([width.to_le_bytes(), height.to_le_bytes()].concat());
             header.extend([1u16.to_le_bytes(), bits.to_le_bytes()].concat());
             header.extend(compression.to_le_bytes());
-            header.extend([0; 12]); // size of the rows and resolution, which readers pass over
+            header.extend([0; 12]); // size of the rows and resolution, which readers ignore
             header.extend((if bits <= 8 { extra.len() as u32 / 4 } else { 0 }).to_le_bytes());
             header.extend([0; 4]);
             header
@@ -306,6 +283,10 @@ mod tests {
         file.extend([0; 4]);
         file.extend((offset as u32).to_le_bytes());
         [file, header, extra.to_vec(), rows.to_vec()].concat()
+    }
+
+    fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Decoded, DecodeError> {
+        decode(bytes, &Header::read(bytes)?, limits, cancel)
     }
 
     fn image(file: &[u8]) -> Image {
@@ -405,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_make_no_sense_are_refused() {
+    fn fields_that_make_no_sense_are_rejected() {
         for masks in [
             [0xff00, 0xff00, 0xff, 0],
             [0xf0f, 0xf0, 0xf000, 0],
@@ -421,19 +402,19 @@ mod tests {
     }
 
     /// Black, then 10 for index 1 and so on; blue, green, red.
-    fn greys() -> Vec<u8> {
+    fn grays() -> Vec<u8> {
         (0..16)
-            .flat_map(|grey| [grey * 10, grey * 10, grey * 10, 0])
+            .flat_map(|gray| [gray * 10, gray * 10, gray * 10, 0])
             .collect()
     }
 
-    /// One letter a pixel, rows from the top: the index of a grey of [`greys`], `.` where nothing was drawn.
+    /// One letter a pixel, rows from the top: the index of a gray of [`grays`], `.` where nothing was drawn.
     fn drawn(file: &[u8]) -> String {
         let image = image(file);
         let rows = image.pixels.chunks_exact(image.width as usize * 4);
         let letter = |pixel: &[u8; 4]| match pixel[3] {
             0 => '.',
-            _ => char::from_digit(u32::from(pixel[0]) / 10, 16).expect("one of the greys"),
+            _ => char::from_digit(u32::from(pixel[0]) / 10, 16).expect("one of the grays"),
         };
         let row = |row: &[u8]| row.as_chunks::<4>().0.iter().map(letter).collect();
         rows.map(row).collect::<Vec<String>>().join(" ")
@@ -442,24 +423,24 @@ mod tests {
     #[test]
     fn runs_of_every_unit_are_drawn_from_the_bottom() {
         let bytes = [3, 1, 0, 0, 0, 3, 2, 3, 4, 0, 0, 1]; // a run, the row's end, three pixels, the end
-        assert_eq!(drawn(&bmp(4, 2, 8, 1, &greys(), &bytes)), "234. 111.");
+        assert_eq!(drawn(&bmp(4, 2, 8, 1, &grays(), &bytes)), "234. 111.");
         let halves = [3, 0x12, 0, 0, 0, 4, 0x34, 0x56, 0, 1];
-        assert_eq!(drawn(&bmp(4, 2, 4, 2, &greys(), &halves)), "3456 121.");
+        assert_eq!(drawn(&bmp(4, 2, 4, 2, &grays(), &halves)), "3456 121.");
     }
 
     #[test]
     fn pixels_that_are_stepped_over_are_transparent() {
         let bytes = [1, 7, 0, 2, 1, 1, 1, 8, 0, 1]; // one to the right, one up
-        assert_eq!(drawn(&bmp(4, 3, 8, 1, &greys(), &bytes)), ".... ..8. 7...");
+        assert_eq!(drawn(&bmp(4, 3, 8, 1, &grays(), &bytes)), ".... ..8. 7...");
     }
 
     #[test]
     fn runs_beyond_the_picture_are_cut_and_only_the_pictures_end_may_be_missing() {
         let bytes = [9, 1, 0, 0, 2, 2, 0, 2, 200, 0, 5, 3, 0, 0, 9, 4];
-        assert_eq!(drawn(&bmp(3, 2, 8, 1, &greys(), &bytes)), "22. 111");
-        assert_eq!(drawn(&bmp(3, 1, 8, 1, &greys(), &[3, 5, 0, 0])), "555");
+        assert_eq!(drawn(&bmp(3, 2, 8, 1, &grays(), &bytes)), "22. 111");
+        assert_eq!(drawn(&bmp(3, 1, 8, 1, &grays(), &[3, 5, 0, 0])), "555");
         let short = read(
-            &bmp(3, 1, 8, 1, &greys(), &[3, 5]),
+            &bmp(3, 1, 8, 1, &grays(), &[3, 5]),
             &LIMITS,
             &Cancel::never(),
         )
@@ -492,7 +473,7 @@ mod tests {
             &[0, 0, 0, 0, 0, 0, 3, 2, 1, 6, 5, 4, 9, 8, 7, 0, 0, 0],
         );
         assert_eq!(image(&second).pixels, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
-        // Its coding 4 is runs of colours.
+        // Its coding 4 is runs of colors.
         let mut header = vec![2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 24, 0, 4, 0, 0, 0];
         header.resize(60, 0);
         let runs = os2(&header, &[0, 0, 0, 0, 0, 0, 2, 3, 2, 1, 0, 1]);
@@ -515,7 +496,7 @@ mod tests {
         }
     }
 
-    /// A bitmap of one pixel with a header of 124 bytes whose colour space is given by these bytes, from byte 56 on.
+    /// A bitmap of one pixel with a header of 124 bytes whose color space is given by these bytes, from byte 56 on.
     fn with_space(space: &[u8]) -> Vec<u8> {
         let mut header = vec![124, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 24, 0];
         header.resize(56, 0);
@@ -587,7 +568,7 @@ mod tests {
     fn a_file_that_is_cut_short_anywhere_is_refused() {
         let file = bmp(20, 10, 24, 0, &[], &[7; 600]);
         image(&file);
-        assert_parts_are_refused(read, &file, 2..file.len());
+        assert_parts_are_rejected(read, &file, 2..file.len());
     }
 
     #[test]

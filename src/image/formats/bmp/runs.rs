@@ -1,45 +1,45 @@
-//! Runs of a BMP: pairs of bytes, which are a count and a value, or 0 and a command.
+//! The run-length coding of BMP: pairs of bytes, which are a count and a value, or 0 and a command.
 //!
 //! | pair | meaning |
 //! |---|---|
-//! | n, v | n pixels of v: an index of 8 bits, two of 4 bits in turn, or with the next two bytes a colour of 24 bits |
+//! | n, v | n pixels of v: an index of 8 bits, two of 4 bits in turn, or with the next two bytes a color of 24 bits |
 //! | 0, 0 | the row ends |
 //! | 0, 1 | the picture ends |
-//! | 0, 2 | two bytes follow: so many pixels to the right, so many rows on |
+//! | 0, 2 | two bytes follow: the number of pixels to skip to the right, and of rows to skip |
 //! | 0, n | n pixels follow one by one, filled up to an even number of bytes |
 
-use super::{damaged, ends_too_early};
-use crate::image::DecodeError;
-use crate::image::source::PORTION_PIXELS;
+use super::error::{damaged, ends_too_early};
+use crate::image::error::DecodeError;
+use crate::image::pixels::PIXELS_PER_CHECK;
 use towebp_encoder::Cancel;
 
-/// How pixels are packed into bytes.
+/// The packing of pixels into bytes.
 #[derive(Clone, Copy)]
 pub enum Unit {
     /// Two indices a byte, the first in the high half.
     Half,
     /// One index a byte.
     Byte,
-    /// A colour in three bytes, blue first.
-    Colour,
+    /// A color in three bytes, blue first.
+    Color,
 }
 
 impl Unit {
-    /// That of so many bits, 4, 8 or 24.
-    pub fn of(bits: u32) -> Unit {
+    /// The unit of pixels of 4, 8 or 24 bits.
+    pub fn of_bits(bits: u32) -> Unit {
         match bits {
             4 => Unit::Half,
             8 => Unit::Byte,
-            _ => Unit::Colour,
+            _ => Unit::Color,
         }
     }
 
-    /// Bytes that `count` pixels take.
+    /// The number of bytes of `count` pixels.
     fn bytes(self, count: usize) -> usize {
         match self {
             Unit::Half => count.div_ceil(2),
             Unit::Byte => count,
-            Unit::Colour => count * 3,
+            Unit::Color => count * 3,
         }
     }
 
@@ -49,25 +49,25 @@ impl Unit {
             Unit::Half if index.is_multiple_of(2) => [bytes[index / 2] >> 4, 0, 0],
             Unit::Half => [bytes[index / 2] & 15, 0, 0],
             Unit::Byte => [bytes[index], 0, 0],
-            Unit::Colour => [0, 1, 2].map(|sample| bytes[3 * index + sample]),
+            Unit::Color => [0, 1, 2].map(|sample| bytes[3 * index + sample]),
         }
     }
 
-    /// Pixels before a run begins anew with its value.
+    /// The number of pixels after which a run repeats its value.
     fn period(self) -> usize {
         match self {
             Unit::Half => 2,
-            Unit::Byte | Unit::Colour => 1,
+            Unit::Byte | Unit::Color => 1,
         }
     }
 }
 
-/// Draws what the runs hold: `draw` gets the column, the row as stored, and the pixel: an index and two zeros, or blue,
-/// green and red. What leaves its row is cut off. Pixels that no run reaches are not drawn.
+/// Calls `draw` for each pixel of the runs, with its column, its row as stored, and its value: an index and two zeros, or
+/// blue, green and red. Pixels beyond the end of their row are left out, and so are those that no run reaches.
 ///
 /// # Errors
-/// The data ends before the picture does, a step leads below its last row, or nobody waits any more.
-pub fn read(
+/// The data ends before the picture does, or a skip leads below its last row.
+pub fn decode(
     mut bytes: &[u8],
     unit: Unit,
     (width, height): (usize, usize),
@@ -78,7 +78,7 @@ pub fn read(
     let mut work = 0;
     while y < height {
         work += 1;
-        if work >= PORTION_PIXELS {
+        if work >= PIXELS_PER_CHECK {
             work = 0;
             cancel.check()?;
         }
@@ -89,10 +89,10 @@ pub fn read(
                 continue;
             }
             [0, 1, ..] => break,
-            [0, 2, right, on, ref rest @ ..] => {
+            [0, 2, right, down, ref rest @ ..] => {
                 bytes = rest;
                 x += usize::from(right);
-                y += usize::from(on);
+                y += usize::from(down);
                 if y >= height {
                     return Err(damaged("its runs step out of it"));
                 }

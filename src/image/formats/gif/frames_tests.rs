@@ -1,10 +1,12 @@
-//! Animations: each screen as a browser shows it.
+//! Animations: each canvas as a browser shows it.
 
 use super::*;
-use crate::image::tests::LIMITS;
-use ::gif::Encoder;
+use crate::image::pixels::Image;
+use crate::image::rectangle::Rectangle;
+use crate::image::testing::LIMITS;
+use ::gif::{DisposalMethod, Encoder, Frame, Repeat};
 
-/// Colours of the indices 0 to 3, of which 3 is transparent.
+/// Colors of the indices 0 to 3, of which 3 is transparent.
 const PALETTE: [u8; 12] = [10, 10, 10, 20, 20, 20, 30, 30, 30, 40, 40, 40];
 
 fn frame(place: [u16; 4], indices: &'static [u8], dispose: DisposalMethod) -> Frame<'static> {
@@ -35,50 +37,54 @@ fn gif(width: u16, height: u16, repeat: Option<Repeat>, frames: &[Frame<'_>]) ->
     file
 }
 
-fn time(drawn: Result<Option<Drawn>, DecodeError>) -> Result<Option<u32>, DecodeError> {
+fn time(drawn: Result<Option<AnimationFrame>, DecodeError>) -> Result<Option<u32>, DecodeError> {
     drawn.map(|drawn| drawn.map(|drawn| drawn.milliseconds))
 }
 
-/// Each screen: one digit a pixel, the index of its colour, `.` where it is transparent.
-fn screens(file: &[u8]) -> Vec<String> {
+/// Each canvas: one digit per pixel, the index of its color, `.` where it is transparent.
+fn canvases(file: &[u8]) -> Vec<String> {
     let cancel = Cancel::never();
-    let mut frames = Frames::open(file, &LIMITS, &cancel).expect("a GIF");
-    let mut screens = Vec::new();
+    let header = Header::read(file, &LIMITS).expect("a GIF");
+    let mut frames = header.frames(&LIMITS, &cancel).expect("a GIF");
+    let mut canvases = Vec::new();
     let mut before = Vec::new();
     while let Some(drawn) = frames.draw().expect("a whole frame") {
-        assert_undoes(&drawn, frames.screen(), &mut before);
+        assert_undoes(&drawn, frames.canvas(), &mut before);
         let letter = |pixel: &[u8; 4]| match pixel {
             [.., 0] => '.',
             [red, ..] => char::from(b'0' + red / 10 - 1),
         };
-        let width = frames.screen().width as usize;
-        let rows = frames.screen().pixels.as_chunks::<4>().0.chunks(width);
+        let width = frames.canvas().width as usize;
+        let rows = frames.canvas().pixels.as_chunks::<4>().0.chunks(width);
         let rows: Vec<String> = rows.map(|row| row.iter().map(letter).collect()).collect();
-        screens.push(rows.join(" "));
+        canvases.push(rows.join(" "));
     }
-    screens
+    canvases
 }
 
-/// What was covered, put back in its place, has to make of the screen what it was `before`.
-fn assert_undoes(drawn: &Drawn, screen: &Image, before: &mut Vec<[u8; 4]>) {
-    let width = screen.width as usize;
-    let screen = screen.pixels.as_chunks::<4>().0;
-    before.resize(screen.len(), [0; 4]); // the first finds nothing
-    let Place { left, top, .. } = drawn.place;
-    let mut undone = screen.to_vec();
-    let (right, bottom) = (left + drawn.place.width, top + drawn.place.height);
-    assert!(right <= width && bottom * width <= screen.len(), "outside");
-    let rows = drawn.covered.chunks(drawn.place.width.max(1));
-    assert_eq!(drawn.covered.len(), drawn.place.width * drawn.place.height);
+/// Asserts that the previous pixels, put back into the damage rectangle, restore the canvas `before` the frame.
+fn assert_undoes(drawn: &AnimationFrame, canvas: &Image, before: &mut Vec<[u8; 4]>) {
+    let width = canvas.width as usize;
+    let canvas = canvas.pixels.as_chunks::<4>().0;
+    before.resize(canvas.len(), [0; 4]); // a canvas is transparent before its first frame
+    let Rectangle { left, top, .. } = drawn.damage;
+    let mut undone = canvas.to_vec();
+    let (right, bottom) = (left + drawn.damage.width, top + drawn.damage.height);
+    assert!(right <= width && bottom * width <= canvas.len(), "outside");
+    let rows = drawn.previous.chunks(drawn.damage.width.max(1));
+    assert_eq!(
+        drawn.previous.len(),
+        drawn.damage.width * drawn.damage.height
+    );
     for (y, row) in (top..).zip(rows) {
         undone[y * width + left..][..row.len()].copy_from_slice(row);
     }
     assert_eq!(undone, *before);
-    *before = screen.to_vec();
+    *before = canvas.to_vec();
 }
 
 #[test]
-fn frames_are_left_as_they_ask() {
+fn frames_are_disposed_of_as_they_ask() {
     use DisposalMethod::{Any, Background, Keep, Previous};
     let dot = |left, dispose| frame([left, 0, 1, 1], &[2], dispose);
     for (dispose, expected) in [
@@ -92,28 +98,28 @@ fn frames_are_left_as_they_ask() {
             dot(0, dispose),
             dot(1, Keep),
         ];
-        assert_eq!(screens(&gif(2, 1, None, &frames)), expected, "{dispose:?}");
+        assert_eq!(canvases(&gif(2, 1, None, &frames)), expected, "{dispose:?}");
     }
 }
 
 #[test]
-fn transparent_pixels_leave_what_is_there() {
+fn transparent_pixels_leave_the_canvas_unchanged() {
     let frames = [
         frame([0, 0, 2, 2], &[0, 3, 1, 1], DisposalMethod::Keep),
         frame([0, 0, 2, 2], &[3, 2, 3, 0], DisposalMethod::Keep),
     ];
-    assert_eq!(screens(&gif(2, 2, None, &frames)), ["0. 11", "02 10"]);
+    assert_eq!(canvases(&gif(2, 2, None, &frames)), ["0. 11", "02 10"]);
 }
 
 #[test]
-fn what_leaves_the_screen_is_cut_when_drawn_and_when_cleared() {
+fn frames_beyond_the_canvas_are_clipped_when_drawn_and_when_cleared() {
     let frames = [
         frame([1, 1, 2, 2], &[1, 2, 2, 2], DisposalMethod::Background),
         frame([5, 5, 1, 1], &[1], DisposalMethod::Background),
         frame([0, 0, 1, 1], &[0], DisposalMethod::Keep),
     ];
     assert_eq!(
-        screens(&gif(2, 2, None, &frames)),
+        canvases(&gif(2, 2, None, &frames)),
         [".. .1", ".. ..", "0. .."]
     );
 }
@@ -127,7 +133,8 @@ fn times_and_repetitions_are_those_of_browsers() {
         };
         let file = gif(1, 1, None, &[frame]);
         let cancel = Cancel::never();
-        let mut frames = Frames::open(&file, &LIMITS, &cancel).expect("a GIF");
+        let header = Header::read(&file, &LIMITS).expect("a GIF");
+        let mut frames = header.frames(&LIMITS, &cancel).expect("a GIF");
         assert_eq!(time(frames.draw()), Ok(Some(milliseconds)), "delay {delay}");
         assert_eq!(frames.draw(), Ok(None));
     }
@@ -144,7 +151,8 @@ fn times_and_repetitions_are_those_of_browsers() {
             &[frame([0, 0, 1, 1], &[0], DisposalMethod::Keep)],
         );
         let cancel = Cancel::never();
-        let mut frames = Frames::open(&file, &LIMITS, &cancel).expect("a GIF");
+        let header = Header::read(&file, &LIMITS).expect("a GIF");
+        let mut frames = header.frames(&LIMITS, &cancel).expect("a GIF");
         frames.draw().expect("a whole frame");
         assert_eq!(frames.loops(), loops, "{repeat:?}");
     }
@@ -166,7 +174,8 @@ fn the_older_extension_of_repetitions_is_known() {
         encoder.write_frame(&still).expect("a valid frame");
         drop(encoder);
         let cancel = Cancel::never();
-        let mut frames = Frames::open(&file, &LIMITS, &cancel).expect("a GIF");
+        let header = Header::read(&file, &LIMITS).expect("a GIF");
+        let mut frames = header.frames(&LIMITS, &cancel).expect("a GIF");
         frames.draw().expect("a whole frame");
         assert_eq!(frames.loops(), loops, "{times}");
     }
@@ -179,7 +188,8 @@ fn a_file_may_end_between_frames_but_not_within_one() {
     let two = gif(2, 1, None, &[dot(), dot()]);
     for length in one.len() - 1..two.len() {
         let cancel = Cancel::never();
-        let mut frames = Frames::open(&two[..length], &LIMITS, &cancel).expect("a GIF");
+        let header = Header::read(&two[..length], &LIMITS).expect("a GIF");
+        let mut frames = header.frames(&LIMITS, &cancel).expect("a GIF");
         frames.draw().expect("the first frame is whole");
         // Its descriptor of 10 bytes follows an extension of 8.
         let is_within = length >= one.len() - 1 + 18;
@@ -198,6 +208,7 @@ fn several_frames_are_seen_in_the_outline() {
     let dot = || frame([0, 0, 1, 1], &[1], DisposalMethod::Keep);
     let still = gif(1, 1, Some(Repeat::Infinite), &[dot()]);
     let animated = gif(1, 1, Some(Repeat::Infinite), &[dot(), dot()]);
+    let is_animated = |bytes: &[u8]| Outline::walk(bytes, 10).is_ok_and(|it| it.is_animated());
     assert!(!is_animated(&still) && is_animated(&animated));
     for length in 0..animated.len() - 1 {
         assert!(!is_animated(&animated[..length]), "{length} bytes");
@@ -205,7 +216,7 @@ fn several_frames_are_seen_in_the_outline() {
 }
 
 #[test]
-fn a_repeated_frame_is_not_decoded_but_shown_as_if() {
+fn a_repeated_frame_is_shown_without_being_decoded() {
     use DisposalMethod::{Any, Background, Keep, Previous};
     let ground = || frame([0, 0, 3, 1], &[0, 0, 0], Keep);
     let shape = |dispose| frame([0, 0, 2, 1], &[3, 1], dispose);
@@ -225,27 +236,28 @@ fn a_repeated_frame_is_not_decoded_but_shown_as_if() {
             dot(),
         ];
         let file = gif(3, 1, None, &frames);
-        assert_eq!(screens(&file), expected, "{dispose:?}");
+        assert_eq!(canvases(&file), expected, "{dispose:?}");
         let cancel = Cancel::never();
-        let mut frames = Frames::open(&file, &LIMITS, &cancel).expect("a GIF");
-        let places = (0..5).map(|_| frames.draw().expect("whole").expect("five frames").place);
+        let header = Header::read(&file, &LIMITS).expect("a GIF");
+        let mut frames = header.frames(&LIMITS, &cancel).expect("a GIF");
+        let damage = (0..5).map(|_| frames.draw().expect("whole").expect("five frames").damage);
         let is_empty: Vec<usize> = (0..5)
-            .zip(places)
-            .filter(|(_, place)| place.is_empty())
+            .zip(damage)
+            .filter(|(_, damage)| *damage == Rectangle::EMPTY)
             .map(|(i, _)| i)
             .collect();
         assert_eq!(is_empty, unchanged, "{dispose:?}");
     }
-    // The same data, but left otherwise or with another index transparent.
+    // The same data with another disposal, or with another transparent index.
     let frames = [shape(Keep), shape(Background), dot()];
-    assert_eq!(screens(&gif(3, 1, None, &frames)), [".1.", ".1.", "..2"]);
-    let colours = |transparent| Frame {
+    assert_eq!(canvases(&gif(3, 1, None, &frames)), [".1.", ".1.", "..2"]);
+    let colors = |transparent| Frame {
         transparent,
         ..frame([0, 0, 2, 1], &[0, 1], Background)
     };
-    let frames = [colours(Some(0)), colours(Some(1)), colours(None)];
-    assert_eq!(screens(&gif(2, 1, None, &frames)), [".1", "0.", "01"]);
-    // On an empty screen the first one alone is brought to the corner.
+    let frames = [colors(Some(0)), colors(Some(1)), colors(None)];
+    assert_eq!(canvases(&gif(2, 1, None, &frames)), [".1", "0.", "01"]);
+    // On an empty canvas only the first frame is moved to the corner.
     let frames = [0, 1].map(|_| frame([1, 0, 2, 1], &[1, 2], Keep));
-    assert_eq!(screens(&gif(0, 0, None, &frames)), ["12", "11"]);
+    assert_eq!(canvases(&gif(0, 0, None, &frames)), ["12", "11"]);
 }

@@ -1,22 +1,25 @@
-//! JPEG, by zune-jpeg in strict mode: its default returns grey areas for files that are cut short.
+//! JPEG (ITU-T T.81), by zune-jpeg in strict mode: its default returns gray areas for files that are cut short.
 //!
 //! A baseline file in one scan decodes in little more than its output. A progressive one, or one with a scan for each
-//! component, is held as 16-bit coefficients until its end: 3 to 6 bytes a pixel more, 8 for four components.
+//! component, is held as 16-bit coefficients until its end: 3 to 6 bytes more per pixel, 8 with four components.
 //!
-//! The headers are read here, once: the decoder gets the segments that were found, without metadata, and nothing between them.
+//! The headers are read here, once ([`Header`]). The decoder then gets the segments that were found, without metadata and
+//! without the bytes between them.
 
-mod frame;
+mod header;
 mod profile;
 mod scans;
 mod segments;
 
-use crate::image::color::cmyk::{self, Inks};
-use crate::image::color::{self, Space};
+pub use header::{Header, PlanesPath};
+
+use crate::image::color::{CmykKind, Space, cmyk_to_srgb};
+use crate::image::decoded::{Decoded, DecodedPlanes};
+use crate::image::error::DecodeError;
+use crate::image::limits::Limits;
+use crate::image::pixels::{Image, Layout};
 use crate::image::planes::{Planes, limit_chroma, limit_luma};
-use crate::image::source::Source;
-use crate::image::{DecodeError, Footprint, Image, Layout, Limits, Raw, RawPlanes};
-use frame::Frame;
-use segments::Segments;
+use crate::image::reader::CancellableReader;
 use std::mem;
 use towebp_encoder::Cancel;
 use zune_jpeg::errors::DecodeErrors;
@@ -24,149 +27,145 @@ use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 use zune_jpeg::{JpegDecoder, RawImcuRowStatus};
 
-/// Bytes of the file between two questions. They are so few because eight blocks of a picture may take one bit, and 32767
-/// of a progressive scan four.
-const PORTION: usize = 1 << 10;
+/// Bytes of the file between two checks of the [`Cancel`]. They are so few because eight blocks of a picture may take one
+/// bit, and 32767 blocks of a progressive scan four.
+const BYTES_PER_CHECK: usize = 1 << 10;
 
-/// Reads a JPEG.
-pub(in crate::image) fn read(
+/// Decodes to RGB the picture of `bytes`, whose header was read.
+pub fn decode(
     bytes: &[u8],
+    header: &Header<'_>,
     limits: &Limits,
     cancel: &Cancel<'_>,
-) -> Result<Raw, DecodeError> {
-    let frame = Frame::read(bytes)?;
-    let Opened {
+) -> Result<Decoded, DecodeError> {
+    let Decoder {
         mut decoder,
         width,
         height,
         count,
         stored,
-    } = open(bytes, &frame, limits, cancel)?;
-    let mut profile = frame.profile();
-    let pixels = match inks(stored) {
-        Some(inks) => {
+    } = Decoder::new(bytes, header, limits, cancel)?;
+    let mut profile = header.profile();
+    let pixels = match cmyk_kind(stored) {
+        Some(kind) => {
             decoder.set_options(options().jpeg_set_out_colorspace(stored));
-            let mut samples = decode(&mut decoder, count * 4)?;
-            cmyk::to_srgb(&mut samples, inks, profile.take().as_deref(), cancel)?;
+            let mut samples = decode_pixels(&mut decoder, count * 4)?;
+            cmyk_to_srgb(&mut samples, kind, profile.take().as_deref(), cancel)?;
             samples
         }
-        None => decode(&mut decoder, count * 3)?,
+        None => decode_pixels(&mut decoder, count * 3)?,
     };
-    Ok(Raw {
+    Ok(Decoded {
         image: Image {
             width,
             height,
             layout: Layout::Rgb,
             pixels,
         },
-        grey: stored == ColorSpace::Luma,
+        is_gray: stored == ColorSpace::Luma,
         space: profile.map(Space::Icc),
-        exif: frame.exif().map(<[u8]>::to_vec),
+        exif: header.exif().map(<[u8]>::to_vec),
     })
 }
 
-/// Reads a JPEG that can stay in YUV ([`Frame::planes`]), and its Exif; `None` if it cannot.
-pub(in crate::image) fn read_planes(
+/// Decodes to planes the picture of `bytes`, whose header was read and lets it stay in Y'CbCr.
+pub fn decode_planes(
     bytes: &[u8],
+    header: &Header<'_>,
     limits: &Limits,
     cancel: &Cancel<'_>,
-) -> Result<Option<RawPlanes>, DecodeError> {
-    let frame = Frame::read(bytes)?;
-    let Some(orientation) = frame.planes(color::is_srgb) else {
-        return Ok(None);
-    };
-    let Opened {
+) -> Result<DecodedPlanes, DecodeError> {
+    let Decoder {
         mut decoder,
         width,
         height,
         stored,
         ..
-    } = open(bytes, &frame, limits, cancel)?;
+    } = Decoder::new(bytes, header, limits, cancel)?;
     if !matches!(stored, ColorSpace::YCbCr | ColorSpace::Luma) {
         return Err(ambiguous());
     }
     let mut planes = Planes::new(width, height);
-    decode_planes(&mut decoder, &mut planes, cancel)?;
-    Ok(Some(RawPlanes {
-        planes: planes.turned(orientation, cancel)?,
-        icc: frame.profile(),
-        exif: frame.exif().map(<[u8]>::to_vec),
-    }))
-}
-
-/// A file whose headers are read.
-struct Opened<'a> {
-    decoder: JpegDecoder<Source<'a>>,
-    width: u32,
-    height: u32,
-    /// Pixels.
-    count: usize,
-    /// What its samples are.
-    stored: ColorSpace,
-}
-
-/// The markers and data of the segments in front of the first scan.
-pub(in crate::image) fn segments(bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
-    Segments::of(bytes).map(|segment| (segment.marker, segment.data))
-}
-
-fn open<'a>(
-    bytes: &'a [u8],
-    frame: &Frame<'a>,
-    limits: &Limits,
-    cancel: &'a Cancel<'a>,
-) -> Result<Opened<'a>, DecodeError> {
-    let scans = scans::find(bytes, frame.begin, cancel)?;
-    let mut parts = frame.parts.as_slice().to_vec();
-    match &scans {
-        Some(scans) => {
-            parts.extend(scans.parts.as_slice());
-            parts.push(BEHIND_SCANS);
-        }
-        None => parts.push(&bytes[frame.begin..]),
-    }
-    // Colours are then told by a text of ours, where the strict mode would have its own.
-    let source = Source::of(&parts, PORTION, cancel);
-    let mut decoder = JpegDecoder::new_with_options(source, options().set_strict_mode(false));
-    decoder.decode_headers().map_err(|error| invalid(&error))?;
-    decoder.set_options(options());
-    let header = decoder.info().expect("decode_headers filled it in");
-    let (width, height) = (u32::from(header.width), u32::from(header.height));
-    let count = limits.check(width, height)?;
-    let outline = (
-        header.width,
-        header.height,
-        header.sof.is_progressive(),
-        sampling(&mut decoder),
-    );
-    let position = decoder.inner_reader().position().ok();
-    if outline != frame.outline() || position != Some(frame.parts.length() as u64) {
-        // The memory was estimated by what has been read here, up to the same scan header.
-        return Err(ambiguous());
-    }
-    let stored = decoder
-        .input_colorspace()
-        .expect("decode_headers filled it in");
-    if let ColorSpace::MultiBand(components) = stored {
-        // Headers are not read strictly, so that the decoder lets them through.
-        let reason = format!("the JPEG has {components} components, which stand for no colours");
-        return Err(DecodeError::Invalid(reason));
-    }
-    // The decoder would make up what is missing, in the last row also where a restart marker should be.
-    if scans.is_none_or(|scans| scans.restarts < frame.restarts()) {
-        return Err(ends_too_early());
-    }
-    Ok(Opened {
-        decoder,
-        width,
-        height,
-        count,
-        stored,
+    decode_rows(&mut decoder, &mut planes, cancel)?;
+    Ok(DecodedPlanes {
+        planes: planes.orient(header.orientation(), cancel)?,
+        icc: header.profile(),
+        exif: header.exif().map(<[u8]>::to_vec),
     })
 }
 
+/// The library's decoder, which has read its headers and agrees with ours about them.
+struct Decoder<'a> {
+    decoder: JpegDecoder<CancellableReader<'a>>,
+    width: u32,
+    height: u32,
+    /// The number of pixels.
+    count: usize,
+    /// The color model of the samples in the file.
+    stored: ColorSpace,
+}
+
+impl<'a> Decoder<'a> {
+    fn new(
+        bytes: &'a [u8],
+        header: &Header<'a>,
+        limits: &Limits,
+        cancel: &'a Cancel<'a>,
+    ) -> Result<Decoder<'a>, DecodeError> {
+        let scans = scans::find(bytes, header.scan_begin, cancel)?;
+        let mut parts = header.parts.as_slice().to_vec();
+        match &scans {
+            Some(scans) => {
+                parts.extend(scans.parts.as_slice());
+                parts.push(PADDING_AND_END);
+            }
+            None => parts.push(&bytes[header.scan_begin..]),
+        }
+        // Headers are not read strictly, so that unknown color models get an error text of ours.
+        let reader = CancellableReader::of_parts(&parts, BYTES_PER_CHECK, cancel);
+        let mut decoder = JpegDecoder::new_with_options(reader, options().set_strict_mode(false));
+        decoder.decode_headers().map_err(|error| invalid(&error))?;
+        decoder.set_options(options());
+        let info = decoder.info().expect("decode_headers filled it in");
+        let (width, height) = (u32::from(info.width), u32::from(info.height));
+        let count = limits.check(width, height)?;
+        let is_progressive = info.sof.is_progressive();
+        let geometry = (
+            info.width,
+            info.height,
+            is_progressive,
+            sampling(&mut decoder),
+        );
+        let position = decoder.inner_reader().position().ok();
+        if geometry != header.geometry() || position != Some(header.parts.length() as u64) {
+            // The memory was estimated by our reading of the headers, up to the same scan header.
+            return Err(ambiguous());
+        }
+        let stored = decoder
+            .input_colorspace()
+            .expect("decode_headers filled it in");
+        if let ColorSpace::MultiBand(components) = stored {
+            // Only the strict mode would reject it.
+            let reason =
+                format!("the JPEG has {components} components, which stand for no colours");
+            return Err(DecodeError::Invalid(reason));
+        }
+        // The decoder would make up what is missing, in the last row even where a restart marker should be.
+        if scans.is_none_or(|scans| scans.restarts < header.restarts()) {
+            return Err(ends_too_early());
+        }
+        Ok(Decoder {
+            decoder,
+            width,
+            height,
+            count,
+            stored,
+        })
+    }
+}
+
 /// The sampling factors of each component, as the decoder has read them.
-fn sampling(decoder: &mut JpegDecoder<Source<'_>>) -> Vec<[usize; 2]> {
+fn sampling(decoder: &mut JpegDecoder<CancellableReader<'_>>) -> Vec<[usize; 2]> {
     let raw = decoder.raw_output();
     let count = raw.num_components().unwrap_or(0);
     let planes = raw.layout().unwrap_or_default();
@@ -179,7 +178,7 @@ fn sampling(decoder: &mut JpegDecoder<Source<'_>>) -> Vec<[usize; 2]> {
     factors.take(count).collect()
 }
 
-/// The decoder's own bounds are opened as far as the format goes: ours give the clearer message.
+/// The decoder's options. Its own bounds are as wide as the format's, since [`Limits`] give the clearer error text.
 fn options() -> DecoderOptions {
     DecoderOptions::default()
         .set_strict_mode(true)
@@ -188,32 +187,18 @@ fn options() -> DecoderOptions {
         .jpeg_set_out_colorspace(ColorSpace::RGB)
 }
 
-/// What [`read`] takes.
-pub(in crate::image) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
-    let frame = Frame::read(bytes)?;
-    let (width, height) = (u32::from(frame.width), u32::from(frame.height));
-    limits.check(width, height)?;
-    Ok(Footprint {
-        width,
-        height,
-        layout: Layout::Rgb,
-        decoder: frame.decoder_bytes(),
-        // Whether a profile is sRGB's takes longer to tell than a head is worth.
-        planes: frame
-            .planes(|_| false)
-            .map(|_| Planes::bytes(width, height)),
-    })
-}
-
-fn inks(stored: ColorSpace) -> Option<Inks> {
+fn cmyk_kind(stored: ColorSpace) -> Option<CmykKind> {
     match stored {
-        ColorSpace::CMYK => Some(Inks::Cmyk),
-        ColorSpace::YCCK => Some(Inks::Ycck),
+        ColorSpace::CMYK => Some(CmykKind::Cmyk),
+        ColorSpace::YCCK => Some(CmykKind::Ycck),
         _ => None,
     }
 }
 
-fn decode(decoder: &mut JpegDecoder<Source<'_>>, length: usize) -> Result<Vec<u8>, DecodeError> {
+fn decode_pixels(
+    decoder: &mut JpegDecoder<CancellableReader<'_>>,
+    length: usize,
+) -> Result<Vec<u8>, DecodeError> {
     let mut pixels = vec![0; length];
     decoder
         .decode_into(&mut pixels)
@@ -221,9 +206,9 @@ fn decode(decoder: &mut JpegDecoder<Source<'_>>, length: usize) -> Result<Vec<u8
     Ok(pixels)
 }
 
-/// Decodes one row of the file's units after the other, and maps its samples to WebP's range while they are at hand.
-fn decode_planes(
-    decoder: &mut JpegDecoder<Source<'_>>,
+/// Decodes one row of MCUs after the other, and maps its samples to WebP's range while they are in the cache.
+fn decode_rows(
+    decoder: &mut JpegDecoder<CancellableReader<'_>>,
     planes: &mut Planes,
     cancel: &Cancel<'_>,
 ) -> Result<(), DecodeError> {
@@ -254,13 +239,14 @@ fn decode_planes(
     }
 }
 
-/// What the decoder reads in place of the end of image: ones, of which no code is made (T.81, C), and then that marker. It
-/// makes up zeros where a scan ends too early, and says so of the ones; behind a whole scan they are more of the padding.
-const BEHIND_SCANS: &[u8] = &{
+/// Bytes that the decoder reads in place of the end-of-image marker: ones, of which no code consists (T.81, C), then that
+/// marker. Where a scan ends too early, the decoder would make up zeros, but reports the ones as an error; behind a whole
+/// scan they are more of its padding.
+const PADDING_AND_END: &[u8] = &{
     let mut bytes = [0xff; 1026];
     let mut at = 1;
     while at < 1024 {
-        bytes[at] = 0; // what follows an FF that is no marker
+        bytes[at] = 0; // an FF followed by 00 is no marker
         at += 2;
     }
     bytes[1025] = 0xd9;
@@ -291,22 +277,18 @@ fn invalid(error: &DecodeErrors) -> DecodeError {
 }
 
 #[cfg(test)]
-pub(in crate::image) mod tests {
+pub mod tests {
     use super::*;
-    use crate::image::tests::{LIMITS, assert_parts_are_refused};
-    use crate::image::{Format, Keep};
+    use crate::image::metadata::{Keep, Metadata};
+    use crate::image::testing::{LIMITS, assert_parts_are_rejected};
+    use crate::image::{Format, open};
     use std::collections::BTreeSet;
     use std::fmt::Write;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// A baseline JPEG of plain 8 x 8 blocks. `blocks` has a sample for each component of each block; `segments` come right
     /// after the start of image.
-    pub(in crate::image) fn jpeg(
-        width: u16,
-        height: u16,
-        blocks: &[&[u8]],
-        segments: &[u8],
-    ) -> Vec<u8> {
+    pub fn jpeg(width: u16, height: u16, blocks: &[&[u8]], segments: &[u8]) -> Vec<u8> {
         let factors = vec![0x11; blocks[0].len()];
         let blocks = blocks
             .iter()
@@ -358,7 +340,7 @@ pub(in crate::image) mod tests {
     }
 
     /// A marker segment.
-    pub(in crate::image) fn segment(marker: u8, data: &[u8]) -> Vec<u8> {
+    pub fn segment(marker: u8, data: &[u8]) -> Vec<u8> {
         let length = (data.len() as u16 + 2).to_be_bytes();
         [&[0xff, marker], &length[..], data].concat()
     }
@@ -399,6 +381,10 @@ pub(in crate::image) mod tests {
             .collect()
     }
 
+    fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Decoded, DecodeError> {
+        decode(bytes, &Header::read(bytes)?, limits, cancel)
+    }
+
     fn pixels(bytes: &[u8]) -> Vec<u8> {
         read(bytes, &LIMITS, &Cancel::never())
             .expect("a valid picture")
@@ -406,13 +392,13 @@ pub(in crate::image) mod tests {
             .pixels
     }
 
-    /// The Adobe segment; 0: no colour transform, 1: YCbCr, 2: YCCK.
+    /// The Adobe segment; 0: no color transform, 1: YCbCr, 2: YCCK.
     fn adobe(transform: u8) -> Vec<u8> {
         segment(0xee, &[&b"Adobe\0\x64\0\0\0\0"[..], &[transform]].concat())
     }
 
     #[test]
-    fn blocks_come_out_in_their_places_and_colours() {
+    fn blocks_have_their_places_and_colors() {
         // Y, Cb, Cr of white, red (255, 0, 0 is 76, 85, 255) and black.
         let file = jpeg(
             20,
@@ -459,10 +445,16 @@ pub(in crate::image) mod tests {
         assert_eq!(pixels(&several), pixels(&one));
     }
 
+    fn try_planes(
+        bytes: &[u8],
+        cancel: &Cancel<'_>,
+    ) -> Result<Option<(Planes, Metadata)>, DecodeError> {
+        open(bytes, Format::Jpeg, &LIMITS)?.decode_planes(Keep::Nothing, cancel)
+    }
+
     fn planes(bytes: &[u8]) -> Option<Planes> {
-        read_planes(bytes, &LIMITS, &Cancel::never())
-            .expect("a valid picture")
-            .map(|raw| raw.planes)
+        let (planes, _) = try_planes(bytes, &Cancel::never()).expect("a valid picture")?;
+        Some(planes)
     }
 
     /// A sample of full range in that of luma.
@@ -507,8 +499,8 @@ pub(in crate::image) mod tests {
     }
 
     #[test]
-    fn grey_has_planes_without_colour() {
-        let planes = planes(&jpeg(9, 8, &[&[200], &[3]], &[])).expect("grey");
+    fn gray_has_planes_without_color() {
+        let planes = planes(&jpeg(9, 8, &[&[200], &[3]], &[])).expect("gray");
         assert_eq!(planes.luma[..8], [limited(200); 8]);
         assert_eq!(planes.luma[8], limited(3));
         assert_eq!(planes.chroma, [[128; 64], [128; 64]]);
@@ -539,7 +531,7 @@ pub(in crate::image) mod tests {
             assert_eq!((planes.width, planes.height), (image.width, image.height));
             let (width, stride) = (image.width as usize, planes.luma_stride());
             for (y, row) in image.pixels.chunks_exact(width * 3).enumerate() {
-                let expected: Vec<u8> = row.iter().step_by(3).map(|&grey| limited(grey)).collect();
+                let expected: Vec<u8> = row.iter().step_by(3).map(|&gray| limited(gray)).collect();
                 let got = &planes.luma[y * stride..][..width];
                 assert_eq!(got, expected, "row {y}, orientation {orientation}");
             }
@@ -547,9 +539,9 @@ pub(in crate::image) mod tests {
     }
 
     #[test]
-    fn what_cannot_stay_in_yuv_has_no_planes() {
-        let colours = [[9, 8, 7].as_slice(); 4];
-        assert!(planes(&jpeg(30, 8, &colours, &[])).is_none(), "4:4:4");
+    fn pictures_that_cannot_stay_in_ycbcr_have_no_planes() {
+        let colors = [[9, 8, 7].as_slice(); 4];
+        assert!(planes(&jpeg(30, 8, &colors, &[])).is_none(), "4:4:4");
         let broken = segment(0xe2, b"ICC_PROFILE\0\x01\x01profile");
         assert!(planes(&four_units(&broken)).is_none(), "a profile");
         let profile = |profile: moxcms::ColorProfile| {
@@ -572,8 +564,8 @@ pub(in crate::image) mod tests {
         assert!(planes(&four_units(&halves.concat())).is_none(), "two parts");
         assert!(planes(&four_units(&adobe(0))).is_none(), "RGB");
         assert!(planes(&four_units(&adobe(1))).is_some(), "YCbCr by name");
-        let inks: &[&[u8]] = &[&[9, 8, 7, 6]];
-        assert!(planes(&jpeg(8, 8, inks, &adobe(0))).is_none(), "inks");
+        let cmyk: &[&[u8]] = &[&[9, 8, 7, 6]];
+        assert!(planes(&jpeg(8, 8, cmyk, &adobe(0))).is_none(), "CMYK");
         // The sides of 9 x 8 that an orientation mirrors: none, width, both, height, none, height, both, width.
         for (orientation, stays) in (1..).zip([true, false, false, true, true, true, false, false])
         {
@@ -583,18 +575,17 @@ pub(in crate::image) mod tests {
     }
 
     #[test]
-    fn planes_of_a_file_that_is_cut_short_anywhere_are_refused() {
+    fn planes_of_a_file_that_is_cut_short_anywhere_are_rejected() {
         let file = four_units(&[]);
-        let is_refused =
-            |file: &[u8]| !matches!(read_planes(file, &LIMITS, &Cancel::never()), Ok(Some(_)));
+        let is_rejected = |file: &[u8]| !matches!(try_planes(file, &Cancel::never()), Ok(Some(_)));
         for length in 3..file.len() {
-            assert!(is_refused(&file[..length]), "{length} bytes were enough");
+            assert!(is_rejected(&file[..length]), "{length} bytes were enough");
         }
         let start = file.windows(2).position(|pair| pair == [0xff, 0xda]);
         let scan = start.expect("it has a scan") + 14..file.len() - 2;
         for length in scan {
             let ended = [&file[..length], &[0xff, 0xd9]].concat();
-            assert!(is_refused(&ended), "{length} bytes and an end were enough");
+            assert!(is_rejected(&ended), "{length} bytes and an end were enough");
         }
     }
 
@@ -605,7 +596,7 @@ pub(in crate::image) mod tests {
             let checks = AtomicUsize::new(0);
             let question = || checks.fetch_add(1, Ordering::Relaxed) >= most;
             let cancel = Cancel::when(&question);
-            crate::image::decode_planes(Keep::Nothing, &file, Format::Jpeg, &LIMITS, &cancel)
+            try_planes(&file, &cancel)
         };
         let enough = (0..100).find(|&most| outcome(most) != Err(DecodeError::Cancelled));
         let enough = enough.expect("a small picture");
@@ -614,10 +605,10 @@ pub(in crate::image) mod tests {
     }
 
     #[test]
-    fn grey_becomes_rgb() {
+    fn gray_becomes_rgb() {
         let raw = read(&jpeg(9, 8, &[&[200], &[3]], &[]), &LIMITS, &Cancel::never())
             .expect("a valid picture");
-        assert!(raw.grey);
+        assert!(raw.is_gray);
         assert_eq!(
             raw.image.pixels[..27],
             [[200; 24].as_slice(), &[3; 3]].concat()
@@ -654,20 +645,20 @@ pub(in crate::image) mod tests {
     }
 
     #[test]
-    fn without_adobes_marker_inks_are_taken_to_be_inverted_too() {
+    fn without_adobes_marker_cmyk_samples_are_taken_to_be_inverted_too() {
         let file = jpeg(8, 8, &[&[255, 0, 200, 128]], &[]);
         assert_eq!(pixels(&file)[..3], [128, 0, 100]);
     }
 
     #[test]
-    fn a_file_that_is_cut_short_anywhere_is_refused() {
+    fn a_file_that_is_cut_short_anywhere_is_rejected() {
         let samples: Vec<[u8; 3]> = (0..60u8)
             .map(|index| [index * 4, 128 - index, 128 + index])
             .collect();
         let blocks: Vec<&[u8]> = samples.iter().map(<[u8; 3]>::as_slice).collect();
         let file = jpeg(80, 48, &blocks, &[]);
         read(&file, &LIMITS, &Cancel::never()).expect("the whole file is valid");
-        assert_parts_are_refused(read, &file, 3..file.len());
+        assert_parts_are_rejected(read, &file, 3..file.len());
     }
 
     #[test]
@@ -708,7 +699,7 @@ pub(in crate::image) mod tests {
     }
 
     #[test]
-    fn components_that_stand_for_no_colours_are_refused() {
+    fn components_that_stand_for_no_colors_are_rejected() {
         let file = jpeg(8, 8, &[&[9, 9]], &[]);
         let outcome = read(&file, &LIMITS, &Cancel::never());
         assert!(matches!(outcome, Err(DecodeError::Invalid(_))));
@@ -746,10 +737,10 @@ pub(in crate::image) mod tests {
         assert_eq!(raw.space, Some(Space::Icc(b"profile".to_vec())));
     }
 
-    /// Four components in a scan each. What FF 00 begins seems to be a segment that ends behind the first scan header: who takes it for
-    /// one reads a header of all components, and expects no coefficients to be kept.
+    /// Each of four components has a scan of its own. FF 00 in front of them looks like a segment that ends behind the first
+    /// scan header: a reader that takes it for one reads a header of all components, and expects no coefficients to be kept.
     #[test]
-    fn no_scan_hides_behind_what_is_no_marker() {
+    fn no_scan_hides_behind_ff_00() {
         let scans = [0, 1, 2, 3].map(|component| vec![(component, 100); 4]);
         let file = file((16, 16), &[0x11; 4], &scans, &[]);
         assert_eq!(pixels(&file).len(), 16 * 16 * 3);
@@ -763,12 +754,7 @@ pub(in crate::image) mod tests {
         hiding.extend(&file[first..first + usize::from(hidden) - 2]);
         hiding.extend(&header);
         hiding.extend(&file[first..]);
-        let expected = Err(frame::damaged());
-        assert_eq!(probe(&hiding, &LIMITS), expected);
-        assert_eq!(
-            read(&hiding, &LIMITS, &Cancel::never()).err(),
-            expected.err()
-        );
+        assert_eq!(Header::read(&hiding), Err(segments::damaged()));
     }
 
     #[test]

@@ -2,28 +2,28 @@
 
 use crate::image::color::MAX_PROFILE_BYTES;
 
-/// What each of these segments holds behind this name.
+/// The name that the data of each of these segments begins with.
 pub const NAME: &[u8] = b"ICC_PROFILE\0";
 
-/// The segments of a profile in the order of the file. Whatever is wrong with their numbers, there is then no profile, and the picture is
-/// read without it, as browsers do.
+/// The segments of a profile in the order of the file. If anything is wrong with their numbers, there is no profile, and
+/// the picture is read without it, as browsers do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chunks<'a>(Vec<Chunk<'a>>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Chunk<'a> {
-    /// From 1 on.
+    /// Its place among the chunks of the profile, from 1 on.
     number: u8,
-    /// How many there are.
+    /// The number of chunks.
     count: u8,
     bytes: &'a [u8],
 }
 
 impl<'a> Chunks<'a> {
-    /// One more than numbers of a byte can count: such a profile is none.
+    /// The number of chunks that are kept: one more than a byte can count, which makes the profile invalid.
     const MOST: usize = 256;
 
-    /// Adds what follows the name in a segment.
+    /// Adds the data of a segment behind the name.
     pub fn add(&mut self, segment: &'a [u8]) {
         if let &[number, count, ref bytes @ ..] = segment
             && self.0.len() < Chunks::MOST
@@ -43,7 +43,7 @@ impl<'a> Chunks<'a> {
         Some(chunks.concat())
     }
 
-    /// The bytes of [`Chunks::whole`], which copies them.
+    /// The number of bytes of [`Chunks::whole`], without a copy of them.
     pub fn length(&self) -> usize {
         self.in_order()
             .map_or(0, |chunks| chunks.iter().map(|chunk| chunk.len()).sum())
@@ -62,7 +62,7 @@ impl<'a> Chunks<'a> {
         self.in_order().is_none()
     }
 
-    /// By their numbers: from 1 on, each once, and all agree how many there are.
+    /// The chunks in the order of their numbers, which have to run from 1 on, each once, with counts that agree.
     fn in_order(&self) -> Option<Vec<&'a [u8]>> {
         let mut ordered = vec![None; self.0.len()];
         for chunk in &self.0 {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_not_put_together() {
+    fn a_profile_that_is_too_large_is_not_put_together() {
         let chunk = |number: u8, length: usize| [&[number, 65][..], &vec![7; length]].concat();
         let length = MAX_PROFILE_BYTES / 64;
         let mut chunks: Vec<Vec<u8>> = (1..65).map(|number| chunk(number, length)).collect();

@@ -1,46 +1,46 @@
-//! The scans of a JPEG and its end, which the decoder does not tell (ITU-T T.81, B.1.1 and B.2.2).
+//! The scans of a JPEG and its end (ITU-T T.81, B.1.1 and B.2.2), which the decoder does not report.
 
-use super::frame::damaged;
-use super::segments::{Parts, has_too_many_tables};
-use crate::image::DecodeError;
+use super::segments::{Parts, damaged, has_too_many_tables};
+use crate::image::error::DecodeError;
 use std::mem;
 use towebp_encoder::Cancel;
 
-/// Bytes that are looked through between two questions: restart markers one after the other take a tenth of a millisecond.
-const PORTION: usize = 1 << 16;
+/// Bytes that are searched between two checks of the [`Cancel`]. If they are all restart markers, that takes a tenth of a
+/// millisecond.
+const BYTES_PER_CHECK: usize = 1 << 16;
 
-/// A comment without text, which stands in for a segment that the decoder must not see: a segment ends a scan, whatever it holds.
+/// A comment without text. It replaces a segment that the decoder must not see, since any segment ends a scan.
 const EMPTY_COMMENT: &[u8] = &[0xff, 0xfe, 0, 2];
 
-/// What stands between the first scan header and the end of image.
+/// The bytes between the first scan header and the end-of-image marker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scans<'a> {
-    /// Without what applications put between scans, which the decoder would copy.
+    /// The bytes without the application segments between scans, which the decoder would copy.
     pub parts: Parts<'a>,
-    /// Restart markers.
+    /// The number of restart markers.
     pub restarts: usize,
 }
 
-/// Finds the end of image; `None` if it is missing. The first scan's data is what follows the first `begin` bytes.
+/// Finds the scans and the end-of-image marker; `None` if that is missing. The first scan's data begins at `begin`.
 ///
 /// # Errors
-/// [`DecodeError::Cancelled`]; [`DecodeError::Invalid`] if there are more segments than any writer has use for.
+/// [`DecodeError::Invalid`] if there are more segments than any writer has use for.
 pub fn find<'a>(
     bytes: &'a [u8],
     begin: usize,
     cancel: &Cancel<'_>,
 ) -> Result<Option<Scans<'a>>, DecodeError> {
     let mut scans = Scans::default();
-    // Where a part begins that the decoder needs, and where the fill bytes begin that may precede a marker.
+    // The offset of the part that the decoder needs, and of the fill bytes that may precede a marker.
     let (mut part, mut fill) = (begin, None);
     let mut rest = &bytes[begin..];
-    let mut asked = None;
+    let mut checked = None;
     while !rest.is_empty() {
-        let portion = Some(rest.len() / PORTION);
-        if mem::replace(&mut asked, portion) != portion {
+        let portion = Some(rest.len() / BYTES_PER_CHECK);
+        if mem::replace(&mut checked, portion) != portion {
             cancel.check()?;
         }
-        let near = &rest[..rest.len().min(PORTION)];
+        let near = &rest[..rest.len().min(BYTES_PER_CHECK)];
         let Some(found) = near.chunks(64).position(|chunk| chunk.contains(&0xff)) else {
             rest = &rest[near.len()..];
             continue;
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_applications_put_between_scans_becomes_one_empty_comment() {
+    fn application_segments_between_scans_become_one_empty_comment() {
         let data = &[1, 0xff, 0][..];
         let exif = segment(0xe1, b"Exif\0\0MM\0*");
         let comment = segment(0xfe, b"words");
@@ -142,12 +142,12 @@ mod tests {
     }
 
     #[test]
-    fn segments_without_end_are_refused() {
+    fn too_many_segments_are_rejected() {
         let pair = [segment(0xe1, &[]), vec![3]].concat();
         let file = |pairs: usize| [&[7, 7][..], &pair.repeat(pairs), &[0xff, 0xd9]].concat();
-        let is_refused = |pairs| find(&file(pairs), 2, &Cancel::never()).is_err();
-        assert!(!is_refused(500));
-        assert!(is_refused(600));
+        let is_rejected = |pairs| find(&file(pairs), 2, &Cancel::never()).is_err();
+        assert!(!is_rejected(500));
+        assert!(is_rejected(600));
         let tables = [&[7, 7][..], &segment(0xc4, &[0; 3000]), &[0xff, 0xd9]].concat();
         assert!(find(&tables, 2, &Cancel::never()).is_err());
     }

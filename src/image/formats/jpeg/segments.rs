@@ -1,10 +1,11 @@
 //! Marker segments of a JPEG (ITU-T T.81, B.1.1.2 to B.1.1.4).
 
+use crate::image::error::DecodeError;
 use std::ops::Range;
 
-/// The segments behind the start of image, up to a marker that begins none, or to one that is not whole.
+/// The segments behind the start-of-image marker, up to a marker that begins no segment, or to an incomplete one.
 ///
-/// Bytes between two segments are passed over, as browsers do, and so are fill bytes.
+/// Bytes between two segments are skipped, as browsers do, and so are fill bytes.
 pub struct Segments<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -15,9 +16,9 @@ pub struct Segments<'a> {
 pub struct Segment<'a> {
     /// The second byte of its marker.
     pub marker: u8,
-    /// What follows its length.
+    /// The bytes behind its length.
     pub data: &'a [u8],
-    /// Its place in the file, the marker included.
+    /// Its range in the file, the marker included.
     pub place: Range<usize>,
 }
 
@@ -53,19 +54,19 @@ impl<'a> Iterator for Segments<'a> {
     }
 }
 
-/// Whether a length and data follow a marker (T.81, table B.1). FF 00 is no marker; TEM, `RSTn`, SOI and EOI stand alone; 02 to BF
-/// are reserved.
+/// Whether a length and data follow a marker (T.81, table B.1). FF 00 is no marker; TEM, `RSTn`, SOI and EOI have no
+/// data; 02 to BF are reserved.
 fn begins_segment(marker: u8) -> bool {
     matches!(marker, 0xc0..=0xcf | 0xda..=0xfe)
 }
 
-/// What of a file is handed to the decoder, one part after the other: it copies all metadata that it sees, and refuses a picture for
-/// what is wrong with some of it.
+/// The parts of a file that are passed to the decoder, in order. Metadata is left out, since the decoder copies all that
+/// it sees, and rejects a picture for faults in some of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts<'a>(Vec<&'a [u8]>);
 
 impl<'a> Parts<'a> {
-    /// More are not taken: real files have a handful.
+    /// The largest number of parts: real files have a handful.
     const MOST: usize = 1024;
 
     /// Adds a part; `None` if there are too many.
@@ -77,7 +78,7 @@ impl<'a> Parts<'a> {
         (self.0.len() <= Parts::MOST).then_some(())
     }
 
-    /// Bytes of all parts.
+    /// The number of bytes of all parts.
     pub fn length(&self) -> usize {
         self.0.iter().map(|part| part.len()).sum()
     }
@@ -88,11 +89,16 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Whether a segment of tables is longer than eight tables of all codes, which is all that the format knows: the decoder makes
-/// 3.5 KB of each table, and a table without codes has 17 bytes.
+/// Whether a segment of Huffman tables is longer than eight complete tables, the most that the format knows: the decoder
+/// takes 3.5 KB for each table, and a table without codes has only 17 bytes.
 pub fn has_too_many_tables(marker: u8, data: &[u8]) -> bool {
     const DEFINE_HUFFMAN_TABLES: u8 = 0xc4;
     marker == DEFINE_HUFFMAN_TABLES && data.len() > 8 * (17 + 256)
+}
+
+/// The error for headers that are damaged.
+pub fn damaged() -> DecodeError {
+    DecodeError::Invalid("the JPEG's headers are damaged".to_owned())
 }
 
 #[cfg(test)]
@@ -105,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn stray_and_fill_bytes_are_passed_over() {
+    fn stray_and_fill_bytes_are_skipped() {
         let tables = segment(0xdb, &[7; 3]);
         let comment = segment(0xfe, &[]);
         let file = [

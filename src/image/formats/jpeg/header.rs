@@ -1,48 +1,68 @@
-//! What the headers of a JPEG say of its kind, of the memory that decoding takes, and of whether it can stay in YUV: the frame
-//! header and the first scan's (ITU-T T.81, B.2.2 and B.2.3), and the other segments.
+//! The headers of a JPEG: the frame header and the first scan's (ITU-T T.81, B.2.2 and B.2.3), and the other segments.
+//! They tell the picture's kind, the memory that decoding takes, whether it can stay in Y'CbCr, and its metadata.
 
 use super::profile::{self, Chunks};
-use super::segments::{Parts, Segment, Segments, has_too_many_tables};
-use crate::image::color::PROFILE_COPIES;
-use crate::image::{DecodeError, metadata::orientation, planes};
-use ::image::metadata::Orientation;
+use super::segments::{Parts, Segment, Segments, damaged, has_too_many_tables};
+use crate::image::color::{BYTES_PER_PROFILE_BYTE, is_srgb};
+use crate::image::error::DecodeError;
+use crate::image::footprint::Footprint;
+use crate::image::limits::Limits;
+use crate::image::metadata::orientation::{self, Orientation};
+use crate::image::pixels::Layout;
+use crate::image::planes;
 
-/// What stands before the first scan's data.
+/// The headers in front of the first scan's data.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Frame<'a> {
+pub struct Header<'a> {
     /// Width in pixels.
-    pub width: u16,
+    width: u16,
     /// Height in pixels.
-    pub height: u16,
-    /// SOF2: each scan adds to all coefficients.
+    height: u16,
+    /// Whether the frame is SOF2, in which each scan adds to all coefficients.
     is_progressive: bool,
     /// Horizontal and vertical sampling factors of each component, 0 to 15.
     sampling: Vec<[u8; 2]>,
-    /// The components are named R, G and B.
+    /// Whether the components are named R, G and B.
     is_named_rgb: bool,
-    /// Components in the first scan.
-    scanned: usize,
-    /// Units of that scan from one restart marker to the next; 0 if it has none.
+    /// The number of components in the first scan.
+    scan_components: usize,
+    /// The number of MCUs of that scan from one restart marker to the next; 0 if it has none.
     restart_interval: usize,
     applications: Applications<'a>,
-    /// What of the headers the decoder needs.
+    /// The bytes of all segments' data: an upper bound of the metadata.
+    segment_bytes: u64,
+    /// The parts of the headers that the decoder needs.
     pub parts: Parts<'a>,
-    /// Where the data of that scan begins in the file.
-    pub begin: usize,
+    /// The offset in the file at which that scan's data begins.
+    pub scan_begin: usize,
 }
 
-/// What the segments of applications say.
+/// Whether a picture can stay in Y'CbCr from the file to the WebP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanesPath {
+    /// It cannot.
+    Never,
+    /// It can.
+    Always,
+    /// It can if its ICC profile is that of sRGB. Comparing them takes too long and too much memory for an estimate.
+    IfProfileIsSrgb,
+}
+
+/// The contents of the application segments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Applications<'a> {
     /// The last Exif, from its TIFF header on.
     exif: Option<&'a [u8]>,
-    /// ICC profiles.
+    /// The XMP packet (XMP specification, part 3, 1.1.3); of a packet in several segments the first one, which makes sense
+    /// without the others.
+    xmp: Option<&'a [u8]>,
+    /// The segments of ICC profiles.
     profile: Chunks<'a>,
-    /// Adobe's: whether and how colour was transformed.
+    /// The color transform that Adobe's segment names.
     transform: Option<u8>,
 }
 
-/// Of Adobe's segment, which has the transform as its last byte and may have more behind it.
+/// The least length of Adobe's segment: its last byte is the transform, and more may follow.
 const ADOBE_BYTES: usize = 12;
 
 impl<'a> Applications<'a> {
@@ -55,6 +75,10 @@ impl<'a> Applications<'a> {
         let exif = segment.strip_prefix(orientation::JPEG_PREFIX);
         if let Some(exif) = exif.filter(|exif| marker == 0xe1 && !exif.is_empty()) {
             self.exif = Some(exif);
+        }
+        let xmp = segment.strip_prefix(b"http://ns.adobe.com/xap/1.0/\0");
+        if let Some(xmp) = xmp.filter(|_| marker == 0xe1) {
+            self.xmp.get_or_insert(xmp);
         }
         let profile = segment.strip_prefix(profile::NAME);
         if let Some(profile) = profile.filter(|_| marker == 0xe2) {
@@ -70,29 +94,30 @@ fn is_adobe(marker: u8, segment: &[u8]) -> bool {
     marker == 0xee && segment.starts_with(b"Adobe") && segment.len() >= ADOBE_BYTES
 }
 
-/// Whether the decoder needs a segment to make out the samples. Of what applications add, these are the transform of colours, and the
-/// mark of files whose tables are those of T.81, K.3.
+/// Whether the decoder needs a segment to decode the samples. Of the application segments it needs Adobe's color
+/// transform, and the mark of files whose tables are those of T.81, K.3.
 fn is_needed(marker: u8, segment: &[u8]) -> bool {
     match marker {
         0xe0 => segment.starts_with(b"AVI1\0"),
         0xee => is_adobe(marker, segment),
-        // Metadata, comments, and what is reserved or of the hierarchical kinds.
+        // Metadata, comments, and segments that are reserved or of the hierarchical kinds.
         0xe1..=0xfe | 0xc8 | 0xde | 0xdf => false,
         _ => true,
     }
 }
 
-impl<'a> Frame<'a> {
+impl<'a> Header<'a> {
     /// Reads the segments up to the first scan.
     ///
     /// # Errors
     /// [`DecodeError::Invalid`] if they are damaged or have no frame header, or if it is of a kind that hardly any program reads.
-    pub fn read(bytes: &'a [u8]) -> Result<Frame<'a>, DecodeError> {
-        let mut frame: Option<Frame<'a>> = None;
+    pub fn read(bytes: &'a [u8]) -> Result<Header<'a>, DecodeError> {
+        let mut frame: Option<Header<'a>> = None;
         let mut applications = Applications::default();
         let mut restart_interval = 0;
+        let mut segment_bytes = 0;
         let mut parts = Parts::default();
-        // Segments that are needed and stand side by side.
+        // The range of needed segments that follow each other without a gap.
         let mut needed = 0..2.min(bytes.len());
         for Segment {
             marker,
@@ -103,6 +128,9 @@ impl<'a> Frame<'a> {
             if has_too_many_tables(marker, data) {
                 return Err(damaged());
             }
+            if marker != 0xda {
+                segment_bytes += data.len() as u64;
+            }
             if is_needed(marker, data) {
                 if place.start != needed.end {
                     parts.push(&bytes[needed]).ok_or_else(damaged)?;
@@ -112,8 +140,8 @@ impl<'a> Frame<'a> {
             }
             match marker {
                 0xc4 | 0xc8 | 0xcc => {} // tables, and a reserved marker
-                // The decoder refuses a second one.
-                0xc0..=0xcf if frame.is_none() => frame = Some(Frame::of(marker, data)?),
+                // The decoder rejects a second one.
+                0xc0..=0xcf if frame.is_none() => frame = Some(Header::of_frame(marker, data)?),
                 0xdd => {
                     let interval = data.first_chunk().copied().ok_or_else(damaged)?;
                     restart_interval = usize::from(u16::from_be_bytes(interval));
@@ -122,12 +150,13 @@ impl<'a> Frame<'a> {
                 0xda => {
                     let frame = frame.ok_or_else(damaged)?;
                     parts.push(&bytes[needed]).ok_or_else(damaged)?;
-                    return Ok(Frame {
-                        scanned: usize::from(*data.first().ok_or_else(damaged)?),
+                    return Ok(Header {
+                        scan_components: usize::from(*data.first().ok_or_else(damaged)?),
                         restart_interval,
                         applications,
+                        segment_bytes,
                         parts,
-                        begin: place.end,
+                        scan_begin: place.end,
                         ..frame
                     });
                 }
@@ -137,8 +166,29 @@ impl<'a> Frame<'a> {
         Err(damaged())
     }
 
-    /// What the decoder has to find too: width, height, whether it is progressive, and the sampling factors of each component.
-    pub fn outline(&self) -> (u16, u16, bool, Vec<[usize; 2]>) {
+    /// The memory that [`super::decode`] takes.
+    ///
+    /// # Errors
+    /// The picture's size is not within `limits`.
+    pub fn footprint(&self, limits: &Limits) -> Result<Footprint, DecodeError> {
+        let (width, height) = (u32::from(self.width), u32::from(self.height));
+        limits.check(width, height)?;
+        Ok(Footprint {
+            width,
+            height,
+            layout: Layout::Rgb,
+            decoder: self.decoder_bytes(),
+        })
+    }
+
+    /// Most bytes that the metadata may have.
+    pub fn metadata_bytes(&self) -> u64 {
+        self.segment_bytes
+    }
+
+    /// The geometry that the decoder has to find, too: width, height, whether the frame is progressive, and the sampling
+    /// factors of each component.
+    pub fn geometry(&self) -> (u16, u16, bool, Vec<[usize; 2]>) {
         let sampling = self.sampling.iter().map(|pair| pair.map(usize::from));
         (
             self.width,
@@ -148,16 +198,16 @@ impl<'a> Frame<'a> {
         )
     }
 
-    /// Restart markers that the first scan has at least, if it holds all components.
+    /// The least number of restart markers in the first scan, if that holds all components.
     pub fn restarts(&self) -> usize {
-        if self.restart_interval == 0 || self.scanned != self.components() {
+        if self.restart_interval == 0 || self.scan_components != self.components() {
             return 0;
         }
-        let units = match self.components() {
+        let mcus = match self.components() {
             1 => u64::from(self.width.div_ceil(8)) * u64::from(self.height.div_ceil(8)),
-            _ => self.units(),
+            _ => self.mcu_count(),
         };
-        (units as usize)
+        (mcus as usize)
             .div_ceil(self.restart_interval)
             .saturating_sub(1)
     }
@@ -172,24 +222,45 @@ impl<'a> Frame<'a> {
         self.applications.exif
     }
 
-    /// How the picture is to be turned if it can stay in YUV 4:2:0: its samples are that or grey, nothing says that their
-    /// colours are others than sRGB's, of a profile by what `is_srgb` finds, and turned chroma samples are still the means of 2x2 pixels. The decoder would keep
-    /// the coefficients of a progressive file twice, which is more than RGB takes.
-    pub fn planes(&self, is_srgb: impl Fn(&[u8]) -> bool) -> Option<Orientation> {
-        let is_grey =
+    /// The XMP packet.
+    pub fn xmp(&self) -> Option<&'a [u8]> {
+        self.applications.xmp
+    }
+
+    /// Whether the picture can stay in Y'CbCr 4:2:0. Its samples have to be that or gray, their colors those of sRGB, and
+    /// each chroma sample still has to be the mean of 2x2 pixels once the picture is oriented. A progressive file is
+    /// decoded to RGB, since the decoder would keep its coefficients twice, which is more than RGB takes.
+    pub fn planes(&self) -> PlanesPath {
+        let is_gray =
             self.components() == 1 && matches!(self.applications.transform, None | Some(0));
         let is_ycbcr = self.sampling == [[2, 2], [1, 1], [1, 1]]
             && match self.applications.transform {
                 None => !self.is_named_rgb,
                 transform => transform == Some(1),
             };
-        let orientation = self.applications.orientation();
-        ((is_grey || is_ycbcr)
+        let can_stay = (is_gray || is_ycbcr)
             && !self.is_progressive
-            && planes::can_turn(self.width, self.height, orientation)
-            && (self.applications.profile.is_empty()
-                || self.applications.profile.single().is_some_and(is_srgb)))
-        .then_some(orientation)
+            && planes::can_orient(self.width, self.height, self.orientation());
+        match (can_stay, self.applications.profile.is_empty()) {
+            (false, _) => PlanesPath::Never,
+            (true, true) => PlanesPath::Always,
+            (true, false) if self.applications.profile.single().is_none() => PlanesPath::Never,
+            (true, false) => PlanesPath::IfProfileIsSrgb,
+        }
+    }
+
+    /// Whether the picture stays in Y'CbCr, by its profile, too.
+    pub fn stays_in_planes(&self) -> bool {
+        match self.planes() {
+            PlanesPath::Never => false,
+            PlanesPath::Always => true,
+            PlanesPath::IfProfileIsSrgb => self.applications.profile.single().is_some_and(is_srgb),
+        }
+    }
+
+    /// The orientation that Exif asks for.
+    pub fn orientation(&self) -> Orientation {
+        self.applications.orientation()
     }
 
     /// The number of components.
@@ -197,35 +268,35 @@ impl<'a> Frame<'a> {
         self.sampling.len()
     }
 
-    /// Most bytes that the decoder takes for itself.
-    pub fn decoder_bytes(&self) -> u64 {
-        /// Rows of blocks and of samples on their way to pixels, of a component, for each pixel of the width.
+    /// Most bytes that the decoder holds beside the pixels.
+    fn decoder_bytes(&self) -> u64 {
+        /// Bytes per component and per pixel of the width, for rows of blocks and of samples on their way to pixels.
         const ROWS: u64 = 256;
         let rows = u64::from(self.width) * ROWS * self.components() as u64;
         let applications = &self.applications;
         let metadata = applications.exif.unwrap_or_default().len() as u64
-            + PROFILE_COPIES * applications.profile.length() as u64;
-        // Inks are four samples a pixel before they are three.
-        let inks = match self.components() {
+            + BYTES_PER_PROFILE_BYTE * applications.profile.length() as u64;
+        // CMYK has four samples per pixel before it is converted to three.
+        let black = match self.components() {
             4 => u64::from(self.width) * u64::from(self.height),
             _ => 0,
         };
-        self.coefficients() + inks + rows + metadata
+        self.coefficient_bytes() + black + rows + metadata
     }
 
-    /// Bytes of coefficients, two each, if they are all kept to the end: unless the file is sequential and has all
-    /// components in one scan.
-    fn coefficients(&self) -> u64 {
-        if !self.is_progressive && self.scanned == self.components() {
+    /// The bytes of all coefficients, two each, if the decoder keeps them to the end: it does unless the file is sequential
+    /// and has all components in one scan.
+    fn coefficient_bytes(&self) -> u64 {
+        if !self.is_progressive && self.scan_components == self.components() {
             return 0;
         }
         let factors = self.sampling.iter().map(|pair| pair.map(u64::from));
         let blocks: u64 = factors.map(|[h, v]| h * v).sum();
-        self.units() * blocks * 64 * 2
+        self.mcu_count() * blocks * 64 * 2
     }
 
-    /// Units of a scan that holds several components.
-    fn units(&self) -> u64 {
+    /// The number of MCUs in a scan of several components.
+    fn mcu_count(&self) -> u64 {
         let most = |axis: usize| {
             let factors = self.sampling.iter().map(|pair| u64::from(pair[axis]));
             factors.max().unwrap_or(1).max(1)
@@ -233,7 +304,8 @@ impl<'a> Frame<'a> {
         u64::from(self.width).div_ceil(8 * most(0)) * u64::from(self.height).div_ceil(8 * most(1))
     }
 
-    fn of(marker: u8, segment: &[u8]) -> Result<Frame<'a>, DecodeError> {
+    /// Reads the frame header; what other segments tell is left empty.
+    fn of_frame(marker: u8, segment: &[u8]) -> Result<Header<'a>, DecodeError> {
         let &[precision, h1, h0, w1, w0, count, ref components @ ..] = segment else {
             return Err(damaged());
         };
@@ -242,7 +314,7 @@ impl<'a> Frame<'a> {
         if components.len() != usize::from(count) {
             return Err(damaged());
         }
-        Ok(Frame {
+        Ok(Header {
             width: u16::from_be_bytes([w1, w0]),
             height: u16::from_be_bytes([h1, h0]),
             is_progressive: marker == 0xc2,
@@ -254,16 +326,17 @@ impl<'a> Frame<'a> {
                 .iter()
                 .zip(b"RGB")
                 .all(|([id, ..], name)| id == name),
-            scanned: 0,
+            scan_components: 0,
             restart_interval: 0,
             applications: Applications::default(),
+            segment_bytes: 0,
             parts: Parts::default(),
-            begin: 0,
+            scan_begin: 0,
         })
     }
 }
 
-/// Refuses by name what T.81, table B.1, has and hardly any program reads.
+/// Rejects, by name, the kinds of T.81, table B.1, that hardly any program reads.
 fn check_kind(marker: u8, precision: u8) -> Result<(), DecodeError> {
     let kind = match marker {
         0xc3 => "it is coded without loss",
@@ -277,17 +350,13 @@ fn check_kind(marker: u8, precision: u8) -> Result<(), DecodeError> {
     )))
 }
 
-pub fn damaged() -> DecodeError {
-    DecodeError::Invalid("the JPEG's headers are damaged".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::image::formats::jpeg::tests::{jpeg, segment};
     use std::iter;
 
-    /// The headers of a file of this size, whose scan has so many of the components.
+    /// The headers of a file whose first scan has `scanned` of the components.
     fn headers(kind: u8, (width, height): (u16, u16), factors: &[u8], scanned: u8) -> Vec<u8> {
         let [w, h] = [width, height].map(u16::to_be_bytes);
         let mut frame = vec![8, h[0], h[1], w[0], w[1], factors.len() as u8];
@@ -302,13 +371,13 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_without_a_segment_is_refused() {
+    fn a_marker_without_a_segment_is_rejected() {
         let whole = headers(0xc0, (20, 7), &[0x11; 3], 3);
         let frame = whole.len() - segment(0xda, &[0; 8]).len();
         for marker in [0x00, 0x01, 0x02, 0xbf, 0xd0, 0xd7, 0xd8, 0xd9] {
             // What follows it would be a length that leads to the scan header.
             let strange = [&whole[..frame], &[0xff, marker, 0, 2], &whole[frame..]].concat();
-            assert_eq!(Frame::read(&strange), Err(damaged()), "{marker:x}");
+            assert_eq!(Header::read(&strange), Err(damaged()), "{marker:x}");
         }
     }
 
@@ -326,18 +395,18 @@ mod tests {
             segment(0xe1, b"http://ns.adobe.com/xap/1.0/\0<x/>"),
         ];
         let file = [&whole[..2], &strange.concat(), &whole[2..], b"data"].concat();
-        let frame = Frame::read(&file).expect("valid headers");
+        let frame = Header::read(&file).expect("valid headers");
         let kept = [&whole[..2], &adobe, &whole[2..]].concat();
         assert_eq!(frame.parts.as_slice().concat(), kept);
-        assert_eq!(&file[frame.begin..], b"data");
+        assert_eq!(&file[frame.scan_begin..], b"data");
         assert_eq!(frame.profile(), None);
     }
 
     fn coefficients(kind: u8, size: (u16, u16), factors: &[u8], scanned: u8) -> u64 {
         let file = headers(kind, size, factors, scanned);
-        let frame = Frame::read(&file).expect("valid headers");
+        let frame = Header::read(&file).expect("valid headers");
         assert_eq!((frame.width, frame.height), size);
-        frame.coefficients()
+        frame.coefficient_bytes()
     }
 
     #[test]
@@ -363,7 +432,7 @@ mod tests {
             let headers = headers(0xc0, size, factors, scanned);
             let (start, rest) = headers.split_at(2);
             let file = [start, &segment(0xdd, &[0, interval]), rest].concat();
-            Frame::read(&file).expect("valid headers").restarts()
+            Header::read(&file).expect("valid headers").restarts()
         };
         let factors = [0x22, 0x11, 0x11];
         assert_eq!(restarts((64, 32), &factors, 3, 1), 7);
@@ -381,28 +450,28 @@ mod tests {
         let twice = [&exif[..], &[0xff, 0xff], &exif[..]].concat();
         let [without, with] =
             [&[][..], &twice].map(|segments| jpeg(20, 7, &[&[0; 3][..]; 3], segments));
-        let plain = Frame::read(&without).expect("valid");
-        let frame = Frame::read(&with).expect("valid");
+        let plain = Header::read(&without).expect("valid");
+        let frame = Header::read(&with).expect("valid");
         assert_eq!((frame.width, frame.height, frame.components()), (20, 7, 3));
         assert_eq!(frame.exif(), Some(&[7; 1000][..]));
         let (more, less) = (frame.decoder_bytes(), plain.decoder_bytes());
         assert_eq!(more - less, 1000, "the last one is kept");
-        let shown = |frame: &Frame<'_>| frame.parts.as_slice().concat();
+        let shown = |frame: &Header<'_>| frame.parts.as_slice().concat();
         assert_eq!(shown(&frame), shown(&plain), "the decoder sees none");
     }
 
     #[test]
     fn no_part_of_the_headers_is_enough() {
         let whole = headers(0xc0, (20, 7), &[0x11; 3], 3);
-        assert!(Frame::read(&whole).is_ok());
+        assert!(Header::read(&whole).is_ok());
         for length in 0..whole.len() {
-            let part = Frame::read(&whole[..length]);
+            let part = Header::read(&whole[..length]);
             assert_eq!(part, Err(damaged()), "{length} bytes");
         }
         let mut lying = whole;
         lying[11] = 4;
         assert_eq!(
-            Frame::read(&lying),
+            Header::read(&lying),
             Err(damaged()),
             "four components in three"
         );

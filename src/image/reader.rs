@@ -1,48 +1,53 @@
-//! A file in memory, read in portions between which the work may be cancelled.
+//! A file in memory, read in portions between which decoding may be cancelled.
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use towebp_encoder::{Cancel, Cancelled};
 
-/// Pixels that a pass over a picture takes between two checks of its [`Cancel`]: well below a millisecond of the slowest
-/// pass.
-pub(super) const PORTION_PIXELS: usize = 1 << 16;
-
-/// A file in memory, in one or several parts, whose reader checks a [`Cancel`] before each portion and fails once that is
-/// set.
+/// A reader of a file in memory, in one or several parts, that checks a [`Cancel`] before each portion and fails once that
+/// is set.
 ///
-/// A reader compares its position with the end of the portion instead of the end of the file, so the checks cost nothing
-/// in between.
+/// It compares its position with the end of the portion instead of the end of the file, so that the checks cost nothing in
+/// between.
 #[derive(Debug)]
-pub(super) struct Source<'a> {
-    /// Each with its place in the whole.
+pub(super) struct CancellableReader<'a> {
+    /// The parts, each with its offset in the whole.
     parts: Vec<(usize, &'a [u8])>,
-    /// Bytes of all.
+    /// The number of bytes of all parts.
     length: usize,
-    /// The part that is read, with its place.
+    /// The part that is being read, with its offset.
     part: (usize, &'a [u8]),
-    /// What may be read of it before the next check.
+    /// The bytes of it that may be read before the next check.
     rest: &'a [u8],
-    /// Where `rest` ends in the whole, or beyond it the position.
+    /// The offset in the whole at which `rest` ends; the position, if that is beyond the whole.
     end: usize,
+    /// The number of bytes between two checks.
     portion: usize,
     cancel: &'a Cancel<'a>,
 }
 
-impl<'a> Source<'a> {
-    /// Checks `cancel` every `portion` bytes, at least 1.
-    pub(super) fn new(bytes: &'a [u8], portion: usize, cancel: &'a Cancel<'a>) -> Source<'a> {
-        Source::of(&[bytes], portion, cancel)
+impl<'a> CancellableReader<'a> {
+    /// Reads `bytes`, and checks `cancel` every `portion` bytes, at least 1.
+    pub(super) fn new(
+        bytes: &'a [u8],
+        portion: usize,
+        cancel: &'a Cancel<'a>,
+    ) -> CancellableReader<'a> {
+        CancellableReader::of_parts(&[bytes], portion, cancel)
     }
 
-    /// [`Source::new`] of several parts, one after the other, with a check before each of them, too.
-    pub(super) fn of(parts: &[&'a [u8]], portion: usize, cancel: &'a Cancel<'a>) -> Source<'a> {
+    /// Reads several parts one after the other, as [`CancellableReader::new`], with a check before each part, too.
+    pub(super) fn of_parts(
+        parts: &[&'a [u8]],
+        portion: usize,
+        cancel: &'a Cancel<'a>,
+    ) -> CancellableReader<'a> {
         let mut length = 0;
         let place = |part: &&'a [u8]| {
             let place = length;
             length += part.len();
             (place, *part)
         };
-        Source {
+        CancellableReader {
             parts: parts.iter().map(place).collect(),
             length,
             part: (0, &[]),
@@ -71,7 +76,7 @@ impl<'a> Source<'a> {
     }
 }
 
-impl BufRead for Source<'_> {
+impl BufRead for CancellableReader<'_> {
     #[inline]
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.rest.is_empty() {
@@ -86,7 +91,7 @@ impl BufRead for Source<'_> {
     }
 }
 
-impl Read for Source<'_> {
+impl Read for CancellableReader<'_> {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let available = self.fill_buf()?;
@@ -115,7 +120,7 @@ impl Read for Source<'_> {
     }
 }
 
-impl Seek for Source<'_> {
+impl Seek for CancellableReader<'_> {
     #[inline]
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let (from, by) = match to {
@@ -142,12 +147,12 @@ impl Seek for Source<'_> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
-    fn a_source_reads_and_seeks_like_a_cursor() {
+    fn it_reads_and_seeks_like_a_cursor() {
         const BYTES: [u8; 100] = {
             let mut bytes = [0; 100];
             let mut at = 0;
@@ -158,24 +163,24 @@ pub(super) mod tests {
             bytes
         };
         let bytes = BYTES;
-        let endless = Cancel::never();
+        let never = Cancel::never();
         let cases = [1, 3, 64, 1000].map(|portion| [0, 1, 30, 100].map(|length| (portion, length)));
         for (portion, length) in cases.into_iter().flatten() {
             let (front, back) = bytes.split_at(length);
             let (middle, back) = back.split_at(back.len() / 3);
             let parts = [front, middle, &[], back];
-            let mut source = Source::of(&parts, portion, &endless);
+            let mut reader = CancellableReader::of_parts(&parts, portion, &never);
             let mut cursor = io::Cursor::new(&bytes);
             let steps = [0, 5, -3, 60, -40, 30, 100, -20, -81, 7];
             for step in steps {
                 let mut read = [[0; 7]; 2];
                 let outcomes = [
-                    source.seek(SeekFrom::Current(step)).is_ok(),
+                    reader.seek(SeekFrom::Current(step)).is_ok(),
                     cursor.seek(SeekFrom::Current(step)).is_ok(),
                 ];
                 assert_eq!(outcomes[0], outcomes[1], "{step}");
                 let [mine, other] = &mut read;
-                let outcomes = [source.read_exact(mine), cursor.read_exact(other)];
+                let outcomes = [reader.read_exact(mine), cursor.read_exact(other)];
                 assert_eq!(outcomes[0].is_ok(), outcomes[1].is_ok(), "{step}");
                 if outcomes[0].is_ok() {
                     assert_eq!(
@@ -184,35 +189,35 @@ pub(super) mod tests {
                     );
                 }
                 let back = SeekFrom::Start(cursor.stream_position().expect("a position").min(100));
-                source.seek(back).expect("a good position");
+                reader.seek(back).expect("a good position");
                 cursor.seek(back).expect("a good position");
             }
-            source.seek(SeekFrom::End(-2)).expect("a good position");
+            reader.seek(SeekFrom::End(-2)).expect("a good position");
             let mut rest = Vec::new();
-            source.read_to_end(&mut rest).expect("nothing can fail");
+            reader.read_to_end(&mut rest).expect("nothing can fail");
             assert_eq!(rest, [98, 99]);
             // Beyond the end there is nothing, and a way back.
-            source.seek(SeekFrom::Start(500)).expect("a good position");
-            assert_eq!(source.read(&mut [0; 9]).expect("nothing can fail"), 0);
-            source
+            reader.seek(SeekFrom::Start(500)).expect("a good position");
+            assert_eq!(reader.read(&mut [0; 9]).expect("nothing can fail"), 0);
+            reader
                 .seek(SeekFrom::Current(-402))
                 .expect("a good position");
-            source.read_to_end(&mut rest).expect("nothing can fail");
+            reader.read_to_end(&mut rest).expect("nothing can fail");
             assert_eq!(rest, [98, 99, 98, 99]);
-            assert!(source.seek(SeekFrom::Start(u64::MAX)).is_err());
-            assert!(source.seek(SeekFrom::End(-101)).is_err());
+            assert!(reader.seek(SeekFrom::Start(u64::MAX)).is_err());
+            assert!(reader.seek(SeekFrom::End(-101)).is_err());
         }
     }
 
     #[test]
-    fn a_source_checks_once_a_portion_and_fails_once_it_is_cancelled() {
+    fn it_checks_once_per_portion_and_fails_once_it_is_cancelled() {
         let checks = AtomicUsize::new(0);
         let question = || checks.fetch_add(1, Ordering::Relaxed) >= 3;
         let cancel = Cancel::when(&question);
-        let mut source = Source::new(&[7; 100], 10, &cancel);
+        let mut reader = CancellableReader::new(&[7; 100], 10, &cancel);
         let mut read = Vec::new();
-        assert!(source.read_to_end(&mut read).is_err());
+        assert!(reader.read_to_end(&mut read).is_err());
         assert_eq!((read.len(), checks.load(Ordering::Relaxed)), (30, 4));
-        assert!(source.fill_buf().is_err());
+        assert!(reader.fill_buf().is_err());
     }
 }

@@ -1,51 +1,41 @@
-//! PNG, by the crate `png`: every colour type and depth becomes 8-bit RGB or RGBA, row by row into the final buffer.
-//! Colours of 16 bits are converted to sRGB on the way, before they are rounded.
+//! PNG, by the crate `png`: every color type and depth becomes 8-bit RGB or RGBA, row by row into the final buffer.
+//! 16-bit samples are converted to sRGB on the way, before they are rounded.
 
-use crate::image::color::sixteen_bit::{Deep, to_8_bit};
-use crate::image::color::{Calibrated, MAX_PROFILE_BYTES, PROFILE_COPIES, Space, is_of_rgb};
-use crate::image::source::Source;
-use crate::image::{DecodeError, Footprint, Image, Layout, Limits, Raw, metadata};
-use ::png::{
-    BitDepth, ColorType, Decoder, DecodingError, Info, InterlaceInfo, Reader, ScaledFloat,
-    Transformations,
-};
-use std::io::Cursor;
+mod decoder;
+mod header;
+mod rows;
+
+pub use header::Header;
+
+use crate::image::color::{Calibrated, SixteenBitTransform, Space, is_rgb};
+use crate::image::decoded::Decoded;
+use crate::image::error::DecodeError;
+use crate::image::limits::Limits;
+use crate::image::metadata::Keep;
+use crate::image::pixels::Image;
+use crate::image::reader::CancellableReader;
+use ::png::{BitDepth, ColorType, Decoder, Info, ScaledFloat, Transformations};
+use decoder::{DECODER_BYTES, invalid, layout_of};
+use rows::{Expansion, read_rows};
 use towebp_encoder::Cancel;
 
-/// What the decoder may allocate for itself: a few rows of at most 128 KiB, and a profile that we take up to 4 MiB of.
-/// The pixels are ours.
-const DECODER_BYTES: usize = 8 << 20;
+/// Bytes of the file between two checks of the [`Cancel`], beside one check per row: chunks that are skipped, and data
+/// without rows.
+const BYTES_PER_CHECK: usize = 64 << 10;
 
-/// Bytes of the file between two questions, beside one for each row: chunks that are passed over, and data without rows.
-const PORTION: usize = 64 << 10;
-
-/// Reads the (first) picture of a PNG. Where samples have 16 bits, they come out in sRGB.
-pub(in crate::image) fn read(
+/// Decodes the (first) picture of a PNG. 16-bit samples are converted to sRGB, unless a profile of RGB is kept, in whose
+/// space they then stay.
+pub fn decode(
     bytes: &[u8],
+    keep: Keep,
     limits: &Limits,
     cancel: &Cancel<'_>,
-) -> Result<Raw, DecodeError> {
-    read_converting(|_| true, bytes, limits, cancel)
-}
-
-/// As [`read`], but where there is a profile of RGB, samples of 16 bits stay in its space.
-pub(in crate::image) fn read_beside_profile(
-    bytes: &[u8],
-    limits: &Limits,
-    cancel: &Cancel<'_>,
-) -> Result<Raw, DecodeError> {
-    let stays = |space: &Space| matches!(space, Space::Icc(profile) if is_of_rgb(profile));
-    read_converting(|space| !stays(space), bytes, limits, cancel)
-}
-
-fn read_converting(
-    converts: impl Fn(&Space) -> bool,
-    bytes: &[u8],
-    limits: &Limits,
-    cancel: &Cancel<'_>,
-) -> Result<Raw, DecodeError> {
+) -> Result<Decoded, DecodeError> {
+    let stays_in = |space: &Space| {
+        keep == Keep::All && matches!(space, Space::Icc(profile) if is_rgb(profile))
+    };
     let mut decoder = Decoder::new_with_limits(
-        Source::new(bytes, PORTION, cancel),
+        CancellableReader::new(bytes, BYTES_PER_CHECK, cancel),
         ::png::Limits {
             bytes: DECODER_BYTES,
         },
@@ -68,115 +58,38 @@ fn read_converting(
     }
     let (color, depth) = reader.output_color_type();
     let layout = layout_of(color);
-    let is_grey = matches!(color, ColorType::Grayscale | ColorType::GrayscaleAlpha);
-    // All that says so comes before the pixels (PNG 5.6).
+    let is_gray = matches!(color, ColorType::Grayscale | ColorType::GrayscaleAlpha);
+    // The chunks that name it all come before the pixels (PNG 5.6).
     let mut space = space(reader.info());
-    let mut expansion = Expansion {
-        color,
-        depth,
-        deep: None,
-        samples: Vec::new(),
-    };
+    let mut expansion = Expansion::new(color, depth);
     if depth == BitDepth::Sixteen
-        && let Some(space) = space.take_if(|space| converts(space))
+        && let Some(space) = space.take_if(|space| !stays_in(space))
+        && let Some(transform) = SixteenBitTransform::new(&space, layout, is_gray)
     {
-        expansion.deep = Deep::of(&space, layout, is_grey);
-        expansion.samples = vec![0; width as usize * layout.channels()];
+        expansion.convert_by(transform, width as usize * layout.channels());
     }
     let mut pixels = vec![0; count * layout.channels()];
     let stride = width as usize * layout.channels();
     read_rows(&mut reader, &mut expansion, &mut pixels, stride, cancel)?;
-    // Checks that the file is whole, and finds an eXIf chunk behind the pixels.
+    // This checks that the file is whole, and finds an eXIf chunk behind the pixels.
     reader.finish().map_err(|error| invalid(&error))?;
 
     let info = reader.info();
-    Ok(Raw {
+    Ok(Decoded {
         image: Image {
             width,
             height,
             layout,
             pixels,
         },
-        grey: is_grey,
+        is_gray,
         space,
         exif: info.exif_metadata.as_deref().map(<[u8]>::to_vec),
     })
 }
 
-/// What [`read`] takes.
-pub(in crate::image) fn probe(bytes: &[u8], limits: &Limits) -> Result<Footprint, DecodeError> {
-    /// Rows, and the window of what is unpacked.
-    const ROWS: u64 = 1 << 20;
-    /// Exif, and its copy.
-    const TWICE: u64 = 2;
-    // The header alone, since the decoder would copy Exif.
-    let mut decoder = Decoder::new(Cursor::new(bytes));
-    let header = decoder
-        .read_header_info()
-        .map_err(|error| invalid(&error))?;
-    let (width, height) = (header.width, header.height);
-    limits.check(width, height)?;
-    let layout = match layout_of(header.color_type) {
-        Layout::Rgb if has_transparency(bytes) => Layout::Rgba,
-        layout => layout,
-    };
-    let deep = match header.bit_depth {
-        BitDepth::Sixteen => Deep::BYTES,
-        _ => 0,
-    };
-    Ok(Footprint {
-        width,
-        height,
-        layout,
-        decoder: ROWS
-            + deep
-            + PROFILE_COPIES * profile_bytes(bytes).min(MAX_PROFILE_BYTES as u64)
-            + TWICE * metadata::descriptions_of_png(bytes),
-        planes: None,
-    })
-}
-
-/// Whether colours of a palette, or one colour, are transparent.
-fn has_transparency(bytes: &[u8]) -> bool {
-    chunks(bytes)
-        .take_while(|(name, _)| *name != b"IDAT")
-        .any(|(name, _)| name == b"tRNS")
-}
-
-/// Most bytes that a profile in front of the pixels may unpack to.
-pub(in crate::image) fn profile_bytes(bytes: &[u8]) -> u64 {
-    /// Of Deflate: 258 bytes by two bits, nearly.
-    const MOST_BY_ONE: u64 = 1032;
-    let profile = chunks(bytes)
-        .take_while(|(name, _)| *name != b"IDAT")
-        .find(|(name, _)| *name == b"iCCP");
-    profile.map_or(0, |(_, data)| {
-        (data.len() as u64 * MOST_BY_ONE).min(DECODER_BYTES as u64)
-    })
-}
-
-/// Chunks by name and data, as far as they are whole.
-pub(in crate::image) fn chunks(bytes: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
-    const CHECKSUM: usize = 4;
-    let mut rest = bytes.get(8..).unwrap_or_default(); // behind the signature
-    std::iter::from_fn(move || {
-        let (length, behind) = rest.split_first_chunk::<4>()?;
-        let (name, behind) = behind.split_first_chunk::<4>()?;
-        let (data, behind) = behind.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-        rest = behind.get(CHECKSUM..).unwrap_or_default();
-        Some((name, data))
-    })
-}
-
-fn layout_of(color: ColorType) -> Layout {
-    match color {
-        ColorType::Grayscale | ColorType::Rgb | ColorType::Indexed => Layout::Rgb,
-        ColorType::GrayscaleAlpha | ColorType::Rgba => Layout::Rgba,
-    }
-}
-
-/// What the file says of its colours, in the order of PNG (third edition), 4.3: `cICP`, `iCCP`, `sRGB`, then `gAMA` and
-/// `cHRM`.
+/// The color space that the file names, by the precedence of PNG (third edition), 4.3: `cICP`, `iCCP`, `sRGB`, then
+/// `gAMA` and `cHRM`. `None` for sRGB, and if the file names none.
 fn space(info: &Info<'_>) -> Option<Space> {
     if let Some(points) = info.coding_independent_code_points
         && points.is_video_full_range_image
@@ -201,141 +114,16 @@ fn space(info: &Info<'_>) -> Option<Space> {
     )
 }
 
-/// Decodes all rows into `pixels`, whose rows are `stride` bytes.
-fn read_rows(
-    reader: &mut Reader<Source<'_>>,
-    expansion: &mut Expansion,
-    pixels: &mut [u8],
-    stride: usize,
-    cancel: &Cancel<'_>,
-) -> Result<(), DecodeError> {
-    if !reader.info().interlaced && expansion.is_identity() {
-        for row in pixels.chunks_exact_mut(stride) {
-            cancel.check()?;
-            reader.read_row(row).map_err(|error| invalid(&error))?;
-        }
-        return Ok(());
-    }
-    let bits_per_pixel = match layout_of(expansion.color) {
-        Layout::Rgb => 24,
-        Layout::Rgba => 32,
-    };
-    let mut expanded = vec![0; stride];
-    let mut y = 0;
-    while let Some(row) = reader
-        .next_interlaced_row()
-        .map_err(|error| invalid(&error))?
-    {
-        cancel.check()?;
-        let length = expansion.expand(row.data(), &mut expanded);
-        match row.interlace() {
-            InterlaceInfo::Null(_) => {
-                pixels[y * stride..][..stride].copy_from_slice(&expanded);
-                y += 1;
-            }
-            InterlaceInfo::Adam7(pass) => {
-                ::png::expand_interlaced_row(
-                    pixels,
-                    stride,
-                    &expanded[..length],
-                    pass,
-                    bits_per_pixel,
-                );
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Rows as the decoder gives them, to rows of 8-bit RGB or RGBA.
-struct Expansion {
-    color: ColorType,
-    depth: BitDepth,
-    /// To sRGB, before 16 bits become 8.
-    deep: Option<Deep>,
-    /// A row for that.
-    samples: Vec<u16>,
-}
-
-impl Expansion {
-    fn is_identity(&self) -> bool {
-        self.depth == BitDepth::Eight && matches!(self.color, ColorType::Rgb | ColorType::Rgba)
-    }
-
-    /// Returns the row's length in bytes.
-    fn expand(&mut self, row: &[u8], out: &mut [u8]) -> usize {
-        if self.depth != BitDepth::Sixteen {
-            return expand_samples(row.iter().copied(), self.color, out);
-        }
-        let samples = row.as_chunks::<2>().0.iter();
-        let samples = samples.map(|&sample| u16::from_be_bytes(sample));
-        let Some(deep) = &mut self.deep else {
-            return expand_samples(samples.map(to_8_bit), self.color, out);
-        };
-        let length = expand_samples(samples, self.color, &mut self.samples);
-        deep.convert(&self.samples[..length], &mut out[..length]);
-        length
-    }
-}
-
-/// Red, green, blue and perhaps alpha of each pixel; returns how many samples that is.
-fn expand_samples<T: Copy>(
-    mut samples: impl ExactSizeIterator<Item = T>,
-    color: ColorType,
-    out: &mut [T],
-) -> usize {
-    let (inputs, outputs) = match color {
-        ColorType::Grayscale => (1, 3),
-        ColorType::GrayscaleAlpha => (2, 4),
-        ColorType::Rgb | ColorType::Indexed => (3, 3),
-        ColorType::Rgba => (4, 4),
-    };
-    let length = samples.len() / inputs * outputs;
-    let mut next = || {
-        samples
-            .next()
-            .expect("the loop takes as many samples as were counted")
-    };
-    for pixel in out[..length].chunks_exact_mut(outputs) {
-        if inputs < 3 {
-            pixel[..3].fill(next());
-        } else {
-            pixel[..3].fill_with(&mut next);
-        }
-        if outputs == 4 {
-            pixel[3] = next();
-        }
-    }
-    length
-}
-
-fn invalid(error: &DecodingError) -> DecodeError {
-    DecodeError::Invalid(match error {
-        DecodingError::IoError(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-            "the PNG data ends too early".to_owned()
-        }
-        DecodingError::LimitsExceeded => {
-            "the PNG needs more memory than its size allows for".to_owned()
-        }
-        other => match other.to_string().trim_end_matches('.') {
-            // What follows are numbers of the decoder's.
-            crc if crc.starts_with("CRC error") => {
-                "the PNG data is damaged (a checksum is wrong)".to_owned()
-            }
-            reason => format!("the PNG data is damaged ({reason})"),
-        },
-    })
-}
-
 #[cfg(test)]
-pub(in crate::image) mod tests {
+pub mod tests {
     use super::*;
-    use crate::image::tests::{LIMITS, assert_parts_are_refused};
+    use crate::image::pixels::Layout;
+    use crate::image::testing::{LIMITS, assert_parts_are_rejected};
     use ::png::Encoder;
     use std::borrow::Cow;
 
-    /// A PNG of `info`, whose sizes, colour type, depth and metadata are the caller's.
-    pub(in crate::image) fn png(info: Info<'_>, rows: &[u8]) -> Vec<u8> {
+    /// A PNG of `info`, whose sizes, color type, depth and metadata are the caller's.
+    pub fn png(info: Info<'_>, rows: &[u8]) -> Vec<u8> {
         let mut file = Vec::new();
         Encoder::with_info(&mut file, info)
             .and_then(Encoder::write_header)
@@ -344,7 +132,7 @@ pub(in crate::image) mod tests {
         file
     }
 
-    pub(in crate::image) fn info(
+    pub fn info(
         width: u32,
         height: u32,
         color_type: ColorType,
@@ -354,6 +142,10 @@ pub(in crate::image) mod tests {
         info.color_type = color_type;
         info.bit_depth = bit_depth;
         info
+    }
+
+    fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Decoded, DecodeError> {
+        decode(bytes, Keep::Nothing, limits, cancel)
     }
 
     fn image(file: &[u8]) -> Image {
@@ -368,7 +160,7 @@ pub(in crate::image) mod tests {
     }
 
     #[test]
-    fn eight_bit_colour_is_taken_as_it_is() {
+    fn eight_bit_color_is_taken_as_it_is() {
         use BitDepth::Eight;
         let samples: Vec<u8> = (0..24).map(|index| index * 10).collect();
         expect(
@@ -384,30 +176,30 @@ pub(in crate::image) mod tests {
     }
 
     #[test]
-    fn grey_of_every_depth_becomes_rgb() {
-        let grey = |width, depth, row: &[u8]| png(info(width, 1, ColorType::Grayscale, depth), row);
+    fn gray_of_every_depth_becomes_rgb() {
+        let gray = |width, depth, row: &[u8]| png(info(width, 1, ColorType::Grayscale, depth), row);
         expect(
-            &grey(3, BitDepth::One, &[0b0100_0000]),
+            &gray(3, BitDepth::One, &[0b0100_0000]),
             Layout::Rgb,
             &[0, 0, 0, 255, 255, 255, 0, 0, 0],
         );
         expect(
-            &grey(3, BitDepth::Two, &[0b0001_1100]),
+            &gray(3, BitDepth::Two, &[0b0001_1100]),
             Layout::Rgb,
             &[0, 0, 0, 85, 85, 85, 255, 255, 255],
         );
         expect(
-            &grey(2, BitDepth::Four, &[0x3c]),
+            &gray(2, BitDepth::Four, &[0x3c]),
             Layout::Rgb,
             &[51, 51, 51, 204, 204, 204],
         );
         expect(
-            &grey(2, BitDepth::Eight, &[7, 250]),
+            &gray(2, BitDepth::Eight, &[7, 250]),
             Layout::Rgb,
             &[7, 7, 7, 250, 250, 250],
         );
         expect(
-            &grey(2, BitDepth::Sixteen, &[1, 1, 254, 254]),
+            &gray(2, BitDepth::Sixteen, &[1, 1, 254, 254]),
             Layout::Rgb,
             &[1, 1, 1, 254, 254, 254],
         );
@@ -453,7 +245,7 @@ pub(in crate::image) mod tests {
     }
 
     #[test]
-    fn one_transparent_colour_becomes_alpha() {
+    fn one_transparent_color_becomes_alpha() {
         let mut rgb = info(2, 1, ColorType::Rgb, BitDepth::Eight);
         rgb.trns = Some(Cow::Borrowed(&[0, 1, 0, 2, 0, 3]));
         expect(
@@ -461,10 +253,10 @@ pub(in crate::image) mod tests {
             Layout::Rgba,
             &[1, 2, 3, 0, 1, 2, 4, 255],
         );
-        let mut grey = info(2, 1, ColorType::Grayscale, BitDepth::Sixteen);
-        grey.trns = Some(Cow::Borrowed(&[1, 0]));
+        let mut gray = info(2, 1, ColorType::Grayscale, BitDepth::Sixteen);
+        gray.trns = Some(Cow::Borrowed(&[1, 0]));
         expect(
-            &png(grey, &[1, 0, 1, 1]),
+            &png(gray, &[1, 0, 1, 1]),
             Layout::Rgba,
             &[1, 1, 1, 0, 1, 1, 1, 255],
         );
@@ -509,11 +301,11 @@ pub(in crate::image) mod tests {
     }
 
     #[test]
-    fn a_file_that_is_cut_short_anywhere_is_refused() {
+    fn a_file_that_is_cut_short_anywhere_is_rejected() {
         let samples: Vec<u8> = (0..=255).cycle().take(40 * 30 * 3).collect();
         let file = png(info(40, 30, ColorType::Rgb, BitDepth::Eight), &samples);
         image(&file);
-        assert_parts_are_refused(read, &file, 8..file.len());
+        assert_parts_are_rejected(read, &file, 8..file.len());
     }
 
     #[test]
@@ -585,7 +377,7 @@ pub(in crate::image) mod tests {
             read(&png(with_metadata, &[5]), &LIMITS, &Cancel::never()).expect("a valid picture");
         assert_eq!(raw.space, Some(Space::Icc(b"profile".to_vec())));
         assert_eq!(raw.exif.as_deref(), Some(&b"MM\0*"[..]));
-        assert!(raw.grey);
+        assert!(raw.is_gray);
     }
 
     #[test]
@@ -597,7 +389,7 @@ pub(in crate::image) mod tests {
         // (200, 100, 50) of 255.
         let file = png(with_profile, &[200, 200, 100, 100, 50, 50]);
         let cancel = Cancel::never();
-        let kept = read_beside_profile(&file, &LIMITS, &cancel).expect("a valid picture");
+        let kept = decode(&file, Keep::All, &LIMITS, &cancel).expect("a valid picture");
         assert_eq!(kept.image.pixels, [200, 100, 50]);
         assert_eq!(kept.space, Some(Space::Icc(profile)));
         let converted = read(&file, &LIMITS, &cancel).expect("a valid picture");
@@ -606,7 +398,7 @@ pub(in crate::image) mod tests {
     }
 
     #[test]
-    fn a_palette_that_ends_within_a_colour_is_refused() {
+    fn a_palette_that_ends_within_a_color_is_rejected() {
         let file = |palette: &[u8]| {
             let header = [&[0, 0, 0, 1, 0, 0, 0, 1][..], &[8, 3, 0, 0, 0]].concat();
             [

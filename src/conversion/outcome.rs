@@ -1,0 +1,50 @@
+//! The outcome of a conversion.
+
+use std::time::{Duration, Instant};
+use towebp_encoder::{Coding, Encoded};
+
+/// A converted picture.
+#[derive(Clone, Debug)]
+pub struct Conversion {
+    /// The WebP file.
+    pub webp: Vec<u8>,
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels.
+    pub height: u32,
+    /// How the pixels are coded.
+    pub coding: Coding,
+    /// The time that each stage took.
+    pub timing: Timing,
+}
+
+/// The time that each stage of a conversion took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timing {
+    /// Decoding, orientation and color conversion.
+    pub decode: Duration,
+    /// Drawing watermarks.
+    pub watermark: Duration,
+    /// Encoding the WebP.
+    pub encode: Duration,
+}
+
+impl Conversion {
+    pub(super) fn new(encoded: Encoded, (width, height): (u32, u32), timing: Timing) -> Conversion {
+        Conversion {
+            webp: encoded.file,
+            width,
+            height,
+            coding: encoded.coding,
+            timing,
+        }
+    }
+}
+
+/// Runs a stage, and adds the time that it took to `spent`.
+pub(super) fn timed<T>(spent: &mut Duration, stage: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = stage();
+    *spent += start.elapsed();
+    result
+}

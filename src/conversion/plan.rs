@@ -1,0 +1,176 @@
+//! The decisions of a conversion, made once, before anything is decoded.
+
+use super::error::ConversionError;
+use super::params::{self, Params};
+use crate::image::{self, DecodeError, Footprint, Format, Gif, Keep, Layout, Limits, Opened};
+use crate::watermark::Fonts;
+use towebp_encoder::{self as webp, Cancel, CpuBudget, Mode};
+
+/// What a conversion works with, beside the picture and the parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Resources<'a> {
+    /// The fonts that text watermarks are drawn with.
+    pub fonts: &'a Fonts,
+    /// The largest number of threads to encode with, at least 1. The file is the same with any number.
+    pub threads: usize,
+    /// The budget that gives cores to all threads but the first; without one they start freely.
+    pub cpu_budget: Option<&'a CpuBudget>,
+}
+
+/// How one picture is converted: every decision that its header and the parameters allow.
+#[derive(Debug)]
+pub struct Plan<'a> {
+    pub(super) opened: &'a Opened<'a>,
+    pub(super) params: &'a Params,
+    pub(super) resources: Resources<'a>,
+    /// The picture that is drawn as a watermark.
+    pub(super) watermark_picture: Option<Opened<'a>>,
+    /// How the samples get from the file to the encoder.
+    pub(super) path: Path<'a>,
+    /// The memory that decoding takes on the path by way of RGB, or of all frames of an animation.
+    pub(super) footprint: Footprint,
+    /// How the pixels are coded. It is [`Mode::Auto`] only where lossless coding has a chance to be smaller.
+    pub(super) mode: Mode,
+    /// Which metadata is kept.
+    pub(super) keep: Keep,
+}
+
+/// How the samples get from the file to the encoder.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Path<'a> {
+    /// In the Y'CbCr of a JPEG, if that allows it: RGB in between would take twice the memory, and round and blur.
+    Planes,
+    /// By way of RGB or RGBA.
+    Rgb,
+    /// As frames, each by way of RGBA.
+    Animation(Gif<'a>),
+}
+
+impl<'a> Plan<'a> {
+    /// Plans the conversion of an opened picture. `watermark_picture` has the bytes of a PNG or JPEG.
+    ///
+    /// # Errors
+    /// The watermark's picture cannot be used by its header, or an animation is beyond the limits.
+    pub fn new(
+        opened: &'a Opened<'a>,
+        params: &'a Params,
+        watermark_picture: Option<&'a [u8]>,
+        resources: Resources<'a>,
+    ) -> Result<Plan<'a>, ConversionError> {
+        let animation = match params.animation {
+            params::Animation::All => opened.gif().filter(Gif::is_animated),
+            params::Animation::First => None,
+        };
+        let is_watermarked = params.text.is_some() || watermark_picture.is_some();
+        let footprint = match animation {
+            Some(animation) => animation.footprint()?,
+            None => *opened.footprint(),
+        };
+        let watermark_picture = watermark_picture
+            .map(|bytes| open_watermark(bytes, opened.limits()))
+            .transpose()
+            .map_err(ConversionError::WatermarkPicture)?;
+        Ok(Plan {
+            opened,
+            params,
+            resources,
+            watermark_picture,
+            path: match animation {
+                Some(animation) => Path::Animation(animation),
+                // Watermarks are drawn in sRGB.
+                None if is_watermarked || params.mode == Mode::Lossless => Path::Rgb,
+                None if opened.format() == Format::Jpeg => Path::Planes,
+                None => Path::Rgb,
+            },
+            footprint,
+            mode: mode(params.mode, opened),
+            keep: match (params.keeps_metadata, is_watermarked) {
+                (false, _) => Keep::Nothing,
+                (true, true) => Keep::Descriptions,
+                (true, false) => Keep::All,
+            },
+        })
+    }
+
+    /// Whether a text or a picture is drawn.
+    pub(super) fn is_watermarked(&self) -> bool {
+        self.params.text.is_some() || self.watermark_picture.is_some()
+    }
+
+    /// The encoder's options.
+    pub(super) fn options<'b>(&'b self, cancel: &'b Cancel<'b>) -> webp::Options<'b> {
+        webp::Options {
+            mode: self.mode,
+            alpha_quality: self.params.alpha_quality,
+            near_lossless: self.params.near_lossless,
+            effort: self.params.effort,
+            threads: self.resources.threads,
+            cpu_budget: self.resources.cpu_budget,
+            cancel,
+            ..webp::Options::lossy(self.params.quality)
+        }
+    }
+}
+
+/// The encoder's name for a layout.
+pub(super) fn webp_layout(layout: Layout) -> webp::Layout {
+    match layout {
+        Layout::Rgb => webp::Layout::Rgb,
+        Layout::Rgba => webp::Layout::Rgba,
+    }
+}
+
+/// The largest number of pixels of a watermark's picture: 4096 by 4096. It is drawn scaled down to the image, and its
+/// memory should not outweigh the image's own.
+pub(super) const MAX_WATERMARK_PIXELS: u64 = 1 << 24;
+
+fn open_watermark<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Opened<'a>, DecodeError> {
+    let limits = Limits {
+        max_pixels: limits.max_pixels.min(MAX_WATERMARK_PIXELS),
+        ..*limits
+    };
+    match Format::sniff(bytes) {
+        Some(format @ (Format::Png | Format::Jpeg)) => image::open(bytes, format, &limits),
+        Some(other) => Err(DecodeError::Invalid(format!(
+            "it looks like {other}, and only PNG and JPEG are accepted"
+        ))),
+        None => Err(DecodeError::Invalid(
+            "it is neither PNG nor JPEG".to_owned(),
+        )),
+    }
+}
+
+/// The mode that was asked for. [`Mode::Auto`] becomes [`Mode::Lossy`] if the file shows that lossless coding, which takes
+/// time and memory to try, will not be smaller: a JPEG has been coded with loss before, and graphics take few bytes as PNG
+/// and repeat themselves as BMP.
+fn mode(asked: Mode, opened: &Opened<'_>) -> Mode {
+    /// A PNG of more bits per pixel is a photograph.
+    const MAX_BITS: u64 = 6;
+    if asked != Mode::Auto {
+        return asked;
+    }
+    let bits = opened.bytes().len() as u64 * 8;
+    let may_be_smaller = match opened.format() {
+        Format::Jpeg => false,
+        Format::Png => bits <= MAX_BITS * opened.footprint().pixel_count(),
+        Format::Gif => true,
+        Format::Bmp => repeats_itself(opened.bytes()),
+    };
+    if may_be_smaller {
+        Mode::Auto
+    } else {
+        Mode::Lossy
+    }
+}
+
+/// Whether at least a third of the pixels of a bitmap equal the one before, by a sample of its bytes.
+fn repeats_itself(bitmap: &[u8]) -> bool {
+    /// Four pixels of three bytes, or three of four: enough to compare pixels of either kind.
+    const PIXELS: usize = 12;
+    let pixels = bitmap.as_chunks::<PIXELS>().0;
+    let pairs = pixels.iter().zip(pixels.iter().skip(1)).step_by(64);
+    let (all, same) = pairs.fold((0, 0), |(all, same), (a, b)| {
+        (all + 1, same + usize::from(a == b))
+    });
+    same * 3 >= all
+}

@@ -1,0 +1,75 @@
+//! Runs a plan.
+
+use super::animation;
+use super::error::ConversionError;
+use super::outcome::{Conversion, Timing};
+use super::params::Params;
+use super::plan::{Path, Plan, Resources};
+use super::still;
+use crate::image::{self, Format, Limits};
+use crate::watermark::Fonts;
+use towebp_encoder::{Cancel, CpuBudget};
+
+impl Plan<'_> {
+    /// Converts the picture.
+    ///
+    /// # Errors
+    /// See [`ConversionError`].
+    pub fn run(&self, cancel: &Cancel<'_>) -> Result<Conversion, ConversionError> {
+        match self.path {
+            Path::Planes => still::in_planes(self, cancel),
+            Path::Rgb => still::by_way_of_rgb(self, cancel, Timing::default()),
+            Path::Animation(animation) => animation::convert(self, animation, cancel),
+        }
+    }
+}
+
+/// A conversion whose memory need not be known before it is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    /// The file as it came.
+    pub bytes: &'a [u8],
+    /// The declared format of the file.
+    pub format: Format,
+    /// The parameters.
+    pub params: &'a Params,
+    /// The bytes of the watermark's picture (PNG or JPEG), if there is one.
+    pub watermark_picture: Option<&'a [u8]>,
+    /// The fonts that text watermarks are drawn with.
+    pub fonts: &'a Fonts,
+    /// The bounds that the picture is held to.
+    pub limits: &'a Limits,
+    /// The largest number of threads to encode with, at least 1. The file is the same with any number.
+    pub threads: usize,
+    /// The budget that gives cores to all threads but the first; without one they start freely.
+    pub cpu_budget: Option<&'a CpuBudget>,
+    /// What may stop the conversion.
+    pub cancel: &'a Cancel<'a>,
+}
+
+/// Opens, plans and runs a conversion in one call.
+///
+/// # Errors
+/// See [`ConversionError`].
+pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
+    planned(job, |plan| plan.run(job.cancel))?
+}
+
+/// The memory that [`run`] takes: [`Plan::memory`].
+///
+/// # Errors
+/// See [`ConversionError`]; nothing is decoded.
+pub fn memory(job: &Job<'_>) -> Result<u64, ConversionError> {
+    planned(job, |plan| plan.memory())
+}
+
+fn planned<T>(job: &Job<'_>, then: impl FnOnce(&Plan<'_>) -> T) -> Result<T, ConversionError> {
+    let opened = image::open(job.bytes, job.format, job.limits)?;
+    let resources = Resources {
+        fonts: job.fonts,
+        threads: job.threads,
+        cpu_budget: job.cpu_budget,
+    };
+    let plan = Plan::new(&opened, job.params, job.watermark_picture, resources)?;
+    Ok(then(&plan))
+}

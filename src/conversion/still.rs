@@ -1,0 +1,106 @@
+//! A still WebP, by way of planes or of RGB.
+
+use super::error::ConversionError;
+use super::outcome::{Conversion, Timing, timed};
+use super::plan::{Plan, webp_layout};
+use super::steps::{draw_watermarks, webp_metadata};
+use crate::image::{Image, Layout, Metadata, Planes};
+use std::cell::Cell;
+use towebp_encoder::{self as webp, Cancel, Cancelled};
+
+/// Converts by way of RGB or RGBA: decodes (with orientation and color conversion), draws watermarks, encodes.
+pub(super) fn by_way_of_rgb(
+    plan: &Plan<'_>,
+    cancel: &Cancel<'_>,
+    mut timing: Timing,
+) -> Result<Conversion, ConversionError> {
+    let decode = || plan.opened.decode(plan.keep, cancel);
+    let (image, metadata) = timed(&mut timing.decode, decode)?;
+    let image = timed(&mut timing.watermark, || {
+        draw_watermarks(plan, image, cancel)
+    })?;
+    let size = (image.width, image.height);
+    let encoded = timed(&mut timing.encode, || {
+        let image = fill_transparent(image, cancel)?;
+        encode(plan, &image, &metadata, cancel)
+    })?;
+    Ok(Conversion::new(encoded, size, timing))
+}
+
+/// Converts a JPEG in its Y'CbCr, if that is possible; otherwise by way of RGB.
+pub(super) fn in_planes(
+    plan: &Plan<'_>,
+    cancel: &Cancel<'_>,
+) -> Result<Conversion, ConversionError> {
+    let mut timing = Timing::default();
+    let decode = || plan.opened.decode_planes(plan.keep, cancel);
+    let Some((planes, metadata)) = timed(&mut timing.decode, decode)? else {
+        return by_way_of_rgb(plan, cancel, timing);
+    };
+    let size = (planes.width, planes.height);
+    let encode = || encode_planes(plan, planes, &metadata, cancel);
+    let encoded = timed(&mut timing.encode, encode)?;
+    Ok(Conversion::new(encoded, size, timing))
+}
+
+/// Gives transparent pixels the color of their neighbors, so that no halo bleeds into visible edges.
+fn fill_transparent(mut image: Image, cancel: &Cancel<'_>) -> Result<Image, Cancelled> {
+    /// Rows between two checks: those of a row of macroblocks.
+    const ROWS_PER_CHECK: usize = 16;
+    if image.layout == Layout::Rgba {
+        let width = image.width as usize;
+        for rows in image.pixels.chunks_mut(ROWS_PER_CHECK * width * 4) {
+            cancel.check()?;
+            webp::fill_hidden(rows, width);
+        }
+    }
+    Ok(image)
+}
+
+pub(super) fn encode(
+    plan: &Plan<'_>,
+    image: &Image,
+    metadata: &Metadata,
+    cancel: &Cancel<'_>,
+) -> Result<webp::Encoded, ConversionError> {
+    let picture = webp::RgbPicture {
+        width: image.width,
+        height: image.height,
+        layout: webp_layout(image.layout),
+        pixels: &image.pixels,
+    };
+    let metadata = webp_metadata(metadata);
+    Ok(webp::encode_telling(
+        &picture,
+        &plan.options(cancel),
+        &metadata,
+    )?)
+}
+
+fn encode_planes(
+    plan: &Plan<'_>,
+    planes: Planes,
+    metadata: &Metadata,
+    cancel: &Cancel<'_>,
+) -> Result<webp::Encoded, ConversionError> {
+    let size = (planes.width, planes.height);
+    let first = Cell::new(Some(planes));
+    let source = || {
+        let planes = match first.take() {
+            Some(planes) => planes,
+            // The file is decoded again, which only fails if it is cancelled.
+            None => match plan.opened.decode_planes(plan.keep, cancel) {
+                Ok(Some((planes, _))) => planes,
+                _ => return Err(webp::EncodeError::Cancelled),
+            },
+        };
+        webp::Planes::from_samples(size, planes.luma, planes.chroma)
+    };
+    let metadata = webp_metadata(metadata);
+    Ok(webp::encode_planes(
+        size,
+        source,
+        &plan.options(cancel),
+        &metadata,
+    )?)
+}

@@ -1,0 +1,27 @@
+//! What a format's reader hands over: samples as stored, and what the file says about them.
+
+use super::color::Space;
+use super::pixels::Image;
+use super::planes::Planes;
+
+/// A decoded picture: not yet oriented, and not yet in sRGB.
+pub struct Decoded {
+    /// The pixels as stored.
+    pub image: Image,
+    /// Whether the samples were gray in the file, so that every pixel has red = green = blue.
+    pub is_gray: bool,
+    /// The color space, if the file names one that the pixels still have to be converted from.
+    pub space: Option<Space>,
+    /// Exif from its TIFF header on.
+    pub exif: Option<Vec<u8>>,
+}
+
+/// A decoded picture that stays in Y'CbCr.
+pub struct DecodedPlanes {
+    /// The samples, oriented.
+    pub planes: Planes,
+    /// The ICC profile, which is that of sRGB, if the file has one.
+    pub icc: Option<Vec<u8>>,
+    /// Exif from its TIFF header on.
+    pub exif: Option<Vec<u8>>,
+}

@@ -1,0 +1,429 @@
+//! A file whose header was read, and from which a picture can be decoded.
+
+use super::color::{self, Space};
+use super::decoded::Decoded;
+use super::error::DecodeError;
+use super::footprint::Footprint;
+use super::format::Format;
+use super::formats::{bmp, gif, jpeg, png};
+use super::guard::{decode_guarded, read_guarded};
+use super::limits::Limits;
+use super::metadata::orientation;
+use super::metadata::{Keep, Metadata};
+use super::pixels::Image;
+use super::planes::Planes;
+use towebp_encoder::{Cancel, Cancelled};
+
+/// A file whose header was read. Nothing of the picture's size is allocated yet.
+///
+/// The header is walked once, by [`open`]: memory, metadata and decoding all go by what was found there. (The libraries
+/// that decode the pixels parse the parts that they are given on their own.)
+#[derive(Debug)]
+pub struct Opened<'a> {
+    bytes: &'a [u8],
+    limits: Limits,
+    header: Header<'a>,
+    footprint: Footprint,
+}
+
+/// The header of a file by its format.
+#[derive(Debug)]
+enum Header<'a> {
+    Png(png::Header<'a>),
+    Jpeg(jpeg::Header<'a>),
+    Gif(gif::Header<'a>),
+    Bmp(bmp::Header<'a>),
+}
+
+/// Reads the header of a file, and holds it to the limits.
+///
+/// # Errors
+/// The file is not of the declared format, its header is damaged, or the picture is beyond the limits. Damage behind the
+/// header is found when the picture is decoded.
+pub fn open<'a>(
+    bytes: &'a [u8],
+    format: Format,
+    limits: &Limits,
+) -> Result<Opened<'a>, DecodeError> {
+    check_format(bytes, format)?;
+    read_guarded(|| {
+        let (header, footprint) = match format {
+            Format::Png => {
+                let header = png::Header::read(bytes)?;
+                let footprint = header.footprint(limits)?;
+                (Header::Png(header), footprint)
+            }
+            Format::Jpeg => {
+                let header = jpeg::Header::read(bytes)?;
+                let footprint = header.footprint(limits)?;
+                (Header::Jpeg(header), footprint)
+            }
+            Format::Gif => {
+                let header = gif::Header::read(bytes, limits)?;
+                let footprint = header.footprint(limits)?;
+                (Header::Gif(header), footprint)
+            }
+            Format::Bmp => {
+                let header = bmp::Header::read(bytes)?;
+                let footprint = header.footprint(limits)?;
+                (Header::Bmp(header), footprint)
+            }
+        };
+        Ok(Opened {
+            bytes,
+            limits: *limits,
+            header,
+            footprint,
+        })
+    })
+}
+
+impl<'a> Opened<'a> {
+    /// The file.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The file's format.
+    pub fn format(&self) -> Format {
+        match self.header {
+            Header::Png(_) => Format::Png,
+            Header::Jpeg(_) => Format::Jpeg,
+            Header::Gif(_) => Format::Gif,
+            Header::Bmp(_) => Format::Bmp,
+        }
+    }
+
+    /// The bounds that the picture is held to.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The memory that [`Opened::decode`] takes.
+    pub fn footprint(&self) -> &Footprint {
+        &self.footprint
+    }
+
+    /// Most bytes that the metadata may have.
+    pub fn metadata_bytes(&self) -> u64 {
+        match &self.header {
+            Header::Png(header) => header.metadata_bytes(),
+            Header::Jpeg(header) => header.metadata_bytes(),
+            Header::Gif(header) => header.metadata_bytes(),
+            Header::Bmp(header) => header.metadata_bytes(),
+        }
+    }
+
+    /// The bytes of the planes that [`Opened::decode_planes`] gives, if the header alone tells that it gives them: it does
+    /// not tell whether an ICC profile is that of sRGB.
+    pub fn planes_bytes(&self) -> Option<u64> {
+        let Header::Jpeg(header) = &self.header else {
+            return None;
+        };
+        let Footprint { width, height, .. } = self.footprint;
+        (header.planes() == jpeg::PlanesPath::Always).then(|| Planes::bytes(width, height))
+    }
+
+    /// The file as a GIF, whose frames can be drawn, if it is one.
+    pub fn gif(&self) -> Option<Gif<'_>> {
+        match &self.header {
+            Header::Gif(header) => Some(Gif {
+                header,
+                opened: self,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Decodes the picture (the first frame of a GIF), oriented as its Exif says, in sRGB or in the color space of a
+    /// profile that is kept. A picture whose alpha channel is opaque throughout becomes [`super::Layout::Rgb`].
+    ///
+    /// # Errors
+    /// See [`DecodeError`]. Damaged metadata is no error, and is not kept.
+    pub fn decode(
+        &self,
+        keep: Keep,
+        cancel: &Cancel<'_>,
+    ) -> Result<(Image, Metadata), DecodeError> {
+        decode_guarded(cancel, || {
+            let Decoded {
+                image,
+                is_gray,
+                space,
+                exif,
+            } = self.decode_stored(keep, cancel)?;
+            let image = image.drop_opaque_alpha(cancel)?;
+            let (image, icc) = convert_color(image, space, is_gray, keep, cancel)?;
+            let image = orient(image, exif.as_deref(), cancel)?;
+            Ok((image, Metadata::kept(keep, icc, exif, self.xmp())))
+        })
+    }
+
+    /// Decodes the picture as its file has it in Y'CbCr, oriented as its Exif says; `None` if it has to be decoded to RGB.
+    ///
+    /// # Errors
+    /// As [`Opened::decode`].
+    pub fn decode_planes(
+        &self,
+        keep: Keep,
+        cancel: &Cancel<'_>,
+    ) -> Result<Option<(Planes, Metadata)>, DecodeError> {
+        let Header::Jpeg(header) = &self.header else {
+            return Ok(None);
+        };
+        decode_guarded(cancel, || {
+            if !header.stays_in_planes() {
+                return Ok(None);
+            }
+            let decoded = jpeg::decode_planes(self.bytes, header, &self.limits, cancel)?;
+            let metadata = Metadata::kept(keep, decoded.icc, decoded.exif, self.xmp());
+            Ok(Some((decoded.planes, metadata)))
+        })
+    }
+
+    fn decode_stored(&self, keep: Keep, cancel: &Cancel<'_>) -> Result<Decoded, DecodeError> {
+        match &self.header {
+            Header::Png(_) => png::decode(self.bytes, keep, &self.limits, cancel),
+            Header::Jpeg(header) => jpeg::decode(self.bytes, header, &self.limits, cancel),
+            Header::Gif(header) => header.decode_first(&self.limits, cancel),
+            Header::Bmp(header) => bmp::decode(self.bytes, header, &self.limits, cancel),
+        }
+    }
+
+    fn xmp(&self) -> Option<&'a [u8]> {
+        match &self.header {
+            Header::Png(header) => header.xmp(),
+            Header::Jpeg(header) => header.xmp(),
+            Header::Gif(header) => header.xmp(),
+            Header::Bmp(_) => None,
+        }
+    }
+}
+
+/// A GIF whose frames can be drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Gif<'a> {
+    header: &'a gif::Header<'a>,
+    opened: &'a Opened<'a>,
+}
+
+impl<'a> Gif<'a> {
+    /// Whether there is more than one whole frame.
+    pub fn is_animated(&self) -> bool {
+        self.header.is_animated()
+    }
+
+    /// The memory that [`Gif::frames`] takes.
+    ///
+    /// # Errors
+    /// A frame is beyond the limits, or all frames together are.
+    pub fn footprint(&self) -> Result<Footprint, DecodeError> {
+        let Opened {
+            footprint, limits, ..
+        } = self.opened;
+        self.header.animation_footprint(footprint, limits)
+    }
+
+    /// The frames, of which none is drawn yet.
+    ///
+    /// # Errors
+    /// See [`DecodeError`].
+    pub fn frames(&self, cancel: &'a Cancel<'a>) -> Result<gif::Frames<'a>, DecodeError> {
+        self.header.frames(&self.opened.limits, cancel)
+    }
+
+    /// The metadata that is kept of an animation: XMP alone, since browsers apply no profile of a GIF.
+    pub fn metadata(&self) -> Metadata {
+        Metadata::kept(Keep::Descriptions, None, None, self.opened.xmp())
+    }
+}
+
+/// Converts the samples to sRGB, unless they are in the space of a profile that is kept, which is then returned.
+fn convert_color(
+    mut image: Image,
+    space: Option<Space>,
+    is_gray: bool,
+    keep: Keep,
+    cancel: &Cancel<'_>,
+) -> Result<(Image, Option<Vec<u8>>), Cancelled> {
+    match space {
+        Some(Space::Icc(profile)) if keep == Keep::All && color::is_rgb(&profile) => {
+            return Ok((image, Some(profile)));
+        }
+        Some(space) => color::convert_to_srgb(&mut image, &space, is_gray, cancel)?,
+        None => {}
+    }
+    Ok((image, None))
+}
+
+/// Rotates and mirrors the picture as its Exif asks.
+fn orient(image: Image, exif: Option<&[u8]>, cancel: &Cancel<'_>) -> Result<Image, Cancelled> {
+    match exif.and_then(orientation::read) {
+        Some(orientation) => orientation::apply(image, orientation, cancel),
+        None => Ok(image),
+    }
+}
+
+fn check_format(bytes: &[u8], declared: Format) -> Result<(), DecodeError> {
+    let found = Format::sniff(bytes);
+    if found == Some(declared) {
+        return Ok(());
+    }
+    Err(DecodeError::WrongFormat { declared, found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::formats::{jpeg, png};
+    use crate::image::pixels::Layout;
+
+    fn decode(bytes: &[u8], format: Format) -> Result<Image, DecodeError> {
+        let opened = open(bytes, format, &Limits::default())?;
+        let (image, _) = opened.decode(Keep::Nothing, &Cancel::never())?;
+        Ok(image)
+    }
+
+    fn xmp(bytes: &[u8], format: Format) -> Option<Vec<u8>> {
+        let opened = open(bytes, format, &Limits::default()).ok()?;
+        assert!(opened.metadata_bytes() >= opened.xmp().map_or(0, <[u8]>::len) as u64);
+        opened.xmp().map(<[u8]>::to_vec)
+    }
+
+    #[test]
+    fn bytes_of_another_format_are_named() {
+        let gif = b"GIF89a\x01\x00\x01\x00\x00\x00\x00";
+        assert_eq!(
+            decode(gif, Format::Png),
+            Err(DecodeError::WrongFormat {
+                declared: Format::Png,
+                found: Some(Format::Gif)
+            })
+        );
+        assert_eq!(
+            decode(b"", Format::Bmp),
+            Err(DecodeError::WrongFormat {
+                declared: Format::Bmp,
+                found: None
+            })
+        );
+    }
+
+    #[test]
+    fn orientation_and_profile_are_applied_whatever_the_format() {
+        let exif = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"; // 6: turn to the right
+        let profile = moxcms::ColorProfile::new_gray_with_gamma(1.0)
+            .encode()
+            .expect("a valid profile");
+
+        let segments = [
+            jpeg::tests::segment(0xe1, &[b"Exif\0\0", &exif[..]].concat()),
+            jpeg::tests::segment(
+                0xe2,
+                &[b"ICC_PROFILE\0\x01\x01", profile.as_slice()].concat(),
+            ),
+        ];
+        let jpeg = jpeg::tests::jpeg(16, 8, &[&[0], &[255]], &segments.concat());
+        let mut info = png::tests::info(
+            2,
+            1,
+            ::png::ColorType::GrayscaleAlpha,
+            ::png::BitDepth::Eight,
+        );
+        info.exif_metadata = Some(exif.as_slice().into());
+        info.icc_profile = Some(profile.into());
+        let png = png::tests::png(info, &[55, 255, 255, 255]);
+
+        let image = decode(&jpeg, Format::Jpeg).expect("a valid picture");
+        assert_eq!((image.width, image.height), (8, 16));
+        assert_eq!(
+            (&image.pixels[..3], &image.pixels[15 * 24..][..3]),
+            (&[0; 3][..], &[255; 3][..])
+        );
+
+        let image = decode(&png, Format::Png).expect("a valid picture");
+        // Linear 55 is sRGB 127.95. The opaque alpha channel is gone.
+        let expected = Image {
+            width: 1,
+            height: 2,
+            layout: Layout::Rgb,
+            pixels: vec![128, 128, 128, 255, 255, 255],
+        };
+        assert_eq!(image, expected);
+    }
+
+    /// A PNG with these chunks behind its header. Only the header's checksum is looked at.
+    fn png_with(chunks: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
+        const HEADER: usize = 8 + 25;
+        let info = png::tests::info(1, 1, ::png::ColorType::Rgb, ::png::BitDepth::Eight);
+        let plain = png::tests::png(info, &[1, 2, 3]);
+        let mut file = plain[..HEADER].to_vec();
+        for (name, data) in chunks {
+            file.extend((data.len() as u32).to_be_bytes());
+            file.extend([&name[..], data, &[0; 4]].concat());
+        }
+        [&file, &plain[HEADER..]].concat()
+    }
+
+    fn jpeg_with(segments: &[u8]) -> Vec<u8> {
+        jpeg::tests::jpeg(8, 8, &[&[0]], segments)
+    }
+
+    const GIF_FRAME: &[u8] = b",\0\0\0\0\x01\0\x01\0\x80abcdef\x02\x02\x44\x01\0";
+
+    /// A GIF of these blocks, with a table of four colors.
+    fn gif_with(blocks: &[u8]) -> Vec<u8> {
+        let screen = [2, 0, 2, 0, 0x81, 0, 0];
+        [b"GIF89a", &screen[..], &[7; 12], blocks, b";"].concat()
+    }
+
+    fn gif_xmp(packet: &[u8]) -> Vec<u8> {
+        let mut block = [b"!\xff\x0bXMP DataXMP", packet, &[1]].concat();
+        block.extend((0..=255).rev());
+        block.push(0);
+        block
+    }
+
+    #[test]
+    fn a_packet_is_found_in_each_format() {
+        let text = b"XML:com.adobe.xmp\0\0\0en\0word\0<x/>";
+        let png = png_with(&[(b"iTXt", b"Comment\0\0\0\0\0x"), (b"iTXt", text)]);
+        assert_eq!(xmp(&png, Format::Png).as_deref(), Some(&b"<x/>"[..]));
+
+        let packet = jpeg::tests::segment(0xe1, b"http://ns.adobe.com/xap/1.0/\0<x/>");
+        let exif = jpeg::tests::segment(0xe1, b"Exif\0\0MM");
+        let jpeg = jpeg_with(&[&exif[..], &[0xff], &packet].concat());
+        assert_eq!(xmp(&jpeg, Format::Jpeg).as_deref(), Some(&b"<x/>"[..]));
+        let plain = jpeg_with(&exif);
+        let (front, end) = plain.split_at(plain.len() - 2);
+        let behind = [front, &packet, end].concat();
+        let found = xmp(&behind, Format::Jpeg);
+        assert_eq!(found, None, "behind the scan is no place for it");
+
+        let long = [b"<".repeat(1000), b"/>".to_vec()].concat();
+        let pause = b"!\xf9\x04\0\0\0\0\0";
+        let gif = gif_with(&[GIF_FRAME, pause, &gif_xmp(&long)].concat());
+        assert_eq!(xmp(&gif, Format::Gif), Some(long));
+        assert_eq!(xmp(&gif_with(GIF_FRAME), Format::Gif), None);
+    }
+
+    #[test]
+    fn files_that_are_cut_anywhere_have_a_whole_packet_or_none() {
+        let packet = b"<x:xmpmeta/>";
+        let text = [b"XML:com.adobe.xmp\0\0\0\0\0", &packet[..]].concat();
+        let png = png_with(&[(b"iTXt", &text)]);
+        let app1 = [b"http://ns.adobe.com/xap/1.0/\0", &packet[..]].concat();
+        let jpeg = jpeg_with(&jpeg::tests::segment(0xe1, &app1));
+        let gif = gif_with(&[GIF_FRAME, &gif_xmp(packet)].concat());
+        for (file, format) in [(png, Format::Png), (jpeg, Format::Jpeg), (gif, Format::Gif)] {
+            for length in 0..file.len() {
+                let found = xmp(&file[..length], format);
+                assert!(
+                    found.as_deref().is_none_or(|found| found == packet),
+                    "{format} of {length} bytes: {found:?}"
+                );
+            }
+            assert_eq!(xmp(&file, format).as_deref(), Some(&packet[..]));
+        }
+    }
+}
