@@ -373,7 +373,9 @@ impl ServeCommand {
             limits: image::Limits {
                 max_pixels: self.max_pixels.unwrap_or(limits.max_pixels),
                 max_frames: self.max_frames.unwrap_or(limits.max_frames),
-                max_animation_pixels: self.max_animation_pixels.unwrap_or(limits.max_animation_pixels),
+                max_animation_pixels: self
+                    .max_animation_pixels
+                    .unwrap_or(limits.max_animation_pixels),
                 ..limits
             },
             fetch: fetch::Settings {

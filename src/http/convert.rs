@@ -7,8 +7,8 @@ use super::request::{Body, Request};
 use super::response::Response;
 use super::state::AppState;
 use super::watermark_fetch::WatermarkFetch;
-use crate::conversion::{self, Cancel, Conversion, ConversionError, Job, Params, Timing};
-use crate::image::Format;
+use crate::conversion::{Cancel, Conversion, ConversionError, Params, Plan, Resources, Timing};
+use crate::image::{self, Format};
 use crate::store::{AccountId, UsageEntry, WatermarkKind};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::time::{Duration, Instant, SystemTime};
@@ -103,18 +103,15 @@ fn convert(
         ));
     }
     let watermark_picture = watermark.into_picture()?;
-    let job = Job {
-        bytes: &bytes,
-        format,
-        params: &params,
-        watermark_picture: watermark_picture.as_deref(),
+    let watermark_picture = watermark_picture.as_deref();
+    let resources = Resources {
         fonts: &state.fonts,
-        limits: &state.limits,
         threads: state.cpu_budget.total(),
         cpu_budget: Some(&state.cpu_budget),
-        cancel: &Cancel::never(),
     };
-    let needed = conversion::memory(&job)? + job.watermark_picture.map_or(0, <[u8]>::len) as u64;
+    let opened = image::open(&bytes, format, &state.limits).map_err(ConversionError::from)?;
+    let plan = Plan::new(&opened, &params, watermark_picture, resources)?;
+    let needed = plan.memory() + watermark_picture.map_or(0, <[u8]>::len) as u64;
     // The time that the request has waited for a worker counts too.
     let until = request.queued_since + state.settings.queue_time;
     let mut reservation = state
@@ -124,11 +121,7 @@ fn convert(
     let deadline = started + state.settings.conversion_timeout;
     let own_core = state.cpu_budget.occupy();
     let is_unwanted = || request.cancel.is_cancelled() || Instant::now() >= deadline;
-    let converted = conversion::run(&Job {
-        cancel: &Cancel::when(&is_unwanted),
-        ..job
-    });
-    let converted = match converted {
+    let converted = match plan.run(&Cancel::when(&is_unwanted)) {
         Err(ConversionError::Cancelled) if request.cancel.is_cancelled() => {
             return Err(Problem::client_gone());
         }

@@ -73,7 +73,9 @@ fn picture(error: &DecodeError) -> Problem {
         }
         DecodeError::Invalid(_) => Kind::InvalidImage,
         DecodeError::TooWide { .. } => Kind::ImageTooWide,
-        DecodeError::TooManyPixels { .. } | DecodeError::AnimationTooLarge { .. } => Kind::TooManyPixels,
+        DecodeError::TooManyPixels { .. } | DecodeError::AnimationTooLarge { .. } => {
+            Kind::TooManyPixels
+        }
         DecodeError::TooManyFrames { .. } => Kind::TooManyFrames,
         DecodeError::Cancelled => return conversion_timeout(),
     };
