@@ -1,7 +1,8 @@
 //! One picture in, one WebP out, by the parameters of a request: pure, without files and sockets.
 //!
-//! [`image::open`](crate::image::open) reads the header, [`Plan::new`] decides, [`Plan::memory`] tells the memory to ask for,
-//! and [`Plan::run`] decodes, orients, converts colors, draws watermarks and encodes.
+//! [`image::open`](crate::image::open) reads the header, [`Plan::new`] decides, [`Plan::memory`]
+//! tells the memory to ask for, and [`Plan::run`] decodes, orients, converts colors, draws
+//! watermarks and encodes.
 
 mod animation;
 mod error;
@@ -17,6 +18,8 @@ pub use crate::watermark::{Color, FontError, Fonts, Outline, Placement, Position
 pub use error::ConversionError;
 pub use outcome::{Conversion, Timing};
 pub use params::{Animation, KNOWN_NAMES, ParamError, Params};
+#[doc(hidden)]
+pub use params::{DefaultValue, PARAMETERS, Parameter, Value};
 pub use plan::{Plan, Resources};
 pub use run::{Job, memory, run};
 pub use towebp_encoder::{Cancel, Coding, CpuBudget, Mode};
@@ -199,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn each_failure_has_its_case_and_says_what_is_wrong() {
+    fn each_failure_has_its_case_and_a_text() {
         let input = png(2, 2, ::png::ColorType::Rgb, &[90; 12]);
         let nothing = params(&[]);
 

@@ -1,61 +1,228 @@
-//! The specification's parameter table as code.
+//! The parameters of a conversion: one table of them, and how a request's values are read by it.
 
 use crate::watermark::{Color, Outline, Placement, Position, TextWatermark};
 use std::fmt;
-use std::ops::RangeInclusive;
 use towebp_encoder::{Effort, Mode};
 
-/// What a caller may ask for, already checked and capped.
+/// The parameters of a conversion, checked and capped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
-    /// 0 to 100, default 85.
+    /// Quality of lossy pixels, 0 to 100.
     pub quality: u8,
-    /// How much work goes into the file, default medium. An addition to the specification.
+    /// How much work goes into the file. An addition to the specification, as are the next five.
     pub effort: Effort,
-    /// How pixels are coded (`mode`, or `lossless=true`), default auto. An addition to the specification.
+    /// How pixels are coded (`mode`, or `lossless=true`).
     pub mode: Mode,
-    /// Quality of alpha beside lossy pixels, 0 to 100 (`alpha_quality`), default 100: without loss. An addition, too.
+    /// Quality of alpha beside lossy pixels (`alpha_quality`), 0 to 100; 100 is lossless.
     pub alpha_quality: u8,
-    /// How near pixels coded without loss stay to what they were, 0 to 100 (`near_lossless`), default 100: exactly. An addition, too.
+    /// How near losslessly coded pixels stay to the original ones (`near_lossless`), 0 to 100; 100
+    /// is exactly.
     pub near_lossless: u8,
-    /// Whether a GIF keeps moving (`animation`), default all. An addition, too.
+    /// Which frames of a GIF are converted (`animation`).
     pub animation: Animation,
-    /// Whether Exif, XMP and the ICC profile are kept (`metadata`), default no. An addition, too.
+    /// Whether Exif, XMP and the ICC profile are kept (`metadata`).
     pub keeps_metadata: bool,
-    /// Text watermark (`watermark`, `watermark_size`, `watermark_color`, `watermark_outline`), if any.
+    /// Text watermark (`watermark`, `watermark_size`, `watermark_color`, `watermark_outline`), if
+    /// any.
     pub text: Option<TextWatermark>,
-    /// Where the picture watermark is to be had from (`watermark_image`), if any: not fetched here.
+    /// The URL of the watermark's picture (`watermark_image`), if any. It is not fetched here.
     pub picture_url: Option<String>,
-    /// How watermarks are laid onto the picture (`watermark_position`, `watermark_opacity`, `watermark_margin`,
-    /// `watermark_scale`, `watermark_rotate`, `watermark_tile`).
+    /// How watermarks are placed on the picture (`watermark_position`, `watermark_opacity`,
+    /// `watermark_margin`, `watermark_scale`, `watermark_rotate`, `watermark_tile`).
     pub placement: Placement,
 }
 
-/// The names that may be given once each. `token` is among them, although it is read elsewhere.
-pub const KNOWN_NAMES: [&str; 20] = [
-    "token",
-    "quality",
-    "effort",
-    "mode",
-    "lossless",
-    "alpha_quality",
-    "near_lossless",
-    "animation",
-    "metadata",
-    "watermark",
-    "watermark_size",
-    "watermark_color",
-    "watermark_outline",
-    "watermark_image",
-    "watermark_position",
-    "watermark_opacity",
-    "watermark_margin",
-    "watermark_scale",
-    "watermark_rotate",
-    "watermark_tile",
+/// A row of [`PARAMETERS`].
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// The name.
+    pub name: &'static str,
+    /// The type of the value, with what is allowed.
+    pub value: Value,
+    /// The value if the parameter is not given.
+    pub default: DefaultValue,
+    /// The meaning of its values, in one line of Markdown.
+    pub meaning: &'static str,
+    /// The treatment of values that are not allowed, in one line of Markdown.
+    pub otherwise: &'static str,
+}
+
+/// The type of a parameter's value.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Value {
+    /// A whole number, which is capped into this range.
+    Number(i32, i32),
+    /// One of a few words, listed as error texts name them.
+    Word(&'static str),
+    /// Any text.
+    Text,
+    /// A URL, which is checked where it is fetched.
+    Url,
+}
+
+/// The value of a parameter that is not given.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum DefaultValue {
+    /// As if this value were given.
+    Given(&'static str),
+    /// Something that no value stands for, in a few words.
+    Other(&'static str),
+}
+
+/// The treatment of values that are not allowed in most rows of [`PARAMETERS`].
+const CAPPED: &str = "capped into the range";
+
+const TRUE_OR_FALSE: &str = "true or false";
+
+/// The table of all parameters: parsing, error texts and documentation come from it. `token` is
+/// among them, although it is read elsewhere.
+#[doc(hidden)]
+pub const PARAMETERS: [Parameter; 20] = [
+    Parameter {
+        name: "token",
+        value: Value::Text,
+        default: DefaultValue::Other("none"),
+        meaning: "your API token; needed unless it is in the header",
+        otherwise: "401",
+    },
+    number(
+        "quality",
+        (0, 100),
+        DefaultValue::Given("85"),
+        "0 (smallest) to 100 (best)",
+    ),
+    word(
+        "effort",
+        Effort::ALLOWED,
+        "medium",
+        "`low`, `medium`, `high`: how much work goes into the file",
+    ),
+    word(
+        "mode",
+        Mode::ALLOWED,
+        "auto",
+        "`auto`, `lossy`, `lossless`: how pixels are coded",
+    ),
+    word(
+        "lossless",
+        TRUE_OR_FALSE,
+        "false",
+        "`true`: as `mode=lossless`, and a 400 beside `mode=lossy`; `false`: as if absent",
+    ),
+    number(
+        "alpha_quality",
+        (0, 100),
+        DefaultValue::Given("100"),
+        "0 to 100, of transparency beside lossy pixels; 100 is without loss",
+    ),
+    number(
+        "near_lossless",
+        (0, 100),
+        DefaultValue::Given("100"),
+        "0 to 100, of pixels coded without loss; 100 is exactly",
+    ),
+    word(
+        "animation",
+        Animation::ALLOWED,
+        "all",
+        "`all`, `first`: whether a GIF keeps moving",
+    ),
+    word(
+        "metadata",
+        "strip or keep",
+        "strip",
+        "`strip`, `keep`: what becomes of Exif, XMP and the ICC profile",
+    ),
+    Parameter {
+        name: "watermark",
+        value: Value::Text,
+        default: DefaultValue::Other("none"),
+        meaning: "any characters that the fonts have; `%0A` begins a new line",
+        otherwise: "400, naming the characters",
+    },
+    number(
+        "watermark_size",
+        (8, 200),
+        DefaultValue::Given("24"),
+        "8 to 200, the height of the em in pixels",
+    ),
+    word(
+        "watermark_color",
+        Color::ALLOWED,
+        "white",
+        "`white`, `black`, `red`, `blue`, `yellow`, `gray`, `#RRGGBB`, `#RGB`, in any case of letters and with or without \
+         the `#`, which a URL needs as `%23`",
+    ),
+    word(
+        "watermark_outline",
+        Outline::ALLOWED,
+        "none",
+        "`none`, `outline` (a line around the letters), `shadow` (a soft one)",
+    ),
+    Parameter {
+        name: "watermark_image",
+        value: Value::Url,
+        default: DefaultValue::Other("none"),
+        meaning: "an http or https URL of a PNG or JPEG",
+        otherwise: "400, with a code that tells why",
+    },
+    word(
+        "watermark_position",
+        Position::ALLOWED,
+        "bottomRight",
+        "`topLeft`, `top`, `topRight`, `left`, `center`, `right`, `bottomLeft`, `bottom`, `bottomRight`, in any case of \
+         letters, or as `bottom-right`",
+    ),
+    number(
+        "watermark_opacity",
+        (0, 100),
+        DefaultValue::Given("50"),
+        "0 (invisible) to 100 (solid)",
+    ),
+    Parameter {
+        otherwise: "capped into the range, and to a quarter of the picture's shorter side",
+        ..number(
+            "watermark_margin",
+            (0, 16383),
+            DefaultValue::Other("2 % of the shorter side"),
+            "0 to 16383 pixels kept free beside it, or between tiles",
+        )
+    },
+    number(
+        "watermark_scale",
+        (1, 100),
+        DefaultValue::Other("its own size"),
+        "1 to 100, percent of the picture's width",
+    ),
+    number(
+        "watermark_rotate",
+        (-360, 360),
+        DefaultValue::Given("0"),
+        "-360 to 360 degrees, clockwise",
+    ),
+    word(
+        "watermark_tile",
+        TRUE_OR_FALSE,
+        "false",
+        "`true`, `false`: repeated over the whole picture",
+    ),
 ];
 
-/// What becomes of a GIF's frames.
+/// The names of [`PARAMETERS`], each of which may be given once.
+pub const KNOWN_NAMES: [&str; PARAMETERS.len()] = {
+    let mut names = [""; PARAMETERS.len()];
+    let mut row = 0;
+    while row < names.len() {
+        names[row] = PARAMETERS[row].name;
+        row += 1;
+    }
+    names
+};
+
+/// Which frames of a GIF are converted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Animation {
     /// All of them, as an animation.
@@ -66,7 +233,7 @@ pub enum Animation {
 }
 
 impl Animation {
-    /// What [`Animation::parse`] accepts, for messages.
+    /// The names that [`Animation::parse`] accepts, for error texts.
     pub const ALLOWED: &str = "all or first";
 
     /// Reads its exact name.
@@ -84,161 +251,40 @@ impl Animation {
 pub struct ParamError {
     /// The parameter's name.
     pub name: &'static str,
-    /// What was given and what is allowed, as a sentence for the caller.
+    /// The given and the allowed values, as a sentence for the caller.
     pub detail: String,
     /// Machine-readable: `invalid_parameter` or `repeated_parameter`.
     pub code: &'static str,
 }
 
 impl Params {
-    /// Reads the parameters from decoded name and value pairs. Unknown names are ignored; numbers out of
-    /// range are capped; a known name given twice, a number that is not whole, an unknown effort, position or colour is an
-    /// error.
+    /// Reads the parameters from decoded name and value pairs. Unknown names are ignored; numbers
+    /// out of range are capped. A known name that is given twice, a number that is not whole, and a
+    /// word that is not allowed are errors.
     ///
-    /// A number is written in decimal digits, with a minus sign if it is negative. A plus sign is refused: in a query a bare
-    /// one means a space, so that `+5` would work or not by how it was encoded.
+    /// A number is written in decimal digits, with a minus sign if it is negative. A plus sign is
+    /// rejected: in a query a bare one means a space, so that `+5` would work or not by how it was
+    /// encoded.
     ///
     /// # Errors
     /// [`ParamError`], for the first parameter at fault.
     pub fn parse<'a>(
         pairs: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> Result<Params, ParamError> {
-        let mut quality = 85;
-        let mut effort = Effort::default();
-        let mut mode = None;
-        let mut is_lossless = false;
-        let mut alpha_quality = 100;
-        let mut near_lossless = 100;
-        let mut animation = Animation::default();
-        let mut keeps_metadata = false;
-        let mut text = "";
-        let mut size = 24;
-        let mut color = Color::WHITE;
-        let mut outline = Outline::default();
-        let mut picture_url = "";
-        let mut placement = Placement {
-            opacity: 50,
-            ..Placement::default()
-        };
-
+        let mut values = Values::defaults();
         let mut seen = Vec::new();
         for (name, value) in pairs {
-            let Some(name) = KNOWN_NAMES.into_iter().find(|known| *known == name) else {
+            let Some(parameter) = PARAMETERS.iter().find(|parameter| parameter.name == name) else {
                 continue;
             };
-            if seen.contains(&name) {
-                return Err(repeated(name));
+            if seen.contains(&parameter.name) {
+                return Err(repeated(parameter.name));
             }
-            seen.push(name);
-            match name {
-                "quality" => quality = capped(name, value, 0..=100)? as u8,
-                "effort" => effort = word(name, value, Effort::parse, Effort::ALLOWED)?,
-                "mode" => mode = Some(word(name, value, Mode::parse, Mode::ALLOWED)?),
-                "lossless" => is_lossless = word(name, value, truth, "true or false")?,
-                "alpha_quality" => alpha_quality = capped(name, value, 0..=100)? as u8,
-                "near_lossless" => near_lossless = capped(name, value, 0..=100)? as u8,
-                "animation" => {
-                    animation = word(name, value, Animation::parse, Animation::ALLOWED)?;
-                }
-                "metadata" => keeps_metadata = word(name, value, keeping, "strip or keep")?,
-                "watermark" => text = value,
-                "watermark_size" => size = capped(name, value, 8..=200)? as u16,
-                "watermark_color" => color = read_color(name, value)?,
-                "watermark_outline" => {
-                    outline = word(name, value, Outline::parse, Outline::ALLOWED)?;
-                }
-                "watermark_image" => picture_url = value,
-                _ => read_placement(&mut placement, name, value)?,
-            }
+            seen.push(parameter.name);
+            values.set(parameter, value)?;
         }
-        Ok(Params {
-            quality,
-            effort,
-            mode: with_lossless(mode, is_lossless)?,
-            alpha_quality,
-            near_lossless,
-            animation,
-            keeps_metadata,
-            text: (!text.is_empty()).then(|| TextWatermark {
-                text: text.to_owned(),
-                size,
-                color,
-                outline,
-            }),
-            picture_url: (!picture_url.is_empty()).then(|| picture_url.to_owned()),
-            placement,
-        })
+        values.into_params()
     }
-}
-
-/// What `mode` and `lossless` come to together.
-fn with_lossless(mode: Option<Mode>, is_lossless: bool) -> Result<Mode, ParamError> {
-    match mode {
-        Some(Mode::Lossy) if is_lossless => Err(ParamError {
-            name: "lossless",
-            detail: "Parameters lossless and mode: \"true\" and \"lossy\" were given; allowed is one of the two.".to_owned(),
-            code: "invalid_parameter",
-        }),
-        _ if is_lossless => Ok(Mode::Lossless),
-        _ => Ok(mode.unwrap_or_default()),
-    }
-}
-
-fn read_placement(
-    placement: &mut Placement,
-    name: &'static str,
-    value: &str,
-) -> Result<(), ParamError> {
-    match name {
-        "watermark_position" => {
-            placement.position = word(name, value, Position::parse, Position::ALLOWED)?;
-        }
-        "watermark_opacity" => placement.opacity = capped(name, value, 0..=100)? as u8,
-        "watermark_margin" => placement.margin = Some(capped(name, value, 0..=16383)? as u16),
-        "watermark_scale" => placement.scale = Some(capped(name, value, 1..=100)? as u8),
-        "watermark_rotate" => placement.rotate = capped(name, value, -360..=360)? as i16,
-        "watermark_tile" => placement.is_tiled = word(name, value, truth, "true or false")?,
-        _ => {} // token
-    }
-    Ok(())
-}
-
-fn read_color(name: &'static str, value: &str) -> Result<Color, ParamError> {
-    word(name, value, Color::parse, Color::ALLOWED).map_err(|mut error| {
-        // A plain # ends the query: it begins the fragment, which clients keep to themselves.
-        if value.is_empty() {
-            error
-                .detail
-                .push_str(" In a URL, # is written as %23: watermark_color=%23ffcc00.");
-        }
-        error
-    })
-}
-
-fn keeping(text: &str) -> Option<bool> {
-    match text {
-        "keep" => Some(true),
-        "strip" => Some(false),
-        _ => None,
-    }
-}
-
-fn truth(text: &str) -> Option<bool> {
-    match text {
-        "true" => Some(true),
-        "false" => Some(false),
-        _ => None,
-    }
-}
-
-/// One of a few words.
-fn word<T>(
-    name: &'static str,
-    value: &str,
-    parse: fn(&str) -> Option<T>,
-    allowed: &str,
-) -> Result<T, ParamError> {
-    parse(value).ok_or_else(|| invalid(name, value, allowed))
 }
 
 impl fmt::Display for ParamError {
@@ -249,45 +295,214 @@ impl fmt::Display for ParamError {
 
 impl std::error::Error for ParamError {}
 
-/// A whole number, capped into `range`.
-fn capped(name: &'static str, value: &str, range: RangeInclusive<i32>) -> Result<i32, ParamError> {
-    let (sign, digits) = match value.strip_prefix('-') {
-        Some(digits) => (-1, digits),
-        None => (1, value),
-    };
-    if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
-        return Err(invalid(
-            name,
-            value,
-            &format!("a whole number from {} to {}", range.start(), range.end()),
-        ));
+const fn number(
+    name: &'static str,
+    (min, max): (i32, i32),
+    default: DefaultValue,
+    meaning: &'static str,
+) -> Parameter {
+    Parameter {
+        name,
+        value: Value::Number(min, max),
+        default,
+        meaning,
+        otherwise: CAPPED,
     }
-    // Digits alone: only a number beyond 32 bits is left to fail.
-    let number = sign * digits.parse().unwrap_or(i32::MAX);
-    Ok(number.clamp(*range.start(), *range.end()))
 }
 
-fn invalid(name: &'static str, value: &str, allowed: &str) -> ParamError {
-    /// Enough of a value to recognise it by.
-    const SHOWN: usize = 60;
-    let mut shown: String = value.chars().take(SHOWN).collect();
-    if value.chars().nth(SHOWN).is_some() {
-        shown.push('…');
-    }
-    let detail = format!("Parameter {name}: {shown:?} was given; allowed is {allowed}.");
-    ParamError {
+const fn word(
+    name: &'static str,
+    allowed: &'static str,
+    default: &'static str,
+    meaning: &'static str,
+) -> Parameter {
+    Parameter {
         name,
-        detail,
-        code: "invalid_parameter",
+        value: Value::Word(allowed),
+        default: DefaultValue::Given(default),
+        meaning,
+        otherwise: "400",
+    }
+}
+
+/// The values of all parameters while they are read.
+struct Values {
+    params: Params,
+    is_lossless: bool,
+    text: TextWatermark,
+}
+
+impl Values {
+    /// The values of a request without parameters.
+    fn defaults() -> Values {
+        let mut values = Values {
+            // The table's defaults replace what is written here for numbers and words.
+            params: Params {
+                quality: 0,
+                effort: Effort::default(),
+                mode: Mode::default(),
+                alpha_quality: 0,
+                near_lossless: 0,
+                animation: Animation::default(),
+                keeps_metadata: false,
+                text: None,
+                picture_url: None,
+                placement: Placement::default(),
+            },
+            is_lossless: false,
+            text: TextWatermark {
+                text: String::new(),
+                size: 0,
+                color: Color::WHITE,
+                outline: Outline::default(),
+            },
+        };
+        for parameter in &PARAMETERS {
+            if let DefaultValue::Given(value) = parameter.default {
+                let set = values.set(parameter, value);
+                set.expect("the table's defaults are allowed");
+            }
+        }
+        values
+    }
+
+    fn set(&mut self, parameter: &Parameter, value: &str) -> Result<(), ParamError> {
+        let Values {
+            params,
+            is_lossless,
+            text,
+        } = self;
+        let placement = &mut params.placement;
+        match parameter.name {
+            "quality" => params.quality = parameter.number(value)? as u8,
+            "effort" => params.effort = parameter.word(value, Effort::parse)?,
+            "mode" => params.mode = parameter.word(value, Mode::parse)?,
+            "lossless" => *is_lossless = parameter.word(value, parse_bool)?,
+            "alpha_quality" => params.alpha_quality = parameter.number(value)? as u8,
+            "near_lossless" => params.near_lossless = parameter.number(value)? as u8,
+            "animation" => params.animation = parameter.word(value, Animation::parse)?,
+            "metadata" => params.keeps_metadata = parameter.word(value, parse_metadata)?,
+            "watermark" => value.clone_into(&mut text.text),
+            "watermark_size" => text.size = parameter.number(value)? as u16,
+            "watermark_color" => text.color = parameter.color(value)?,
+            "watermark_outline" => text.outline = parameter.word(value, Outline::parse)?,
+            "watermark_image" => {
+                params.picture_url = (!value.is_empty()).then(|| value.to_owned());
+            }
+            "watermark_position" => placement.position = parameter.word(value, Position::parse)?,
+            "watermark_opacity" => placement.opacity = parameter.number(value)? as u8,
+            "watermark_margin" => placement.margin = Some(parameter.number(value)? as u16),
+            "watermark_scale" => placement.scale = Some(parameter.number(value)? as u8),
+            "watermark_rotate" => placement.rotate = parameter.number(value)? as i16,
+            "watermark_tile" => placement.is_tiled = parameter.word(value, parse_bool)?,
+            _ => {} // token
+        }
+        Ok(())
+    }
+
+    fn into_params(self) -> Result<Params, ParamError> {
+        let Values {
+            params,
+            is_lossless,
+            text,
+        } = self;
+        if is_lossless && params.mode == Mode::Lossy {
+            return Err(ParamError {
+                name: "lossless",
+                detail: "Parameters lossless and mode: \"true\" and \"lossy\" were given; allowed is one of the two.".to_owned(),
+                code: "invalid_parameter",
+            });
+        }
+        Ok(Params {
+            mode: if is_lossless {
+                Mode::Lossless
+            } else {
+                params.mode
+            },
+            text: Some(text).filter(|watermark| !watermark.text.is_empty()),
+            ..params
+        })
+    }
+}
+
+impl Parameter {
+    /// Reads one of a few words.
+    fn word<T>(&self, value: &str, parse: fn(&str) -> Option<T>) -> Result<T, ParamError> {
+        parse(value).ok_or_else(|| self.invalid(value))
+    }
+
+    /// Reads a color. An empty one is probably due to a plain `#`, which ends the query: it begins
+    /// the fragment, which clients do not send.
+    fn color(&self, value: &str) -> Result<Color, ParamError> {
+        self.word(value, Color::parse).map_err(|mut error| {
+            if value.is_empty() {
+                error
+                    .detail
+                    .push_str(" In a URL, # is written as %23: watermark_color=%23ffcc00.");
+            }
+            error
+        })
+    }
+
+    /// Reads a whole number, and caps it into the range.
+    fn number(&self, value: &str) -> Result<i32, ParamError> {
+        let Value::Number(min, max) = self.value else {
+            unreachable!("{} is no number", self.name);
+        };
+        let (sign, digits) = match value.strip_prefix('-') {
+            Some(digits) => (-1, digits),
+            None => (1, value),
+        };
+        if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+            return Err(self.invalid(value));
+        }
+        // These are digits: parsing only fails for a number beyond 32 bits.
+        let number = sign * digits.parse().unwrap_or(i32::MAX);
+        Ok(number.clamp(min, max))
+    }
+
+    fn invalid(&self, value: &str) -> ParamError {
+        /// The number of characters by which a value can be recognized.
+        const SHOWN: usize = 60;
+        let mut shown: String = value.chars().take(SHOWN).collect();
+        if value.chars().nth(SHOWN).is_some() {
+            shown.push('…');
+        }
+        let allowed = match self.value {
+            Value::Number(min, max) => format!("a whole number from {min} to {max}"),
+            Value::Word(allowed) => allowed.to_owned(),
+            Value::Text | Value::Url => "any text".to_owned(),
+        };
+        let name = self.name;
+        ParamError {
+            name,
+            detail: format!("Parameter {name}: {shown:?} was given; allowed is {allowed}."),
+            code: "invalid_parameter",
+        }
     }
 }
 
 fn repeated(name: &'static str) -> ParamError {
-    let detail = format!("Parameter {name} was given more than once; it is allowed once.");
     ParamError {
         name,
-        detail,
+        detail: format!("Parameter {name} was given more than once; it is allowed once."),
         code: "repeated_parameter",
+    }
+}
+
+fn parse_metadata(text: &str) -> Option<bool> {
+    match text {
+        "keep" => Some(true),
+        "strip" => Some(false),
+        _ => None,
+    }
+}
+
+fn parse_bool(text: &str) -> Option<bool> {
+    match text {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
     }
 }
 
@@ -483,7 +698,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_number_is_refused_by_name() {
+    fn a_value_that_is_no_whole_number_is_rejected_by_name() {
         for name in [
             "quality",
             "watermark_size",
@@ -511,7 +726,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_efforts_positions_and_colours_are_refused_with_what_is_allowed() {
+    fn unknown_efforts_positions_and_colors_are_rejected_with_the_allowed_ones() {
         let error = parse(&[("effort", "6")]).expect_err("unknown");
         assert_eq!(
             error.detail,
@@ -568,7 +783,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_colours_are_read_in_any_case() {
+    fn names_of_colors_are_read_in_any_case() {
         let text = parsed(&[("watermark", "x"), ("watermark_color", "YELLOW")])
             .text
             .expect("a text was given");
@@ -585,7 +800,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_parameter_given_twice_is_refused_and_unknown_ones_are_ignored() {
+    fn a_known_parameter_given_twice_is_rejected_and_unknown_ones_are_ignored() {
         for name in KNOWN_NAMES {
             let value = match name {
                 "effort" => "low",

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use towebp::conversion::{DefaultValue, PARAMETERS, Value};
 use towebp::http::PROBLEMS;
 
 /// Set by `scripts/docs`: tables are written instead of compared.
@@ -22,6 +23,36 @@ fn the_table_of_problems_is_that_of_the_code() {
         .expect("a String takes all");
     }
     hold("docs/api.md", "problems", &table);
+}
+
+#[test]
+fn the_table_of_parameters_is_that_of_the_code() {
+    let mut table =
+        "| name | type | default | allowed | otherwise |\n|---|---|---|---|---|\n".to_owned();
+    for row in &PARAMETERS {
+        let kind = match row.value {
+            Value::Number(..) => "whole number",
+            Value::Word(_) | Value::Text => "text",
+            Value::Url => "URL",
+        };
+        let default = match (row.default, row.value) {
+            (DefaultValue::Given(value), Value::Number(..)) => value.to_owned(),
+            (DefaultValue::Given(value), _) => format!("`{value}`"),
+            (DefaultValue::Other(words), _) => words.to_owned(),
+        };
+        let (name, meaning, otherwise) = (row.name, row.meaning, row.otherwise);
+        writeln!(
+            table,
+            "| `{name}` | {kind} | {default} | {meaning} | {otherwise} |"
+        )
+        .expect("a String takes all");
+    }
+    // This one is not of the conversion: it names the answer's file.
+    table.push_str(
+        "| `download` | text | none | a name: the answer then carries `Content-Disposition: attachment` with `NAME.webp` \
+         | characters unfit for file names become `_` |\n",
+    );
+    hold("docs/api.md", "parameters", &table);
 }
 
 /// Compares what stands between the marks of `name` with `table`, or writes it there.
