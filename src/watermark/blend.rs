@@ -1,12 +1,13 @@
-//! One colour over a pixel: source-over of the Porter-Duff operators, in sRGB, as browsers do it.
+//! One color over a pixel: the Porter-Duff operator source-over, in sRGB, as in browsers.
 //!
-//! Everything is a whole number. The source's weight is its coverage or alpha (0 to 255) times the opacity (0 to 100),
-//! so 0 leaves the pixel as it was and [`FULL`] makes it exactly the source.
+//! It is integer arithmetic. The source's weight is its coverage or alpha (0 to 255) times the
+//! opacity (0 to 100), so that 0 leaves the pixel unchanged and [`FULL`] makes it exactly the
+//! source.
 
 use super::color::Color;
 use crate::image::{Image, Layout};
 
-/// The weight of a source that hides what is under it.
+/// The weight of a source that covers the pixel entirely.
 pub(super) const FULL: u32 = 255 * 100;
 
 /// The weight of a source of some coverage or alpha at an opacity of 0 to 100.
@@ -14,8 +15,8 @@ pub(super) fn weight(coverage: u8, opacity: u8) -> u32 {
     u32::from(coverage) * u32::from(opacity.min(100))
 }
 
-/// Blends `count` pixels from (`x`, `y`) rightwards, asking `source` for the colour and weight of each.
-/// What lies outside the image is left out.
+/// Blends `count` pixels from (`x`, `y`) to the right; `source` gives the color and weight of each.
+/// Pixels outside of the image are left out.
 pub(super) fn blend_row(
     image: &mut Image,
     x: u32,
@@ -47,7 +48,7 @@ pub(super) fn blend_row(
 }
 
 fn over_opaque(pixel: &mut [u8; 3], color: Color, weight: u32) {
-    // Between the letters of a text.
+    // The most frequent case: the pixels between the letters of a text.
     if weight == 0 {
         return;
     }
@@ -61,7 +62,7 @@ fn over(pixel: &mut [u8; 4], color: Color, weight: u32) {
         return;
     }
     let [red, green, blue, alpha] = pixel;
-    // Alpha times FULL, of the source and of what still shows of the pixel under it.
+    // Alpha times FULL, of the source and of the visible part of the pixel under it.
     let source_part = 255 * weight;
     let under_part = u32::from(*alpha) * (FULL - weight);
     for (under, source) in [red, green, blue]
@@ -73,7 +74,8 @@ fn over(pixel: &mut [u8; 4], color: Color, weight: u32) {
     *alpha = ((source_part + under_part + FULL / 2) / FULL) as u8;
 }
 
-/// The weighted mean of two samples, to the nearest. The weights are not both 0; their sum times 255 fits 32 bits.
+/// The weighted mean of two samples, to the nearest. The weights are not both 0; their sum times
+/// 255 fits 32 bits.
 fn mix(first: u8, first_weight: u32, second: u8, second_weight: u32) -> u8 {
     let sum = first_weight + second_weight;
     ((u32::from(first) * first_weight + u32::from(second) * second_weight + sum / 2) / sum) as u8
@@ -110,14 +112,14 @@ mod tests {
     }
 
     #[test]
-    fn on_a_transparent_pixel_the_colour_is_the_source_alone() {
+    fn on_a_transparent_pixel_the_color_is_the_source_alone() {
         let mut pixel = [200, 200, 200, 0];
         over(&mut pixel, ORANGE, weight(255, 50));
         assert_eq!(pixel, [250, 130, 7, 128]);
     }
 
     #[test]
-    fn on_a_translucent_pixel_both_weigh_in_by_what_shows_of_them() {
+    fn on_a_translucent_pixel_both_weigh_by_their_visible_parts() {
         // Source alpha 0.5 over alpha 0.4: 0.5 + 0.2 = 0.7; white weighs 5/7.
         let mut pixel = [0, 0, 0, 102];
         over(&mut pixel, Color::WHITE, weight(255, 50));
@@ -149,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_cut_at_the_images_edge() {
+    fn rows_are_clipped_at_the_images_edge() {
         let mut image = Image {
             width: 2,
             height: 2,

@@ -1,6 +1,6 @@
-//! Colours as the specification writes them.
+//! The colors of text watermarks, as the specification writes them.
 
-/// An sRGB colour.
+/// An sRGB color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Color {
     /// Red.
@@ -15,16 +15,16 @@ impl Color {
     /// `white`
     pub const WHITE: Color = Color::new(255, 255, 255);
 
-    /// What [`Color::parse`] accepts, for messages.
+    /// The values that [`Color::parse`] accepts, for error texts.
     pub const ALLOWED: &str = "white, black, red, blue, yellow, gray, #RRGGBB or #RGB";
 
-    /// A colour of its three parts.
+    /// The color of these samples.
     pub const fn new(red: u8, green: u8, blue: u8) -> Color {
         Color { red, green, blue }
     }
 
-    /// Reads one of the six names, `#RRGGBB` or `#RGB` (each digit stands for two), in any case of letters. The `#`
-    /// may be left out, since it has to be percent-encoded in a URL.
+    /// Reads one of the six names, `#RRGGBB` or `#RGB` (each digit stands for two), in any case of
+    /// letters. The `#` may be left out, since it has to be percent-encoded in a URL.
     pub fn parse(text: &str) -> Option<Color> {
         match text.to_ascii_lowercase().as_str() {
             "white" => Some(Color::WHITE),
@@ -37,8 +37,8 @@ impl Color {
         }
     }
 
-    /// Black or white, whichever differs more: the higher of the two ratios that WCAG 2 calls contrast, whose middle is
-    /// a luminance of 0.179. Samples are taken to have a gamma of 2.
+    /// Black or white, whichever differs more: the higher of the two ratios that WCAG 2 calls
+    /// contrast, whose middle is a luminance of 0.179. Samples are taken to have a gamma of 2.
     pub(super) fn contrast(self) -> Color {
         let square = |sample: u8| u64::from(sample).pow(2);
         let luminance =
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn contrast_is_black_on_light_colours_and_white_on_dark_ones() {
+    fn contrast_is_black_on_light_colors_and_white_on_dark_ones() {
         for (name, is_light) in [
             ("white", true),
             ("yellow", true),
@@ -108,17 +108,17 @@ mod tests {
             } else {
                 Color::WHITE
             };
-            let color = Color::parse(name).expect("a colour");
+            let color = Color::parse(name).expect("a color");
             assert_eq!(color.contrast(), expected, "{name}");
         }
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn anything_else_is_rejected() {
         for text in [
             "",
             "green",
-            "grey",
+            "gray",
             "#",
             "ff",
             "#ff",

@@ -1,7 +1,8 @@
 //! Text and pictures drawn onto an image.
 //!
-//! A watermark becomes a stamp in its final size, already turned, which is then blended once or as tiles. One that is
-//! larger than the image less its margins is scaled down to fit, so a stamp never has more pixels than the image.
+//! A watermark becomes a stamp in its final size, already rotated, which is then blended once or as
+//! tiles. A watermark that is larger than the image less its margins is scaled down to fit, so that
+//! a stamp never has more pixels than the image.
 
 mod blend;
 mod color;
@@ -9,10 +10,10 @@ mod overlay;
 mod picture;
 mod placement;
 mod position;
+mod rotation;
 mod scale;
 mod stamp;
 mod text;
-mod turn;
 
 pub use color::Color;
 pub use overlay::Overlay;

@@ -1,14 +1,14 @@
-//! A picture over an image.
+//! Pictures as watermarks.
 
 use super::placement::Placement;
 use super::position::Size;
-use super::scale::{fit, scale, turned};
+use super::rotation::Rotation;
+use super::scale::{fit, rotated, scale};
 use super::stamp::Stamp;
-use super::turn::Turn;
 use crate::image::Image;
 use towebp_encoder::{Cancel, Cancelled};
 
-/// Draws `picture`, scaled as asked for, and down to fit if it must be.
+/// Draws `picture`, scaled as the placement asks, or further down if it does not fit.
 ///
 /// # Errors
 /// [`Cancelled`]; the image may then have a part of it.
@@ -23,9 +23,9 @@ pub fn draw_picture(
         None => (picture.width, picture.height),
         Some(width) => (width, proportional_height(picture, width)),
     };
-    let turn = placement.turn();
-    let size = fit_turned(asked, turn, placement.room(image_size));
-    let mark = turned(scale(picture, size, cancel)?, turn, cancel)?;
+    let rotation = placement.rotation();
+    let size = fit_rotated(asked, rotation, placement.available(image_size));
+    let mark = rotated(scale(picture, size, cancel)?, rotation, cancel)?;
     Stamp::Picture(mark).put(image, placement, size, cancel)
 }
 
@@ -35,13 +35,14 @@ fn proportional_height(picture: &Image, width: u32) -> u32 {
     height.max(1) as u32 // sides have 14 bits each
 }
 
-/// The largest size of the same proportions whose turned box is within `room`, never larger than `size`.
-fn fit_turned(size: Size, turn: Turn, room: Size) -> Size {
-    if turn.is_none() {
-        return fit(size, room);
+/// The largest size of the same proportions whose rotated rectangle fits into `available`, never
+/// larger than `size`.
+fn fit_rotated(size: Size, rotation: Rotation, available: Size) -> Size {
+    if rotation.is_identity() {
+        return fit(size, available);
     }
-    let (width, height) = turn.bounds((f64::from(size.0), f64::from(size.1)));
-    let ratio = (f64::from(room.0) / width).min(f64::from(room.1) / height);
+    let (width, height) = rotation.bounds((f64::from(size.0), f64::from(size.1)));
+    let ratio = (f64::from(available.0) / width).min(f64::from(available.1) / height);
     if ratio >= 1.0 {
         return size;
     }
@@ -151,7 +152,7 @@ mod tests {
             &plain(500, 500, &[255, 255, 255]),
             &at(Position::TopLeft),
         );
-        // Margin 8, so the room is 84 x 48 and the square becomes 48 x 48.
+        // The margin is 8, so 84 x 48 are available and the square becomes 48 x 48.
         let white = image
             .pixels
             .chunks_exact(3)
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turned_picture_keeps_its_area_and_has_smooth_edges() {
+    fn a_rotated_picture_keeps_its_area_and_has_smooth_edges() {
         let mut image = plain(200, 200, &[0, 0, 0]);
         let placement = Placement {
             rotate: 30,
@@ -258,11 +259,11 @@ mod tests {
         // 39 to the right along the long side is inside, 41 is not: cos 30 is 0.87, sin 30 is 0.5.
         assert_eq!(pixel(&image, 133, 119), [255, 255, 255]);
         assert_eq!(pixel(&image, 137, 121), [0, 0, 0]);
-        assert_eq!(pixel(&image, 133, 80), [0, 0, 0], "it turns clockwise");
+        assert_eq!(pixel(&image, 133, 80), [0, 0, 0], "it rotates clockwise");
     }
 
     #[test]
-    fn a_turned_picture_that_is_too_large_is_scaled_into_the_margins() {
+    fn a_rotated_picture_that_is_too_large_is_scaled_into_the_margins() {
         for rotate in [-360, -181, -45, 1, 44, 45, 89, 91, 300, 360] {
             let mut image = plain(120, 90, &[0, 0, 0]);
             let placement = Placement {
@@ -278,7 +279,7 @@ mod tests {
                 for x in 0..120 {
                     let inside = (7..113).contains(&x) && (7..83).contains(&y);
                     let drawn = pixel(&image, x, y)[0] != 0;
-                    assert!(inside || !drawn, "{rotate}: ink at {x}, {y}");
+                    assert!(inside || !drawn, "{rotate}: drawn at {x}, {y}");
                 }
             }
             assert_eq!(pixel(&image, 60, 45)[0], 255, "{rotate}");
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn opacity_is_exact_at_both_ends_for_turned_tiles() {
+    fn opacity_is_exact_at_both_ends_for_rotated_tiles() {
         let before = plain(90, 70, &[9, 8, 7]);
         let mark = plain(20, 10, &[200, 100, 50, 255]);
         for opacity in [0, 100] {

@@ -1,46 +1,49 @@
-//! How a watermark is laid onto an image.
+//! The placement of a watermark on an image.
 
 use super::position::{Position, Size};
-use super::turn::Turn;
+use super::rotation::Rotation;
 
-/// How a watermark is laid onto an image: text and pictures alike.
+/// The placement of a watermark, text or picture, on an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
-    /// Where it goes. It plays no part for tiles.
+    /// The position. It has no effect on tiles.
     pub position: Position,
-    /// Pixels kept free on every side; between tiles, the gap. None: 2 % of the image's shorter side and at least 8
-    /// pixels, but never more than an eighth of that side, so that tiny images keep room for the watermark; `center` keeps
-    /// nothing free, and tiles are their own shorter side apart if that is more.
+    /// The pixels kept free on every side; between tiles, the gap. `None` stands for 2 % of the
+    /// image's shorter side and at least 8 pixels, but never more than an eighth of that side,
+    /// which leaves space for the watermark on tiny images; for no margin if the position is the
+    /// center; and for the tiles' own shorter side between them, if that is more.
     pub margin: Option<u16>,
-    /// Percent of the image's width that the watermark takes before it is turned, 1 to 100. None: its own size.
+    /// The width of the watermark before it is rotated, in percent of the image's width, 1 to 100;
+    /// `None` for its own size.
     pub scale: Option<u8>,
-    /// Degrees by which it is turned around its centre, clockwise, -360 to 360.
+    /// The rotation around its center, in degrees clockwise, -360 to 360.
     pub rotate: i16,
-    /// Repeated over the whole image.
+    /// Whether it is repeated over the whole image.
     pub is_tiled: bool,
-    /// 0 (invisible) to 100 (solid).
+    /// The opacity, 0 (invisible) to 100 (solid).
     pub opacity: u8,
 }
 
 impl Placement {
     /// The size that a watermark may have on an image: at least 1 by 1.
-    pub(super) fn room(&self, image: Size) -> Size {
+    pub(super) fn available(&self, image: Size) -> Size {
         let margin = self.margin(image);
         (image.0 - 2 * margin, image.1 - 2 * margin)
     }
 
-    /// The left and top edge of a watermark. One that is larger than the room keeps its beginning in the image.
+    /// The left and top edge of a watermark. If it is larger than the available size, its beginning
+    /// stays in the image.
     pub(super) fn place(&self, image: Size, mark: Size) -> (u32, u32) {
         self.position.place(image, mark, self.margin(image))
     }
 
-    /// What `scale` asks for, in pixels.
+    /// The width that `scale` asks for, in pixels.
     pub(super) fn width(&self, image: Size) -> Option<u32> {
         let percent = u64::from(self.scale?);
         Some(((u64::from(image.0) * percent + 50) / 100).max(1) as u32)
     }
 
-    /// The pixels between tiles that are no larger than `mark` before they are turned.
+    /// The pixels between tiles of size `mark` before they are rotated.
     pub(super) fn gap(&self, image: Size, mark: Size) -> u32 {
         match self.margin {
             Some(_) => self.margin(image),
@@ -48,11 +51,12 @@ impl Placement {
         }
     }
 
-    pub(super) fn turn(&self) -> Turn {
-        Turn::degrees(self.rotate)
+    pub(super) fn rotation(&self) -> Rotation {
+        Rotation::degrees(self.rotate)
     }
 
-    /// At most a quarter of the shorter side: half of that side is left for the watermark.
+    /// The margin in pixels, at most a quarter of the shorter side: half of that side is left for
+    /// the watermark.
     fn margin(&self, image: Size) -> u32 {
         match (self.margin, self.position) {
             (Some(margin), _) => u32::from(margin).min(image.0.min(image.1) / 4),
@@ -121,17 +125,17 @@ mod tests {
         assert_eq!(with(0).place((200, 100), (20, 10)), (180, 90));
         assert_eq!(with(25).place((200, 100), (20, 10)), (155, 65));
         assert_eq!(with(26).place((200, 100), (20, 10)), (155, 65));
-        assert_eq!(with(16383).room((200, 100)), (150, 50));
-        assert_eq!(with(16383).room((3, 3)), (3, 3));
+        assert_eq!(with(16383).available((200, 100)), (150, 50));
+        assert_eq!(with(16383).available((3, 3)), (3, 3));
         let central = Placement {
             margin: Some(20),
             ..at(Position::Center)
         };
-        assert_eq!(central.room((200, 100)), (160, 60));
+        assert_eq!(central.available((200, 100)), (160, 60));
     }
 
     #[test]
-    fn what_fits_the_room_stays_inside_every_image() {
+    fn watermarks_of_the_available_size_stay_inside_every_image() {
         for width in 1..70 {
             for height in [1, 2, 3, 7, 8, 16, 63, 64, 65] {
                 for position in Position::ALL {
@@ -141,9 +145,12 @@ mod tests {
                             ..at(position)
                         };
                         let image = (width, height);
-                        let room = placement.room(image);
-                        assert!(room.0 >= 1 && room.1 >= 1, "no room in {image:?}");
-                        for mark in [room, (1, 1)] {
+                        let available = placement.available(image);
+                        assert!(
+                            available.0 >= 1 && available.1 >= 1,
+                            "no space in {image:?}"
+                        );
+                        for mark in [available, (1, 1)] {
                             let (x, y) = placement.place(image, mark);
                             assert!(
                                 x + mark.0 <= width && y + mark.1 <= height,
@@ -177,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_are_their_shorter_side_apart_or_what_is_asked_for() {
+    fn tiles_are_their_shorter_side_apart_or_the_margin_that_is_given() {
         let image = (1000, 500);
         let mut placement = Placement::default();
         assert_eq!(placement.gap(image, (200, 40)), 40);

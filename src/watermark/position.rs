@@ -1,6 +1,6 @@
-//! Where a watermark goes.
+//! The position of a watermark.
 
-/// One of the nine places of a watermark.
+/// One of the nine positions of a watermark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Position {
     /// `topLeft`
@@ -27,7 +27,7 @@ pub enum Position {
 /// A width and a height, in pixels.
 pub(super) type Size = (u32, u32);
 
-/// Which end of a stretch a watermark is put to, and to which its lines are aligned.
+/// The end of a side that a watermark is put to, and that its lines are aligned to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// Left or top.
@@ -38,7 +38,7 @@ pub(super) enum Side {
 }
 
 impl Position {
-    /// What [`Position::parse`] accepts, for messages.
+    /// The names that [`Position::parse`] accepts, for error texts.
     pub const ALLOWED: &str =
         "topLeft, top, topRight, left, center, right, bottomLeft, bottom or bottomRight";
 
@@ -55,8 +55,8 @@ impl Position {
         Position::BottomRight,
     ];
 
-    /// Reads a position's name in any case of letters, written as one word (`bottomRight`) or as two
-    /// (`bottom-right`, `bottom_right`).
+    /// Reads a position's name in any case of letters, written as one word (`bottomRight`) or as
+    /// two (`bottom-right`, `bottom_right`).
     pub fn parse(text: &str) -> Option<Position> {
         let text = text.replace('_', "-");
         Position::ALL.into_iter().find(|position| {
@@ -66,7 +66,7 @@ impl Position {
         })
     }
 
-    /// As the parameter has it.
+    /// The name as the parameter has it.
     pub fn name(self) -> &'static str {
         match self {
             Position::TopLeft => "topLeft",
@@ -81,8 +81,8 @@ impl Position {
         }
     }
 
-    /// The left and top edge of a watermark that keeps `margin` on the sides that it is put to. One that is too large
-    /// keeps its beginning in the image.
+    /// The left and top edge of a watermark that keeps `margin` free on the sides that it is put
+    /// to. If it is too large, its beginning stays in the image.
     pub(super) fn place(self, image: Size, mark: Size, margin: u32) -> (u32, u32) {
         (
             self.across().start(image.0, mark.0, margin),
@@ -90,7 +90,7 @@ impl Position {
         )
     }
 
-    /// From left to right.
+    /// The horizontal position.
     pub(super) fn across(self) -> Side {
         match self {
             Position::TopLeft | Position::Left | Position::BottomLeft => Side::Near,
@@ -99,7 +99,7 @@ impl Position {
         }
     }
 
-    /// From top to bottom.
+    /// The vertical position.
     fn down(self) -> Side {
         match self {
             Position::TopLeft | Position::Top | Position::TopRight => Side::Near,
@@ -110,6 +110,7 @@ impl Position {
 }
 
 impl Side {
+    /// The offset at which a length begins within `whole`.
     fn start(self, whole: u32, length: u32, margin: u32) -> u32 {
         match self {
             Side::Near => margin,
@@ -143,7 +144,7 @@ mod tests {
         for text in [
             "",
             "-left",
-            "centre",
+            "center",
             "middle",
             " center",
             "top-",

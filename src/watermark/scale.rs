@@ -1,29 +1,37 @@
-//! Scaling and turning pictures. Down by area: each new pixel is the mean of the area that it covers, weighted by alpha
-//! so that transparent pixels do not bleed their colour. Up, and turned, it is the mean of the four pixels around a place.
-//! Means are of whole numbers, so a plain area keeps its exact colour.
+//! Scaling and rotating pictures. When a picture becomes smaller, each new pixel is the mean of the
+//! area that it covers, weighted by alpha, so that transparent pixels do not bleed their color.
+//! When it becomes larger or is rotated, each new pixel is the weighted mean of the four pixels
+//! around its place. Means are integer arithmetic, so that a plain area keeps its exact color.
 
 use super::position::Size;
-use super::turn::Turn;
+use super::rotation::Rotation;
 use crate::image::{Image, Layout};
 use std::borrow::Cow;
 use towebp_encoder::{Cancel, Cancelled};
 
-/// The largest size of the same proportions within `room`, never larger than `size` and at least 1 by 1.
-pub(super) fn fit(size: Size, room: Size) -> Size {
-    if size.0 <= room.0 && size.1 <= room.1 {
+/// The largest size of the same proportions within `available`, never larger than `size` and at
+/// least 1 by 1.
+pub(super) fn fit(size: Size, available: Size) -> Size {
+    if size.0 <= available.0 && size.1 <= available.1 {
         return size;
     }
     let (width, height) = (u64::from(size.0), u64::from(size.1));
-    let (room_width, room_height) = (u64::from(room.0), u64::from(room.1));
+    let (max_width, max_height) = (u64::from(available.0), u64::from(available.1));
     let divide = |length: u64, by: u64| ((length + by / 2) / by).max(1) as u32;
-    if width * room_height >= height * room_width {
-        (room.0, divide(height * room_width, width).min(room.1))
+    if width * max_height >= height * max_width {
+        (
+            available.0,
+            divide(height * max_width, width).min(available.1),
+        )
     } else {
-        (divide(width * room_height, height).min(room.0), room.1)
+        (
+            divide(width * max_height, height).min(available.0),
+            available.1,
+        )
     }
 }
 
-/// The picture at `size`: by the mean of areas where it becomes smaller, by the mean of neighbours where larger.
+/// Scales the picture to `size`.
 pub(super) fn scale<'p>(
     picture: &'p Image,
     size: Size,
@@ -42,8 +50,8 @@ pub(super) fn scale<'p>(
         return Ok(shrunk);
     }
     let position = |index: u32, new: u32, old: u32| {
-        let centre = (f64::from(index) + 0.5) * f64::from(old) / f64::from(new) - 0.5;
-        centre.clamp(0.0, f64::from(old - 1))
+        let center = (f64::from(index) + 0.5) * f64::from(old) / f64::from(new) - 0.5;
+        center.clamp(0.0, f64::from(old - 1))
     };
     let mut large = blank(size, shrunk.layout);
     let place = |x, y| {
@@ -54,33 +62,34 @@ pub(super) fn scale<'p>(
     Ok(Cow::Owned(large))
 }
 
-/// The picture turned around its centre, with room for its corners, which are transparent.
-pub(super) fn turned<'p>(
+/// Rotates the picture around its center. The new picture is large enough for its corners, and
+/// transparent beside it.
+pub(super) fn rotated<'p>(
     picture: Cow<'p, Image>,
-    turn: Turn,
+    rotation: Rotation,
     cancel: &Cancel<'_>,
 ) -> Result<Cow<'p, Image>, Cancelled> {
-    if turn.is_none() {
+    if rotation.is_identity() {
         return Ok(picture);
     }
     let (old_width, old_height) = (f64::from(picture.width), f64::from(picture.height));
-    let (width, height) = turn.bounds((old_width, old_height));
-    let (width, height) = (whole(width), whole(height));
+    let (width, height) = rotation.bounds((old_width, old_height));
+    let (width, height) = (round_up(width), round_up(height));
     let mut large = blank((width, height), Layout::Rgba);
     let place = |x, y| {
-        let from_centre = (
+        let from_center = (
             f64::from(x) + 0.5 - f64::from(width) / 2.0,
             f64::from(y) + 0.5 - f64::from(height) / 2.0,
         );
-        let (x, y) = turn.undo(from_centre);
+        let (x, y) = rotation.undo(from_center);
         (x + old_width / 2.0 - 0.5, y + old_height / 2.0 - 0.5)
     };
     resample(&picture, &mut large, place, cancel)?;
     Ok(Cow::Owned(large))
 }
 
-/// Up to the next whole number, but for what is an error of rounding.
-fn whole(length: f64) -> u32 {
+/// Rounds a length up to the next whole number, except for an error of rounding.
+fn round_up(length: f64) -> u32 {
     ((length - 1e-6).ceil() as u32).max(1)
 }
 
@@ -93,8 +102,9 @@ fn blank((width, height): Size, layout: Layout) -> Image {
     }
 }
 
-/// Each pixel becomes the mean of the four around a place in `picture`, weighted by how near they are to 1/256 of a
-/// pixel, and by alpha. `place` gives the place in pixels; what is outside is transparent.
+/// Sets each pixel to the mean of the four pixels around its place in `picture`, weighted by
+/// distance, in units of 1/256 of a pixel, and by alpha. `place` maps a pixel to its place, in
+/// pixels; places outside of the picture are transparent.
 fn resample(
     picture: &Image,
     into: &mut Image,
@@ -114,7 +124,7 @@ fn resample(
     Ok(())
 }
 
-/// In 1/256 of a pixel.
+/// The mean of the four pixels around a place, which is given in units of 1/256 of a pixel.
 fn sample(picture: &Image, x: i64, y: i64) -> [u8; 4] {
     let channels = picture.layout.channels();
     let mut sum = Sum::default();
@@ -135,6 +145,7 @@ fn sample(picture: &Image, x: i64, y: i64) -> [u8; 4] {
     sum.mean()
 }
 
+/// Scales the picture down, to means of areas.
 fn average<const N: usize>(
     picture: &Image,
     (width, height): Size,
@@ -169,7 +180,8 @@ fn average<const N: usize>(
     })
 }
 
-/// The stretch of source pixels that a new pixel covers, in units of 1/`new` of a source pixel.
+/// The range of source pixels that a new pixel covers along one side, in units of 1/`new` of a
+/// source pixel.
 struct Span {
     start: u64,
     end: u64,
@@ -286,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn transparent_pixels_do_not_bleed_their_colour() {
+    fn transparent_pixels_do_not_bleed_their_color() {
         let picture = Image {
             width: 2,
             height: 1,
@@ -297,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_area_keeps_its_exact_colour_at_every_size() {
+    fn a_plain_area_keeps_its_exact_color_at_every_size() {
         let pixels = [7, 77, 177, 99].repeat(23 * 17);
         let picture = Image {
             width: 23,

@@ -1,4 +1,4 @@
-//! A watermark that is ready to be blended: once, or all over an image.
+//! A watermark that is ready to be blended: once, or as tiles.
 
 use super::blend::{blend_row, weight};
 use super::color::Color;
@@ -9,15 +9,15 @@ use std::borrow::Cow;
 use std::ops::Range;
 use towebp_encoder::{Cancel, Cancelled};
 
-/// A watermark in its final size, already turned.
+/// A watermark in its final size, already rotated.
 pub(super) enum Stamp<'a> {
-    /// One colour, and how much of each pixel it covers.
+    /// One color, and its coverage of each pixel.
     Mask(Mask, Color),
-    /// Its own colours.
+    /// A picture with its own colors.
     Picture(Cow<'a, Image>),
 }
 
-/// How much of each pixel is covered, 0 to 255, row by row.
+/// The coverage of each pixel, 0 to 255, row by row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mask {
     pub(super) width: u32,
@@ -26,7 +26,7 @@ pub(super) struct Mask {
 }
 
 impl Mask {
-    /// Nothing is covered.
+    /// A mask that covers nothing.
     pub(super) fn new((width, height): Size) -> Mask {
         Mask {
             width,
@@ -45,7 +45,7 @@ impl Mask {
 }
 
 impl Stamp<'_> {
-    /// Blends it once, or as tiles. `upright` is its size before it was turned.
+    /// Blends it once, or as tiles. `upright` is its size before it was rotated.
     ///
     /// # Errors
     /// [`Cancelled`]; the image may then have a part of it.
@@ -76,7 +76,8 @@ impl Stamp<'_> {
         }
     }
 
-    /// Blends these columns of a row, of which column 0 lies `at` the image's (x, y). What is outside is left out.
+    /// Blends these columns of a row, whose column 0 is `at` (x, y) of the image. Columns outside
+    /// of the image are left out.
     fn blend_row(
         &self,
         image: &mut Image,
@@ -112,8 +113,9 @@ impl Stamp<'_> {
         }
     }
 
-    /// Blends it all over: rows of tiles that lie a gap apart, every other row shifted by half a tile, and all of them
-    /// turned with the tile. A tile lies in the image's centre.
+    /// Blends tiles over the whole image. Rows and columns of tiles are a gap apart, every other
+    /// row is shifted by half a tile, and the rows are rotated with the tiles. One tile is in the
+    /// image's center.
     fn tile(
         &self,
         image: &mut Image,
@@ -124,54 +126,59 @@ impl Stamp<'_> {
         let image_size = (image.width, image.height);
         let gap = placement.gap(image_size, upright);
         let step = (f64::from(upright.0 + gap), f64::from(upright.1 + gap));
-        let turn = placement.turn();
+        let rotation = placement.rotation();
         let (width, height) = self.size();
         let half = (f64::from(width) / 2.0, f64::from(height) / 2.0);
-        let centre = (f64::from(image.width) / 2.0, f64::from(image.height) / 2.0);
-        // How far from the centre a tile may lie that still touches the image, along and across the rows of tiles.
-        let reach = turn.bounds((
+        let center = (f64::from(image.width) / 2.0, f64::from(image.height) / 2.0);
+        // The distances from the center, along and across the rows of tiles, within which a tile
+        // touches the image.
+        let reach = rotation.bounds((
             f64::from(image.width) + f64::from(width),
             f64::from(image.height) + f64::from(height),
         ));
         let columns = (reach.0 / 2.0 / step.0) as i64 + 1;
         let rows = (reach.1 / 2.0 / step.1) as i64 + 1;
-        let ink = self.ink(cancel)?;
+        let drawn = self.drawn_columns(cancel)?;
         for row in -rows..=rows {
             let shift = if row % 2 == 0 { 0.0 } else { 0.5 };
             cancel.check()?;
             for column in -columns..=columns {
-                let (x, y) = turn.apply(((column as f64 + shift) * step.0, row as f64 * step.1));
-                // To the nearest pixel, halves always up: tiles that abut go on doing so.
-                let left = (centre.0 + x - half.0 + 0.5).floor() as i64;
-                let top = (centre.1 + y - half.1 + 0.5).floor() as i64;
+                let (x, y) =
+                    rotation.apply(((column as f64 + shift) * step.0, row as f64 * step.1));
+                // Rounded to the nearest pixel, halves always up, so that adjacent tiles stay
+                // adjacent.
+                let left = (center.0 + x - half.0 + 0.5).floor() as i64;
+                let top = (center.1 + y - half.1 + 0.5).floor() as i64;
                 if left < i64::from(image.width) && left + i64::from(width) > 0 {
                     let at = (left, top);
-                    self.blend_ink(image, at, &ink, placement.opacity, cancel)?;
+                    self.blend_tile(image, at, &drawn, placement.opacity, cancel)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn blend_ink(
+    /// Blends one tile, whose rows are drawn in these columns.
+    fn blend_tile(
         &self,
         image: &mut Image,
         at: (i64, i64),
-        ink: &[Range<u32>],
+        drawn: &[Range<u32>],
         opacity: u8,
         cancel: &Cancel<'_>,
     ) -> Result<(), Cancelled> {
-        let visible = (-at.1).max(0)..(i64::from(image.height) - at.1).min(ink.len() as i64);
+        let visible = (-at.1).max(0)..(i64::from(image.height) - at.1).min(drawn.len() as i64);
         for row in visible {
             cancel.check()?;
-            let columns = ink[row as usize].clone();
+            let columns = drawn[row as usize].clone();
             self.blend_row(image, (at.0, at.1 + row), row as u32, columns, opacity);
         }
         Ok(())
     }
 
-    /// The columns of each row that have any ink: of a turned line of text these are few.
-    fn ink(&self, cancel: &Cancel<'_>) -> Result<Vec<Range<u32>>, Cancelled> {
+    /// The columns of each row from its first to its last pixel that is not transparent: few in a
+    /// rotated line of text.
+    fn drawn_columns(&self, cancel: &Cancel<'_>) -> Result<Vec<Range<u32>>, Cancelled> {
         let (width, height) = self.size();
         (0..height)
             .map(|row| {
@@ -240,7 +247,7 @@ mod tests {
     fn tiles_lie_a_gap_apart_and_every_other_row_is_shifted_by_half() {
         let mut image = black(40, 28);
         put((6, 4), &mut image, &tiled(2, 0), (6, 4));
-        // Steps of 8 and 6 from the tile in the centre, whose left and top edge are 17 and 12.
+        // Steps of 8 and 6 from the tile in the center, whose left and top edge are 17 and 12.
         for y in 0..28 {
             for x in 0..40 {
                 let (row, down) = ((y + 48 - 12) / 6, (y + 48 - 12) % 6);
@@ -267,17 +274,17 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_tiles_turn_with_the_tile() {
+    fn rows_of_tiles_are_rotated_with_the_tile() {
         let mut image = black(40, 28);
-        // A quarter turn: rows become columns.
+        // A quarter rotation: rows become columns.
         put((4, 6), &mut image, &tiled(2, 90), (6, 4));
-        let mut turned = black(28, 40);
-        put((6, 4), &mut turned, &tiled(2, 0), (6, 4));
+        let mut rotated = black(28, 40);
+        put((6, 4), &mut rotated, &tiled(2, 0), (6, 4));
         for y in 0..28 {
             for x in 0..40 {
                 assert_eq!(
                     is_white(&image, x, y),
-                    is_white(&turned, y, 39 - x),
+                    is_white(&rotated, y, 39 - x),
                     "at {x}, {y}"
                 );
             }
@@ -285,15 +292,15 @@ mod tests {
     }
 
     #[test]
-    fn the_ink_of_a_row_is_from_its_first_to_its_last_covered_column() {
+    fn drawn_columns_are_from_the_first_to_the_last_covered_one() {
         let mask = Mask {
             width: 5,
             height: 3,
             coverage: vec![0, 9, 0, 1, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3, 3],
         };
-        let ink = Stamp::Mask(mask, Color::WHITE)
-            .ink(&Cancel::never())
+        let drawn = Stamp::Mask(mask, Color::WHITE)
+            .drawn_columns(&Cancel::never())
             .expect("it is not cancelled");
-        assert_eq!(ink, [1..4, 5..5, 0..5]);
+        assert_eq!(drawn, [1..4, 5..5, 0..5]);
     }
 }

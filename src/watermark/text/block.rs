@@ -1,4 +1,4 @@
-//! Lines under each other.
+//! The lines of a text, one below the other.
 
 use super::font::{Face, Fonts};
 use super::shape::{Glyph, Line};
@@ -7,29 +7,30 @@ use harfrust::GlyphId;
 use std::collections::HashMap;
 use towebp_encoder::{Cancel, Cancelled};
 
-/// All glyphs of a text that have ink. Lengths are in ems, x to the right and y downwards.
+/// The glyphs of a text that are not blank. Lengths are in ems, x to the right and y downwards.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     pub(super) glyphs: Vec<Glyph>,
-    pub(super) ink: Ink,
-    /// No glyph's ink is farther from its origin.
+    /// The rectangle around all glyphs.
+    pub(super) bounds: Bounds,
+    /// The largest distance of a glyph's edge from its origin.
     pub(super) reach: f32,
-    /// By the first line: its end is on the left.
+    /// Whether the first line ends on the left.
     pub(super) is_right_to_left: bool,
 }
 
-/// Left, top, right and bottom edge of what is drawn.
+/// The left, top, right and bottom edge of what is drawn, in ems.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Ink {
+pub(super) struct Bounds {
     pub(super) left: f32,
     pub(super) top: f32,
     pub(super) right: f32,
     pub(super) bottom: f32,
 }
 
-impl Ink {
-    fn moved(self, x: f32, y: f32) -> Ink {
-        Ink {
+impl Bounds {
+    fn moved(self, x: f32, y: f32) -> Bounds {
+        Bounds {
             left: self.left + x,
             top: self.top + y,
             right: self.right + x,
@@ -37,8 +38,8 @@ impl Ink {
         }
     }
 
-    fn union(self, other: Ink) -> Ink {
-        Ink {
+    fn union(self, other: Bounds) -> Bounds {
+        Bounds {
             left: self.left.min(other.left),
             top: self.top.min(other.top),
             right: self.right.max(other.right),
@@ -53,7 +54,7 @@ impl Ink {
     }
 }
 
-/// Puts lines under each other, aligned at one side. None if nothing has ink.
+/// Puts lines below each other, aligned to one side. `None` if all glyphs are blank.
 pub(super) fn stack(
     fonts: &Fonts,
     lines: Vec<Line>,
@@ -64,11 +65,11 @@ pub(super) fn stack(
         .iter()
         .fold(0.0, |widest: f32, line| widest.max(line.width));
     let is_right_to_left = lines.first().is_some_and(|line| line.is_right_to_left);
-    let mut inks = Inks::default();
+    let mut glyph_bounds = GlyphBounds::default();
     let mut glyphs = Vec::new();
-    let mut total: Option<Ink> = None;
+    let mut total: Option<Bounds> = None;
     let mut reach: f32 = 0.0;
-    // That of the first line is 0: then its letters stand on a whole pixel.
+    // The first line's baseline is 0, so that its letters stand on a whole pixel.
     let mut baseline = 0.0;
     for (number, line) in lines.into_iter().enumerate() {
         if number > 0 {
@@ -81,34 +82,34 @@ pub(super) fn stack(
         };
         for glyph in line.glyphs {
             cancel.check()?;
-            let Some(ink) = inks.of(fonts, glyph) else {
+            let Some(bounds) = glyph_bounds.of(fonts, glyph) else {
                 continue;
             };
             let (x, y) = (glyph.x + start, glyph.y + baseline);
-            let moved = ink.moved(x, y);
+            let moved = bounds.moved(x, y);
             total = Some(total.map_or(moved, |total| total.union(moved)));
-            reach = reach.max(ink.reach());
+            reach = reach.max(bounds.reach());
             glyphs.push(Glyph { x, y, ..glyph });
         }
         baseline += line.descent;
     }
-    Ok(total.map(|ink| Block {
+    Ok(total.map(|bounds| Block {
         glyphs,
-        ink,
+        bounds,
         reach,
         is_right_to_left,
     }))
 }
 
-/// The ink of each glyph that was asked for, from its origin: by the font's own word for TrueType, which is quicker than
-/// its outline.
+/// The bounds of the glyphs of a text, relative to their origins. TrueType fonts have them in a
+/// table, which is quicker to read than an outline.
 #[derive(Default)]
-struct Inks {
-    known: HashMap<(Face, u32), Option<Ink>>,
+struct GlyphBounds {
+    known: HashMap<(Face, u32), Option<Bounds>>,
 }
 
-impl Inks {
-    fn of(&mut self, fonts: &Fonts, glyph: Glyph) -> Option<Ink> {
+impl GlyphBounds {
+    fn of(&mut self, fonts: &Fonts, glyph: Glyph) -> Option<Bounds> {
         *self.known.entry((glyph.face, glyph.id)).or_insert_with(|| {
             let font = fonts.font(glyph.face);
             let extents = font.glyph_metrics().extents(GlyphId::new(glyph.id))?;
@@ -116,7 +117,7 @@ impl Inks {
                 return None; // blank
             }
             let em = 1.0 / f32::from(font.units_per_em().max(1));
-            Some(Ink {
+            Some(Bounds {
                 left: extents.x_bearing * em,
                 top: -extents.y_bearing * em,
                 right: (extents.x_bearing + extents.width) * em,

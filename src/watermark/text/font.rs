@@ -1,4 +1,4 @@
-//! The fonts that text is drawn with, and the order in which they are asked.
+//! The fonts that text is drawn with, and the order in which they are searched for a character.
 
 use super::path::{Flattened, flatten};
 use harfrust::Font;
@@ -6,27 +6,28 @@ use std::fmt;
 use std::panic::catch_unwind;
 use std::sync::LazyLock;
 
-/// Fonts for texts: those that were added, in their order, then the bundled ones.
+/// Fonts for texts: the added ones in their order, then the bundled ones.
 #[derive(Clone, Default)]
 pub struct Fonts {
     added: Vec<Font>,
 }
 
-/// Why a file cannot be used as a font.
+/// The reason why a file cannot be used as a font.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FontError {
     /// Its tables cannot be read.
     NotAFont,
-    /// It does not say which glyph is which character.
+    /// It has no table from characters to glyphs.
     WithoutCharacters,
-    /// None of its first characters has an outline: its glyphs are bitmaps, or coloured pictures.
+    /// None of its first characters has an outline: its glyphs are bitmaps, or colored pictures.
     WithoutOutlines,
 }
 
-/// An index into [`Fonts`].
+/// The index of a font among [`Fonts`].
 pub(super) type Face = u16;
 
-/// Compiled in, and read from the program's file as far as a text needs them.
+/// The bundled fonts. They are compiled in, and paged in from the program's file as far as a text
+/// needs them.
 static BUNDLED: [LazyLock<Font>; 2] = [
     LazyLock::new(|| bundled(include_bytes!("../../../fonts/DejaVuSans.ttf"))),
     LazyLock::new(|| {
@@ -41,30 +42,30 @@ fn bundled(bytes: &'static [u8]) -> Font {
 }
 
 impl Fonts {
-    /// The bundled ones alone.
+    /// The bundled fonts only.
     pub fn bundled() -> &'static Fonts {
-        static ALONE: Fonts = Fonts { added: Vec::new() };
-        &ALONE
+        static BUNDLED_ONLY: Fonts = Fonts { added: Vec::new() };
+        &BUNDLED_ONLY
     }
 
-    /// Adds a TrueType or OpenType font, or the first one of a collection. It is asked after those added before, and
-    /// before the bundled ones.
+    /// Adds a TrueType or OpenType font, or the first one of a collection. It is searched after
+    /// those added before, and before the bundled ones.
     ///
     /// # Errors
     /// [`FontError`]
     pub fn add(&mut self, bytes: Vec<u8>) -> Result<(), FontError> {
-        // Read-fonts is made for hostile fonts, but what it cannot read must not end the program.
+        // Read-fonts is made for hostile fonts, but a panic of it must not end the program.
         let font = catch_unwind(|| check(bytes)).unwrap_or(Err(FontError::NotAFont))?;
         self.added.push(font);
         Ok(())
     }
 
-    /// All faces, in the order in which they are asked.
+    /// All faces, in the order in which they are searched.
     pub(super) fn faces(&self) -> impl Iterator<Item = Face> {
         0..(self.added.len() + BUNDLED.len()) as Face
     }
 
-    /// `face` is one of [`Fonts::faces`].
+    /// The font of one of [`Fonts::faces`].
     pub(super) fn font(&self, face: Face) -> &Font {
         let face = usize::from(face);
         self.added
@@ -73,11 +74,12 @@ impl Fonts {
     }
 }
 
-/// Units of the font: its shape does not matter here.
+/// A tolerance in units of the font: only whether there is an outline matters, not its shape.
 const COARSE: f32 = 100.0;
 
-/// Characters to look at for an outline: more than the signs that begin every font, some of which are blank.
-const TRIED: usize = 256;
+/// The number of characters among which one has to have an outline: more than the signs that every
+/// font begins with, some of which are blank.
+const CHECKED_CHARACTERS: usize = 256;
 
 fn check(bytes: Vec<u8>) -> Result<Font, FontError> {
     let font = Font::new(bytes, 0)
@@ -88,7 +90,10 @@ fn check(bytes: Vec<u8>) -> Result<Font, FontError> {
         return Err(FontError::WithoutCharacters);
     }
     let mut outline = Flattened::default();
-    let mut glyphs = charmap.unicodes().take(TRIED).map(|(_, glyph)| glyph);
+    let mut glyphs = charmap
+        .unicodes()
+        .take(CHECKED_CHARACTERS)
+        .map(|(_, glyph)| glyph);
     let is_drawn = glyphs.any(|glyph| {
         flatten(&font, glyph, |x, y| (x, y), COARSE, &mut outline);
         !outline.is_empty()
@@ -128,7 +133,7 @@ mod tests {
     const DEVANAGARI: &[u8] = include_bytes!("../../../fonts/NotoSansDevanagari-Regular.ttf");
 
     #[test]
-    fn what_is_added_is_asked_before_what_is_bundled() {
+    fn added_fonts_are_searched_before_the_bundled_ones() {
         let mut fonts = Fonts::default();
         fonts.add(DEVANAGARI.to_vec()).expect("a whole font");
         let glyphs: Vec<u32> = fonts
@@ -140,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_no_usable_font_are_refused() {
+    fn files_that_are_no_usable_font_are_rejected() {
         let mut fonts = Fonts::default();
         for bytes in [
             &b""[..],
@@ -163,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_fonts_are_refused_or_read_without_harm() {
+    fn damaged_fonts_are_rejected_or_read_without_harm() {
         let mut random = Random::new(DEVANAGARI.len() as u64);
         for _ in 0..300 {
             let mut bytes = DEVANAGARI.to_vec();
@@ -176,7 +181,7 @@ mod tests {
         }
     }
 
-    /// The font with a table renamed, so that nobody finds it.
+    /// The font with one table renamed, so that it is missing.
     fn without(font: &[u8], table: &[u8; 4]) -> Vec<u8> {
         let mut bytes = font.to_vec();
         let at = bytes

@@ -1,4 +1,4 @@
-//! Text over an image: shaped, laid out, drawn as a mask of coverage, blended.
+//! Text as a watermark: it is shaped, laid out, drawn as a mask of coverage, and blended.
 
 mod block;
 mod font;
@@ -14,13 +14,13 @@ use super::blend::{blend_row, weight};
 use super::color::Color;
 use super::placement::Placement;
 use super::position::{Side, Size};
+use super::rotation::Rotation;
 use super::stamp::{Mask, Stamp};
-use super::turn::Turn;
 use crate::image::{Image, Layout};
 use block::{Block, stack};
 use harfrust::GlyphId;
 use path::{FINE, Flattened, flatten};
-use raster::{Filler, blur, trace};
+use raster::{Filler, blur, stroke};
 use shape::shape_line;
 use std::borrow::Cow;
 use std::fmt;
@@ -30,17 +30,17 @@ use towebp_encoder::{Cancel, Cancelled};
 /// A text to draw.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextWatermark {
-    /// Not empty. `\n`, U+2028 and U+2029 begin a new line.
+    /// The text, not empty. `\n`, U+2028 and U+2029 begin a new line.
     pub text: String,
-    /// Height of the em in pixels, 8 to 200. It plays no part where the placement has a scale.
+    /// The height of the em in pixels, 8 to 200. It has no effect if the placement has a scale.
     pub size: u16,
-    /// Its colour.
+    /// Its color.
     pub color: Color,
-    /// What sets it off from its ground.
+    /// The outline or shadow that makes it legible on any background.
     pub outline: Outline,
 }
 
-/// What sets a text off from its ground, in black or white, whichever differs more from the text.
+/// The outline or shadow of a text, in black or white, whichever differs more from the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Outline {
     /// `none`
@@ -53,7 +53,7 @@ pub enum Outline {
 }
 
 impl Outline {
-    /// What [`Outline::parse`] accepts, for messages.
+    /// The names that [`Outline::parse`] accepts, for error texts.
     pub const ALLOWED: &str = "none, outline or shadow";
 
     /// Reads an outline's exact name.
@@ -67,14 +67,15 @@ impl Outline {
     }
 }
 
-/// Why a text cannot be drawn.
+/// The reason why a text cannot be drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextError {
-    /// No font has these characters, or they are control characters: each once, in the order of the text.
+    /// No font has these characters, or they are control characters: each once, in the order of the
+    /// text.
     MissingCharacters(Vec<char>),
-    /// Nobody waits for the image any more.
+    /// Drawing was cancelled.
     Cancelled,
-    /// Something panicked: a fault of ours, or of what reads a font that was added.
+    /// Something panicked: a fault of the program, or of the library on a font that was added.
     Panicked,
 }
 
@@ -112,11 +113,12 @@ impl From<Cancelled> for TextError {
     }
 }
 
-/// Draws `watermark`. A text that does not fit is drawn smaller, down to 4 pixels an em; what does not fit even then is
-/// cut off at its end.
+/// Draws `watermark`. A text that does not fit is drawn smaller, down to 4 pixels per em; if it
+/// does not fit even then, its end is cut off.
 ///
 /// # Errors
-/// [`TextError`]; the image is then unchanged, or has a part of the text if it is no longer waited for.
+/// [`TextError`]. The image is then unchanged; if drawing was cancelled, it may have a part of the
+/// text.
 pub fn draw_text(
     image: &mut Image,
     watermark: &TextWatermark,
@@ -125,14 +127,14 @@ pub fn draw_text(
     cancel: &Cancel<'_>,
 ) -> Result<(), TextError> {
     let image_size = (image.width, image.height);
-    // Whatever a font that was added makes of its shaper: one request fails, and says so.
+    // A panic over an added font ends one request, whose error tells it.
     let prepared = catch_unwind(AssertUnwindSafe(|| {
-        let pen = Pen {
+        let renderer = Renderer {
             watermark,
             fonts,
             cancel,
         };
-        pen.prepare(placement, image_size)
+        renderer.prepare(placement, image_size)
     }));
     if let Some((stamp, upright)) = prepared.unwrap_or(Err(TextError::Panicked))? {
         stamp.put(image, placement, upright, cancel)?;
@@ -140,15 +142,15 @@ pub fn draw_text(
     Ok(())
 }
 
-/// What draws, and for whom.
-struct Pen<'a> {
+/// Draws one text.
+struct Renderer<'a> {
     watermark: &'a TextWatermark,
     fonts: &'a Fonts,
     cancel: &'a Cancel<'a>,
 }
 
-impl Pen<'_> {
-    /// The text as a stamp, and its size before it was turned. None if it is nothing but spaces.
+impl Renderer<'_> {
+    /// The text as a stamp, and its size before it was rotated. `None` if it is nothing but spaces.
     fn prepare(
         &self,
         placement: &Placement,
@@ -163,8 +165,8 @@ impl Pen<'_> {
         let Some(block) = stack(self.fonts, lines, side, self.cancel)? else {
             return Ok(None);
         };
-        let sheet = Sheet::fitting(&block, self.watermark, placement, image);
-        Ok(Some((self.draw(&block, &sheet)?, sheet.upright())))
+        let layout = TextLayout::fitting(&block, self.watermark, placement, image);
+        Ok(Some((self.draw(&block, &layout)?, layout.upright())))
     }
 
     fn shape_lines(&self) -> Result<Vec<shape::Line>, TextError> {
@@ -179,7 +181,7 @@ impl Pen<'_> {
                     missing.push(control);
                 }
             }
-            // What remains of them are tabs.
+            // The remaining control characters are tabs.
             let line = line.replace(char::is_control, " ");
             lines.push(shape_line(self.fonts, &line, &mut missing));
         }
@@ -190,8 +192,8 @@ impl Pen<'_> {
         Err(TextError::MissingCharacters(missing))
     }
 
-    fn draw(&self, block: &Block, sheet: &Sheet) -> Result<Stamp<'static>, Cancelled> {
-        let size = sheet.turned();
+    fn draw(&self, block: &Block, layout: &TextLayout) -> Result<Stamp<'static>, Cancelled> {
+        let size = layout.rotated();
         let mut text = Mask::new(size);
         let mut filler = Filler::new();
         let mut outline = Flattened::default();
@@ -199,12 +201,12 @@ impl Pen<'_> {
         for glyph in &block.glyphs {
             self.cancel.check()?;
             let font = self.fonts.font(glyph.face);
-            let scale = sheet.em / f32::from(font.units_per_em().max(1));
-            let (x, y) = (glyph.x * sheet.em, glyph.y * sheet.em);
-            if !sheet.is_near(size, sheet.place(x, y), block.reach * sheet.em) {
+            let scale = layout.em / f32::from(font.units_per_em().max(1));
+            let (x, y) = (glyph.x * layout.em, glyph.y * layout.em);
+            if !layout.is_near(size, layout.place(x, y), block.reach * layout.em) {
                 continue;
             }
-            let place = |right: f32, up: f32| sheet.place(x + right * scale, y - up * scale);
+            let place = |right: f32, up: f32| layout.place(x + right * scale, y - up * scale);
             let id = GlyphId::new(glyph.id);
             flatten(font, id, place, FINE, &mut outline);
             if outline.is_empty() {
@@ -212,24 +214,24 @@ impl Pen<'_> {
             }
             filler.fill(&outline, &mut text, self.cancel)?;
             if let Some(mask) = &mut line {
-                // The wider the pen, the longer each line takes, and the less a corner shows.
-                let tolerance = (sheet.frame.radius / 32.0).clamp(FINE, 0.5);
+                // The wider the pen, the longer each line takes, and the less visible a corner is.
+                let tolerance = (layout.border.radius / 32.0).clamp(FINE, 0.5);
                 flatten(font, id, place, tolerance, &mut outline);
-                trace(&outline, sheet.frame.radius, mask, self.cancel)?;
+                stroke(&outline, layout.border.radius, mask, self.cancel)?;
             }
         }
         let color = self.watermark.color;
         let behind = match line {
             Some(line) => line,
             None if self.watermark.outline == Outline::None => return Ok(Stamp::Mask(text, color)),
-            None => self.shadow(&text, &sheet.frame)?,
+            None => self.shadow(&text, &layout.border)?,
         };
         let layers = [(&behind, color.contrast()), (&text, color)];
         Ok(Stamp::Picture(Cow::Owned(layered(layers, self.cancel)?)))
     }
 
-    fn shadow(&self, text: &Mask, frame: &Frame) -> Result<Mask, Cancelled> {
-        let mut shadow = blur(text, frame.offset, frame.blur, self.cancel)?;
+    fn shadow(&self, text: &Mask, border: &Border) -> Result<Mask, Cancelled> {
+        let mut shadow = blur(text, border.offset, border.blur, self.cancel)?;
         // Letters are thinner than the blur is wide.
         for sample in &mut shadow.coverage {
             *sample = sample.saturating_mul(2);
@@ -238,39 +240,42 @@ impl Pen<'_> {
     }
 }
 
-/// The smallest em that a text is shrunk to: below it nobody can read it.
+/// The smallest em that a text is shrunk to, in pixels: a smaller text is illegible.
 const MIN_EM: f32 = 4.0;
 
 /// A text's final size, and the part of it that is drawn.
-struct Sheet {
-    /// In pixels.
+struct TextLayout {
+    /// The height of the em in pixels.
     em: f32,
-    /// The part of the block that is drawn, in whole pixels of the block: left, top, and size.
+    /// The part of the block that is drawn, in whole pixels of the block: left, top and size.
     left: f32,
     top: f32,
     size: Size,
-    frame: Frame,
-    turn: Turn,
+    border: Border,
+    rotation: Rotation,
 }
 
-impl Sheet {
-    /// At the size that was asked for, or the largest smaller one that fits; cut if none does.
+impl TextLayout {
+    /// The layout in the size that was asked for, or in the largest smaller one that fits; cut off
+    /// if none does.
     fn fitting(
         block: &Block,
         watermark: &TextWatermark,
         placement: &Placement,
         image: Size,
-    ) -> Sheet {
-        let room = placement.room(image);
+    ) -> TextLayout {
+        let available = placement.available(image);
         let width = placement.width(image);
-        let at = |em: f32| Sheet::at(block, em, watermark.outline, placement.turn());
-        let fits = |sheet: &Sheet| {
-            let (turned, upright) = (sheet.turned(), sheet.upright());
-            turned.0 <= room.0 && turned.1 <= room.1 && width.is_none_or(|width| upright.0 <= width)
+        let at = |em: f32| TextLayout::at(block, em, watermark.outline, placement.rotation());
+        let fits = |layout: &TextLayout| {
+            let (rotated, upright) = (layout.rotated(), layout.upright());
+            rotated.0 <= available.0
+                && rotated.1 <= available.1
+                && width.is_none_or(|width| upright.0 <= width)
         };
         let asked = match width {
-            // At most, since an outline takes some of it.
-            Some(width) => width as f32 / (block.ink.right - block.ink.left).max(1e-3),
+            // The largest em: an outline takes a part of the width.
+            Some(width) => width as f32 / (block.bounds.right - block.bounds.left).max(1e-3),
             None => f32::from(watermark.size),
         };
         let (mut least, mut most) = (MIN_EM, asked.max(MIN_EM));
@@ -278,11 +283,11 @@ impl Sheet {
             return at(most);
         }
         if !fits(&at(least)) {
-            let mut sheet = at(least);
-            sheet.cut(room, block.is_right_to_left);
-            return sheet;
+            let mut layout = at(least);
+            layout.cut(available, block.is_right_to_left);
+            return layout;
         }
-        // To a thousandth of the size.
+        // The em is found to a thousandth.
         for _ in 0..10 + (most / least).log2() as u32 {
             let middle = f32::midpoint(least, most);
             if fits(&at(middle)) {
@@ -294,13 +299,16 @@ impl Sheet {
         at(least)
     }
 
-    fn at(block: &Block, em: f32, outline: Outline, turn: Turn) -> Sheet {
-        let (left, top) = ((block.ink.left * em).floor(), (block.ink.top * em).floor());
-        let (right, bottom) = (
-            (block.ink.right * em).ceil(),
-            (block.ink.bottom * em).ceil(),
+    fn at(block: &Block, em: f32, outline: Outline, rotation: Rotation) -> TextLayout {
+        let (left, top) = (
+            (block.bounds.left * em).floor(),
+            (block.bounds.top * em).floor(),
         );
-        Sheet {
+        let (right, bottom) = (
+            (block.bounds.right * em).ceil(),
+            (block.bounds.bottom * em).ceil(),
+        );
+        TextLayout {
             em,
             left,
             top,
@@ -308,46 +316,47 @@ impl Sheet {
                 (right - left).max(1.0) as u32,
                 (bottom - top).max(1.0) as u32,
             ),
-            frame: Frame::of(outline, em),
-            turn,
+            border: Border::of(outline, em),
+            rotation,
         }
     }
 
-    /// Before it is turned, with its frame.
+    /// The size before rotation, with the border.
     fn upright(&self) -> Size {
-        self.frame.around(self.size)
+        self.border.around(self.size)
     }
 
-    /// As the stamp will be.
-    fn turned(&self) -> Size {
-        self.frame.around(self.turned_text())
+    /// The size of the stamp: after rotation, with the border.
+    fn rotated(&self) -> Size {
+        self.border.around(self.rotated_text())
     }
 
-    fn turned_text(&self) -> Size {
+    fn rotated_text(&self) -> Size {
         let size = (f64::from(self.size.0), f64::from(self.size.1));
-        let (width, height) = self.turn.bounds(size);
-        // But for what is an error of rounding.
+        let (width, height) = self.rotation.bounds(size);
+        // Rounded up, except for an error of rounding.
         ((width - 1e-6).ceil() as u32, (height - 1e-6).ceil() as u32)
     }
 
-    /// Takes off what does not fit: the end of the lines, and the last ones.
-    fn cut(&mut self, room: Size, is_right_to_left: bool) {
+    /// Cuts off the parts that do not fit: the ends of the lines, and the last lines.
+    fn cut(&mut self, available: Size, is_right_to_left: bool) {
         let whole = self.size;
-        let frame = self.frame.around((0, 0));
+        let border = self.border.around((0, 0));
         let inside = (
-            room.0.saturating_sub(frame.0).max(1),
-            room.1.saturating_sub(frame.1).max(1),
+            available.0.saturating_sub(border.0).max(1),
+            available.1.saturating_sub(border.1).max(1),
         );
-        if self.turn.is_none() {
+        if self.rotation.is_identity() {
             self.size = (whole.0.min(inside.0), whole.1.min(inside.1));
         } else {
-            // Half of the room for the lines' height leaves room for their length, whatever the turn.
+            // If the lines' height takes at most half of the space, their length has space at any
+            // rotation.
             self.size.1 = whole.1.min(inside.0.min(inside.1).div_ceil(2));
             let (mut least, mut most) = (1, whole.0);
             while least < most {
                 self.size.0 = least + (most - least).div_ceil(2);
-                let turned = self.turned();
-                if turned.0 <= room.0 && turned.1 <= room.1 {
+                let rotated = self.rotated();
+                if rotated.0 <= available.0 && rotated.1 <= available.1 {
                     least = self.size.0;
                 } else {
                     most = self.size.0 - 1;
@@ -360,44 +369,45 @@ impl Sheet {
         }
     }
 
-    /// From pixels of the block to those of the stamp.
+    /// Maps a place in the block to its place in the stamp, both in pixels.
     fn place(&self, x: f32, y: f32) -> path::Point {
         let half = |length: u32| f64::from(length) / 2.0;
-        let (x, y) = self.turn.apply((
+        let (x, y) = self.rotation.apply((
             f64::from(x - self.left) - half(self.size.0),
             f64::from(y - self.top) - half(self.size.1),
         ));
-        let (width, height) = self.turned_text();
-        let before = f64::from(self.frame.before);
+        let (width, height) = self.rotated_text();
+        let before = f64::from(self.border.before);
         (
             (x + half(width) + before) as f32,
             (y + half(height) + before) as f32,
         )
     }
 
-    /// Whether a glyph may have ink in the stamp.
+    /// Whether a glyph may be visible in the stamp.
     fn is_near(&self, size: Size, (x, y): path::Point, reach: f32) -> bool {
-        let reach = 2.0 * reach + self.frame.radius + 2.0; // to a corner it is 1.5 times as far
+        let reach = 2.0 * reach + self.border.radius + 2.0; // a corner is 1.5 times as far away
         (-reach..size.0 as f32 + reach).contains(&x) && (-reach..size.1 as f32 + reach).contains(&y)
     }
 }
 
-/// What an outline takes around a text, in pixels.
-struct Frame {
-    /// On the left and above.
+/// The border that an outline or shadow adds around a text, in pixels.
+struct Border {
+    /// The width on the left and above.
     before: u32,
-    /// On the right and below.
+    /// The width on the right and below.
     after: u32,
-    /// Of the pen.
+    /// The radius of the pen.
     radius: f32,
-    /// Of the shadow, to the right and down.
+    /// The offset of the shadow to the right and down.
     offset: u32,
+    /// The radius of the shadow's blur.
     blur: u32,
 }
 
-impl Frame {
-    fn of(outline: Outline, em: f32) -> Frame {
-        let none = Frame {
+impl Border {
+    fn of(outline: Outline, em: f32) -> Border {
+        let none = Border {
             before: 0,
             after: 0,
             radius: 0.0,
@@ -407,10 +417,10 @@ impl Frame {
         match outline {
             Outline::None => none,
             Outline::Line => {
-                // A thinner line is lost where chroma has half the resolution.
+                // A thinner line would be lost, since chroma has half the resolution.
                 let radius = (em / 16.0).max(1.0);
                 let width = (radius + 0.5).ceil() as u32;
-                Frame {
+                Border {
                     before: width,
                     after: width,
                     radius,
@@ -420,8 +430,8 @@ impl Frame {
             Outline::Shadow => {
                 let part = |share: f32| (em / share).round().max(1.0) as u32;
                 let (offset, blur) = (part(20.0), part(24.0));
-                // It is blurred twice.
-                Frame {
+                // The shadow is blurred twice.
+                Border {
                     before: (2 * blur).saturating_sub(offset),
                     after: 2 * blur + offset,
                     offset,
@@ -438,7 +448,7 @@ impl Frame {
     }
 }
 
-/// Masks of one size over each other, as one picture: its opacity is that of the whole.
+/// Combines masks of one size to a picture, so that its opacity applies to the whole.
 fn layered(masks: [(&Mask, Color); 2], cancel: &Cancel<'_>) -> Result<Image, Cancelled> {
     let (width, height) = (masks[0].0.width, masks[0].0.height);
     let mut image = Image {

@@ -17,10 +17,10 @@ impl Flattened {
         self.lines.is_empty()
     }
 
-    /// Left, top, right and bottom edge.
+    /// The left, top, right and bottom edge.
     pub(super) fn bounds(&self) -> (f32, f32, f32, f32) {
         let infinite = (f32::MAX, f32::MAX, f32::MIN, f32::MIN);
-        // Contours are closed: every point begins a line.
+        // Contours are closed, so that every point is the beginning of a line.
         self.lines
             .iter()
             .fold(infinite, |(left, top, right, bottom), [(x, y), _]| {
@@ -29,11 +29,12 @@ impl Flattened {
     }
 }
 
-/// How far a line may be off its curve, in pixels: less than a level of coverage shows.
+/// The largest distance of a line from its curve, in pixels: less than a level of coverage.
 pub(super) const FINE: f32 = 0.05;
 
-/// Replaces `into` by the outline of a glyph, none if it is blank or damaged. `place` takes the font's units (y upwards)
-/// to pixels; no line is off its curve by more than `tolerance` pixels.
+/// Replaces `into` by the outline of a glyph; it is empty if the glyph is blank or damaged. `place`
+/// maps the font's units (y upwards) to pixels; no line is farther from its curve than `tolerance`
+/// pixels.
 pub(super) fn flatten(
     font: &Font,
     glyph: GlyphId,
@@ -68,8 +69,8 @@ struct Sink<'a, F> {
     lines: &'a mut Vec<[Point; 2]>,
 }
 
-/// More lines no curve of a glyph needs on the widest picture.
-const MOST_LINES: f32 = 512.0;
+/// The largest number of lines per curve: more are never needed, even on the widest picture.
+const MAX_LINES: f32 = 512.0;
 
 impl<F: Fn(f32, f32) -> Point> Sink<'_, F> {
     fn line(&mut self, to: Point) {
@@ -79,13 +80,13 @@ impl<F: Fn(f32, f32) -> Point> Sink<'_, F> {
         }
     }
 
-    /// `curve` goes from 0 to 1; a line of the whole of it would be off by `deviation` pixels. Half of the length takes
-    /// a quarter of that off.
+    /// Adds lines along `curve`, whose parameter goes from 0 to 1. A single line would be off by
+    /// `deviation` pixels, and each of two lines by a quarter of that.
     fn curve(&mut self, deviation: f32, curve: impl Fn(f32) -> Point) {
         let count = (deviation / self.tolerance)
             .sqrt()
             .ceil()
-            .clamp(1.0, MOST_LINES);
+            .clamp(1.0, MAX_LINES);
         for step in 1..=count as u32 {
             self.line(curve(step as f32 / count));
         }
@@ -143,6 +144,7 @@ fn bend(a: Point, b: Point, c: Point) -> f32 {
     (x * x + y * y).sqrt()
 }
 
+/// The weighted sum of points.
 fn combine<const N: usize>(points: [(f32, Point); N]) -> Point {
     points.into_iter().fold((0.0, 0.0), |sum, (weight, point)| {
         (sum.0 + weight * point.0, sum.1 + weight * point.1)

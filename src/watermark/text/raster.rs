@@ -1,4 +1,4 @@
-//! Outlines onto masks: filled, drawn along with a round pen, or blurred.
+//! Draws outlines into masks: filled, stroked with a round pen, or blurred.
 
 use super::path::{Flattened, Point};
 use crate::watermark::stamp::Mask;
@@ -6,10 +6,10 @@ use ab_glyph_rasterizer::{Rasterizer, point};
 use std::ops::Range;
 use towebp_encoder::{Cancel, Cancelled};
 
-/// Fills outlines, one after the other.
+/// Fills outlines one after the other.
 pub(super) struct Filler(Rasterizer);
 
-/// Pixels that are filled at a time: what a cache holds, and done in a few milliseconds.
+/// The number of pixels that are filled at a time: they fit a cache, and take a few milliseconds.
 const BAND: usize = 1 << 18;
 
 impl Filler {
@@ -17,7 +17,7 @@ impl Filler {
         Filler(Rasterizer::new(0, 0))
     }
 
-    /// Adds the inside of an outline to the mask. What abuts closes without a seam.
+    /// Adds the inside of an outline to the mask. Adjacent outlines have no seam between them.
     pub(super) fn fill(
         &mut self,
         outline: &Flattened,
@@ -25,7 +25,7 @@ impl Filler {
         cancel: &Cancel<'_>,
     ) -> Result<(), Cancelled> {
         let (left, top, right, bottom) = outline.bounds();
-        // A spare column takes what the rasterizer writes behind a line's end.
+        // The rasterizer writes one column behind a line's end.
         let width = (right - left.floor()).ceil() as usize + 1;
         let rows = pixels(top, bottom, mask.height);
         for band in rows.clone().step_by(1.max(BAND / width)) {
@@ -47,7 +47,8 @@ impl Filler {
         let (mut x, mut y) = (0, top as u32);
         self.0.for_each_pixel(|_, covered| {
             let column = left + x;
-            // Of most boxes half is outside of the glyph; sums come back to 0 but for what rounding leaves.
+            // In most rectangles half of the pixels are outside of the glyph. There the sums are 0,
+            // except for rounding.
             if covered > 0.001 && (0..i64::from(mask.width)).contains(&column) {
                 let sample = &mut mask.row_mut(y)[column as usize];
                 *sample = sample.saturating_add((covered.min(1.0) * 255.0 + 0.5) as u8);
@@ -60,8 +61,8 @@ impl Filler {
     }
 }
 
-/// Draws along an outline with a round pen.
-pub(super) fn trace(
+/// Strokes an outline with a round pen.
+pub(super) fn stroke(
     outline: &Flattened,
     radius: f32,
     mask: &mut Mask,
@@ -69,19 +70,19 @@ pub(super) fn trace(
 ) -> Result<(), Cancelled> {
     for line in &outline.lines {
         cancel.check()?;
-        trace_line(*line, radius, mask);
+        stroke_line(*line, radius, mask);
     }
     Ok(())
 }
 
-/// A pixel is covered by how far its centre is within the pen's edge.
-fn trace_line([a, b]: [Point; 2], radius: f32, mask: &mut Mask) {
+/// Strokes one line. The coverage of a pixel is the distance of its center from the pen's edge.
+fn stroke_line([a, b]: [Point; 2], radius: f32, mask: &mut Mask) {
     let reach = radius + 1.0;
     let (along_x, along_y) = (b.0 - a.0, b.1 - a.1);
     let length_squared = along_x * along_x + along_y * along_y;
     for y in pixels(a.1.min(b.1) - reach, a.1.max(b.1) + reach, mask.height) {
         let from_y = y as f32 + 0.5 - a.1;
-        // Of a slanting line only what is near this row.
+        // Only the part of a slanting line that is near this row matters.
         let near = |edge: f32| ((from_y + edge) / along_y).clamp(0.0, 1.0) * along_x + a.0;
         let (start, end) = if along_y.abs() > 1e-3 {
             let (start, end) = (near(-reach), near(reach));
@@ -103,14 +104,14 @@ fn trace_line([a, b]: [Point; 2], radius: f32, mask: &mut Mask) {
     }
 }
 
-/// The pixels between two edges that are there.
+/// The pixels between two edges, as far as they are within `length`.
 fn pixels(from: f32, to: f32, length: u32) -> Range<usize> {
     let length = length as f32;
     from.floor().clamp(0.0, length) as usize..to.ceil().clamp(0.0, length) as usize
 }
 
-/// The mask moved by `offset` to the right and down, and blurred: each pixel becomes the mean of a square whose sides are
-/// 2 `radius` + 1, twice. What leaves the mask is lost.
+/// Moves the mask by `offset` to the right and down, and blurs it twice, by means over squares of 2
+/// `radius` + 1 pixels per side. Pixels that leave the mask are lost.
 pub(super) fn blur(
     mask: &Mask,
     offset: u32,
@@ -136,7 +137,8 @@ pub(super) fn blur(
     Ok(blurred)
 }
 
-/// Each sample becomes the mean of itself and `radius` neighbours on each side; beyond the ends lies 0.
+/// Sets each sample to the mean of itself and `radius` neighbors on each side; samples beyond the
+/// ends count as 0.
 fn average(source: &[u8], into: &mut [u8], radius: usize) {
     let count = 2 * radius as u32 + 1;
     let mut sum: u32 = source
@@ -155,6 +157,7 @@ fn average(source: &[u8], into: &mut [u8], radius: usize) {
     }
 }
 
+/// [`average`] along the columns of a mask.
 fn average_columns(mask: &Mask, radius: u32, cancel: &Cancel<'_>) -> Result<Mask, Cancelled> {
     let count = 2 * radius + 1;
     let mut averaged = Mask::new((mask.width, mask.height));
@@ -225,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_abuts_has_no_seam_and_what_is_outside_is_left_out() {
+    fn adjacent_outlines_have_no_seam_and_pixels_outside_are_left_out() {
         let halves = [
             rectangle(-3.0, -2.0, 4.3, 20.0),
             rectangle(4.3, -2.0, 30.0, 20.0),
@@ -241,7 +244,7 @@ mod tests {
     #[test]
     fn a_round_pen_is_as_wide_on_every_side() {
         let mut mask = Mask::new((41, 41));
-        trace_line([(20.5, 20.5), (20.5, 20.5001)], 10.0, &mut mask);
+        stroke_line([(20.5, 20.5), (20.5, 20.5001)], 10.0, &mut mask);
         for y in 0..41 {
             for x in 0..41 {
                 let distance = f32::hypot(x as f32 - 20.0, y as f32 - 20.0);
@@ -263,7 +266,7 @@ mod tests {
             ((50.0, 5.0), (50.2, 60.0)),
         ] {
             let mut mask = Mask::new((100, 66));
-            trace_line([a, b], 3.0, &mut mask);
+            stroke_line([a, b], 3.0, &mut mask);
             for y in 0..66 {
                 for x in 0..100 {
                     let p = (x as f32 + 0.5 - a.0, y as f32 + 0.5 - a.1);

@@ -1,9 +1,10 @@
-//! From a line of text to glyphs and where they stand.
+//! Shaping: from a line of text to glyphs and their places.
 //!
-//! A line is a paragraph of its own for the Unicode Bidirectional Algorithm (UAX #9), which divides it into runs of one
-//! direction, in the order in which they are seen. These are divided by script (UAX #24), and shaped: joined, reordered,
-//! replaced by ligatures, kerned, and marks put onto their letters. Where a font lacks a character, the cluster that it
-//! belongs to is shaped anew with the next font.
+//! A line is a paragraph of its own for the Unicode Bidirectional Algorithm (UAX #9), which divides
+//! it into runs of one direction, in visual order. These are divided by script (UAX #24), and
+//! shaped: letters are joined, reordered, replaced by ligatures and kerned, and marks are put onto
+//! their letters. Where a font lacks a character, the cluster that it belongs to is shaped again
+//! with the next font.
 
 use super::font::{Face, Fonts};
 use harfrust::unicode::script;
@@ -11,7 +12,7 @@ use harfrust::{Buffer, BufferFlags, Direction, GlyphId, Script, ShapeOptions, Sh
 use std::ops::Range;
 use unicode_bidi::ParagraphBidiInfo;
 
-/// A glyph, and where its origin lies. Lengths are in ems, x to the right and y downwards.
+/// A glyph, and the place of its origin. Lengths are in ems, x to the right and y downwards.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Glyph {
     pub(super) face: Face,
@@ -23,29 +24,29 @@ pub(super) struct Glyph {
 /// A line that is ready to be placed. Lengths are in ems.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
-    /// From left to right; blank ones too.
+    /// The glyphs from left to right, including blank ones.
     pub(super) glyphs: Vec<Glyph>,
     pub(super) width: f32,
-    /// How far it reaches above its baseline, by the fonts' metrics.
+    /// The height above its baseline, by the fonts' metrics.
     pub(super) ascent: f32,
-    /// How far below, and what keeps it from the next line.
+    /// The depth below its baseline, and the gap to the next line.
     pub(super) descent: f32,
-    /// By its first letter.
+    /// Whether its first letter is of a script that runs from right to left.
     pub(super) is_right_to_left: bool,
 }
 
-/// Letters of a line that are looked at. The narrowest ones at the smallest em are wider than the widest picture, so
-/// what follows could not be seen.
-const LONGEST_LINE: usize = 16_384;
+/// The number of letters of a line that are shaped. So many of the narrowest ones at the smallest
+/// em are wider than the widest picture, so that the rest would not be visible.
+const MAX_LETTERS: usize = 16_384;
 
-/// Shapes a line, which has no line break and no control character. Characters that no font has are added to `missing`,
-/// each once.
+/// Shapes a line, which has no line break and no control character. Characters that no font has are
+/// added to `missing`, each once.
 pub(super) fn shape_line(fonts: &Fonts, text: &str, missing: &mut Vec<char>) -> Line {
-    let end = text.char_indices().nth(LONGEST_LINE);
+    let end = text.char_indices().nth(MAX_LETTERS);
     let text = end.map_or(text, |(index, _)| &text[..index]);
     let bidi = ParagraphBidiInfo::new(text, None);
     let (levels, runs) = if text.is_empty() {
-        (Vec::new(), Vec::new()) // which it does not expect
+        (Vec::new(), Vec::new()) // the library expects a text
     } else {
         bidi.visual_runs(0..text.len())
     };
@@ -79,7 +80,7 @@ fn first_face(fonts: &Fonts) -> Option<Face> {
     fonts.faces().next()
 }
 
-/// A stretch of one direction and script.
+/// A part of a line in one direction and script.
 #[derive(Clone)]
 struct Run {
     range: Range<usize>,
@@ -87,7 +88,8 @@ struct Run {
     is_right_to_left: bool,
 }
 
-/// Marks, digits and punctuation go with the letters before them, or, at the beginning, with those after them.
+/// Divides a run by script. Marks, digits and punctuation belong to the letters before them or, at
+/// the beginning, to those after them.
 fn divide_by_script(text: &str, run: Range<usize>) -> Vec<(Range<usize>, Script)> {
     let mut pieces: Vec<(Range<usize>, Script)> = Vec::new();
     for (offset, character) in text[run.clone()].char_indices() {
@@ -117,7 +119,7 @@ struct Shaper<'a> {
 }
 
 impl Shaper<'_> {
-    /// Adds the glyphs of a run by this face, and by the next ones where it has none.
+    /// Adds the glyphs of a run from this face, and from the next faces where it has none.
     fn shape(&mut self, run: &Run, face: Option<Face>) {
         let Some(face) = face else {
             self.shape_each(run);
@@ -141,7 +143,8 @@ impl Shaper<'_> {
         }
     }
 
-    /// For clusters that no font has as a whole: each character by the first font that has it.
+    /// Shapes the characters of a run one by one, each with the first font that has it: for
+    /// clusters that no font has as a whole.
     fn shape_each(&mut self, run: &Run) {
         let characters = self.text[run.range.clone()].char_indices();
         let mut characters: Vec<(usize, char)> = characters.collect();
@@ -189,7 +192,7 @@ impl Shaper<'_> {
         buffer
     }
 
-    /// Puts shaped glyphs after those that are there.
+    /// Appends shaped glyphs to the line.
     fn add(&mut self, buffer: &Buffer, face: Face) {
         self.reserve_height(Some(face));
         let em = 1.0 / f32::from(self.fonts.font(face).units_per_em().max(1));
@@ -216,7 +219,7 @@ impl Shaper<'_> {
         self.line.descent = self.line.descent.max(descent);
     }
 
-    /// The stretches of a run whose clusters a face has or has not, in the order in which they are seen.
+    /// Divides a run into parts whose clusters a face has, or has not, in visual order.
     fn divide_by_coverage(
         &self,
         buffer: &Buffer,
@@ -237,8 +240,8 @@ impl Shaper<'_> {
         pieces
     }
 
-    /// Each cluster of a run, in the order of the text, and whether the face has it. What was removed belongs to the
-    /// cluster before it.
+    /// The clusters of a run in the order of the text, each with whether the face has it.
+    /// Characters that shaping removed belong to the cluster before them.
     fn clusters(&self, buffer: &Buffer, run: &Run, face: Face) -> Vec<(Range<usize>, bool)> {
         let mut starts: Vec<(usize, bool)> = buffer
             .glyph_infos()
@@ -264,8 +267,8 @@ impl Shaper<'_> {
             .collect()
     }
 
-    /// Whether a later face has each character of a cluster, and this one does not: it would compose them of letters
-    /// and marks, and not every font says where marks go.
+    /// Whether a later face has each character of a cluster, and this one does not. This one would
+    /// compose them of letters and marks, and not every font has the places of marks.
     fn is_better_elsewhere(&self, cluster: &str, face: Face) -> bool {
         let has_all = |face: Face| {
             let charmap = self.fonts.font(face).charmap();

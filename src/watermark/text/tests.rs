@@ -1,4 +1,4 @@
-//! Texts drawn onto images, and what the shaper makes of them.
+//! Texts drawn onto images, and the glyphs that shaping gives.
 
 use super::font::Face;
 use super::*;
@@ -47,18 +47,18 @@ fn black(width: u32, height: u32) -> Image {
 }
 
 /// Left, top, right and bottom edge of what is not black.
-fn ink(image: &Image) -> Option<(u32, u32, u32, u32)> {
+fn drawn_box(image: &Image) -> Option<(u32, u32, u32, u32)> {
     let marked = (0..image.height)
         .flat_map(|y| (0..image.width).map(move |x| (x, y)))
         .filter(|(x, y)| image.pixels[(y * image.width + x) as usize * 3] != 0);
-    marked.fold(None, |ink, (x, y)| {
-        let (left, top, right, bottom) = ink.unwrap_or((x, y, x, y));
+    marked.fold(None, |edges, (x, y)| {
+        let (left, top, right, bottom) = edges.unwrap_or((x, y, x, y));
         Some((left.min(x), top.min(y), right.max(x + 1), bottom.max(y + 1)))
     })
 }
 
 #[test]
-fn the_ink_touches_the_margin_in_every_corner() {
+fn the_letters_touch_the_margin_in_every_corner() {
     for (position, corner) in [
         (Position::TopLeft, (true, true)),
         (Position::TopRight, (false, true)),
@@ -68,23 +68,23 @@ fn the_ink_touches_the_margin_in_every_corner() {
         let mut image = black(300, 200);
         draw(&mut image, &watermark("Hgj\nlonger", 24), &at(position))
             .expect("these letters exist");
-        let (left, top, right, bottom) = ink(&image).expect("something was drawn");
+        let (left, top, right, bottom) = drawn_box(&image).expect("something was drawn");
         let (x, y) = corner;
         // The outermost pixels may be covered by less than half a level.
         let across = if x { left - 8 } else { 292 - right };
         let down = if y { top - 8 } else { 192 - bottom };
         assert!(
             across <= 1 && down <= 1,
-            "{position:?}: ink {left}, {top} to {right}, {bottom}"
+            "{position:?}: {left}, {top} to {right}, {bottom}"
         );
     }
 }
 
 #[test]
-fn the_centre_is_central() {
+fn the_center_is_central() {
     let mut image = black(301, 201);
     draw(&mut image, &watermark("HOH", 40), &at(Position::Center)).expect("these letters exist");
-    let (left, top, right, bottom) = ink(&image).expect("something was drawn");
+    let (left, top, right, bottom) = drawn_box(&image).expect("something was drawn");
     assert!(
         left.abs_diff(301 - right) <= 2 && top.abs_diff(201 - bottom) <= 2,
         "{left} {top} {right} {bottom}"
@@ -92,7 +92,7 @@ fn the_centre_is_central() {
 }
 
 #[test]
-fn full_opacity_gives_exactly_the_colour_and_none_leaves_the_image() {
+fn full_opacity_gives_exactly_the_color_and_none_leaves_the_image() {
     let mut image = black(200, 100);
     let before = image.clone();
     draw(
@@ -106,7 +106,7 @@ fn full_opacity_gives_exactly_the_colour_and_none_leaves_the_image() {
     .expect("a full block exists");
     assert_eq!(image, before);
     draw(&mut image, &watermark("███", 40), &at(Position::Center)).expect("a full block exists");
-    let (_, _, right, bottom) = ink(&image).expect("something was drawn");
+    let (_, _, right, bottom) = drawn_box(&image).expect("something was drawn");
     let inside = ((bottom - 10) * 200 + right - 10) as usize * 3;
     assert_eq!(image.pixels[inside..inside + 3], [255, 0, 0]);
 }
@@ -133,7 +133,7 @@ fn a_text_that_is_too_wide_is_drawn_smaller() {
     let long = "The quick brown fox jumps over the lazy dog";
     draw(&mut image, &watermark(long, 200), &at(Position::BottomLeft))
         .expect("these letters exist");
-    let (left, top, right, bottom) = ink(&image).expect("something was drawn");
+    let (left, top, right, bottom) = drawn_box(&image).expect("something was drawn");
     assert!(
         left >= 8 && right <= 192 && top >= 8 && bottom <= 92,
         "{left}, {top} to {right}, {bottom}"
@@ -192,8 +192,9 @@ fn spaces_tabs_and_line_ends_are_no_characters_to_miss() {
     assert_eq!(image, before);
 }
 
-/// Glyphs by number and their origins in the font's units, as `HarfBuzz` gives them: its `hb-shape` 6.0 of Debian with
-/// `--no-glyph-names --no-clusters --no-advances --remove-default-ignorables`, by the file of `fonts/` of this face.
+/// Glyphs by number and their origins in the font's units, as `HarfBuzz` gives them: its `hb-shape`
+/// 6.0 of Debian with `--no-glyph-names --no-clusters --no-advances --remove-default-ignorables`,
+/// by the file of `fonts/` of this face.
 type Reference = (&'static str, Face, &'static [(u32, i32, i32)]);
 
 #[rustfmt::skip]
@@ -209,7 +210,7 @@ const REFERENCES: &[Reference] = &[
         (74, 9505, 0),
     ]),
     ("Tiếng Việt", 0, VIETNAMESE),
-    // The same, and a letter that has no glyph with its marks: they are put onto it.
+    // The same letters, and one that has no glyph with its marks, which are put onto it.
     ("e\u{301} Tie\u{302}\u{301}ng q\u{323}\u{307}", 0, &[
         (171, 0, 0), (3, 1260, 0), (55, 1911, 0), (76, 3099, 0), (2493, 3668, 0), (81, 4928, 0), (74, 6226, 0),
         (3, 7526, 0), (84, 8177, 0), (724, 9337, -429), (696, 9312, 0),
@@ -224,7 +225,8 @@ const REFERENCES: &[Reference] = &[
         (5341, 3581, 0),
     ]),
     ("שלום", 0, &[(1332, 0, 0), (1324, 1359, 0), (1331, 1917, 0), (1344, 3081, 0)]),
-    // The sign of i stands before the consonant that it follows in the text; half letters, conjuncts, reph.
+    // The sign of i stands before the consonant that it follows in the text; half letters,
+    // conjuncts, reph.
     ("हिन्दी", 1, &[(607, 0, 0), (61, 259, 0), (202, 790, 0), (42, 1099, 0), (653, 1619, 0)]),
     ("क्षत्रिय", 1, &[(179, 0, 0), (607, 712, 0), (269, 971, 0), (51, 1523, 0)]),
     ("र्कि", 1, &[(631, 0, 0), (25, 259, 0), (652, 1021, 0)]),
@@ -346,7 +348,7 @@ fn each_character_comes_from_the_first_font_that_has_it() {
     fonts.add(devanagari.to_vec()).expect("a whole font");
     let mut missing = Vec::new();
     let line = shape_line(&fonts, "a क b", &mut missing);
-    // What was added has the letter and the spaces around it.
+    // The added font has the letter and the spaces around it.
     let faces: Vec<Face> = line.glyphs.iter().map(|glyph| glyph.face).collect();
     assert_eq!(faces, [1, 0, 0, 0, 1]);
     // A mark that the letter's font lacks still stands with its letter.
@@ -355,7 +357,7 @@ fn each_character_comes_from_the_first_font_that_has_it() {
 }
 
 #[test]
-fn arabic_letters_join_over_what_is_not_seen_and_not_over_a_space() {
+fn arabic_letters_join_over_invisible_characters_and_not_over_a_space() {
     let isolated = shaped("ح ح");
     let joined = shaped("حح");
     assert_ne!(isolated[0].1, joined[0].1);
@@ -371,7 +373,7 @@ fn arabic_letters_join_over_what_is_not_seen_and_not_over_a_space() {
 fn the_size_is_the_height_of_the_em() {
     let mut image = black(300, 300);
     draw(&mut image, &watermark("H", 100), &at(Position::Center)).expect("H exists");
-    let (_, top, _, bottom) = ink(&image).expect("H has ink");
+    let (_, top, _, bottom) = drawn_box(&image).expect("H is not blank");
     // Capitals of DejaVu Sans are 1493 of 2048 units high.
     assert_eq!(bottom - top, 73);
 }
@@ -379,14 +381,14 @@ fn the_size_is_the_height_of_the_em() {
 #[test]
 fn lines_are_aligned_at_the_side_that_the_text_is_put_to() {
     let rows = |image: &Image| {
-        let (_, top, _, bottom) = ink(image).expect("something was drawn");
+        let (_, top, _, bottom) = drawn_box(image).expect("something was drawn");
         let half = u32::midpoint(top, bottom);
         let part = |from: u32, to: u32| {
             let mut part = image.clone();
             for y in (0..image.height).filter(|y| !(from..to).contains(y)) {
                 part.pixels[(y * 300 * 3) as usize..][..900].fill(0);
             }
-            ink(&part).expect("a line")
+            drawn_box(&part).expect("a line")
         };
         (part(0, half), part(half, image.height))
     };
@@ -436,7 +438,7 @@ fn scale_gives_the_text_its_share_of_the_width() {
         for pixel in image.pixels.chunks_mut(3) {
             pixel[0] = pixel[0].wrapping_sub(if outline == Outline::None { 0 } else { 90 });
         }
-        let (left, _, right, _) = ink(&image).expect("something was drawn");
+        let (left, _, right, _) = drawn_box(&image).expect("something was drawn");
         let (width, expected) = (right - left, 4 * u32::from(percent));
         // The end of a shadow is lighter than a level.
         let slack = match outline {
@@ -471,7 +473,7 @@ fn a_quarter_turn_turns_every_pixel() {
         };
         draw(&mut turned, &watermark("Rg", 80), &placement).expect("these letters exist");
         let at = |image: &Image, (x, y): (u32, u32)| image.pixels[(y * 200 + x) as usize * 3];
-        // The centre of an odd size lies on half a pixel: look at both neighbours.
+        // The center of an odd size lies on half a pixel: look at both neighbors.
         let differing = (1..199)
             .flat_map(|y| (1..199).map(move |x| (x, y)))
             .filter(|&(x, y)| {
@@ -487,7 +489,7 @@ fn a_quarter_turn_turns_every_pixel() {
 }
 
 #[test]
-fn turned_text_keeps_its_ink_and_stays_inside_the_margins() {
+fn rotated_text_keeps_its_coverage_and_stays_inside_the_margins() {
     let sum = |image: &Image| -> u64 {
         let reds = image.pixels.iter().step_by(3);
         reds.map(|&red| u64::from(red)).sum()
@@ -513,7 +515,7 @@ fn turned_text_keeps_its_ink_and_stays_inside_the_margins() {
                 (ratio - 1.0).abs() < 0.01,
                 "{rotate}, {position:?}: {ratio}"
             );
-            let (left, top, right, bottom) = ink(&image).expect("something was drawn");
+            let (left, top, right, bottom) = drawn_box(&image).expect("something was drawn");
             assert!(
                 left >= 9 && top >= 9 && right <= 291 && bottom <= 291,
                 "{rotate}, {position:?}: {left} {top} {right} {bottom}"
@@ -523,7 +525,7 @@ fn turned_text_keeps_its_ink_and_stays_inside_the_margins() {
 }
 
 #[test]
-fn an_outline_surrounds_the_text_in_the_colour_that_differs_most() {
+fn an_outline_surrounds_the_text_in_the_color_that_differs_most() {
     for (color, contrast) in [
         (Color::WHITE, Color::new(0, 0, 0)),
         (Color::new(0, 0, 90), Color::WHITE),
@@ -539,7 +541,8 @@ fn an_outline_surrounds_the_text_in_the_colour_that_differs_most() {
         let row: Vec<[u8; 3]> = image.pixels[80 * 600..81 * 600].as_chunks().0.to_vec();
         let of = |color: Color| [color.red, color.green, color.blue];
         let count = |color| row.iter().filter(|pixel| **pixel == of(color)).count();
-        // The block is 0.77 em wide, the line 1/16 em on each side; a pixel of each edge may be mixed.
+        // The block is 0.77 em wide, the line 1/16 em on each side; a pixel of each edge may be
+        // mixed.
         assert!((47..=50).contains(&count(color)), "{}", count(color));
         assert!((6..=8).contains(&count(contrast)), "{}", count(contrast));
         let first = row.iter().position(|pixel| *pixel != [128; 3]);
@@ -605,7 +608,7 @@ fn a_shadow_is_soft_and_to_the_lower_right() {
 }
 
 #[test]
-fn what_is_cut_off_is_the_end_of_the_lines() {
+fn the_end_of_lines_that_do_not_fit_is_cut_off() {
     for (text, side) in [("HHHH", 0), ("אאאא", 1)] {
         let mut image = black(60, 40);
         let long = format!("█ {}", text.repeat(40));
@@ -615,7 +618,7 @@ fn what_is_cut_off_is_the_end_of_the_lines() {
             long
         };
         draw(&mut image, &watermark(&long, 24), &at(Position::Center)).expect("letters");
-        let (left, top, right, bottom) = ink(&image).expect("something was drawn");
+        let (left, top, right, bottom) = drawn_box(&image).expect("something was drawn");
         let column = if side == 0 { left + 1 } else { right - 2 };
         let middle = u32::midpoint(top, bottom) * 60 + column;
         assert_eq!(
@@ -627,7 +630,7 @@ fn what_is_cut_off_is_the_end_of_the_lines() {
 }
 
 #[test]
-fn whatever_the_text_and_the_picture_nothing_breaks() {
+fn no_text_on_any_picture_panics() {
     let endless = ["W".repeat(2000), "א".repeat(2000), "a\n".repeat(2000)];
     for size in [(1, 1), (2, 300), (300, 1), (40, 40)] {
         for rotate in [0, 45, 90, 133] {
