@@ -1,4 +1,5 @@
-//! An animated WebP of an animated GIF: frames go through one by one, and only a few are in memory at a time.
+//! An animated WebP of an animated GIF: frames go through one by one, and only a few are in memory
+//! at a time.
 
 use super::error::ConversionError;
 use super::outcome::{Conversion, Timing, timed};
@@ -8,7 +9,8 @@ use crate::image::{AnimationFrame, DecodeError, Frames, Gif, Image, Layout, Meta
 use crate::watermark::Overlay;
 use towebp_encoder::{self as webp, Cancel, Cancelled};
 
-/// Converts frame by frame: draws it, lays the watermark over it, which is drawn once, and encodes the damage.
+/// Converts frame by frame: draws it, lays the watermark over it, which is drawn once, and encodes
+/// the damage.
 pub(super) fn convert(
     plan: &Plan<'_>,
     gif: Gif<'_>,
@@ -128,7 +130,8 @@ fn transparent(width: u32, height: u32) -> Image {
     }
 }
 
-/// Copies the damage rectangle from `canvas` to `marked`. The frame's previous pixels become those of `marked`.
+/// Copies the damage rectangle from `canvas` to `marked`. The frame's previous pixels become those
+/// of `marked`.
 fn copy_damage(
     marked: &mut Image,
     canvas: &Image,

@@ -17,12 +17,14 @@ const FRAME_THREAD: u64 = 1 << 20;
 /// Bytes of the mask in which one letter after the other is filled, a band at a time.
 const LETTER: u64 = 1 << 21;
 
-/// The copies of metadata that are held at a time: the one that is kept, the one being made of it, and that in the file.
+/// The copies of metadata that are held at a time: the one that is kept, the one being made of it,
+/// and that in the file.
 const METADATA_COPIES: u64 = 3;
 
 impl Plan<'_> {
-    /// Most bytes that [`Plan::run`] holds at a time, its outcome included, the files that it is given not. It is never
-    /// less than the truth, and for common photographs at most about one and a half times as much.
+    /// Most bytes that [`Plan::run`] holds at a time, its outcome included, the files that it is
+    /// given not. It is never less than the truth, and for common photographs at most about one and
+    /// a half times as much.
     pub fn memory(&self) -> u64 {
         let metadata = if self.params.keeps_metadata {
             METADATA_COPIES * self.opened.metadata_bytes()
@@ -48,7 +50,8 @@ impl Plan<'_> {
                 .max(mark.pixel_bytes() + self.watermark_copies(mark))
         });
         let text = self.params.text.as_ref().map_or(0, |watermark| {
-            // A mask of at most a byte per pixel; with an outline two masks, and a picture with alpha of both.
+            // A mask of at most a byte per pixel; with an outline two masks, and a picture with
+            // alpha of both.
             let bytes_per_pixel = match watermark.outline {
                 Outline::None => 1,
                 Outline::Line | Outline::Shadow => 6,
@@ -61,12 +64,14 @@ impl Plan<'_> {
         picture.peak().max(picture.pixel_bytes() + beside)
     }
 
-    /// The memory of an animation beside that of each frame as a still picture. The WebP is rarely as large as the GIF.
+    /// The memory of an animation beside that of each frame as a still picture. The WebP is rarely
+    /// as large as the GIF.
     fn animation(&self) -> u64 {
         let canvas = self.footprint.pixel_bytes();
         // The watermark, and the canvas with it.
         let marked = if self.is_watermarked() { 2 * canvas } else { 0 };
-        // The previous pixels are freed, but for two bits per pixel, before a frame is encoded, which takes more.
+        // The previous pixels are freed, but for two bits per pixel, before a frame is encoded,
+        // which takes more.
         let restored = canvas;
         let frames = canvas / 16 + WAITING_FRAMES.min(canvas);
         let threads = self.resources.threads as u64 * FRAME_THREAD;
@@ -79,7 +84,8 @@ impl Plan<'_> {
         webp::memory((width, height), layout, &self.options(&Cancel::never()))
     }
 
-    /// The bytes of a watermark's picture, scaled and rotated: neither copy has more pixels than the picture itself.
+    /// The bytes of a watermark's picture, scaled and rotated: neither copy has more pixels than
+    /// the picture itself.
     fn watermark_copies(&self, mark: &Footprint) -> u64 {
         let most = 4 * self.footprint.pixel_count();
         let placement = &self.params.placement;

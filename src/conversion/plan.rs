@@ -6,18 +6,19 @@ use crate::image::{self, DecodeError, Footprint, Format, Gif, Keep, Layout, Limi
 use crate::watermark::Fonts;
 use towebp_encoder::{self as webp, Cancel, CpuBudget, Mode};
 
-/// What a conversion works with, beside the picture and the parameters.
+/// The resources of a conversion, beside the picture and the parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Resources<'a> {
     /// The fonts that text watermarks are drawn with.
     pub fonts: &'a Fonts,
-    /// The largest number of threads to encode with, at least 1. The file is the same with any number.
+    /// The largest number of threads to encode with, at least 1. The file is the same with any
+    /// number.
     pub threads: usize,
     /// The budget that gives cores to all threads but the first; without one they start freely.
     pub cpu_budget: Option<&'a CpuBudget>,
 }
 
-/// How one picture is converted: every decision that its header and the parameters allow.
+/// The plan of one conversion: every decision that the header and the parameters allow.
 #[derive(Debug)]
 pub struct Plan<'a> {
     pub(super) opened: &'a Opened<'a>,
@@ -25,20 +26,22 @@ pub struct Plan<'a> {
     pub(super) resources: Resources<'a>,
     /// The picture that is drawn as a watermark.
     pub(super) watermark_picture: Option<Opened<'a>>,
-    /// How the samples get from the file to the encoder.
+    /// The path of the samples from the file to the encoder.
     pub(super) path: Path<'a>,
     /// The memory that decoding takes on the path by way of RGB, or of all frames of an animation.
     pub(super) footprint: Footprint,
-    /// How the pixels are coded. It is [`Mode::Auto`] only where lossless coding has a chance to be smaller.
+    /// How the pixels are coded. It is [`Mode::Auto`] only where lossless coding has a chance to be
+    /// smaller.
     pub(super) mode: Mode,
     /// Which metadata is kept.
     pub(super) keep: Keep,
 }
 
-/// How the samples get from the file to the encoder.
+/// The path of the samples from the file to the encoder.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Path<'a> {
-    /// In the Y'CbCr of a JPEG, if that allows it: RGB in between would take twice the memory, and round and blur.
+    /// In the Y'CbCr of a JPEG, if that allows it: RGB in between would take twice the memory, and
+    /// round and blur.
     Planes,
     /// By way of RGB or RGBA.
     Rgb,
@@ -47,7 +50,8 @@ pub(super) enum Path<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// Plans the conversion of an opened picture. `watermark_picture` has the bytes of a PNG or JPEG.
+    /// Plans the conversion of an opened picture. `watermark_picture` has the bytes of a PNG or
+    /// JPEG.
     ///
     /// # Errors
     /// The watermark's picture cannot be used by its header, or an animation is beyond the limits.
@@ -120,8 +124,8 @@ pub(super) fn webp_layout(layout: Layout) -> webp::Layout {
     }
 }
 
-/// The largest number of pixels of a watermark's picture: 4096 by 4096. It is drawn scaled down to the image, and its
-/// memory should not outweigh the image's own.
+/// The largest number of pixels of a watermark's picture: 4096 by 4096. It is drawn scaled down to
+/// the image, and its memory should not outweigh the image's own.
 pub(super) const MAX_WATERMARK_PIXELS: u64 = 1 << 24;
 
 fn open_watermark<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Opened<'a>, DecodeError> {
@@ -140,9 +144,9 @@ fn open_watermark<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Opened<'a>, De
     }
 }
 
-/// The mode that was asked for. [`Mode::Auto`] becomes [`Mode::Lossy`] if the file shows that lossless coding, which takes
-/// time and memory to try, will not be smaller: a JPEG has been coded with loss before, and graphics take few bytes as PNG
-/// and repeat themselves as BMP.
+/// The mode that was asked for. [`Mode::Auto`] becomes [`Mode::Lossy`] if the file shows that
+/// lossless coding, which takes time and memory to try, will not be smaller: a JPEG has been coded
+/// with loss before, and graphics take few bytes as PNG and repeat themselves as BMP.
 fn mode(asked: Mode, opened: &Opened<'_>) -> Mode {
     /// A PNG of more bits per pixel is a photograph.
     const MAX_BITS: u64 = 6;
@@ -163,7 +167,8 @@ fn mode(asked: Mode, opened: &Opened<'_>) -> Mode {
     }
 }
 
-/// Whether at least a third of the pixels of a bitmap equal the one before, by a sample of its bytes.
+/// Whether at least a third of the pixels of a bitmap equal the one before, by a sample of its
+/// bytes.
 fn repeats_itself(bitmap: &[u8]) -> bool {
     /// Four pixels of three bytes, or three of four: enough to compare pixels of either kind.
     const PIXELS: usize = 12;

@@ -39,11 +39,12 @@ pub struct Job<'a> {
     pub fonts: &'a Fonts,
     /// The bounds that the picture is held to.
     pub limits: &'a Limits,
-    /// The largest number of threads to encode with, at least 1. The file is the same with any number.
+    /// The largest number of threads to encode with, at least 1. The file is the same with any
+    /// number.
     pub threads: usize,
     /// The budget that gives cores to all threads but the first; without one they start freely.
     pub cpu_budget: Option<&'a CpuBudget>,
-    /// What may stop the conversion.
+    /// The means to stop the conversion.
     pub cancel: &'a Cancel<'a>,
 }
 

@@ -8,7 +8,8 @@ use crate::image::{Image, Layout, Metadata, Planes};
 use std::cell::Cell;
 use towebp_encoder::{self as webp, Cancel, Cancelled};
 
-/// Converts by way of RGB or RGBA: decodes (with orientation and color conversion), draws watermarks, encodes.
+/// Converts by way of RGB or RGBA: decodes (with orientation and color conversion), draws
+/// watermarks, encodes.
 pub(super) fn by_way_of_rgb(
     plan: &Plan<'_>,
     cancel: &Cancel<'_>,
@@ -43,7 +44,8 @@ pub(super) fn in_planes(
     Ok(Conversion::new(encoded, size, timing))
 }
 
-/// Gives transparent pixels the color of their neighbors, so that no halo bleeds into visible edges.
+/// Gives transparent pixels the color of their neighbors, so that no halo bleeds into visible
+/// edges.
 fn fill_transparent(mut image: Image, cancel: &Cancel<'_>) -> Result<Image, Cancelled> {
     /// Rows between two checks: those of a row of macroblocks.
     const ROWS_PER_CHECK: usize = 16;

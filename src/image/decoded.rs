@@ -1,4 +1,4 @@
-//! What a format's reader hands over: samples as stored, and what the file says about them.
+//! The outcome of a format's reader: samples as stored, with their color space and Exif.
 
 use super::color::Space;
 use super::pixels::Image;

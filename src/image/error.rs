@@ -39,7 +39,8 @@ pub enum DecodeError {
         /// The bound.
         max_frames: u32,
     },
-    /// All frames together have more pixels than [`Limits::max_animation_pixels`](super::limits::Limits::max_animation_pixels).
+    /// All frames together have more pixels than
+    /// [`Limits::max_animation_pixels`](super::limits::Limits::max_animation_pixels).
     AnimationTooLarge {
         /// The bound, in pixels.
         max_pixels: u64,

@@ -43,7 +43,8 @@ impl Format {
             "image/png" => Some(Format::Png),
             "image/jpeg" | "image/jpg" => Some(Format::Jpeg),
             "image/gif" => Some(Format::Gif),
-            // The two others are older names, still given by the shared MIME database and some browsers.
+            // The two others are older names, still given by the shared MIME database and some
+            // browsers.
             "image/bmp" | "image/x-ms-bmp" | "image/x-bmp" => Some(Format::Bmp),
             _ => None,
         }
@@ -51,7 +52,8 @@ impl Format {
 
     /// The format that the first bytes of a file look like.
     pub fn sniff(bytes: &[u8]) -> Option<Format> {
-        // PNG 5.2; JPEG B.1.1.3: the start-of-image marker and the first byte of the next marker; GIF 17; the bitmap file header's bfType.
+        // PNG 5.2; JPEG B.1.1.3: the start-of-image marker and the first byte of the next marker;
+        // GIF 17; the bitmap file header's bfType.
         if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
             Some(Format::Png)
         } else if bytes.starts_with(b"\xff\xd8\xff") {

@@ -11,8 +11,9 @@ pub fn read_guarded<T>(read: impl FnOnce() -> Result<T, DecodeError>) -> Result<
         .unwrap_or_else(|_| Err(DecodeError::Invalid("the decoder failed on it".to_owned())))
 }
 
-/// Decodes by `decode`, whose panic gives [`DecodeError::Invalid`]. Once `cancel` is set the outcome is
-/// [`DecodeError::Cancelled`], whatever a decoder made of a file that seemed to break off.
+/// Decodes by `decode`, whose panic gives [`DecodeError::Invalid`]. Once `cancel` is set the
+/// outcome is [`DecodeError::Cancelled`], whatever a decoder made of a file that seemed to break
+/// off.
 pub fn decode_guarded<T>(
     cancel: &Cancel<'_>,
     decode: impl FnOnce() -> Result<T, DecodeError>,

@@ -11,8 +11,8 @@ pub struct Limits {
     pub max_pixels: u64,
     /// Most frames of an animation.
     pub max_frames: u32,
-    /// Most pixels of all frames of an animation together. Each frame counts as the whole canvas, or as its own size if
-    /// that is larger.
+    /// Most pixels of all frames of an animation together. Each frame counts as the whole canvas,
+    /// or as its own size if that is larger.
     pub max_animation_pixels: u64,
 }
 
@@ -23,8 +23,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The default bounds. 100 megapixels are above today's cameras. 5000 frames of an animation last minutes, and a
-    /// thousand frames of a megapixel take about as long as a conversion may.
+    /// The default bounds. 100 megapixels are above today's cameras. 5000 frames of an animation
+    /// last minutes, and a thousand frames of a megapixel take about as long as a conversion may.
     pub const DEFAULT: Limits = Limits {
         max_side: 16383,
         max_pixels: 100_000_000,
@@ -51,7 +51,8 @@ impl Limits {
     /// The number of pixels of a picture of `width` by `height`.
     ///
     /// # Errors
-    /// [`DecodeError::TooWide`] or [`DecodeError::TooManyPixels`]; [`DecodeError::Invalid`] if there are none.
+    /// [`DecodeError::TooWide`] or [`DecodeError::TooManyPixels`]; [`DecodeError::Invalid`] if
+    /// there are none.
     pub(super) fn check(&self, width: u32, height: u32) -> Result<usize, DecodeError> {
         if width == 0 || height == 0 {
             return Err(DecodeError::Invalid(format!(
@@ -123,7 +124,7 @@ mod tests {
         };
         assert!(
             wide.check(u32::MAX, u32::MAX).is_err(),
-            "a size that no buffer can have is refused"
+            "a size that no buffer can have is rejected"
         );
     }
 }

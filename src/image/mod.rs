@@ -1,8 +1,9 @@
 //! Pixels in memory, and one reader per input format.
 //!
-//! [`open`] reads a file's header once, and holds it to the [`Limits`] before anything of the picture's size is allocated.
-//! [`Opened`] then tells the memory that decoding takes, and decodes: into pixels in sRGB, or into the planes of a JPEG,
-//! oriented as the file asks, or frame by frame. A [`Cancel`] may end that at any time.
+//! [`open`] reads a file's header once, and holds it to the [`Limits`] before anything of the
+//! picture's size is allocated. [`Opened`] then tells the memory that decoding takes, and decodes:
+//! into pixels in sRGB, or into the planes of a JPEG, oriented as the file asks, or frame by frame.
+//! A [`Cancel`] may end that at any time.
 
 mod color;
 mod decoded;
@@ -58,7 +59,8 @@ pub fn orient(image: Image, exif: &[u8]) -> Image {
     }
 }
 
-/// For `fuzz/`: converts a picture from a profile's space to sRGB; `is_gray` tells that its samples were gray in the file.
+/// For `fuzz/`: converts a picture from a profile's space to sRGB; `is_gray` tells that its samples
+/// were gray in the file.
 #[cfg(fuzzing)]
 pub fn convert_to_srgb(image: &mut Image, profile: &[u8], is_gray: bool) {
     let space = color::Space::Icc(profile.to_vec());

@@ -16,8 +16,8 @@ use towebp_encoder::{Cancel, Cancelled};
 
 /// A file whose header was read. Nothing of the picture's size is allocated yet.
 ///
-/// The header is walked once, by [`open`]: memory, metadata and decoding all go by what was found there. (The libraries
-/// that decode the pixels parse the parts that they are given on their own.)
+/// The header is walked once, by [`open`]: memory, metadata and decoding all go by what was found
+/// there. (The libraries that decode the pixels parse the parts that they are given on their own.)
 #[derive(Debug)]
 pub struct Opened<'a> {
     bytes: &'a [u8],
@@ -38,8 +38,8 @@ enum Header<'a> {
 /// Reads the header of a file, and holds it to the limits.
 ///
 /// # Errors
-/// The file is not of the declared format, its header is damaged, or the picture is beyond the limits. Damage behind the
-/// header is found when the picture is decoded.
+/// The file is not of the declared format, its header is damaged, or the picture is beyond the
+/// limits. Damage behind the header is found when the picture is decoded.
 pub fn open<'a>(
     bytes: &'a [u8],
     format: Format,
@@ -114,8 +114,8 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// The bytes of the planes that [`Opened::decode_planes`] gives, if the header alone tells that it gives them: it does
-    /// not tell whether an ICC profile is that of sRGB.
+    /// The bytes of the planes that [`Opened::decode_planes`] gives, if the header alone tells that
+    /// it gives them: it does not tell whether an ICC profile is that of sRGB.
     pub fn planes_bytes(&self) -> Option<u64> {
         let Header::Jpeg(header) = &self.header else {
             return None;
@@ -135,8 +135,9 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// Decodes the picture (the first frame of a GIF), oriented as its Exif says, in sRGB or in the color space of a
-    /// profile that is kept. A picture whose alpha channel is opaque throughout becomes [`super::Layout::Rgb`].
+    /// Decodes the picture (the first frame of a GIF), oriented as its Exif says, in sRGB or in the
+    /// color space of a profile that is kept. A picture whose alpha channel is opaque throughout
+    /// becomes [`super::Layout::Rgb`].
     ///
     /// # Errors
     /// See [`DecodeError`]. Damaged metadata is no error, and is not kept.
@@ -159,7 +160,8 @@ impl<'a> Opened<'a> {
         })
     }
 
-    /// Decodes the picture as its file has it in Y'CbCr, oriented as its Exif says; `None` if it has to be decoded to RGB.
+    /// Decodes the picture as its file has it in Y'CbCr, oriented as its Exif says; `None` if it
+    /// has to be decoded to RGB.
     ///
     /// # Errors
     /// As [`Opened::decode`].
@@ -232,13 +234,15 @@ impl<'a> Gif<'a> {
         self.header.frames(&self.opened.limits, cancel)
     }
 
-    /// The metadata that is kept of an animation: XMP alone, since browsers apply no profile of a GIF.
+    /// The metadata that is kept of an animation: XMP alone, since browsers apply no profile of a
+    /// GIF.
     pub fn metadata(&self) -> Metadata {
         Metadata::kept(Keep::Descriptions, None, None, self.opened.xmp())
     }
 }
 
-/// Converts the samples to sRGB, unless they are in the space of a profile that is kept, which is then returned.
+/// Converts the samples to sRGB, unless they are in the space of a profile that is kept, which is
+/// then returned.
 fn convert_color(
     mut image: Image,
     space: Option<Space>,
@@ -310,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn orientation_and_profile_are_applied_whatever_the_format() {
+    fn orientation_and_profile_are_applied_in_every_format() {
         let exif = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"; // 6: turn to the right
         let profile = moxcms::ColorProfile::new_gray_with_gamma(1.0)
             .encode()

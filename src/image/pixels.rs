@@ -3,14 +3,16 @@
 use super::rectangle::Rectangle;
 use towebp_encoder::{Cancel, Cancelled};
 
-/// The number of pixels that a pass over a picture takes between two checks of its [`Cancel`]: well below a millisecond
-/// of the slowest pass.
+/// The number of pixels that a pass over a picture takes between two checks of its [`Cancel`]: well
+/// below a millisecond of the slowest pass.
 pub(super) const PIXELS_PER_CHECK: usize = 1 << 16;
 
-/// The number of pixels that a color conversion takes at a time, from a copy: small enough for the cache.
+/// The number of pixels that a color conversion takes at a time, from a copy: small enough for the
+/// cache.
 pub(super) const CHUNK_PIXELS: usize = 4096;
 
-/// The order of the samples in memory: 8 bits each, interleaved, rows without padding, sRGB, alpha not premultiplied.
+/// The order of the samples in memory: 8 bits each, interleaved, rows without padding, sRGB, alpha
+/// not premultiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// Red, green and blue: three bytes per pixel.
@@ -78,7 +80,8 @@ impl Image {
     }
 }
 
-/// Rounds a sample of 16 bits to the nearest of 256 levels (PNG 13.12); cutting off the low byte would darken.
+/// Rounds a sample of 16 bits to the nearest of 256 levels (PNG 13.12); cutting off the low byte
+/// would darken.
 pub(super) fn to_8_bit(sample: u16) -> u8 {
     ((u32::from(sample) * 255 + 32767) / 65535) as u8
 }

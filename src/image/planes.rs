@@ -1,6 +1,7 @@
-//! Pictures that stay in the Y'CbCr of their file. JPEG and WebP have in common the matrix of BT.601 and chroma of half the
-//! size, whose samples are the means of 2x2 pixels and lie in their middle. They differ only in the range: JPEG uses all
-//! 256 values (JFIF 1.02), WebP keeps Y within 16 to 235 and U and V within 16 to 240 (RFC 6386, section 9.2).
+//! Pictures that stay in the Y'CbCr of their file. JPEG and WebP have in common the matrix of
+//! BT.601 and chroma of half the size, whose samples are the means of 2x2 pixels and lie in their
+//! middle. They differ only in the range: JPEG uses all 256 values (JFIF 1.02), WebP keeps Y within
+//! 16 to 235 and U and V within 16 to 240 (RFC 6386, section 9.2).
 
 use super::metadata::orientation::{self, Grid};
 use ::image::metadata::Orientation;
@@ -8,8 +9,8 @@ use towebp_encoder::{Cancel, Cancelled};
 
 /// A picture in Y'CbCr 4:2:0, BT.601 in limited range.
 ///
-/// Width and height of the luma plane are those of the picture, rounded up to multiples of 16, and those of the chroma planes
-/// are half of that. Samples beyond the picture are undefined.
+/// Width and height of the luma plane are those of the picture, rounded up to multiples of 16, and
+/// those of the chroma planes are half of that. Samples beyond the picture are undefined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planes {
     /// Width of the picture in pixels, at least 1.
@@ -69,8 +70,8 @@ impl Planes {
     }
 }
 
-/// Whether the chroma samples of a picture in 4:2:0 are still the means of 2x2 pixels, counted from the corner, once it is
-/// oriented.
+/// Whether the chroma samples of a picture in 4:2:0 are still the means of 2x2 pixels, counted from
+/// the corner, once it is oriented.
 pub(super) fn can_orient(width: u16, height: u16, orientation: Orientation) -> bool {
     let [mirrors_width, mirrors_height] = orientation::mirrored_sides(orientation);
     (width.is_multiple_of(2) || !mirrors_width) && (height.is_multiple_of(2) || !mirrors_height)

@@ -3,11 +3,11 @@
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use towebp_encoder::{Cancel, Cancelled};
 
-/// A reader of a file in memory, in one or several parts, that checks a [`Cancel`] before each portion and fails once that
-/// is set.
+/// A reader of a file in memory, in one or several parts, that checks a [`Cancel`] before each
+/// portion and fails once that is set.
 ///
-/// It compares its position with the end of the portion instead of the end of the file, so that the checks cost nothing in
-/// between.
+/// It compares its position with the end of the portion instead of the end of the file, so that the
+/// checks cost nothing in between.
 #[derive(Debug)]
 pub(super) struct CancellableReader<'a> {
     /// The parts, each with its offset in the whole.
@@ -35,7 +35,8 @@ impl<'a> CancellableReader<'a> {
         CancellableReader::of_parts(&[bytes], portion, cancel)
     }
 
-    /// Reads several parts one after the other, as [`CancellableReader::new`], with a check before each part, too.
+    /// Reads several parts one after the other, as [`CancellableReader::new`], with a check before
+    /// each part, too.
     pub(super) fn of_parts(
         parts: &[&'a [u8]],
         portion: usize,
@@ -132,7 +133,8 @@ impl Seek for CancellableReader<'_> {
             .and_then(|by| isize::try_from(by).ok())
             .and_then(|by| from.checked_add_signed(by))
             .ok_or(io::ErrorKind::InvalidInput)?;
-        // A position beyond the portion, or in another part, makes a check due. A little back is nothing new.
+        // A position beyond the portion, or in another part, makes a check due. A little back is
+        // nothing new.
         let (place, bytes) = self.part;
         let read = position.checked_sub(place).zip(self.end.checked_sub(place));
         self.rest = match read {

@@ -27,7 +27,8 @@ impl Rectangle {
         }
     }
 
-    /// The visible part of the rectangle on a canvas of `width` by `height`; empty if it lies outside.
+    /// The visible part of the rectangle on a canvas of `width` by `height`; empty if it lies
+    /// outside.
     pub(super) fn clip(self, width: u32, height: u32) -> Rectangle {
         let (width, height) = (width as usize, height as usize);
         let (left, top) = (self.left.min(width), self.top.min(height));

@@ -1,6 +1,7 @@
 //! CMYK and YCCK, as Adobe's programs write them into JPEG, to sRGB.
 //!
-//! Samples are inverted: 255 stands for no ink. Files without Adobe's marker are read in the same way, as browsers do.
+//! Samples are inverted: 255 stands for no ink. Files without Adobe's marker are read in the same
+//! way, as browsers do.
 
 use super::profile::is_too_large;
 use crate::image::pixels::CHUNK_PIXELS;
@@ -17,8 +18,8 @@ pub enum CmykKind {
     Ycck,
 }
 
-/// Converts pixels of four bytes to pixels of three bytes in sRGB, in place: by the profile, or, without a usable one, by
-/// multiplying the light that each ink lets through.
+/// Converts pixels of four bytes to pixels of three bytes in sRGB, in place: by the profile, or,
+/// without a usable one, by multiplying the light that each ink lets through.
 pub fn cmyk_to_srgb(
     samples: &mut Vec<u8>,
     kind: CmykKind,
@@ -62,7 +63,8 @@ pub fn cmyk_to_srgb(
     Ok(())
 }
 
-/// The transform from CMYK that is not inverted to sRGB; `None` if the profile is too large or not one of CMYK.
+/// The transform from CMYK that is not inverted to sRGB; `None` if the profile is too large or not
+/// one of CMYK.
 fn transform(
     profile: &[u8],
 ) -> Result<Option<Arc<dyn TransformExecutor<u8> + Send + Sync>>, CmsError> {
@@ -84,7 +86,8 @@ fn transform(
         .map(Some)
 }
 
-/// Converts Y, Cb and Cr to inverted cyan, magenta and yellow (ITU-T T.871, inverted), in fixed point.
+/// Converts Y, Cb and Cr to inverted cyan, magenta and yellow (ITU-T T.871, inverted), in fixed
+/// point.
 fn ycck_to_cmyk(pixel: &mut [u8; 4]) {
     /// 1.0, with 16 bits behind the point.
     const ONE: i32 = 1 << 16;

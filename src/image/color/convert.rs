@@ -8,8 +8,9 @@ use crate::image::pixels::{CHUNK_PIXELS, Image, Layout, PIXELS_PER_CHECK};
 use moxcms::{CmsError, ColorProfile, DataColorSpace, TransformOptions};
 use towebp_encoder::{Cancel, Cancelled};
 
-/// Converts the samples from `space` to sRGB. A profile that is too large, damaged, of a kind that does not fit the
-/// picture (whose samples were gray in the file if `is_gray`), or that of sRGB itself changes nothing.
+/// Converts the samples from `space` to sRGB. A profile that is too large, damaged, of a kind that
+/// does not fit the picture (whose samples were gray in the file if `is_gray`), or that of sRGB
+/// itself changes nothing.
 pub fn convert_to_srgb(
     image: &mut Image,
     space: &Space,
@@ -141,7 +142,8 @@ mod tests {
 
     #[test]
     fn a_wider_space_becomes_srgb() {
-        // By the matrices of both standards (200, 100, 50) of Display P3 is sRGB (214.9, 92.6, 31.0).
+        // By the matrices of both standards (200, 100, 50) of Display P3 is sRGB (214.9, 92.6,
+        // 31.0).
         let pixels = converted(
             &display_p3(),
             Layout::Rgb,

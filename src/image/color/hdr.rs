@@ -1,10 +1,12 @@
-//! High dynamic range (ITU-R BT.2100) to sRGB, as shown on a display whose white is that of paper: 203 cd/m2 (BT.2408).
+//! High dynamic range (ITU-R BT.2100) to sRGB, as shown on a display whose white is that of paper:
+//! 203 cd/m2 (BT.2408).
 //!
-//! Light below some 90 cd/m2 is kept. Brighter light is rolled off as BT.2390 (5.4.1) prescribes for a display of
-//! 203 cd/m2 and a picture of up to 1000 cd/m2, which is what readers assume of a picture that does not say: paper white
-//! becomes a light gray (229), and the levels above it are left to brighter light. The brightest of red, green and blue
-//! determines the factor by which all three are lowered, so that hues are kept. Light beyond 1000 cd/m2 becomes white,
-//! and colors outside of sRGB's gamut are clipped.
+//! Light below some 90 cd/m2 is kept. Brighter light is rolled off as BT.2390 (5.4.1) prescribes
+//! for a display of 203 cd/m2 and a picture of up to 1000 cd/m2, which is what readers assume of a
+//! picture that does not say: paper white becomes a light gray (229), and the levels above it are
+//! left to brighter light. The brightest of red, green and blue determines the factor by which all
+//! three are lowered, so that hues are kept. Light beyond 1000 cd/m2 becomes white, and colors
+//! outside of sRGB's gamut are clipped.
 
 use super::space::Space;
 use crate::image::pixels::{Layout, to_8_bit};
@@ -21,7 +23,8 @@ const PEAK: f64 = 1000.0;
 /// Luminance of the largest sample of PQ, in cd/m2.
 const PQ_PEAK: f64 = 10_000.0;
 
-/// The number of steps in the table of gains: equal steps of the square root of light, from none to [`PEAK`].
+/// The number of steps in the table of gains: equal steps of the square root of light, from none to
+/// [`PEAK`].
 const GAINS: usize = 4096;
 
 /// Whether the transfer characteristics of a space are those of PQ or HLG.
@@ -37,12 +40,14 @@ pub fn is_high_dynamic_range(space: &Space) -> bool {
 
 /// The conversion from a space of high dynamic range to sRGB.
 pub struct HdrTransform {
-    /// Light for each of the 65536 samples: of PQ the light of the display, in units of [`WHITE`]; of HLG the light of the
-    /// scene, from 0 to 1.
+    /// Light for each of the 65536 samples: of PQ the light of the display, in units of [`WHITE`];
+    /// of HLG the light of the scene, from 0 to 1.
     light: Vec<f32>,
-    /// Whether `light` is that of the scene (HLG), which is still to be converted to that of a display.
+    /// Whether `light` is that of the scene (HLG), which is still to be converted to that of a
+    /// display.
     is_scene_light: bool,
-    /// The factor for light whose brightest color has the square root of this index, in steps of [`GAINS`].
+    /// The factor for light whose brightest color has the square root of this index, in steps of
+    /// [`GAINS`].
     gains: Vec<f32>,
     /// The matrix from the space's primaries to those of sRGB, for linear light.
     to_srgb: [[f32; 3]; 3],
@@ -134,13 +139,15 @@ fn scene_of_hlg(sample: f64) -> f64 {
     }
 }
 
-/// The factor from light of the scene to light of a display of 1000 cd/m2, in units of [`WHITE`] (BT.2100, table 5).
+/// The factor from light of the scene to light of a display of 1000 cd/m2, in units of [`WHITE`]
+/// (BT.2100, table 5).
 fn display_factor([red, green, blue]: [f32; 3]) -> f32 {
     let luminance = 0.2627 * red + 0.678 * green + 0.0593 * blue;
     (PEAK / WHITE) as f32 * luminance.powf(0.2)
 }
 
-/// The factor by which BT.2390, 5.4.1, lowers light of this index of the table of gains; black stays black.
+/// The factor by which BT.2390, 5.4.1, lowers light of this index of the table of gains; black
+/// stays black.
 fn gain(index: usize) -> f32 {
     let light = PEAK * (index as f64 / GAINS as f64).powi(2);
     let peak = pq_of_light(PEAK);
@@ -254,7 +261,8 @@ mod tests {
 
     #[test]
     fn hues_are_kept_where_light_is_rolled_off() {
-        // With sRGB's own primaries, 1000, 500 and 100 cd/m2 become white's 203 cd/m2, a half and a tenth of it.
+        // With sRGB's own primaries, 1000, 500 and 100 cd/m2 become white's 203 cd/m2, a half and a
+        // tenth of it.
         let color = [1000.0, 500.0, 100.0].map(|light| sample(pq_of_light(light)));
         let expected = [1.0, 0.5, 0.1].map(srgb_level);
         for (got, expected) in hdr(1, PQ).convert_color(color).into_iter().zip(expected) {

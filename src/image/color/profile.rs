@@ -5,14 +5,16 @@ use moxcms::{CmsError, ColorProfile, DataColorSpace, TransformOptions};
 /// Larger profiles are ignored: real ones have a few KiB, those with tables up to about 2 MiB.
 pub const MAX_PROFILE_BYTES: usize = 4 << 20;
 
-/// Most bytes that are held for each byte of an ICC profile: the profile and a copy, its tables as often as
-/// [`is_too_large`] lets tags name them, and the table of the tag that is used as numbers of four bytes.
+/// Most bytes that are held for each byte of an ICC profile: the profile and a copy, its tables as
+/// often as [`is_too_large`] lets tags name them, and the table of the tag that is used as numbers
+/// of four bytes.
 pub const BYTES_PER_PROFILE_BYTE: u64 = 10;
 
-/// Whether a profile is larger than any that is of use, or the data of its tags together is. The library copies the
-/// data of each tag, and several tags may name the same data (ICC.1, 7.3).
+/// Whether a profile is larger than any that is of use, or the data of its tags together is. The
+/// library copies the data of each tag, and several tags may name the same data (ICC.1, 7.3).
 pub fn is_too_large(profile: &[u8]) -> bool {
-    /// Tags may name data of at most so many times the profile's size: the three intents of a device often share a table.
+    /// Tags may name data of at most so many times the profile's size: the three intents of a
+    /// device often share a table.
     const MAX_SHARING: u64 = 3;
     let number = |bytes: &[u8]| {
         bytes
@@ -51,7 +53,8 @@ pub fn is_srgb(profile: &[u8]) -> bool {
     !is_too_large(profile) && ColorProfile::new_from_slice(profile).is_ok_and(is_srgb)
 }
 
-/// Whether the profile is that of sRGB under whatever name: a few colors come out as they went in, up to rounding.
+/// Whether the profile is that of sRGB under whatever name: a few colors come out as they went in,
+/// up to rounding.
 pub fn is_nearly_identity(profile: &ColorProfile, srgb: &ColorProfile) -> Result<bool, CmsError> {
     let probes: Vec<u8> = [0, 16, 64, 128, 200, 255]
         .into_iter()

@@ -1,9 +1,9 @@
-//! 16-bit samples, converted to sRGB before they are rounded to 8 bits: in a space whose curve is far from sRGB's, 8 bits
-//! are too few in the shadows. If linear light is stored in 256 levels, only 13 of them fall below sRGB's level 64, and
-//! each step is visible.
+//! 16-bit samples, converted to sRGB before they are rounded to 8 bits: in a space whose curve is
+//! far from sRGB's, 8 bits are too few in the shadows. If linear light is stored in 256 levels,
+//! only 13 of them fall below sRGB's level 64, and each step is visible.
 //!
-//! The rounding does not dither: half a level of sRGB is a smaller step than the eye sees, and smaller than what lossy
-//! coding changes.
+//! The rounding does not dither: half a level of sRGB is a smaller step than the eye sees, and
+//! smaller than what lossy coding changes.
 
 use super::hdr::HdrTransform;
 use super::profile::is_nearly_identity;
@@ -33,12 +33,13 @@ enum Transform {
 }
 
 impl SixteenBitTransform {
-    /// Most bytes that a transform takes: for each color a table of numbers and one of samples, of 65536 entries each, one
-    /// more of each while they are made, and rows.
+    /// Most bytes that a transform takes: for each color a table of numbers and one of samples, of
+    /// 65536 entries each, one more of each while they are made, and rows.
     pub const BYTES: u64 = 4 << 20;
 
-    /// The transform from `space` for pictures of `layout`, whose samples were gray in the file if `is_gray`. `None` if
-    /// nothing is to be converted: the space is sRGB itself, does not fit the picture, is damaged or too large.
+    /// The transform from `space` for pictures of `layout`, whose samples were gray in the file if
+    /// `is_gray`. `None` if nothing is to be converted: the space is sRGB itself, does not fit the
+    /// picture, is damaged or too large.
     pub fn new(space: &Space, layout: Layout, is_gray: bool) -> Option<SixteenBitTransform> {
         SixteenBitTransform::try_new(space, layout, is_gray).unwrap_or_else(|error| {
             log::debug!("a color space is ignored: {error}");
@@ -177,7 +178,8 @@ mod tests {
 
     #[test]
     fn every_level_of_srgb_is_reached_from_linear_light_and_other_powers() {
-        // Half a level, and a step of light in 65536 levels, which is 0.05 of a level of sRGB in the shadows.
+        // Half a level, and a step of light in 65536 levels, which is 0.05 of a level of sRGB in
+        // the shadows.
         let tolerance = 0.5 + 12.92 * 255.0 / 65536.0 + 0.001;
         // Profiles store exponents in units of 1/256.
         for exponent in [1.0, 1.75, 2.625, 4.0] {

@@ -23,7 +23,8 @@ pub enum Space {
 }
 
 impl Space {
-    /// The space as a profile of the color library; `None` if it is an ICC profile that is too large.
+    /// The space as a profile of the color library; `None` if it is an ICC profile that is too
+    /// large.
     pub fn profile(&self) -> Result<Option<ColorProfile>, CmsError> {
         Ok(Some(match self {
             Space::Icc(bytes) if is_too_large(bytes) => return Ok(None),
@@ -42,7 +43,8 @@ impl Space {
     }
 }
 
-/// A color space given by exponents and chromaticities; where one of them is missing, sRGB's applies.
+/// A color space given by exponents and chromaticities; where one of them is missing, sRGB's
+/// applies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibrated {
     /// The exponents for red, green and blue: light is the sample, from 0 to 1, to this power.
@@ -52,8 +54,8 @@ pub struct Calibrated {
 }
 
 impl Calibrated {
-    /// The space of these exponents and chromaticities; `None` if that is sRGB, or if no display can have it, as when a
-    /// writer left the fields empty.
+    /// The space of these exponents and chromaticities; `None` if that is sRGB, or if no display
+    /// can have it, as when a writer left the fields empty.
     pub fn space(
         exponents: Option<[f64; 3]>,
         chromaticities: Option<[[f64; 2]; 4]>,
@@ -100,8 +102,8 @@ impl Calibrated {
     }
 }
 
-/// Whether the exponent is 2.2, which PNG (third edition, 11.3.2.5) tells writers of sRGB to give for readers that know
-/// no other way: nearly all files that say 2.2 mean sRGB's curve.
+/// Whether the exponent is 2.2, which PNG (third edition, 11.3.2.5) tells writers of sRGB to give
+/// for readers that know no other way: nearly all files that say 2.2 mean sRGB's curve.
 fn is_srgb_exponent(exponent: &f64) -> bool {
     (exponent * 0.45455 - 1.0).abs() < 0.001
 }

@@ -69,8 +69,8 @@ pub fn mirrored_sides(orientation: Orientation) -> [bool; 2] {
     }
 }
 
-/// For the four orientations that make columns of the stored rows: whether the last row becomes the first column, and
-/// whether the last column becomes the first row.
+/// For the four orientations that make columns of the stored rows: whether the last row becomes the
+/// first column, and whether the last column becomes the first row.
 fn transposed(orientation: Orientation) -> Option<(bool, bool)> {
     match orientation {
         Orientation::Rotate90FlipH => Some((false, false)),
@@ -81,7 +81,8 @@ fn transposed(orientation: Orientation) -> Option<(bool, bool)> {
     }
 }
 
-/// Rotates and mirrors pixels of `N` bytes. If sides are swapped, each column of the buffer becomes a row.
+/// Rotates and mirrors pixels of `N` bytes. If sides are swapped, each column of the buffer becomes
+/// a row.
 pub fn orient<const N: usize>(
     pixels: &mut Vec<u8>,
     grid: Grid,
@@ -120,15 +121,16 @@ fn flip_rows<T>(pixels: &mut [T], grid: Grid, cancel: &Cancel<'_>) -> Result<(),
     Ok(())
 }
 
-/// Makes columns of the rows. If `rows_reversed`, the last row becomes the first column; if `columns_reversed`, the last
-/// column becomes the first row.
+/// Makes columns of the rows. If `rows_reversed`, the last row becomes the first column; if
+/// `columns_reversed`, the last column becomes the first row.
 fn transpose<const N: usize>(
     source: &[u8],
     grid: Grid,
     (rows_reversed, columns_reversed): (bool, bool),
     cancel: &Cancel<'_>,
 ) -> Result<Vec<u8>, Cancelled> {
-    /// The side of the square that is transposed at a time, so that reads and writes both stay within the cache.
+    /// The side of the square that is transposed at a time, so that reads and writes both stay
+    /// within the cache.
     const TILE: usize = 32;
     let Grid { width, height, .. } = grid;
     let mut pixels = vec![0; source.len()];
@@ -154,7 +156,8 @@ fn transpose<const N: usize>(
 mod tests {
     use super::*;
 
-    /// Exif with one entry in its first directory, big-endian: tag, type (3: two bytes), count, value.
+    /// Exif with one entry in its first directory, big-endian: tag, type (3: two bytes), count,
+    /// value.
     fn exif(tag: u16, kind: u16, count: u32, value: u16) -> Vec<u8> {
         let mut exif = b"MM\0*\0\0\0\x08\0\x01".to_vec();
         exif.extend([tag.to_be_bytes(), kind.to_be_bytes()].concat());

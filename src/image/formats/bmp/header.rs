@@ -1,4 +1,5 @@
-//! The headers of a BMP: `BITMAPFILEHEADER`, then one of the information headers, told apart by their size.
+//! The headers of a BMP: `BITMAPFILEHEADER`, then one of the information headers, told apart by
+//! their size.
 //!
 //! | bytes | header | contents beyond the one above |
 //! |---|---|---|
@@ -67,7 +68,8 @@ impl<'a> Header<'a> {
     /// Reads the headers and the palette.
     ///
     /// # Errors
-    /// The file ends too early, contradicts itself, or is of a kind that is not supported, which the text names.
+    /// The file ends too early, contradicts itself, or is of a kind that is not supported, which
+    /// the text names.
     pub fn read(file: &'a [u8]) -> Result<Header<'a>, DecodeError> {
         let info = Info::new(file)?;
         let (width, height) = info.sides()?;
@@ -253,8 +255,8 @@ impl<'a> Info<'a> {
         Ok(fields)
     }
 
-    /// The offset in the file at which the pixels begin. `declared` is that of the file header, in which 0 stands for the
-    /// end of the palette, as in browsers.
+    /// The offset in the file at which the pixels begin. `declared` is that of the file header, in
+    /// which 0 stands for the end of the palette, as in browsers.
     fn pixels_at(&self, coding: Coding, declared: usize) -> Result<usize, DecodeError> {
         let begin = FILE_HEADER + self.size + self.masks_behind();
         match declared {
@@ -279,7 +281,8 @@ impl<'a> Info<'a> {
         }
     }
 
-    /// The colors behind the header. If the pixels begin among them, those bytes are read as both, as in browsers.
+    /// The colors behind the header. If the pixels begin among them, those bytes are read as both,
+    /// as in browsers.
     fn palette(&self, coding: Coding) -> [[u8; 3]; 256] {
         let mut palette = [[0; 3]; 256];
         let begin = self.size + self.masks_behind();
@@ -303,11 +306,13 @@ impl<'a> Info<'a> {
         (length <= MAX_PROFILE_BYTES).then_some(profile)
     }
 
-    /// The calibrated color space. The header does not name its white, which is taken for that of sRGB, as in browsers.
+    /// The calibrated color space. The header does not name its white, which is taken for that of
+    /// sRGB, as in browsers.
     fn calibrated(&self) -> Option<Space> {
         /// `LCS_CALIBRATED_RGB`.
         const CALIBRATED: u32 = 0;
-        /// X, Y and Z of red, green and blue have 30 bits behind the point, which does not matter for their ratios.
+        /// X, Y and Z of red, green and blue have 30 bits behind the point, which does not matter
+        /// for their ratios.
         const XYZ: usize = 60;
         /// Exponents have 16 bits behind the point.
         const GAMMA: usize = 96;

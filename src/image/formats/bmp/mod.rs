@@ -1,5 +1,5 @@
-//! BMP, by a reader of our own: that of the crate `image` reads neither the second version of OS/2 nor color spaces, and
-//! does not report which pixels run-length coding leaves out.
+//! BMP, by a reader of our own: that of the crate `image` reads neither the second version of OS/2
+//! nor color spaces, and does not report which pixels run-length coding leaves out.
 
 mod error;
 mod header;
@@ -66,7 +66,8 @@ pub fn decode(
     })
 }
 
-/// Rows as stored: each filled up to a multiple of 4 bytes, the bottom one first unless the header says otherwise.
+/// Rows as stored: each filled up to a multiple of 4 bytes, the bottom one first unless the header
+/// says otherwise.
 struct Rows<'a> {
     bytes: &'a [u8],
     stride: usize,
@@ -131,7 +132,8 @@ fn look_up(row: &[u8], bits: u32, palette: &[[u8; 3]; 256], pixels: &mut [[u8; 3
     }
 }
 
-/// Converts rows whose pixels are numbers of `bytes` bytes each, in which each sample is a field of bits.
+/// Converts rows whose pixels are numbers of `bytes` bytes each, in which each sample is a field of
+/// bits.
 fn read_fields(
     rows: &Rows<'_>,
     bytes: usize,
@@ -226,8 +228,8 @@ fn draw_runs(
     })
 }
 
-/// Makes a picture opaque whose alpha is 0 throughout: many writers declare an alpha channel and do not fill it, and
-/// viewers show such a picture as opaque.
+/// Makes a picture opaque whose alpha is 0 throughout: many writers declare an alpha channel and do
+/// not fill it, and viewers show such a picture as opaque.
 fn reveal_if_all_transparent(pixels: &mut [u8], cancel: &Cancel<'_>) -> Result<(), Cancelled> {
     let pixels = pixels.as_chunks_mut::<4>().0;
     for portion in pixels.chunks(PIXELS_PER_CHECK) {
@@ -252,7 +254,8 @@ mod tests {
     use crate::image::pixels::Layout;
     use crate::image::testing::{LIMITS, assert_parts_are_rejected};
 
-    /// A bitmap with a BITMAPINFOHEADER; `extra` lies between that and the rows: masks or a palette.
+    /// A bitmap with a BITMAPINFOHEADER; `extra` lies between that and the rows: masks or a
+    /// palette.
     fn bmp(
         width: i32,
         height: i32,
@@ -408,7 +411,8 @@ mod tests {
             .collect()
     }
 
-    /// One letter a pixel, rows from the top: the index of a gray of [`grays`], `.` where nothing was drawn.
+    /// One letter a pixel, rows from the top: the index of a gray of [`grays`], `.` where nothing
+    /// was drawn.
     fn drawn(file: &[u8]) -> String {
         let image = image(file);
         let rows = image.pixels.chunks_exact(image.width as usize * 4);
@@ -481,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_bitmap_only_wraps_is_named() {
+    fn the_format_that_a_bitmap_wraps_is_named() {
         for (compression, name) in [(4, "JPEG"), (5, "PNG")] {
             let error = read(
                 &bmp(1, 1, 0, compression, &[], &[0; 9]),
@@ -496,7 +500,8 @@ mod tests {
         }
     }
 
-    /// A bitmap of one pixel with a header of 124 bytes whose color space is given by these bytes, from byte 56 on.
+    /// A bitmap of one pixel with a header of 124 bytes whose color space is given by these bytes,
+    /// from byte 56 on.
     fn with_space(space: &[u8]) -> Vec<u8> {
         let mut header = vec![124, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 24, 0];
         header.resize(56, 0);
@@ -565,7 +570,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_cut_short_anywhere_is_refused() {
+    fn a_file_that_is_cut_short_anywhere_is_rejected() {
         let file = bmp(20, 10, 24, 0, &[], &[7; 600]);
         image(&file);
         assert_parts_are_rejected(read, &file, 2..file.len());

@@ -62,8 +62,9 @@ impl Unit {
     }
 }
 
-/// Calls `draw` for each pixel of the runs, with its column, its row as stored, and its value: an index and two zeros, or
-/// blue, green and red. Pixels beyond the end of their row are left out, and so are those that no run reaches.
+/// Calls `draw` for each pixel of the runs, with its column, its row as stored, and its value: an
+/// index and two zeros, or blue, green and red. Pixels beyond the end of their row are left out,
+/// and so are those that no run reaches.
 ///
 /// # Errors
 /// The data ends before the picture does, or a skip leads below its last row.

@@ -12,7 +12,8 @@ use ::gif::{ColorOutput, Decoder, DecodingError, DisposalMethod, Frame, MemoryLi
 use std::num::NonZeroU64;
 use towebp_encoder::{Cancel, Cancelled};
 
-/// Bytes of the file between two checks of the [`Cancel`]: LZW makes up to 2.7 million pixels of them.
+/// Bytes of the file between two checks of the [`Cancel`]: LZW makes up to 2.7 million pixels of
+/// them.
 const BYTES_PER_CHECK: usize = 1 << 10;
 
 /// The frames of a GIF, drawn one after the other.
@@ -61,7 +62,8 @@ enum Disposal {
     Keep,
     /// The rectangle becomes transparent: no browser draws the background color.
     Clear(Rectangle),
-    /// The rectangle gets back the pixels that it had before the frame, row by row, as far as it is on the canvas.
+    /// The rectangle gets back the pixels that it had before the frame, row by row, as far as it is
+    /// on the canvas.
     Restore(Rectangle, Vec<[u8; 4]>),
 }
 
@@ -113,7 +115,8 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Draws the next frame; `None` after the last one. A file may end between two frames, as in browsers.
+    /// Draws the next frame; `None` after the last one. A file may end between two frames, as in
+    /// browsers.
     ///
     /// # Errors
     /// See [`DecodeError`].
@@ -126,8 +129,8 @@ impl<'a> Frames<'a> {
         &self.canvas
     }
 
-    /// The number of times that the animation is played, one more than its repetitions; 0 is for ever. It is known after
-    /// the first frame.
+    /// The number of times that the animation is played, one more than its repetitions; 0 is for
+    /// ever. It is known after the first frame.
     pub fn loops(&self) -> u16 {
         match (self.outline.repetitions, self.decoder.repeat()) {
             (Some(0), _) | (None, Repeat::Infinite) => 0,
@@ -166,8 +169,8 @@ impl<'a> Frames<'a> {
         let palette = self.decoder.palette().map_err(|error| invalid(&error))?;
         let palette = rgba_palette(&frame, palette);
         let mut indices = vec![0; count];
-        // All rows at once, and interlaced ones in the order of the file: read one at a time, the decoder loses codes that
-        // go beyond a row.
+        // All rows at once, and interlaced ones in the order of the file: read one at a time, the
+        // decoder loses codes that go beyond a row.
         match self.decoder.fill_buffer(&mut indices) {
             Ok(true) => {}
             Ok(false) => return Err(invalid(&DecodingError::UnexpectedEof)),
@@ -181,7 +184,8 @@ impl<'a> Frames<'a> {
             height: usize::from(frame.height),
         };
         if is_first {
-            // Some writers leave the size of the logical screen 0: viewers then show the frame alone.
+            // Some writers leave the size of the logical screen 0: viewers then show the frame
+            // alone.
             if self.canvas.width == 0 || self.canvas.height == 0 {
                 (self.canvas.width, self.canvas.height) = size;
                 (rectangle.left, rectangle.top) = (0, 0);
@@ -223,10 +227,12 @@ impl<'a> Frames<'a> {
         (frame as u64).max(u64::from(self.canvas.width) * u64::from(self.canvas.height))
     }
 
-    /// Whether a frame makes the same canvas as the last one, before and after its disposal: it need not be decoded.
+    /// Whether a frame makes the same canvas as the last one, before and after its disposal: it
+    /// need not be decoded.
     fn repeats(&self, image: &[u8], frame: &Frame<'_>) -> bool {
         self.last.as_ref().is_some_and(|last| {
-            // Pixels below it that were restored or kept are still there. Cleared ones are not, unless they were transparent.
+            // Pixels below it that were restored or kept are still there. Cleared ones are not,
+            // unless they were transparent.
             last.image == image
                 && last.transparent == frame.transparent
                 && last.dispose == frame.dispose
@@ -234,7 +240,8 @@ impl<'a> Frames<'a> {
         })
     }
 
-    /// The rectangle in which a frame and the disposal of the one before will change the canvas, and its pixels now.
+    /// The rectangle in which a frame and the disposal of the one before will change the canvas,
+    /// and its pixels now.
     fn damage(
         &mut self,
         frame: Rectangle,
@@ -293,7 +300,8 @@ impl<'a> Frames<'a> {
         Ok(pixels)
     }
 
-    /// Draws the indices of a frame. `stored_row` maps each row of the frame to its place among the stored ones.
+    /// Draws the indices of a frame. `stored_row` maps each row of the frame to its place among the
+    /// stored ones.
     fn draw_indices(
         &mut self,
         rectangle: Rectangle,
@@ -315,8 +323,8 @@ impl<'a> Frames<'a> {
     }
 }
 
-/// The place of a row of an interlaced frame among the rows of the file, in which those of four passes follow each other
-/// (GIF 89a, appendix E).
+/// The place of a row of an interlaced frame among the rows of the file, in which those of four
+/// passes follow each other (GIF 89a, appendix E).
 fn interlaced_row(y: usize, height: usize) -> usize {
     match y % 8 {
         0 => y / 8,
@@ -326,7 +334,8 @@ fn interlaced_row(y: usize, height: usize) -> usize {
     }
 }
 
-/// The time that a frame is shown. As in browsers, a delay of none or of a hundredth of a second is a tenth.
+/// The time that a frame is shown. As in browsers, a delay of none or of a hundredth of a second is
+/// a tenth.
 fn milliseconds(hundredths: u16) -> u32 {
     match hundredths {
         0 | 1 => 100,

@@ -37,8 +37,8 @@ fn gif(width: u16, height: u16, repeat: Option<Repeat>, frames: &[Frame<'_>]) ->
     file
 }
 
-fn time(drawn: Result<Option<AnimationFrame>, DecodeError>) -> Result<Option<u32>, DecodeError> {
-    drawn.map(|drawn| drawn.map(|drawn| drawn.milliseconds))
+fn time(frame: Result<Option<AnimationFrame>, DecodeError>) -> Result<Option<u32>, DecodeError> {
+    frame.map(|frame| frame.map(|frame| frame.milliseconds))
 }
 
 /// Each canvas: one digit per pixel, the index of its color, `.` where it is transparent.
@@ -48,8 +48,8 @@ fn canvases(file: &[u8]) -> Vec<String> {
     let mut frames = header.frames(&LIMITS, &cancel).expect("a GIF");
     let mut canvases = Vec::new();
     let mut before = Vec::new();
-    while let Some(drawn) = frames.draw().expect("a whole frame") {
-        assert_undoes(&drawn, frames.canvas(), &mut before);
+    while let Some(frame) = frames.draw().expect("a whole frame") {
+        assert_undoes(&frame, frames.canvas(), &mut before);
         let letter = |pixel: &[u8; 4]| match pixel {
             [.., 0] => '.',
             [red, ..] => char::from(b'0' + red / 10 - 1),
@@ -62,19 +62,20 @@ fn canvases(file: &[u8]) -> Vec<String> {
     canvases
 }
 
-/// Asserts that the previous pixels, put back into the damage rectangle, restore the canvas `before` the frame.
-fn assert_undoes(drawn: &AnimationFrame, canvas: &Image, before: &mut Vec<[u8; 4]>) {
+/// Asserts that the previous pixels, put back into the damage rectangle, restore the canvas
+/// `before` the frame.
+fn assert_undoes(frame: &AnimationFrame, canvas: &Image, before: &mut Vec<[u8; 4]>) {
     let width = canvas.width as usize;
     let canvas = canvas.pixels.as_chunks::<4>().0;
     before.resize(canvas.len(), [0; 4]); // a canvas is transparent before its first frame
-    let Rectangle { left, top, .. } = drawn.damage;
+    let Rectangle { left, top, .. } = frame.damage;
     let mut undone = canvas.to_vec();
-    let (right, bottom) = (left + drawn.damage.width, top + drawn.damage.height);
+    let (right, bottom) = (left + frame.damage.width, top + frame.damage.height);
     assert!(right <= width && bottom * width <= canvas.len(), "outside");
-    let rows = drawn.previous.chunks(drawn.damage.width.max(1));
+    let rows = frame.previous.chunks(frame.damage.width.max(1));
     assert_eq!(
-        drawn.previous.len(),
-        drawn.damage.width * drawn.damage.height
+        frame.previous.len(),
+        frame.damage.width * frame.damage.height
     );
     for (y, row) in (top..).zip(rows) {
         undone[y * width + left..][..row.len()].copy_from_slice(row);

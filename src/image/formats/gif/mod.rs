@@ -1,4 +1,5 @@
-//! GIF, by the crate `gif`: frames on the logical screen, transparent where no frame has drawn, as browsers show them.
+//! GIF, by the crate `gif`: frames on the logical screen, transparent where no frame has drawn, as
+//! browsers show them.
 
 mod decoder;
 mod frames;
@@ -27,7 +28,8 @@ pub struct Header<'a> {
 }
 
 impl<'a> Header<'a> {
-    /// Walks the outline of a file. Of an animation it keeps at most as many frames as `limits` allow, and one more.
+    /// Walks the outline of a file. Of an animation it keeps at most as many frames as `limits`
+    /// allow, and one more.
     ///
     /// # Errors
     /// There are more extensions than any writer has use for.
@@ -79,8 +81,8 @@ impl<'a> Header<'a> {
         })
     }
 
-    /// The memory that [`Header::frames`] take, whose frames may be larger than the canvas, by the memory that the first
-    /// frame takes.
+    /// The memory that [`Header::frames`] take, whose frames may be larger than the canvas, by the
+    /// memory that the first frame takes.
     ///
     /// # Errors
     /// A frame is not within `limits`, or all frames together are not.
@@ -229,7 +231,8 @@ mod tests {
 
     #[test]
     fn interlaced_rows_are_sorted() {
-        // The passes of GIF 89a, appendix E: the first row and the step. In flat rows one code may stand for several.
+        // The passes of GIF 89a, appendix E: the first row and the step. In flat rows one code may
+        // stand for several.
         const PASSES: [(usize, usize); 4] = [(0, 8), (4, 8), (2, 4), (1, 2)];
         for (width, height) in [(1, 4), (5, 1), (9, 9), (17, 16), (30, 23), (47, 63)] {
             for index in [|_| 0, |y| y as u8 % 3, |y| y as u8 / 8 % 3] {

@@ -1,28 +1,30 @@
-//! The outline of a GIF (GIF 89a, appendix B), walked once: its extensions and images, without their pixels.
+//! The outline of a GIF (GIF 89a, appendix B), walked once: its extensions and images, without
+//! their pixels.
 
 use crate::image::error::DecodeError;
 
-/// What the blocks of a GIF tell without their pixels being decoded.
+/// The blocks of a GIF, without the pixels.
 #[derive(Debug, Default)]
 pub struct Outline<'a> {
-    /// The parts of the file that the decoder is given. It would copy an XMP packet or a profile whole, so that extensions
-    /// which do not affect the pixels are left out. The parts end with the trailer or with a byte that begins no block:
-    /// both are the end for browsers.
+    /// The parts of the file that the decoder is given. It would copy an XMP packet or a profile
+    /// whole, so that extensions which do not affect the pixels are left out. The parts end with
+    /// the trailer or with a byte that begins no block: both are the end for browsers.
     pub parts: Vec<&'a [u8]>,
-    /// The images, each from its descriptor to the end of its data; at most one more than an animation may have frames.
+    /// The images, each from its descriptor to the end of its data; at most one more than an
+    /// animation may have frames.
     pub images: Vec<&'a [u8]>,
     /// An image behind them that the file ends within.
     pub cut_image: Option<&'a [u8]>,
-    /// The repetitions by the extension ANIMEXTS, the older of the two names that browsers know; 0 is for ever. The
-    /// decoder does not know it.
+    /// The repetitions by the extension ANIMEXTS, the older of the two names that browsers know; 0
+    /// is for ever. The decoder does not know it.
     pub repetitions: Option<u16>,
     /// The XMP packet.
     pub xmp: Option<&'a [u8]>,
 }
 
 impl<'a> Outline<'a> {
-    /// More parts are not accepted: they are separated by extensions that do not affect the pixels, of which writers put
-    /// one or two in front of an image.
+    /// More parts are not accepted: they are separated by extensions that do not affect the pixels,
+    /// of which writers put one or two in front of an image.
     const MAX_PARTS: usize = 1 << 16;
 
     /// Walks the blocks of a file, and keeps those of at most `max_frames` frames and one more.
@@ -104,10 +106,12 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// The beginning of the application extension with an XMP packet (XMP specification, part 3, 1.1.2).
+/// The beginning of the application extension with an XMP packet (XMP specification, part 3,
+/// 1.1.2).
 const XMP: &[u8] = b"!\xff\x0bXMP DataXMP";
 
-/// Left, top, width and height by the descriptor of an image (GIF 89a, 20), whose data need not be whole.
+/// Left, top, width and height by the descriptor of an image (GIF 89a, 20), whose data need not be
+/// whole.
 pub fn descriptor(image: &[u8]) -> Option<[u16; 4]> {
     let &[b',', ref sides @ ..] = image else {
         return None;
@@ -120,7 +124,8 @@ fn is_image(block: &[u8]) -> bool {
     block.starts_with(b",")
 }
 
-/// Whether the decoder needs a block: an image, its graphic control extension, or the number of repetitions.
+/// Whether the decoder needs a block: an image, its graphic control extension, or the number of
+/// repetitions.
 fn is_needed(block: &[u8]) -> bool {
     /// Most bytes of the extension with the repetitions, and of what may stand beside them.
     const MAX_REPETITIONS: usize = 64;
@@ -137,8 +142,8 @@ fn repetitions(block: &[u8]) -> Option<u16> {
     }
 }
 
-/// The XMP packet in the data of its extension. It stands there as it is, not in sub-blocks; the bytes behind it lead
-/// readers that take it for sub-blocks to its end.
+/// The XMP packet in the data of its extension. It stands there as it is, not in sub-blocks; the
+/// bytes behind it lead readers that take it for sub-blocks to its end.
 fn xmp_packet(data: &[u8]) -> Option<&[u8]> {
     const TRAILER: usize = 258;
     let length = data.len().checked_sub(TRAILER)?;
@@ -150,8 +155,8 @@ fn behind_head(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(13 + table_bytes(*bytes.get(10)?)..)
 }
 
-/// The bytes behind the extension or the image that `bytes` begin with; `None` if they begin with neither, or if it is
-/// not whole.
+/// The bytes behind the extension or the image that `bytes` begin with; `None` if they begin with
+/// neither, or if it is not whole.
 fn behind_block(bytes: &[u8]) -> Option<&[u8]> {
     let head = match bytes.first()? {
         // The size of the codes follows the descriptor and its table.

@@ -1,5 +1,6 @@
-//! The headers of a JPEG: the frame header and the first scan's (ITU-T T.81, B.2.2 and B.2.3), and the other segments.
-//! They tell the picture's kind, the memory that decoding takes, whether it can stay in Y'CbCr, and its metadata.
+//! The headers of a JPEG: the frame header and the first scan's (ITU-T T.81, B.2.2 and B.2.3), and
+//! the other segments. They tell the picture's kind, the memory that decoding takes, whether it can
+//! stay in Y'CbCr, and its metadata.
 
 use super::profile::{self, Chunks};
 use super::segments::{Parts, Segment, Segments, damaged, has_too_many_tables};
@@ -44,7 +45,8 @@ pub enum PlanesPath {
     Never,
     /// It can.
     Always,
-    /// It can if its ICC profile is that of sRGB. Comparing them takes too long and too much memory for an estimate.
+    /// It can if its ICC profile is that of sRGB. Comparing them takes too long and too much memory
+    /// for an estimate.
     IfProfileIsSrgb,
 }
 
@@ -53,8 +55,8 @@ pub enum PlanesPath {
 struct Applications<'a> {
     /// The last Exif, from its TIFF header on.
     exif: Option<&'a [u8]>,
-    /// The XMP packet (XMP specification, part 3, 1.1.3); of a packet in several segments the first one, which makes sense
-    /// without the others.
+    /// The XMP packet (XMP specification, part 3, 1.1.3); of a packet in several segments the first
+    /// one, which makes sense without the others.
     xmp: Option<&'a [u8]>,
     /// The segments of ICC profiles.
     profile: Chunks<'a>,
@@ -94,8 +96,8 @@ fn is_adobe(marker: u8, segment: &[u8]) -> bool {
     marker == 0xee && segment.starts_with(b"Adobe") && segment.len() >= ADOBE_BYTES
 }
 
-/// Whether the decoder needs a segment to decode the samples. Of the application segments it needs Adobe's color
-/// transform, and the mark of files whose tables are those of T.81, K.3.
+/// Whether the decoder needs a segment to decode the samples. Of the application segments it needs
+/// Adobe's color transform, and the mark of files whose tables are those of T.81, K.3.
 fn is_needed(marker: u8, segment: &[u8]) -> bool {
     match marker {
         0xe0 => segment.starts_with(b"AVI1\0"),
@@ -110,7 +112,8 @@ impl<'a> Header<'a> {
     /// Reads the segments up to the first scan.
     ///
     /// # Errors
-    /// [`DecodeError::Invalid`] if they are damaged or have no frame header, or if it is of a kind that hardly any program reads.
+    /// [`DecodeError::Invalid`] if they are damaged or have no frame header, or if it is of a kind
+    /// that hardly any program reads.
     pub fn read(bytes: &'a [u8]) -> Result<Header<'a>, DecodeError> {
         let mut frame: Option<Header<'a>> = None;
         let mut applications = Applications::default();
@@ -186,8 +189,8 @@ impl<'a> Header<'a> {
         self.segment_bytes
     }
 
-    /// The geometry that the decoder has to find, too: width, height, whether the frame is progressive, and the sampling
-    /// factors of each component.
+    /// The geometry that the decoder has to find, too: width, height, whether the frame is
+    /// progressive, and the sampling factors of each component.
     pub fn geometry(&self) -> (u16, u16, bool, Vec<[usize; 2]>) {
         let sampling = self.sampling.iter().map(|pair| pair.map(usize::from));
         (
@@ -227,9 +230,10 @@ impl<'a> Header<'a> {
         self.applications.xmp
     }
 
-    /// Whether the picture can stay in Y'CbCr 4:2:0. Its samples have to be that or gray, their colors those of sRGB, and
-    /// each chroma sample still has to be the mean of 2x2 pixels once the picture is oriented. A progressive file is
-    /// decoded to RGB, since the decoder would keep its coefficients twice, which is more than RGB takes.
+    /// Whether the picture can stay in Y'CbCr 4:2:0. Its samples have to be that or gray, their
+    /// colors those of sRGB, and each chroma sample still has to be the mean of 2x2 pixels once the
+    /// picture is oriented. A progressive file is decoded to RGB, since the decoder would keep its
+    /// coefficients twice, which is more than RGB takes.
     pub fn planes(&self) -> PlanesPath {
         let is_gray =
             self.components() == 1 && matches!(self.applications.transform, None | Some(0));
@@ -270,7 +274,8 @@ impl<'a> Header<'a> {
 
     /// Most bytes that the decoder holds beside the pixels.
     fn decoder_bytes(&self) -> u64 {
-        /// Bytes per component and per pixel of the width, for rows of blocks and of samples on their way to pixels.
+        /// Bytes per component and per pixel of the width, for rows of blocks and of samples on
+        /// their way to pixels.
         const ROWS: u64 = 256;
         let rows = u64::from(self.width) * ROWS * self.components() as u64;
         let applications = &self.applications;
@@ -284,8 +289,8 @@ impl<'a> Header<'a> {
         self.coefficient_bytes() + black + rows + metadata
     }
 
-    /// The bytes of all coefficients, two each, if the decoder keeps them to the end: it does unless the file is sequential
-    /// and has all components in one scan.
+    /// The bytes of all coefficients, two each, if the decoder keeps them to the end: it does
+    /// unless the file is sequential and has all components in one scan.
     fn coefficient_bytes(&self) -> u64 {
         if !self.is_progressive && self.scan_components == self.components() {
             return 0;
@@ -375,14 +380,14 @@ mod tests {
         let whole = headers(0xc0, (20, 7), &[0x11; 3], 3);
         let frame = whole.len() - segment(0xda, &[0; 8]).len();
         for marker in [0x00, 0x01, 0x02, 0xbf, 0xd0, 0xd7, 0xd8, 0xd9] {
-            // What follows it would be a length that leads to the scan header.
+            // The bytes behind it look like a length that leads to the scan header.
             let strange = [&whole[..frame], &[0xff, marker, 0, 2], &whole[frame..]].concat();
             assert_eq!(Header::read(&strange), Err(damaged()), "{marker:x}");
         }
     }
 
     #[test]
-    fn the_decoder_gets_what_it_needs_and_nothing_else() {
+    fn the_decoder_gets_only_the_segments_that_it_needs() {
         let whole = headers(0xc0, (20, 7), &[0x11; 3], 3);
         let adobe = segment(0xee, b"Adobe\0\x64\0\0\0\0\x01");
         let strange = [

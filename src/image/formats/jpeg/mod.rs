@@ -1,10 +1,12 @@
-//! JPEG (ITU-T T.81), by zune-jpeg in strict mode: its default returns gray areas for files that are cut short.
+//! JPEG (ITU-T T.81), by zune-jpeg in strict mode: its default returns gray areas for files that
+//! are cut short.
 //!
-//! A baseline file in one scan decodes in little more than its output. A progressive one, or one with a scan for each
-//! component, is held as 16-bit coefficients until its end: 3 to 6 bytes more per pixel, 8 with four components.
+//! A baseline file in one scan decodes in little more than its output. A progressive one, or one
+//! with a scan for each component, is held as 16-bit coefficients until its end: 3 to 6 bytes more
+//! per pixel, 8 with four components.
 //!
-//! The headers are read here, once ([`Header`]). The decoder then gets the segments that were found, without metadata and
-//! without the bytes between them.
+//! The headers are read here, once ([`Header`]). The decoder then gets the segments that were
+//! found, without metadata and without the bytes between them.
 
 mod header;
 mod profile;
@@ -27,8 +29,8 @@ use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 use zune_jpeg::{JpegDecoder, RawImcuRowStatus};
 
-/// Bytes of the file between two checks of the [`Cancel`]. They are so few because eight blocks of a picture may take one
-/// bit, and 32767 blocks of a progressive scan four.
+/// Bytes of the file between two checks of the [`Cancel`]. They are so few because eight blocks of
+/// a picture may take one bit, and 32767 blocks of a progressive scan four.
 const BYTES_PER_CHECK: usize = 1 << 10;
 
 /// Decodes to RGB the picture of `bytes`, whose header was read.
@@ -150,7 +152,8 @@ impl<'a> Decoder<'a> {
                 format!("the JPEG has {components} components, which stand for no colours");
             return Err(DecodeError::Invalid(reason));
         }
-        // The decoder would make up what is missing, in the last row even where a restart marker should be.
+        // The decoder would make up what is missing, in the last row even where a restart marker
+        // should be.
         if scans.is_none_or(|scans| scans.restarts < header.restarts()) {
             return Err(ends_too_early());
         }
@@ -178,7 +181,8 @@ fn sampling(decoder: &mut JpegDecoder<CancellableReader<'_>>) -> Vec<[usize; 2]>
     factors.take(count).collect()
 }
 
-/// The decoder's options. Its own bounds are as wide as the format's, since [`Limits`] give the clearer error text.
+/// The decoder's options. Its own bounds are as wide as the format's, since [`Limits`] give the
+/// clearer error text.
 fn options() -> DecoderOptions {
     DecoderOptions::default()
         .set_strict_mode(true)
@@ -206,7 +210,8 @@ fn decode_pixels(
     Ok(pixels)
 }
 
-/// Decodes one row of MCUs after the other, and maps its samples to WebP's range while they are in the cache.
+/// Decodes one row of MCUs after the other, and maps its samples to WebP's range while they are in
+/// the cache.
 fn decode_rows(
     decoder: &mut JpegDecoder<CancellableReader<'_>>,
     planes: &mut Planes,
@@ -239,9 +244,9 @@ fn decode_rows(
     }
 }
 
-/// Bytes that the decoder reads in place of the end-of-image marker: ones, of which no code consists (T.81, C), then that
-/// marker. Where a scan ends too early, the decoder would make up zeros, but reports the ones as an error; behind a whole
-/// scan they are more of its padding.
+/// Bytes that the decoder reads in place of the end-of-image marker: ones, of which no code
+/// consists (T.81, C), then that marker. Where a scan ends too early, the decoder would make up
+/// zeros, but reports the ones as an error; behind a whole scan they are more of its padding.
 const PADDING_AND_END: &[u8] = &{
     let mut bytes = [0xff; 1026];
     let mut at = 1;
@@ -286,8 +291,8 @@ pub mod tests {
     use std::fmt::Write;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// A baseline JPEG of plain 8 x 8 blocks. `blocks` has a sample for each component of each block; `segments` come right
-    /// after the start of image.
+    /// A baseline JPEG of plain 8 x 8 blocks. `blocks` has a sample for each component of each
+    /// block; `segments` come right after the start of image.
     pub fn jpeg(width: u16, height: u16, blocks: &[&[u8]], segments: &[u8]) -> Vec<u8> {
         let factors = vec![0x11; blocks[0].len()];
         let blocks = blocks
@@ -303,8 +308,8 @@ pub mod tests {
         file(size, &[0x22, 0x11, 0x11], &[blocks], segments)
     }
 
-    /// Written out here since no JPEG encoder is among the dependencies: DC coefficients alone, all quantizers 1. A scan has
-    /// the component and the sample of each block.
+    /// Written out here since no JPEG encoder is among the dependencies: DC coefficients alone, all
+    /// quantizers 1. A scan has the component and the sample of each block.
     fn file(
         (width, height): (u16, u16),
         factors: &[u8],
@@ -319,7 +324,8 @@ pub mod tests {
         let mut frame = vec![8, height[0], height[1], width[0], width[1], count];
         frame.extend((1..).zip(factors).flat_map(|(id, &pair)| [id, pair, 0]));
         file.extend(segment(0xc0, &frame));
-        // DC: the categories 0 to 11 as codes of 4 bits. AC: end of block as the one code, of 1 bit.
+        // DC: the categories 0 to 11 as codes of 4 bits. AC: end of block as the one code, of 1
+        // bit.
         let mut dc = vec![0, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         dc.extend(0..12);
         file.extend(segment(0xc4, &dc));
@@ -514,7 +520,7 @@ pub mod tests {
     }
 
     #[test]
-    fn planes_are_turned_as_pixels_are() {
+    fn planes_are_oriented_as_pixels_are() {
         let units = [
             [0, 10, 20, 30, 128, 128],
             [40, 50, 60, 70, 128, 128],
@@ -566,7 +572,8 @@ pub mod tests {
         assert!(planes(&four_units(&adobe(1))).is_some(), "YCbCr by name");
         let cmyk: &[&[u8]] = &[&[9, 8, 7, 6]];
         assert!(planes(&jpeg(8, 8, cmyk, &adobe(0))).is_none(), "CMYK");
-        // The sides of 9 x 8 that an orientation mirrors: none, width, both, height, none, height, both, width.
+        // The sides of 9 x 8 that an orientation mirrors: none, width, both, height, none, height,
+        // both, width.
         for (orientation, stays) in (1..).zip([true, false, false, true, true, true, false, false])
         {
             let odd = subsampled((9, 8), &[[1, 2, 3, 4, 5, 6]], &turning(orientation));
@@ -737,8 +744,9 @@ pub mod tests {
         assert_eq!(raw.space, Some(Space::Icc(b"profile".to_vec())));
     }
 
-    /// Each of four components has a scan of its own. FF 00 in front of them looks like a segment that ends behind the first
-    /// scan header: a reader that takes it for one reads a header of all components, and expects no coefficients to be kept.
+    /// Each of four components has a scan of its own. FF 00 in front of them looks like a segment
+    /// that ends behind the first scan header: a reader that takes it for one reads a header of all
+    /// components, and expects no coefficients to be kept.
     #[test]
     fn no_scan_hides_behind_ff_00() {
         let scans = [0, 1, 2, 3].map(|component| vec![(component, 100); 4]);

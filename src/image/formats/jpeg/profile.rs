@@ -5,8 +5,8 @@ use crate::image::color::MAX_PROFILE_BYTES;
 /// The name that the data of each of these segments begins with.
 pub const NAME: &[u8] = b"ICC_PROFILE\0";
 
-/// The segments of a profile in the order of the file. If anything is wrong with their numbers, there is no profile, and
-/// the picture is read without it, as browsers do.
+/// The segments of a profile in the order of the file. If anything is wrong with their numbers,
+/// there is no profile, and the picture is read without it, as browsers do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chunks<'a>(Vec<Chunk<'a>>);
 
@@ -20,7 +20,8 @@ struct Chunk<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    /// The number of chunks that are kept: one more than a byte can count, which makes the profile invalid.
+    /// The number of chunks that are kept: one more than a byte can count, which makes the profile
+    /// invalid.
     const MOST: usize = 256;
 
     /// Adds the data of a segment behind the name.
@@ -62,7 +63,8 @@ impl<'a> Chunks<'a> {
         self.in_order().is_none()
     }
 
-    /// The chunks in the order of their numbers, which have to run from 1 on, each once, with counts that agree.
+    /// The chunks in the order of their numbers, which have to run from 1 on, each once, with
+    /// counts that agree.
     fn in_order(&self) -> Option<Vec<&'a [u8]>> {
         let mut ordered = vec![None; self.0.len()];
         for chunk in &self.0 {

@@ -1,15 +1,17 @@
-//! The scans of a JPEG and its end (ITU-T T.81, B.1.1 and B.2.2), which the decoder does not report.
+//! The scans of a JPEG and its end (ITU-T T.81, B.1.1 and B.2.2), which the decoder does not
+//! report.
 
 use super::segments::{Parts, damaged, has_too_many_tables};
 use crate::image::error::DecodeError;
 use std::mem;
 use towebp_encoder::Cancel;
 
-/// Bytes that are searched between two checks of the [`Cancel`]. If they are all restart markers, that takes a tenth of a
-/// millisecond.
+/// Bytes that are searched between two checks of the [`Cancel`]. If they are all restart markers,
+/// that takes a tenth of a millisecond.
 const BYTES_PER_CHECK: usize = 1 << 16;
 
-/// A comment without text. It replaces a segment that the decoder must not see, since any segment ends a scan.
+/// A comment without text. It replaces a segment that the decoder must not see, since any segment
+/// ends a scan.
 const EMPTY_COMMENT: &[u8] = &[0xff, 0xfe, 0, 2];
 
 /// The bytes between the first scan header and the end-of-image marker.
@@ -21,7 +23,8 @@ pub struct Scans<'a> {
     pub restarts: usize,
 }
 
-/// Finds the scans and the end-of-image marker; `None` if that is missing. The first scan's data begins at `begin`.
+/// Finds the scans and the end-of-image marker; `None` if that is missing. The first scan's data
+/// begins at `begin`.
 ///
 /// # Errors
 /// [`DecodeError::Invalid`] if there are more segments than any writer has use for.
@@ -31,7 +34,8 @@ pub fn find<'a>(
     cancel: &Cancel<'_>,
 ) -> Result<Option<Scans<'a>>, DecodeError> {
     let mut scans = Scans::default();
-    // The offset of the part that the decoder needs, and of the fill bytes that may precede a marker.
+    // The offset of the part that the decoder needs, and of the fill bytes that may precede a
+    // marker.
     let (mut part, mut fill) = (begin, None);
     let mut rest = &bytes[begin..];
     let mut checked = None;
@@ -52,7 +56,8 @@ pub fn find<'a>(
         let at = bytes.len() - rest.len();
         let filled = fill.take().filter(|(_, next)| *next == at);
         let first = filled.map_or(at, |(first, _)| first);
-        // Among entropy-coded bytes FF is followed by 00 or is part of a restart marker (T.81, B.1.1.5).
+        // Among entropy-coded bytes FF is followed by 00 or is part of a restart marker (T.81,
+        // B.1.1.5).
         let length = match *rest {
             [_, 0xd9, ..] => {
                 scans.parts.push(&bytes[part..first]).ok_or_else(damaged)?;

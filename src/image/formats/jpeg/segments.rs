@@ -3,7 +3,8 @@
 use crate::image::error::DecodeError;
 use std::ops::Range;
 
-/// The segments behind the start-of-image marker, up to a marker that begins no segment, or to an incomplete one.
+/// The segments behind the start-of-image marker, up to a marker that begins no segment, or to an
+/// incomplete one.
 ///
 /// Bytes between two segments are skipped, as browsers do, and so are fill bytes.
 pub struct Segments<'a> {
@@ -54,14 +55,14 @@ impl<'a> Iterator for Segments<'a> {
     }
 }
 
-/// Whether a length and data follow a marker (T.81, table B.1). FF 00 is no marker; TEM, `RSTn`, SOI and EOI have no
-/// data; 02 to BF are reserved.
+/// Whether a length and data follow a marker (T.81, table B.1). FF 00 is no marker; TEM, `RSTn`,
+/// SOI and EOI have no data; 02 to BF are reserved.
 fn begins_segment(marker: u8) -> bool {
     matches!(marker, 0xc0..=0xcf | 0xda..=0xfe)
 }
 
-/// The parts of a file that are passed to the decoder, in order. Metadata is left out, since the decoder copies all that
-/// it sees, and rejects a picture for faults in some of it.
+/// The parts of a file that are passed to the decoder, in order. Metadata is left out, since the
+/// decoder copies all that it sees, and rejects a picture for faults in some of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts<'a>(Vec<&'a [u8]>);
 
@@ -89,8 +90,9 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Whether a segment of Huffman tables is longer than eight complete tables, the most that the format knows: the decoder
-/// takes 3.5 KB for each table, and a table without codes has only 17 bytes.
+/// Whether a segment of Huffman tables is longer than eight complete tables, the most that the
+/// format knows: the decoder takes 3.5 KB for each table, and a table without codes has only 17
+/// bytes.
 pub fn has_too_many_tables(marker: u8, data: &[u8]) -> bool {
     const DEFINE_HUFFMAN_TABLES: u8 = 0xc4;
     marker == DEFINE_HUFFMAN_TABLES && data.len() > 8 * (17 + 256)

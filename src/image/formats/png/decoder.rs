@@ -1,11 +1,11 @@
-//! What reading the headers and reading the pixels of a PNG have in common.
+//! The limits and errors that reading the header and reading the pixels of a PNG have in common.
 
 use crate::image::error::DecodeError;
 use crate::image::pixels::Layout;
 use ::png::{ColorType, DecodingError};
 
-/// The memory that the decoder may allocate: a few rows of at most 128 KiB, and a profile, of which 4 MiB are used. The
-/// pixels are allocated by us.
+/// The memory that the decoder may allocate: a few rows of at most 128 KiB, and a profile, of which
+/// 4 MiB are used. The pixels are allocated by us.
 pub const DECODER_BYTES: usize = 8 << 20;
 
 /// The layout that pixels of this color type are decoded to, without a `tRNS` chunk.

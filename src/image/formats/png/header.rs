@@ -9,7 +9,7 @@ use crate::image::pixels::Layout;
 use ::png::{BitDepth, Decoder};
 use std::io::Cursor;
 
-/// What the chunks tell without their pixels being decoded.
+/// The contents of the chunks, without the pixels.
 #[derive(Debug)]
 pub struct Header<'a> {
     width: u32,
@@ -19,12 +19,13 @@ pub struct Header<'a> {
     chunks: Chunks<'a>,
 }
 
-/// What is taken from the chunks behind the header.
+/// The facts that are taken from the chunks behind the header.
 #[derive(Debug, Default)]
 struct Chunks<'a> {
     /// Whether some colors of a palette, or one color, are transparent (`tRNS`).
     has_transparency: bool,
-    /// Most bytes that the ICC profile in front of the pixels may unpack to; `None` without a profile.
+    /// Most bytes that the ICC profile in front of the pixels may unpack to; `None` without a
+    /// profile.
     profile_bytes: Option<u64>,
     /// The bytes of all chunks that may be Exif or XMP.
     description_bytes: u64,
@@ -145,8 +146,9 @@ fn whole_chunks(bytes: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
     })
 }
 
-/// The XMP packet (XMP specification, part 3, 1.1.5) behind the keyword of its `iTXt` chunk, which must not be compressed.
-/// A language and a translated keyword stand before it, which should be empty.
+/// The XMP packet (XMP specification, part 3, 1.1.5) behind the keyword of its `iTXt` chunk, which
+/// must not be compressed. A language and a translated keyword stand before it, which should be
+/// empty.
 fn xmp_packet(behind_keyword: &[u8]) -> Option<&[u8]> {
     behind_keyword.splitn(3, |&byte| byte == 0).nth(2)
 }

@@ -1,5 +1,5 @@
-//! PNG, by the crate `png`: every color type and depth becomes 8-bit RGB or RGBA, row by row into the final buffer.
-//! 16-bit samples are converted to sRGB on the way, before they are rounded.
+//! PNG, by the crate `png`: every color type and depth becomes 8-bit RGB or RGBA, row by row into
+//! the final buffer. 16-bit samples are converted to sRGB on the way, before they are rounded.
 
 mod decoder;
 mod header;
@@ -19,12 +19,12 @@ use decoder::{DECODER_BYTES, invalid, layout_of};
 use rows::{Expansion, read_rows};
 use towebp_encoder::Cancel;
 
-/// Bytes of the file between two checks of the [`Cancel`], beside one check per row: chunks that are skipped, and data
-/// without rows.
+/// Bytes of the file between two checks of the [`Cancel`], beside one check per row: chunks that
+/// are skipped, and data without rows.
 const BYTES_PER_CHECK: usize = 64 << 10;
 
-/// Decodes the (first) picture of a PNG. 16-bit samples are converted to sRGB, unless a profile of RGB is kept, in whose
-/// space they then stay.
+/// Decodes the (first) picture of a PNG. 16-bit samples are converted to sRGB, unless a profile of
+/// RGB is kept, in whose space they then stay.
 pub fn decode(
     bytes: &[u8],
     keep: Keep,
@@ -88,8 +88,8 @@ pub fn decode(
     })
 }
 
-/// The color space that the file names, by the precedence of PNG (third edition), 4.3: `cICP`, `iCCP`, `sRGB`, then
-/// `gAMA` and `cHRM`. `None` for sRGB, and if the file names none.
+/// The color space that the file names, by the precedence of PNG (third edition), 4.3: `cICP`,
+/// `iCCP`, `sRGB`, then `gAMA` and `cHRM`. `None` for sRGB, and if the file names none.
 fn space(info: &Info<'_>) -> Option<Space> {
     if let Some(points) = info.coding_independent_code_points
         && points.is_video_full_range_image
@@ -212,7 +212,8 @@ pub mod tests {
 
     #[test]
     fn sixteen_bits_are_rounded_not_cut() {
-        // 0x0181 is 1.498 of 255, 0x0182 is 1.502 and 0xff7e is 254.498: cutting would give 1, 1 and 255.
+        // 0x0181 is 1.498 of 255, 0x0182 is 1.502 and 0xff7e is 254.498: cutting would give 1, 1
+        // and 255.
         let row = [0x01, 0x81, 0x01, 0x82, 0xff, 0x7e];
         expect(
             &png(info(1, 1, ColorType::Rgb, BitDepth::Sixteen), &row),

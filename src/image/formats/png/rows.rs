@@ -101,7 +101,8 @@ impl Expansion {
     }
 }
 
-/// Writes red, green, blue and perhaps alpha of each pixel to the beginning of `out`, and returns the number of samples.
+/// Writes red, green, blue and perhaps alpha of each pixel to the beginning of `out`, and returns
+/// the number of samples.
 fn expand_samples<T: Copy>(
     mut samples: impl ExactSizeIterator<Item = T>,
     color: ColorType,
