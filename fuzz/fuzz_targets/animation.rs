@@ -14,7 +14,7 @@ use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::iter;
 use towebp::conversion::{self, Cancel, Fonts, Job, Params};
-use towebp::image::{self, Format, Image, Layout, Limits, Cancel, Rectangle};
+use towebp::image::{self, Format, Image, Layout, Limits, Rectangle};
 use towebp::watermark::{self, Overlay, Placement, Position};
 use towebp_encoder::Cancelled;
 use towebp_encoder::player::{Playback, merged, play};
