@@ -118,7 +118,7 @@ mod tests {
         for text in [
             "",
             "green",
-            "gray",
+            "grey",
             "#",
             "ff",
             "#ff",

@@ -144,7 +144,7 @@ mod tests {
         for text in [
             "",
             "-left",
-            "center",
+            "centre",
             "middle",
             " center",
             "top-",
