@@ -1,0 +1,321 @@
+//! Values of parameters, and the errors of those that are not allowed.
+
+use super::*;
+
+fn parse(pairs: &[(&str, &str)]) -> Result<Params, ParamError> {
+    Params::parse(pairs.iter().copied())
+}
+
+fn parsed(pairs: &[(&str, &str)]) -> Params {
+    parse(pairs).unwrap_or_else(|error| panic!("{pairs:?}: {error}"))
+}
+
+#[test]
+fn defaults_are_those_of_the_specification() {
+    let expected = Params {
+        quality: 85,
+        effort: Effort::Medium,
+        mode: Mode::Auto,
+        alpha_quality: 100,
+        near_lossless: 100,
+        animation: Animation::All,
+        keeps_metadata: false,
+        text: None,
+        picture_url: None,
+        placement: Placement {
+            position: Position::BottomRight,
+            margin: None,
+            scale: None,
+            rotate: 0,
+            is_tiled: false,
+            opacity: 50,
+        },
+    };
+    assert_eq!(parsed(&[]), expected);
+    assert_eq!(
+        parsed(&[("watermark", "©")]).text,
+        Some(TextWatermark {
+            text: "©".to_owned(),
+            size: 24,
+            color: Color::WHITE,
+            outline: Outline::None,
+        })
+    );
+}
+
+#[test]
+fn every_parameter_is_read() {
+    let params = parsed(&[
+        ("token", "secret"),
+        ("quality", "70"),
+        ("effort", "high"),
+        ("watermark", "© me"),
+        ("watermark_size", "32"),
+        ("watermark_color", "#0a0B0c"),
+        ("watermark_image", "https://example.org/logo.png"),
+        ("watermark_position", "topLeft"),
+        ("watermark_opacity", "25"),
+        ("watermark_outline", "shadow"),
+        ("watermark_margin", "33"),
+        ("watermark_scale", "44"),
+        ("watermark_rotate", "-55"),
+        ("watermark_tile", "true"),
+        ("mode", "lossless"),
+        ("alpha_quality", "66"),
+        ("near_lossless", "55"),
+        ("animation", "first"),
+        ("metadata", "keep"),
+    ]);
+    let expected = Params {
+        quality: 70,
+        effort: Effort::High,
+        mode: Mode::Lossless,
+        alpha_quality: 66,
+        near_lossless: 55,
+        animation: Animation::First,
+        keeps_metadata: true,
+        text: Some(TextWatermark {
+            text: "© me".to_owned(),
+            size: 32,
+            color: Color::new(10, 11, 12),
+            outline: Outline::Shadow,
+        }),
+        picture_url: Some("https://example.org/logo.png".to_owned()),
+        placement: Placement {
+            position: Position::TopLeft,
+            margin: Some(33),
+            scale: Some(44),
+            rotate: -55,
+            is_tiled: true,
+            opacity: 25,
+        },
+    };
+    assert_eq!(params, expected);
+}
+
+#[test]
+fn lossless_is_a_mode_and_contradicts_another() {
+    for (pairs, expected) in [
+        (&[("lossless", "true")][..], Mode::Lossless),
+        (&[("lossless", "false")], Mode::Auto),
+        (&[("lossless", "false"), ("mode", "lossy")], Mode::Lossy),
+        (
+            &[("lossless", "false"), ("mode", "lossless")],
+            Mode::Lossless,
+        ),
+        (
+            &[("mode", "lossless"), ("lossless", "true")],
+            Mode::Lossless,
+        ),
+        (&[("mode", "auto"), ("lossless", "true")], Mode::Lossless),
+    ] {
+        assert_eq!(parsed(pairs).mode, expected, "{pairs:?}");
+    }
+    for pairs in [
+        [("lossless", "true"), ("mode", "lossy")],
+        [("mode", "lossy"), ("lossless", "true")],
+    ] {
+        let error = parse(&pairs).expect_err("they contradict each other");
+        assert_eq!((error.name, error.code), ("lossless", "invalid_parameter"));
+        for word in ["lossless", "mode", "true", "lossy"] {
+            assert!(error.detail.contains(word), "{error}");
+        }
+    }
+    let error = parse(&[("lossless", "yes")]).expect_err("no such word");
+    assert!(error.detail.contains("true or false"), "{error}");
+}
+
+#[test]
+fn numbers_out_of_range_are_capped() {
+    for (value, quality, size) in [
+        ("0", 0, 8),
+        ("-0", 0, 8),
+        ("-1", 0, 8),
+        ("-99999999999999999999", 0, 8),
+        ("007", 7, 8),
+        ("8", 8, 8),
+        ("100", 100, 100),
+        ("101", 100, 101),
+        ("200", 100, 200),
+        ("201", 100, 200),
+        ("65536", 100, 200),
+        ("99999999999999999999", 100, 200),
+    ] {
+        assert_eq!(
+            parsed(&[("quality", value)]).quality,
+            quality,
+            "quality={value}"
+        );
+        assert_eq!(
+            parsed(&[("watermark_opacity", value)]).placement.opacity,
+            quality,
+            "watermark_opacity={value}"
+        );
+        let text = parsed(&[("watermark", "x"), ("watermark_size", value)])
+            .text
+            .expect("a text was given");
+        assert_eq!(text.size, size, "watermark_size={value}");
+    }
+}
+
+#[test]
+fn margins_scales_and_turns_out_of_range_are_capped() {
+    for (value, margin, scale, rotate) in [
+        ("-99999999999999999999", 0, 1, -360),
+        ("-361", 0, 1, -360),
+        ("-360", 0, 1, -360),
+        ("-45", 0, 1, -45),
+        ("0", 0, 1, 0),
+        ("1", 1, 1, 1),
+        ("100", 100, 100, 100),
+        ("101", 101, 100, 101),
+        ("360", 360, 100, 360),
+        ("361", 361, 100, 360),
+        ("16383", 16383, 100, 360),
+        ("16384", 16383, 100, 360),
+        ("99999999999999999999", 16383, 100, 360),
+    ] {
+        let placement = parsed(&[
+            ("watermark_margin", value),
+            ("watermark_scale", value),
+            ("watermark_rotate", value),
+        ])
+        .placement;
+        assert_eq!(
+            (placement.margin, placement.scale, placement.rotate),
+            (Some(margin), Some(scale), rotate),
+            "{value}"
+        );
+    }
+}
+
+#[test]
+fn a_value_that_is_no_whole_number_is_rejected_by_name() {
+    for name in [
+        "quality",
+        "watermark_size",
+        "watermark_opacity",
+        "watermark_margin",
+        "watermark_scale",
+        "watermark_rotate",
+    ] {
+        for value in [
+            "", " ", "-", "+5", " 5", "5 ", "8.5", "1e2", "0x10", "many", "٣", "--5", "5%",
+        ] {
+            let error = parse(&[(name, value)]).expect_err(value);
+            assert_eq!(
+                (error.name, error.code),
+                (name, "invalid_parameter"),
+                "{value:?}"
+            );
+        }
+    }
+    let error = parse(&[("watermark_size", "8.5")]).expect_err("not whole");
+    assert_eq!(
+        error.to_string(),
+        "Parameter watermark_size: \"8.5\" was given; allowed is a whole number from 8 to 200."
+    );
+}
+
+#[test]
+fn unknown_efforts_positions_and_colors_are_rejected_with_the_allowed_ones() {
+    let error = parse(&[("effort", "6")]).expect_err("unknown");
+    assert_eq!(
+        error.detail,
+        "Parameter effort: \"6\" was given; allowed is low, medium or high."
+    );
+    let error = parse(&[("watermark_position", "middle")]).expect_err("unknown");
+    assert_eq!(
+        error.detail,
+        "Parameter watermark_position: \"middle\" was given; \
+         allowed is topLeft, top, topRight, left, center, right, bottomLeft, bottom or bottomRight."
+    );
+    let error = parse(&[("watermark_color", "pink")]).expect_err("unknown");
+    assert_eq!(
+        error.detail,
+        "Parameter watermark_color: \"pink\" was given; allowed is white, black, red, blue, yellow, gray, #RRGGBB or #RGB."
+    );
+    let error = parse(&[("watermark_color", "")]).expect_err("a plain # cut it off");
+    assert!(
+        error.detail.contains("watermark_color=%23ffcc00"),
+        "{error}"
+    );
+    let error = parse(&[("watermark_outline", "glow")]).expect_err("unknown");
+    assert_eq!(
+        error.detail,
+        "Parameter watermark_outline: \"glow\" was given; allowed is none, outline or shadow."
+    );
+    for value in ["", "1", "True", "yes"] {
+        let error = parse(&[("watermark_tile", value)]).expect_err(value);
+        assert_eq!(
+            error.detail,
+            format!("Parameter watermark_tile: {value:?} was given; allowed is true or false.")
+        );
+    }
+    let error = parse(&[("metadata", "yes")]).expect_err("unknown");
+    assert_eq!(
+        error.detail,
+        "Parameter metadata: \"yes\" was given; allowed is strip or keep."
+    );
+    for value in ["", "Low", " low"] {
+        assert!(parse(&[("effort", value)]).is_err(), "{value:?}");
+    }
+    assert!(parse(&[("watermark_position", "")]).is_err());
+}
+
+#[test]
+fn every_effort_has_its_name() {
+    for (value, effort) in [
+        ("low", Effort::Low),
+        ("medium", Effort::Medium),
+        ("high", Effort::High),
+    ] {
+        assert_eq!(parsed(&[("effort", value)]).effort, effort, "{value}");
+    }
+}
+
+#[test]
+fn names_of_colors_are_read_in_any_case() {
+    let text = parsed(&[("watermark", "x"), ("watermark_color", "YELLOW")])
+        .text
+        .expect("a text was given");
+    assert_eq!(text.color, Color::new(255, 255, 0));
+}
+
+#[test]
+fn an_empty_watermark_is_none() {
+    assert_eq!(
+        parsed(&[("watermark", ""), ("watermark_size", "30")]).text,
+        None
+    );
+    assert_eq!(parsed(&[("watermark_image", "")]).picture_url, None);
+}
+
+#[test]
+fn a_known_parameter_given_twice_is_rejected_and_unknown_ones_are_ignored() {
+    for name in KNOWN_NAMES {
+        let value = match name {
+            "effort" => "low",
+            "mode" => "lossy",
+            "animation" => "first",
+            "metadata" => "strip",
+            "watermark_color" => "red",
+            "watermark_position" => "center",
+            "watermark_outline" => "none",
+            "watermark_tile" | "lossless" => "true",
+            _ => "9",
+        };
+        let error = parse(&[(name, value), (name, value)]).expect_err(name);
+        assert_eq!((error.name, error.code), (name, "repeated_parameter"));
+    }
+    assert_eq!(
+        parsed(&[("width", "1"), ("width", "2"), ("Quality", "3")]),
+        parsed(&[])
+    );
+}
+
+#[test]
+fn long_values_are_shown_in_part() {
+    let error = parse(&[("quality", &"é".repeat(5000))]).expect_err("not a number");
+    assert!(error.detail.len() < 300, "{} bytes", error.detail.len());
+}
