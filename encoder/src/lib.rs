@@ -52,7 +52,6 @@ mod error;
 #[cfg(feature = "image")]
 pub mod image_encoder;
 mod memory;
-mod old;
 mod options;
 mod picture;
 mod pixel_source;
@@ -81,20 +80,3 @@ pub use options::{Coding, Effort, Mode};
 pub use picture::{ColorType, MAX_SIDE, Picture};
 pub use threads::{CpuBudget, OccupiedCore};
 pub use ycbcr::Planes;
-
-#[doc(hidden)]
-pub use old::{Animation, Covered, encode, encode_planes, encode_telling, fill_hidden, memory};
-#[doc(hidden)]
-pub use options::{Metadata, Options};
-#[doc(hidden)]
-pub use picture::{Layout, RgbPicture};
-#[cfg(feature = "testing")]
-#[doc(hidden)]
-pub use reference as judge;
-
-/// The old form of [`Encoder::assert_decoders_agree`].
-#[cfg(feature = "testing")]
-#[doc(hidden)]
-pub fn assert_decoders_agree(picture: &RgbPicture<'_>, options: &Options<'_>) -> Vec<u8> {
-    vp8::assert_decoders_agree(picture, &bitstream::lossy_settings(options))
-}

@@ -4,10 +4,10 @@
 use super::error::ConversionError;
 use super::outcome::{Conversion, Timing, timed};
 use super::plan::Plan;
-use super::steps::{draw_watermarks, webp_metadata};
+use super::steps::{draw_watermarks, with_metadata};
 use crate::image::{AnimationFrame, DecodeError, Frames, Gif, Image, Layout, Metadata, Rectangle};
 use crate::watermark::Overlay;
-use towebp_encoder::{self as webp, Cancel, Cancelled};
+use towebp_encoder::{self as webp, Cancel, Cancelled, Encoder, IncrementalAnimation};
 
 /// Converts frame by frame: draws it, lays the watermark over it, which is drawn once, and encodes
 /// the damage.
@@ -35,7 +35,7 @@ pub(super) fn convert(
             none => none.insert(Writer::new(
                 plan,
                 &frames,
-                webp_metadata(&metadata),
+                with_metadata(plan.encoder(cancel), &metadata),
                 cancel,
                 &mut timing,
             )?),
@@ -51,7 +51,7 @@ pub(super) fn convert(
 
 /// Writes frames with their watermark.
 struct Writer<'a> {
-    animation: webp::Animation<'a>,
+    animation: IncrementalAnimation<'a>,
     /// The watermark, and the canvas that was shown last, with it.
     watermark: Option<(Overlay, Image)>,
 }
@@ -61,7 +61,7 @@ impl<'a> Writer<'a> {
     fn new(
         plan: &'a Plan<'a>,
         frames: &Frames<'_>,
-        metadata: webp::Metadata<'a>,
+        encoder: Encoder<'a>,
         cancel: &'a Cancel<'a>,
         timing: &mut Timing,
     ) -> Result<Writer<'a>, ConversionError> {
@@ -71,8 +71,7 @@ impl<'a> Writer<'a> {
             .is_watermarked()
             .then(|| timed(&mut timing.watermark, overlay));
         let watermark = overlay.transpose()?;
-        let options = plan.options(cancel);
-        let mut animation = webp::Animation::new(width, height, frames.loops(), options, metadata)?;
+        let mut animation = IncrementalAnimation::new(encoder, (width, height), frames.loops())?;
         // The file is rarely larger than the GIF. Memory that is not written to takes none.
         animation.reserve(plan.opened.bytes().len());
         Ok(Writer {
@@ -103,18 +102,18 @@ impl<'a> Writer<'a> {
             previous,
             ..
         } = frame;
-        let covered = webp::Covered {
+        let damage = webp::Damage {
             rect: webp::Rect {
                 left: damage.left,
                 top: damage.top,
                 width: damage.width,
                 height: damage.height,
             },
-            pixels: previous,
+            before: previous,
         };
         let animation = &mut self.animation;
         timed(&mut timing.encode, || {
-            animation.add(&shown.pixels, covered, milliseconds)
+            animation.add(&shown.pixels, damage, milliseconds)
         })?;
         Ok(())
     }

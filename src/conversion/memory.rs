@@ -1,9 +1,9 @@
 //! The memory that a conversion takes, known before anything is decoded.
 
-use super::plan::{Path, Plan, webp_layout};
+use super::plan::{Path, Plan, color_type};
 use crate::image::Footprint;
 use crate::watermark::Outline;
-use towebp_encoder::{self as webp, Cancel};
+use towebp_encoder::Cancel;
 
 /// Bytes per byte of a text that is drawn: its glyphs, and the lines that they make.
 const TEXT_FACTOR: u64 = 100;
@@ -35,7 +35,7 @@ impl Plan<'_> {
             + match (self.path, self.opened.planes_bytes()) {
                 // The encoder's figure includes planes.
                 (Path::Planes, Some(planes)) => {
-                    self.footprint.planes_peak(planes).max(self.encoder())
+                    self.footprint.planes_peak(planes).max(self.encoding())
                 }
                 (Path::Planes | Path::Rgb, _) => self.by_way_of_rgb(),
                 (Path::Animation(_), _) => self.by_way_of_rgb() + self.animation(),
@@ -60,7 +60,7 @@ impl Plan<'_> {
                 + watermark.text.len() as u64 * TEXT_FACTOR
                 + LETTER
         });
-        let beside = mark.max(text).max(self.encoder());
+        let beside = mark.max(text).max(self.encoding());
         picture.peak().max(picture.pixel_bytes() + beside)
     }
 
@@ -78,10 +78,11 @@ impl Plan<'_> {
         marked + restored + frames + threads + 2 * self.opened.bytes().len() as u64
     }
 
-    fn encoder(&self) -> u64 {
+    fn encoding(&self) -> u64 {
         let Footprint { width, height, .. } = self.footprint;
-        let layout = webp_layout(self.footprint.layout);
-        webp::memory((width, height), layout, &self.options(&Cancel::never()))
+        let color = color_type(self.footprint.layout);
+        self.encoder(&Cancel::never())
+            .memory((width, height), color)
     }
 
     /// The bytes of a watermark's picture, scaled and rotated: neither copy has more pixels than

@@ -55,7 +55,7 @@ mod tests {
         for quality in ["30", "75"] {
             let params = params(&[("quality", quality)]);
             let converted = run(&job(&input, &params, None)).expect("a valid picture");
-            let (_, decoded) = towebp_encoder::judge::decode(&converted.webp);
+            let (_, decoded) = towebp_encoder::reference::decode(&converted.webp);
             for ((x, y), pixel) in places().zip(decoded) {
                 let expected = if is_inside(x, y) { 255 } else { 0 };
                 assert_eq!(pixel[3], expected, "alpha at {x}, {y}");
@@ -134,7 +134,7 @@ mod tests {
             let stays = is_planes && planes.expect("a valid picture").is_some();
             let conversion = run(&job).expect("a valid picture");
             assert_eq!((conversion.width, conversion.height), (40, 60));
-            let (size, pixels) = towebp_encoder::judge::decode(&conversion.webp);
+            let (size, pixels) = towebp_encoder::reference::decode(&conversion.webp);
             assert_eq!(size, (40, 60));
             let samples = pixels.into_iter().flat_map(|[r, g, b, _]| [r, g, b]);
             (stays, samples.collect::<Vec<u8>>())

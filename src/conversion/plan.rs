@@ -4,7 +4,7 @@ use super::error::ConversionError;
 use super::params::{self, Params};
 use crate::image::{self, DecodeError, Footprint, Format, Gif, Keep, Layout, Limits, Opened};
 use crate::watermark::Fonts;
-use towebp_encoder::{self as webp, Cancel, CpuBudget, Mode};
+use towebp_encoder::{Cancel, ColorType, CpuBudget, Encoder, Mode};
 
 /// The resources of a conversion, beside the picture and the parameters.
 #[derive(Clone, Copy, Debug)]
@@ -101,26 +101,27 @@ impl<'a> Plan<'a> {
         self.params.text.is_some() || self.watermark_picture.is_some()
     }
 
-    /// The encoder's options.
-    pub(super) fn options<'b>(&'b self, cancel: &'b Cancel<'b>) -> webp::Options<'b> {
-        webp::Options {
-            mode: self.mode,
-            alpha_quality: self.params.alpha_quality,
-            near_lossless: self.params.near_lossless,
-            effort: self.params.effort,
-            threads: self.resources.threads,
-            cpu_budget: self.resources.cpu_budget,
-            cancel,
-            ..webp::Options::lossy(self.params.quality)
+    /// The encoder with its options, but for metadata.
+    pub(super) fn encoder<'b>(&'b self, cancel: &'b Cancel<'b>) -> Encoder<'b> {
+        let encoder = Encoder::lossy(self.params.quality)
+            .mode(self.mode)
+            .alpha_quality(self.params.alpha_quality)
+            .near_lossless(self.params.near_lossless)
+            .effort(self.params.effort)
+            .threads(self.resources.threads)
+            .cancel(cancel);
+        match self.resources.cpu_budget {
+            Some(budget) => encoder.cpu_budget(budget),
+            None => encoder,
         }
     }
 }
 
 /// The encoder's name for a layout.
-pub(super) fn webp_layout(layout: Layout) -> webp::Layout {
+pub(super) fn color_type(layout: Layout) -> ColorType {
     match layout {
-        Layout::Rgb => webp::Layout::Rgb,
-        Layout::Rgba => webp::Layout::Rgba,
+        Layout::Rgb => ColorType::Rgb8,
+        Layout::Rgba => ColorType::Rgba8,
     }
 }
 

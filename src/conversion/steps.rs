@@ -4,7 +4,7 @@ use super::error::ConversionError;
 use super::plan::Plan;
 use crate::image::{DecodeError, Image, Keep, Metadata};
 use crate::watermark;
-use towebp_encoder::{self as webp, Cancel};
+use towebp_encoder::{Cancel, Encoder};
 
 /// Draws the watermarks: the picture first, the text over it.
 pub(super) fn draw_watermarks(
@@ -45,11 +45,16 @@ pub(super) fn draw_text(
     Ok(image)
 }
 
-/// The encoder's view of the metadata.
-pub(super) fn webp_metadata(metadata: &Metadata) -> webp::Metadata<'_> {
-    webp::Metadata {
-        icc: metadata.icc.as_deref(),
-        exif: metadata.exif.as_deref(),
-        xmp: metadata.xmp.as_deref(),
+/// The encoder with what is kept of the metadata.
+pub(super) fn with_metadata<'a>(mut encoder: Encoder<'a>, metadata: &'a Metadata) -> Encoder<'a> {
+    if let Some(icc) = &metadata.icc {
+        encoder = encoder.icc_profile(icc);
     }
+    if let Some(exif) = &metadata.exif {
+        encoder = encoder.exif(exif);
+    }
+    if let Some(xmp) = &metadata.xmp {
+        encoder = encoder.xmp(xmp);
+    }
+    encoder
 }

@@ -2,11 +2,11 @@
 
 use super::error::ConversionError;
 use super::outcome::{Conversion, Timing, timed};
-use super::plan::{Plan, webp_layout};
-use super::steps::{draw_watermarks, webp_metadata};
-use crate::image::{Image, Layout, Metadata, Planes};
+use super::plan::{Plan, color_type};
+use super::steps::{draw_watermarks, with_metadata};
+use crate::image::{Image, Metadata, Planes};
 use std::cell::Cell;
-use towebp_encoder::{self as webp, Cancel, Cancelled};
+use towebp_encoder::{self as webp, Cancel};
 
 /// Converts by way of RGB or RGBA: decodes (with orientation and color conversion), draws
 /// watermarks, encodes.
@@ -21,10 +21,8 @@ pub(super) fn by_way_of_rgb(
         draw_watermarks(plan, image, cancel)
     })?;
     let size = (image.width, image.height);
-    let encoded = timed(&mut timing.encode, || {
-        let image = fill_transparent(image, cancel)?;
-        encode(plan, &image, &metadata, cancel)
-    })?;
+    let encode = || encode(plan, &image, &metadata, cancel);
+    let encoded = timed(&mut timing.encode, encode)?;
     Ok(Conversion::new(encoded, size, timing))
 }
 
@@ -44,39 +42,16 @@ pub(super) fn in_planes(
     Ok(Conversion::new(encoded, size, timing))
 }
 
-/// Gives transparent pixels the color of their neighbors, so that no halo bleeds into visible
-/// edges.
-fn fill_transparent(mut image: Image, cancel: &Cancel<'_>) -> Result<Image, Cancelled> {
-    /// Rows between two checks: those of a row of macroblocks.
-    const ROWS_PER_CHECK: usize = 16;
-    if image.layout == Layout::Rgba {
-        let width = image.width as usize;
-        for rows in image.pixels.chunks_mut(ROWS_PER_CHECK * width * 4) {
-            cancel.check()?;
-            webp::fill_hidden(rows, width);
-        }
-    }
-    Ok(image)
-}
-
 pub(super) fn encode(
     plan: &Plan<'_>,
     image: &Image,
     metadata: &Metadata,
     cancel: &Cancel<'_>,
 ) -> Result<webp::Encoded, ConversionError> {
-    let picture = webp::RgbPicture {
-        width: image.width,
-        height: image.height,
-        layout: webp_layout(image.layout),
-        pixels: &image.pixels,
-    };
-    let metadata = webp_metadata(metadata);
-    Ok(webp::encode_telling(
-        &picture,
-        &plan.options(cancel),
-        &metadata,
-    )?)
+    let color = color_type(image.layout);
+    let picture = webp::Picture::new(image.width, image.height, color, &image.pixels)?;
+    let encoder = with_metadata(plan.encoder(cancel), metadata);
+    Ok(encoder.encode(&picture)?)
 }
 
 fn encode_planes(
@@ -98,11 +73,6 @@ fn encode_planes(
         };
         webp::Planes::from_samples(size, planes.luma, planes.chroma)
     };
-    let metadata = webp_metadata(metadata);
-    Ok(webp::encode_planes(
-        size,
-        source,
-        &plan.options(cancel),
-        &metadata,
-    )?)
+    let encoder = with_metadata(plan.encoder(cancel), metadata);
+    Ok(encoder.encode_planes(size, source)?)
 }
