@@ -1,5 +1,5 @@
-//! How long a conversion goes on before it notices that nobody waits for it any more, for each of the given files:
-//! `cargo bench --bench cancel -- FILES [WATERMARK=FILE] [QUERY=PARAMETERS]`. See `benches/README.md`.
+//! How long a conversion goes on after it was cancelled, for each of the given files: `cargo bench
+//! --bench cancel -- FILES [WATERMARK=FILE] [QUERY=PARAMETERS]`. See `benches/README.md`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

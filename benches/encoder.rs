@@ -1,5 +1,6 @@
-//! Megapixels a second of decoding and encoding the photographs of `testdata/`, and milliseconds that a megapixel of each
-//! kind of file takes to become sRGB, on one thread: `cargo bench --bench encoder`. See `benches/README.md`.
+//! Megapixels a second of decoding and encoding the photographs of `testdata/`, and milliseconds
+//! that a megapixel of each kind of file takes to become sRGB, on one thread: `cargo bench --bench
+//! encoder`. See `benches/README.md`.
 
 use moxcms::ColorProfile;
 use std::hint::black_box;

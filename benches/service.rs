@@ -68,7 +68,8 @@ fn main() {
     );
 }
 
-/// Sends one request after the other over one connection until `end`, and gives how long each answer took.
+/// Sends one request after the other over one connection until `end`, and gives how long each
+/// answer took.
 fn converse(server: &Server, requests: &[Vec<u8>], client: usize, end: Instant) -> Vec<Duration> {
     let mut latencies = Vec::new();
     let mut stream = TcpStream::connect(server.address).expect("the server accepts connections");

@@ -5,7 +5,7 @@
 //! ```text
 //! argv -> cli -> config
 //!                  |
-//! socket -> front -> http -> conversion -> image -> watermark -> towebp_encoder -> response -> socket
+//! socket -> front -> http -> conversion -> image -> watermark -> towebp_encoder -> socket
 //!                     |
 //!                     +-- fetch        the picture behind a watermark's URL
 //!                     +-- admission    what accounts and addresses share: memory, turns, rates
@@ -13,42 +13,47 @@
 //!                     +-- dashboard    pages for people
 //! ```
 //!
-//! Data flows along the arrows, and each module imports only modules to its right or below it. [`http`]
-//! alone knows status codes. [`conversion`], [`image`] and [`watermark`] open no file and no socket, and
-//! [`towebp_encoder`] is a crate that knows nothing of the rest. [`process`] is what [`cli`] needs of the
-//! system: signals, the service manager, the log. [`admin`] lets `towebp account`, `backup` and `check`
-//! use the [`store`] beside a running server. `tests/layout.rs` checks the imports.
+//! Data flows along the arrows, and each module imports only modules to its right or below it.
+//! [`http`] alone knows status codes. [`conversion`], [`image`] and [`watermark`] open no file and
+//! no socket, and [`towebp_encoder`] is a crate that knows nothing of the rest. [`process`] is what
+//! [`cli`] needs of the system: signals, the service manager, the log. [`admin`] lets `towebp
+//! account`, `backup` and `check` use the [`store`] beside a running server. `tests/layout.rs`
+//! checks the imports.
 //!
 //! # One request
 //!
-//! `POST /convert?quality=80&watermark=hello&watermark_image=https://example.org/logo.png`, with a JPEG
-//! as its body:
+//! `POST /convert?quality=80&watermark=hello&watermark_image=https://example.org/logo.png`, with a
+//! JPEG as its body:
 //!
-//! 1. [`front`] owns the public socket. Its event loop, a single thread, reads the head and rejects what is
-//!    not strict HTTP/1.1 or exceeds a limit. Then it asks [`http`] (`admission`) whether the body is worth
-//!    being sent; steps 2 to 4 wait for no disk.
+//! 1. [`front`] owns the public socket. Its event loop, a single thread, reads the head and rejects
+//!    what is not strict HTTP/1.1 or exceeds a limit. Then it asks [`http`] (`admission`) whether
+//!    the body is worth being sent; steps 2 to 4 wait for no disk.
 //! 2. `routes` finds the route by its path. A wrong method ends here (405).
-//! 3. `convert` takes the token from the header or the query. [`store::Store::check_token`] verifies its
-//!    checksum and its HMAC with [`auth`], and then the account's current generation of tokens (401).
-//! 4. The query becomes [`conversion::Params`], and `Content-Type` becomes an [`image::Format`] (400). A
-//!    conversion is also rejected if the account has used up its rate or quota (429), or if the disk takes
-//!    no writes (503), since nothing is converted that could not be recorded.
-//! 5. The event loop reads the body: at most so many bytes (413), at no less than the least rate (408).
-//! 6. [`fetch`] gets the logo, if its host has no private address. The request waits for it in the event
-//!    loop, and then for a worker, in the turn of its account.
-//! 7. A worker thread of [`http`] takes the whole request from `tiny_http` (`exchange`). A panic from here
-//!    on becomes a 500 of this request alone. `convert` checks the token once more and waits for memory
-//!    ([`admission::MemoryBudget`]), until the queue timeout (503); a conversion that needs more than all
-//!    memory is rejected at once (413).
-//! 8. [`conversion`] does the work. [`mod@image`] decodes the bytes, turns the pixels upright and converts
-//!    them to sRGB; [`watermark`] draws the logo and the text; [`towebp_encoder`] encodes, on one core and
-//!    on all others that are idle. It stops at the deadline (503) and measures the time of each stage.
+//! 3. `convert` takes the token from the header or the query. [`store::Store::check_token`]
+//!    verifies its checksum and its HMAC with [`auth`], and then the account's current generation
+//!    of tokens (401).
+//! 4. The query becomes [`conversion::Params`], and `Content-Type` becomes an [`image::Format`]
+//!    (400). A conversion is also rejected if the account has used up its rate or quota (429), or
+//!    if the disk takes no writes (503), since nothing is converted that could not be recorded.
+//! 5. The event loop reads the body: at most so many bytes (413), at no less than the least rate
+//!    (408).
+//! 6. [`fetch`] gets the logo, if its host has no private address. The request waits for it in the
+//!    event loop, and then for a worker, in the turn of its account.
+//! 7. A worker thread of [`http`] takes the whole request from `tiny_http` (`exchange`). A panic
+//!    from here on becomes a 500 of this request alone. `convert` checks the token once more and
+//!    waits for memory ([`admission::MemoryBudget`]), until the queue timeout (503); a conversion
+//!    that needs more than all memory is rejected at once (413).
+//! 8. [`conversion`] does the work. [`mod@image`] decodes the bytes, turns the pixels upright and
+//!    converts them to sRGB; [`watermark`] draws the logo and the text; [`towebp_encoder`] encodes,
+//!    on one core and on all others that are idle. It stops at the deadline (503) and measures the
+//!    time of each stage.
 //! 9. [`store::Store::record_usage`] adds an entry to the history, and returns when it is on disk.
-//! 10. The WebP goes back to the event loop with its headers, one line goes to the log, and the event loop
+//! 10. The WebP goes back to the event loop with its headers, one line goes to the log, and the
+//!    event loop
 //!     sends the response as fast as the client reads.
 //!
-//! Each module has errors of its own, which know nothing of HTTP. `http/problem/` gives each of them a
-//! status, a code and a sentence for the client.
+//! Each module has errors of its own, which know nothing of HTTP. `http/problem/` gives each of
+//! them a status, a code and a sentence for the client.
 //!
 //! `towebp convert` does step 8 with the same parameters.
 

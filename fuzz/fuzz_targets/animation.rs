@@ -1,6 +1,7 @@
-//! Animations, of GIFs through the whole conversion, with a watermark or none, and of canvases whose alpha is any. Whatever comes in:
-//! no panic, the same bytes for another number of threads, and every state of the screen for its time. Without loss it is exact in
-//! every pixel, but for the colour of fully transparent ones; with loss its alpha is.
+//! Animations, of GIFs through the whole conversion, with a watermark or none, and of canvases
+//! whose alpha is any. Whatever comes in: no panic, the same bytes for another number of threads,
+//! and every state of the screen for its time. Without loss it is exact in every pixel, but for the
+//! colour of fully transparent ones; with loss its alpha is.
 
 #![no_main]
 

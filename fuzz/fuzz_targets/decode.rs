@@ -1,5 +1,5 @@
-//! The readers of pictures. Whatever comes in, the outcome is a picture of the size that it says, or an error; and a
-//! decoding that is cancelled ends at its next check.
+//! The readers of pictures. Whatever comes in, the outcome is a picture of the size that it says,
+//! or an error; and a decoding that is cancelled ends at its next check.
 
 #![no_main]
 
@@ -37,8 +37,8 @@ fn decode(
 }
 
 fuzz_target!(|input: (u8, &[u8])| {
-    // libFuzzer's hook would end the process at a panic of a decoder, which the product catches. Those of the assertions
-    // below still end it.
+    // libFuzzer's hook would end the process at a panic of a decoder, which the product catches.
+    // Those of the assertions below still end it.
     static QUIET: Once = Once::new();
     QUIET.call_once(|| std::panic::set_hook(Box::new(|panic| eprintln!("{panic}"))));
 

@@ -1,5 +1,5 @@
-//! The estimate of memory. Whatever file comes in, and however it is to be converted: no more bytes are held than were estimated,
-//! nor more than a few while they are.
+//! The estimate of memory. Whatever file comes in, and however it is to be converted: no more bytes
+//! are held than were estimated, nor more than a few while they are.
 
 #![no_main]
 
@@ -23,7 +23,7 @@ const LIMITS: Limits = Limits {
     max_animation_pixels: 1_000_000,
 };
 
-/// What an estimate may hold itself.
+/// The most bytes that an estimate may hold itself.
 const ESTIMATING: u64 = 256 << 10;
 
 fuzz_target!(|input: Input| {

@@ -1,5 +1,5 @@
-//! The orientation in Exif data, applied to a picture whose pixels all differ. Whatever the data holds: the same pixels, each
-//! once.
+//! The orientation in Exif data, applied to a picture whose pixels all differ. Whatever the data
+//! holds: the same pixels, each once.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
 //! The readers of request heads and chunked bodies. Whatever comes in, they do not panic, they read
-//! it in one piece as they do byte by byte, and what they pass on contains nothing that could divide
-//! it anew.
+//! it in one piece as they do byte by byte, and what they pass on contains nothing that could
+//! divide it anew.
 
 #![no_main]
 

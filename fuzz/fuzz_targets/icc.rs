@@ -1,5 +1,5 @@
-//! ICC profiles, as the readers hand them over. Whatever the profile holds: no panic, and alpha stays as it was; grey pixels
-//! stay grey under grey profiles.
+//! ICC profiles, as the readers hand them over. Whatever the profile holds: no panic, and alpha
+//! stays as it was; grey pixels stay grey under grey profiles.
 
 #![no_main]
 

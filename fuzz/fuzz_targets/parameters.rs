@@ -1,4 +1,5 @@
-//! The parameters of a conversion. Whatever the query holds: values within their ranges, or an error that a person can read.
+//! The parameters of a conversion. Whatever the query holds: values within their ranges, or an
+//! error that a person can read.
 
 #![no_main]
 

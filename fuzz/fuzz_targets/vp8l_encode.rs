@@ -1,5 +1,6 @@
-//! The lossless encoder over sizes, contents and options. Whatever comes in: no panic, the same bytes with and without vector
-//! instructions and for another number of threads, and an independent decoder that gives back every pixel.
+//! The lossless encoder over sizes, contents and options. Whatever comes in: no panic, the same
+//! bytes with and without vector instructions and for another number of threads, and an independent
+//! decoder that gives back every pixel.
 
 #![no_main]
 

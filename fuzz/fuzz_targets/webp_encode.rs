@@ -1,6 +1,6 @@
-//! The encoder over sizes, contents and options. Whatever comes in: no panic, the same bytes with and without vector
-//! instructions and for another number of threads, and an independent decoder that gives back the size, the alpha
-//! channel and the very samples that the encoder reconstructed.
+//! The encoder over sizes, contents and options. Whatever comes in: no panic, the same bytes with
+//! and without vector instructions and for another number of threads, and an independent decoder
+//! that gives back the size, the alpha channel and the very samples that the encoder reconstructed.
 
 #![no_main]
 

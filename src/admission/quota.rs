@@ -1,5 +1,5 @@
-//! How many conversions an account may have: a number a minute, and a number a month (UTC). Both are
-//! off unless the operator sets them.
+//! How many conversions an account may have: a number a minute, and a number a month (UTC). Both
+//! are off unless the operator sets them.
 //!
 //! The rate counts every conversion that is begun, since each costs the server something. The month
 //! counts those in the usage history, and those in progress, so that many at once do not exceed it.

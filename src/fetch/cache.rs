@@ -1,4 +1,5 @@
-//! Pictures that were fetched lately, by their exact URL; the least recently used are removed first (LRU).
+//! Pictures that were fetched lately, by their exact URL; the least recently used are removed first
+//! (LRU).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

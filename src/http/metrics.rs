@@ -95,8 +95,8 @@ const FAMILIES: [[&str; 3]; 17] = [
     ],
 ];
 
-/// The upper ends of the histogram's buckets, in seconds: from a thumbnail's decoding to the default
-/// time limit of a conversion.
+/// The upper ends of the histogram's buckets, in seconds: from a thumbnail's decoding to the
+/// default time limit of a conversion.
 const BUCKETS: [f64; 10] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 50.0];
 
 /// The parts of the service whose present state the text shows.

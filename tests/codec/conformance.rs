@@ -1,5 +1,6 @@
-//! Made-up pictures with the pixels that a colour-managed viewer shows: `conformance/make.py` makes both, from numbers and
-//! not by a decoder. Public collections are tried too, by the ignored tests, where the environment names their folder.
+//! Made-up pictures with the pixels that a colour-managed viewer shows: `conformance/make.py` makes
+//! both, from numbers and not by a decoder. Public collections are tried too, by the ignored tests,
+//! where the environment names their folder.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -246,7 +247,8 @@ fn bmpsuite_looks_as_its_page_shows_it() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Files whose names begin with x are broken; interlaced ones (basi) show the same as others (basn).
+/// Files whose names begin with x are broken; interlaced ones (basi) show the same as others
+/// (basn).
 #[test]
 #[ignore = "wants the folder of PngSuite in TOWEBP_PNGSUITE"]
 fn pngsuite_is_read_and_refused_as_its_names_say() {
@@ -296,10 +298,11 @@ fn pictures_of_every_orientation_come_out_upright() {
     }
 }
 
-/// Beside each picture, `NAME.png` or `NAME.jpg`, stands `NAME.srgb.png`, what another colour management makes of it by a
-/// profile of a matrix and curves, colorimetrically. By `ImageCms` of Pillow that is
-/// `profileToProfile(image, profile, createProfile("sRGB"), renderingIntent=1, outputMode="RGB")`. Profiles with tables have
-/// one for each intent, of which ours is the perceptual one, without black point compensation.
+/// Beside each picture, `NAME.png` or `NAME.jpg`, stands `NAME.srgb.png`, what another colour
+/// management makes of it by a profile of a matrix and curves, colorimetrically. By `ImageCms` of
+/// Pillow that is `profileToProfile(image, profile, createProfile("sRGB"), renderingIntent=1,
+/// outputMode="RGB")`. Profiles with tables have one for each intent, of which ours is the
+/// perceptual one, without black point compensation.
 #[test]
 #[ignore = "wants a folder of pictures with profiles, and of what they are in sRGB, in TOWEBP_ICC"]
 fn profiles_are_applied_as_others_apply_them() {

@@ -1,6 +1,8 @@
-//! What is forgiven of a damaged file, and what is refused: the rows of README's table "Damaged files", one by one.
+//! Which damage of a file is ignored and which is an error: the rows of the documentation's table
+//! "Damaged files", one by one.
 //!
-//! Each row breaks a good file. Forgiven, it has to come out as if nothing had happened; refused, it has to say why.
+//! Each test damages a good file. If that is ignored, the picture has to be the one of the good
+//! file; if it is an error, the message has to say what is wrong.
 
 use crate::support::hostile::{self, END_OF_IMAGE, chunk, segment};
 use towebp::conversion::Cancel;
@@ -57,7 +59,8 @@ fn flipped(bytes: &[u8], at: usize) -> Vec<u8> {
 mod png {
     use super::*;
 
-    /// Of a palette with transparency: 4 x 4 pixels, the data in zlib without compression, its Adler-32 behind it.
+    /// Of a palette with transparency: 4 x 4 pixels, the data in zlib without compression, its
+    /// Adler-32 behind it.
     struct Parts {
         palette: Vec<u8>,
         transparency: Vec<u8>,
@@ -511,9 +514,9 @@ mod gif {
         let image = read(&file(&[outside])).expect("nothing is drawn");
         assert_eq!((image.width, image.height), (3, 2));
         assert!(image.pixels.iter().all(|&sample| sample == 0));
-        let partly = read(&file(&[frame([2, 1], &INDICES)])).expect("one pixel is drawn");
-        let drawn: Vec<_> = partly.pixels.chunks(4).map(|pixel| pixel[3]).collect();
-        assert_eq!(drawn, [0, 0, 0, 0, 0, 255]);
+        let partly = read(&file(&[frame([2, 1], &INDICES)])).expect("one pixel is there");
+        let alpha: Vec<_> = partly.pixels.chunks(4).map(|pixel| pixel[3]).collect();
+        assert_eq!(alpha, [0, 0, 0, 0, 0, 255]);
     }
 }
 

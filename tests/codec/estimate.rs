@@ -1,10 +1,11 @@
-//! Whether conversions take the memory that was estimated: never more, and not much less for photographs.
+//! Whether conversions take the memory that was estimated: never more, and not much less for
+//! photographs.
 //!
 //! Each picture is converted in a process of its own, whose peak tells. For other pictures:
 //! `TOWEBP_PICTURES=FOLDER cargo test --test codec estimate -- --ignored --nocapture`
 
 use crate::support::Folder;
-use crate::support::animation::{film, moving_squares};
+use crate::support::animation::{animated, moving_squares};
 use crate::support::jpeg::{Kind, jpeg};
 use crate::support::picture::Picture;
 use std::fs;
@@ -14,17 +15,17 @@ use std::process::Command;
 use towebp::conversion::{self, Cancel, CpuBudget, Fonts, Job, Params};
 use towebp::image::{self, Format, Layout, Limits};
 
-/// In the environment of the process that converts: the picture's file, then the parameters. A watermark's picture lies beside it,
-/// with the ending `mark`.
+/// The environment variable that tells the converting process the picture's file and the
+/// parameters. A watermark's picture is the file beside it with the ending `mark`.
 const CASE: &str = "TOWEBP_ESTIMATE";
 
-/// In the order of the query.
+/// A watermark that covers much of a picture.
 const WATERMARKED: &str = "watermark=towebp&watermark_size=200&watermark_position=center";
 
 const OUTLINED: &str =
     "watermark=M&watermark_scale=100&watermark_rotate=30&watermark_outline=shadow";
 
-const FILMS: &[&str] = &[
+const ANIMATED: &[&str] = &[
     "",
     "effort=high",
     "mode=lossless",
@@ -32,7 +33,7 @@ const FILMS: &[&str] = &[
     WATERMARKED,
 ];
 
-/// 1 MP of few colours: what is coded with loss and without at once.
+/// 1 MP of few colors, which is encoded both lossy and lossless to see which is smaller.
 fn blocks(number: u32) -> Picture {
     Picture::of(1000, 1000, |x, y| {
         let block = (x / 10) * 7919 + (y / 10) * 104_729 + number * 31;
@@ -41,7 +42,7 @@ fn blocks(number: u32) -> Picture {
     })
 }
 
-/// Of such blocks on a flat ground, no more than what is coded beside others.
+/// Blocks on a flat background, which take part of the picture.
 fn some_blocks(number: u32) -> Picture {
     let blocks = blocks(number);
     Picture::of(1000, 710, |x, y| match (x, y) {
@@ -50,7 +51,7 @@ fn some_blocks(number: u32) -> Picture {
     })
 }
 
-/// 1 MP of a larger picture.
+/// The upper left 1 MP of a larger picture.
 fn upper_left(picture: &Picture) -> Picture {
     Picture::of(1000, 1000, |x, y| picture.at(x, y))
 }
@@ -70,7 +71,7 @@ fn no_conversion_takes_more_than_was_estimated() {
             .map(|sample| if sample < 128 { 0 } else { 255 })
     });
     let waves = Picture::waves(width, height);
-    // Alpha that looks like a photograph, and the few values of a drawn mask.
+    // Alpha that looks like a photograph, and a mask of few values.
     let soft = Picture::of(width, height, |x, y| {
         let [red, green, blue, _] = waves.at(x, y);
         [red, green, blue, green]
@@ -109,17 +110,21 @@ fn no_conversion_takes_more_than_was_estimated() {
         ("described.png", described(), &["", "metadata=keep"]),
         ("waves.gif", waves.gif(), &["", "quality=100"]),
         ("noise.bmp", noise.bmp(), &["", "effort=low"]),
-        ("squares.gif", moving_squares(1000, 1000, 12), FILMS),
-        ("drawn-film.gif", film(&[0, 1, 2, 3].map(blocks)), FILMS),
+        ("squares.gif", moving_squares(1000, 1000, 12), ANIMATED),
         (
-            "partly-drawn-film.gif",
-            film(&[0, 1, 2, 3].map(some_blocks)),
-            FILMS,
+            "graphic-animation.gif",
+            animated(&[0, 1, 2, 3].map(blocks)),
+            ANIMATED,
         ),
         (
-            "noise-film.gif",
-            film(&[&noise, &waves, &noise].map(upper_left)),
-            FILMS,
+            "partly-graphic-animation.gif",
+            animated(&[0, 1, 2, 3].map(some_blocks)),
+            ANIMATED,
+        ),
+        (
+            "noise-animation.gif",
+            animated(&[&noise, &waves, &noise].map(upper_left)),
+            ANIMATED,
         ),
         (
             "small.png",
@@ -187,10 +192,13 @@ fn no_picture_of_16_bits_takes_more_than_was_estimated() {
     let folder = Folder::new();
     let large = Picture::noise(2000, 1500);
     for (name, bytes) in [
-        ("plain.png", deep(&large, None)),
-        ("linear.png", deep(&large, Some(1.0))),
-        ("small.png", deep(&Picture::noise(40, 30), Some(1.0))),
-        ("wide.png", deep(&Picture::noise(16383, 20), Some(1.0))),
+        ("plain.png", sixteen_bit(&large, None)),
+        ("linear.png", sixteen_bit(&large, Some(1.0))),
+        ("small.png", sixteen_bit(&Picture::noise(40, 30), Some(1.0))),
+        (
+            "wide.png",
+            sixteen_bit(&Picture::noise(16383, 20), Some(1.0)),
+        ),
     ] {
         assert_estimated(&folder, name, &bytes, &[""]);
     }
@@ -255,7 +263,7 @@ fn pictures_of_a_folder() {
     assert!(exceeded.is_empty(), "more than estimated: {exceeded:?}");
 }
 
-/// 2400 x 1600, of a shipped one and its mirror images.
+/// A photograph of 2400 x 1600 pixels, made of a shipped one and its mirror images.
 fn photograph() -> Picture {
     let bytes = fs::read("testdata/coffee.jpg").expect("it is shipped");
     let image = image::decode(&bytes, Format::Jpeg, &Limits::default(), &Cancel::never())
@@ -275,7 +283,7 @@ fn photograph() -> Picture {
     })
 }
 
-/// A JPEG that Exif asks to turn to the right.
+/// The JPEG with Exif data by which it is shown turned to the right.
 fn turned(jpeg: &[u8]) -> Vec<u8> {
     let exif =
         b"\xff\xe1\0\x22Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
@@ -283,8 +291,8 @@ fn turned(jpeg: &[u8]) -> Vec<u8> {
     [start, exif, rest].concat()
 }
 
-/// With 16 bits a sample, and this `gAMA`.
-fn deep(picture: &Picture, gamma: Option<f32>) -> Vec<u8> {
+/// A PNG of 16 bits per sample, with a `gAMA` chunk if a gamma is given.
+fn sixteen_bit(picture: &Picture, gamma: Option<f32>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, picture.width, picture.height);
     encoder.set_color(png::ColorType::Rgba);
@@ -305,7 +313,7 @@ fn deep(picture: &Picture, gamma: Option<f32>) -> Vec<u8> {
     bytes
 }
 
-/// Few pixels, and several megabytes of metadata.
+/// A PNG of few pixels and several megabytes of metadata.
 fn described() -> Vec<u8> {
     let mut exif = b"II*\0".to_vec();
     exif.resize(6 << 20, 7);
@@ -324,7 +332,7 @@ fn described() -> Vec<u8> {
     bytes
 }
 
-/// Bytes.
+/// What one conversion took and what was estimated for it, in bytes.
 struct Measured {
     taken: u64,
     estimated: u64,
@@ -361,7 +369,7 @@ fn measure(picture: &Path, query: &str) -> Measured {
     }
 }
 
-/// What [`measure`] starts; there is nothing to do without.
+/// [`measure`] starts it in a process of its own, with [`CASE`] set. It does nothing without.
 #[test]
 fn conversion_in_a_process_of_its_own() {
     let Ok(case) = std::env::var(CASE) else {
@@ -401,7 +409,7 @@ fn conversion_in_a_process_of_its_own() {
     println!("measured {taken} {estimated}");
 }
 
-/// In bytes.
+/// A line of `/proc/self/status`, in bytes.
 fn memory(name: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("this is Linux");
     let value = status

@@ -1,7 +1,9 @@
-//! What the encoder makes of shipped and made-up pictures, held to the figures of `testdata/golden.tsv`. A change of the encoder
-//! changes them: `scripts/bless` writes them anew, and the difference is what a reviewer reads.
+//! The files that the encoder makes of shipped and made-up pictures, held to the figures of
+//! `testdata/golden.tsv`. A change of the encoder changes them: `scripts/bless` writes them again,
+//! and the difference is what a reviewer reads.
 //!
-//! Also what `quality` promises: more of it, more bytes and more SSIMULACRA2.
+//! Another test holds what `quality` promises: a higher one gives more bytes and a higher
+//! SSIMULACRA2.
 
 use crate::support::animation::moving_squares;
 use crate::support::picture::Picture as MadeUp;
@@ -110,8 +112,9 @@ fn made_up(name: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// How far a metric may lie from what is written. Half of it is the rounding to the digits that are written, the other
-/// half is for other machines, whose powers and logarithms may differ in their last bits.
+/// How far a metric may lie from what is written. Half of it is the rounding to the digits that are
+/// written, the other half is for other machines, whose powers and logarithms may differ in their
+/// last bits.
 const TOLERANCE: f64 = 0.01;
 
 const HEADER: &str = "\
@@ -218,7 +221,7 @@ impl Picture {
         let format = Format::sniff(&file).expect("a picture");
         let image = image::decode(&file, format, &Limits::default(), &Cancel::never())
             .expect("a good picture");
-        let rgb = over_grey(&image.pixels, image.layout.channels());
+        let rgb = over_gray(&image.pixels, image.layout.channels());
         let reference = Ssimulacra2Reference::new(&slice(&rgb, image.width, image.height))
             .expect("pictures are large enough");
         Picture {
@@ -321,7 +324,7 @@ struct Figures {
 }
 
 impl Figures {
-    /// What is not as it was, as `old -> new`.
+    /// The figures that differ, as `old -> new`.
     fn difference(&self, new: &Figures) -> Option<String> {
         let mut parts = Vec::new();
         if self.bytes != new.bytes {
@@ -377,11 +380,11 @@ fn decode(webp: &[u8]) -> (u32, u32, Vec<u8>) {
     let channels = if decoder.has_alpha() { 4 } else { 3 };
     let mut pixels = vec![0; width as usize * height as usize * channels];
     decoder.read_image(&mut pixels).expect("a whole WebP file");
-    (width, height, over_grey(&pixels, channels))
+    (width, height, over_gray(&pixels, channels))
 }
 
-/// What shows over middle grey: colours under full transparency are nobody's concern.
-fn over_grey(pixels: &[u8], channels: usize) -> Vec<u8> {
+/// The pixels over middle gray: colors under full transparency do not count.
+fn over_gray(pixels: &[u8], channels: usize) -> Vec<u8> {
     let shown = |pixel: &[u8]| -> [u8; 3] {
         let alpha = pixel.get(3).map_or(255, |&alpha| u32::from(alpha));
         let blend = |sample: u8| (u32::from(sample) * alpha + 128 * (255 - alpha) + 127) / 255;

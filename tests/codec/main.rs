@@ -1,5 +1,5 @@
-//! Pictures in, WebP files out, without a server: what is read of damaged files, the colors that are
-//! shown, the figures of the encoder, and the memory that conversions take.
+//! Pictures in, WebP files out, without a server: what is read of damaged files, the colors that
+//! are shown, the figures of the encoder, and the memory that conversions take.
 
 #[path = "../support/mod.rs"]
 mod support;

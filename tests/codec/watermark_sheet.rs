@@ -1,6 +1,6 @@
-//! Contact sheets of watermarks for the eye: `TOWEBP_SHEETS=FOLDER cargo test --test codec watermark_sheet -- --ignored`
-//! writes PNGs into that folder. With `TOWEBP_TEST_FONTS`, a folder that is searched for NotoSansThai-Regular.ttf and
-//! NotoSansCJK-Regular.ttc, these are on it too.
+//! Contact sheets of watermarks for the eye: `TOWEBP_SHEETS=FOLDER cargo test --test codec
+//! watermark_sheet -- --ignored` writes PNGs into that folder. With `TOWEBP_TEST_FONTS`, a folder
+//! that is searched for NotoSansThai-Regular.ttf and NotoSansCJK-Regular.ttc, these are on it too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -131,7 +131,7 @@ fn placements(fonts: &Fonts, [light, dark]: &[Image; 2]) -> Vec<Image> {
                     .expect("bundled scripts");
             } else {
                 draw_picture(&mut image, &logo, &placement, &Cancel::never())
-                    .expect("nobody leaves");
+                    .expect("nothing cancels it");
             }
             laid.push(image);
         }

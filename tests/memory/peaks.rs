@@ -1,5 +1,6 @@
-//! Whether a conversion ever holds more bytes than was estimated before it began: an allocator counts them, over all formats and
-//! parameters. `tests/codec/estimate.rs` asks the same of larger pictures, by what the system says of a process.
+//! No conversion holds more bytes than was estimated before it began, over all formats and
+//! parameters, counted by the allocator. `tests/codec/estimate.rs` holds the same for larger
+//! pictures, by what the system says of a process.
 
 use crate::alone;
 use crate::counting::peak_of_process;
@@ -11,7 +12,7 @@ use std::num::NonZeroUsize;
 use towebp::conversion::{self, Cancel, ConversionError, CpuBudget, Fonts, Job, Params};
 use towebp::image::{Format, Limits};
 
-/// What an estimate may hold itself.
+/// The most bytes that an estimate may hold itself.
 const ESTIMATING: u64 = 256 << 10;
 
 /// Conversions whose estimates did not hold.
@@ -19,7 +20,7 @@ const ESTIMATING: u64 = 256 << 10;
 struct Faults(Vec<String>);
 
 impl Faults {
-    /// Converts, with one thread and with several, whatever comes of it; what came of it, or of the estimate.
+    /// Converts with one thread and with several, and returns the outcome, or that of the estimate.
     fn look_for(
         &mut self,
         name: &str,
@@ -63,7 +64,7 @@ impl Faults {
         outcome
     }
 
-    /// As [`Faults::look_for`], of what has to be converted.
+    /// As [`Faults::look_for`], of a file whose conversion has to succeed.
     #[track_caller]
     fn convert(&mut self, name: &str, bytes: &[u8], query: &str, mark: Option<&[u8]>) {
         if let Err(error) = self.look_for(name, bytes, query, mark) {
@@ -71,7 +72,7 @@ impl Faults {
         }
     }
 
-    /// Of all files with all parameters.
+    /// Converts all files with all parameters.
     #[track_caller]
     fn convert_in_all_ways(&mut self, files: &[(&str, Vec<u8>)]) {
         let mark = clear().png();
@@ -91,7 +92,7 @@ impl Faults {
     }
 }
 
-/// What changes the work done on any picture.
+/// Parameters that change the work done on any picture.
 const QUERIES: &[&str] = &[
     "",
     "quality=0",
@@ -109,7 +110,7 @@ const QUERIES: &[&str] = &[
     "watermark=tile&watermark_tile=true&watermark_rotate=20&watermark_outline=outline",
 ];
 
-/// What changes the work done on a watermark's picture.
+/// Parameters that change the work done on a watermark's picture.
 const MARKED: &[&str] = &[
     "",
     "watermark_scale=100",
@@ -119,7 +120,7 @@ const MARKED: &[&str] = &[
 
 const SIZE: (u32, u32) = (421, 307);
 
-/// Alpha as well as colours at random.
+/// A picture whose colors and alpha are noise.
 fn clear() -> Picture {
     let noise = Picture::noise(SIZE.0, SIZE.1);
     Picture::of(SIZE.0, SIZE.1, |x, y| {
@@ -144,7 +145,7 @@ fn pngs_hold_no_more_than_was_estimated() {
     faults.assert_none();
 }
 
-/// With 16 bits a sample, a profile, Exif that turns it, and XMP.
+/// A PNG of 16 bits per sample, with a profile, Exif data that turns it, and XMP.
 fn described_png(picture: &Picture) -> Vec<u8> {
     let mut info = png::Info::with_size(picture.width, picture.height);
     info.color_type = png::ColorType::Rgb;
@@ -213,7 +214,8 @@ fn jpegs_hold_no_more_than_was_estimated() {
     faults.assert_none();
 }
 
-/// With Exif that turns it, and a profile in several segments whose table is as large as can be, and named as often.
+/// The JPEG with Exif data that turns it, and with a profile in several segments whose table is as
+/// large as can be, and named as often as can be.
 fn described_jpeg(jpeg: &[u8]) -> Vec<u8> {
     let exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
     let profile = profile_of_tables();
@@ -233,7 +235,8 @@ fn described_jpeg(jpeg: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-/// An ICC profile of RGB (ICC.1, 7) whose tags all name one `mft1` of 3 inputs, 3 outputs and 101 grid points, 3 MB.
+/// An ICC profile of RGB (ICC.1, 7) whose tags all name one `mft1` of 3 inputs, 3 outputs and 101
+/// grid points, 3 MB.
 fn profile_of_tables() -> Vec<u8> {
     const GRID: u8 = 101;
     let mut table = b"mft1\0\0\0\0\x03\x03".to_vec();
@@ -341,7 +344,7 @@ fn bmps_hold_no_more_than_was_estimated() {
 
 /// Files that once took more than was estimated.
 #[test]
-fn what_hides_its_size_holds_no_more_than_was_estimated() {
+fn files_that_conceal_their_size_hold_no_more_than_was_estimated() {
     let _alone = alone();
     let mut faults = Faults::default();
     let beyond = hostile::gif_beyond_its_screen(16383, 6103);
@@ -362,8 +365,8 @@ fn what_hides_its_size_holds_no_more_than_was_estimated() {
             None,
         );
     }
-    let hidden = hostile::jpeg_with_hidden_scans(3000, 2000);
-    let refused = faults.look_for("hidden.jpg", &hidden, "", None);
+    let concealed = hostile::jpeg_with_concealed_scans(3000, 2000);
+    let refused = faults.look_for("concealed.jpg", &concealed, "", None);
     assert!(
         matches!(refused, Err(ConversionError::Picture(_))),
         "{refused:?}"

@@ -1,4 +1,5 @@
-//! Accounts under attack, over a real socket: guessing, filling up, and taking more than one's share.
+//! Accounts under attack, over a real socket: guessing, filling up, and taking more than one's
+//! share.
 
 use crate::support::picture::Picture;
 use crate::support::{Response, Server, read_response};
@@ -38,7 +39,7 @@ fn an_address_has_so_many_attempts_to_sign_in_and_others_have_theirs() {
         );
     }
     let other = sign_in("192.0.2.2", "owner@example.org", PASSWORD);
-    assert_eq!(other.status, 303, "another address waits for nobody");
+    assert_eq!(other.status, 303, "another address has its own attempts");
 }
 
 #[test]
@@ -515,8 +516,8 @@ fn unknown_and_known_accounts_are_refused_in_the_same_time() {
     let rounds = [(); 5].map(|()| emails.map(refuse));
     let fastest = |index: usize| rounds.iter().map(|round| round[index]).min();
     let (known, others) = (fastest(0).expect("five rounds"), [1, 2].map(fastest));
-    // Computing a password takes some 20 ms, and on a busy machine twice that; what is refused without doing so takes less
-    // than one.
+    // Computing a password takes some 20 ms, and on a busy machine twice that; what is refused
+    // without doing so takes less than one.
     for (email, unknown) in emails[1..].iter().zip(others) {
         assert!(
             unknown > Some(known / 8),

@@ -1,9 +1,9 @@
-//! `--memory`: what fits is converted, what does not fit now waits, what never fits is refused, and the process stays
-//! below it whatever comes.
+//! `--memory`: what fits is converted, what does not fit now waits, what never fits is refused, and
+//! the process stays below it whatever comes.
 
 use crate::support::animation::flicker;
 use crate::support::hostile::{
-    bmp_with_profile, gif_beyond_its_screen, gif_with_extensions, jpeg_with_hidden_scans,
+    bmp_with_profile, gif_beyond_its_screen, gif_with_extensions, jpeg_with_concealed_scans,
 };
 use crate::support::jpeg::{Kind, jpeg};
 use crate::support::picture::Picture;
@@ -17,8 +17,9 @@ use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
 
-/// What lets a film of thousands of frames be converted until its client leaves, and how it takes longest.
-const PATIENT: [&str; 6] = [
+/// Flags by which an animation of thousands of frames is converted until its client leaves, and
+/// parameters by which that takes longest.
+const LONG_CONVERSIONS: [&str; 6] = [
     "--conversion-timeout",
     "3600",
     "--max-frames",
@@ -93,7 +94,7 @@ fn files_that_hide_their_size_stay_below_the_memory() {
         ("image/gif", gif_beyond_its_screen(16383, 6103), 200),
         ("image/gif", gif_with_extensions(4 << 20), 200),
         ("image/bmp", bmp_with_profile(8 << 20), 200),
-        ("image/jpeg", jpeg_with_hidden_scans(4000, 3000), 400),
+        ("image/jpeg", jpeg_with_concealed_scans(4000, 3000), 400),
     ];
     let converted = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -157,13 +158,13 @@ fn refused(service: &Service, png: &[u8]) -> (u64, u64) {
 #[test]
 fn who_waits_is_next_and_who_leaves_makes_room() {
     // For one of the large ones at a time.
-    // The account may hold three quarters of the buffer: the film and two large ones.
+    // The account may hold three quarters of the buffer: the animation and two large ones.
     let own = ["--threads", "4", "--buffer", "96MiB"];
-    let (service, _) = start(130 * MIB, &[&own, &PATIENT[..]].concat());
-    let film = flicker(1800, 1500);
+    let (service, _) = start(130 * MIB, &[&own, &LONG_CONVERSIONS[..]].concat());
+    let animation = flicker(1800, 1500);
     let large = Picture::noise(3000, 2500).png();
     let small = Picture::noise(1000, 1000).png();
-    let first = begin(&service, SLOW, "image/gif", &film);
+    let first = begin(&service, SLOW, "image/gif", &animation);
     until(&service, |gauges| gauges.reserved > 0);
     let leaving = begin(&service, "", "image/png", &large);
     until(&service, |gauges| gauges.waiting == 1);
@@ -187,7 +188,7 @@ fn who_waits_is_next_and_who_leaves_makes_room() {
 
 #[test]
 fn who_waits_too_long_is_told_when_to_come_again() {
-    let flags = [&["--queue-timeout", "1"], &PATIENT[..]].concat();
+    let flags = [&["--queue-timeout", "1"], &LONG_CONVERSIONS[..]].concat();
     let (service, _) = start(130 * MIB, &flags);
     let _first = begin(&service, SLOW, "image/gif", &flicker(1800, 1500));
     until(&service, |gauges| gauges.reserved > 0);

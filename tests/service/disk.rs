@@ -18,8 +18,8 @@ const CLIENTS: usize = 4;
 /// For what may take a while on a busy machine.
 const SOON: Duration = Duration::from_mins(2);
 
-/// A limit on the size of files is what a full disk is to the database, and needs no rights: it cannot grow, nor write
-/// beyond the limit.
+/// A limit on the size of files is what a full disk is to the database, and needs no rights: it
+/// cannot grow, nor write beyond the limit.
 #[test]
 fn files_that_may_not_grow_refuse_conversions_until_they_may() {
     let server = Server::start_warning(Folder::new(), &[]);

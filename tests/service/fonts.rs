@@ -1,4 +1,4 @@
-//! `--font`, of the server and of `towebp convert`.
+//! The flag `--font` of the server and of `towebp convert`.
 
 use crate::support::Folder;
 use crate::support::command::{run, towebp};
@@ -52,8 +52,8 @@ fn a_font_is_asked_before_the_bundled_ones() {
     assert_eq!(Service::start_with(&both).webp(&text, &png), plain);
 }
 
-/// With `TOWEBP_TEST_FONTS`, a folder that is searched for NotoSansCJK-Regular.ttc (a collection of CFF fonts) and
-/// NotoSansThai-Regular.ttf.
+/// With `TOWEBP_TEST_FONTS`, a folder that is searched for NotoSansCJK-Regular.ttc (a collection of
+/// CFF fonts) and NotoSansThai-Regular.ttf.
 #[test]
 fn chinese_japanese_korean_and_thai_come_with_their_fonts() {
     let Some(folder) = std::env::var_os("TOWEBP_TEST_FONTS").map(PathBuf::from) else {

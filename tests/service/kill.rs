@@ -1,8 +1,9 @@
-//! `kill -9` in the middle of the work, again and again on the same data: every answered conversion is in the history, none
-//! twice, and the database is sound.
+//! `kill -9` in the middle of the work, again and again on the same data: every answered conversion
+//! is in the history, none twice, and the database is sound.
 //!
-//! `TOWEBP_KILL_ROUNDS` is how often (3 unless set), `TOWEBP_KILL_SEED` chooses the moments:
-//! `TOWEBP_KILL_ROUNDS=100 cargo test --release --test service kill -- --nocapture` tells what came of it.
+//! `TOWEBP_KILL_ROUNDS` is the number of kills (3 if it is not set), `TOWEBP_KILL_SEED` the seed of
+//! their moments. `TOWEBP_KILL_ROUNDS=100 cargo test --release --test service kill -- --nocapture`
+//! prints the result.
 
 use crate::support::command::{run, towebp};
 use crate::support::service::{Service, Size, send};

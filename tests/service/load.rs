@@ -1,4 +1,4 @@
-//! Conversions that take long: what they leave to others, and when they are stopped.
+//! Conversions that take long: the cores that they leave to others, and when they are stopped.
 
 use crate::support::picture::Picture;
 use crate::support::service::{OWNER, Service, Webp, send};
@@ -19,7 +19,7 @@ use towebp::store::{self, Store};
 #[test]
 fn idle_cores_help_a_lone_conversion_and_turn_to_the_next_one_when_it_comes() {
     if thread::available_parallelism().is_ok_and(|cores| cores.get() < 2) {
-        return; // nobody is idle
+        return; // there is no idle core
     }
     let service = Service::start();
     let (large, small) = (large(), small());
@@ -107,7 +107,8 @@ fn a_conversion_that_takes_too_long_is_stopped_and_answered_with_503() {
     assert_eq!(totals.conversions, 2, "what failed is not in the history");
 }
 
-/// A server of one worker with an account, inside the test: its deadline may be shorter than the flag's least.
+/// A server of one worker with an account, inside the test: its deadline may be shorter than the
+/// flag's least.
 struct Hurried {
     address: SocketAddr,
     store: Arc<Store>,

@@ -1,13 +1,15 @@
-//! What the server takes for a request, and that it gives it back. `scripts/check-memory` does the same for long.
+//! The memory that the server takes for a request, and that it gives it back.
+//! `scripts/check-memory` measures the same for longer.
 
 use crate::support::animation::moving_squares;
 use crate::support::picture::Picture;
 use crate::support::service::Service;
 
-/// Bytes a pixel of an opaque picture, above the server's own memory and the body.
+/// Bytes per pixel of an opaque picture, beyond the server's own memory and the body.
 const OPAQUE: usize = 12;
 
-/// The same with transparency: its lossless encoder holds pixels of four bytes, the copies found among them, and tokens.
+/// Bytes per pixel of a picture with transparency, whose lossless encoder holds pixels of four
+/// bytes, the copies found among them, and tokens.
 const CLEAR: usize = 18;
 
 /// The allocator rounds up and keeps pieces for later: a few MiB, however large the picture is.
@@ -42,11 +44,11 @@ fn a_request_takes_so_many_bytes_a_pixel_and_the_body() {
 #[test]
 fn a_film_takes_a_frame_and_its_file_more_than_a_still_picture() {
     const FRAME: usize = 1000 * 1000 * 4;
-    let film = moving_squares(1000, 1000, 60);
+    let animation = moving_squares(1000, 1000, 60);
     let taken = |parameters: &[(&str, &str)]| {
         let service = Service::start();
         let before = memory(&service, "VmRSS");
-        let answer = service.convert(parameters, "image/gif", &film);
+        let answer = service.convert(parameters, "image/gif", &animation);
         assert_eq!(answer.status, 200, "{}", answer.text());
         (memory(&service, "VmHWM") - before, answer.body.len())
     };

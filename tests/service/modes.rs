@@ -1,5 +1,5 @@
-//! With loss or without, moving or still: what the parameters `mode`, `lossless`, `near_lossless`, `alpha_quality` and
-//! `animation` give.
+//! With loss or without, moving or still: what the parameters `mode`, `lossless`, `near_lossless`,
+//! `alpha_quality` and `animation` give.
 
 use crate::support::Response;
 use crate::support::picture::{Picture, chunks};
@@ -9,7 +9,7 @@ use image_webp::{LoopCount, WebPDecoder};
 use std::io::Cursor;
 
 /// Flat colours, as a diagram has.
-fn drawn() -> Picture {
+fn graphic() -> Picture {
     Picture::of(120, 90, |x, y| match (x / 30 + y / 30) % 3 {
         0 => [250, 250, 250, 255],
         1 => [200, 30, 40, 255],
@@ -25,11 +25,11 @@ fn mode(answer: &Response) -> &str {
 #[test]
 fn drawings_lose_nothing_and_photographs_do_unless_it_is_asked_for() {
     let service = Service::start();
-    let (drawn, waves) = (drawn(), Picture::waves(120, 90));
+    let (graphic, waves) = (graphic(), Picture::waves(120, 90));
     for (picture, parameter, expected) in [
-        (&drawn, None, "lossless"),
-        (&drawn, Some("lossy"), "lossy"),
-        (&drawn, Some("lossless"), "lossless"),
+        (&graphic, None, "lossless"),
+        (&graphic, Some("lossy"), "lossy"),
+        (&graphic, Some("lossless"), "lossless"),
         (&waves, Some("auto"), "lossy"),
         (&waves, Some("lossless"), "lossless"),
     ] {
@@ -43,10 +43,10 @@ fn drawings_lose_nothing_and_photographs_do_unless_it_is_asked_for() {
             assert!(difference == 0.0, "{parameter:?}: {difference}");
         }
     }
-    let smaller = service.convert(&[], "image/png", &drawn.png()).body.len();
-    let larger = service.convert(&[("mode", "lossy")], "image/png", &drawn.png());
+    let smaller = service.convert(&[], "image/png", &graphic.png()).body.len();
+    let larger = service.convert(&[("mode", "lossy")], "image/png", &graphic.png());
     assert!(smaller < larger.body.len(), "{smaller} bytes");
-    let wrong = service.convert(&[("mode", "tiny")], "image/png", &drawn.png());
+    let wrong = service.convert(&[("mode", "tiny")], "image/png", &graphic.png());
     let detail = wrong.problem(400, "invalid_parameter");
     assert!(detail.contains("auto, lossy or lossless"), "{detail}");
 }
@@ -153,7 +153,7 @@ fn gifs_keep_moving() {
     let service = Service::start();
     let gif = moving(5, Repeat::Finite(2));
     let answer = service.convert(&[], "image/gif", &gif);
-    assert_eq!(mode(&answer), "lossless", "it is drawn");
+    assert_eq!(mode(&answer), "lossless", "it is graphic");
     assert_eq!(
         (answer.header("image-width"), answer.header("image-height")),
         (Some("60"), Some("40"))

@@ -100,7 +100,7 @@ fn a_client_that_leaves_frees_its_worker_from_a_silent_host() {
     ]);
     let (client, _silent) = service.begin_conversion();
     drop(client);
-    // The only worker would wait for five minutes, longer than the test's patience.
+    // The only worker would wait for five minutes, longer than the test waits.
     service.webp(&[], &Picture::waves(16, 16).png());
 }
 

@@ -241,7 +241,7 @@ fn watermark_position_puts_both_kinds_in_their_corner() {
                     i64::from(left + right) - i64::from(width),
                     i64::from(top + bottom) - i64::from(height),
                 );
-                // A line of text is centred as a line, not by its ink.
+                // A line of text is centred as a line, not by the outline of its glyphs.
                 assert!(
                     off.0.abs() <= 6 && off.1.abs() <= 24,
                     "{kind}: off the centre by half of {off:?}"

@@ -181,7 +181,8 @@ fn one_connection_carries_several_requests() {
     stream
         .write_all(&[head.as_bytes(), b"\r\n", &png].concat())
         .expect("written");
-    // The first answer's end is not looked for: the second request closes the connection after both.
+    // The first answer's end is not looked for: the second request closes the connection after
+    // both.
     stream
         .write_all(&[head.as_bytes(), b"Connection: close\r\n\r\n", &png].concat())
         .expect("written");

@@ -1,4 +1,4 @@
-//! What was added to the specification's watermarks: scripts, places, sizes, turns, tiles, outlines.
+//! Watermarks beyond the specification: scripts, places, sizes, rotation, tiles and outlines.
 
 use crate::support::host::Host;
 use crate::support::picture::{Area, Picture};

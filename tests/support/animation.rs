@@ -3,8 +3,8 @@
 use super::picture::Picture;
 use gif::{Encoder, Frame, Repeat};
 
-/// A grey picture, and so many frames, each of which moves six squares over it. Each frame has the size of the whole, and
-/// is transparent elsewhere.
+/// A GIF of a gray picture, over which six squares move from frame to frame. Each frame has the
+/// size of the whole, and is transparent but for the squares.
 pub fn moving_squares(width: u16, height: u16, frames: usize) -> Vec<u8> {
     const SIDE: usize = 40;
     let palette: Vec<u8> = (0..=255).flat_map(|grey| [grey; 3]).collect();
@@ -36,8 +36,8 @@ pub fn moving_squares(width: u16, height: u16, frames: usize) -> Vec<u8> {
     file
 }
 
-/// Pictures of one size, one after the other.
-pub fn film(pictures: &[Picture]) -> Vec<u8> {
+/// A GIF whose frames are these pictures of one size.
+pub fn animated(pictures: &[Picture]) -> Vec<u8> {
     let (width, height) = (pictures[0].width as u16, pictures[0].height as u16);
     let mut file = Vec::new();
     let mut encoder = Encoder::new(&mut file, width, height, &[]).expect("a Vec takes all");
@@ -50,7 +50,8 @@ pub fn film(pictures: &[Picture]) -> Vec<u8> {
     file
 }
 
-/// Black and white in turn, 4,000 frames in all: a file that is soon sent, and takes a minute or more with loss and much effort.
+/// A GIF of 4,000 frames, black and white in turn. It is a small file whose lossy conversion at
+/// high effort takes a minute or more.
 pub fn flicker(width: u16, height: u16) -> Vec<u8> {
     const PALETTE: [u8; 6] = [0, 0, 0, 255, 255, 255];
     /// Signature, size and flags, and the palette.

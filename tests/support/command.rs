@@ -7,15 +7,15 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The built program, without a say from the environment.
+/// The built program, whatever the environment says of its log.
 pub fn towebp() -> Command {
     let mut command = Command::new(TOWEBP);
     command.env_remove("RUST_LOG").stdin(Stdio::null());
     command
 }
 
-/// The same, with the signals that a terminal sends not ignored. Tests that run as a job of a script in the background are
-/// started with SIGINT ignored, which their children inherit.
+/// As [`towebp`], but with the signals that a terminal sends not ignored. Tests that run as a job
+/// of a script in the background are started with SIGINT ignored, which their children inherit.
 pub fn towebp_with_signals() -> Command {
     let mut command = Command::new("env");
     command
@@ -58,8 +58,8 @@ pub fn run(command: &mut Command, input: &[u8]) -> Output {
     }
 }
 
-/// Runs `towebp account ACTION... --data DIR`, which has to succeed, and gives its standard output without the last
-/// line's end.
+/// Runs `towebp account ACTION... --data DIR`, which has to succeed, and gives its standard output
+/// without the last line's end.
 #[track_caller]
 pub fn account(action: &[&str], data: &Path) -> String {
     let output = run(

@@ -1,4 +1,5 @@
-//! Files made to hurt whoever decodes them, written out byte by byte, since no honest encoder would.
+//! Files made to hurt whoever decodes them, written out byte by byte, since no honest encoder
+//! would.
 
 /// A chunk of a PNG (PNG 5.3).
 pub fn chunk(kind: [u8; 4], data: &[u8]) -> Vec<u8> {
@@ -27,7 +28,8 @@ pub fn ihdr(width: u32, height: u32, interlaced: bool) -> Vec<u8> {
     )
 }
 
-/// Some 1000 times smaller than the zeros that it inflates to, at least `count` (RFC 1950): the data of a grey picture.
+/// Some 1000 times smaller than the zeros that it inflates to, at least `count` (RFC 1950): the
+/// data of a grey picture.
 pub fn deflated_zeros(count: usize) -> Vec<u8> {
     let width = 1 << 14;
     let height = count.div_ceil(width + 1);
@@ -59,9 +61,10 @@ pub fn segment(marker: u8, data: &[u8]) -> Vec<u8> {
 /// The marker that a JPEG ends with.
 pub const END_OF_IMAGE: [u8; 2] = [0xff, 0xd9];
 
-/// A JPEG up to its first scan: three components of one 8 by 8 block a unit, all quantizers 1. Of the codes for DC, 0000 is
-/// no change, as is 0001 with a bit. For AC there is one code of one bit: the end of a block in a baseline file, and of a
-/// progressive one the end of 16384 blocks and as many more as the next 14 bits say.
+/// A JPEG up to its first scan: three components of one 8 by 8 block a unit, all quantizers 1. Of
+/// the codes for DC, 0000 is no change, as is 0001 with a bit. For AC there is one code of one bit:
+/// the end of a block in a baseline file, and of a progressive one the end of 16384 blocks and as
+/// many more as the next 14 bits say.
 pub fn jpeg_head(width: u16, height: u16, progressive: bool) -> Vec<u8> {
     let mut file = vec![0xff, 0xd8];
     file.extend(segment(0xdb, &[&[0][..], &[1; 64]].concat()));
@@ -96,7 +99,8 @@ pub fn first_scan(blocks: usize) -> Vec<u8> {
     scan
 }
 
-/// A scan that says of one coefficient of all `blocks` of one component that it is zero, in a few bytes.
+/// A scan that says of one coefficient of all `blocks` of one component that it is zero, in a few
+/// bytes.
 pub fn empty_scan(component: u8, coefficient: u8, blocks: usize) -> Vec<u8> {
     let mut scan = segment(0xda, &[1, component, 0, coefficient, coefficient, 0]);
     let runs = blocks.div_ceil(32767);
@@ -207,7 +211,8 @@ pub fn run_length_bmp(width: i32, height: i32, runs: &[u8]) -> Vec<u8> {
     [file, palette, runs.to_vec()].concat()
 }
 
-/// A baseline JPEG of one flat colour, by the sampling factors of its components and by the components that each scan holds.
+/// A baseline JPEG of one flat colour, by the sampling factors of its components and by the
+/// components that each scan holds.
 pub fn flat_jpeg((width, height): (u16, u16), factors: &[u8], scans: &[&[u8]]) -> Vec<u8> {
     let mut file = vec![0xff, 0xd8];
     file.extend(segment(0xdb, &[&[0][..], &[1; 64]].concat()));
@@ -251,9 +256,10 @@ pub fn flat_jpeg((width, height): (u16, u16), factors: &[u8], scans: &[&[u8]]) -
     file
 }
 
-/// A JPEG of four inks in a scan each. FF 00 begins what a careless reader takes for a segment: behind it stands the header of a scan of
-/// all four, of which no coefficients would have to be kept.
-pub fn jpeg_with_hidden_scans(width: u16, height: u16) -> Vec<u8> {
+/// A JPEG of four inks in a scan each. FF 00 begins what a careless reader takes for a segment:
+/// behind it stands the header of a scan of all four, of which no coefficients would have to be
+/// kept.
+pub fn jpeg_with_concealed_scans(width: u16, height: u16) -> Vec<u8> {
     let mut file = flat_jpeg((width, height), &[0x11; 4], &[&[0], &[1], &[2], &[3]]);
     let first = file.windows(2).position(|pair| pair == [0xff, 0xda]);
     let first = first.expect("it has four scans");

@@ -1,5 +1,5 @@
-//! JPEGs of plain blocks, since no JPEG encoder is among the dependencies: DC coefficients alone (ITU-T T.81), which take as
-//! much memory to decode as any other.
+//! JPEGs of plain blocks, since no JPEG encoder is among the dependencies: DC coefficients alone
+//! (ITU-T T.81), which take as much memory to decode as any other.
 
 use super::picture::Picture;
 

@@ -1,5 +1,5 @@
-//! What the tests over a real socket share: the built server on a free port in a folder of its own, and a small
-//! blocking HTTP client that shows the bytes as they are.
+//! What the tests share: the built server on a free port in a folder of its own, a small blocking
+//! HTTP client that shows the bytes as they are, and pictures.
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
@@ -26,7 +26,8 @@ use std::time::{Duration, Instant};
 /// The built program.
 pub const TOWEBP: &str = env!("CARGO_BIN_EXE_towebp");
 
-/// How long an answer may take before the test fails; a conversion in a debug build on a busy machine takes seconds.
+/// How long an answer may take before the test fails; a conversion in a debug build on a busy
+/// machine takes seconds.
 pub const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A folder that is deleted at the end.
@@ -96,8 +97,8 @@ impl Server {
         Server::spawn(folder, flags, "", log)
     }
 
-    /// With warnings and errors alone in the log: [`Server::log`]. `launcher` is a command that takes the server's as its
-    /// last arguments; none if it is empty.
+    /// With warnings and errors alone in the log: [`Server::log`]. `launcher` is a command that
+    /// takes the server's as its last arguments; none if it is empty.
     pub fn start_warning(folder: Folder, launcher: &[&str]) -> Server {
         let log = folder.log();
         Server::launch(folder, launcher, &[], "warn", log)
@@ -469,7 +470,7 @@ fn broken(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// Everything until the server closes; for answers that are no HTTP.
+/// Reads everything until the server closes, for answers that are no HTTP.
 pub fn read_all(stream: &mut TcpStream) -> Vec<u8> {
     stream.shutdown(Shutdown::Write).ok();
     let mut bytes = Vec::new();
@@ -477,7 +478,7 @@ pub fn read_all(stream: &mut TcpStream) -> Vec<u8> {
     bytes
 }
 
-/// Waits until it is so.
+/// Waits until `it_is_so`, for 10 s at most.
 #[track_caller]
 pub fn until(mut it_is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);
@@ -490,7 +491,7 @@ pub fn until(mut it_is_so: impl FnMut() -> bool) {
     }
 }
 
-/// For a query or a form.
+/// Encodes a value for a query or a form.
 pub fn encode(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }

@@ -57,7 +57,8 @@ impl Service {
         }
     }
 
-    /// Has a conversion wait in a worker for its watermark; gives the client's connection and that of the picture's host.
+    /// Has a conversion wait in a worker for its watermark; gives the client's connection and that
+    /// of the picture's host.
     pub fn begin_conversion(&self) -> (TcpStream, TcpStream) {
         let host = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let url = format!("http://{}/logo.png", host.local_addr().expect("bound"));
@@ -175,7 +176,8 @@ impl Service {
     }
 }
 
-/// Sends these bytes to a server that may refuse them before it has read them all, or end before it answers.
+/// Sends these bytes to a server that may refuse them before it has read them all, or end before it
+/// answers.
 pub fn send(address: SocketAddr, message: &[u8]) -> io::Result<Response> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(TIMEOUT))?;

@@ -87,7 +87,8 @@ impl Results {
         text + "\n"
     }
 
-    /// For each quality: bytes, SSIMULACRA2 and CPU beside the reference at the same quality number.
+    /// For each quality: bytes, SSIMULACRA2 and CPU beside the reference at the same quality
+    /// number.
     pub fn by_quality(&self) -> String {
         let mut text = String::from(
             "The same quality number, means over the pictures\n\
@@ -130,7 +131,8 @@ impl Results {
         text
     }
 
-    /// For each quality: steps at macroblock edges, and what they are beyond the reference's at equal bytes.
+    /// For each quality: steps at macroblock edges, and what they are beyond the reference's at
+    /// equal bytes.
     pub fn blocks(&self) -> String {
         let mut text = String::from(
             "\nSteps at macroblock edges in smooth places, Y / Cb / Cr in percent, means over the pictures\n\
@@ -217,7 +219,8 @@ impl Results {
         (!rates.is_empty()).then(|| mean(&rates))
     }
 
-    /// CPU time of a peer relative to the reference, the median over the pictures; `None` without times.
+    /// CPU time of a peer relative to the reference, the median over the pictures; `None` without
+    /// times.
     pub fn cpu_ratio(&self, peer: usize) -> Option<f64> {
         let every: Vec<usize> = (0..self.plan.pictures.len()).collect();
         let (mut ratios, _) = self.cpu(peer, &every);
@@ -255,7 +258,8 @@ impl Results {
         )
     }
 
-    /// By picture: CPU relative to the reference over all qualities together, and milliseconds per megapixel.
+    /// By picture: CPU relative to the reference over all qualities together, and milliseconds per
+    /// megapixel.
     fn cpu(&self, peer: usize, pictures: &[usize]) -> (Vec<f64>, Vec<f64>) {
         let Some(times) = &self.times else {
             return (Vec::new(), Vec::new());
@@ -342,8 +346,8 @@ fn curve(points: &[Point], metric: Metric) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// The blocks of a file of `bytes` by an encoder that made `points`: linear in the logarithm of the bytes between the two
-/// nearest, and those of the nearest outside of all.
+/// The blocks of a file of `bytes` by an encoder that made `points`: linear in the logarithm of the
+/// bytes between the two nearest, and those of the nearest outside of all.
 fn blocks_at(points: &[Point], bytes: f64) -> Blocks {
     let mut points: Vec<(f64, Blocks)> = points
         .iter()

@@ -86,14 +86,14 @@ impl Planes {
         Ok(planes)
     }
 
-    /// Copies borrowed planes: Y' at full size, Cb and Cr at half size, rounded up. `strides` are the
-    /// distances between rows of Y', and between rows of Cb and Cr, in samples. Samples are BT.601 in
-    /// limited range, with each chroma sample in the middle of its 2x2 pixels.
+    /// Copies borrowed planes: Y' at full size, Cb and Cr at half size, rounded up. `strides` are
+    /// the distances between rows of Y', and between rows of Cb and Cr, in samples. Samples are
+    /// BT.601 in limited range, with each chroma sample in the middle of its 2x2 pixels.
     ///
     /// # Errors
     /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`];
-    /// [`EncodeError::PixelCount`] if a stride is shorter than a row, or a plane ends within its last
-    /// row.
+    /// [`EncodeError::PixelCount`] if a stride is shorter than a row, or a plane ends within its
+    /// last row.
     pub fn copied_from(
         (width, height): (u32, u32),
         planes: [&[u8]; 3],

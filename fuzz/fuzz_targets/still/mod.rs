@@ -1,4 +1,5 @@
-//! The still pictures that the encoders are tried with, and what an independent decoder makes of them.
+//! The still pictures that the encoders are tried with, and what an independent decoder makes of
+//! them.
 
 use crate::content::Content;
 use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
@@ -63,7 +64,8 @@ struct Sides {
     height: u32,
 }
 
-/// Small mostly, since the time goes with the pixels: a few macroblocks have every neighbourhood that there is.
+/// Small mostly, since the time goes with the pixels: a few macroblocks have every neighbourhood
+/// that there is.
 impl<'a> Arbitrary<'a> for Sides {
     fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
         let (width, height) = match bytes.arbitrary::<u8>()? {

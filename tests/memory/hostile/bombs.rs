@@ -1,25 +1,26 @@
 //! Small files that ask for much: memory, time, or both.
 
-use super::{Client, SMALL, convert, convert_with};
+use super::{Canceller, SMALL, convert, convert_with};
 use crate::beside_others;
 use crate::counting::peak_of_thread;
 use crate::support::hostile::{
     END_OF_IMAGE, baseline_scan, bmp_with_profile, chunk, deflated_zeros, empty_scan, first_scan,
     gif_beyond_its_screen, gif_head, gif_image, gif_with_extensions, ihdr, jpeg_head,
-    jpeg_with_hidden_scans, png, run_length_bmp, scans_of_runs, segment,
+    jpeg_with_concealed_scans, png, run_length_bmp, scans_of_runs, segment,
 };
 use crate::support::picture::Picture;
 use std::time::{Duration, Instant};
 use towebp::conversion::ConversionError;
 use towebp::image::{DecodeError, Limits};
 
-/// The decoders' own buffers.
+/// The bytes of the decoders' own buffers, at most.
 const OWN: usize = 12 << 20;
 
-/// Ends as a picture or with an error for the caller, and holds no more than this beside the decoders' own.
+/// Asserts that the conversion gives a picture or an error for the caller, and holds no more than
+/// `most` bytes beside the decoders' own buffers.
 #[track_caller]
 fn is_bounded(name: &str, file: &[u8], most: usize) -> Result<(), DecodeError> {
-    let (outcome, held) = peak_of_thread(|| convert(file, &SMALL, None, &Client::patient()));
+    let (outcome, held) = peak_of_thread(|| convert(file, &SMALL, None, &Canceller::never()));
     assert!(held <= OWN + most, "{name}: {held} bytes held");
     match outcome {
         Ok(_) => Ok(()),
@@ -63,7 +64,7 @@ fn sizes_over_the_limits_take_no_memory() {
     for (width, height, too_wide) in [(16384, 1, true), (10_001, 10_000, false)] {
         for (name, file) in empty(width, height) {
             let (outcome, held) =
-                peak_of_thread(|| convert(&file, &limits, None, &Client::patient()));
+                peak_of_thread(|| convert(&file, &limits, None, &Canceller::never()));
             let Err(ConversionError::Picture(error)) = outcome else {
                 panic!("{name}: {width} x {height} is allowed");
             };
@@ -82,12 +83,13 @@ fn sizes_without_data_end_by_the_deadline() {
     let _turn = beside_others();
     let (width, height) = (4096, 4096);
     for (name, file) in empty(width, height) {
-        let client = Client {
+        let canceller = Canceller {
             until: Some(Instant::now() + Duration::from_millis(50)),
-            ..Client::patient()
+            ..Canceller::never()
         };
         let began = Instant::now();
-        let (outcome, held) = peak_of_thread(|| convert(&file, &Limits::default(), None, &client));
+        let (outcome, held) =
+            peak_of_thread(|| convert(&file, &Limits::default(), None, &canceller));
         let pixels = usize::from(width) * usize::from(height);
         assert!(held <= pixels * 12 + OWN, "{name}: {held} bytes");
         assert!(
@@ -103,7 +105,7 @@ fn sizes_without_data_end_by_the_deadline() {
 }
 
 #[test]
-fn what_hides_its_size_is_refused_or_takes_what_it_shows() {
+fn files_that_conceal_their_size_are_refused_or_take_what_they_show() {
     let _turn = beside_others();
     let beyond = is_bounded("a frame", &gif_beyond_its_screen(16383, 6103), 0);
     assert!(matches!(beyond, Err(DecodeError::TooManyPixels { .. })));
@@ -111,8 +113,8 @@ fn what_hides_its_size_is_refused_or_takes_what_it_shows() {
     assert_eq!(is_bounded("extensions", &extensions, 0), Ok(()));
     let profile = bmp_with_profile(30 << 20);
     assert_eq!(is_bounded("a profile", &profile, 0), Ok(()));
-    let hidden = is_bounded("scans", &jpeg_with_hidden_scans(60, 60), 0);
-    assert!(matches!(hidden, Err(DecodeError::Invalid(_))));
+    let concealed = is_bounded("scans", &jpeg_with_concealed_scans(60, 60), 0);
+    assert!(matches!(concealed, Err(DecodeError::Invalid(_))));
     // Parts of profiles between the scans of a progressive file.
     let part = segment(
         0xe2,
@@ -138,7 +140,7 @@ fn watermarks_are_bounded_too() {
                 &picture,
                 &Limits::default(),
                 Some(&file),
-                &Client::patient(),
+                &Canceller::never(),
             )
         });
         assert!(
@@ -333,7 +335,7 @@ fn jpegs_with_floods_of_scans_and_segments_are_bounded() {
 }
 
 #[test]
-fn a_million_frames_are_refused_once_they_are_too_many_and_the_first_is_not_far() {
+fn a_million_frames_are_refused_once_they_are_too_many_and_the_first_is_read_soon() {
     let _turn = beside_others();
     let mut endless = gif_head(16, 16);
     endless.extend(gif_image(16, 16));
@@ -341,25 +343,22 @@ fn a_million_frames_are_refused_once_they_are_too_many_and_the_first_is_not_far(
     endless.push(b';');
     assert!(endless.len() > 3 << 20);
     let asked = |animation, limits: &Limits| {
-        let client = Client::patient();
+        let canceller = Canceller::never();
         let parameters = [("effort", "low"), ("animation", animation)];
-        let outcome = convert_with(&parameters, &endless, limits, None, &client);
-        (outcome.map(|_| ()), client.asked())
+        let outcome = convert_with(&parameters, &endless, limits, None, &canceller);
+        (outcome.map(|_| ()), canceller.checks())
     };
-    let (first, questions) = asked("first", &SMALL);
+    let (first, checks) = asked("first", &SMALL);
     assert_eq!(first, Ok(()));
-    assert!(questions < 100, "{questions} questions for one small frame");
+    assert!(checks < 100, "{checks} checks for one small frame");
     let limits = Limits {
         max_frames: 100,
         ..SMALL
     };
     let too_many = DecodeError::TooManyFrames { max_frames: 100 };
-    let (all, questions) = asked("all", &limits);
+    let (all, checks) = asked("all", &limits);
     assert_eq!(all, Err(ConversionError::Picture(too_many)));
-    assert!(
-        questions < 100 * 100,
-        "{questions} questions for 100 frames"
-    );
+    assert!(checks < 100 * 100, "{checks} checks for 100 frames");
 }
 
 #[test]
@@ -413,7 +412,7 @@ fn gifs_that_inflate_are_bounded() {
         large.len()
     );
     let (outcome, held) =
-        peak_of_thread(|| convert(&large, &Limits::default(), None, &Client::patient_for(50)));
+        peak_of_thread(|| convert(&large, &Limits::default(), None, &Canceller::after(50)));
     assert_eq!(outcome.map(|_| ()), Err(ConversionError::Cancelled));
     assert!(held <= 16_383_000 * 12, "{held} bytes");
 }

@@ -1,6 +1,6 @@
-//! A client who leaves ends the conversion at the next question, at whatever stage that is.
+//! A conversion that is cancelled ends at the next check, at whatever stage that is.
 
-use super::{Client, convert, files};
+use super::{Canceller, convert, files};
 use crate::beside_others;
 use crate::support::picture::Picture;
 use towebp::conversion::ConversionError;
@@ -8,69 +8,69 @@ use towebp::image::Limits;
 
 /// Cancels after every number of checks, and returns how many there are.
 #[track_caller]
-fn leave_at_every_question(name: &str, file: &[u8], watermark: Option<&[u8]>) -> usize {
-    let client = Client::patient();
-    convert(file, &Limits::default(), watermark, &client)
+fn cancel_at_every_check(name: &str, file: &[u8], watermark: Option<&[u8]>) -> usize {
+    let canceller = Canceller::never();
+    convert(file, &Limits::default(), watermark, &canceller)
         .unwrap_or_else(|error| panic!("{name}: {error}"));
-    let questions = client.asked();
-    for checks in 0..questions {
-        let client = Client::patient_for(checks);
-        let outcome = convert(file, &Limits::default(), watermark, &client);
+    let checks = canceller.checks();
+    for passed in 0..checks {
+        let canceller = Canceller::after(passed);
+        let outcome = convert(file, &Limits::default(), watermark, &canceller);
         assert_eq!(
             outcome.map(|_| ()),
             Err(ConversionError::Cancelled),
-            "{name}, cancelled after {checks} of {questions} checks"
+            "{name}, cancelled after {passed} of {checks} checks"
         );
         assert_eq!(
-            client.asked(),
-            checks + 1,
-            "{name}: asked again after a yes"
+            canceller.checks(),
+            passed + 1,
+            "{name}: checked again after it was cancelled"
         );
     }
-    questions
+    checks
 }
 
 #[test]
-fn every_format_is_asked_about_row_by_row_or_portion_by_portion() {
+fn every_format_checks_for_cancellation_row_by_row_or_portion_by_portion() {
     let _turn = beside_others();
     let (width, height) = (64, 120);
     for (name, file) in files(width, height) {
-        let questions = leave_at_every_question(name, &file, None);
+        let checks = cancel_at_every_check(name, &file, None);
         let portion = match name {
             "JPEG" | "progressive JPEG" => file.len() / 1024,
             "GIF" => file.len() / 1024 + height as usize,
             "BMP with run lengths" => 0,
             _ => height as usize, // PNG, BMP
         };
-        // The text asks for each glyph, the encoder for each row of macroblocks.
-        assert!(questions > portion + 8, "{name}: {questions} questions");
+        // The text checks at each glyph, the encoder at each row of macroblocks.
+        assert!(checks > portion + 8, "{name}: {checks} checks");
     }
 }
 
 #[test]
-fn bitmaps_are_asked_about_row_by_row() {
+fn bitmaps_check_for_cancellation_row_by_row() {
     let _turn = beside_others();
     let picture = Picture::flat(40, 300, [9, 90, 200]).bmp();
     let small = Picture::flat(40, 30, [9, 90, 200]).bmp();
-    let [more, fewer] = [&picture, &small].map(|file| leave_at_every_question("BMP", file, None));
+    let [more, fewer] = [&picture, &small].map(|file| cancel_at_every_check("BMP", file, None));
     assert!(
         more >= fewer + 270,
-        "{more} questions for 300 rows, {fewer} for 30"
+        "{more} checks for 300 rows, {fewer} for 30"
     );
 }
 
 #[test]
-fn a_watermark_that_is_scaled_down_is_asked_about_row_by_row() {
+fn a_watermark_that_is_scaled_down_checks_for_cancellation_row_by_row() {
     let _turn = beside_others();
     let png = Picture::flat(40, 30, [0, 0, 0]).png();
-    let alone = leave_at_every_question("a PNG", &png, None);
+    let alone = cancel_at_every_check("a PNG", &png, None);
     for (name, watermark) in files(50, 200) {
         if name.contains("PNG") {
-            let both = leave_at_every_question(name, &png, Some(&watermark));
+            let both = cancel_at_every_check(name, &png, Some(&watermark));
             // Read, and scaled from: upright, one is 200 by 50 pixels.
             assert!(
                 both >= alone + 250,
-                "{name}: {both} questions, {alone} without"
+                "{name}: {both} checks, {alone} without"
             );
         }
     }

@@ -1,17 +1,19 @@
 //! Damaged files: cut short anywhere, and with any bit changed.
 
-use super::{Client, SMALL, convert, files};
+use super::{Canceller, SMALL, convert, files};
 use crate::beside_others;
 use crate::counting::peak_of_thread;
 use towebp::conversion::ConversionError;
 
-/// What a conversion of a small file may hold: the decoders' own buffers, most of all png's for a profile.
+/// The most bytes that a conversion of a small file may hold, which are the decoders' own buffers,
+/// most of all that of `png` for a profile.
 const MOST: usize = 12 << 20;
 
-/// It is a picture, or the caller is told what is wrong with it. Whether it is a picture.
+/// Asserts that the file gives a picture or an error that says what is wrong; returns whether it is
+/// a picture.
 #[track_caller]
 fn is_picture_or_error(file: &[u8], what: impl Fn() -> String) -> bool {
-    let (outcome, held) = peak_of_thread(|| convert(file, &SMALL, None, &Client::patient()));
+    let (outcome, held) = peak_of_thread(|| convert(file, &SMALL, None, &Canceller::never()));
     assert!(held <= MOST, "{}: {held} bytes", what());
     match outcome {
         Ok(conversion) => {
@@ -38,8 +40,8 @@ fn files_that_are_cut_short_are_refused() {
                 is_picture_or_error(&file[..length], || format!("{name}, {length} bytes"))
             })
             .collect();
-        // A GIF's last pixel comes before its last few bytes; only a text of the end is missing then. So it is with
-        // run lengths: the last row before the mark of the end.
+        // A GIF's last pixel comes before its last few bytes; only a text of the end is missing
+        // then. So it is with run lengths: the last row before the mark of the end.
         let spare = match name {
             "GIF" => 4,
             "BMP with run lengths" => 2,

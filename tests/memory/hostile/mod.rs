@@ -1,5 +1,5 @@
-//! Whatever a file holds, a conversion gives a picture or a clear error, in bounded memory, and ends soon after nobody waits
-//! for it any more.
+//! Whatever a file holds, a conversion gives a picture or a clear error in bounded memory, and ends
+//! soon after it is cancelled.
 
 mod bombs;
 mod cancel;
@@ -11,37 +11,36 @@ use std::time::Instant;
 use towebp::conversion::{self, Cancel, Conversion, ConversionError, Fonts, Job, Params};
 use towebp::image::{Format, Limits};
 
-/// Cancels at a moment, or after a number of checks.
+/// Cancels a conversion at a moment or after a number of checks, and counts them.
 #[derive(Debug)]
-struct Client {
+struct Canceller {
     until: Option<Instant>,
-    checks: usize,
-    asked: AtomicUsize,
+    /// Checks that do not cancel.
+    allowed: usize,
+    checks: AtomicUsize,
 }
 
-impl Client {
-    /// Never cancels.
-    fn patient() -> Client {
-        Client::patient_for(usize::MAX)
+impl Canceller {
+    fn never() -> Canceller {
+        Canceller::after(usize::MAX)
     }
 
-    /// Cancels after so many checks.
-    fn patient_for(checks: usize) -> Client {
-        Client {
+    /// Cancels once it was checked so often.
+    fn after(checks: usize) -> Canceller {
+        Canceller {
             until: None,
-            checks,
-            asked: AtomicUsize::new(0),
+            allowed: checks,
+            checks: AtomicUsize::new(0),
         }
     }
 
-    fn asked(&self) -> usize {
-        self.asked.load(Ordering::Relaxed)
+    fn checks(&self) -> usize {
+        self.checks.load(Ordering::Relaxed)
     }
 
-    /// Whether the conversion is to be cancelled.
-    fn is_gone(&self) -> bool {
-        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
-        asked >= self.checks || self.until.is_some_and(|until| Instant::now() >= until)
+    fn is_cancelled(&self) -> bool {
+        let before = self.checks.fetch_add(1, Ordering::Relaxed);
+        before >= self.allowed || self.until.is_some_and(|until| Instant::now() >= until)
     }
 }
 
@@ -50,10 +49,10 @@ fn convert(
     bytes: &[u8],
     limits: &Limits,
     watermark: Option<&[u8]>,
-    client: &Client,
+    canceller: &Canceller,
 ) -> Result<Conversion, ConversionError> {
     let parameters = [("effort", "low"), ("watermark", "x")];
-    convert_with(&parameters, bytes, limits, watermark, client)
+    convert_with(&parameters, bytes, limits, watermark, canceller)
 }
 
 fn convert_with(
@@ -61,7 +60,7 @@ fn convert_with(
     bytes: &[u8],
     limits: &Limits,
     watermark: Option<&[u8]>,
-    client: &Client,
+    canceller: &Canceller,
 ) -> Result<Conversion, ConversionError> {
     let params = Params::parse(parameters.iter().copied()).expect("good parameters");
     conversion::run(&Job {
@@ -73,7 +72,7 @@ fn convert_with(
         limits,
         threads: 1,
         cpu_budget: None,
-        cancel: &Cancel::when(&|| client.is_gone()),
+        cancel: &Cancel::when(&|| canceller.is_cancelled()),
     })
 }
 

@@ -1,4 +1,5 @@
-//! What one account does, or somebody without one, does not keep the others waiting.
+//! Whatever one account does, or a client without one, the requests of other accounts do not wait
+//! for it.
 
 use super::{BEARABLE, connect};
 use crate::support::animation::flicker;
@@ -106,7 +107,8 @@ fn is_unanswered(stream: &TcpStream) -> bool {
     answered.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
 }
 
-/// Forty conversions with watermarks at the host, of the service's first account, once as many are fetched as may be.
+/// Forty conversions by the service's first account with watermarks at the host, once as many
+/// watermarks are being fetched as the server allows.
 fn forty_drips(service: &Service, host: &DrippingHost) -> Vec<TcpStream> {
     let png = Picture::waves(40, 30).png();
     let drips = (0..40).map(|number| {
@@ -123,9 +125,9 @@ fn forty_drips(service: &Service, host: &DrippingHost) -> Vec<TcpStream> {
 
 /// Four conversions of the service's first account that take minutes each.
 fn four_heavy_files(service: &Service) -> Vec<TcpStream> {
-    let film = flicker(1800, 1500);
+    let animation = flicker(1800, 1500);
     let slow = "&mode=lossy&effort=high&animation=all";
-    let message = message(&service.token, slow, "image/gif", &film);
+    let message = message(&service.token, slow, "image/gif", &animation);
     (0..4).map(|_| begin(service, &message)).collect()
 }
 

@@ -15,7 +15,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// So many, or as many as this process may open beside what it needs; a test that can do less says so.
+/// The wanted number of connections, or as many as the limit of open files allows; a test that can
+/// open fewer says so.
 fn as_many_as_allowed(wanted: usize) -> usize {
     let limits = std::fs::read_to_string("/proc/self/limits").expect("Linux has it");
     let line = limits
@@ -230,7 +231,8 @@ fn running_out_of_descriptors_is_survived() {
     let folder = Folder::new();
     let data = folder.path.join("data");
     let token = create_account(&data, "owner@example.org");
-    // 12 descriptors more than the server needs by itself; it is told of more connections than that.
+    // 12 descriptors more than the server needs by itself, and fewer than the connections that its
+    // flags allow.
     let mut server = Command::new("sh")
         .args(["-c", "ulimit -n 84; exec \"$0\" \"$@\""])
         .arg(towebp().get_program())

@@ -25,7 +25,8 @@ fn a_backup_follows_and_reuses_nothing_that_was_prepared() {
     let victim = folder.path.join("victim");
     fs::write(&victim, "precious").expect("our own folder");
     allow(&victim, 0o644);
-    // The name that the temporary file once had: a link in one try, an open file of a stranger in the next.
+    // The name that the temporary file once had: a link in one try, an open file of a stranger in
+    // the next.
     symlink(&victim, shared.join("a.redb.partial")).expect("our own folder");
     fs::write(shared.join("b.redb.partial"), "").expect("our own folder");
     allow(&shared.join("b.redb.partial"), 0o666);

@@ -11,7 +11,8 @@ use std::thread;
 use std::time::SystemTime;
 use towebp::store::{self, Store, UsageEntry, WatermarkKind};
 
-/// Rows of the history, of 110 bytes each: more than the kernel's buffers of a connection hold, and than two parts do.
+/// Rows of the history, of 110 bytes each: more than the kernel's buffers of a connection hold, and
+/// more than two parts of an answer.
 const ROWS: u64 = 100_000;
 
 /// Threads that record rows: the store commits those of all of them at once.

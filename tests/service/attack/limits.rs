@@ -1,4 +1,4 @@
-//! Every limit of the door from both sides.
+//! Every limit of the HTTP parser and of connections, from both sides.
 
 use super::{
     BEARABLE, Bystander, connect, conversion, exchange, memory, read_to_end, statuses, warmed_up,
@@ -206,7 +206,7 @@ fn refused_clients_are_listened_to_for_so_long() {
         .expect("the server reads");
     assert_eq!(statuses(&read_to_end(&mut stream)), [505]);
     let started = Instant::now();
-    // It has the answer, and sends on all the same, until it is told by a reset that nobody listens.
+    // The client has the answer and goes on sending, until a reset tells it that nothing reads it.
     while stream.write_all(b"x").is_ok() {
         assert!(started.elapsed() < TIMEOUT, "it is listened to for ever");
         thread::sleep(Duration::from_millis(50));

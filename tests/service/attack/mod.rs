@@ -1,5 +1,5 @@
-//! Attacks on the front door, over real sockets on loopback, against the built server: what each of them got `tiny_http`
-//! to do is in the table of the README. While an attack goes on, a well-behaved client's conversions go on too.
+//! Attacks on the public socket of the built server. While an attack goes on, the conversions of a
+//! well-behaved client go on too.
 
 mod accounts;
 mod floods;
@@ -54,7 +54,9 @@ impl Bystander {
         Bystander { stop, thread }
     }
 
-    /// Ends it; at least one conversion succeeded, none failed, and the slowest but 1 % took no longer than `most`.
+    /// Ends the conversions, and asserts that at least one succeeded, none failed, and 99 % of them
+    /// took no longer
+    /// than `most`.
     #[track_caller]
     fn finish(self, attack: &str, most: Duration) {
         self.stop.store(true, Ordering::Relaxed);
@@ -97,8 +99,8 @@ fn connect(service: &Service) -> TcpStream {
     stream
 }
 
-/// Sends the bytes, says that nothing more comes, and gives all that is answered. A server that refuses may close
-/// before it has read all.
+/// Sends the bytes, says that nothing more comes, and gives all that is answered. A server that
+/// refuses may close before it has read all.
 fn exchange(service: &Service, bytes: impl AsRef<[u8]>) -> String {
     let mut stream = connect(service);
     stream.write_all(bytes.as_ref()).ok();

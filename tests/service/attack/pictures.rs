@@ -1,4 +1,5 @@
-//! Pictures that ask for much, sent by somebody who has a token. `tests/memory/hostile/` has many more, without a server.
+//! Pictures that ask for much memory or time, sent with a token. `tests/memory/hostile/` has many
+//! more, without a server.
 
 use super::{BEARABLE, Bystander};
 use crate::support::hostile::{

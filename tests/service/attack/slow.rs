@@ -9,7 +9,8 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Sends the bytes one by one, `pause` apart, until the server has had enough; gives what it said, and when.
+/// Sends the bytes one by one, `pause` apart, until the server ends it; returns its answer, and
+/// after what time it came.
 fn drip(mut stream: TcpStream, bytes: &[u8], pause: Duration) -> (String, Duration) {
     let started = Instant::now();
     for byte in bytes {
@@ -154,7 +155,7 @@ fn readers_that_do_not_read_are_cut_off_and_hold_up_no_worker() {
     let png = Picture::noise(700, 700).png();
     let request = conversion(&service, &png, "");
     let answer_length = service.convert(&[], "image/png", &png).body.len();
-    // More than the sockets' buffers hold: 4 MB at this end of the loopback, and as much at the other.
+    // This is more than the sockets' buffers hold, which are 4 MB at each end of the loopback.
     let requests = (10 << 20) / answer_length + 1;
     let bystander = Bystander::start(&service);
     let cut = thread::scope(|scope| {
@@ -190,8 +191,9 @@ fn readers_that_do_not_read_are_cut_off_and_hold_up_no_worker() {
     bystander.finish("3 clients that do not read", BEARABLE);
 }
 
-/// The connection of a request that is answered by a picture, none of which is read. Uploads share the budget as well, so that
-/// one may be refused for the sake of others when it is slow, and is sent again.
+/// The connection of a request that is answered by a picture, none of which is read. Uploads share
+/// the budget as well, so that one may be refused for the sake of others when it is slow, and is
+/// sent again.
 fn converted(service: &Service, message: &[u8]) -> TcpStream {
     for _ in 0..10 {
         let mut stream = connect(service);

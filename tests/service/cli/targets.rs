@@ -1,4 +1,5 @@
-//! `towebp convert -o`: what is at the target's place is replaced, written to, or left alone, and never destroyed.
+//! `towebp convert -o`: what is at the target's place is replaced, written to, or left alone, and
+//! never destroyed.
 
 use super::{assert_webp, convert, failed, names, succeeded, write};
 use crate::support::command::{run, towebp};

@@ -426,7 +426,8 @@ mod tests {
 
     #[test]
     fn runs_of_every_unit_are_drawn_from_the_bottom() {
-        let bytes = [3, 1, 0, 0, 0, 3, 2, 3, 4, 0, 0, 1]; // a run, the row's end, three pixels, the end
+        // A run, the row's end, three pixels, the end.
+        let bytes = [3, 1, 0, 0, 0, 3, 2, 3, 4, 0, 0, 1];
         assert_eq!(drawn(&bmp(4, 2, 8, 1, &grays(), &bytes)), "234. 111.");
         let halves = [3, 0x12, 0, 0, 0, 4, 0x34, 0x56, 0, 1];
         assert_eq!(drawn(&bmp(4, 2, 4, 2, &grays(), &halves)), "3456 121.");
