@@ -13,7 +13,7 @@ pub use account_shares::{AccountShares, Share};
 pub use client_networks::{
     CLIENT_FACTORS, ConnectionCounts, Network, client_group, client_networks,
 };
-pub use fair_queue::FairQueue;
+pub(crate) use fair_queue::FairQueue;
 pub use memory_budget::{MemoryBudget, MemoryUsage, Reservation, ReserveError};
 pub use quota::{
     ExceededLimit, LimitStatus, QuotaError, QuotaExceeded, QuotaGuard, Quotas, RemainingQuota,

@@ -386,9 +386,10 @@ impl Connection {
             return Ok(());
         }
         let keep_alive = self.response.options.keep_alive && !self.is_last;
-        self.stage = Stage::Responding(match keep_alive {
-            true => AfterResponse::KeepAlive,
-            false => AfterResponse::Close,
+        self.stage = Stage::Responding(if keep_alive {
+            AfterResponse::KeepAlive
+        } else {
+            AfterResponse::Close
         });
         self.response.end_parts(&self.stream, settings.rate, now)
     }

@@ -20,7 +20,7 @@ const BACKLOG: i32 = 4096;
 
 /// Sockets that listen. Connections wait in their backlogs until [`Listeners::serve`].
 pub struct Listeners {
-    listeners: Vec<TcpListener>,
+    sockets: Vec<TcpListener>,
     addresses: Vec<SocketAddr>,
     settings: Settings,
     clients: Arc<Clients>,
@@ -33,7 +33,7 @@ impl Listeners {
     /// A sentence for the operator: an address cannot be had.
     pub fn bind(addresses: &[SocketAddr], settings: Settings) -> Result<Listeners, String> {
         let mut listeners = Listeners {
-            listeners: Vec::new(),
+            sockets: Vec::new(),
             addresses: Vec::new(),
             settings,
             clients: Arc::default(),
@@ -62,7 +62,7 @@ impl Listeners {
         set_tcp_nodelay(&listener, true)?;
         rustix::net::listen(&listener, BACKLOG)?;
         self.addresses.push(listener.local_addr()?);
-        self.listeners.push(listener);
+        self.sockets.push(listener);
         Ok(())
     }
 
@@ -92,7 +92,7 @@ impl Listeners {
             connections.extend(socket.connect(pool, workers)?);
         }
         let event_loop = EventLoop::new(
-            self.listeners,
+            self.sockets,
             connections,
             self.settings,
             self.clients,
@@ -137,7 +137,7 @@ mod tests {
         let address = "127.0.0.1:0".parse().unwrap();
         let listeners = Listeners::bind(&[address], Settings::default()).expect("a free port");
         let _client = TcpStream::connect(listeners.addresses()[0]).unwrap();
-        let (connection, _) = listeners.listeners[0].accept().unwrap();
+        let (connection, _) = listeners.sockets[0].accept().unwrap();
         assert!(connection.nodelay().unwrap(), "the option is inherited");
     }
 

@@ -87,9 +87,10 @@ impl UpstreamConnection {
     /// The memory that it holds or has handed to the worker.
     pub fn share(&self) -> Share {
         self.exchange.as_ref().map_or(Share::default(), |exchange| {
-            let handed_over = match exchange.has_begun {
-                true => 0,
-                false => exchange.handed_over,
+            let handed_over = if exchange.has_begun {
+                0
+            } else {
+                exchange.handed_over
             };
             Share {
                 bytes: exchange.outgoing.held().max(handed_over) as u64,
