@@ -4,35 +4,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use towebp::conversion::{DefaultValue, PARAMETERS, Value};
-use towebp::conversion::{DefaultValue, PARAMETERS, Value};
 use towebp::http::PROBLEMS;
 
 /// Set by `scripts/docs`: tables are written instead of compared.
 const WRITE: &str = "TOWEBP_WRITE_DOCS";
-
-#[test]
-fn the_table_of_parameters_is_that_of_the_code() {
-    let mut table = "| name | type | default | allowed | otherwise |\n".to_owned();
-    table.push_str("|---|---|---|---|---|\n");
-    for row in PARAMETERS {
-        let kind = match row.value {
-            Value::Number(..) => "whole number",
-            Value::Word(_) | Value::Text => "text",
-            Value::Url => "URL",
-        };
-        let default = match row.default {
-            DefaultValue::Given(value) => format!("`{value}`"),
-            DefaultValue::Other(words) => words.to_owned(),
-        };
-        writeln!(
-            table,
-            "| `{}` | {kind} | {default} | {} | {} |",
-            row.name, row.meaning, row.otherwise
-        )
-        .expect("a String takes all");
-    }
-    hold("docs/api.md", "parameters", &table);
-}
 
 #[test]
 fn the_table_of_problems_is_that_of_the_code() {
