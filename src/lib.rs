@@ -14,9 +14,9 @@
 //! ```
 //!
 //! Data flows along the arrows, and each module imports only modules to its right or below it.
-//! [`http`] alone knows status codes. [`conversion`], [`image`] and [`watermark`] open no file and
-//! no socket, and [`towebp_encoder`] is a crate that knows nothing of the rest. [`process`] is what
-//! [`cli`] needs of the system: signals, the service manager, the log. [`admin`] lets `towebp
+//! [`http`] alone knows status codes. [`conversion`], [`mod@image`] and [`watermark`] open no file
+//! and no socket, and [`towebp_encoder`] is a crate that knows nothing of the rest. [`process`] is
+//! what [`cli`] needs of the system: signals, the service manager, the log. [`admin`] lets `towebp
 //! account`, `backup` and `check` use the [`store`] beside a running server. `tests/layout.rs`
 //! checks the imports.
 //!
@@ -40,17 +40,18 @@
 //! 6. [`fetch`] gets the logo, if its host has no private address. The request waits for it in the
 //!    event loop, and then for a worker, in the turn of its account.
 //! 7. A worker thread of [`http`] takes the whole request from `tiny_http` (`exchange`). A panic
-//!    from here on becomes a 500 of this request alone. `convert` checks the token once more and
-//!    waits for memory ([`admission::MemoryBudget`]), until the queue timeout (503); a conversion
-//!    that needs more than all memory is rejected at once (413).
-//! 8. [`conversion`] does the work. [`mod@image`] decodes the bytes, turns the pixels upright and
-//!    converts them to sRGB; [`watermark`] draws the logo and the text; [`towebp_encoder`] encodes,
-//!    on one core and on all others that are idle. It stops at the deadline (503) and measures the
-//!    time of each stage.
+//!    from here on becomes a 500 of this request alone. `convert` checks the token once more, reads
+//!    the header of the picture ([`image::open`]) and plans the conversion
+//!    ([`conversion::Plan::new`]). It waits for the memory that the plan needs
+//!    ([`admission::MemoryBudget`]), until the queue timeout (503); a plan that needs more than all
+//!    memory is rejected at once (413).
+//! 8. [`conversion::Plan::run`] does the work. [`mod@image`] decodes the bytes, turns the pixels
+//!    upright and converts them to sRGB; [`watermark`] draws the logo and the text;
+//!    [`towebp_encoder`] encodes, on one core and on all others that are idle. It stops at the
+//!    deadline (503) and measures the time of each stage.
 //! 9. [`store::Store::record_usage`] adds an entry to the history, and returns when it is on disk.
 //! 10. The WebP goes back to the event loop with its headers, one line goes to the log, and the
-//!    event loop
-//!     sends the response as fast as the client reads.
+//!     event loop sends the response as fast as the client reads.
 //!
 //! Each module has errors of its own, which know nothing of HTTP. `http/problem/` gives each of
 //! them a status, a code and a sentence for the client.
