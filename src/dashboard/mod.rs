@@ -21,7 +21,7 @@ pub use duration::duration;
 pub use outcome::{Outcome, Page, PageStatus, SessionChange};
 pub use overview::{overview, rotate_token};
 pub use sign_in::{sign_in, sign_in_form, sign_out, sign_out_everywhere, sign_up, sign_up_form};
-pub use start::start;
+pub use start::{PARAMETERS, start};
 
 /// The one stylesheet.
 pub const STYLE: &str = include_str!("style.css");

@@ -55,9 +55,9 @@ pub fn start(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
     )))
 }
 
-/// The parameters for people: name, meaning and default. The specification's come with those that
-/// were added to it.
-const PARAMETERS: [(&str, &str, &str); 13] = [
+/// The parameters for people: name, meaning and default. A test holds names and defaults to those
+/// of the conversion.
+pub const PARAMETERS: [(&str, &str, &str); 13] = [
     (
         "quality",
         "0 to 100: higher looks better and is larger",

@@ -212,6 +212,7 @@ pub fn forms() -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversion::{self, DefaultValue};
     use crate::dashboard;
     use std::collections::HashSet;
     use std::net::Ipv4Addr;
@@ -268,6 +269,17 @@ mod tests {
             .map(|rest| rest.split(['"', '?']).next().expect("a path"))
             .collect();
         assert_eq!(asked, [paths::CONVERT, paths::DASHBOARD]);
+    }
+
+    #[test]
+    fn the_start_page_has_the_names_and_defaults_of_parameters() {
+        for (name, _, default) in dashboard::PARAMETERS {
+            let known = conversion::PARAMETERS;
+            let parameter = known.iter().find(|known| known.name == name);
+            let parameter = parameter.unwrap_or_else(|| panic!("{name} is no parameter"));
+            let (DefaultValue::Given(text) | DefaultValue::Other(text)) = parameter.default;
+            assert_eq!(default, text, "{name}");
+        }
     }
 
     #[test]
