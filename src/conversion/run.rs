@@ -60,6 +60,10 @@ pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
 ///
 /// # Errors
 /// See [`ConversionError`]; nothing is decoded.
+#[expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the method's path is not general enough over the plan's lifetime"
+)]
 pub fn memory(job: &Job<'_>) -> Result<u64, ConversionError> {
     planned(job, |plan| plan.memory())
 }

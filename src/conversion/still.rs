@@ -26,7 +26,7 @@ pub(super) fn by_way_of_rgb(
     Ok(Conversion::new(encoded, size, timing))
 }
 
-/// Converts a JPEG in its Y'CbCr, if that is possible; otherwise by way of RGB.
+/// Converts a JPEG in its `Y'CbCr`, if that is possible; otherwise by way of RGB.
 pub(super) fn in_planes(
     plan: &Plan<'_>,
     cancel: &Cancel<'_>,

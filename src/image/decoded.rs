@@ -16,7 +16,7 @@ pub struct Decoded {
     pub exif: Option<Vec<u8>>,
 }
 
-/// A decoded picture that stays in Y'CbCr.
+/// A decoded picture that stays in `Y'CbCr`.
 pub struct DecodedPlanes {
     /// The samples, oriented.
     pub planes: Planes,

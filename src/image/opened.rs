@@ -160,7 +160,7 @@ impl<'a> Opened<'a> {
         })
     }
 
-    /// Decodes the picture as its file has it in Y'CbCr, oriented as its Exif says; `None` if it
+    /// Decodes the picture as its file has it in `Y'CbCr`, oriented as its Exif says; `None` if it
     /// has to be decoded to RGB.
     ///
     /// # Errors

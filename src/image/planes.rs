@@ -1,4 +1,4 @@
-//! Pictures that stay in the Y'CbCr of their file. JPEG and WebP have in common the matrix of
+//! Pictures that stay in the `Y'CbCr` of their file. JPEG and WebP have in common the matrix of
 //! BT.601 and chroma of half the size, whose samples are the means of 2x2 pixels and lie in their
 //! middle. They differ only in the range: JPEG uses all 256 values (JFIF 1.02), WebP keeps Y within
 //! 16 to 235 and U and V within 16 to 240 (RFC 6386, section 9.2).
@@ -7,7 +7,7 @@ use super::metadata::orientation::{self, Grid};
 use ::image::metadata::Orientation;
 use towebp_encoder::{Cancel, Cancelled};
 
-/// A picture in Y'CbCr 4:2:0, BT.601 in limited range.
+/// A picture in `Y'CbCr` 4:2:0, BT.601 in limited range.
 ///
 /// Width and height of the luma plane are those of the picture, rounded up to multiples of 16, and
 /// those of the chroma planes are half of that. Samples beyond the picture are undefined.

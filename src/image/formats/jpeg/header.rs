@@ -1,6 +1,6 @@
 //! The headers of a JPEG: the frame header and the first scan's (ITU-T T.81, B.2.2 and B.2.3), and
 //! the other segments. They tell the picture's kind, the memory that decoding takes, whether it can
-//! stay in Y'CbCr, and its metadata.
+//! stay in `Y'CbCr`, and its metadata.
 
 use super::profile::{self, Chunks};
 use super::segments::{Parts, Segment, Segments, damaged, has_too_many_tables};
@@ -38,7 +38,7 @@ pub struct Header<'a> {
     pub scan_begin: usize,
 }
 
-/// Whether a picture can stay in Y'CbCr from the file to the WebP.
+/// Whether a picture can stay in `Y'CbCr` from the file to the WebP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlanesPath {
     /// It cannot.
@@ -230,7 +230,7 @@ impl<'a> Header<'a> {
         self.applications.xmp
     }
 
-    /// Whether the picture can stay in Y'CbCr 4:2:0. Its samples have to be that or gray, their
+    /// Whether the picture can stay in `Y'CbCr` 4:2:0. Its samples have to be that or gray, their
     /// colors those of sRGB, and each chroma sample still has to be the mean of 2x2 pixels once the
     /// picture is oriented. A progressive file is decoded to RGB, since the decoder would keep its
     /// coefficients twice, which is more than RGB takes.
@@ -253,7 +253,7 @@ impl<'a> Header<'a> {
         }
     }
 
-    /// Whether the picture stays in Y'CbCr, by its profile, too.
+    /// Whether the picture stays in `Y'CbCr`, by its profile, too.
     pub fn stays_in_planes(&self) -> bool {
         match self.planes() {
             PlanesPath::Never => false,

@@ -41,7 +41,7 @@ pub fn decode(
     cancel: &Cancel<'_>,
 ) -> Result<Decoded, DecodeError> {
     let Decoder {
-        mut decoder,
+        inner: mut decoder,
         width,
         height,
         count,
@@ -70,7 +70,7 @@ pub fn decode(
     })
 }
 
-/// Decodes to planes the picture of `bytes`, whose header was read and lets it stay in Y'CbCr.
+/// Decodes to planes the picture of `bytes`, whose header was read and lets it stay in `Y'CbCr`.
 pub fn decode_planes(
     bytes: &[u8],
     header: &Header<'_>,
@@ -78,7 +78,7 @@ pub fn decode_planes(
     cancel: &Cancel<'_>,
 ) -> Result<DecodedPlanes, DecodeError> {
     let Decoder {
-        mut decoder,
+        inner: mut decoder,
         width,
         height,
         stored,
@@ -98,7 +98,7 @@ pub fn decode_planes(
 
 /// The library's decoder, which has read its headers and agrees with ours about them.
 struct Decoder<'a> {
-    decoder: JpegDecoder<CancellableReader<'a>>,
+    inner: JpegDecoder<CancellableReader<'a>>,
     width: u32,
     height: u32,
     /// The number of pixels.
@@ -158,7 +158,7 @@ impl<'a> Decoder<'a> {
             return Err(ends_too_early());
         }
         Ok(Decoder {
-            decoder,
+            inner: decoder,
             width,
             height,
             count,
