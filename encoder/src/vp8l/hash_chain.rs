@@ -12,7 +12,7 @@ use super::prefix::MAX_LENGTH;
 use crate::EncodeError;
 use crate::threads::Workers;
 
-/// Longest copy that fits into the bits of a [`Copy`].
+/// Longest copy that fits into the bits of a [`struct@Copy`].
 pub const MAX_KEPT: usize = MAX_LENGTH - 1;
 
 /// A copy: 12 bits of length, 20 bits of distance. Length 0 means no copy.
