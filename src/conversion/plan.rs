@@ -40,8 +40,8 @@ pub struct Plan<'a> {
 /// The path of the samples from the file to the encoder.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Path<'a> {
-    /// In the `Y'CbCr` of a JPEG, if that allows it: RGB in between would take twice the memory, and
-    /// round and blur.
+    /// In the `Y'CbCr` of a JPEG, if that allows it. RGB in between would take twice the memory,
+    /// and round and blur.
     Planes,
     /// By way of RGB or RGBA.
     Rgb,
