@@ -330,7 +330,7 @@ mod tests {
             ("--max-pixels", |c| c.limits.max_pixels = 0),
             ("--max-frames", |c| c.limits.max_frames = 0),
             ("--max-animation-pixels", |c| {
-                c.limits.max_animation_pixels = 0
+                c.limits.max_animation_pixels = 0;
             }),
             ("--conversion-timeout", |c| {
                 c.http.conversion_timeout = Duration::from_secs(3601);

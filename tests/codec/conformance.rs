@@ -24,7 +24,7 @@ fn read(path: &Path) -> Result<Image, DecodeError> {
     decode(&bytes, format, &Limits::default(), &Cancel::never())
 }
 
-/// A JPEG that stays in Y'CbCr, as a decoder of WebP shows it.
+/// A JPEG that stays in `Y'CbCr`, as a decoder of WebP shows it.
 fn read_planes(path: &Path) -> Option<Image> {
     let bytes = fs::read(path).expect("it was read before");
     let format = Format::sniff(&bytes).expect("one of the four formats");
