@@ -92,9 +92,9 @@ fn keep_lines(kept: &mut String, part: &str, whole: bool) {
 
 /// The length of the string literal, raw or not, that `text` begins with.
 fn string_length(text: &str, before: Option<char>) -> Option<usize> {
-    if text.starts_with('"') {
+    if let Some(content) = text.strip_prefix('"') {
         let mut is_escaped = false;
-        let end = text[1..].find(|c| {
+        let end = content.find(|c| {
             let is_end = c == '"' && !is_escaped;
             is_escaped = c == '\\' && !is_escaped;
             is_end
@@ -171,10 +171,10 @@ impl Crate {
             let path = source.path.strip_prefix(folder).expect("found under it");
             module_path(path).map(|module| (module, source))
         });
-        Crate::new(files.collect(), with_tests)
+        Crate::new(&files.collect(), with_tests)
     }
 
-    fn new(files: BTreeMap<ModulePath, Source>, with_tests: bool) -> Crate {
+    fn new(files: &BTreeMap<ModulePath, Source>, with_tests: bool) -> Crate {
         let scans: BTreeMap<ModulePath, Scan> = files
             .iter()
             .map(|(path, source)| (path.clone(), Scan::of(&source.code, with_tests)))
@@ -384,7 +384,7 @@ impl Scan {
                     taken = 3;
                 }
                 ["mod", _, "{", ..] if is_for_tests && !with_tests => {
-                    taken = group_length(&rest[2..]) + 2
+                    taken = group_length(&rest[2..]) + 2;
                 }
                 ["mod", name, "{", ..] => {
                     inner.push((name, depth));
@@ -556,9 +556,9 @@ pub fn has_word(code: &str, word: &str) -> bool {
 
 #[test]
 fn literals_and_comments_are_told_from_code() {
-    let text = r###"let a = "use // \" b"; // "c
+    let text = r##"let a = "use // \" b"; // "c
 let d = r#"e " f"#; /* g
-h */ let i = 'j'; fn k<'l>(m: &'l str) { '\'' }"###;
+h */ let i = 'j'; fn k<'l>(m: &'l str) { '\'' }"##;
     let code = without_literals(text, false);
     assert_eq!(
         code,
@@ -602,7 +602,7 @@ fn imports_lead_to_where_the_item_is() {
             Source::new(path, text),
         )
     });
-    let code = Crate::new(files.into(), false);
+    let code = Crate::new(&files.into(), false);
     let imports = code.imports();
     let pairs: BTreeSet<String> = imports
         .iter()
@@ -620,6 +620,6 @@ fn imports_lead_to_where_the_item_is() {
         ]
     );
     let circles = code.circles();
-    let names: Vec<_> = circles.iter().map(|circle| circle.len()).collect();
+    let names: Vec<_> = circles.iter().map(Vec::len).collect();
     assert_eq!(names, [3], "{circles:?}");
 }
