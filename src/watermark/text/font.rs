@@ -117,7 +117,7 @@ impl fmt::Display for FontError {
             FontError::NotAFont => "is no TrueType or OpenType font that can be read",
             FontError::WithoutCharacters => "has no table of Unicode characters",
             FontError::WithoutOutlines => {
-                "has no outlines; fonts of bitmaps and of coloured emoji cannot be used"
+                "has no outlines; fonts of bitmaps and of colored emoji cannot be used"
             }
         })
     }

@@ -148,8 +148,7 @@ impl<'a> Decoder<'a> {
             .expect("decode_headers filled it in");
         if let ColorSpace::MultiBand(components) = stored {
             // Only the strict mode would reject it.
-            let reason =
-                format!("the JPEG has {components} components, which stand for no colours");
+            let reason = format!("the JPEG has {components} components, which stand for no colors");
             return Err(DecodeError::Invalid(reason));
         }
         // The decoder would make up what is missing, in the last row even where a restart marker

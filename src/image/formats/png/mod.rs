@@ -53,7 +53,7 @@ pub fn decode(
     if !palette.len().is_multiple_of(3) {
         // PNG 11.2.2 demands an error, and the decoder would panic.
         return Err(DecodeError::Invalid(
-            "the PNG data is damaged (its palette ends within a colour)".to_owned(),
+            "the PNG data is damaged (its palette ends within a color)".to_owned(),
         ));
     }
     let (color, depth) = reader.output_color_type();
