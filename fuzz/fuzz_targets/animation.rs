@@ -1,7 +1,7 @@
 //! Animations, of GIFs through the whole conversion, with a watermark or none, and of canvases
 //! whose alpha is any. Whatever comes in: no panic, the same bytes for another number of threads,
 //! and every state of the screen for its time. Without loss it is exact in every pixel, but for the
-//! colour of fully transparent ones; with loss its alpha is.
+//! color of fully transparent ones; with loss its alpha is.
 
 #![no_main]
 
@@ -358,10 +358,10 @@ impl Frame {
     }
 }
 
-/// These colours, again and again: one for each index.
+/// These colors, again and again: one for each index.
 fn palette(colors: &[[u8; 3]]) -> Vec<[u8; 3]> {
-    let greys = [[0; 3], [255; 3]];
-    let colors = if colors.is_empty() { &greys } else { colors };
+    let grays = [[0; 3], [255; 3]];
+    let colors = if colors.is_empty() { &grays } else { colors };
     colors.iter().copied().cycle().take(256).collect()
 }
 

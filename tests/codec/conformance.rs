@@ -1,4 +1,4 @@
-//! Made-up pictures with the pixels that a colour-managed viewer shows: `conformance/make.py` makes
+//! Made-up pictures with the pixels that a color-managed viewer shows: `conformance/make.py` makes
 //! both, from numbers and not by a decoder. Public collections are tried too, by the ignored tests,
 //! where the environment names their folder.
 
@@ -146,7 +146,7 @@ fn check_cells(image: &Image, tolerance: u8, size: &str, cells: &str) -> Result<
     }
     let shown = rgba(image);
     for (index, hex) in (0..).zip(cells.split(' ')) {
-        let colour = u32::from_str_radix(hex, 16)
+        let color = u32::from_str_radix(hex, 16)
             .expect("eight digits")
             .to_be_bytes();
         let (x, y) = (
@@ -156,11 +156,11 @@ fn check_cells(image: &Image, tolerance: u8, size: &str, cells: &str) -> Result<
         let pixel = shown[(y * image.width + x) as usize];
         if pixel
             .iter()
-            .zip(colour)
+            .zip(color)
             .any(|(got, wanted)| got.abs_diff(wanted) > tolerance)
         {
             return Err(format!(
-                "cell {index} is {pixel:?} instead of {colour:?}, up to {tolerance}"
+                "cell {index} is {pixel:?} instead of {color:?}, up to {tolerance}"
             ));
         }
     }
@@ -192,7 +192,7 @@ fn name(path: &Path) -> String {
         .into_owned()
 }
 
-/// Largest difference of a sample; colours of pixels that are transparent in both do not count.
+/// Largest difference of a sample; colors of pixels that are transparent in both do not count.
 fn difference(a: &Image, b: &Image) -> u8 {
     if (a.width, a.height) != (b.width, b.height) {
         return u8::MAX;
@@ -298,7 +298,7 @@ fn pictures_of_every_orientation_come_out_upright() {
     }
 }
 
-/// Beside each picture, `NAME.png` or `NAME.jpg`, stands `NAME.srgb.png`, what another colour
+/// Beside each picture, `NAME.png` or `NAME.jpg`, stands `NAME.srgb.png`, what another color
 /// management makes of it by a profile of a matrix and curves, colorimetrically. By `ImageCms` of
 /// Pillow that is `profileToProfile(image, profile, createProfile("sRGB"), renderingIntent=1,
 /// outputMode="RGB")`. Profiles with tables have one for each intent, of which ours is the

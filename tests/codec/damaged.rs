@@ -202,7 +202,7 @@ mod png {
         let mut opaque = Parts::good();
         parts.transparency = vec![255, 100, 255, 255, 9, 9, 9];
         opaque.transparency = vec![255];
-        forgiven("more of tRNS than colours", &opaque.file(), &parts.file());
+        forgiven("more of tRNS than colors", &opaque.file(), &parts.file());
         // Index 3 is then black.
         let mut parts = Parts::good();
         let mut black = Parts::good();
@@ -609,7 +609,7 @@ mod bmp {
     }
 
     #[test]
-    fn pixels_may_begin_among_the_colours() {
+    fn pixels_may_begin_among_the_colors() {
         // Chromium and Pillow take the same bytes for both, and the palette is whole.
         let entry = |index: u8| [index, 255 - index, index.wrapping_mul(7), 0];
         let palette: Vec<u8> = (0..=255).flat_map(entry).collect();
@@ -627,12 +627,12 @@ mod bmp {
     }
 
     #[test]
-    fn colours_that_the_palette_lacks_are_black() {
+    fn colors_that_the_palette_lacks_are_black() {
         let good = hostile::run_length_bmp(1, 1, &[1, 0, 0, 1]);
         let mut damaged = hostile::run_length_bmp(1, 1, &[1, 200, 0, 1]);
-        // Ten colours are used, the header says.
+        // Ten colors are used, the header says.
         damaged[46] = 10;
         damaged[47] = 0;
-        forgiven("no such colour", &good, &damaged);
+        forgiven("no such color", &good, &damaged);
     }
 }

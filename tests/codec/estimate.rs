@@ -37,8 +37,8 @@ const ANIMATED: &[&str] = &[
 fn blocks(number: u32) -> Picture {
     Picture::of(1000, 1000, |x, y| {
         let block = (x / 10) * 7919 + (y / 10) * 104_729 + number * 31;
-        let grey = (block.wrapping_mul(2_654_435_761) >> 24) as u8;
-        [grey, grey & 0x80, grey & 0xF0, 255]
+        let gray = (block.wrapping_mul(2_654_435_761) >> 24) as u8;
+        [gray, gray & 0x80, gray & 0xF0, 255]
     })
 }
 

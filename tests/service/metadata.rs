@@ -26,7 +26,7 @@ fn display_p3() -> Vec<u8> {
         .expect("a valid profile")
 }
 
-fn grey_profile() -> Vec<u8> {
+fn gray_profile() -> Vec<u8> {
     ColorProfile::new_gray_with_gamma(1.0)
         .encode()
         .expect("a valid profile")
@@ -103,7 +103,7 @@ fn what_is_kept_agrees_with_the_pixels() {
         assert!(sample.abs_diff(stored) < 12, "{:?}", shown.at(24, 16));
     }
 
-    // A watermark's colours are sRGB, and so the picture becomes.
+    // A watermark's colors are sRGB, and so the picture becomes.
     let webp = convert(&[("watermark", "."), ("watermark_opacity", "0")]);
     let found = kept(&webp);
     assert_eq!((found.icc, found.exif), (None, Some(exif(1))));
@@ -115,13 +115,13 @@ fn what_is_kept_agrees_with_the_pixels() {
 fn a_profile_that_does_not_fit_rgb_is_applied_or_dropped() {
     let service = Service::start();
     let keep = [("metadata", "keep")];
-    for profile in [grey_profile(), display_p3()[..300].to_vec(), vec![7; 200]] {
+    for profile in [gray_profile(), display_p3()[..300].to_vec(), vec![7; 200]] {
         let answer = service.convert(&keep, "image/jpeg", &photograph(&profile));
         assert_eq!(chunks(&answer.body), ["VP8X", "VP8 ", "EXIF", "XMP "]);
     }
     let mut file = Vec::new();
     let mut info = png::Info::with_size(4, 4);
-    info.icc_profile = Some(grey_profile().into());
+    info.icc_profile = Some(gray_profile().into());
     info.exif_metadata = Some(exif(3).into());
     png::Encoder::with_info(&mut file, info)
         .and_then(png::Encoder::write_header)

@@ -8,7 +8,7 @@ use gif::{DisposalMethod, Encoder, Frame, Repeat};
 use image_webp::{LoopCount, WebPDecoder};
 use std::io::Cursor;
 
-/// Flat colours, as a diagram has.
+/// Flat colors, as a diagram has.
 fn graphic() -> Picture {
     Picture::of(120, 90, |x, y| match (x / 30 + y / 30) % 3 {
         0 => [250, 250, 250, 255],

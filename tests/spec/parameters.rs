@@ -4,32 +4,32 @@ use crate::support::host::Host;
 use crate::support::picture::{Area, HALVES_JPEG, Picture};
 use crate::support::service::{Service, Webp};
 
-const GREY: [u8; 3] = [90, 90, 90];
+const GRAY: [u8; 3] = [90, 90, 90];
 const SIZE: (u32, u32) = (240, 180);
 
-fn grey() -> Picture {
-    Picture::flat(SIZE.0, SIZE.1, GREY)
+fn gray() -> Picture {
+    Picture::flat(SIZE.0, SIZE.1, GRAY)
 }
 
-/// The grey picture with these parameters, at the best quality.
+/// The gray picture with these parameters, at the best quality.
 fn marked(server: &Service, parameters: &[(&str, &str)]) -> Picture {
     let mut all = vec![("quality", "100")];
     all.extend(parameters);
-    let picture = Picture::decode(server.webp(&all, &grey().png()));
+    let picture = Picture::decode(server.webp(&all, &gray().png()));
     assert_eq!((picture.width, picture.height), SIZE);
     picture
 }
 
-/// Where a picture is no longer grey: lossy coding moves a flat colour by less than this.
+/// Where a picture is no longer gray: lossy coding moves a flat color by less than this.
 fn mark(picture: &Picture) -> Area {
-    let foreign = |pixel: [u8; 4]| (0..3).any(|i| pixel[i].abs_diff(GREY[i]) > 24);
+    let foreign = |pixel: [u8; 4]| (0..3).any(|i| pixel[i].abs_diff(GRAY[i]) > 24);
     picture.extent(foreign).expect("there is a watermark")
 }
 
 #[test]
 fn token_is_taken_from_the_query() {
     let server = Service::start();
-    server.webp(&[], &grey().png());
+    server.webp(&[], &gray().png());
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn quality_is_0_to_100_and_85_by_default() {
 #[test]
 fn watermark_is_url_encoded_text() {
     let server = Service::start();
-    let png = grey().png();
+    let png = gray().png();
     let encoded = server.webp(&[("watermark", "© a+b & c")], &png);
     let target = |text: &str| format!("{}&watermark={text}", server.target(&[]));
     let typed = [("Content-Type", "image/png")];
@@ -121,7 +121,7 @@ fn watermark_color_is_a_name_or_hexadecimal() {
             "no pixel is {name}"
         );
     }
-    // Which grey is not said.
+    // Which gray is not said.
     mark(&marked(
         &server,
         &[
@@ -187,7 +187,7 @@ fn transparent_parts_of_watermark_image_leave_the_picture_alone() {
     let Area(left, top, ..) = mark(&picture);
     let hole = picture.at(left + 30, top + 30);
     assert!(
-        (0..3).all(|i| hole[i].abs_diff(GREY[i]) < 24),
+        (0..3).all(|i| hole[i].abs_diff(GRAY[i]) < 24),
         "the hole is {hole:?}"
     );
     let rim = picture.at(left + 10, top + 30);
@@ -280,7 +280,7 @@ fn watermark_opacity_0_is_invisible_50_is_half_and_100_is_solid() {
     let server = Service::start();
     let host = Host::of(&Picture::flat(60, 40, [250, 250, 0]).png());
     let url = host.url();
-    let plain = server.webp(&[("quality", "100")], &grey().png());
+    let plain = server.webp(&[("quality", "100")], &gray().png());
     for (kind, value) in [("watermark", "Hello"), ("watermark_image", &*url)] {
         let all = [
             ("quality", "100"),
@@ -288,7 +288,7 @@ fn watermark_opacity_0_is_invisible_50_is_half_and_100_is_solid() {
             ("watermark_opacity", "0"),
         ];
         assert_eq!(
-            server.webp(&all, &grey().png()),
+            server.webp(&all, &gray().png()),
             plain,
             "{kind} at opacity 0 is visible"
         );

@@ -495,7 +495,7 @@ fn watermarks_larger_than_the_picture_are_scaled_down_to_fit() {
     let server = Service::start();
     let host = Host::of(&Picture::flat(400, 100, [250, 250, 0]).png());
     let url = host.url();
-    let grey = Picture::flat(96, 64, [90, 90, 90]);
+    let gray = Picture::flat(96, 64, [90, 90, 90]);
     for (kind, value) in [
         ("watermark_image", &*url),
         ("watermark", "A long line of text that cannot fit"),
@@ -506,7 +506,7 @@ fn watermarks_larger_than_the_picture_are_scaled_down_to_fit() {
             ("watermark_opacity", "100"),
             ("watermark_position", "center"),
         ];
-        let picture = Picture::decode(server.webp(&all, &grey.png()));
+        let picture = Picture::decode(server.webp(&all, &gray.png()));
         assert_eq!((picture.width, picture.height), (96, 64));
         let foreign = |pixel: [u8; 4]| (0..3).any(|i| pixel[i].abs_diff(90) > 40);
         let Area(left, _, right, _) = picture.extent(foreign).expect("a watermark");

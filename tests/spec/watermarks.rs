@@ -4,23 +4,23 @@ use crate::support::host::Host;
 use crate::support::picture::{Area, Picture};
 use crate::support::service::Service;
 
-const GREY: [u8; 3] = [90, 90, 90];
+const GRAY: [u8; 3] = [90, 90, 90];
 const SIZE: (u32, u32) = (240, 180);
 
-fn grey() -> Picture {
-    Picture::flat(SIZE.0, SIZE.1, GREY)
+fn gray() -> Picture {
+    Picture::flat(SIZE.0, SIZE.1, GRAY)
 }
 
-/// The grey picture with a solid watermark and these parameters, at the best quality.
+/// The gray picture with a solid watermark and these parameters, at the best quality.
 fn marked(server: &Service, parameters: &[(&str, &str)]) -> Picture {
     let mut all = vec![("quality", "100"), ("watermark_opacity", "100")];
     all.extend(parameters);
-    Picture::decode(server.webp(&all, &grey().png()))
+    Picture::decode(server.webp(&all, &gray().png()))
 }
 
-/// Where a picture is no longer grey: lossy coding moves a flat colour by less than this.
+/// Where a picture is no longer gray: lossy coding moves a flat color by less than this.
 fn mark(picture: &Picture) -> Area {
-    let foreign = |pixel: [u8; 4]| (0..3).any(|i| pixel[i].abs_diff(GREY[i]) > 24);
+    let foreign = |pixel: [u8; 4]| (0..3).any(|i| pixel[i].abs_diff(GRAY[i]) > 24);
     picture.extent(foreign).expect("there is a watermark")
 }
 
@@ -56,7 +56,7 @@ fn characters_that_no_font_has_are_named_beside_scripts_that_are_there() {
     let answer = server.convert(
         &[("watermark", "שלום 漢 नमस्ते \u{e123}")],
         "image/png",
-        &grey().png(),
+        &gray().png(),
     );
     let detail = answer.problem(400, "missing_characters");
     assert!(
@@ -64,7 +64,7 @@ fn characters_that_no_font_has_are_named_beside_scripts_that_are_there() {
         "{detail}"
     );
     for (name, text) in [("a bell", "a\u{7}"), ("a C1 control", "a\u{85}")] {
-        let answer = server.convert(&[("watermark", text)], "image/png", &grey().png());
+        let answer = server.convert(&[("watermark", text)], "image/png", &gray().png());
         answer.problem(400, "missing_characters");
         assert!(answer.text().contains("U+00"), "{name}: {}", answer.text());
     }
@@ -181,7 +181,7 @@ fn watermark_rotate_turns_clockwise_around_the_centre() {
     assert!((right - left).abs_diff(71) <= 3 && (bottom - top).abs_diff(71) <= 3);
     // The corners of the box are free, those of the watermark are not.
     let picture = turned("45");
-    let is_free = |x: u32, y: u32| (0..3).all(|i| picture.at(x, y)[i].abs_diff(GREY[i]) < 24);
+    let is_free = |x: u32, y: u32| (0..3).all(|i| picture.at(x, y)[i].abs_diff(GRAY[i]) < 24);
     assert!(is_free(right - 6, top + 6) && is_free(left + 6, bottom - 6));
     assert!(!is_free(right - 12, bottom - 12) && !is_free(left + 12, top + 12));
     let text = [("watermark", "HHHH"), ("watermark_rotate", "90")];
@@ -205,7 +205,7 @@ fn watermark_tile_repeats_it_all_over() {
             for y in (0..180).step_by(60) {
                 for x in (0..240).step_by(60) {
                     let area = Area(x, y, x + 60, y + 60);
-                    let difference = picture.difference_in(&grey(), area);
+                    let difference = picture.difference_in(&gray(), area);
                     assert!(
                         difference > 5.0,
                         "{kind}, {rotate}: {difference:.1} in the 60 pixels at {x}, {y}"
@@ -265,15 +265,15 @@ fn opacity_0_is_invisible_with_everything_else() {
         ("watermark_opacity", "0"),
     ];
     assert_eq!(
-        server.webp(&all, &grey().png()),
-        server.webp(&[], &grey().png())
+        server.webp(&all, &gray().png()),
+        server.webp(&[], &gray().png())
     );
 }
 
 #[test]
 fn the_longest_text_with_everything_ends_in_time() {
     let server = Service::start_with(&["--conversion-timeout", "20"]);
-    let png = Picture::flat(1500, 1000, GREY).png();
+    let png = Picture::flat(1500, 1000, GRAY).png();
     // 16 KiB of URL: 9 bytes of it for a letter of three bytes in UTF-8, 6 for one of two.
     for text in [
         "क्षि".repeat(400),

@@ -7,7 +7,7 @@ use gif::{Encoder, Frame, Repeat};
 /// size of the whole, and is transparent but for the squares.
 pub fn moving_squares(width: u16, height: u16, frames: usize) -> Vec<u8> {
     const SIDE: usize = 40;
-    let palette: Vec<u8> = (0..=255).flat_map(|grey| [grey; 3]).collect();
+    let palette: Vec<u8> = (0..=255).flat_map(|gray| [gray; 3]).collect();
     let mut file = Vec::new();
     let mut encoder = Encoder::new(&mut file, width, height, &palette).expect("a valid palette");
     encoder.set_repeat(Repeat::Infinite).expect("it is written");

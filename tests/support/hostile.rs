@@ -29,7 +29,7 @@ pub fn ihdr(width: u32, height: u32, interlaced: bool) -> Vec<u8> {
 }
 
 /// Some 1000 times smaller than the zeros that it inflates to, at least `count` (RFC 1950): the
-/// data of a grey picture.
+/// data of a gray picture.
 pub fn deflated_zeros(count: usize) -> Vec<u8> {
     let width = 1 << 14;
     let height = count.div_ceil(width + 1);
@@ -123,7 +123,7 @@ pub fn empty_scan(component: u8, coefficient: u8, blocks: usize) -> Vec<u8> {
 pub fn scans_of_runs(width: u16, height: u16) -> Vec<u8> {
     let blocks = usize::from(width).div_ceil(8) * usize::from(height).div_ceil(8);
     let mut file = jpeg_head(width, height, true);
-    // As much DC data as its reader has to see; the blocks after it are grey.
+    // As much DC data as its reader has to see; the blocks after it are gray.
     file.extend(first_scan(blocks.min(64)));
     for component in 1..=3 {
         for coefficient in 1..=30 {
@@ -134,7 +134,7 @@ pub fn scans_of_runs(width: u16, height: u16) -> Vec<u8> {
     file
 }
 
-/// A GIF up to its first image, with two colours.
+/// A GIF up to its first image, with two colors.
 pub fn gif_head(width: u16, height: u16) -> Vec<u8> {
     let [width, height] = [width, height].map(u16::to_le_bytes);
     [
@@ -147,7 +147,7 @@ pub fn gif_head(width: u16, height: u16) -> Vec<u8> {
     .concat()
 }
 
-/// An image of a GIF, all of its pixels the first colour: LZW gets up to 3839 of them from 12 bits.
+/// An image of a GIF, all of its pixels the first color: LZW gets up to 3839 of them from 12 bits.
 pub fn gif_image(width: u16, height: u16) -> Vec<u8> {
     let mut image = vec![b',', 0, 0, 0, 0];
     image.extend([width.to_le_bytes(), height.to_le_bytes()].concat());
@@ -189,7 +189,7 @@ pub fn gif_image(width: u16, height: u16) -> Vec<u8> {
     image
 }
 
-/// A bitmap of 256 greys with run lengths of 8 bits.
+/// A bitmap of 256 grays with run lengths of 8 bits.
 pub fn run_length_bmp(width: i32, height: i32, runs: &[u8]) -> Vec<u8> {
     let palette: Vec<u8> = (0..=255)
         .flat_map(|level| [level, level, level, 0])
@@ -211,7 +211,7 @@ pub fn run_length_bmp(width: i32, height: i32, runs: &[u8]) -> Vec<u8> {
     [file, palette, runs.to_vec()].concat()
 }
 
-/// A baseline JPEG of one flat colour, by the sampling factors of its components and by the
+/// A baseline JPEG of one flat color, by the sampling factors of its components and by the
 /// components that each scan holds.
 pub fn flat_jpeg((width, height): (u16, u16), factors: &[u8], scans: &[&[u8]]) -> Vec<u8> {
     let mut file = vec![0xff, 0xd8];

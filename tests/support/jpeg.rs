@@ -14,7 +14,7 @@ pub enum Kind {
     ProgressiveFull,
 }
 
-/// The picture's colours at the corners of its blocks, each over the whole block.
+/// The picture's colors at the corners of its blocks, each over the whole block.
 pub fn jpeg(picture: &Picture, kind: Kind) -> Vec<u8> {
     let factor = match kind {
         Kind::Sequential | Kind::Progressive => 2,

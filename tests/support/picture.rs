@@ -31,7 +31,7 @@ impl Picture {
         }
     }
 
-    /// One colour all over.
+    /// One color all over.
     pub fn flat(width: u32, height: u32, [red, green, blue]: [u8; 3]) -> Picture {
         Picture::of(width, height, |_, _| [red, green, blue, 255])
     }
@@ -158,12 +158,12 @@ impl Picture {
         }
     }
 
-    /// Mean difference of the colours' samples.
+    /// Mean difference of the colors' samples.
     pub fn difference(&self, other: &Picture) -> f64 {
         self.difference_in(other, Area(0, 0, self.width, self.height))
     }
 
-    /// Mean difference of the colours' samples within an area.
+    /// Mean difference of the colors' samples within an area.
     pub fn difference_in(&self, other: &Picture, Area(left, top, right, bottom): Area) -> f64 {
         assert_eq!((self.width, self.height), (other.width, other.height));
         let mut sum = 0;

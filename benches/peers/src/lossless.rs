@@ -188,7 +188,7 @@ impl Picture {
         }
     }
 
-    /// Whether every pixel is what it was, but for the colour of fully transparent ones.
+    /// Whether every pixel is what it was, but for the color of fully transparent ones.
     fn check(&self, file: &[u8]) -> Result<(), String> {
         let decoded = libwebp::decode(file, (self.width, self.height), Layout::Rgba)?;
         let before = self.rgba.as_chunks::<4>().0;

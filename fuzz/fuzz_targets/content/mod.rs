@@ -73,15 +73,15 @@ impl Content {
 
 #[derive(Arbitrary, Debug)]
 pub enum Filling {
-    /// One colour.
+    /// One color.
     Flat([u8; 4]),
     /// So much more from one pixel to the next, across and down.
     Gradient([u8; 4], i8, i8),
-    /// Two colours in squares of so many pixels (and one more).
+    /// Two colors in squares of so many pixels (and one more).
     Checkers(u8, [u8; 4], [u8; 4]),
     /// Any value.
     Noise,
-    /// Around a colour, by so much.
+    /// Around a color, by so much.
     Grain([u8; 4], u8),
     /// 0 or 255.
     Extremes,

@@ -118,7 +118,7 @@ fn with_opaque_alpha(picture: &Picture) -> Vec<u8> {
     )
 }
 
-/// Turned by a quarter, in the colours of Display P3.
+/// Turned by a quarter, in the colors of Display P3.
 fn with_metadata(picture: &Picture) -> Vec<u8> {
     let mut info = png::Info::with_size(picture.width, picture.height);
     let profile = moxcms::ColorProfile::new_display_p3().encode();
@@ -154,7 +154,7 @@ fn interlaced(width: u32, height: u32) -> Vec<u8> {
     ])
 }
 
-/// Grey, in four scans.
+/// Gray, in four scans.
 fn progressive(width: u32, height: u32) -> Vec<u8> {
     let blocks = (width.div_ceil(8) * height.div_ceil(8)) as usize;
     let mut file = crate::support::hostile::jpeg_head(width as u16, height as u16, true);

@@ -212,13 +212,13 @@ fn converted(service: &Service, message: &[u8]) -> TcpStream {
 #[test]
 fn answers_that_nobody_reads_share_the_budget_too() {
     let service = Service::start_with(&["--max-body", "4MiB", "--buffer", "5MiB"]);
-    // Grey makes a smaller file, and as large an answer.
+    // Gray makes a smaller file, and as large an answer.
     let noise = Picture::noise(2400, 2400);
-    let grey = Picture::of(2400, 2400, |x, y| {
+    let gray = Picture::of(2400, 2400, |x, y| {
         let [sample, ..] = noise.at(x, y);
         [sample, sample, sample, 255]
     });
-    let png = grey.png();
+    let png = gray.png();
     let head = format!(
         "POST {} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: image/png\r\nContent-Length: {}\r\n\r\n",
         service.target(&[("quality", "100")]),

@@ -90,7 +90,7 @@ impl Playback {
             .collect()
     }
 
-    /// How `other` differs in all but colours: sides, repetitions, times, alpha. States may be
+    /// How `other` differs in all but colors: sides, repetitions, times, alpha. States may be
     /// missing, since they may look alike with loss, and no moment may be added.
     pub fn faults_of(&self, other: &Playback) -> Vec<String> {
         let mut faults = Vec::new();

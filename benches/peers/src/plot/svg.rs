@@ -38,7 +38,7 @@ pub struct Svg {
 }
 
 impl Svg {
-    /// Its own white ground and frame, to be legible on pages of any colour.
+    /// Its own white ground and frame, to be legible on pages of any color.
     pub fn new(width: f64, height: f64, title: &str) -> Self {
         let text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
