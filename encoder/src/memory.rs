@@ -33,6 +33,7 @@ pub fn peak((width, height): (u32, u32), color: ColorType, options: &Options<'_>
     // The alpha plane is coded beside the finished frame.
     let alpha = if color.has_alpha() {
         share(coded + alpha_size(options.effort, threads))
+            + TABLES_PER_FILTER * threads.clamp(1, 4) as u64
     } else {
         0
     };
@@ -89,6 +90,10 @@ fn alpha_size(effort: Effort, threads: usize) -> u64 {
     };
     trying.max(coding)
 }
+
+/// The most bytes of the table of earlier pixels, and of counts, that a filter of the alpha plane is
+/// estimated with. The filters are estimated side by side.
+const TABLES_PER_FILTER: u64 = 400 << 10;
 
 /// The most hundredths of a byte a pixel that a file of pure primaries, at random, takes: straight
 /// lines between measured points.
