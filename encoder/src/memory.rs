@@ -91,8 +91,8 @@ fn alpha_size(effort: Effort, threads: usize) -> u64 {
     trying.max(coding)
 }
 
-/// The most bytes of the table of earlier pixels, and of counts, that a filter of the alpha plane is
-/// estimated with. The filters are estimated side by side.
+/// The most bytes of the table of earlier pixels, and of counts, that a filter of the alpha plane
+/// is estimated with. The filters are estimated side by side.
 const TABLES_PER_FILTER: u64 = 400 << 10;
 
 /// The most hundredths of a byte a pixel that a file of pure primaries, at random, takes: straight
