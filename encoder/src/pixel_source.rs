@@ -187,7 +187,6 @@ fn filled(picture: &Picture<'_>, workers: Workers<'_>) -> Result<Vec<u8>, Encode
     let (width, height) = picture.size();
     let layout = picture.layout();
     let mut pixels = Vec::with_capacity(width * height * layout.channels());
-    let mut color = [0; 3];
     for top in (0..height).step_by(transparent_fill::ROWS) {
         workers.check()?;
         let begin = pixels.len();
@@ -195,7 +194,9 @@ fn filled(picture: &Picture<'_>, workers: Workers<'_>) -> Result<Vec<u8>, Encode
             pixels.extend_from_slice(&PixelSource::row(picture, y, Target::Lossy));
         }
         if layout == Layout::Rgba {
-            color = transparent_fill::fill(&mut pixels[begin..], width, color);
+            // Each part begins with black: going on with the color above took 4 % more bytes for
+            // a picture whose left side is transparent.
+            transparent_fill::fill(&mut pixels[begin..], width, [0; 3]);
         }
     }
     Ok(pixels)
