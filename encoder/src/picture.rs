@@ -6,6 +6,18 @@ use crate::error::EncodeError;
 /// 9.1).
 pub const MAX_SIDE: u32 = 16383;
 
+/// Checks the width and height of a picture in pixels.
+///
+/// # Errors
+/// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`].
+pub(crate) fn check_sides((width, height): (u32, u32)) -> Result<(), EncodeError> {
+    let sides = 1..=MAX_SIDE;
+    if !sides.contains(&width) || !sides.contains(&height) {
+        return Err(EncodeError::Dimensions);
+    }
+    Ok(())
+}
+
 /// The samples of a pixel: 8 bits each, interleaved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -102,9 +114,7 @@ impl<'a> Picture<'a> {
         stride: usize,
         pixels: &'a [u8],
     ) -> Result<Picture<'a>, EncodeError> {
-        if !(1..=MAX_SIDE).contains(&width) || !(1..=MAX_SIDE).contains(&height) {
-            return Err(EncodeError::Dimensions);
-        }
+        check_sides((width, height))?;
         let row = width as usize * color.bytes_per_pixel();
         let before_last = stride.checked_mul(height as usize - 1);
         let end = before_last.and_then(|bytes| bytes.checked_add(row));

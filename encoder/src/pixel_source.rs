@@ -68,7 +68,11 @@ impl PixelSource for Picture<'_> {
         match self.color() {
             ColorType::Rgb8 | ColorType::Rgba8 => Cow::Borrowed(row),
             ColorType::L8 => Cow::Owned(row.iter().flat_map(|gray| [*gray; 3]).collect()),
-            ColorType::La8 => Cow::Owned(gray_alpha(row).as_flattened().to_vec()),
+            ColorType::La8 => {
+                let pixels = row.as_chunks().0.iter();
+                let rgba = pixels.flat_map(|&[gray, alpha]| [gray, gray, gray, alpha]);
+                Cow::Owned(rgba.collect())
+            }
         }
     }
 
@@ -79,20 +83,11 @@ impl PixelSource for Picture<'_> {
             if y.is_multiple_of(rows_per_check(width)) {
                 workers.check()?;
             }
-            let row = Picture::row(self, y);
+            let row = PixelSource::row(self, y, Target::Lossless);
             let opaque = |[red, green, blue]: [u8; 3]| u32::from_be_bytes([255, red, green, blue]);
-            match self.color() {
-                ColorType::L8 => argb.extend(row.iter().map(|gray| opaque([*gray; 3]))),
-                ColorType::La8 => argb.extend(
-                    row.as_chunks()
-                        .0
-                        .iter()
-                        .map(|&[gray, alpha]| vp8l::from_rgba([gray, gray, gray, alpha], exact)),
-                ),
-                ColorType::Rgb8 => {
-                    argb.extend(row.as_chunks().0.iter().map(|pixel| opaque(*pixel)));
-                }
-                ColorType::Rgba8 => {
+            match self.layout() {
+                Layout::Rgb => argb.extend(row.as_chunks().0.iter().map(|pixel| opaque(*pixel))),
+                Layout::Rgba => {
                     let pixels = row.as_chunks().0.iter();
                     argb.extend(pixels.map(|pixel| vp8l::from_rgba(*pixel, exact)));
                 }
@@ -200,13 +195,6 @@ fn filled(picture: &Picture<'_>, workers: Workers<'_>) -> Result<Vec<u8>, Encode
         }
     }
     Ok(pixels)
-}
-
-fn gray_alpha(row: &[u8]) -> Vec<[u8; 4]> {
-    let pixels = row.as_chunks().0.iter();
-    pixels
-        .map(|&[gray, alpha]| [gray, gray, gray, alpha])
-        .collect()
 }
 
 #[cfg(test)]

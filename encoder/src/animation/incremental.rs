@@ -10,7 +10,7 @@ use crate::container;
 use crate::encoder::{Encoded, Encoder};
 use crate::error::EncodeError;
 use crate::options::{Coding, Metadata, Options};
-use crate::picture::MAX_SIDE;
+use crate::picture::check_sides;
 use crate::threads::Workers;
 use std::sync::Mutex;
 
@@ -42,16 +42,14 @@ impl<'a> IncrementalAnimation<'a> {
     /// `loops` times, or for ever if that is 0.
     ///
     /// # Errors
-    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`];
+    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`](crate::MAX_SIDE);
     /// [`EncodeError::TooLarge`] if the ICC profile does not fit its size field.
     pub fn new(
         encoder: Encoder<'a>,
         (width, height): (u32, u32),
         loops: u16,
     ) -> Result<IncrementalAnimation<'a>, EncodeError> {
-        if !(1..=MAX_SIDE).contains(&width) || !(1..=MAX_SIDE).contains(&height) {
-            return Err(EncodeError::Dimensions);
-        }
+        check_sides((width, height))?;
         let Encoder { options, metadata } = encoder;
         Ok(IncrementalAnimation {
             size: (width, height),

@@ -4,8 +4,7 @@
 use super::frame_header::MAX_FIRST_PARTITION;
 use super::mode_decision::LEAST_MODE_COST;
 
-/// Whether the first partition of a picture of `macroblocks` macroblocks has room for a segment
-/// map.
+/// Whether a segment map fits into the first partition of a picture of `macroblocks` macroblocks.
 pub fn affords_segments(macroblocks: usize) -> bool {
     /// Least bits per macroblock with which segments pay: two for the map, and enough modes to
     /// choose from.

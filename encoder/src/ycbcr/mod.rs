@@ -13,10 +13,10 @@ mod luminance;
 mod row_kernel;
 mod stripe;
 
+use super::EncodeError;
 use super::cpu::Simd;
-use super::picture::RgbPicture;
+use super::picture::{RgbPicture, check_sides};
 use super::threads::Workers;
-use super::{EncodeError, MAX_SIDE};
 use std::sync::Mutex;
 use stripe::Stripe;
 
@@ -58,17 +58,14 @@ impl Planes {
     /// samples outside the picture are overwritten.
     ///
     /// # Errors
-    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`],
+    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`](crate::MAX_SIDE),
     /// [`EncodeError::PixelCount`] if a plane has another length.
     pub fn from_samples(
         (width, height): (u32, u32),
         luma: Vec<u8>,
         chroma: [Vec<u8>; 2],
     ) -> Result<Planes, EncodeError> {
-        let sides = 1..=MAX_SIDE;
-        if !sides.contains(&width) || !sides.contains(&height) {
-            return Err(EncodeError::Dimensions);
-        }
+        check_sides((width, height))?;
         let (mb_width, mb_height) = (width.div_ceil(16) as usize, height.div_ceil(16) as usize);
         let count = mb_width * mb_height;
         if luma.len() != count * 256 || chroma.iter().any(|plane| plane.len() != count * 64) {
@@ -91,7 +88,7 @@ impl Planes {
     /// BT.601 in limited range, with each chroma sample in the middle of its 2x2 pixels.
     ///
     /// # Errors
-    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`];
+    /// [`EncodeError::Dimensions`] if a side is 0 or above [`MAX_SIDE`](crate::MAX_SIDE);
     /// [`EncodeError::PixelCount`] if a stride is shorter than a row, or a plane ends within its
     /// last row.
     pub fn copied_from(
@@ -99,10 +96,7 @@ impl Planes {
         planes: [&[u8]; 3],
         strides: [usize; 2],
     ) -> Result<Planes, EncodeError> {
-        let sides = 1..=MAX_SIDE;
-        if !sides.contains(&width) || !sides.contains(&height) {
-            return Err(EncodeError::Dimensions);
-        }
+        check_sides((width, height))?;
         let full = (width as usize, height as usize);
         let half = (full.0.div_ceil(2), full.1.div_ceil(2));
         let [luma_stride, chroma_stride] = strides;
