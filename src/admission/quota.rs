@@ -268,8 +268,8 @@ fn left_of(month: Month) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::UsageEntry;
     use crate::store::tests::Folder;
-    use crate::store::{UsageEntry, WatermarkKind};
 
     #[test]
     fn without_limits_there_are_none_to_tell() {
@@ -353,16 +353,6 @@ mod tests {
     }
 
     fn entry() -> UsageEntry {
-        UsageEntry {
-            time: SystemTime::now(),
-            format: "png".to_owned(),
-            input_bytes: 2,
-            output_bytes: 1,
-            width: 1,
-            height: 1,
-            quality: 85,
-            watermark: WatermarkKind::None,
-            milliseconds: 1,
-        }
+        UsageEntry::example(SystemTime::now())
     }
 }

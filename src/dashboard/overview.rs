@@ -287,17 +287,7 @@ mod tests {
 
     #[test]
     fn the_cells_of_a_row_are_labelled_as_their_columns() {
-        let entry = UsageEntry {
-            time: SystemTime::UNIX_EPOCH,
-            format: "png".to_owned(),
-            input_bytes: 2,
-            output_bytes: 1,
-            width: 1,
-            height: 1,
-            quality: 85,
-            watermark: WatermarkKind::None,
-            milliseconds: 1,
-        };
+        let entry = UsageEntry::example(SystemTime::UNIX_EPOCH);
         let history = UsagePage {
             entries: vec![(1, entry)],
             next_before: None,

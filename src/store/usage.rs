@@ -27,6 +27,24 @@ pub struct UsageEntry {
     pub milliseconds: u32,
 }
 
+#[cfg(test)]
+impl UsageEntry {
+    /// A small conversion for tests, whose details do not matter.
+    pub(crate) fn example(time: SystemTime) -> UsageEntry {
+        UsageEntry {
+            time,
+            format: "png".to_owned(),
+            input_bytes: 2,
+            output_bytes: 1,
+            width: 1,
+            height: 1,
+            quality: 85,
+            watermark: WatermarkKind::None,
+            milliseconds: 1,
+        }
+    }
+}
+
 /// Which watermarks a conversion drew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatermarkKind {

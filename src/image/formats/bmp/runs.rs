@@ -2,7 +2,8 @@
 //!
 //! | pair | meaning |
 //! |---|---|
-//! | n, v | n pixels of v: an index of 8 bits, two of 4 bits in turn, or with the next two bytes a color of 24 bits |
+//! | n, v | n pixels of v: an index of 8 bits, or two of 4 bits in turn |
+//! | n, b, g, r | n pixels of this color, in bitmaps of 24 bits |
 //! | 0, 0 | the row ends |
 //! | 0, 1 | the picture ends |
 //! | 0, 2 | two bytes follow: the number of pixels to skip to the right, and of rows to skip |
