@@ -58,8 +58,11 @@ const MODULES: &[(&str, &[&str])] = &[
 /// May import every module.
 const EVERYTHING: &[&str] = &["*"];
 
-/// Files that may hold `unsafe` without being a kernel; each says why beside it.
+/// Files that may hold `unsafe`; each says why beside it.
 const UNSAFE: &[&str] = &["src/process/allocator.rs"];
+
+/// The name of files with kernels of vector instructions.
+const VECTORS: &str = "vector.rs";
 
 /// A file that is longer is divided by subject.
 const MAX_LINES: usize = 800;
@@ -137,29 +140,67 @@ fn no_files_import_each_other_in_a_circle() {
 }
 
 #[test]
-fn unsafe_stands_only_in_kernels() {
+fn unsafe_stands_only_in_the_files_of_a_list() {
     let faults = sources("src")
         .into_iter()
         .chain(sources("encoder"))
-        .filter(|file| has_word(&file.code, "unsafe") && !has_scalar_twin(&file.path))
+        .filter(|file| has_word(&file.code, "unsafe"))
         .filter(|file| !UNSAFE.iter().any(|allowed| file.path == Path::new(allowed)))
         .map(|file| {
             format!(
-                "{}: `unsafe` is allowed only beside a scalar.rs, and not in scalar.rs itself",
-                file.path.display()
+                "{}: `unsafe` is allowed only in {}",
+                file.path.display(),
+                UNSAFE.join(" and ")
             )
         });
     assert_none(faults.collect());
 }
 
+/// A function or a closure that is not inlined is compiled without the instructions of the region
+/// that calls it, and each of its vector operations becomes a call.
+#[test]
+fn kernels_are_inlined_functions_without_closures() {
+    let mut faults = BTreeSet::new();
+    for file in sources("encoder") {
+        if !file.path.ends_with(VECTORS) {
+            continue;
+        }
+        let mut attribute = "";
+        for (number, line) in (1..).zip(file.code.lines().map(str::trim)) {
+            let is_function = line.starts_with("fn ") || line.starts_with("pub fn ");
+            if is_function && attribute != "#[inline(always)]" {
+                faults.insert(format!(
+                    "{}:{number}: `#[inline(always)]` is missing above this function",
+                    file.path.display()
+                ));
+            }
+            if line.contains("from_fn(") || line.contains(".map(") || has_closure(line) {
+                faults.insert(format!(
+                    "{}:{number}: a kernel has no closures",
+                    file.path.display()
+                ));
+            }
+            attribute = line;
+        }
+    }
+    assert_none(faults);
+}
+
+/// Whether a line has a closure, and not only bitwise or.
+fn has_closure(line: &str) -> bool {
+    let after_opening = |at: usize| line[at + 1..].trim_start().starts_with('|');
+    line.contains("||")
+        || line
+            .match_indices(['(', '=', ','])
+            .any(|(at, _)| after_opening(at) && !line[at..].starts_with("=="))
+}
+
 #[test]
 fn every_simd_kernel_has_its_scalar_definition() {
-    let simd = ["sse2.rs", "sse41.rs", "avx2.rs", "avx512.rs", "neon.rs"];
-    let is_simd = |path: &Path| simd.iter().any(|name| path.ends_with(name));
     let faults = sources("src")
         .into_iter()
         .chain(sources("encoder"))
-        .filter(|file| is_simd(&file.path) && !has_scalar_twin(&file.path))
+        .filter(|file| file.path.ends_with(VECTORS) && !has_scalar_twin(&file.path))
         .map(|file| {
             format!(
                 "{}: there is no scalar.rs beside it, which says what it computes",

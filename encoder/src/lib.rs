@@ -1,5 +1,5 @@
 //! Encodes pictures and animations as WebP: lossy ([RFC 6386]) and lossless, with alpha, metadata
-//! and the container ([RFC 9649]). It has no dependencies, does no I/O, and keeps no global state.
+//! and the container ([RFC 9649]). It has no unsafe code, does no I/O, and keeps no global state.
 //!
 //! ```
 //! use towebp_encoder::{ColorType, Encoder, Picture};
@@ -34,6 +34,8 @@
 //! [RFC 6386]: https://www.rfc-editor.org/rfc/rfc6386
 //! [RFC 9649]: https://www.rfc-editor.org/rfc/rfc9649
 
+#![forbid(unsafe_code)]
+
 #[cfg(all(test, not(feature = "testing")))]
 compile_error!(
     "the tests need the feature `testing`: cargo test -p towebp-encoder --features testing"
@@ -63,6 +65,7 @@ pub mod reference;
 pub mod testing;
 mod threads;
 mod transparent_fill;
+mod vector_ops;
 mod vp8;
 mod vp8l;
 mod ycbcr;

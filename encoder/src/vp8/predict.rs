@@ -145,7 +145,7 @@ pub type Predictions = [[i16; 16]; 16];
 type Slots = [u8; 27];
 
 /// The slot of each pixel, by mode; the entry of true motion is unused.
-const PATTERNS: [[u8; 16]; 10] = [
+pub const PATTERNS: [[u8; 16]; 10] = [
     [26; 16],
     [26; 16],
     [5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7, 8],

@@ -3,9 +3,8 @@
 //!
 //! [`Scalar`] defines each kernel; the vector implementations return exactly the same.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
 mod scalar;
+mod vector;
 
 use super::predict::{SubblockEdges, SubblockMode};
 use super::quantize::Quantizer;
@@ -91,7 +90,7 @@ pub trait BlockKernels: Copy {
 mod tests {
     use super::super::quantize::{QuantizerDeltas, Quantizers};
     use super::*;
-    use crate::cpu::{Instructions, Simd};
+    use crate::cpu::{Simd, with_instructions};
     use crate::testing::Random;
 
     /// Blocks of pixels: extremes first, then random ones.
@@ -127,11 +126,7 @@ mod tests {
     macro_rules! for_each_implementation {
         ($check:ident) => {
             for simd in Simd::supported() {
-                match simd.0 {
-                    Instructions::Scalar => $check(Scalar),
-                    #[cfg(target_arch = "x86_64")]
-                    Instructions::Avx2(avx2) => $check(avx2),
-                }
+                with_instructions!(simd, scalar => $check(Scalar), vectors => $check(vectors));
             }
         };
     }

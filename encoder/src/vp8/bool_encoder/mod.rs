@@ -1,10 +1,8 @@
 //! The boolean entropy encoder: RFC 6386, section 7.3.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
 mod scalar;
 
-use crate::cpu::{Instructions, Simd};
+use crate::cpu::{Simd, with_instructions};
 
 /// Writes booleans as an arithmetic code, each with the probability that it is false.
 #[derive(Clone, Debug)]
@@ -149,21 +147,21 @@ impl BoolEncoder {
 
     /// Writes `bools`.
     pub fn write_all(&mut self, bools: &[Bool], simd: Simd) {
-        match simd.0 {
-            Instructions::Scalar => scalar::write_all(self, bools),
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2(avx2) => avx2::write_all(avx2, self, bools),
-        }
+        with_instructions!(
+            simd,
+            scalar => scalar::write_all(self, bools),
+            vectors => scalar::write_all(self, bools),
+        );
     }
 
     /// Writes as many booleans with each of two encoders. Each boolean depends on the one before
     /// it, so two independent codes take hardly longer than one.
     pub fn write_pairs(encoders: [&mut BoolEncoder; 2], bools: [&[Bool]; 2], simd: Simd) {
-        match simd.0 {
-            Instructions::Scalar => scalar::write_pairs(encoders, bools),
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2(avx2) => avx2::write_pairs(avx2, encoders, bools),
-        }
+        with_instructions!(
+            simd,
+            scalar => scalar::write_pairs(encoders, bools),
+            vectors => scalar::write_pairs(encoders, bools),
+        );
     }
 
     /// Writes the lowest `width` bits of `value`, highest first, with even probability.

@@ -2,11 +2,7 @@
 //! code that may use a vector instruction set, because a call into such a region costs as much as a
 //! kernel.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-mod scalar;
-
-use super::block::BlockKernels;
+use super::block::{BlockKernels, Scalar};
 use super::levels::NonzeroFlags;
 use super::macroblock::{AboveContext, MacroblockCoding, MacroblockRecord, Neighbors, Pixels};
 use super::mode_decision::{self, LEAST_MODE_COST, Lambdas, MacroblockContext, ModeSearch};
@@ -15,7 +11,7 @@ use super::quantize::Quantizers;
 use super::rate::{BitCost, CoefficientCosts};
 use super::segment::Segmentation;
 use super::token_counts::TokenCounts;
-use crate::cpu::{Instructions, Simd};
+use crate::cpu::{Simd, with_instructions};
 use crate::ycbcr::Planes;
 use std::ops::Range;
 
@@ -72,15 +68,15 @@ pub fn decide(
     publish: impl Fn(usize, AboveContext),
     counts: &mut TokenCounts,
 ) -> MacroblockRow {
-    match simd.0 {
-        Instructions::Scalar => {
-            scalar::decide(picture, search, span, above_context, publish, counts)
-        }
-        #[cfg(target_arch = "x86_64")]
-        Instructions::Avx2(avx2) => {
-            avx2::decide(avx2, picture, search, span, above_context, publish, counts)
-        }
-    }
+    with_instructions!(
+        simd,
+        scalar => decide_with(
+            Scalar, picture, search, span, above_context, publish, counts,
+        ),
+        vectors => decide_with(
+            vectors, picture, search, span, above_context, publish, counts,
+        ),
+    )
 }
 
 /// [`decide`] with one implementation of the kernels.

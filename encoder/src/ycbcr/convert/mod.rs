@@ -3,21 +3,20 @@
 //!
 //! [`scalar`] defines it; the vector implementation returns the same.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
 mod scalar;
+mod vector;
 
-use super::stripe::Stripe;
-use crate::cpu::{Instructions, Simd};
+use super::stripe::{self, Stripe};
+use crate::cpu::{Simd, with_instructions};
 use crate::picture::RgbPicture;
 
 /// Converts the rows of `stripe` that lie in the picture.
 pub fn convert(picture: &RgbPicture<'_>, simd: Simd, stripe: &mut Stripe<'_>) {
-    match simd.0 {
-        Instructions::Scalar => scalar::convert(picture, stripe),
-        #[cfg(target_arch = "x86_64")]
-        Instructions::Avx2(avx2) => avx2::convert(avx2, picture, stripe),
-    }
+    with_instructions!(
+        simd,
+        scalar => stripe::convert_with(scalar::Scalar, picture, stripe),
+        vectors => stripe::convert_with(vectors, picture, stripe),
+    );
 }
 
 /// Weights of red, green and blue in Y', Cb and Cr, times 65536.
@@ -100,15 +99,17 @@ mod tests {
     #[test]
     fn vector_kernels_convert_the_same() {
         for simd in Simd::supported() {
-            match simd.0 {
-                Instructions::Scalar => check::<3>(scalar::Scalar),
-                #[cfg(target_arch = "x86_64")]
-                Instructions::Avx2(avx2) => {
-                    check::<3>(avx2);
-                    check::<4>(avx2);
-                }
-            }
+            with_instructions!(
+                simd,
+                scalar => check_both(scalar::Scalar),
+                vectors => check_both(vectors),
+            );
         }
+    }
+
+    fn check_both(kernels: impl RowKernels) {
+        check::<3>(kernels);
+        check::<4>(kernels);
     }
 
     #[test]

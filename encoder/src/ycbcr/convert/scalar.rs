@@ -2,18 +2,11 @@
 //! 9.2).
 
 use super::{CHROMA_OFFSET, U_WEIGHTS, V_WEIGHTS, Y_OFFSET, Y_WEIGHTS};
-use crate::picture::RgbPicture;
 use crate::ycbcr::row_kernel::{ChromaRow, RowKernels};
-use crate::ycbcr::stripe::{self, Stripe};
 
 /// The kernel without vector instructions.
 #[derive(Clone, Copy, Debug)]
 pub struct Scalar;
-
-/// [`stripe::convert_with`] with the scalar kernel.
-pub fn convert(picture: &RgbPicture<'_>, stripe: &mut Stripe<'_>) {
-    stripe::convert_with(Scalar, picture, stripe);
-}
 
 impl RowKernels for Scalar {
     #[inline(always)]

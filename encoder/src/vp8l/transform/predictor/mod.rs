@@ -2,15 +2,13 @@
 //!
 //! [`scalar`] defines the kernels on rows; the vector implementation returns the same.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
 mod scalar;
 #[cfg(test)]
 mod tests;
 
 use super::subtract;
 use crate::EncodeError;
-use crate::cpu::{Instructions, Simd};
+use crate::cpu::{Simd, with_instructions};
 use crate::threads::Workers;
 use std::ops::Range;
 
@@ -266,21 +264,21 @@ pub fn choose(
 
 /// Computes the residuals of `mode` for the first `out.len() / 4` pixels of `rows`.
 fn residual(mode: u8, rows: &Rows<'_>, out: &mut [u8], simd: Simd) {
-    match simd.0 {
-        Instructions::Scalar => scalar::residual(mode, rows, out),
-        #[cfg(target_arch = "x86_64")]
-        Instructions::Avx2(avx2) => avx2::residual(avx2, mode, rows, out),
-    }
+    with_instructions!(
+        simd,
+        scalar => scalar::residual(mode, rows, out),
+        vectors => scalar::residual(mode, rows, out),
+    );
 }
 
 /// Adds the costs of one row's residuals to `costs`, for every mode. Blocks are `block` pixels
 /// wide, and the row has `scratch.len() / 4` pixels.
 fn add_costs(rows: &Rows<'_>, block: usize, scratch: &mut [u8], costs: &mut [Costs], simd: Simd) {
-    match simd.0 {
-        Instructions::Scalar => scalar::add_costs(rows, block, scratch, costs),
-        #[cfg(target_arch = "x86_64")]
-        Instructions::Avx2(avx2) => avx2::add_costs(avx2, rows, block, scratch, costs),
-    }
+    with_instructions!(
+        simd,
+        scalar => scalar::add_costs(rows, block, scratch, costs),
+        vectors => scalar::add_costs(rows, block, scratch, costs),
+    );
 }
 
 /// Returns the cheapest mode; a neighbor's mode wins if it costs hardly more.
