@@ -242,16 +242,20 @@ const STRIDE: usize = 21;
 const ROWS: usize = 17;
 
 impl LumaWorkspace {
-    /// Fills in the edges; the subblocks are still zero.
-    pub fn new(neighbors: &Neighbors) -> LumaWorkspace {
-        let mut pixels = [0; ROWS * STRIDE];
+    /// All zero.
+    pub const EMPTY: LumaWorkspace = LumaWorkspace {
+        pixels: [0; ROWS * STRIDE],
+    };
+
+    /// Fills in the edges. The subblocks are left as they are.
+    pub fn set_edges(&mut self, neighbors: &Neighbors) {
+        let pixels = &mut self.pixels;
         pixels[0] = neighbors.luma.corner;
         pixels[1..17].copy_from_slice(&neighbors.luma.above);
         pixels[17..21].copy_from_slice(&neighbors.above_right);
         for (row, &left) in neighbors.luma.left.iter().enumerate() {
             pixels[(row + 1) * STRIDE] = left;
         }
-        LumaWorkspace { pixels }
     }
 
     /// Returns the edges of subblock `index`. All subblocks of the right column use the four pixels
@@ -288,13 +292,11 @@ impl LumaWorkspace {
         store_block(pixels, &mut self.pixels, STRIDE, at);
     }
 
-    /// Returns the pixels of all subblocks, 16 rows of 16.
-    pub fn luma(&self) -> [u8; 256] {
-        let mut luma = [0; 256];
-        for (row, out) in luma.chunks_exact_mut(16).enumerate() {
+    /// Stores the pixels of all subblocks in `luma`, 16 rows of 16.
+    pub fn store_luma(&self, luma: &mut [u8; 256]) {
+        for (row, out) in luma.as_chunks_mut::<16>().0.iter_mut().enumerate() {
             out.copy_from_slice(&self.pixels[(row + 1) * STRIDE + 1..][..16]);
         }
-        luma
     }
 }
 
@@ -388,7 +390,8 @@ mod tests {
     fn the_workspace_has_the_documented_layout() {
         let planes = planes();
         let around = neighbors_of(&planes, 1, 1);
-        let mut workspace = LumaWorkspace::new(&around);
+        let mut workspace = LumaWorkspace::EMPTY;
+        workspace.set_edges(&around);
         let source = Pixels::load(&planes, 1, 1);
         for index in 0..16 {
             let edges = workspace.edges(index);
@@ -418,6 +421,8 @@ mod tests {
                 &block_at(&source.luma, 16, index / 4 * 64 + index % 4 * 4),
             );
         }
-        assert_eq!(workspace.luma(), source.luma);
+        let mut luma = [0; 256];
+        workspace.store_luma(&mut luma);
+        assert_eq!(luma, source.luma);
     }
 }

@@ -144,7 +144,21 @@ pub struct KindCosts {
     starts: [u16; 2],
     /// Cost of "end of block", by position and context; 0 after the last position.
     ends: [[u16; 3]; 17],
+    /// Cost of "end of block" after a level, by the level's position and the context that it sets:
+    /// that of zero can not end a block.
+    ends_after: [[BitCost; 3]; 16],
+    /// Cost of zeros at all positions before each one, in context 0.
+    zeros: [BitCost; 17],
+    /// Least cost in any context of level 1, of level 2, and of all levels above, by position.
+    least: [[BitCost; 16]; 3],
 }
+
+/// What [`KindCosts::least_by_level`] returns at most: with it, all products with a lambda fit into
+/// 31 bits.
+const MAX_LEAST: BitCost = 8191;
+
+/// The cost of what can not be sent: more than any block costs.
+const IMPOSSIBLE: BitCost = 1 << 24;
 
 /// Costs of the levels at one position in one context.
 #[derive(Clone, Copy)]
@@ -159,6 +173,25 @@ impl LevelCosts {
         }
         let extra = EXTRA_COSTS[level - (TABLED_LEVELS - 1)];
         (i32::from(self.0[TABLED_LEVELS - 1]) + i32::from(extra)) as BitCost
+    }
+}
+
+impl LevelCosts {
+    /// Returns the costs of `level` and of `level - 1`; `level` is 1 to [`MAX_LEVEL`].
+    #[inline(always)]
+    pub fn pair(&self, level: usize) -> [BitCost; 2] {
+        if level < TABLED_LEVELS {
+            return [
+                BitCost::from(self.0[level]),
+                BitCost::from(self.0[level - 1]),
+            ];
+        }
+        self.high_pair(level)
+    }
+
+    #[cold]
+    fn high_pair(&self, level: usize) -> [BitCost; 2] {
+        [self.of(level), self.of(level - 1)]
     }
 }
 
@@ -188,9 +221,29 @@ impl KindCosts {
             16 => 0,
             _ => bit_cost(false, probabilities[BANDS[position]][context][0]) as u16,
         };
+        let mut zeros = [0; 17];
+        for position in 0..16 {
+            zeros[position + 1] = zeros[position] + by_band[BANDS[position]][0].of(0);
+        }
         KindCosts {
             levels: std::array::from_fn(|position| by_band[BANDS[position]]),
             starts: std::array::from_fn(not_eob),
+            ends_after: std::array::from_fn(|position| {
+                std::array::from_fn(|context| match context {
+                    0 => IMPOSSIBLE,
+                    _ => BitCost::from(ends(position + 1, context)),
+                })
+            }),
+            zeros,
+            least: std::array::from_fn(|i| {
+                let levels = [1..2, 2..3, 3..TABLED_LEVELS][i].clone();
+                std::array::from_fn(|position| {
+                    let contexts = by_band[BANDS[position]].iter();
+                    let costs = contexts.flat_map(|costs| &costs.0[levels.clone()]);
+                    let least = costs.min().expect("there are contexts and levels");
+                    BitCost::from(*least).min(MAX_LEAST)
+                })
+            }),
             ends: std::array::from_fn(|position| {
                 std::array::from_fn(|context| ends(position, context))
             }),
@@ -219,6 +272,26 @@ impl KindCosts {
     #[inline(always)]
     pub fn end(&self, position: usize, context: usize) -> BitCost {
         BitCost::from(self.ends[position][context])
+    }
+
+    /// Returns the costs of an end of block after a level at zigzag position `position`, 0 to 15, by
+    /// the context that the level sets. After a zero it is higher than that of any block.
+    #[inline(always)]
+    pub fn ends_after(&self, position: usize) -> &[BitCost; 3] {
+        &self.ends_after[position]
+    }
+
+    /// Returns the cost of zeros from zigzag position `start` up to `end`, in context 0.
+    #[inline(always)]
+    pub fn zeros(&self, start: usize, end: usize) -> BitCost {
+        self.zeros[end] - self.zeros[start]
+    }
+
+    /// Returns the least cost in any context of level 1, of level 2, and of all levels above, by
+    /// zigzag position.
+    #[inline(always)]
+    pub fn least_by_level(&self) -> &[[BitCost; 16]; 3] {
+        &self.least
     }
 
     /// Returns the cost of a block. `levels` are in zigzag order, sent from `first` on, and zero

@@ -11,12 +11,36 @@ use crate::vp8::rate::BitCost;
 use crate::vp8::token::BlockKind;
 use crate::vp8::transform::Block;
 
+/// Memory for the trials of a macroblock, which are written in place.
+pub(super) struct ChromaTrials {
+    /// The predictions by the modes.
+    predictions: [[[u8; 64]; 2]; 4],
+    /// The best trial and the one under way.
+    trials: [ChromaTrial; 2],
+}
+
+impl ChromaTrials {
+    pub(super) const EMPTY: ChromaTrials = ChromaTrials {
+        predictions: [[[0; 64]; 2]; 4],
+        trials: [ChromaTrial::EMPTY; 2],
+    };
+}
+
 /// Chroma of a macroblock, predicted by one mode.
 struct ChromaTrial {
     mode: usize,
     score: u64,
     coefficients: [[Block; 4]; 2],
     blocks: [[Quantized; 4]; 2],
+}
+
+impl ChromaTrial {
+    const EMPTY: ChromaTrial = ChromaTrial {
+        mode: 0,
+        score: 0,
+        coefficients: [[[0; 16]; 4]; 2],
+        blocks: [[NO_COEFFICIENTS; 4]; 2],
+    };
 }
 
 /// Decides on chroma, and reconstructs it into `pixels`.
@@ -30,12 +54,16 @@ pub(super) fn decide<K: BlockKernels>(
     kernels: K,
     mb: &MacroblockContext<'_>,
     budget: BitCost,
+    trials: &mut ChromaTrials,
     coding: &mut MacroblockCoding,
     pixels: &mut [[u8; 64]; 2],
 ) {
     let source = &mb.source.chroma;
     let quantizer = &mb.quantizers.chroma;
-    let mut predictions = [[[0; 64]; 2]; 4];
+    let ChromaTrials {
+        predictions,
+        trials,
+    } = trials;
     let mut ranking = ModeRanking::new(mb.search);
     for mode in BlockMode::ALL {
         let cost = CHROMA_MODE_COSTS[mode as usize];
@@ -50,19 +78,21 @@ pub(super) fn decide<K: BlockKernels>(
         }
     }
 
-    let first = ranking.take().expect("DC fits every budget");
-    let mut best = try_mode(kernels, mb, first, &predictions[first]);
-    for _ in 1..mb.search.block_trials {
+    let (mut best, mut limit) = (0, u64::MAX);
+    for trial in 0..mb.search.block_trials {
         let Some(mode) = ranking.take() else {
             break;
         };
-        let trial = try_mode(kernels, mb, mode, &predictions[mode]);
-        if trial.score < best.score {
-            best = trial;
+        let slot = if trial == 0 { 0 } else { 1 - best };
+        let trial = &mut trials[slot];
+        if try_mode(kernels, mb, mode, &predictions[mode], trial, limit) {
+            best = slot;
+            limit = trial.score - 1;
         }
     }
+    let best = &mut trials[best];
     if mb.search.trellis == TrellisUse::Intra4AndWinners {
-        quantize_chroma(kernels, mb, &mut best, Quantization::Trellis);
+        quantize_chroma(kernels, mb, best, Quantization::Trellis, u64::MAX);
     }
     coding.chroma = BlockMode::ALL[best.mode];
     for plane in 0..2 {
@@ -77,19 +107,17 @@ pub(super) fn decide<K: BlockKernels>(
     }
 }
 
+/// Tries a mode. Returns whether its score is at most `limit`; if not, the trial is unfinished.
 #[inline(always)]
 fn try_mode<K: BlockKernels>(
     kernels: K,
     mb: &MacroblockContext<'_>,
     mode: usize,
     predictions: &[[u8; 64]; 2],
-) -> ChromaTrial {
-    let mut trial = ChromaTrial {
-        mode,
-        score: 0,
-        coefficients: [[[0; 16]; 4]; 2],
-        blocks: [[NO_COEFFICIENTS; 4]; 2],
-    };
+    trial: &mut ChromaTrial,
+    limit: u64,
+) -> bool {
+    trial.mode = mode;
     for (plane, prediction) in predictions.iter().enumerate() {
         for index in 0..4 {
             let at = index / 2 * 32 + index % 2 * 4;
@@ -99,18 +127,19 @@ fn try_mode<K: BlockKernels>(
         }
     }
     let quantization = Quantization::for_trials(mb.search);
-    quantize_chroma(kernels, mb, &mut trial, quantization);
-    trial
+    quantize_chroma(kernels, mb, trial, quantization, limit)
 }
 
-/// Quantizes the eight blocks, and sets the score of the mode.
+/// Quantizes the eight blocks, and sets the score of the mode. Returns whether it is at most
+/// `limit`; stops as soon as it is not.
 #[inline(always)]
 fn quantize_chroma<K: BlockKernels>(
     kernels: K,
     mb: &MacroblockContext<'_>,
     chroma: &mut ChromaTrial,
     quantization: Quantization,
-) {
+    limit: u64,
+) -> bool {
     let [mut above, mut left] = mb.nonzero;
     let lambdas = &mb.lambdas.for_chroma();
     chroma.score = lambdas.score(0, CHROMA_MODE_COSTS[chroma.mode]);
@@ -125,16 +154,19 @@ fn quantize_chroma<K: BlockKernels>(
                 context: usize::from(above.chroma[plane][column])
                     + usize::from(left.chroma[plane][row]),
             };
-            let (block, score) = quantize(
-                kernels,
-                &chroma.coefficients[plane][index],
-                &site,
-                quantization,
-            );
+            let Some(rest) = limit.checked_sub(chroma.score) else {
+                return false;
+            };
+            let coefficients = &chroma.coefficients[plane][index];
+            let trial = quantize(kernels, coefficients, &site, quantization, rest);
+            let Some((block, score)) = trial else {
+                return false;
+            };
             chroma.score += score;
             above.chroma[plane][column] = block.eob > 0;
             left.chroma[plane][row] = block.eob > 0;
             chroma.blocks[plane][index] = block;
         }
     }
+    chroma.score <= limit
 }

@@ -11,6 +11,25 @@ use crate::vp8::rate::BitCost;
 use crate::vp8::token::BlockKind;
 use crate::vp8::transform::{Block, COEFFICIENT_ERROR_SHIFT, forward_wht, inverse_wht};
 
+/// Memory for the trials of a macroblock, which are written in place.
+pub(super) struct LumaTrials {
+    source: [BlockPixels; 16],
+    /// The predictions by the Intra16 modes.
+    predictions: [[u8; 256]; 4],
+    /// The best Intra16 trial and the one under way.
+    intra16: [Intra16Trial; 2],
+    intra4: Intra4Trial,
+}
+
+impl LumaTrials {
+    pub(super) const EMPTY: LumaTrials = LumaTrials {
+        source: [[0; 16]; 16],
+        predictions: [[0; 256]; 4],
+        intra16: [Intra16Trial::EMPTY; 2],
+        intra4: Intra4Trial::EMPTY,
+    };
+}
+
 /// Decides between Intra16 and Intra4, and reconstructs luma into `pixels`. Returns the bit cost of
 /// the modes.
 #[inline(always)]
@@ -18,65 +37,78 @@ pub(super) fn decide<K: BlockKernels>(
     kernels: K,
     mb: &MacroblockContext<'_>,
     budget: BitCost,
+    trials: &mut LumaTrials,
     coding: &mut MacroblockCoding,
     pixels: &mut [u8; 256],
 ) -> BitCost {
-    let mut source = [[0; 16]; 16];
+    let LumaTrials {
+        source,
+        predictions,
+        intra16,
+        intra4,
+    } = trials;
     for (index, block) in source.iter_mut().enumerate() {
         *block = block_at(&mb.source.luma, 16, index / 4 * 64 + index % 4 * 4);
     }
     let MacroblockContext {
         lambdas, search, ..
     } = mb;
-    let mut candidates = rank_intra16(kernels, mb, budget);
-    let estimate = candidates.ranking.min();
-    let intra4 = if estimate < u32::from(lambdas.ac_step) * search.flat_steps {
-        None
-    } else {
-        try_intra4(kernels, mb, budget, &source)
-    };
-    if let Some(intra4) = &intra4 {
+    let mut ranking = rank_intra16(kernels, mb, budget, predictions);
+    let estimate = ranking.min();
+    let is_flat = estimate < u32::from(lambdas.ac_step) * search.flat_steps;
+    // The score that Intra16 must not exceed.
+    let mut limit = u64::MAX;
+    if !is_flat && try_intra4(kernels, mb, budget, source, intra4) {
         let is_intra4_clear = u64::from(estimate) * 256
             > u64::from(intra4.estimate) * u64::from(search.intra16_cutoff);
         if is_intra4_clear {
             return take_intra4(intra4, coding, pixels);
         }
+        limit = intra4.score;
     }
-    let mut intra16 = try_intra16(kernels, mb, &source, &mut candidates);
-    // Intra4 trials went through the trellis already. Where Intra4 is better by more than the
-    // trellis can save Intra16, the trellis is skipped.
-    let is_close = intra4
-        .as_ref()
-        .is_none_or(|intra4| intra4.score > intra16.score - intra16.score / 8);
-    if mb.search.trellis == TrellisUse::Intra4AndWinners && is_close {
-        quantize_intra16(kernels, mb, &mut intra16, Quantization::Trellis);
-    }
-    match intra4 {
-        Some(intra4) if intra4.score < intra16.score => take_intra4(&intra4, coding, pixels),
-        _ => {
-            coding.luma = LumaMode::Intra16(BlockMode::ALL[intra16.mode]);
-            coding.levels.y2 = intra16.y2.levels;
-            coding.levels.y2_eob = intra16.y2.eob;
-            for (index, block) in intra16.blocks.iter().enumerate() {
-                coding.levels.luma[index] = block.levels;
-                coding.levels.luma_eobs[index] = block.eob;
-                let at = index / 4 * 64 + index % 4 * 4;
-                let prediction = block_at(&intra16.prediction, 16, at);
-                let dc = Some(intra16.dcs[index]);
-                let block =
-                    kernels.reconstruct(&prediction, &block.levels, &mb.quantizers.luma, dc);
-                store_block(&block, pixels, 16, at);
-            }
-            LUMA_MODE_COSTS[intra16.mode]
+    let best = try_intra16(
+        kernels,
+        mb,
+        source,
+        &mut ranking,
+        predictions,
+        intra16,
+        limit,
+    );
+    let Some(best) = best else {
+        return take_intra4(intra4, coding, pixels);
+    };
+    let intra16 = &mut intra16[best];
+    let is_better = match search.trellis {
+        // Intra4 trials went through the trellis already. Where Intra4 is better by more than the
+        // trellis can save Intra16, the trellis is skipped.
+        TrellisUse::Intra4AndWinners if limit > intra16.score - intra16.score / 8 => {
+            quantize_intra16(kernels, mb, intra16, Quantization::Trellis, limit)
         }
+        _ => intra16.score <= limit,
+    };
+    if !is_better {
+        return take_intra4(intra4, coding, pixels);
     }
+    coding.luma = LumaMode::Intra16(BlockMode::ALL[intra16.mode]);
+    coding.levels.y2 = intra16.y2.levels;
+    coding.levels.y2_eob = intra16.y2.eob;
+    for (index, block) in intra16.blocks.iter().enumerate() {
+        coding.levels.luma[index] = block.levels;
+        coding.levels.luma_eobs[index] = block.eob;
+        let at = index / 4 * 64 + index % 4 * 4;
+        let prediction = block_at(&predictions[intra16.mode], 16, at);
+        let dc = Some(intra16.dcs[index]);
+        let block = kernels.reconstruct(&prediction, &block.levels, &mb.quantizers.luma, dc);
+        store_block(&block, pixels, 16, at);
+    }
+    LUMA_MODE_COSTS[intra16.mode]
 }
 
 /// Luma of a macroblock, predicted by one Intra16 mode.
 struct Intra16Trial {
     mode: usize,
     score: u64,
-    prediction: [u8; 256],
     coefficients: [Block; 16],
     blocks: [Quantized; 16],
     /// The Y2 block, its score, and the DCs as a decoder restores them.
@@ -85,60 +117,72 @@ struct Intra16Trial {
     dcs: Block,
 }
 
-/// The predictions of the four Intra16 modes, and their ranking by estimate.
-struct Intra16Candidates {
-    predictions: [[u8; 256]; 4],
-    ranking: ModeRanking,
+impl Intra16Trial {
+    const EMPTY: Intra16Trial = Intra16Trial {
+        mode: 0,
+        score: 0,
+        coefficients: [[0; 16]; 16],
+        blocks: [NO_COEFFICIENTS; 16],
+        y2: NO_COEFFICIENTS,
+        y2_score: 0,
+        dcs: [0; 16],
+    };
 }
 
+/// Predicts by the Intra16 modes, and ranks them.
 #[inline(always)]
 fn rank_intra16<K: BlockKernels>(
     kernels: K,
     mb: &MacroblockContext<'_>,
     budget: BitCost,
-) -> Intra16Candidates {
-    let mut candidates = Intra16Candidates {
-        predictions: [[0; 256]; 4],
-        ranking: ModeRanking::new(mb.search),
-    };
+    predictions: &mut [[u8; 256]; 4],
+) -> ModeRanking {
+    let mut ranking = ModeRanking::new(mb.search);
     for mode in BlockMode::ALL {
         let cost = LUMA_MODE_COSTS[mode as usize];
         if cost <= budget {
-            let prediction = &mut candidates.predictions[mode as usize];
+            let prediction = &mut predictions[mode as usize];
             mb.neighbors.luma.predict(mode, prediction);
             let satd = kernels.block_satd::<16>(&mb.source.luma, prediction);
-            candidates.ranking.estimates[mode as usize] = mb.lambdas.estimate(satd, cost);
+            ranking.estimates[mode as usize] = mb.lambdas.estimate(satd, cost);
         }
     }
-    candidates
+    ranking
 }
 
-/// Tries the Intra16 modes that rank first, and returns the best.
+/// Tries the Intra16 modes that rank first. Returns the index in `trials` of the best one; `None`
+/// if all are seen to be worse than Intra4, whose score is `intra4_score`.
 #[inline(always)]
 fn try_intra16<K: BlockKernels>(
     kernels: K,
     mb: &MacroblockContext<'_>,
     source: &[BlockPixels; 16],
-    candidates: &mut Intra16Candidates,
-) -> Intra16Trial {
-    let Intra16Candidates {
-        predictions,
-        ranking,
-    } = candidates;
-    let first = ranking.take().expect("DC fits every budget");
-    let mut best = try_intra16_mode(kernels, mb, source, first, &predictions[first]);
-    for _ in 1..mb.search.block_trials {
+    ranking: &mut ModeRanking,
+    predictions: &[[u8; 256]; 4],
+    trials: &mut [Intra16Trial; 2],
+    intra4_score: u64,
+) -> Option<usize> {
+    let mut limit = match mb.search.trellis {
+        // The highest score with which the winner goes through the trellis.
+        TrellisUse::Intra4AndWinners => intra4_score.saturating_add(intra4_score / 7),
+        TrellisUse::Never | TrellisUse::Always => intra4_score,
+    };
+    let mut best = None;
+    for _ in 0..mb.search.block_trials {
         let Some(mode) = ranking.take() else {
             break;
         };
-        let trial = try_intra16_mode(kernels, mb, source, mode, &predictions[mode]);
-        if trial.score < best.score {
-            best = trial;
+        let slot = best.map_or(0, |best| 1 - best);
+        let trial = &mut trials[slot];
+        if try_intra16_mode(kernels, mb, source, mode, &predictions[mode], trial, limit) {
+            best = Some(slot);
+            limit = trial.score - 1;
         }
     }
     best
 }
 
+/// Tries a mode. Returns whether its score is at most `limit`; if not, the trial is unfinished.
 #[inline(always)]
 fn try_intra16_mode<K: BlockKernels>(
     kernels: K,
@@ -146,18 +190,11 @@ fn try_intra16_mode<K: BlockKernels>(
     source: &[BlockPixels; 16],
     mode: usize,
     prediction: &[u8; 256],
-) -> Intra16Trial {
+    intra16: &mut Intra16Trial,
+    limit: u64,
+) -> bool {
     let quantizers = mb.quantizers;
-    let mut intra16 = Intra16Trial {
-        mode,
-        score: 0,
-        prediction: *prediction,
-        coefficients: [[0; 16]; 16],
-        blocks: [NO_COEFFICIENTS; 16],
-        y2: NO_COEFFICIENTS,
-        y2_score: 0,
-        dcs: [0; 16],
-    };
+    intra16.mode = mode;
     let mut dcs = [0; 16];
     for index in 0..16 {
         let prediction = block_at(prediction, 16, index / 4 * 64 + index % 4 * 4);
@@ -184,18 +221,19 @@ fn try_intra16_mode<K: BlockKernels>(
     intra16.y2_score = mb.lambdas.score(error, rate);
 
     let quantization = Quantization::for_trials(mb.search);
-    quantize_intra16(kernels, mb, &mut intra16, quantization);
-    intra16
+    quantize_intra16(kernels, mb, intra16, quantization, limit)
 }
 
-/// Quantizes the sixteen luma blocks, and sets the score of the mode.
+/// Quantizes the sixteen luma blocks, and sets the score of the mode. Returns whether it is at most
+/// `limit`; stops as soon as it is not.
 #[inline(always)]
 fn quantize_intra16<K: BlockKernels>(
     kernels: K,
     mb: &MacroblockContext<'_>,
     intra16: &mut Intra16Trial,
     quantization: Quantization,
-) {
+    limit: u64,
+) -> bool {
     let [mut above, mut left] = mb.nonzero;
     intra16.score = intra16.y2_score + mb.lambdas.score(0, LUMA_MODE_COSTS[intra16.mode]);
     for index in 0..16 {
@@ -207,12 +245,20 @@ fn quantize_intra16<K: BlockKernels>(
             first: 1,
             context: usize::from(above.luma[column]) + usize::from(left.luma[row]),
         };
-        let (block, score) = quantize(kernels, &intra16.coefficients[index], &site, quantization);
+        let Some(rest) = limit.checked_sub(intra16.score) else {
+            return false;
+        };
+        let coefficients = &intra16.coefficients[index];
+        let Some((block, score)) = quantize(kernels, coefficients, &site, quantization, rest)
+        else {
+            return false;
+        };
         intra16.score += score;
         above.luma[column] = block.eob > 1;
         left.luma[row] = block.eob > 1;
         intra16.blocks[index] = block;
     }
+    intra16.score <= limit
 }
 
 /// Luma of a macroblock, predicted by Intra4.
@@ -226,6 +272,17 @@ struct Intra4Trial {
     workspace: LumaWorkspace,
 }
 
+impl Intra4Trial {
+    const EMPTY: Intra4Trial = Intra4Trial {
+        score: 0,
+        estimate: 0,
+        modes: [SubblockMode::Dc; 16],
+        mode_cost: 0,
+        blocks: [NO_COEFFICIENTS; 16],
+        workspace: LumaWorkspace::EMPTY,
+    };
+}
+
 fn take_intra4(
     intra4: &Intra4Trial,
     coding: &mut MacroblockCoding,
@@ -236,18 +293,20 @@ fn take_intra4(
         coding.levels.luma[index] = block.levels;
         coding.levels.luma_eobs[index] = block.eob;
     }
-    *pixels = intra4.workspace.luma();
+    intra4.workspace.store_luma(pixels);
     intra4.mode_cost
 }
 
-/// Predicts by Intra4. Returns `None` if the modes cost more than `budget`.
+/// Predicts by Intra4. Returns whether the modes cost at most `budget`; if not, the trial is
+/// unfinished.
 #[inline(always)]
 fn try_intra4<K: BlockKernels>(
     kernels: K,
     mb: &MacroblockContext<'_>,
     budget: BitCost,
     source: &[BlockPixels; 16],
-) -> Option<Intra4Trial> {
+    intra4: &mut Intra4Trial,
+) -> bool {
     let MacroblockContext {
         quantizers,
         lambdas,
@@ -262,14 +321,10 @@ fn try_intra4<K: BlockKernels>(
         (u64::from(lambdas.ac_step) * search.intra4_slack).min(u64::from(u16::MAX / 2)) as u16;
     let [mut above, mut left] = mb.nonzero;
     let [mut modes_above, mut modes_left] = mb.modes;
-    let mut intra4 = Intra4Trial {
-        score: lambdas.score(0, LUMA_MODE_COSTS[4]),
-        estimate: 0,
-        modes: [SubblockMode::Dc; 16],
-        mode_cost: LUMA_MODE_COSTS[4],
-        blocks: [NO_COEFFICIENTS; 16],
-        workspace: LumaWorkspace::new(mb.neighbors),
-    };
+    intra4.score = lambdas.score(0, LUMA_MODE_COSTS[4]);
+    intra4.estimate = 0;
+    intra4.mode_cost = LUMA_MODE_COSTS[4];
+    intra4.workspace.set_edges(mb.neighbors);
 
     for (index, source) in source.iter().enumerate() {
         let (row, column) = (index / 4, index % 4);
@@ -298,12 +353,17 @@ fn try_intra4<K: BlockKernels>(
             }
             estimates[next] = u16::MAX;
             limit = limit.min(estimate + slack);
+            let mode_score = lambdas.score(0, BitCost::from(mode_costs[next]));
+            let Some(rest) = (best - 1).checked_sub(mode_score) else {
+                continue;
+            };
             let next_prediction = kernels.predict(&edges, SubblockMode::ALL[next]);
             let next_coefficients = kernels.transform(source, &next_prediction);
-            let (trial, score) = quantize(kernels, &next_coefficients, &site, quantization);
-            let score = score + lambdas.score(0, BitCost::from(mode_costs[next]));
-            if score < best {
-                best = score;
+            let trial = quantize(kernels, &next_coefficients, &site, quantization, rest);
+            if let Some((trial, score)) = trial
+                && score <= rest
+            {
+                best = score + mode_score;
                 (mode, block) = (SubblockMode::ALL[next], trial);
                 prediction = next_prediction;
             }
@@ -312,7 +372,7 @@ fn try_intra4<K: BlockKernels>(
         intra4.score += best;
         intra4.mode_cost += mode_cost;
         if intra4.mode_cost > budget {
-            return None;
+            return false;
         }
         intra4.workspace.store(
             index,
@@ -323,5 +383,5 @@ fn try_intra4<K: BlockKernels>(
         (above.luma[column], left.luma[row]) = (block.eob > 0, block.eob > 0);
         intra4.blocks[index] = block;
     }
-    Some(intra4)
+    true
 }

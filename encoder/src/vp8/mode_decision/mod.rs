@@ -10,6 +10,8 @@
 mod chroma;
 mod luma;
 
+use self::chroma::ChromaTrials;
+use self::luma::LumaTrials;
 use super::block::{BlockKernels, Quantized};
 use super::levels::NonzeroFlags;
 use super::macroblock::{MacroblockCoding, Neighbors, Pixels};
@@ -23,7 +25,7 @@ use super::tree::{
     CHROMA_MODE_PATHS, CHROMA_MODE_PROBABILITIES, LUMA_MODE_PATHS, LUMA_MODE_PROBABILITIES,
     SUBBLOCK_MODE_PATHS,
 };
-use super::trellis;
+use super::trellis::{self, Rating};
 use crate::Effort;
 
 /// Costs of the four Intra16 modes and, fifth, of Intra4 (its subblock modes not included).
@@ -247,21 +249,45 @@ pub struct MacroblockContext<'a> {
     pub search: ModeSearch,
 }
 
+/// Memory for the trials of a macroblock. They are written in place, and those of the macroblock
+/// before are overwritten.
+pub struct Trials {
+    luma: LumaTrials,
+    chroma: ChromaTrials,
+}
+
+impl Trials {
+    /// No trials.
+    pub const EMPTY: Trials = Trials {
+        luma: LumaTrials::EMPTY,
+        chroma: ChromaTrials::EMPTY,
+    };
+}
+
 /// Decides on a macroblock. Writes the decision to `coding` and the reconstruction to `pixels`, and
 /// returns the bit cost of the modes.
 #[inline(always)]
 pub fn decide<K: BlockKernels>(
     kernels: K,
     mb: &MacroblockContext<'_>,
+    trials: &mut Trials,
     coding: &mut MacroblockCoding,
     pixels: &mut Pixels,
 ) -> BitCost {
     let budget = mb.mode_budget - CHROMA_MODE_COSTS[0];
-    let luma_cost = luma::decide(kernels, mb, budget, coding, &mut pixels.luma);
+    let luma_cost = luma::decide(
+        kernels,
+        mb,
+        budget,
+        &mut trials.luma,
+        coding,
+        &mut pixels.luma,
+    );
     chroma::decide(
         kernels,
         mb,
         mb.mode_budget - luma_cost,
+        &mut trials.chroma,
         coding,
         &mut pixels.chroma,
     );
@@ -345,14 +371,16 @@ struct BlockSite<'a> {
     context: usize,
 }
 
-/// Quantizes a block. Returns it with its score.
+/// Quantizes a block. Returns it with its score; `None` if the score is seen early to exceed
+/// `limit`.
 #[inline(always)]
 fn quantize<K: BlockKernels>(
     kernels: K,
     coefficients: &Block,
     site: &BlockSite<'_>,
     quantization: Quantization,
-) -> (Quantized, u64) {
+    limit: u64,
+) -> Option<(Quantized, u64)> {
     let &BlockSite {
         quantizer,
         costs,
@@ -364,16 +392,16 @@ fn quantize<K: BlockKernels>(
         Quantization::Plain => {
             let (block, error) = kernels.quantize(coefficients, quantizer, first);
             let rate = costs.block(&block.levels, first, usize::from(block.eob), context);
-            (block, lambdas.score(error, rate))
+            Some((block, lambdas.score(error, rate)))
         }
-        Quantization::Trellis => trellis::quantize(
-            kernels,
-            coefficients,
-            quantizer,
-            costs,
-            first,
-            context,
-            lambdas.lambda_rd as i64,
-        ),
+        Quantization::Trellis => {
+            let rating = Rating {
+                costs,
+                first,
+                context,
+                lambda: lambdas.lambda_rd as u32,
+            };
+            trellis::quantize(kernels, coefficients, quantizer, rating, limit)
+        }
     }
 }

@@ -5,7 +5,7 @@
 use super::block::{BlockKernels, Scalar};
 use super::levels::NonzeroFlags;
 use super::macroblock::{AboveContext, MacroblockCoding, MacroblockRecord, Neighbors, Pixels};
-use super::mode_decision::{self, LEAST_MODE_COST, Lambdas, MacroblockContext, ModeSearch};
+use super::mode_decision::{self, LEAST_MODE_COST, Lambdas, MacroblockContext, ModeSearch, Trials};
 use super::predict::SubblockMode;
 use super::quantize::Quantizers;
 use super::rate::{BitCost, CoefficientCosts};
@@ -112,6 +112,7 @@ fn decide_with<K: BlockKernels>(
         before.and_then(&above_context),
         above_context(columns.start),
     );
+    let mut trials = Trials::EMPTY;
     let mut coding = MacroblockCoding::EMPTY;
     for mb_x in columns.clone() {
         let has_right = mb_x + 1 < mb_width;
@@ -140,7 +141,7 @@ fn decide_with<K: BlockKernels>(
             search,
         };
         let mut pixels = Pixels::ZERO;
-        let mode_cost = mode_decision::decide(kernels, &mb, &mut coding, &mut pixels);
+        let mode_cost = mode_decision::decide(kernels, &mb, &mut trials, &mut coding, &mut pixels);
         budget -= u64::from(mode_cost);
 
         let has_y2 = coding.luma.has_y2();
