@@ -1,0 +1,195 @@
+//! Clients that keep their connections, and what they measured.
+
+use crate::server::Server;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A picture that clients send.
+pub struct Picture {
+    pub name: String,
+    media_type: &'static str,
+    bytes: Vec<u8>,
+}
+
+impl Picture {
+    pub fn read(path: &Path) -> Picture {
+        let bytes = std::fs::read(path);
+        let bytes = bytes.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let media_type = match bytes.first_chunk() {
+            Some(b"\x89PNG") => "image/png",
+            Some(b"GIF8") => "image/gif",
+            Some([b'B', b'M', ..]) => "image/bmp",
+            _ => "image/jpeg",
+        };
+        let name = path.file_name().map(PathBuf::from).unwrap_or_default();
+        Picture {
+            name: name.display().to_string(),
+            media_type,
+            bytes,
+        }
+    }
+
+    /// The whole request for a server.
+    fn request(&self, server: &Server, account: usize) -> Vec<u8> {
+        let token = server.token(account);
+        let token = token.map_or(String::new(), |token| format!("&token={token}"));
+        let mut request = format!(
+            "POST /convert?quality=85{token} HTTP/1.1\r\nHost: {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n\r\n",
+            server.address,
+            self.media_type,
+            self.bytes.len()
+        )
+        .into_bytes();
+        request.extend(&self.bytes);
+        request
+    }
+}
+
+/// One client: sends its requests in turn, each once the one before was answered.
+pub struct Client {
+    stream: BufReader<TcpStream>,
+    requests: Vec<Vec<u8>>,
+    next: usize,
+}
+
+impl Client {
+    /// Begins with the picture of this number.
+    pub fn connect(server: &Server, account: usize, pictures: &[&Picture], first: usize) -> Client {
+        let stream = TcpStream::connect(server.address).expect("the server accepts connections");
+        stream.set_nodelay(true).expect("TCP has the option");
+        let requests = pictures
+            .iter()
+            .map(|picture| picture.request(server, account));
+        Client {
+            stream: BufReader::new(stream),
+            requests: requests.collect(),
+            next: first,
+        }
+    }
+
+    /// Sends one picture, and gives how long the answer took.
+    pub fn convert(&mut self) -> Duration {
+        let request = &self.requests[self.next % self.requests.len()];
+        self.next += 1;
+        let start = Instant::now();
+        self.stream.get_mut().write_all(request).expect("it reads");
+        read_answer(&mut self.stream).unwrap_or_else(|error| panic!("no answer: {error}"));
+        start.elapsed()
+    }
+}
+
+/// Reads a 200 and its body, which has a Content-Length.
+fn read_answer(stream: &mut BufReader<TcpStream>) -> io::Result<()> {
+    let mut line = String::new();
+    stream.read_line(&mut line)?;
+    let status = line.trim_end().to_owned();
+    let mut length = 0;
+    loop {
+        line.clear();
+        if stream.read_line(&mut line)? <= 2 {
+            break;
+        }
+        let (name, value) = line.split_once(':').unwrap_or_default();
+        if name.eq_ignore_ascii_case("content-length") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+    }
+    let mut body = Vec::with_capacity(length as usize);
+    stream.take(length).read_to_end(&mut body)?;
+    if !status.starts_with("HTTP/1.1 200 ") || body.len() as u64 != length || length == 0 {
+        let said = String::from_utf8_lossy(&body[..body.len().min(300)]);
+        return Err(io::Error::other(format!("{status}: {said}")));
+    }
+    Ok(())
+}
+
+/// What clients got of a server in one turn.
+pub struct Turn {
+    pub requests_per_second: f64,
+    pub latencies: Vec<Duration>,
+    /// Of the server, for each request.
+    pub cpu_milliseconds: f64,
+}
+
+/// Has this many clients of one account convert the pictures for some time.
+pub fn saturate(server: &Server, pictures: &[&Picture], clients: usize, time: Duration) -> Turn {
+    let cpu = server.cpu_seconds();
+    let done: Vec<(f64, Vec<Duration>)> = thread::scope(|scope| {
+        let running: Vec<_> = (0..clients)
+            .map(|number| {
+                let mut client = Client::connect(server, 0, pictures, number);
+                scope.spawn(move || {
+                    let began = Instant::now();
+                    let mut latencies = Vec::new();
+                    while began.elapsed() < time {
+                        latencies.push(client.convert());
+                    }
+                    let rate = latencies.len() as f64 / began.elapsed().as_secs_f64();
+                    (rate, latencies)
+                })
+            })
+            .collect();
+        let clients = running.into_iter().map(thread::ScopedJoinHandle::join);
+        clients
+            .map(|done| done.expect("every request is answered"))
+            .collect()
+    });
+    let cpu = server.cpu_seconds() - cpu;
+    let requests_per_second = done.iter().map(|(rate, _)| rate).sum();
+    let latencies: Vec<Duration> = done.into_iter().flat_map(|(_, each)| each).collect();
+    Turn {
+        requests_per_second,
+        cpu_milliseconds: cpu * 1e3 / latencies.len() as f64,
+        latencies,
+    }
+}
+
+/// What one client of account 0 waits for `picture`, with pauses of `pause`, while for each of
+/// `accounts` four clients convert `large` without a pause.
+pub fn latencies_beside(
+    server: &Server,
+    picture: &Picture,
+    large: &[&Picture],
+    accounts: &[usize],
+    (pause, time): (Duration, Duration),
+) -> (Vec<Duration>, usize) {
+    const LARGE_CLIENTS: usize = 4;
+    let is_over = &AtomicBool::new(false);
+    thread::scope(|scope| {
+        let numbers = accounts
+            .iter()
+            .flat_map(|account| [*account; LARGE_CLIENTS]);
+        let running: Vec<_> = numbers
+            .enumerate()
+            .map(|(number, account)| {
+                let mut client = Client::connect(server, account, large, number);
+                scope.spawn(move || {
+                    let mut done = 0;
+                    while !is_over.load(Ordering::Relaxed) {
+                        client.convert();
+                        done += usize::from(!is_over.load(Ordering::Relaxed));
+                    }
+                    done
+                })
+            })
+            .collect();
+        if !running.is_empty() {
+            thread::sleep(Duration::from_millis(300));
+        }
+        let mut client = Client::connect(server, 0, &[picture], 0);
+        let began = Instant::now();
+        let mut latencies = Vec::new();
+        while began.elapsed() < time {
+            latencies.push(client.convert());
+            thread::sleep(pause);
+        }
+        is_over.store(true, Ordering::Relaxed);
+        let clients = running.into_iter().map(thread::ScopedJoinHandle::join);
+        let large = clients.map(|done| done.expect("every request is answered"));
+        (latencies, large.sum())
+    })
+}

@@ -1,0 +1,30 @@
+// POST /convert?quality=85 with a picture as the body gives a WebP, by sharp and Fastify: the peer
+// of `cargo bench --bench service`, which starts it and says how many threads it has by the
+// environment: SHARP_CONCURRENCY (libvips' threads for one picture) and UV_THREADPOOL_SIZE
+// (pictures at a time).
+import Fastify from "fastify";
+import sharp from "sharp";
+
+if (process.env.SHARP_CONCURRENCY) sharp.concurrency(Number(process.env.SHARP_CONCURRENCY));
+
+const app = Fastify({ bodyLimit: 64 * 1024 * 1024 });
+
+app.addContentTypeParser(/^image\//, { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+
+app.post("/convert", {
+  schema: {
+    querystring: {
+      type: "object",
+      properties: { quality: { type: "integer", minimum: 1, maximum: 100, default: 75 } },
+    },
+  },
+}, async (request, reply) => {
+  const animated = request.headers["content-type"] === "image/gif";
+  const picture = sharp(request.body, { animated });
+  const webp = await (animated ? picture : picture.autoOrient())
+    .webp({ quality: request.query.quality })
+    .toBuffer();
+  return reply.type("image/webp").send(webp);
+});
+
+console.log(`listening on ${await app.listen({ host: "127.0.0.1", port: 0 })}`);
