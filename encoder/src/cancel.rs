@@ -36,7 +36,8 @@ impl<'a> Cancel<'a> {
     }
 
     /// A value that is also set once `question` returns true. It is asked at each check until then,
-    /// so it should answer within microseconds.
+    /// so it should answer within microseconds, unless the work is to pause meanwhile
+    /// ([`OccupiedCore::give_way`](crate::OccupiedCore::give_way)).
     pub const fn when(question: &'a (dyn Fn() -> bool + Sync)) -> Cancel<'a> {
         Cancel {
             is_set: AtomicBool::new(false),

@@ -14,7 +14,7 @@ pub use client_networks::{
     CLIENT_FACTORS, ConnectionCounts, Network, client_group, client_networks,
 };
 pub(crate) use fair_queue::FairQueue;
-pub use memory_budget::{MemoryBudget, MemoryUsage, Reservation, ReserveError};
+pub use memory_budget::{MemoryBudget, MemoryUsage, Need, Reservation, ReserveError};
 pub use quota::{
     ExceededLimit, LimitStatus, QuotaError, QuotaExceeded, QuotaGuard, Quotas, RemainingQuota,
 };

@@ -247,7 +247,8 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     let signals = signals::catch()?;
     let manager = Manager::from_environment()?;
     let workers = config.http.threads.get();
-    let memory = MemoryBudget::new(config.memory_for_conversions(), workers);
+    let bytes = config.memory_for_conversions();
+    let memory = MemoryBudget::new(bytes, workers).keep_for_small(config.memory_for_small());
     let listeners = bind(&config.listen, config.front)?;
     let store = Arc::new(Store::open(&config.store).map_err(explain)?);
     let _admin = admin::serve(Arc::clone(&store), &data)?;

@@ -48,6 +48,13 @@ impl Config {
         self.memory.saturating_sub(others)
     }
 
+    /// The part of [`Config::memory_for_conversions`] that large pictures leave to small ones.
+    pub fn memory_for_small(&self) -> u64 {
+        /// A small picture takes 1 MiB as most JPEGs, 5 MiB with transparency.
+        const SMALL: u64 = 5 << 20;
+        (self.http.threads.get() as u64 * SMALL).min(self.memory_for_conversions() / 16)
+    }
+
     /// The least `--buffer` in bytes: one of the largest bodies, and smaller requests beside it.
     pub(super) fn least_buffer(&self) -> u64 {
         self.http.max_body + (1 << 20)

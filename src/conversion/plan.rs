@@ -96,6 +96,16 @@ impl<'a> Plan<'a> {
         })
     }
 
+    /// Whether the conversion is a matter of milliseconds, so that it should not wait for others: a
+    /// still picture of up to [`SMALL_PIXELS`], with watermarks of pictures as small.
+    pub fn is_small(&self) -> bool {
+        let is_small = |footprint: &Footprint| footprint.pixel_count() <= SMALL_PIXELS;
+        let mark = self.watermark_picture.as_ref();
+        !matches!(self.path, Path::Animation(_))
+            && is_small(&self.footprint)
+            && mark.is_none_or(|mark| is_small(mark.footprint()))
+    }
+
     /// Whether a text or a picture is drawn.
     pub(super) fn is_watermarked(&self) -> bool {
         self.params.text.is_some() || self.watermark_picture.is_some()
@@ -116,6 +126,9 @@ impl<'a> Plan<'a> {
         }
     }
 }
+
+/// The most pixels of a small picture ([`Plan::is_small`]): 512 x 512, some 10 ms as a JPEG.
+const SMALL_PIXELS: u64 = 1 << 18;
 
 /// The encoder's name for a layout.
 pub(super) fn color_type(layout: Layout) -> ColorType {

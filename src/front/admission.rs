@@ -35,18 +35,38 @@ pub struct Admitted {
     pub ticket: Option<Box<dyn Ticket>>,
 }
 
+/// The most bytes of the body of a small conversion: the pixels of a small picture at two bytes
+/// each, which photographs as PNG seldom exceed.
+const SMALL_BODY: u64 = 512 << 10;
+
 /// The workers that answer one kind of request. No pool waits for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pool {
     /// Conversions: seconds of work each.
     Conversions,
+    /// Conversions whose body is at most [`SMALL_BODY`] bytes, so that a small picture does not
+    /// wait until a worker has time to see that it is one.
+    SmallConversions,
     /// Everything else: milliseconds each.
     Pages,
 }
 
 impl Pool {
-    /// Both, in the order of their numbers.
-    pub const ALL: [Pool; 2] = [Pool::Conversions, Pool::Pages];
+    /// All, in the order of their numbers.
+    pub const ALL: [Pool; 3] = [Pool::Conversions, Pool::SmallConversions, Pool::Pages];
+
+    /// The pool for a request of this one, now that the number of bytes of its body is known.
+    pub(super) fn for_body(self, length: u64) -> Pool {
+        match self {
+            Pool::Conversions if length <= SMALL_BODY => Pool::SmallConversions,
+            pool => pool,
+        }
+    }
+
+    /// Whether its requests are conversions.
+    pub(super) fn converts(self) -> bool {
+        self != Pool::Pages
+    }
 }
 
 /// Among whom workers and memory are shared fairly.

@@ -7,6 +7,7 @@ use super::request::{Body, Request};
 use super::response::Response;
 use super::state::AppState;
 use super::watermark_fetch::WatermarkFetch;
+use crate::admission::Need;
 use crate::conversion::{Cancel, Conversion, ConversionError, Params, Plan, Resources, Timing};
 use crate::image::{self, Format};
 use crate::store::{AccountId, UsageEntry, WatermarkKind};
@@ -111,16 +112,26 @@ fn convert(
     };
     let opened = image::open(&bytes, format, &state.limits).map_err(ConversionError::from)?;
     let plan = Plan::new(&opened, &params, watermark_picture, resources)?;
-    let needed = plan.memory() + watermark_picture.map_or(0, <[u8]>::len) as u64;
+    let need = Need {
+        bytes: plan.memory() + watermark_picture.map_or(0, <[u8]>::len) as u64,
+        is_small: plan.is_small(),
+    };
     // The time that the request has waited for a worker counts too.
     let until = request.queued_since + state.settings.queue_time;
     let mut reservation = state
         .memory
-        .reserve(account.0, needed, until, &request.cancel)?;
+        .reserve(account.0, need, until, &request.cancel)?;
     let started = Instant::now();
     let deadline = started + state.settings.conversion_timeout;
-    let own_core = state.cpu_budget.occupy();
-    let is_unwanted = || request.cancel.is_cancelled() || Instant::now() >= deadline;
+    let own_core = if need.is_small {
+        state.cpu_budget.occupy_first()
+    } else {
+        state.cpu_budget.occupy()
+    };
+    let is_unwanted = || {
+        own_core.give_way();
+        request.cancel.is_cancelled() || Instant::now() >= deadline
+    };
     let converted = match plan.run(&Cancel::when(&is_unwanted)) {
         Err(ConversionError::Cancelled) if request.cancel.is_cancelled() => {
             return Err(Problem::client_gone());
@@ -128,11 +139,12 @@ fn convert(
         converted => converted?,
     };
     drop(own_core);
+    // The next conversion does not wait for the disk.
+    reservation.finish(converted.webp.len() as u64);
 
     let entry = usage_entry(&params, format, bytes.len(), &converted, started.elapsed());
     state.store.record_usage(account, &entry)?;
     state.metrics.converted(format.name(), converted.timing);
-    reservation.finish(converted.webp.len() as u64);
     Ok(Response {
         memory: Some(Box::new(reservation)),
         ..success(converted, disposition)

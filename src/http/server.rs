@@ -17,12 +17,12 @@ use std::thread::{self, JoinHandle};
 /// others wait as long.
 const PAGE_THREADS: usize = 4;
 
-/// Threads for conversions, beyond two for each conversion that may run. A thread reads the
-/// request, estimates its memory and waits for it
+/// Threads for conversions, beyond two for each conversion that may run; small and large bodies
+/// have as many each. A thread reads the request, estimates its memory and waits for it
 /// ([`MemoryBudget`](crate::admission::MemoryBudget)), so that others with smaller pictures get
 /// by. No account has more than half of the threads, which has to be enough for all conversions
 /// that may run.
-const WAITING_THREADS: usize = 8;
+const WAITING_THREADS: usize = 4;
 
 /// A running server.
 pub struct Server {
@@ -53,6 +53,7 @@ impl Server {
         for pool in Pool::ALL {
             let (name, count) = match pool {
                 Pool::Conversions => ("convert", conversion_threads),
+                Pool::SmallConversions => ("small", conversion_threads),
                 Pool::Pages => ("pages", PAGE_THREADS),
             };
             let socket = PrivateSocket::bind(private, &format!("front-{name}"))?;

@@ -6,6 +6,7 @@ use crate::support::{Folder, Response};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use towebp::admission::MemoryBudget;
@@ -44,6 +45,29 @@ fn idle_cores_help_a_lone_conversion_and_turn_to_the_next_one_when_it_comes() {
         webps[0] == webps[1],
         "help that comes and goes changes the bytes"
     );
+}
+
+#[test]
+fn a_small_picture_waits_for_no_large_ones_of_its_own_account() {
+    /// More than there are workers, and threads that wait for them.
+    const LARGE: usize = 10;
+    let service = Service::start();
+    let (large, small) = (Picture::waves(1600, 1600).bmp(), small());
+    let done = &AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..LARGE {
+            scope.spawn(|| {
+                webp(&service, &large);
+                done.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        while done.load(Ordering::Relaxed) == 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        webp(&service, &small);
+        let before = done.load(Ordering::Relaxed);
+        assert!(before <= LARGE / 2, "it waited until {before} were done");
+    });
 }
 
 /// A BMP, which is decoded in no time: 11 MP, as much as --max-body lets in.

@@ -24,8 +24,9 @@ impl<A: Admission> EventLoop<A> {
         else {
             return false;
         };
+        request.admitted.pool = request.admitted.pool.for_body(request.length);
         let (pool, owner) = (request.admitted.pool, request.admitted.owner);
-        if pool == Pool::Conversions && connection.input_closed {
+        if pool.converts() && connection.input_closed {
             return self.reject(key, Rejection::ClientDisconnected, None);
         }
         let began = preparing.map_or(self.now, |preparing| preparing.began);

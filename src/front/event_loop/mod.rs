@@ -268,7 +268,7 @@ impl<A: Admission> EventLoop<A> {
         match &connection.stage {
             Stage::Working { upstream } => self.clients.disconnect(*upstream),
             // A conversion costs too much to be done for nobody.
-            Stage::Queued { request, .. } if request.admitted.pool == Pool::Conversions => {
+            Stage::Queued { request, .. } if request.admitted.pool.converts() => {
                 self.reject(key, Rejection::ClientDisconnected, None);
             }
             _ => {}
