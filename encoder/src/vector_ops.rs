@@ -8,10 +8,13 @@ use fearless_simd::prelude::*;
 use fearless_simd::wasm32::WasmSimd128;
 #[cfg(target_arch = "x86_64")]
 use fearless_simd::x86::{Avx2, Sse2, Sse4_2};
-use fearless_simd::{i16x8, u8x16, u8x32, u16x8};
+use fearless_simd::{i16x8, i16x16, u8x16, u8x32, u16x8, u16x16, u32x8};
 
 /// A token of vector instructions with the operations of this file.
 pub trait Vector: Simd {
+    /// Whether a shuffle of bytes by indices that vary is one instruction.
+    const SHUFFLES: bool = true;
+
     /// Returns the upper halves of the products.
     #[inline(always)]
     fn mul_high_u16(self, a: u16x8<Self>, b: u16x8<Self>) -> u16x8<Self> {
@@ -39,6 +42,14 @@ pub trait Vector: Simd {
     #[inline(always)]
     fn average_u8(self, a: u8x16<Self>, b: u8x16<Self>) -> u8x16<Self> {
         (a | b) - ((a ^ b) >> 1)
+    }
+
+    /// Returns the means, rounded up.
+    #[inline(always)]
+    fn average_u8x32(self, a: u8x32<Self>, b: u8x32<Self>) -> u8x32<Self> {
+        let ((a_low, a_high), (b_low, b_high)) = (a.split(), b.split());
+        let low = self.average_u8(a_low, b_low);
+        low.combine(self.average_u8(a_high, b_high))
     }
 
     /// Returns the numbers of both vectors, limited to 0 to 255.
@@ -70,6 +81,15 @@ pub trait Vector: Simd {
         u32::from(bytes.pairwise_widening_add().reduce_sum())
     }
 
+    /// Returns the sums of the larger magnitudes in each pair of lanes of the four vectors. The sum
+    /// of a lane's magnitudes is below 2^16.
+    #[inline(always)]
+    fn sum_larger_of_pairs(self, vectors: [i16x16<Self>; 4]) -> u32x8<Self> {
+        let [a, b, c, d] = vectors;
+        let sums = larger_of_pair(a) + larger_of_pair(b) + larger_of_pair(c) + larger_of_pair(d);
+        sums.bitcast::<u32x8<Self>>() & u32x8::splat(self, 0xFFFF)
+    }
+
     /// Returns the index of the least of 16 numbers, the first of equals, and the number.
     #[inline(always)]
     fn argmin_u16(self, low: u16x8<Self>, high: u16x8<Self>) -> (usize, u16) {
@@ -77,6 +97,13 @@ pub trait Vector: Simd {
         let found = low.simd_eq(least).to_bitmask() | high.simd_eq(least).to_bitmask() << 8;
         (found.trailing_zeros() as usize, least)
     }
+}
+
+/// Returns the larger magnitude of each pair of lanes in the lower one; the upper one is undefined.
+#[inline(always)]
+fn larger_of_pair<V: Vector>(x: i16x16<V>) -> u16x16<V> {
+    let magnitudes: u16x16<V> = x.abs().bitcast();
+    magnitudes.max((magnitudes.bitcast::<u32x8<V>>() >> 16).bitcast::<u16x16<V>>())
 }
 
 /// Implements a method of [`Vector`] by an expression of the processor's intrinsics.
@@ -105,7 +132,8 @@ mod x86 {
     use super::{Avx2, SimdInto, Sse2, Sse4_2, Vector, i16x8, u8x16, u8x32, u16x8};
     use std::arch::x86_64::{
         _mm_avg_epu8, _mm_minpos_epu16, _mm_mulhi_epi16, _mm_mulhi_epu16, _mm_mulhrs_epi16,
-        _mm_packus_epi16, _mm_sad_epu8, _mm_setzero_si128, _mm_sign_epi16, _mm256_shuffle_epi8,
+        _mm_packus_epi16, _mm_sad_epu8, _mm_setzero_si128, _mm_sign_epi16, _mm256_avg_epu8,
+        _mm256_shuffle_epi8,
     };
 
     /// What all levels have.
@@ -156,6 +184,8 @@ mod x86 {
     }
 
     impl Vector for Sse2 {
+        const SHUFFLES: bool = false;
+
         with_sse2!(Sse2);
     }
 
@@ -167,18 +197,45 @@ mod x86 {
     impl Vector for Avx2 {
         with_sse2!(Avx2);
         with_sse4!(Avx2);
+        native!(Avx2: average_u8x32(a, b: u8x32) -> u8x32 = _mm256_avg_epu8(a.into(), b.into()));
         native!(Avx2: shuffle_u8(a, b: u8x32) -> u8x32 = _mm256_shuffle_epi8(a.into(), b.into()));
     }
 }
 
 #[cfg(target_arch = "aarch64")]
 mod arm {
-    use super::{Neon, SimdInto, Vector, i16x8, u8x16};
+    use super::{Neon, Vector, i16x8, i16x16, u8x16, u16x8, u16x16, u32x8};
+    use fearless_simd::prelude::*;
     use std::arch::aarch64::{
-        vaddlvq_u8, vcombine_u8, vqdmulhq_s16, vqmovun_s16, vqrdmulhq_s16, vrhaddq_u8, vshrq_n_s16,
+        vaddlvq_u8, vcombine_u8, vpmaxq_u16, vqdmulhq_s16, vqmovun_s16, vqrdmulhq_s16, vrhaddq_u8,
+        vshrq_n_s16,
     };
 
+    /// Returns the larger magnitude of each pair of lanes.
+    #[inline(always)]
+    fn larger_of_pairs(neon: Neon, x: i16x16<Neon>) -> u16x8<Neon> {
+        fearless_simd::kernel!(
+            #[inline(always)]
+            fn native(token: Neon, low: u16x8<Neon>, high: u16x8<Neon>) -> u16x8<Neon> {
+                vpmaxq_u16(low.into(), high.into()).simd_into(token)
+            }
+        );
+        let (low, high) = x.abs().bitcast::<u16x16<Neon>>().split();
+        native(neon, low, high)
+    }
+
     impl Vector for Neon {
+        #[inline(always)]
+        fn sum_larger_of_pairs(self, vectors: [i16x16<Self>; 4]) -> u32x8<Self> {
+            let [a, b, c, d] = vectors;
+            let sums = larger_of_pairs(self, a)
+                + larger_of_pairs(self, b)
+                + larger_of_pairs(self, c)
+                + larger_of_pairs(self, d);
+            let (low, high) = sums.widen();
+            low.combine(high)
+        }
+
         // The instruction doubles the product.
         native!(Neon: mul_high_i16(a, b: i16x8) -> i16x8 =
             vshrq_n_s16::<1>(vqdmulhq_s16(a.into(), b.into())));

@@ -95,12 +95,12 @@ struct Slots<V: Vector> {
 #[inline(always)]
 fn slots<V: Vector>(simd: V, edges: &SubblockEdges) -> Slots<V> {
     // Two words in registers, since a vector cannot be loaded from bytes that were just stored.
-    let [e0, e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11, e12] = *edges;
+    let [first, .., last] = *edges;
+    let low = u64::from_le_bytes(*edges.first_chunk().expect("there are 13"));
+    let high = u64::from_le_bytes(*edges.last_chunk().expect("there are 13"));
     let words = [
-        u64::from_le_bytes([e0, e1, e2, e3, e4, e5, e6, e7]),
-        u64::from_le_bytes([e5, e6, e7, e8, e9, e10, e11, e12]) >> 24
-            | u64::from(e12) << 40
-            | (u64::from(e0) * 0x0101) << 48,
+        low,
+        high >> 24 | u64::from(last) << 40 | (u64::from(first) * 0x0101) << 48,
     ];
     let edges: u8x16<V> = u64x2::simd_from(simd, words).bitcast();
     // The previous and the next pixel of each, with the ends repeated.
@@ -246,14 +246,15 @@ fn subblock_estimates<V: Vector>(
     low.combine(high).into()
 }
 
-/// Returns half of the SATDs of four residuals, whose rows are as [`by_row`] orders them.
+/// Returns half of the SATDs of four residuals, whose rows are as [`by_row`] orders them. The last
+/// butterflies are not computed, because the larger of two magnitudes is half of those of the sum
+/// and the difference.
 #[inline(always)]
 fn satd_of_four<V: Vector>(simd: V, [a, b, c, d]: [i16x16<V>; 4]) -> i32x4<V> {
     let (e, f, g, h) = (a + b, a - b, c + d, c - d);
     let (i, j) = add_and_subtract_halves(e + g, e - g);
     let (k, l) = add_and_subtract_halves(f + h, f - h);
-    let sums = larger(i) + larger(j) + larger(k) + larger(l);
-    let sums = sums.bitcast::<u32x8<V>>() & u32x8::splat(simd, 0xFFFF);
+    let sums = simd.sum_larger_of_pairs([i, j, k, l]);
     let (low, high) = sums.bitcast::<i32x8<V>>().split();
     low + high
 }
@@ -264,14 +265,6 @@ fn add_and_subtract_halves<V: Vector>(a: i16x16<V>, b: i16x16<V>) -> (i16x16<V>,
     let ((a_low, a_high), (b_low, b_high)) = (a.split(), b.split());
     let (low, high) = (a_low.combine(b_low), a_high.combine(b_high));
     (low + high, low - high)
-}
-
-/// Returns the larger magnitude of each pair of lanes, in the lower one; the upper one is
-/// undefined. It is half of the magnitudes of the pair's sum and difference.
-#[inline(always)]
-fn larger<V: Vector>(x: i16x16<V>) -> u16x16<V> {
-    let magnitudes: u16x16<V> = x.abs().bitcast();
-    magnitudes.max((magnitudes.bitcast::<u32x8<V>>() >> 16).bitcast::<u16x16<V>>())
 }
 
 /// Returns half of the SATDs of the first two modes, twice.
@@ -302,8 +295,8 @@ fn satd_of_dc_and_true_motion<V: Vector>(simd: V, source: u8x16<V>, s: &Slots<V>
     let (c, d) = add_and_subtract_rows(upper - lower);
     let (e, f) = add_and_subtract_columns(a, b);
     let (g, h) = add_and_subtract_columns(c, d);
-    let sums = larger(e.combine(f)) + larger(g.combine(h));
-    let sums = sums.bitcast::<u32x8<V>>() & u32x8::splat(simd, 0xFFFF);
+    let zero = i16x16::splat(simd, 0);
+    let sums = simd.sum_larger_of_pairs([e.combine(f), g.combine(h), zero, zero]);
     let (low, high) = sums.bitcast::<i32x8<V>>().split();
     let sums = low + high;
     sums + sums.slide::<2>(sums)
@@ -355,7 +348,7 @@ fn argmin<V: Vector>(simd: V, estimates: &[u16; 16]) -> (usize, u16) {
 #[inline(always)]
 fn block_satd<V: Vector, const N: usize>(simd: V, source: &[u8], prediction: &[u8]) -> u32 {
     let (source, prediction) = (&source[..N * N], &prediction[..N * N]);
-    let mut sums = u16x16::splat(simd, 0);
+    let mut sums = u32x8::splat(simd, 0);
     for strip in (0..N * N).step_by(64) {
         let rows = [
             residuals(simd, source, prediction, strip),
@@ -373,10 +366,9 @@ fn block_satd<V: Vector, const N: usize>(simd: V, source: &[u8], prediction: &[u
         let (e, f, g, h) = (a + b, a - b, c + d, c - d);
         let (i, j) = add_and_subtract_pairs(e + g, e - g);
         let (k, l) = add_and_subtract_pairs(f + h, f - h);
-        sums = sums + larger(i) + larger(j) + larger(k) + larger(l);
+        sums += simd.sum_larger_of_pairs([i, j, k, l]);
     }
-    // Each lane is at most 16 times 2,040.
-    let sums = sums.bitcast::<u32x8<V>>() & u32x8::splat(simd, 0xFFFF);
+    // The larger magnitude is half of those of the pair's sum and difference.
     sums.reduce_sum() * 2
 }
 

@@ -5,6 +5,7 @@
 mod scalar;
 #[cfg(test)]
 mod tests;
+mod vector;
 
 use super::subtract;
 use crate::EncodeError;
@@ -267,7 +268,7 @@ fn residual(mode: u8, rows: &Rows<'_>, out: &mut [u8], simd: Simd) {
     with_instructions!(
         simd,
         scalar => scalar::residual(mode, rows, out),
-        vectors => scalar::residual(mode, rows, out),
+        vectors => vector::residual(vectors, mode, rows, out),
     );
 }
 
@@ -277,7 +278,7 @@ fn add_costs(rows: &Rows<'_>, block: usize, scratch: &mut [u8], costs: &mut [Cos
     with_instructions!(
         simd,
         scalar => scalar::add_costs(rows, block, scratch, costs),
-        vectors => scalar::add_costs(rows, block, scratch, costs),
+        vectors => vector::add_costs(vectors, rows, block, scratch, costs),
     );
 }
 

@@ -114,7 +114,7 @@ pub fn add_costs(rows: &Rows<'_>, block: usize, scratch: &mut [u8], costs: &mut 
 
 /// Returns the sum of the bytes' bit lengths, without signs.
 #[inline(always)]
-fn magnitude(residual: &[u8]) -> u32 {
+pub fn magnitude(residual: &[u8]) -> u32 {
     /// Number of bytes per group: sums of up to 36 bit lengths of at most 7 fit into a byte.
     const LANES: usize = 32;
     let mut sum = 0;

@@ -112,6 +112,24 @@ fn residuals_of_every_mode_follow_the_rfc() {
 }
 
 #[test]
+fn the_same_residuals_with_all_instructions() {
+    let pixels = pixels(2 * 90);
+    let mut bytes = RowBytes::new(90);
+    for width in 1..89 {
+        for mode in 0..MODES as u8 {
+            let rows = bytes.fill(&pixels, 90, 1, &(1..1 + width));
+            let mut expected = vec![0; width * 4];
+            residual(mode, &rows, &mut expected, Simd::SCALAR);
+            for simd in Simd::supported() {
+                let mut residuals = vec![0; width * 4];
+                residual(mode, &rows, &mut residuals, simd);
+                assert_eq!(residuals, expected, "mode {mode}, {width} pixels, {simd:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn costs_are_bits_of_the_residuals() {
     // 3 | 10, 20: predicted from the left, 10 leaves 7, which has three bits; from above 1, one
     // bit.
