@@ -92,8 +92,8 @@ impl Levels {
                     ),
                 };
                 let eob = usize::from(eob);
-                counts.count_block(kind, levels, eob, context);
-                pack_block(levels, kind.first(), eob, packed);
+                let small = pack_block(levels, kind.first(), eob, packed);
+                counts.count_block(kind, &small, eob, context);
                 eob
             },
         );
@@ -101,23 +101,28 @@ impl Levels {
 }
 
 /// Announces a level of two bytes.
-const ESCAPE: i8 = i8::MIN;
+pub const ESCAPE: i8 = i8::MIN;
 
+/// Appends a block to `packed`. Returns its levels, clamped to ±127.
 #[inline(always)]
-fn pack_block(levels: &[i16; 16], first: usize, eob: usize, packed: &mut Vec<u8>) {
-    let mut block = [0; 17];
-    block[0] = eob as u8;
+pub fn pack_block(levels: &[i16; 16], first: usize, eob: usize, packed: &mut Vec<u8>) -> [i8; 16] {
+    let mut small = [0; 16];
     let mut is_small = true;
-    for (byte, &level) in block[1..].iter_mut().zip(&levels[first..]) {
-        is_small &= (-127..=127).contains(&level);
-        *byte = level as u8;
+    for (small, &level) in small.iter_mut().zip(levels) {
+        let clamped = level.clamp(-127, 127);
+        is_small &= clamped == level;
+        *small = clamped as i8;
     }
     if is_small {
+        let all = small.map(|level| level as u8);
+        let mut after_dc = [0; 16];
+        after_dc[..15].copy_from_slice(&all[1..]);
+        packed.push(eob as u8);
         // Copying a fixed length is faster.
-        let length = packed.len() + 1 + eob.saturating_sub(first);
-        packed.extend_from_slice(&block);
+        let length = packed.len() + eob.saturating_sub(first);
+        packed.extend_from_slice(if first == 0 { &all } else { &after_dc });
         packed.truncate(length);
-        return;
+        return small;
     }
     packed.push(eob as u8);
     for &level in levels.iter().take(eob).skip(first) {
@@ -129,29 +134,7 @@ fn pack_block(levels: &[i16; 16], first: usize, eob: usize, packed: &mut Vec<u8>
             }
         }
     }
-}
-
-/// Takes a block from the front of `packed`, as [`Levels::pack`] wrote it. Returns its levels and
-/// its end of block.
-pub fn unpack_block(packed: &mut &[u8], first: usize) -> ([i16; 16], usize) {
-    let mut next = || {
-        let (&byte, rest) = packed
-            .split_first()
-            .expect("as many bytes were packed as are unpacked");
-        *packed = rest;
-        byte
-    };
-    let eob = usize::from(next());
-    let mut levels = [0; 16];
-    for level in levels.iter_mut().take(eob).skip(first) {
-        let byte = next() as i8;
-        *level = if byte == ESCAPE {
-            i16::from_le_bytes([next(), next()])
-        } else {
-            i16::from(byte)
-        };
-    }
-    (levels, eob)
+    small
 }
 
 /// Calls `visit` with the kind, the index within the kind and the context of each block of a
@@ -201,6 +184,26 @@ pub fn eob_of(levels: &[i16; 16]) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Takes a block from the front of `packed`. Returns its levels and its end of block.
+    fn unpack_block(packed: &mut &[u8], first: usize) -> ([i16; 16], usize) {
+        let mut next = || {
+            let (&byte, rest) = packed.split_first().expect("more bytes were packed");
+            *packed = rest;
+            byte
+        };
+        let eob = usize::from(next());
+        let mut levels = [0; 16];
+        for level in levels.iter_mut().take(eob).skip(first) {
+            let byte = next() as i8;
+            *level = if byte == ESCAPE {
+                i16::from_le_bytes([next(), next()])
+            } else {
+                i16::from(byte)
+            };
+        }
+        (levels, eob)
+    }
 
     #[test]
     fn packing_is_undone_by_unpacking() {

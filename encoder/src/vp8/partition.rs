@@ -1,7 +1,7 @@
 //! The partitions of a frame: RFC 6386, sections 9.1, 9.5 and 19.3. The first partition holds the
 //! frame header and the modes of all macroblocks, the others hold the coefficients.
 
-use super::bool_encoder::{Bool, BoolEncoder, BoolRun};
+use super::bool_encoder::{Bool, BoolBuffer, BoolEncoder, BoolRun};
 use super::frame_header::{self, FrameHeader, MAX_FIRST_PARTITION};
 use super::levels::NonzeroFlags;
 use super::macroblock::{LumaMode, MacroblockRecord};
@@ -55,7 +55,7 @@ pub fn write_first(
     let mut encoder = BoolEncoder::with_capacity(rows.len() * mb_width * 4);
     header.write(&mut encoder);
     let header_length = encoder.len();
-    let mut bools = Vec::new();
+    let mut bools = BoolBuffer::default();
 
     let mut modes_above = vec![[SubblockMode::Dc; 4]; mb_width];
     for row in rows {
@@ -65,7 +65,7 @@ pub fn write_first(
             append_modes(&mut bools, header, record, *modes_above, modes_left);
             (*modes_above, modes_left) = record.luma.contexts();
         }
-        encoder.write_all(&bools, simd);
+        encoder.write_all(bools.as_slice(), simd);
         bools.clear();
     }
     let mut partition = encoder.finish();
@@ -88,55 +88,49 @@ static SUBBLOCK_MODE_RUNS: [[[BoolRun; 10]; 10]; 10] = {
 
 /// Appends the header of a macroblock (section 19.3).
 fn append_modes(
-    bools: &mut Vec<Bool>,
+    bools: &mut BoolBuffer,
     header: &FrameHeader<'_>,
     record: &MacroblockRecord,
     mut above: [SubblockMode; 4],
     mut left: [SubblockMode; 4],
 ) {
     if header.segmentation.is_enabled() {
-        SEGMENT_PATHS[usize::from(record.segment)]
-            .run(&header.segment_probabilities)
-            .append_to(bools);
+        let path = &SEGMENT_PATHS[usize::from(record.segment)];
+        bools.push_run(&path.run(&header.segment_probabilities));
     }
     if let Some(probability) = header.skip_probability {
         bools.push(Bool::new(record.skipped, probability));
     }
     match record.luma {
         LumaMode::Intra16(mode) => {
-            LUMA_MODE_PATHS[mode as usize]
-                .run(&LUMA_MODE_PROBABILITIES)
-                .append_to(bools);
+            bools.push_run(&LUMA_MODE_PATHS[mode as usize].run(&LUMA_MODE_PROBABILITIES));
         }
         LumaMode::Intra4(modes) => {
-            LUMA_MODE_PATHS[4]
-                .run(&LUMA_MODE_PROBABILITIES)
-                .append_to(bools);
+            bools.push_run(&LUMA_MODE_PATHS[4].run(&LUMA_MODE_PROBABILITIES));
             for (i, mode) in modes.into_iter().enumerate() {
                 let (above, left) = (&mut above[i % 4], &mut left[i / 4]);
-                SUBBLOCK_MODE_RUNS[*above as usize][*left as usize][mode as usize].append_to(bools);
+                let runs = &SUBBLOCK_MODE_RUNS[*above as usize][*left as usize];
+                bools.push_run(&runs[mode as usize]);
                 (*above, *left) = (mode, mode);
             }
         }
     }
-    CHROMA_MODE_PATHS[record.chroma as usize]
-        .run(&CHROMA_MODE_PROBABILITIES)
-        .append_to(bools);
+    bools.push_run(&CHROMA_MODE_PATHS[record.chroma as usize].run(&CHROMA_MODE_PROBABILITIES));
 }
 
 /// Writes the only token partition.
 fn write_single(
     rows: &[MacroblockRow],
-    writer: &TokenWriter<'_>,
+    writer: &TokenWriter,
     simd: Simd,
     workers: Workers<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
     let mut encoder = BoolEncoder::with_capacity(capacity(rows));
-    let mut bools = Vec::new();
+    let mut bools = BoolBuffer::default();
     for mb_y in 0..rows.len() {
         workers.check()?;
         append_row(&mut bools, rows, mb_y, writer);
-        encoder.write_all(&bools, simd);
+        encoder.write_all(bools.as_slice(), simd);
         bools.clear();
     }
     Ok(encoder.finish())
@@ -146,7 +140,7 @@ fn write_single(
 /// numbered `numbers.start` and `numbers.start + 1` of `numbers.end` in all.
 fn write_pair(
     rows: &[MacroblockRow],
-    writer: &TokenWriter<'_>,
+    writer: &TokenWriter,
     numbers: Range<usize>,
     simd: Simd,
     workers: Workers<'_>,
@@ -156,29 +150,26 @@ fn write_pair(
     const LEAST_ALONE: usize = 4096;
     let (first, partitions) = (numbers.start, numbers.end);
     let mut encoders = [(); 2].map(|()| BoolEncoder::with_capacity(capacity(rows) / partitions));
-    let mut pending = [Vec::new(), Vec::new()];
+    let mut pending = [BoolBuffer::default(), BoolBuffer::default()];
     for mb_y in (first..rows.len()).step_by(partitions) {
         workers.check()?;
         append_row(&mut pending[0], rows, mb_y, writer);
         if mb_y + 1 < rows.len() {
             append_row(&mut pending[1], rows, mb_y + 1, writer);
         }
-        let both = pending[0].len().min(pending[1].len());
-        BoolEncoder::write_pairs(
-            encoders.each_mut(),
-            pending.each_ref().map(|bools| &bools[..both]),
-            simd,
-        );
+        let bools = pending.each_ref().map(BoolBuffer::as_slice);
+        let both = bools[0].len().min(bools[1].len());
+        BoolEncoder::write_pairs(encoders.each_mut(), bools.map(|bools| &bools[..both]), simd);
         for (encoder, pending) in encoders.iter_mut().zip(&mut pending) {
-            pending.drain(..both);
-            if pending.len() >= LEAST_ALONE {
-                encoder.write_all(pending, simd);
+            pending.remove_first(both);
+            if pending.as_slice().len() >= LEAST_ALONE {
+                encoder.write_all(pending.as_slice(), simd);
                 pending.clear();
             }
         }
     }
     for (encoder, pending) in encoders.iter_mut().zip(&pending) {
-        encoder.write_all(pending, simd);
+        encoder.write_all(pending.as_slice(), simd);
     }
     Ok(encoders.map(BoolEncoder::finish))
 }
@@ -190,12 +181,7 @@ fn capacity(rows: &[MacroblockRow]) -> usize {
 }
 
 /// Appends the tokens of row `mb_y` to `bools`.
-fn append_row(
-    bools: &mut Vec<Bool>,
-    rows: &[MacroblockRow],
-    mb_y: usize,
-    writer: &TokenWriter<'_>,
-) {
+fn append_row(bools: &mut BoolBuffer, rows: &[MacroblockRow], mb_y: usize, writer: &TokenWriter) {
     let row = &rows[mb_y];
     let mut packed = row.packed.as_slice();
     let mut left = NonzeroFlags::default();

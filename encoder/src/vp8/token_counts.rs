@@ -7,8 +7,9 @@ use super::token::{BlockKind, CATEGORIES};
 #[derive(Clone)]
 pub struct TokenCounts {
     /// By kind, band, context and token: the levels 0 to 4, the six categories, and the end of
-    /// block.
-    tokens: Box<[[[[u32; 12]; 3]; 8]; 4]>,
+    /// block. The dimensions are powers of two, and the last context and the last four tokens
+    /// unused, so that the bits of an index are those of band, context and token.
+    tokens: Box<[[[[u32; 16]; 4]; 8]; 4]>,
     /// By kind: nonempty blocks in context 0. Elsewhere, context 0 means that the level before is
     /// zero, after which no end of block can follow.
     starts: [u32; 4],
@@ -19,11 +20,12 @@ pub struct TokenCounts {
 /// A picture of the largest size has 400 million tokens.
 pub type NodeCounts = [[[[[u32; 2]; 11]; 3]; 8]; 4];
 
-/// The token of each level, up to the first level of the last category.
-const TOKENS: [u8; 68] = {
-    let mut tokens = [0; 68];
+/// Each level from -127 to 127, as an unsigned byte: its token, and from bit 8 on the context that it
+/// sets.
+static TOKENS: [u16; 256] = {
+    let mut tokens = [0; 256];
     let mut level = 1;
-    while level < 68 {
+    while level < 128 {
         let mut token = if level < 5 { level } else { 4 };
         let mut category = 0;
         while category < 6 {
@@ -32,10 +34,23 @@ const TOKENS: [u8; 68] = {
             }
             category += 1;
         }
-        tokens[level] = token as u8;
+        let context = if level < 2 { level } else { 2 };
+        tokens[level] = (token | context << 8) as u16;
+        tokens[256 - level] = tokens[level];
         level += 1;
     }
     tokens
+};
+
+/// The index of the band of each zigzag position in the counts of a kind.
+const ROWS: [u16; 17] = {
+    let mut rows = [0; 17];
+    let mut position = 0;
+    while position < 17 {
+        rows[position] = (BANDS[position] << 6) as u16;
+        position += 1;
+    }
+    rows
 };
 
 /// The index of the end-of-block token.
@@ -45,31 +60,33 @@ impl TokenCounts {
     /// No tokens.
     pub fn new() -> TokenCounts {
         TokenCounts {
-            tokens: Box::new([[[[0; 12]; 3]; 8]; 4]),
+            tokens: Box::new([[[[0; 16]; 4]; 8]; 4]),
             starts: [0; 4],
         }
     }
 
-    /// Counts the tokens of a block. The arguments are those of
-    /// [`TokenWriter::append_block`](super::token_writer::TokenWriter::append_block).
+    /// Counts the tokens of a block. `levels` are in zigzag order, clamped to ±127, and zero from
+    /// `eob` on. `context` is the number of neighbors, above and to the left, that have coefficients.
     #[inline]
-    pub fn count_block(&mut self, kind: BlockKind, levels: &[i16; 16], eob: usize, context: usize) {
+    pub fn count_block(&mut self, kind: BlockKind, levels: &[i8; 16], eob: usize, context: usize) {
         let first = kind.first();
-        let bands = &mut self.tokens[kind as usize];
-        let mut tokens = &mut bands[BANDS[first]][context];
+        let counts = self.tokens[kind as usize]
+            .as_flattened_mut()
+            .as_flattened_mut();
+        let mut row = ROWS[first] | (context as u16) << 4;
         if eob <= first {
-            tokens[END_OF_BLOCK] += 1;
+            counts[usize::from(row) | END_OF_BLOCK] += 1;
             return;
         }
         self.starts[kind as usize] += u32::from(context == 0);
-        let sent = levels.iter().zip(&BANDS[1..]).take(eob).skip(first);
-        for (level, &next_band) in sent {
-            let magnitude = usize::from(level.unsigned_abs());
-            tokens[usize::from(TOKENS[magnitude.min(TOKENS.len() - 1)])] += 1;
-            tokens = &mut bands[next_band][magnitude.min(2)];
+        let sent = levels[first..eob].iter().zip(&ROWS[first + 1..]);
+        for (&level, next_row) in sent {
+            let token = TOKENS[usize::from(level as u8)];
+            counts[usize::from(row | token & 15)] += 1;
+            row = next_row | token >> 4;
         }
         if eob < 16 {
-            tokens[END_OF_BLOCK] += 1;
+            counts[usize::from(row) | END_OF_BLOCK] += 1;
         }
     }
 
@@ -94,7 +111,7 @@ impl TokenCounts {
         let mut nodes: Box<NodeCounts> = Box::new([[[[[0; 2]; 11]; 3]; 8]; 4]);
         for (kind, bands) in self.tokens.iter().enumerate() {
             for (band, contexts) in bands.iter().enumerate() {
-                for (context, tokens) in contexts.iter().enumerate() {
+                for (context, tokens) in contexts[..3].iter().enumerate() {
                     nodes[kind][band][context] = nodes_of(tokens);
                 }
                 nodes[kind][band][0][0][1] = 0;
@@ -113,7 +130,7 @@ impl TokenCounts {
 }
 
 /// Returns the branch counts of the nodes in a context where each token may be an end of block.
-fn nodes_of(tokens: &[u32; 12]) -> [[u32; 2]; 11] {
+fn nodes_of(tokens: &[u32; 16]) -> [[u32; 2]; 11] {
     let sum = |range: std::ops::Range<usize>| tokens[range].iter().sum();
     [
         [sum(END_OF_BLOCK..12), sum(0..END_OF_BLOCK)],
@@ -135,8 +152,8 @@ mod tests {
     use super::*;
     use crate::cpu::Simd;
     use crate::testing::Random;
-    use crate::vp8::bool_encoder::BoolEncoder;
-    use crate::vp8::levels::eob_of;
+    use crate::vp8::bool_encoder::{BoolBuffer, BoolEncoder};
+    use crate::vp8::levels::{eob_of, pack_block};
     use crate::vp8::tables::{BandProbabilities, DEFAULT_PROBABILITIES};
     use crate::vp8::token::write_level;
     use crate::vp8::token_writer::TokenWriter;
@@ -155,18 +172,20 @@ mod tests {
                 levels[3] = 0;
                 levels[9..].fill(0);
                 let eob = usize::from(eob_of(&levels));
+                let mut packed = Vec::new();
+                let small = pack_block(&levels, kind.first(), eob, &mut packed);
                 let mut counts = TokenCounts::new();
-                counts.count_block(kind, &levels, eob, context);
+                counts.count_block(kind, &small, eob, context);
                 let nodes = counts.nodes();
 
                 // If only one node's probability differs, the output differs only if that node is
                 // visited.
                 let written = |bands: BandProbabilities| {
-                    let mut bools = Vec::new();
+                    let mut bools = BoolBuffer::default();
                     let probabilities = [bands; 4];
                     let writer = TokenWriter::new(&probabilities);
-                    writer.append_block(&mut bools, kind, &levels, eob, context);
-                    bools
+                    writer.append_block(&mut bools, kind, &mut packed.as_slice(), context);
+                    bools.as_slice().to_vec()
                 };
                 let even = written([[[128; 11]; 3]; 8]);
                 for band in 0..8 {
@@ -191,7 +210,7 @@ mod tests {
     fn counted_nodes_give_the_length_of_what_is_written() {
         let mut random = Random::new(5);
         let mut counts = TokenCounts::new();
-        let mut bools = Vec::new();
+        let mut bools = BoolBuffer::default();
         let bands = &DEFAULT_PROBABILITIES[BlockKind::Luma as usize];
         let writer = TokenWriter::new(&DEFAULT_PROBABILITIES);
         let mut fixed = 0;
@@ -201,8 +220,11 @@ mod tests {
                 magnitude.min(66)
             });
             let eob = usize::from(eob_of(&levels));
-            counts.count_block(BlockKind::Luma, &levels, eob, block % 3);
-            writer.append_block(&mut bools, BlockKind::Luma, &levels, eob, block % 3);
+            let mut packed = Vec::new();
+            let small = pack_block(&levels, 0, eob, &mut packed);
+            counts.count_block(BlockKind::Luma, &small, eob, block % 3);
+            let packed = &mut packed.as_slice();
+            writer.append_block(&mut bools, BlockKind::Luma, packed, block % 3);
             for level in levels.into_iter().take(eob) {
                 let mut extra = 0;
                 write_level(level, &[0; 11], &mut |_, probability| {
@@ -224,7 +246,7 @@ mod tests {
         }
         // A sign costs one bit, an extra bit slightly less.
         let mut encoder = BoolEncoder::with_capacity(0);
-        encoder.write_all(&bools, Simd::SCALAR);
+        encoder.write_all(bools.as_slice(), Simd::SCALAR);
         let written = encoder.finish().len() as f64 * 8.0;
         let most = bits + f64::from(fixed);
         assert!(

@@ -13,28 +13,28 @@ pub struct BoolEncoder {
 
 /// The unfinished end of an arithmetic code: the binary fraction `low`, whose settled whole bytes
 /// have moved to the output and can only change by a carry. After `k` halvings of the range, the
-/// RFC's `bottom` is an integer of `8 + k` bits; `low` keeps the lowest `8 + bits` of them:
+/// RFC's `bottom` is an integer of `8 + k` bits; `low` keeps the lowest `8 + bits` of them, below a
+/// one that marks the end:
 ///
 /// ```text
-///  63        8+bits                8        0
-///  +---------+-----+---------------+--------+
-///  |    0    |carry| settled bits  | moving |
-///  +---------+-----+---------------+--------+
+///  63        9+bits 8+bits                8        0
+///  +---------+------+-----+---------------+--------+
+///  |    0    | mark |carry| settled bits  | moving |
+///  +---------+------+-----+---------------+--------+
 /// ```
 ///
 /// It is passed by value, so that loops keep it in registers.
 #[derive(Clone, Copy, Debug)]
 struct Code {
     low: u64,
-    /// 128 to 255 between calls.
+    /// The RFC's range, 128 to 255, in the upper eight bits. There its leading zeros after a boolean
+    /// are the shift that brings it back, which shortens the way from one boolean to the next.
     range: u32,
-    /// Number of settled bits in `low`; below [`FLUSH_AT`] between calls.
-    bits: u32,
 }
 
-/// Number of settled bits at which whole bytes leave `low`. 39 bits before a call, 7 from the call,
-/// 8 moving bits and one carry stay well under 64.
-const FLUSH_AT: u32 = 40;
+/// `low` from which on whole bytes leave it: 40 settled bits. 39 bits before a call, 14 from the two
+/// booleans of a call, 8 moving bits, a carry and the mark fit into 64.
+const FLUSH_AT: u64 = 1 << (9 + 40);
 
 /// A boolean and the probability that it is false.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,71 +51,152 @@ impl Bool {
 /// Up to seven booleans that are written together.
 #[derive(Clone, Copy, Debug)]
 pub struct BoolRun {
-    bools: [Bool; 7],
-    length: u16,
+    /// The booleans; the last entry holds their number. Sixteen bytes are copied at once.
+    entries: [Bool; 8],
 }
 
 impl BoolRun {
     /// No booleans.
     pub const EMPTY: BoolRun = BoolRun {
-        bools: [Bool(0); 7],
-        length: 0,
+        entries: [Bool(0); 8],
     };
 
     /// Appends a boolean. Panics if there are seven already.
     pub const fn push(&mut self, bool: Bool) {
-        self.bools[self.length as usize] = bool;
-        self.length += 1;
+        assert!(self.len() < 7);
+        self.entries[self.len()] = bool;
+        self.entries[7].0 += 1;
     }
 
-    /// Appends the run to `bools`. Copying all seven entries is faster than copying as many as
-    /// there are.
+    /// Returns the number of booleans.
     #[inline(always)]
-    pub fn append_to(&self, bools: &mut Vec<Bool>) {
-        let length = bools.len() + usize::from(self.length);
-        bools.extend_from_slice(&self.bools);
-        bools.truncate(length);
+    pub const fn len(&self) -> usize {
+        self.entries[7].0 as usize
+    }
+
+    /// Writes the run to `out` from entry `at` on, and returns the entry after it. Eight entries are
+    /// overwritten.
+    #[inline(always)]
+    pub fn write_to(&self, out: &mut [Bool], at: usize) -> usize {
+        out[at..at + 8].copy_from_slice(&self.entries);
+        at + self.len()
+    }
+}
+
+/// Booleans that wait to be encoded.
+#[derive(Debug, Default)]
+pub struct BoolBuffer {
+    /// The booleans, then free space.
+    entries: Vec<Bool>,
+    length: usize,
+}
+
+impl BoolBuffer {
+    /// Appends a boolean.
+    pub fn push(&mut self, bool: Bool) {
+        self.append(1, |out| {
+            out[0] = bool;
+            1
+        });
+    }
+
+    /// Appends a run.
+    pub fn push_run(&mut self, run: &BoolRun) {
+        self.append(8, |out| run.write_to(out, 0));
+    }
+
+    /// Appends what `write` writes to the start of a slice of `space` entries. `write` returns how
+    /// many it wrote.
+    #[inline(always)]
+    pub fn append(&mut self, space: usize, write: impl FnOnce(&mut [Bool]) -> usize) {
+        let end = self.length + space;
+        if end > self.entries.len() {
+            self.grow(end);
+        }
+        self.length += write(&mut self.entries[self.length..end]);
+    }
+
+    #[cold]
+    fn grow(&mut self, length: usize) {
+        self.entries
+            .resize(length.max(self.entries.len() * 2), Bool(0));
+    }
+
+    /// Returns the booleans.
+    pub fn as_slice(&self) -> &[Bool] {
+        &self.entries[..self.length]
+    }
+
+    /// Removes the first `count` booleans.
+    pub fn remove_first(&mut self, count: usize) {
+        self.entries.copy_within(count..self.length, 0);
+        self.length -= count;
+    }
+
+    /// Removes all booleans. The memory stays.
+    pub fn clear(&mut self) {
+        self.length = 0;
     }
 }
 
 impl Code {
     const START: Code = Code {
-        low: 0,
-        range: 255,
-        bits: 0,
+        low: 1 << 9,
+        range: 255 << 24,
     };
 
-    /// Encodes a boolean. Settled bytes are appended to `out`.
+    /// Encodes a boolean. At most two may follow each other without [`Code::flush`].
     #[inline(always)]
-    fn push(mut self, Bool(bool): Bool, out: &mut Vec<u8>) -> Code {
-        let probability = u32::from(bool >> 8);
-        let split = 1 + (((self.range - 1) * probability) >> 8);
-        let chosen = u32::from(bool & 1).wrapping_neg();
-        self.low += u64::from(split & chosen);
-        self.range = (split & !chosen) | ((self.range - split) & chosen);
-        let shift = self.range.leading_zeros() - 24;
-        self.range <<= shift;
-        self.low <<= shift;
-        self.bits += shift;
-        if self.bits >= FLUSH_AT {
-            self.low = flush_bytes(self.low, self.bits, out);
-            self.bits %= 8;
+    fn push(self, Bool(bool): Bool) -> Code {
+        let probability = u64::from(bool >> 8);
+        let is_true = bool & 1 != 0;
+        let split = 1 + ((u64::from(self.range - (1 << 24)) * probability) >> 32) as u32;
+        let rest = (self.range >> 24) - split;
+        let low = self.low + if is_true { u64::from(split) } else { 0 };
+        let range = if is_true { rest } else { split };
+        let zeros = range.leading_zeros();
+        Code {
+            low: low << (zeros - 24),
+            range: range << zeros,
+        }
+    }
+
+    /// Moves settled bytes to `out` if there are enough of them.
+    #[inline(always)]
+    fn flush(mut self, out: &mut Vec<u8>) -> Code {
+        if self.low >= FLUSH_AT {
+            self.low = flush_bytes(self.low, out);
         }
         self
     }
+
+    /// Returns the number of settled bits.
+    fn bits(self) -> u32 {
+        settled_bits(self.low)
+    }
 }
 
-/// Moves the whole bytes of the `bits` settled bits in `low` to `out`, and returns what remains.
+#[inline(always)]
+fn settled_bits(low: u64) -> u32 {
+    low.ilog2() - 9
+}
+
+/// Moves the whole bytes of the settled bits in `low`, one at least, to `out`, and returns what
+/// remains.
 #[inline(never)]
-fn flush_bytes(low: u64, bits: u32, out: &mut Vec<u8>) -> u64 {
-    let count = bits / 8;
+fn flush_bytes(low: u64, out: &mut Vec<u8>) -> u64 {
+    let bits = settled_bits(low);
+    let length = out.len() + bits as usize / 8;
     let kept = 8 + bits % 8;
-    let settled = low >> kept;
-    if settled >> (8 * count) != 0 {
+    // The carry at the top, then the settled bytes.
+    let settled = low << (63 - 8 - bits);
+    if settled >> 63 != 0 {
         carry(out);
     }
-    out.extend_from_slice(&settled.to_be_bytes()[8 - count as usize..]);
-    low & ((1 << kept) - 1)
+    // Appending a fixed number of bytes is faster.
+    out.extend_from_slice(&(settled << 1).to_be_bytes());
+    out.truncate(length);
+    low & ((1 << kept) - 1) | 1 << (kept + 1)
 }
 
 /// Adds one to the last byte of `out`, carrying to the left through bytes of 0xFF.
@@ -142,7 +223,8 @@ impl BoolEncoder {
     /// Writes `value`, which is false with probability `probability / 256`; 1 to 255.
     #[inline]
     pub fn write(&mut self, value: bool, probability: u8) {
-        self.code = self.code.push(Bool::new(value, probability), &mut self.out);
+        let code = self.code.push(Bool::new(value, probability));
+        self.code = code.flush(&mut self.out);
     }
 
     /// Writes `bools`.
@@ -173,15 +255,15 @@ impl BoolEncoder {
 
     /// Returns the number of bytes that [`BoolEncoder::finish`] would return.
     pub fn len(&self) -> usize {
-        self.out.len() + (self.code.bits as usize + 8).div_ceil(8)
+        self.out.len() + (self.code.bits() as usize + 8).div_ceil(8)
     }
 
     /// Ends the code and returns it. It holds all bits of the RFC's `bottom`, so that a decoder
     /// that keeps one byte of look-ahead never reads past the end.
     pub fn finish(mut self) -> Vec<u8> {
-        let pad = self.code.bits.next_multiple_of(8) - self.code.bits;
-        let low = self.code.low << (pad + 8);
-        flush_bytes(low, self.code.bits + pad + 8, &mut self.out);
+        let bits = self.code.bits();
+        let pad = bits.next_multiple_of(8) - bits;
+        flush_bytes(self.code.low << (pad + 8), &mut self.out);
         self.out
     }
 }
