@@ -3,6 +3,7 @@
 //! both to the encoder.
 
 use super::predict::Predictions;
+use super::tables::ZIGZAG;
 use super::transform::{Block, COEFFICIENT_ERROR_SHIFT};
 
 /// Square roots of the weights of squared coefficient errors (raster order), times 32768. The
@@ -28,9 +29,24 @@ pub const ERROR_WEIGHTS: [i32; 16] = {
     weights
 };
 
+/// [`ERROR_WEIGHTS`] in zigzag order.
+pub const ZIGZAG_ERROR_WEIGHTS: [i32; 16] = {
+    let mut weights = [0; 16];
+    let mut position = 0;
+    while position < 16 {
+        weights[position] = ERROR_WEIGHTS[ZIGZAG[position]];
+        position += 1;
+    }
+    weights
+};
+
 /// Right shift that turns squared coefficient errors times [`ERROR_WEIGHTS`] into squared pixel
 /// errors.
-pub const WEIGHTED_ERROR_SHIFT: u32 = 7 + COEFFICIENT_ERROR_SHIFT;
+const WEIGHTED_ERROR_SHIFT: u32 = 7 + COEFFICIENT_ERROR_SHIFT;
+
+/// Left shift that turns squared coefficient errors times [`ERROR_WEIGHTS`] into scores: squared
+/// pixel errors times 2^16.
+pub const WEIGHTED_SCORE_SHIFT: u32 = 16 - WEIGHTED_ERROR_SHIFT;
 
 /// Returns the weighted squared error between two sets of coefficients from position `first` on
 /// (raster order, at most 4,095 apart), in squared pixels. The roots are applied in eighths of a

@@ -150,12 +150,12 @@ pub struct KindCosts {
     /// Cost of zeros at all positions before each one, in context 0.
     zeros: [BitCost; 17],
     /// Least cost in any context of level 1, of level 2, and of all levels above, by position.
-    least: [[BitCost; 16]; 3],
+    least: [[i32; 16]; 3],
 }
 
 /// What [`KindCosts::least_by_level`] returns at most: with it, all products with a lambda fit into
 /// 31 bits.
-const MAX_LEAST: BitCost = 8191;
+const MAX_LEAST: i32 = 8191;
 
 /// The cost of what can not be sent: more than any block costs.
 const IMPOSSIBLE: BitCost = 1 << 24;
@@ -241,7 +241,7 @@ impl KindCosts {
                     let contexts = by_band[BANDS[position]].iter();
                     let costs = contexts.flat_map(|costs| &costs.0[levels.clone()]);
                     let least = costs.min().expect("there are contexts and levels");
-                    BitCost::from(*least).min(MAX_LEAST)
+                    i32::from(*least).min(MAX_LEAST)
                 })
             }),
             ends: std::array::from_fn(|position| {
@@ -290,7 +290,7 @@ impl KindCosts {
     /// Returns the least cost in any context of level 1, of level 2, and of all levels above, by
     /// zigzag position.
     #[inline(always)]
-    pub fn least_by_level(&self) -> &[[BitCost; 16]; 3] {
+    pub fn least_by_level(&self) -> &[[i32; 16]; 3] {
         &self.least
     }
 

@@ -24,18 +24,42 @@ pub struct Quantized {
     pub eob: u8,
 }
 
-/// A block with every coefficient rounded to its nearest level.
+/// A block with every coefficient rounded to its nearest level, in zigzag order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nearest {
-    /// Magnitudes of the coefficients in zigzag order; 0 before the first position.
+    /// Magnitudes of the coefficients; 0 before the first position.
     pub magnitudes: [u16; 16],
-    /// Magnitudes of the nearest levels in zigzag order.
+    /// Magnitudes of the nearest levels.
     pub levels: [u16; 16],
-    /// End of block: one past the last nonzero level.
-    pub eob: u8,
+    /// Positions of levels other than zero, one bit each.
+    pub nonzero: u32,
+    /// Positions of negative coefficients, one bit each.
+    pub negative: u32,
     /// Squared coefficient errors of a block of zeros, times
     /// [`ERROR_WEIGHTS`](super::distortion::ERROR_WEIGHTS).
     pub energy: u32,
+}
+
+/// What the trellis weighs: by zigzag position the nearest level and the one below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidates {
+    /// Squared coefficient errors of the nearest levels and of those below, times
+    /// [`ERROR_WEIGHTS`](super::distortion::ERROR_WEIGHTS), less those of sending zero; mostly
+    /// negative.
+    pub changes: [[i32; 16]; 2],
+    /// A lower bound of the error plus lambda times the rate of any choice, less the error of a
+    /// block of zeros, in the unit of `changes`: at each position the least sum of the candidates
+    /// and of zero, with each level at its least rate.
+    pub least: i32,
+}
+
+/// What [`Candidates::least`] reckons with.
+#[derive(Clone, Copy, Debug)]
+pub struct LeastRates<'a> {
+    /// Least costs of level 1, of level 2, and of all levels above, by zigzag position.
+    pub costs: &'a [[i32; 16]; 3],
+    /// Squared pixel errors per bit, times 256. Its product with any of the costs is below 2^31.
+    pub lambda: i32,
 }
 
 /// The kernels. A value of an implementation proves that the machine has its instructions.
@@ -75,6 +99,14 @@ pub trait BlockKernels: Copy {
 
     /// Returns the nearest levels of coefficients as for [`BlockKernels::quantize`].
     fn nearest(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Nearest;
+
+    /// Returns the errors of the levels that the trellis may choose.
+    fn candidates(
+        self,
+        nearest: &Nearest,
+        quantizer: &Quantizer,
+        rates: LeastRates<'_>,
+    ) -> Candidates;
 
     /// Returns `prediction` plus the inverse DCT of `levels`. `dc` replaces the DC if given.
     fn reconstruct(
@@ -201,6 +233,15 @@ mod tests {
                     assert_eq!(
                         twin, nearest,
                         "{coefficients:?} by {quantizer:?} from {first}"
+                    );
+                    let rates = LeastRates {
+                        costs: &[[500; 16], [900; 16], [1100 + i as i32; 16]],
+                        lambda: i32::from(quantizer.steps[1]).pow(2) * 42 / 16,
+                    };
+                    assert_eq!(
+                        kernels.candidates(&nearest, &quantizer, rates),
+                        Scalar.candidates(&nearest, &quantizer, rates),
+                        "{nearest:?} by {quantizer:?}"
                     );
                     let dc = (first == 1).then_some(coefficients[0]);
                     let ours =

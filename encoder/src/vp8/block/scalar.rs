@@ -1,7 +1,9 @@
 //! The definition of the kernels on 4x4 blocks, written for readers (RFC 6386, sections 12 and 14).
 
-use super::{BlockKernels, BlockPixels, Nearest, Quantized};
-use crate::vp8::distortion::{ERROR_WEIGHTS, satd, satd_of_modes, weighted_error};
+use super::{BlockKernels, BlockPixels, Candidates, LeastRates, Nearest, Quantized};
+use crate::vp8::distortion::{
+    WEIGHTED_SCORE_SHIFT, ZIGZAG_ERROR_WEIGHTS, satd, satd_of_modes, weighted_error,
+};
 use crate::vp8::predict::{SubblockEdges, SubblockMode, SubblockPredictor};
 use crate::vp8::quantize::Quantizer;
 use crate::vp8::tables::ZIGZAG;
@@ -79,19 +81,53 @@ impl BlockKernels for Scalar {
         let mut nearest = Nearest {
             magnitudes: [0; 16],
             levels: [0; 16],
-            eob: 0,
+            nonzero: 0,
+            negative: 0,
             energy: 0,
         };
         for position in first..16 {
-            let magnitude = coefficients[ZIGZAG[position]].unsigned_abs();
+            let coefficient = coefficients[ZIGZAG[position]];
+            let magnitude = coefficient.unsigned_abs();
+            let level = quantizer.nearest(magnitude, position);
             nearest.magnitudes[position] = magnitude;
-            nearest.levels[position] = quantizer.nearest(magnitude, position);
-            if nearest.levels[position] > 0 {
-                nearest.eob = position as u8 + 1;
-            }
-            nearest.energy += u32::from(magnitude).pow(2) * ERROR_WEIGHTS[ZIGZAG[position]] as u32;
+            nearest.levels[position] = level;
+            nearest.nonzero |= u32::from(level > 0) << position;
+            nearest.negative |= u32::from(coefficient < 0) << position;
+            nearest.energy += u32::from(magnitude).pow(2) * ZIGZAG_ERROR_WEIGHTS[position] as u32;
         }
         nearest
+    }
+
+    fn candidates(
+        self,
+        nearest: &Nearest,
+        quantizer: &Quantizer,
+        rates: LeastRates<'_>,
+    ) -> Candidates {
+        let mut candidates = Candidates {
+            changes: [[0; 16]; 2],
+            least: 0,
+        };
+        for position in 0..16 {
+            let (magnitude, level) = (nearest.magnitudes[position], nearest.levels[position]);
+            let mut least = 0;
+            for below in 0..2 {
+                let level = i32::from(level) - below;
+                let restored = level * quantizer.step(position);
+                let change = restored
+                    * (restored - 2 * i32::from(magnitude))
+                    * ZIGZAG_ERROR_WEIGHTS[position];
+                let rate = match level {
+                    0 => 0,
+                    1 | 2 => rates.costs[level as usize - 1][position],
+                    _ => rates.costs[2][position],
+                };
+                candidates.changes[below as usize][position] = change;
+                least = least.min(change + ((rate * rates.lambda) >> WEIGHTED_SCORE_SHIFT));
+            }
+            candidates.least += least;
+        }
+        candidates
     }
 
     fn reconstruct(

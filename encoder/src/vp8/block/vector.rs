@@ -4,10 +4,10 @@
 //! Every function is `#[inline(always)]`, and none takes a closure: see
 //! [`with_instructions`](crate::cpu::with_instructions).
 
-use super::{BlockKernels, BlockPixels, Nearest, Quantized};
+use super::{BlockKernels, BlockPixels, Candidates, LeastRates, Nearest, Quantized};
 use crate::cpu::region;
 use crate::vector_ops::Vector;
-use crate::vp8::distortion::{ERROR_ROOTS, ERROR_WEIGHTS};
+use crate::vp8::distortion::{ERROR_ROOTS, WEIGHTED_SCORE_SHIFT, ZIGZAG_ERROR_WEIGHTS};
 use crate::vp8::predict::{PATTERNS, SubblockEdges, SubblockMode};
 use crate::vp8::quantize::Quantizer;
 use crate::vp8::tables::ZIGZAG;
@@ -65,6 +65,16 @@ impl<V: Vector> BlockKernels for V {
     #[inline(always)]
     fn nearest(self, coefficients: &Block, quantizer: &Quantizer, first: usize) -> Nearest {
         region!(self, nearest(self, coefficients, quantizer, first))
+    }
+
+    #[inline(always)]
+    fn candidates(
+        self,
+        nearest: &Nearest,
+        quantizer: &Quantizer,
+        rates: LeastRates<'_>,
+    ) -> Candidates {
+        region!(self, candidates(self, nearest, quantizer, rates))
     }
 
     #[inline(always)]
@@ -538,12 +548,17 @@ const fn bytes_of(values: [usize; 16]) -> [[u8; 16]; 2] {
     bytes
 }
 
+/// Returns the positions of nonzero values, one bit each.
+#[inline(always)]
+fn nonzero_positions<V: Vector>([start, end]: [i16x8<V>; 2]) -> u32 {
+    let zeros = start.saturating_narrow(end).simd_eq(0).to_bitmask();
+    !(zeros as u32) & 0xFFFF
+}
+
 /// Returns one past the last nonzero value of 16.
 #[inline(always)]
-fn eob<V: Vector>([start, end]: [i16x8<V>; 2]) -> u8 {
-    let zeros = start.saturating_narrow(end).simd_eq(0).to_bitmask();
-    let others = !(zeros as u32) & 0xFFFF;
-    (32 - others.leading_zeros()) as u8
+fn eob<V: Vector>(values: [i16x8<V>; 2]) -> u8 {
+    (32 - nonzero_positions(values).leading_zeros()) as u8
 }
 
 #[inline(always)]
@@ -553,31 +568,97 @@ fn nearest<V: Vector>(
     quantizer: &Quantizer,
     first: usize,
 ) -> Nearest {
-    let [low, high] = load_coefficients(simd, coefficients, first);
-    let halves = [low.abs(), high.abs()];
+    let [start, end] = in_zigzag(load_coefficients(simd, coefficients, first));
+    let magnitudes = [start.abs(), end.abs()];
     let steps = by_position(simd, quantizer.steps);
     let reciprocals = by_position(simd, quantizer.reciprocals);
-    let mut levels = halves;
+    let mut levels = magnitudes;
     for i in 0..2 {
-        let rounded = halves[i].bitcast::<u16x8<V>>() + (steps[i] >> 1);
+        let rounded = magnitudes[i].bitcast::<u16x8<V>>() + (steps[i] >> 1);
         levels[i] = simd.mul_high_u16(rounded, reciprocals[i]).bitcast();
     }
-    let magnitudes: u16x16<V> = halves[0].combine(halves[1]).bitcast();
+    let negative = start.saturating_narrow(end).simd_lt(0).to_bitmask();
+    let magnitudes: u16x16<V> = magnitudes[0].combine(magnitudes[1]).bitcast();
     let (low, high) = magnitudes.widen();
-    let (low_weights, high_weights) = ERROR_WEIGHTS.split_at(8);
-    let energies = low * low * i32x8::from_slice(simd, low_weights).bitcast::<u32x8<V>>()
-        + high * high * i32x8::from_slice(simd, high_weights).bitcast::<u32x8<V>>();
-    let levels = in_zigzag(levels);
-    let magnitudes = in_zigzag(halves);
+    let [low_weights, high_weights] = weights(simd);
+    let energies = low * low * low_weights.bitcast::<u32x8<V>>()
+        + high * high * high_weights.bitcast::<u32x8<V>>();
     Nearest {
-        magnitudes: magnitudes[0]
-            .combine(magnitudes[1])
-            .bitcast::<u16x16<V>>()
-            .into(),
+        magnitudes: magnitudes.into(),
         levels: levels[0].combine(levels[1]).bitcast::<u16x16<V>>().into(),
-        eob: eob(levels),
+        nonzero: nonzero_positions(levels),
+        negative: negative as u32,
         energy: energies.reduce_sum(),
     }
+}
+
+/// Returns the weights of squared coefficient errors in zigzag order.
+#[inline(always)]
+fn weights<V: Vector>(simd: V) -> [i32x8<V>; 2] {
+    pair(simd, &ZIGZAG_ERROR_WEIGHTS)
+}
+
+/// Returns 16 numbers as two vectors.
+#[inline(always)]
+fn pair<V: Vector>(simd: V, numbers: &[i32; 16]) -> [i32x8<V>; 2] {
+    let (low, high) = numbers.split_at(8);
+    [i32x8::from_slice(simd, low), i32x8::from_slice(simd, high)]
+}
+
+#[inline(always)]
+fn candidates<V: Vector>(
+    simd: V,
+    nearest: &Nearest,
+    quantizer: &Quantizer,
+    rates: LeastRates<'_>,
+) -> Candidates {
+    let [ones, twos, others] = rates.costs;
+    let (ones, twos, others) = (pair(simd, ones), pair(simd, twos), pair(simd, others));
+    let weights = weights(simd);
+    let steps = by_position(simd, quantizer.steps);
+    let steps = steps[0].combine(steps[1]);
+    let levels = u16x16::simd_from(simd, nearest.levels);
+    // All of these are below 2^15.
+    let restored = signed_pair((levels * steps).widen());
+    let magnitudes = u16x16::simd_from(simd, nearest.magnitudes);
+    let doubled = signed_pair((magnitudes << 1).widen());
+    let (levels, steps) = (signed_pair(levels.widen()), signed_pair(steps.widen()));
+    let zero = i32x8::splat(simd, 0);
+    let mut changes = [[zero; 2]; 2];
+    let mut least = zero;
+    for i in 0..2 {
+        let below = restored[i] - steps[i];
+        let change = restored[i] * (restored[i] - doubled[i]) * weights[i];
+        let change_below = below * (below - doubled[i]) * weights[i];
+        changes[0][i] = change;
+        changes[1][i] = change_below;
+        let (is_one, is_two) = (levels[i].simd_eq(1), levels[i].simd_eq(2));
+        let rate = is_one.select(ones[i], is_two.select(twos[i], others[i]));
+        let is_three = levels[i].simd_eq(3);
+        let rate_below = is_two.select(ones[i], is_three.select(twos[i], others[i]));
+        let rate_below = is_one.select(zero, rate_below);
+        let score = change + ((rate * rates.lambda) >> WEIGHTED_SCORE_SHIFT);
+        let score_below = change_below + ((rate_below * rates.lambda) >> WEIGHTED_SCORE_SHIFT);
+        least += score.min(score_below).min(zero);
+    }
+    let [[n0, n1], [b0, b1]] = changes;
+    Candidates {
+        changes: [joined(n0, n1), joined(b0, b1)],
+        least: least.reduce_sum(),
+    }
+}
+
+#[inline(always)]
+fn signed_pair<V: Vector>((low, high): (u32x8<V>, u32x8<V>)) -> [i32x8<V>; 2] {
+    [low.bitcast(), high.bitcast()]
+}
+
+#[inline(always)]
+fn joined<V: Vector>(low: i32x8<V>, high: i32x8<V>) -> [i32; 16] {
+    let mut numbers = [0; 16];
+    low.store_slice(&mut numbers[..8]);
+    high.store_slice(&mut numbers[8..]);
+    numbers
 }
 
 #[inline(always)]
