@@ -42,15 +42,6 @@ impl ByteQueue {
         }
     }
 
-    /// These bytes, followed by those of the queue, from which none may have been consumed.
-    pub fn prepended_with(mut self, bytes: Vec<u8>) -> ByteQueue {
-        if !bytes.is_empty() && self.consumed == 0 {
-            self.held += bytes.capacity();
-            self.queue.push_front(bytes);
-        }
-        self
-    }
-
     /// The bytes at the front that lie together in memory; empty only if nothing is left.
     pub fn first(&self) -> &[u8] {
         self.queue
@@ -75,6 +66,20 @@ impl ByteQueue {
     /// Whether no bytes are left.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
+    }
+
+    /// All bytes together. Each block is freed once it is copied.
+    pub fn into_vec(mut self) -> Vec<u8> {
+        if self.queue.len() == 1 && self.consumed == 0 {
+            return self.queue.pop_front().expect("there is one");
+        }
+        let length = self.queue.iter().map(Vec::len).sum::<usize>() - self.consumed;
+        let mut bytes = Vec::with_capacity(length);
+        while !self.is_empty() {
+            bytes.extend_from_slice(self.first());
+            self.consume(self.first().len());
+        }
+        bytes
     }
 
     /// Bytes of memory that it holds.
@@ -130,6 +135,8 @@ mod tests {
                 );
                 assert!(drain(&mut queue) == bytes, "{length} bytes by {portion}");
                 assert_eq!(queue.held(), 0, "{length} bytes by {portion}");
+                queue.push(&bytes, None);
+                assert!(queue.into_vec() == bytes, "{length} bytes together");
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What a worker gets beside the request itself, by the upstream connection that it came over.
 
 use super::admission::Ticket;
+use super::byte_queue::ByteQueue;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use towebp_encoder::Cancel;
@@ -14,14 +15,17 @@ pub struct Handover {
     pub queued_since: Instant,
     /// What admission found out.
     pub ticket: Option<Box<dyn Ticket>>,
+    /// The whole body of the request.
+    pub body: ByteQueue,
 }
 
 impl Handover {
-    fn new(queued_since: Instant, ticket: Option<Box<dyn Ticket>>) -> Handover {
+    fn new(queued_since: Instant, ticket: Option<Box<dyn Ticket>>, body: ByteQueue) -> Handover {
         Handover {
             cancel: Arc::default(),
             queued_since,
             ticket,
+            body,
         }
     }
 }
@@ -31,14 +35,17 @@ impl Handover {
 pub struct Clients(Mutex<Vec<Option<Handover>>>);
 
 impl Clients {
-    /// What belongs to this upstream connection's request. The ticket is given once.
+    /// What belongs to this upstream connection's request. The ticket and the body are
+    /// given once.
     pub fn take(&self, upstream: usize) -> Handover {
         self.with(upstream, |entry| {
-            let handover = entry.get_or_insert_with(|| Handover::new(Instant::now(), None));
+            let nothing = || Handover::new(Instant::now(), None, ByteQueue::default());
+            let handover = entry.get_or_insert_with(nothing);
             Handover {
                 cancel: Arc::clone(&handover.cancel),
                 queued_since: handover.queued_since,
                 ticket: handover.ticket.take(),
+                body: std::mem::take(&mut handover.body),
             }
         })
     }
@@ -49,8 +56,9 @@ impl Clients {
         upstream: usize,
         queued_since: Instant,
         ticket: Option<Box<dyn Ticket>>,
+        body: ByteQueue,
     ) {
-        let handover = Handover::new(queued_since, ticket);
+        let handover = Handover::new(queued_since, ticket, body);
         self.with(upstream, |entry| *entry = Some(handover));
     }
 
@@ -81,11 +89,18 @@ mod tests {
     fn the_next_request_of_an_upstream_is_not_cancelled() {
         let clients = Clients::default();
         let now = Instant::now();
-        clients.begin(3, now, None);
+        let body = |bytes: &[u8]| {
+            let mut body = ByteQueue::default();
+            body.push(bytes, None);
+            body
+        };
+        clients.begin(3, now, None, body(b"first"));
         let first = clients.take(3);
         clients.disconnect(3);
-        clients.begin(3, now, None);
+        clients.begin(3, now, None, body(b"second"));
         let second = clients.take(3);
+        assert_eq!(first.body.into_vec(), b"first");
+        assert_eq!(second.body.into_vec(), b"second");
         assert!(first.cancel.is_cancelled() && !second.cancel.is_cancelled());
         assert_eq!(second.queued_since, now);
         clients.disconnect(0);

@@ -6,10 +6,11 @@
 //! [`Settings`]: heads ([`head`]), chunked bodies ([`chunked`]), the least transfer rate
 //! ([`min_rate`]) and the memory of all connections. It answers a bad request itself
 //! ([`Rejection`]); the `http` module words that response and decides by the head alone whether
-//! the body is worth being sent ([`Admission`]). Only a complete request, written anew in one plain
-//! form, goes on to `tiny_http` over a private upstream connection ([`upstream`]), and the response
-//! comes back the same way. Until then the request waits here, first for what its [`Ticket`] needs,
-//! then for a worker of its [`Pool`], in the turn of its [`Owner`].
+//! the body is worth being sent ([`Admission`]). Only the head of a complete request, written anew
+//! in one plain form, goes on to `tiny_http` over a private upstream connection ([`upstream`]), and
+//! the response comes back the same way. The worker takes the body and the ticket from [`Clients`],
+//! so `tiny_http` sees no bodies. Until then the request waits here, first for what its [`Ticket`]
+//! needs, then for a worker of its [`Pool`], in the turn of its [`Owner`].
 
 mod admission;
 mod byte_queue;
@@ -38,6 +39,7 @@ mod upstream;
 mod worker_queue;
 
 pub use admission::{Admission, Admitted, Owner, Pool, Preparation, Ticket, Waker};
+pub use byte_queue::ByteQueue;
 pub use chunked::Chunked;
 pub use clients::{Clients, Handover};
 pub use head::{Framing, Head, HeadLimits, read as read_head};

@@ -99,11 +99,12 @@ impl UpstreamConnection {
         })
     }
 
-    /// Begins to write a request. `ticket_bytes` is the size of its ticket, which the worker has
-    /// already; `number` is this connection's own.
+    /// Begins to write the head of a request. `ticket_bytes` is the size of its ticket, which the
+    /// worker gets by [`Clients`](super::Clients), as it gets the body; `number` is this
+    /// connection's own.
     pub fn begin(
         &mut self,
-        mut request: Request,
+        request: Request,
         ticket_bytes: usize,
         number: usize,
         client: Key,
@@ -118,14 +119,12 @@ impl UpstreamConnection {
         for (name, value) in &head.headers {
             add(name, value);
         }
-        if request.length > 0 {
-            add("content-length", &request.length);
-        }
         if let Some(part) = &request.part {
             add(NEXT_PART, part);
         }
         text.push_str("\r\n");
-        let body = std::mem::take(&mut request.body);
+        let mut outgoing = ByteQueue::default();
+        outgoing.push(text.as_bytes(), Some(0));
         let body_bytes = usize::try_from(request.length).unwrap_or(usize::MAX);
         self.exchange = Some(Exchange {
             client: Some(client),
@@ -135,7 +134,7 @@ impl UpstreamConnection {
             handed_over: body_bytes.saturating_add(ticket_bytes),
             request,
             next_part: None,
-            outgoing: body.prepended_with(text.into_bytes()),
+            outgoing,
             response: ResponseReader::default(),
             is_answered: false,
         });

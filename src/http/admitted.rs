@@ -72,7 +72,7 @@ pub fn answer(
     state: &AppState,
     request: &Request,
     admitted: Option<Admitted>,
-    body: &mut Body<'_>,
+    body: &mut Body,
 ) -> Response {
     let admitted = match admitted.map_or_else(|| admit(state, request), Ok) {
         Ok(admitted) => admitted,

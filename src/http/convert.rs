@@ -68,7 +68,7 @@ pub fn answer(
     state: &AppState,
     request: &Request,
     conversion: AdmittedConversion,
-    body: &mut Body<'_>,
+    body: &mut Body,
 ) -> Result<Response, Problem> {
     let account = conversion.token.account(&state.store)?;
     if request.cancel.is_cancelled() {
@@ -86,7 +86,7 @@ fn convert(
     state: &AppState,
     request: &Request,
     conversion: AdmittedConversion,
-    body: &mut Body<'_>,
+    body: &mut Body,
 ) -> Result<Response, Problem> {
     let AdmittedConversion {
         account,
@@ -96,7 +96,7 @@ fn convert(
         disposition,
         ..
     } = conversion;
-    let bytes = body.read()?;
+    let bytes = body.read();
     if bytes.is_empty() {
         return Err(Problem::new(
             Kind::BodyEmpty,

@@ -1,5 +1,6 @@
-//! One request and its response, on `tiny_http`'s side. The front sends whole requests in one plain
-//! form, so `tiny_http`'s weaknesses with unread, endless or ambiguous bodies are out of reach.
+//! One request and its response, on `tiny_http`'s side. The front sends heads in one plain form,
+//! and hands bodies over beside it, so `tiny_http`'s weaknesses with unread, endless or ambiguous
+//! bodies are out of reach.
 
 use super::admitted::Admitted;
 use super::metrics::Metrics;
@@ -17,20 +18,18 @@ use std::time::Instant;
 /// of `answer` becomes a 500; nothing here unwinds into the worker. `is_https` says whether clients
 /// reach the service by https.
 pub fn run(
-    mut incoming: tiny_http::Request,
+    incoming: tiny_http::Request,
     clients: &Clients,
     metrics: &Metrics,
     is_https: bool,
-    answer: impl FnOnce(&Request, Option<Admitted>, &mut Body<'_>) -> Response,
+    answer: impl FnOnce(&Request, Option<Admitted>, &mut Body) -> Response,
 ) {
     let started = Instant::now();
-    let Some((request, admitted)) = read_head(&incoming, clients) else {
+    let Some((request, admitted, mut body)) = read(&incoming, clients) else {
         // The front itself, which checks a new connection to a worker.
         incoming.respond(tiny_http::Response::empty(204)).ok();
         return;
     };
-    let declared = incoming.body_length().map_or(0, |length| length as u64);
-    let mut body = Body::new(incoming.as_reader(), declared);
 
     let answered = catch_unwind(AssertUnwindSafe(|| answer(&request, admitted, &mut body)));
     let response = answered.unwrap_or_else(|panic| {
@@ -93,11 +92,11 @@ pub fn complete(response: Response, request: &Request, is_https: bool) -> Respon
     response.for_request(&request.id, routes::warning(request), is_https)
 }
 
-/// The head, and what admission has found out; `None` if it is no client's request.
-fn read_head(
+/// The head, what admission has found out, and the body; `None` if it is no client's request.
+fn read(
     incoming: &tiny_http::Request,
     clients: &Clients,
-) -> Option<(Request, Option<Admitted>)> {
+) -> Option<(Request, Option<Admitted>, Body)> {
     let headers = incoming.headers().iter();
     let headers = headers.map(|header| (header.field.as_str().as_str(), header.value.as_str()));
     let (upstream, client) = front::internal_headers(headers.clone())?;
@@ -110,7 +109,8 @@ fn read_head(
     if let Some(admitted) = &admitted {
         request.id = admitted.request_id.clone();
     }
-    Some((request, admitted.map(|admitted| *admitted)))
+    let body = Body::new(handover.body);
+    Some((request, admitted.map(|admitted| *admitted), body))
 }
 
 fn send(incoming: tiny_http::Request, response: &Response) {
@@ -151,7 +151,7 @@ mod tests {
     /// statuses.
     fn statuses(
         first: &str,
-        handler: impl Fn(&Request, &mut Body<'_>) -> Response + Send + 'static,
+        handler: impl Fn(&Request, &mut Body) -> Response + Send + 'static,
     ) -> [String; 2] {
         let server = tiny_http::Server::http("127.0.0.1:0").expect("a free port");
         let address = server.server_addr().to_ip().expect("an address of TCP");
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_panic_ends_the_request_alone() {
-        let handler = |request: &Request, _: &mut Body<'_>| {
+        let handler = |request: &Request, _: &mut Body| {
             assert!(request.path == "/second", "a fault");
             Response::new(200, "text/plain", "fine")
         };

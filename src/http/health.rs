@@ -22,11 +22,7 @@ pub fn alive() -> Response {
 ///
 /// # Errors
 /// 503 with the reason.
-pub fn ready(
-    state: &AppState,
-    _request: &Request,
-    _body: &mut Body<'_>,
-) -> Result<Response, Problem> {
+pub fn ready(state: &AppState, _request: &Request, _body: &mut Body) -> Result<Response, Problem> {
     let outcome = state.readiness.outcome(Instant::now(), || {
         check(convert(), || state.store.check_writable())
     });

@@ -58,12 +58,12 @@ pub fn admit(state: &AppState, request: &Request) -> Result<(), Problem> {
 type Answer = Result<Response, Problem>;
 
 /// The start page.
-pub fn start(state: &AppState, request: &Request, _body: &mut Body<'_>) -> Answer {
+pub fn start(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     show(state, request, |context, _| Ok(dashboard::start(context)?))
 }
 
 /// The dashboard. The parameter `before` turns to a later page of the history.
-pub fn overview(state: &AppState, request: &Request, _body: &mut Body<'_>) -> Answer {
+pub fn overview(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     show(state, request, |context, query| {
         let before = query.parameter("before")?;
         let before = before.and_then(|number| number.parse().ok());
@@ -72,7 +72,7 @@ pub fn overview(state: &AppState, request: &Request, _body: &mut Body<'_>) -> An
 }
 
 /// The sign-up form, and what it sends. The parameter `invite` fills in an invitation's code.
-pub fn sign_up(state: &AppState, request: &Request, body: &mut Body<'_>) -> Answer {
+pub fn sign_up(state: &AppState, request: &Request, body: &mut Body) -> Answer {
     if request.method == "POST" {
         let limiter = state.limiters.signup.as_ref();
         return submit(state, request, body, limiter, dashboard::sign_up);
@@ -84,7 +84,7 @@ pub fn sign_up(state: &AppState, request: &Request, body: &mut Body<'_>) -> Answ
 }
 
 /// The sign-in form, and what it sends.
-pub fn sign_in(state: &AppState, request: &Request, body: &mut Body<'_>) -> Answer {
+pub fn sign_in(state: &AppState, request: &Request, body: &mut Body) -> Answer {
     if request.method == "POST" {
         let limiter = state.limiters.signin.as_ref();
         return submit(state, request, body, limiter, dashboard::sign_in);
@@ -95,57 +95,57 @@ pub fn sign_in(state: &AppState, request: &Request, body: &mut Body<'_>) -> Answ
 }
 
 /// Ends the browser's session.
-pub fn sign_out(state: &AppState, request: &Request, body: &mut Body<'_>) -> Answer {
+pub fn sign_out(state: &AppState, request: &Request, body: &mut Body) -> Answer {
     submit(state, request, body, None, dashboard::sign_out)
 }
 
 /// Ends all sessions of the account.
-pub fn sign_out_everywhere(state: &AppState, request: &Request, body: &mut Body<'_>) -> Answer {
+pub fn sign_out_everywhere(state: &AppState, request: &Request, body: &mut Body) -> Answer {
     submit(state, request, body, None, dashboard::sign_out_everywhere)
 }
 
 /// Replaces the account's token.
-pub fn rotate_token(state: &AppState, request: &Request, body: &mut Body<'_>) -> Answer {
+pub fn rotate_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
     submit(state, request, body, None, dashboard::rotate_token)
 }
 
 /// Replaces the account's password. The present one is asked for, so attempts count as those to
 /// sign in.
-pub fn change_password(state: &AppState, request: &Request, body: &mut Body<'_>) -> Answer {
+pub fn change_password(state: &AppState, request: &Request, body: &mut Body) -> Answer {
     let limiter = state.limiters.signin.as_ref();
     submit(state, request, body, limiter, dashboard::change_password)
 }
 
 /// Deletes the account. The password is asked for, so attempts count as those to sign in.
-pub fn delete_account(state: &AppState, request: &Request, body: &mut Body<'_>) -> Answer {
+pub fn delete_account(state: &AppState, request: &Request, body: &mut Body) -> Answer {
     let limiter = state.limiters.signin.as_ref();
     submit(state, request, body, limiter, dashboard::delete_account)
 }
 
 /// The page after a change of the password.
-pub fn password_changed(state: &AppState, request: &Request, _body: &mut Body<'_>) -> Answer {
+pub fn password_changed(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     show(state, request, |context, _| {
         Ok(dashboard::password_changed(context)?)
     })
 }
 
 /// The page after the deletion of an account.
-pub fn account_deleted(state: &AppState, request: &Request, _body: &mut Body<'_>) -> Answer {
+pub fn account_deleted(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     show(state, request, |_, _| Ok(dashboard::account_deleted()))
 }
 
 /// The stylesheet.
-pub fn style(_state: &AppState, request: &Request, _body: &mut Body<'_>) -> Answer {
+pub fn style(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     asset(request, "text/css; charset=utf-8", dashboard::STYLE)
 }
 
 /// The script.
-pub fn script(_state: &AppState, request: &Request, _body: &mut Body<'_>) -> Answer {
+pub fn script(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     asset(request, "text/javascript; charset=utf-8", dashboard::SCRIPT)
 }
 
 /// The icon.
-pub fn icon(_state: &AppState, request: &Request, _body: &mut Body<'_>) -> Answer {
+pub fn icon(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     asset(request, "image/svg+xml", dashboard::ICON)
 }
 
@@ -175,12 +175,12 @@ fn show(
 fn submit(
     state: &AppState,
     request: &Request,
-    body: &mut Body<'_>,
+    body: &mut Body,
     limiter: Option<&ClientRateLimiter>,
     action: impl FnOnce(&PageContext<'_>, &Form) -> Result<Outcome, StoreError>,
 ) -> Answer {
     show(state, request, |context, _| {
-        let fields = Pairs::decode(&body.read()?);
+        let fields = Pairs::decode(&body.read());
         // Two passwords that differ only in bytes that are not UTF-8 would be the same.
         fields.check().map_err(|_| {
             Problem::new(

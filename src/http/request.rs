@@ -2,8 +2,8 @@
 
 use super::pairs::{self, Pairs};
 use crate::conversion::Cancel;
+use crate::front::ByteQueue;
 use std::fmt;
-use std::io::Read;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -141,46 +141,23 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// The body ended before its declared length; a body cut short must not pass for a whole one.
-#[derive(Debug, PartialEq, Eq)]
-pub struct BodyCutShort {
-    /// Bytes that came.
-    pub received: u64,
-}
-
 /// The body of a request, unread at first.
-pub struct Body<'r> {
-    source: &'r mut dyn Read,
-    declared: u64,
+pub struct Body {
+    bytes: ByteQueue,
     received: u64,
 }
 
-impl<'r> Body<'r> {
-    /// A body of the declared length, of which nothing was read. The front has checked the length
-    /// against the route's limit.
-    pub fn new(source: &'r mut dyn Read, declared: u64) -> Body<'r> {
-        Body {
-            source,
-            declared,
-            received: 0,
-        }
+impl Body {
+    /// A body that is whole, within the route's limit.
+    pub fn new(bytes: ByteQueue) -> Body {
+        Body { bytes, received: 0 }
     }
 
-    /// Reads all of it.
-    ///
-    /// # Errors
-    /// [`BodyCutShort`].
-    pub fn read(&mut self) -> Result<Vec<u8>, BodyCutShort> {
-        // One byte more, for the read that finds the end.
-        let mut bytes = Vec::with_capacity(self.declared as usize + 1);
-        let outcome = self.source.take(self.declared).read_to_end(&mut bytes);
-        self.received = bytes.len() as u64;
-        if outcome.is_err() || self.received != self.declared {
-            return Err(BodyCutShort {
-                received: self.received,
-            });
-        }
-        Ok(bytes)
+    /// Takes all of it.
+    pub fn read(&mut self) -> Vec<u8> {
+        let bytes = std::mem::take(&mut self.bytes).into_vec();
+        self.received += bytes.len() as u64;
+        bytes
     }
 
     /// Bytes read so far.
@@ -244,16 +221,5 @@ mod tests {
             .iter()
             .fold((u128::MAX, 0), |(and, or), id| (and & id, or | id));
         assert_eq!((and, or), (0, u128::MAX), "{and:032x} {or:032x}");
-    }
-
-    #[test]
-    fn a_body_is_whole_or_an_error() {
-        let read = |mut bytes: &[u8], declared| {
-            let mut body = Body::new(&mut bytes, declared);
-            (body.read(), body.received())
-        };
-        assert_eq!(read(b"abcnext", 3), (Ok(b"abc".to_vec()), 3));
-        assert_eq!(read(b"next", 0), (Ok(Vec::new()), 0));
-        assert_eq!(read(b"abc", 4), (Err(BodyCutShort { received: 3 }), 3));
     }
 }

@@ -43,7 +43,7 @@ pub enum Handler {
 }
 
 /// Answers a request on a worker for pages.
-pub type PageHandler = fn(&AppState, &Request, &mut Body<'_>) -> Result<Response, Problem>;
+pub type PageHandler = fn(&AppState, &Request, &mut Body) -> Result<Response, Problem>;
 
 /// Most bytes of a body.
 #[derive(Clone, Copy)]

@@ -32,11 +32,7 @@ const COLUMNS: &str =
 ///
 /// # Errors
 /// 401 without a good token or session, 400 for numbers that are none.
-pub fn json(
-    state: &AppState,
-    request: &Request,
-    _body: &mut Body<'_>,
-) -> Result<Response, Problem> {
+pub fn json(state: &AppState, request: &Request, _body: &mut Body) -> Result<Response, Problem> {
     let (account, query) = account(state, request)?;
     let before = number(&query, "before")?;
     let limit = number(&query, "limit")?
@@ -64,7 +60,7 @@ pub fn json(
 ///
 /// # Errors
 /// 401 without a good token or session.
-pub fn csv(state: &AppState, request: &Request, _body: &mut Body<'_>) -> Result<Response, Problem> {
+pub fn csv(state: &AppState, request: &Request, _body: &mut Body) -> Result<Response, Problem> {
     let (account, _) = account(state, request)?;
     let before = request
         .header(NEXT_PART)

@@ -83,7 +83,8 @@ impl<A: Admission> EventLoop<A> {
             self.queues[pool as usize].begin(request.admitted.owner);
             let ticket = request.admitted.ticket.take();
             let ticket_bytes = ticket.as_ref().map_or(0, |ticket| ticket.held());
-            self.clients.begin(number, since, ticket);
+            let body = std::mem::take(&mut request.body);
+            self.clients.begin(number, since, ticket, body);
             if connection.input_closed {
                 self.clients.disconnect(number);
             }

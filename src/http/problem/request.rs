@@ -3,7 +3,6 @@
 use super::{Kind, Problem};
 use crate::http::credentials::TokensDiffer;
 use crate::http::pairs::{NotUtf8, Repeated};
-use crate::http::request::BodyCutShort;
 
 impl From<Repeated> for Problem {
     fn from(Repeated(name): Repeated) -> Problem {
@@ -33,12 +32,6 @@ impl From<TokensDiffer> for Problem {
             "The query parameter token and the header Authorization: Bearer, or two of the same, carry different \
              tokens; give one.",
         )
-    }
-}
-
-impl From<BodyCutShort> for Problem {
-    fn from(BodyCutShort { received }: BodyCutShort) -> Problem {
-        body_cut_short(received)
     }
 }
 
