@@ -17,9 +17,11 @@
 //!   [`Encoder::auto`], which takes whichever is smaller. [`Encoder::encode`] gives the file,
 //!   [`Encoder::write`] writes it.
 //! - [`Picture`] is a view of pixels: gray, gray with alpha, RGB or RGBA, 8 bits a sample, with any
-//!   distance between rows. [`Planes`] are `Y'CbCr`, for pictures that come as such.
+//!   distance between rows. [`Planes`] are `Y'CbCr`, for pictures that come as such, and
+//!   [`PlanesBuilder`] makes them of RGB that comes row by row.
 //! - [`AnimationEncoder`] takes canvases one after the other.
-//! - [`Cancel`] stops work from another thread; [`CpuBudget`] shares cores between encoders.
+//! - [`Cancel`] stops work from another thread; [`CpuBudget`] shares cores between encoders, and by
+//!   [`Workers`] with what stands before them, such as decoders.
 //!
 //! # The same bytes everywhere
 //! A file depends on the pixels and the options only: it is the same bytes on every machine, with
@@ -81,5 +83,5 @@ pub use encoder::{Encoded, Encoder};
 pub use error::EncodeError;
 pub use options::{Coding, Effort, Mode};
 pub use picture::{ColorType, MAX_SIDE, Picture};
-pub use threads::{CpuBudget, OccupiedCore};
-pub use ycbcr::Planes;
+pub use threads::{CpuBudget, Helper, OccupiedCore, Workers};
+pub use ycbcr::{Planes, PlanesBuilder};

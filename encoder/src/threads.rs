@@ -14,9 +14,19 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
-/// The threads that a pass may use, and what may stop it.
+/// The threads that a pass over a picture may use, and what may stop it. Decoders and others that
+/// work beside the encoder share its cores by it.
+///
+/// ```
+/// use towebp_encoder::{Cancel, Workers};
+///
+/// let cancel = Cancel::never();
+/// let squares = Workers::new(4, None, &cancel).run(5, |number| number * number)?;
+/// assert_eq!(squares, [0, 1, 4, 9, 16]);
+/// # Ok::<(), towebp_encoder::EncodeError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Workers<'a> {
+pub struct Workers<'a> {
     threads: usize,
     budget: Option<&'a CpuBudget>,
     cancel: &'a Cancel<'a>,
@@ -39,12 +49,12 @@ impl<'a> Workers<'a> {
 
     /// At most `threads` at a time, without a budget, for work that is never cancelled.
     #[cfg(test)]
-    pub fn unlimited(threads: usize) -> Workers<'static> {
+    pub(crate) fn unlimited(threads: usize) -> Workers<'static> {
         Workers::new(threads, None, &crate::cancel::NEVER)
     }
 
     /// These workers, but at most `threads` at a time.
-    pub fn at_most(self, threads: usize) -> Workers<'a> {
+    pub(crate) fn at_most(self, threads: usize) -> Workers<'a> {
         Workers::new(self.threads.min(threads), self.budget, self.cancel)
     }
 
@@ -60,7 +70,7 @@ impl<'a> Workers<'a> {
     ///
     /// # Errors
     /// [`EncodeError::Cancelled`].
-    pub fn copy<T: Copy>(self, items: &[T]) -> Result<Vec<T>, EncodeError> {
+    pub(crate) fn copy<T: Copy>(self, items: &[T]) -> Result<Vec<T>, EncodeError> {
         const BYTES: usize = 1 << 20;
         let mut copied = Vec::with_capacity(items.len());
         for part in items.chunks(BYTES / size_of::<T>()) {
@@ -75,7 +85,7 @@ impl<'a> Workers<'a> {
     ///
     /// # Errors
     /// [`EncodeError::Cancelled`].
-    pub fn release<T>(self, mut items: Vec<T>) -> Result<(), EncodeError> {
+    pub(crate) fn release<T>(self, mut items: Vec<T>) -> Result<(), EncodeError> {
         const BYTES: usize = 1 << 24;
         let most = BYTES / size_of::<T>();
         while items.len() > most {
@@ -84,6 +94,24 @@ impl<'a> Workers<'a> {
             items.shrink_to_fit();
         }
         Ok(())
+    }
+
+    /// What may stop the work.
+    pub fn cancel(self) -> &'a Cancel<'a> {
+        self.cancel
+    }
+
+    /// The place of one more thread beside the calling one, if there may be several and a core is
+    /// free. The caller starts the thread, and sees to it that there are not more than it asked
+    /// for.
+    pub fn try_helper(self) -> Option<Helper<'a>> {
+        if self.threads <= 1 {
+            return None;
+        }
+        let Some(budget) = self.budget else {
+            return Some(Helper(Place::Unlimited));
+        };
+        Core::try_acquire(budget).map(|core| Helper(Place::WithCore(core)))
     }
 
     /// Calls `work` for every number below `count`, and returns the results in that order. Calls
@@ -105,7 +133,7 @@ impl<'a> Workers<'a> {
     ///
     /// # Errors
     /// The first error of `work`, or [`EncodeError::Cancelled`].
-    pub fn run_checked<T: Send>(
+    pub(crate) fn run_checked<T: Send>(
         self,
         count: usize,
         work: impl Fn(usize) -> Result<T, EncodeError> + Sync,
@@ -139,14 +167,12 @@ impl<'a> Workers<'a> {
                 }
             }
         };
-        let help = &|mut core: Option<Core<'a>>| {
+        let help = &|mut helper: Helper<'a>| {
             let mut done = Vec::new();
             while let Some(item) = do_next() {
                 done.push(item);
-                match core.map(Core::keep) {
-                    None => core = None,
-                    Some(Some(kept)) => core = Some(kept),
-                    Some(None) => break,
+                if !helper.may_go_on() {
+                    break;
                 }
             }
             done
@@ -165,14 +191,12 @@ impl<'a> Workers<'a> {
                     if !has_more(1) {
                         break;
                     }
-                    let core = self.budget.map(Core::try_acquire);
-                    if matches!(core, Some(None)) {
+                    let Some(helper) = self.try_helper() else {
                         break;
-                    }
-                    let core = core.flatten();
+                    };
                     let thread = thread::Builder::new().name("encoder".to_owned());
                     // If the system has no more threads, those that run do all the work.
-                    helpers.extend(thread.spawn_scoped(scope, move || help(core)));
+                    helpers.extend(thread.spawn_scoped(scope, move || help(helper)));
                 }
                 match do_next() {
                     Some(item) => done.push(item),
@@ -195,7 +219,35 @@ impl<'a> Workers<'a> {
     }
 }
 
+/// The place of a helper thread, with a core of the [`CpuBudget`] if there is one. Dropping it
+/// releases the core.
+#[derive(Debug)]
+pub struct Helper<'a>(Place<'a>);
+
+#[derive(Debug)]
+enum Place<'a> {
+    /// There is no budget.
+    Unlimited,
+    WithCore(Core<'a>),
+    /// The core went to another conversion.
+    Ended,
+}
+
+impl Helper<'_> {
+    /// Whether the thread may go on. Once it may not, another conversion has got its core: it is to
+    /// leave what remains to the thread that started it, and end. This is asked every few
+    /// milliseconds of work.
+    pub fn may_go_on(&mut self) -> bool {
+        self.0 = match std::mem::replace(&mut self.0, Place::Ended) {
+            Place::WithCore(core) => core.keep().map_or(Place::Ended, Place::WithCore),
+            other => other,
+        };
+        !matches!(self.0, Place::Ended)
+    }
+}
+
 /// A core of the budget that a helper uses. It is released when the value is dropped.
+#[derive(Debug)]
 struct Core<'a>(&'a CpuBudget);
 
 impl<'a> Core<'a> {

@@ -7,11 +7,14 @@
 //! bright. Two steps counter it where it shows ([`chroma`], [`luminance`]), and leave most of a
 //! photograph as it is.
 
+mod builder;
 mod chroma;
 mod convert;
 mod luminance;
 mod row_kernel;
 mod stripe;
+
+pub use builder::PlanesBuilder;
 
 use super::EncodeError;
 use super::cpu::Simd;
@@ -145,7 +148,7 @@ impl Planes {
     ) -> Result<Planes, EncodeError> {
         let (width, height) = (picture.width as usize, picture.height as usize);
         let mut planes = Planes::new(width, height);
-        let mb_rows = (STRIPE_PIXELS / (planes.mb_width * 256)).max(MIN_STRIPE);
+        let mb_rows = stripe_rows(planes.mb_width);
         planes.convert_stripes(picture, simd, workers, mb_rows)?;
         planes.repeat_edges();
         Ok(planes)
@@ -179,6 +182,7 @@ impl Planes {
             .map(|(i, ((luma, u), v))| {
                 Mutex::new(Stripe {
                     first_pair: i * mb_rows * 8,
+                    first_row: 0,
                     luma,
                     chroma: [u, v],
                 })
@@ -197,6 +201,11 @@ const STRIPE_PIXELS: usize = 1 << 18;
 /// Least number of rows of macroblocks in a stripe, since a stripe also converts half a row of its
 /// neighbors.
 const MIN_STRIPE: usize = 4;
+
+/// The number of rows of macroblocks in a stripe of a picture that is `mb_width` macroblocks wide.
+fn stripe_rows(mb_width: usize) -> usize {
+    (STRIPE_PIXELS / (mb_width * 256)).max(MIN_STRIPE)
+}
 
 /// Fills `plane` beyond `width` x `height` samples with the last column and row.
 fn repeat_edges(plane: &mut [u8], stride: usize, width: usize, height: usize) {

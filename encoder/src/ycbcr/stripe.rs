@@ -21,11 +21,17 @@ use crate::picture::{Layout, RgbPicture};
 pub struct Stripe<'a> {
     /// Index of the first pair of rows, from the top of the picture.
     pub first_pair: usize,
+    /// Index of the row at which the pixels begin that it is converted from: 0, unless only those
+    /// around the stripe are there.
+    pub first_row: usize,
     /// Luma of whole pairs of rows.
     pub luma: &'a mut [u8],
     /// Cb and Cr, one row per pair.
     pub chroma: [&'a mut [u8]; 2],
 }
+
+/// The number of rows above a stripe, and below it, that it is converted from, too.
+pub const ROWS_AROUND: usize = 4;
 
 /// Converts the rows of `stripe` that lie in the picture.
 #[inline(always)]
@@ -44,6 +50,7 @@ fn convert_layout<const CHANNELS: usize>(
 ) {
     let source = PixelRows::<CHANNELS> {
         pixels: picture.pixels,
+        first_row: stripe.first_row,
         width: picture.width as usize,
         height: picture.height as usize,
     };
@@ -172,6 +179,8 @@ fn samples(row: &[u8], group: usize) -> Samples {
 /// The pixels of a picture, by row.
 struct PixelRows<'a, const CHANNELS: usize> {
     pixels: &'a [u8],
+    /// Index of the first row of `pixels`.
+    first_row: usize,
     width: usize,
     height: usize,
 }
@@ -180,7 +189,8 @@ impl<'a, const CHANNELS: usize> PixelRows<'a, CHANNELS> {
     /// Returns row `y`; below the picture, the last row.
     fn row(&self, y: usize) -> &'a [u8] {
         let length = self.width * CHANNELS;
-        &self.pixels[y.min(self.height - 1) * length..][..length]
+        let row = y.min(self.height - 1) - self.first_row;
+        &self.pixels[row * length..][..length]
     }
 
     fn pair(&self, pair: usize) -> [&'a [u8]; 2] {
