@@ -8,6 +8,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use towebp::conversion::Cancel;
 use towebp::image::{self, DecodeError, Format, Image, Keep, Limits, Metadata};
+use towebp_encoder::Workers;
 
 /// Small, so that most of the time goes into the readers and not into pixels.
 const LIMITS: Limits = Limits {
@@ -27,7 +28,7 @@ fn decode(
     let cancel = Cancel::when(&question);
     let opened = image::open(bytes, format, &LIMITS);
     let decoded = opened.and_then(|opened| {
-        let (image, metadata) = opened.decode(Keep::All, &cancel)?;
+        let (image, metadata) = opened.decode(Keep::All, Workers::new(1, None, &cancel))?;
         let kept = [&metadata.icc, &metadata.exif, &metadata.xmp];
         let kept: usize = kept.into_iter().flatten().map(Vec::len).sum();
         assert!(kept as u64 <= opened.metadata_bytes());
@@ -59,8 +60,10 @@ fuzz_target!(|input: (u8, &[u8])| {
         Err(error) => assert!(!matches!(error, DecodeError::Cancelled)),
     }
 
+    let never = Cancel::never();
+    let workers = Workers::new(1, None, &never);
     let planes = image::open(bytes, format, &LIMITS)
-        .and_then(|opened| opened.decode_planes(Keep::All, &Cancel::never()));
+        .and_then(|opened| opened.decode_planes(Keep::All, workers));
     if let Ok(Some((planes, metadata))) = planes {
         let (image, same) = whole.as_ref().expect("the same file gives RGB");
         assert_eq!((planes.width, planes.height), (image.width, image.height));

@@ -32,7 +32,7 @@ impl Plan<'_> {
             0
         };
         metadata
-            + match (self.path, self.opened.planes_bytes()) {
+            + match (self.path, self.opened.planes().flatten()) {
                 // The encoder's figure includes planes.
                 (Path::Planes, Some(planes)) => {
                     self.footprint.planes_peak(planes).max(self.encoding())

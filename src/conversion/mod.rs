@@ -130,7 +130,7 @@ mod tests {
             let opened = image::open(job.bytes, job.format, job.limits).expect("a valid picture");
             let plan = plan(&opened, &job);
             let is_planes = matches!(plan.path, Path::Planes);
-            let planes = opened.decode_planes(plan.keep, &Cancel::never());
+            let planes = opened.decode_planes(plan.keep, plan.workers(&Cancel::never()));
             let stays = is_planes && planes.expect("a valid picture").is_some();
             let conversion = run(&job).expect("a valid picture");
             assert_eq!((conversion.width, conversion.height), (40, 60));

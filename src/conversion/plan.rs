@@ -4,14 +4,14 @@ use super::error::ConversionError;
 use super::params::{self, Params};
 use crate::image::{self, DecodeError, Footprint, Format, Gif, Keep, Layout, Limits, Opened};
 use crate::watermark::Fonts;
-use towebp_encoder::{Cancel, ColorType, CpuBudget, Encoder, Mode};
+use towebp_encoder::{Cancel, ColorType, CpuBudget, Encoder, Mode, Workers};
 
 /// The resources of a conversion, beside the picture and the parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Resources<'a> {
     /// The fonts that text watermarks are drawn with.
     pub fonts: &'a Fonts,
-    /// The largest number of threads to encode with, at least 1. The file is the same with any
+    /// The largest number of threads to work with, at least 1. The file is the same with any
     /// number.
     pub threads: usize,
     /// The budget that gives cores to all threads but the first; without one they start freely.
@@ -40,8 +40,9 @@ pub struct Plan<'a> {
 /// The path of the samples from the file to the encoder.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Path<'a> {
-    /// In the `Y'CbCr` of a JPEG, if that allows it. RGB in between would take twice the memory,
-    /// and round and blur.
+    /// In the `Y'CbCr` of a JPEG, if that allows it: RGB in between would take twice the memory,
+    /// and round and blur. Rows of a PNG that is coded lossy become planes one after the other,
+    /// which takes a third of the memory of RGB for all of them.
     Planes,
     /// By way of RGB or RGBA.
     Rgb,
@@ -74,6 +75,8 @@ impl<'a> Plan<'a> {
             .map(|bytes| open_watermark(bytes, opened.limits()))
             .transpose()
             .map_err(ConversionError::WatermarkPicture)?;
+        let mode = mode(params.mode, opened);
+        let stays_in_planes = mode == Mode::Lossy && opened.planes().is_some();
         Ok(Plan {
             opened,
             params,
@@ -82,12 +85,11 @@ impl<'a> Plan<'a> {
             path: match animation {
                 Some(animation) => Path::Animation(animation),
                 // Watermarks are drawn in sRGB.
-                None if is_watermarked || params.mode == Mode::Lossless => Path::Rgb,
-                None if opened.format() == Format::Jpeg => Path::Planes,
+                None if stays_in_planes && !is_watermarked => Path::Planes,
                 None => Path::Rgb,
             },
             footprint,
-            mode: mode(params.mode, opened),
+            mode,
             keep: match (params.keeps_metadata, is_watermarked) {
                 (false, _) => Keep::Nothing,
                 (true, true) => Keep::Descriptions,
@@ -109,6 +111,11 @@ impl<'a> Plan<'a> {
     /// Whether a text or a picture is drawn.
     pub(super) fn is_watermarked(&self) -> bool {
         self.params.text.is_some() || self.watermark_picture.is_some()
+    }
+
+    /// The threads that decode.
+    pub(super) fn workers<'b>(&'b self, cancel: &'b Cancel<'b>) -> Workers<'b> {
+        Workers::new(self.resources.threads, self.resources.cpu_budget, cancel)
     }
 
     /// The encoder with its options, but for metadata.

@@ -24,7 +24,7 @@ pub(super) fn draw_picture(
     let Some(opened) = &plan.watermark_picture else {
         return Ok(image);
     };
-    let decoded = opened.decode(Keep::Nothing, cancel);
+    let decoded = opened.decode(Keep::Nothing, plan.workers(cancel));
     let (picture, _) = decoded.map_err(|error| match error {
         DecodeError::Cancelled => ConversionError::Cancelled,
         error => ConversionError::WatermarkPicture(error),

@@ -4,7 +4,7 @@ use super::error::ConversionError;
 use super::outcome::{Conversion, Timing, timed};
 use super::plan::{Plan, color_type};
 use super::steps::{draw_watermarks, with_metadata};
-use crate::image::{Image, Metadata, Planes};
+use crate::image::{Footprint, Image, Metadata};
 use std::cell::Cell;
 use towebp_encoder::{self as webp, Cancel};
 
@@ -15,7 +15,7 @@ pub(super) fn by_way_of_rgb(
     cancel: &Cancel<'_>,
     mut timing: Timing,
 ) -> Result<Conversion, ConversionError> {
-    let decode = || plan.opened.decode(plan.keep, cancel);
+    let decode = || plan.opened.decode(plan.keep, plan.workers(cancel));
     let (image, metadata) = timed(&mut timing.decode, decode)?;
     let image = timed(&mut timing.watermark, || {
         draw_watermarks(plan, image, cancel)
@@ -26,20 +26,45 @@ pub(super) fn by_way_of_rgb(
     Ok(Conversion::new(encoded, size, timing))
 }
 
-/// Converts a JPEG in its `Y'CbCr`, if that is possible; otherwise by way of RGB.
+/// Converts a JPEG in its `Y'CbCr`, and a PNG row by row, if that is possible; otherwise by way of
+/// RGB.
 pub(super) fn in_planes(
     plan: &Plan<'_>,
     cancel: &Cancel<'_>,
 ) -> Result<Conversion, ConversionError> {
     let mut timing = Timing::default();
-    let decode = || plan.opened.decode_planes(plan.keep, cancel);
+    let decode = || SizedPlanes::decode(plan, cancel);
     let Some((planes, metadata)) = timed(&mut timing.decode, decode)? else {
         return by_way_of_rgb(plan, cancel, timing);
     };
-    let size = (planes.width, planes.height);
+    let size = planes.size;
     let encode = || encode_planes(plan, planes, &metadata, cancel);
     let encoded = timed(&mut timing.encode, encode)?;
     Ok(Conversion::new(encoded, size, timing))
+}
+
+/// The planes of a picture, oriented, with its size.
+struct SizedPlanes {
+    size: (u32, u32),
+    planes: webp::Planes,
+}
+
+impl SizedPlanes {
+    fn decode(
+        plan: &Plan<'_>,
+        cancel: &Cancel<'_>,
+    ) -> Result<Option<(SizedPlanes, Metadata)>, ConversionError> {
+        let (opened, workers) = (plan.opened, plan.workers(cancel));
+        if let Some((planes, metadata)) = opened.decode_planes(plan.keep, workers)? {
+            let size = (planes.width, planes.height);
+            let planes = webp::Planes::from_samples(size, planes.luma, planes.chroma)?;
+            return Ok(Some((SizedPlanes { size, planes }, metadata)));
+        }
+        let converted = opened.convert_to_planes(plan.keep, workers)?;
+        let Footprint { width, height, .. } = plan.footprint;
+        let size = (width, height);
+        Ok(converted.map(|(planes, metadata)| (SizedPlanes { size, planes }, metadata)))
+    }
 }
 
 pub(super) fn encode(
@@ -56,22 +81,18 @@ pub(super) fn encode(
 
 fn encode_planes(
     plan: &Plan<'_>,
-    planes: Planes,
+    SizedPlanes { size, planes }: SizedPlanes,
     metadata: &Metadata,
     cancel: &Cancel<'_>,
 ) -> Result<webp::Encoded, ConversionError> {
-    let size = (planes.width, planes.height);
     let first = Cell::new(Some(planes));
-    let source = || {
-        let planes = match first.take() {
-            Some(planes) => planes,
-            // The file is decoded again, which only fails if it is cancelled.
-            None => match plan.opened.decode_planes(plan.keep, cancel) {
-                Ok(Some((planes, _))) => planes,
-                _ => return Err(webp::EncodeError::Cancelled),
-            },
-        };
-        webp::Planes::from_samples(size, planes.luma, planes.chroma)
+    let source = || match first.take() {
+        Some(planes) => Ok(planes),
+        // The file is decoded again, which only fails if it is cancelled.
+        None => match SizedPlanes::decode(plan, cancel) {
+            Ok(Some((again, _))) => Ok(again.planes),
+            _ => Err(webp::EncodeError::Cancelled),
+        },
     };
     let encoder = with_metadata(plan.encoder(cancel), metadata);
     Ok(encoder.encode_planes(size, source)?)

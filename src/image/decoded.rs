@@ -25,3 +25,11 @@ pub struct DecodedPlanes {
     /// Exif from its TIFF header on.
     pub exif: Option<Vec<u8>>,
 }
+
+/// A picture whose rows were converted to planes as they came.
+pub struct PlanesOfRgb {
+    /// The planes, as the encoder takes them.
+    pub planes: towebp_encoder::Planes,
+    /// The ICC profile in whose space they are, if that is not sRGB and is kept.
+    pub icc: Option<Vec<u8>>,
+}

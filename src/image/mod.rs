@@ -33,9 +33,10 @@ pub use pixels::{Image, Layout};
 pub use planes::Planes;
 pub use rectangle::Rectangle;
 
-use towebp_encoder::Cancel;
+use towebp_encoder::{Cancel, Workers};
 
-/// Decodes a picture of which no metadata is kept: [`open`] and [`Opened::decode`] in one call.
+/// Decodes a picture of which no metadata is kept, on the calling thread: [`open`] and
+/// [`Opened::decode`] in one call.
 ///
 /// # Errors
 /// See [`DecodeError`].
@@ -45,7 +46,8 @@ pub fn decode(
     limits: &Limits,
     cancel: &Cancel<'_>,
 ) -> Result<Image, DecodeError> {
-    let (image, _) = open(bytes, format, limits)?.decode(Keep::Nothing, cancel)?;
+    let workers = Workers::new(1, None, cancel);
+    let (image, _) = open(bytes, format, limits)?.decode(Keep::Nothing, workers)?;
     Ok(image)
 }
 
@@ -53,8 +55,11 @@ pub fn decode(
 #[cfg(fuzzing)]
 pub fn orient(image: Image, exif: &[u8]) -> Image {
     match metadata::orientation::read(exif) {
-        Some(orientation) => metadata::orientation::apply(image, orientation, &Cancel::never())
-            .expect("it is not cancelled"),
+        Some(orientation) => {
+            let workers = Workers::new(1, None, &Cancel::never());
+            let oriented = metadata::orientation::apply(image, orientation, workers);
+            oriented.expect("it is not cancelled")
+        }
         None => image,
     }
 }

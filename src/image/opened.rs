@@ -1,7 +1,7 @@
 //! A file whose header was read, and from which a picture can be decoded.
 
 use super::color::{self, Space};
-use super::decoded::Decoded;
+use super::decoded::{Decoded, PlanesOfRgb};
 use super::error::DecodeError;
 use super::footprint::Footprint;
 use super::format::Format;
@@ -11,8 +11,8 @@ use super::limits::Limits;
 use super::metadata::orientation;
 use super::metadata::{Keep, Metadata};
 use super::pixels::Image;
-use super::planes::Planes;
-use towebp_encoder::{Cancel, Cancelled};
+use super::planes::{Planes, PlanesPath};
+use towebp_encoder::{Cancel, Cancelled, Workers};
 
 /// A file whose header was read. Nothing of the picture's size is allocated yet.
 ///
@@ -114,14 +114,21 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// The bytes of the planes that [`Opened::decode_planes`] gives, if the header alone tells that
-    /// it gives them: it does not tell whether an ICC profile is that of sRGB.
-    pub fn planes_bytes(&self) -> Option<u64> {
-        let Header::Jpeg(header) = &self.header else {
-            return None;
+    /// Whether [`Opened::decode_planes`] or [`Opened::convert_to_planes`] may give planes, and
+    /// their bytes if the header alone tells that one does: it does not tell whether the color
+    /// space that the file names is sRGB.
+    pub fn planes(&self) -> Option<Option<u64>> {
+        let path = match &self.header {
+            Header::Png(header) => header.planes(),
+            Header::Jpeg(header) => header.planes(),
+            Header::Gif(_) | Header::Bmp(_) => PlanesPath::Never,
         };
         let Footprint { width, height, .. } = self.footprint;
-        (header.planes() == jpeg::PlanesPath::Always).then(|| Planes::bytes(width, height))
+        match path {
+            PlanesPath::Never => None,
+            PlanesPath::Always => Some(Some(Planes::bytes(width, height))),
+            PlanesPath::IfSpaceIsSrgb => Some(None),
+        }
     }
 
     /// The file as a GIF, whose frames can be drawn, if it is one.
@@ -144,18 +151,19 @@ impl<'a> Opened<'a> {
     pub fn decode(
         &self,
         keep: Keep,
-        cancel: &Cancel<'_>,
+        workers: Workers<'_>,
     ) -> Result<(Image, Metadata), DecodeError> {
+        let cancel = workers.cancel();
         decode_guarded(cancel, || {
             let Decoded {
                 image,
                 is_gray,
                 space,
                 exif,
-            } = self.decode_stored(keep, cancel)?;
+            } = self.decode_stored(keep, workers)?;
             let image = image.drop_opaque_alpha(cancel)?;
             let (image, icc) = convert_color(image, space, is_gray, keep, cancel)?;
-            let image = orient(image, exif.as_deref(), cancel)?;
+            let image = orient(image, exif.as_deref(), workers)?;
             Ok((image, Metadata::kept(keep, icc, exif, self.xmp())))
         })
     }
@@ -168,8 +176,9 @@ impl<'a> Opened<'a> {
     pub fn decode_planes(
         &self,
         keep: Keep,
-        cancel: &Cancel<'_>,
+        workers: Workers<'_>,
     ) -> Result<Option<(Planes, Metadata)>, DecodeError> {
+        let cancel = workers.cancel();
         let Header::Jpeg(header) = &self.header else {
             return Ok(None);
         };
@@ -177,15 +186,38 @@ impl<'a> Opened<'a> {
             if !header.stays_in_planes() {
                 return Ok(None);
             }
-            let decoded = jpeg::decode_planes(self.bytes, header, &self.limits, cancel)?;
+            let decoded = jpeg::decode_planes(self.bytes, header, &self.limits, workers)?;
             let metadata = Metadata::kept(keep, decoded.icc, decoded.exif, self.xmp());
             Ok(Some((decoded.planes, metadata)))
         })
     }
 
-    fn decode_stored(&self, keep: Keep, cancel: &Cancel<'_>) -> Result<Decoded, DecodeError> {
+    /// Decodes the picture, and converts its rows to the encoder's planes as they come, so that it
+    /// is never RGB as a whole; `None` if it has to be.
+    ///
+    /// # Errors
+    /// As [`Opened::decode`].
+    pub fn convert_to_planes(
+        &self,
+        keep: Keep,
+        workers: Workers<'_>,
+    ) -> Result<Option<(towebp_encoder::Planes, Metadata)>, DecodeError> {
+        let Header::Png(header) = &self.header else {
+            return Ok(None);
+        };
+        decode_guarded(workers.cancel(), || {
+            let decoded = png::decode_planes(self.bytes, keep, header, &self.limits, workers)?;
+            Ok(decoded.map(|PlanesOfRgb { planes, icc }| {
+                let metadata = Metadata::kept(keep, icc, None, self.xmp());
+                (planes, metadata)
+            }))
+        })
+    }
+
+    fn decode_stored(&self, keep: Keep, workers: Workers<'_>) -> Result<Decoded, DecodeError> {
+        let cancel = workers.cancel();
         match &self.header {
-            Header::Png(_) => png::decode(self.bytes, keep, &self.limits, cancel),
+            Header::Png(header) => png::decode(self.bytes, keep, header, &self.limits, workers),
             Header::Jpeg(header) => jpeg::decode(self.bytes, header, &self.limits, cancel),
             Header::Gif(header) => header.decode_first(&self.limits, cancel),
             Header::Bmp(header) => bmp::decode(self.bytes, header, &self.limits, cancel),
@@ -261,9 +293,9 @@ fn convert_color(
 }
 
 /// Rotates and mirrors the picture as its Exif asks.
-fn orient(image: Image, exif: Option<&[u8]>, cancel: &Cancel<'_>) -> Result<Image, Cancelled> {
+fn orient(image: Image, exif: Option<&[u8]>, workers: Workers<'_>) -> Result<Image, Cancelled> {
     match exif.and_then(orientation::read) {
-        Some(orientation) => orientation::apply(image, orientation, cancel),
+        Some(orientation) => orientation::apply(image, orientation, workers),
         None => Ok(image),
     }
 }
@@ -284,7 +316,7 @@ mod tests {
 
     fn decode(bytes: &[u8], format: Format) -> Result<Image, DecodeError> {
         let opened = open(bytes, format, &Limits::default())?;
-        let (image, _) = opened.decode(Keep::Nothing, &Cancel::never())?;
+        let (image, _) = opened.decode(Keep::Nothing, Workers::new(1, None, &Cancel::never()))?;
         Ok(image)
     }
 

@@ -5,7 +5,7 @@
 
 use super::metadata::orientation::{self, Grid};
 use ::image::metadata::Orientation;
-use towebp_encoder::{Cancel, Cancelled};
+use towebp_encoder::{Cancelled, Workers};
 
 /// A picture in `Y'CbCr` 4:2:0, BT.601 in limited range.
 ///
@@ -21,6 +21,18 @@ pub struct Planes {
     pub luma: Vec<u8>,
     /// U and V.
     pub chroma: [Vec<u8>; 2],
+}
+
+/// Whether a picture can become planes without all of it being RGB in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PlanesPath {
+    /// It cannot.
+    Never,
+    /// It can.
+    Always,
+    /// It can if the color space that its file names is sRGB. Comparing them takes too long and too
+    /// much memory for an estimate.
+    IfSpaceIsSrgb,
 }
 
 /// The chroma sample of gray.
@@ -52,7 +64,7 @@ impl Planes {
     pub(super) fn orient(
         mut self,
         orientation: Orientation,
-        cancel: &Cancel<'_>,
+        workers: Workers<'_>,
     ) -> Result<Planes, Cancelled> {
         let grids = [1, 2, 2].map(|size| Grid {
             width: self.width.div_ceil(size) as usize,
@@ -61,7 +73,7 @@ impl Planes {
         });
         let [u, v] = &mut self.chroma;
         for (plane, grid) in [&mut self.luma, u, v].into_iter().zip(grids) {
-            orientation::orient::<1>(plane, grid, orientation, cancel)?;
+            orientation::orient::<1>(plane, grid, orientation, workers)?;
         }
         if orientation::swaps_sides(orientation) {
             (self.width, self.height) = (self.height, self.width);

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use towebp::conversion::Cancel;
 use towebp::image::{DecodeError, Format, Image, Keep, Layout, Limits, Planes, decode, open};
+use towebp_encoder::Workers;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/codec/conformance")
@@ -30,7 +31,8 @@ fn read_planes(path: &Path) -> Option<Image> {
     let format = Format::sniff(&bytes).expect("one of the four formats");
     let limits = Limits::default();
     let opened = open(&bytes, format, &limits).expect("it was decoded before");
-    let planes = opened.decode_planes(Keep::Nothing, &Cancel::never());
+    let never = Cancel::never();
+    let planes = opened.decode_planes(Keep::Nothing, Workers::new(2, None, &never));
     let (planes, _) = planes.expect("it was decoded before")?;
     Some(rgb(&planes))
 }

@@ -2,7 +2,8 @@
 
 use crate::image::pixels::{Image, Layout};
 pub use ::image::metadata::Orientation;
-use towebp_encoder::{Cancel, Cancelled};
+use std::sync::Mutex;
+use towebp_encoder::{Cancel, Cancelled, Workers};
 
 /// The orientation that Exif data asks for; `None` if the data is damaged or has none.
 pub fn read(exif: &[u8]) -> Option<Orientation> {
@@ -21,7 +22,7 @@ pub fn reset(exif: &mut [u8]) {
 pub fn apply(
     mut image: Image,
     orientation: Orientation,
-    cancel: &Cancel<'_>,
+    workers: Workers<'_>,
 ) -> Result<Image, Cancelled> {
     let grid = Grid {
         width: image.width as usize,
@@ -32,7 +33,7 @@ pub fn apply(
         Layout::Rgb => orient::<3>,
         Layout::Rgba => orient::<4>,
     };
-    orient(&mut image.pixels, grid, orientation, cancel)?;
+    orient(&mut image.pixels, grid, orientation, workers)?;
     if swaps_sides(orientation) {
         (image.width, image.height) = (image.height, image.width);
     }
@@ -87,12 +88,13 @@ pub fn orient<const N: usize>(
     pixels: &mut Vec<u8>,
     grid: Grid,
     orientation: Orientation,
-    cancel: &Cancel<'_>,
+    workers: Workers<'_>,
 ) -> Result<(), Cancelled> {
     if let Some(reversed) = transposed(orientation) {
-        *pixels = transpose::<N>(pixels, grid, reversed, cancel)?;
+        *pixels = transpose::<N>(pixels, grid, reversed, workers)?;
         return Ok(());
     }
+    let cancel = workers.cancel();
     let pixels = pixels.as_chunks_mut::<N>().0;
     let [mirrors, flips] = mirrored_sides(orientation);
     if mirrors {
@@ -126,30 +128,56 @@ fn flip_rows<T>(pixels: &mut [T], grid: Grid, cancel: &Cancel<'_>) -> Result<(),
 fn transpose<const N: usize>(
     source: &[u8],
     grid: Grid,
-    (rows_reversed, columns_reversed): (bool, bool),
-    cancel: &Cancel<'_>,
+    reversed: (bool, bool),
+    workers: Workers<'_>,
 ) -> Result<Vec<u8>, Cancelled> {
-    /// The side of the square that is transposed at a time, so that reads and writes both stay
-    /// within the cache.
-    const TILE: usize = 32;
-    let Grid { width, height, .. } = grid;
+    /// The least number of pixels that a thread takes at a time: some tenths of a millisecond.
+    const LEAST_PIXELS: usize = 1 << 18;
     let mut pixels = vec![0; source.len()];
-    let target = pixels.as_chunks_mut::<N>().0;
+    let stride = source.len() / N / grid.stride;
+    let rows = (LEAST_PIXELS / stride.max(1))
+        .next_multiple_of(TILE)
+        .max(TILE);
+    let target = &mut pixels.as_chunks_mut::<N>().0[..grid.width * stride];
     let source = source.as_chunks::<N>().0;
+    let parts: Vec<_> = target.chunks_mut(rows * stride).map(Mutex::new).collect();
+    let transposed = workers.run(parts.len(), |part| {
+        let mut target = parts[part].lock().expect("each is taken once");
+        transpose_rows(source, grid, reversed, part * rows, &mut target);
+    });
+    drop(parts);
+    transposed.map(|_| pixels).map_err(|_| Cancelled)
+}
+
+/// The side of the square that is transposed at a time, so that reads and writes both stay within
+/// the cache.
+const TILE: usize = 32;
+
+/// Writes the rows of the transposed picture from `first_row` on, as many as `target` has.
+fn transpose_rows<T: Copy>(
+    source: &[T],
+    grid: Grid,
+    (rows_reversed, columns_reversed): (bool, bool),
+    first_row: usize,
+    target: &mut [T],
+) {
+    let Grid { width, height, .. } = grid;
     let stride = source.len() / grid.stride;
-    for tile_y in (0..height).step_by(TILE) {
-        cancel.check()?;
-        for tile_x in (0..width).step_by(TILE) {
-            for x in tile_x..width.min(tile_x + TILE) {
-                let row = if columns_reversed { width - 1 - x } else { x };
+    for (tile, target) in target.chunks_mut(TILE * stride).enumerate() {
+        for tile_y in (0..height).step_by(TILE) {
+            for (row, target) in (first_row + tile * TILE..).zip(target.chunks_mut(stride)) {
+                let x = if columns_reversed {
+                    width - 1 - row
+                } else {
+                    row
+                };
                 for y in tile_y..height.min(tile_y + TILE) {
                     let column = if rows_reversed { height - 1 - y } else { y };
-                    target[row * stride + column] = source[y * grid.stride + x];
+                    target[column] = source[y * grid.stride + x];
                 }
             }
         }
     }
-    Ok(pixels)
 }
 
 #[cfg(test)]
@@ -182,7 +210,7 @@ mod tests {
                 pixels,
             },
             orientation,
-            &Cancel::never(),
+            Workers::new(2, None, &Cancel::never()),
         )
         .expect("it is not cancelled");
         assert_eq!(image.layout, layout);
@@ -226,7 +254,7 @@ mod tests {
                 pixels,
             },
             Orientation::Rotate90,
-            &Cancel::never(),
+            Workers::new(2, None, &Cancel::never()),
         )
         .expect("it is not cancelled");
         assert_eq!((image.width, image.height), (height, width));

@@ -4,13 +4,14 @@
 
 use super::profile::{self, Chunks};
 use super::segments::{Parts, Segment, Segments, damaged, has_too_many_tables};
+use super::skim;
 use crate::image::color::{BYTES_PER_PROFILE_BYTE, is_srgb};
 use crate::image::error::DecodeError;
 use crate::image::footprint::Footprint;
 use crate::image::limits::Limits;
 use crate::image::metadata::orientation::{self, Orientation};
 use crate::image::pixels::Layout;
-use crate::image::planes;
+use crate::image::planes::{self, PlanesPath};
 
 /// The headers in front of the first scan's data.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,18 +37,8 @@ pub struct Header<'a> {
     pub parts: Parts<'a>,
     /// The offset in the file at which that scan's data begins.
     pub scan_begin: usize,
-}
-
-/// Whether a picture can stay in `Y'CbCr` from the file to the WebP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlanesPath {
-    /// It cannot.
-    Never,
-    /// It can.
-    Always,
-    /// It can if its ICC profile is that of sRGB. Comparing them takes too long and too much memory
-    /// for an estimate.
-    IfProfileIsSrgb,
+    /// The bytes from there to the end of the file.
+    scan_bytes: usize,
 }
 
 /// The contents of the application segments.
@@ -160,6 +151,7 @@ impl<'a> Header<'a> {
                         segment_bytes,
                         parts,
                         scan_begin: place.end,
+                        scan_bytes: bytes.len() - place.end,
                         ..frame
                     });
                 }
@@ -249,7 +241,7 @@ impl<'a> Header<'a> {
             (false, _) => PlanesPath::Never,
             (true, true) => PlanesPath::Always,
             (true, false) if self.applications.profile.single().is_none() => PlanesPath::Never,
-            (true, false) => PlanesPath::IfProfileIsSrgb,
+            (true, false) => PlanesPath::IfSpaceIsSrgb,
         }
     }
 
@@ -258,8 +250,33 @@ impl<'a> Header<'a> {
         match self.planes() {
             PlanesPath::Never => false,
             PlanesPath::Always => true,
-            PlanesPath::IfProfileIsSrgb => self.applications.profile.single().is_some_and(is_srgb),
+            PlanesPath::IfSpaceIsSrgb => self.applications.profile.single().is_some_and(is_srgb),
         }
+    }
+
+    /// Whether two threads may decode to planes: the picture is in 4:2:0, in one scan, and so large
+    /// that it pays, which takes some milliseconds of work.
+    pub fn pays_two_threads(&self) -> bool {
+        const LEAST_PIXELS: u64 = 1 << 20;
+        let pixels = u64::from(self.width) * u64::from(self.height);
+        let is_420 = self.sampling == [[2, 2], [1, 1], [1, 1]] && !self.is_progressive;
+        is_420 && self.scan_components == self.components() && pixels >= LEAST_PIXELS
+    }
+
+    /// The height in pixels.
+    pub fn height(&self) -> usize {
+        usize::from(self.height)
+    }
+
+    /// The number of MCUs in a row of a picture in 4:2:0, and the number of rows.
+    pub fn mcus(&self) -> (usize, usize) {
+        let [width, height] = [self.width, self.height].map(|side| usize::from(side).div_ceil(16));
+        (width, height)
+    }
+
+    /// The number of MCUs from one restart marker to the next; 0 if there are no such markers.
+    pub fn restart_interval(&self) -> usize {
+        self.restart_interval
     }
 
     /// The orientation that Exif asks for.
@@ -286,7 +303,19 @@ impl<'a> Header<'a> {
             4 => u64::from(self.width) * u64::from(self.height),
             _ => 0,
         };
-        self.coefficient_bytes() + black + rows + metadata
+        self.coefficient_bytes() + black + rows + metadata + self.second_decoder_bytes(rows)
+    }
+
+    /// Most bytes of the decoder of the lower part, and of its data, if there is one.
+    fn second_decoder_bytes(&self, rows: u64) -> u64 {
+        /// Its tables, and its thread.
+        const TABLES: u64 = 256 << 10;
+        match self.planes() {
+            PlanesPath::Never => 0,
+            _ if !self.pays_two_threads() => 0,
+            _ if self.restart_interval > 0 => rows + TABLES,
+            _ => rows + TABLES + skim::most_bytes(self.scan_bytes) as u64,
+        }
     }
 
     /// The bytes of all coefficients, two each, if the decoder keeps them to the end: it does
@@ -337,6 +366,7 @@ impl<'a> Header<'a> {
             segment_bytes: 0,
             parts: Parts::default(),
             scan_begin: 0,
+            scan_bytes: 0,
         })
     }
 }

@@ -8,30 +8,30 @@
 //! The headers are read here, once ([`Header`]). The decoder then gets the segments that were
 //! found, without metadata and without the bytes between them.
 
+mod decoder;
 mod header;
 mod profile;
+mod rows;
 mod scans;
 mod segments;
+mod skim;
 
-pub use header::{Header, PlanesPath};
+pub use header::Header;
 
 use crate::image::color::{CmykKind, Space, cmyk_to_srgb};
 use crate::image::decoded::{Decoded, DecodedPlanes};
 use crate::image::error::DecodeError;
 use crate::image::limits::Limits;
 use crate::image::pixels::{Image, Layout};
-use crate::image::planes::{Planes, limit_chroma, limit_luma};
+use crate::image::planes::Planes;
 use crate::image::reader::CancellableReader;
-use std::mem;
-use towebp_encoder::Cancel;
-use zune_jpeg::errors::DecodeErrors;
+use decoder::{
+    BYTES_PER_CHECK, LibraryDecoder, PADDING_AND_END, ambiguous, ends_too_early, invalid, options,
+};
+use rows::LowerPart;
+use towebp_encoder::{Cancel, Workers};
+use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
-use zune_jpeg::zune_core::options::DecoderOptions;
-use zune_jpeg::{JpegDecoder, RawImcuRowStatus};
-
-/// Bytes of the file between two checks of the [`Cancel`]. They are so few because eight blocks of
-/// a picture may take one bit, and 32767 blocks of a progressive scan four.
-const BYTES_PER_CHECK: usize = 1 << 10;
 
 /// Decodes to RGB the picture of `bytes`, whose header was read.
 pub fn decode(
@@ -46,6 +46,7 @@ pub fn decode(
         height,
         count,
         stored,
+        ..
     } = Decoder::new(bytes, header, limits, cancel)?;
     let mut profile = header.profile();
     let pixels = match cmyk_kind(stored) {
@@ -70,27 +71,31 @@ pub fn decode(
     })
 }
 
-/// Decodes to planes the picture of `bytes`, whose header was read and lets it stay in `Y'CbCr`.
+/// Decodes to planes the picture of `bytes`, whose header was read and lets it stay in `Y'CbCr`. A
+/// helper decodes the lower part of a large one, if there is a helper.
 pub fn decode_planes(
     bytes: &[u8],
     header: &Header<'_>,
     limits: &Limits,
-    cancel: &Cancel<'_>,
+    workers: Workers<'_>,
 ) -> Result<DecodedPlanes, DecodeError> {
     let Decoder {
         inner: mut decoder,
         width,
         height,
         stored,
+        scan,
         ..
-    } = Decoder::new(bytes, header, limits, cancel)?;
+    } = Decoder::new(bytes, header, limits, workers.cancel())?;
     if !matches!(stored, ColorSpace::YCbCr | ColorSpace::Luma) {
         return Err(ambiguous());
     }
     let mut planes = Planes::new(width, height);
-    decode_rows(&mut decoder, &mut planes, cancel)?;
+    let scan = scan.filter(|_| header.pays_two_threads());
+    let lower = scan.and_then(|scan| LowerPart::of(bytes, header, scan));
+    rows::decode(&mut decoder, &mut planes, lower.as_ref(), workers)?;
     Ok(DecodedPlanes {
-        planes: planes.orient(header.orientation(), cancel)?,
+        planes: planes.orient(header.orientation(), workers)?,
         icc: header.profile(),
         exif: header.exif().map(<[u8]>::to_vec),
     })
@@ -98,13 +103,15 @@ pub fn decode_planes(
 
 /// The library's decoder, which has read its headers and agrees with ours about them.
 struct Decoder<'a> {
-    inner: JpegDecoder<CancellableReader<'a>>,
+    inner: LibraryDecoder<'a>,
     width: u32,
     height: u32,
     /// The number of pixels.
     count: usize,
     /// The color model of the samples in the file.
     stored: ColorSpace,
+    /// The data of the only scan, if there is no other, and the file is whole.
+    scan: Option<&'a [u8]>,
 }
 
 impl<'a> Decoder<'a> {
@@ -153,21 +160,26 @@ impl<'a> Decoder<'a> {
         }
         // The decoder would make up what is missing, in the last row even where a restart marker
         // should be.
-        if scans.is_none_or(|scans| scans.restarts < header.restarts()) {
+        let Some(scans) = scans.filter(|scans| scans.restarts >= header.restarts()) else {
             return Err(ends_too_early());
-        }
+        };
+        let scan = match scans.parts.as_slice() {
+            [scan] if scans.restarts == header.restarts() => Some(*scan),
+            _ => None,
+        };
         Ok(Decoder {
             inner: decoder,
             width,
             height,
             count,
             stored,
+            scan,
         })
     }
 }
 
 /// The sampling factors of each component, as the decoder has read them.
-fn sampling(decoder: &mut JpegDecoder<CancellableReader<'_>>) -> Vec<[usize; 2]> {
+fn sampling(decoder: &mut LibraryDecoder<'_>) -> Vec<[usize; 2]> {
     let raw = decoder.raw_output();
     let count = raw.num_components().unwrap_or(0);
     let planes = raw.layout().unwrap_or_default();
@@ -180,16 +192,6 @@ fn sampling(decoder: &mut JpegDecoder<CancellableReader<'_>>) -> Vec<[usize; 2]>
     factors.take(count).collect()
 }
 
-/// The decoder's options. Its own bounds are as wide as the format's, since [`Limits`] give the
-/// clearer error text.
-fn options() -> DecoderOptions {
-    DecoderOptions::default()
-        .set_strict_mode(true)
-        .set_max_width(usize::from(u16::MAX))
-        .set_max_height(usize::from(u16::MAX))
-        .jpeg_set_out_colorspace(ColorSpace::RGB)
-}
-
 fn cmyk_kind(stored: ColorSpace) -> Option<CmykKind> {
     match stored {
         ColorSpace::CMYK => Some(CmykKind::Cmyk),
@@ -198,10 +200,7 @@ fn cmyk_kind(stored: ColorSpace) -> Option<CmykKind> {
     }
 }
 
-fn decode_pixels(
-    decoder: &mut JpegDecoder<CancellableReader<'_>>,
-    length: usize,
-) -> Result<Vec<u8>, DecodeError> {
+fn decode_pixels(decoder: &mut LibraryDecoder<'_>, length: usize) -> Result<Vec<u8>, DecodeError> {
     let mut pixels = vec![0; length];
     decoder
         .decode_into(&mut pixels)
@@ -209,85 +208,19 @@ fn decode_pixels(
     Ok(pixels)
 }
 
-/// Decodes one row of MCUs after the other, and maps its samples to WebP's range while they are in
-/// the cache.
-fn decode_rows(
-    decoder: &mut JpegDecoder<CancellableReader<'_>>,
-    planes: &mut Planes,
-    cancel: &Cancel<'_>,
-) -> Result<(), DecodeError> {
-    let (height, stride) = (planes.height as usize, planes.luma_stride());
-    let strides = [stride, stride / 2, stride / 2];
-    let limit = [limit_luma, limit_chroma, limit_chroma];
-    let mut raw = decoder.raw_output();
-    let count = raw.num_components().expect("the headers are read");
-    let [u, v] = &mut planes.chroma;
-    let mut rest = [&mut planes.luma, u, v].map(Vec::as_mut_slice);
-    let mut rows = 0;
-    loop {
-        cancel.check()?;
-        match raw.decode_next_imcu_row(&mut rest[..count], &strides[..count]) {
-            Ok(RawImcuRowStatus::RowReady { rows_written }) => {
-                for plane in 0..count {
-                    let length = rows_written[plane] * strides[plane];
-                    let (written, behind) = mem::take(&mut rest[plane]).split_at_mut(length);
-                    limit[plane](written);
-                    rest[plane] = behind;
-                }
-                rows += rows_written[0];
-            }
-            Ok(RawImcuRowStatus::Complete) if rows == height => return Ok(()),
-            Ok(_) => return Err(ends_too_early()),
-            Err(error) => return Err(invalid(&error)),
-        }
-    }
-}
-
-/// Bytes that the decoder reads in place of the end-of-image marker: ones, of which no code
-/// consists (T.81, C), then that marker. Where a scan ends too early, the decoder would make up
-/// zeros, but reports the ones as an error; behind a whole scan they are more of its padding.
-const PADDING_AND_END: &[u8] = &{
-    let mut bytes = [0xff; 1026];
-    let mut at = 1;
-    while at < 1024 {
-        bytes[at] = 0; // an FF followed by 00 is no marker
-        at += 2;
-    }
-    bytes[1025] = 0xd9;
-    bytes
-};
-
-fn ambiguous() -> DecodeError {
-    DecodeError::Invalid("the JPEG's headers are ambiguous".to_owned())
-}
-
-fn ends_too_early() -> DecodeError {
-    DecodeError::Invalid("the JPEG data ends too early".to_owned())
-}
-
-fn invalid(error: &DecodeErrors) -> DecodeError {
-    let reason = match error {
-        DecodeErrors::ExhaustedData | DecodeErrors::IoErrors(_) => return ends_too_early(),
-        DecodeErrors::ZeroError => "its width or height is 0".to_owned(),
-        // These two would print themselves in quotes.
-        DecodeErrors::Format(reason) => reason.clone(),
-        DecodeErrors::FormatStatic(reason) => (*reason).to_owned(),
-        other => other.to_string(),
-    };
-    let reason = reason.trim_end_matches(['.', '\n']);
-    DecodeError::Invalid(format!(
-        "the JPEG data is damaged or of a rare kind ({reason})"
-    ))
-}
+#[cfg(test)]
+mod two_threads_tests;
 
 #[cfg(test)]
 pub mod tests {
     use super::*;
     use crate::image::metadata::{Keep, Metadata};
+    use crate::image::planes::limit_luma;
     use crate::image::testing::{LIMITS, assert_parts_are_rejected};
     use crate::image::{Format, open};
     use std::collections::BTreeSet;
     use std::fmt::Write;
+    use std::mem;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// A baseline JPEG of plain 8 x 8 blocks. `blocks` has a sample for each component of each
@@ -305,6 +238,34 @@ pub mod tests {
         let unit = |unit: &[u8; 6]| [0, 0, 0, 0, 1, 2].into_iter().zip(*unit);
         let blocks = units.iter().flat_map(unit).collect();
         file(size, &[0x22, 0x11, 0x11], &[blocks], segments)
+    }
+
+    /// A baseline JPEG in 4:2:0 with a restart marker after every `interval` units of a gradient.
+    pub fn restarted((width, height): (u16, u16), interval: usize) -> Vec<u8> {
+        let restarts = segment(0xdd, &(interval as u16).to_be_bytes());
+        let empty = subsampled((width, height), &[[0; 6]], &restarts);
+        let begin = Header::read(&empty).expect("a valid header").scan_begin;
+        let mut file = empty[..begin].to_vec();
+        let count = width.div_ceil(16) * height.div_ceil(16);
+        let units: Vec<u16> = (0..count).collect();
+        for (number, units) in (0..).zip(units.chunks(interval)) {
+            let blocks = units.iter().flat_map(|&unit| {
+                let sample = (unit * 7) as u8;
+                [
+                    (0, sample),
+                    (0, 9),
+                    (0, 200),
+                    (0, 30),
+                    (1, sample),
+                    (2, 255 - sample),
+                ]
+            });
+            file.extend(entropy_code(&blocks.collect::<Vec<_>>()));
+            file.extend([0xff, 0xd0 + number % 8]);
+        }
+        file.truncate(file.len() - 2);
+        file.extend([0xff, 0xd9]);
+        file
     }
 
     /// Written out here since no JPEG encoder is among the dependencies: DC coefficients alone, all
@@ -454,7 +415,8 @@ pub mod tests {
         bytes: &[u8],
         cancel: &Cancel<'_>,
     ) -> Result<Option<(Planes, Metadata)>, DecodeError> {
-        open(bytes, Format::Jpeg, &LIMITS)?.decode_planes(Keep::Nothing, cancel)
+        let workers = Workers::new(1, None, cancel);
+        open(bytes, Format::Jpeg, &LIMITS)?.decode_planes(Keep::Nothing, workers)
     }
 
     fn planes(bytes: &[u8]) -> Option<Planes> {

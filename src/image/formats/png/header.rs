@@ -1,13 +1,16 @@
 //! The chunks of a PNG in front of its pixels and behind them, walked once (PNG, third edition, 5).
 
 use super::decoder::{DECODER_BYTES, invalid, layout_of};
+use super::inflate;
 use crate::image::color::{BYTES_PER_PROFILE_BYTE, MAX_PROFILE_BYTES, SixteenBitTransform};
 use crate::image::error::DecodeError;
 use crate::image::footprint::Footprint;
 use crate::image::limits::Limits;
 use crate::image::pixels::Layout;
+use crate::image::planes::PlanesPath;
 use ::png::{BitDepth, Decoder};
 use std::io::Cursor;
+use towebp_encoder::PlanesBuilder;
 
 /// The contents of the chunks, without the pixels.
 #[derive(Debug)]
@@ -16,6 +19,7 @@ pub struct Header<'a> {
     height: u32,
     layout: Layout,
     has_16_bits: bool,
+    is_interlaced: bool,
     chunks: Chunks<'a>,
 }
 
@@ -29,6 +33,13 @@ struct Chunks<'a> {
     profile_bytes: Option<u64>,
     /// The bytes of all chunks that may be Exif or XMP.
     description_bytes: u64,
+    /// Whether there is Exif, which may turn the picture.
+    has_exif: bool,
+    /// Whether there is the mark of sRGB (`sRGB`), a color space of another kind that comes before
+    /// it (`cICP`, `iCCP`), and one that comes behind it (`gAMA`, `cHRM`).
+    names_srgb: bool,
+    names_other: bool,
+    names_calibration: bool,
     /// The XMP packet.
     xmp: Option<&'a [u8]>,
 }
@@ -53,6 +64,7 @@ impl<'a> Header<'a> {
                 layout => layout,
             },
             has_16_bits: header.bit_depth == BitDepth::Sixteen,
+            is_interlaced: header.interlaced,
             chunks,
         })
     }
@@ -77,10 +89,33 @@ impl<'a> Header<'a> {
             height: self.height,
             layout: self.layout,
             decoder: ROWS
+                + inflate::bytes(self.pixel_bytes())
+                + match self.planes() {
+                    PlanesPath::Never => 0,
+                    _ => PlanesBuilder::window_bytes((self.width, self.height)),
+                }
                 + transform
                 + BYTES_PER_PROFILE_BYTE * self.profile_bytes()
                 + EXIF_COPIES * self.chunks.description_bytes,
         })
+    }
+
+    /// Whether the rows can become planes one after the other: it takes opaque rows that come from
+    /// top to bottom, as they stay, in sRGB.
+    pub fn planes(&self) -> PlanesPath {
+        let chunks = &self.chunks;
+        if self.layout == Layout::Rgba || self.is_interlaced || chunks.has_exif {
+            return PlanesPath::Never;
+        }
+        if chunks.names_other || chunks.names_calibration && !chunks.names_srgb {
+            return PlanesPath::IfSpaceIsSrgb;
+        }
+        PlanesPath::Always
+    }
+
+    /// The bytes of the pixels.
+    pub fn pixel_bytes(&self) -> u64 {
+        u64::from(self.width) * u64::from(self.height) * self.layout.channels() as u64
     }
 
     /// Most bytes that the metadata may have.
@@ -119,6 +154,12 @@ impl<'a> Chunks<'a> {
                 }
                 b"eXIf" | b"iTXt" => chunks.description_bytes += data.len() as u64,
                 _ => {}
+            }
+            chunks.has_exif |= name == b"eXIf";
+            if is_before_pixels {
+                chunks.names_srgb |= name == b"sRGB";
+                chunks.names_other |= name == b"cICP" || name == b"iCCP";
+                chunks.names_calibration |= name == b"gAMA" || name == b"cHRM";
             }
             if name == b"iTXt"
                 && xmp_text.is_none()

@@ -3,89 +3,216 @@
 
 mod decoder;
 mod header;
+mod inflate;
+mod input;
 mod rows;
 
 pub use header::Header;
 
-use crate::image::color::{Calibrated, SixteenBitTransform, Space, is_rgb};
-use crate::image::decoded::Decoded;
+use crate::image::color::{Calibrated, SixteenBitTransform, Space, is_rgb, is_srgb};
+use crate::image::decoded::{Decoded, PlanesOfRgb};
 use crate::image::error::DecodeError;
 use crate::image::limits::Limits;
 use crate::image::metadata::Keep;
-use crate::image::pixels::Image;
-use crate::image::reader::CancellableReader;
-use ::png::{BitDepth, ColorType, Decoder, Info, ScaledFloat, Transformations};
+use crate::image::pixels::{Image, Layout};
+use crate::image::planes::PlanesPath;
+use ::png::{BitDepth, ColorType, Decoder, Info, Reader, ScaledFloat, Transformations};
 use decoder::{DECODER_BYTES, invalid, layout_of};
-use rows::{Expansion, read_rows};
-use towebp_encoder::Cancel;
-
-/// Bytes of the file between two checks of the [`Cancel`], beside one check per row: chunks that
-/// are skipped, and data without rows.
-const BYTES_PER_CHECK: usize = 64 << 10;
+use input::Input;
+use rows::{Expansion, for_each_row, read_rows};
+use towebp_encoder::{PlanesBuilder, Workers};
 
 /// Decodes the (first) picture of a PNG. 16-bit samples are converted to sRGB, unless a profile of
 /// RGB is kept, in whose space they then stay.
 pub fn decode(
     bytes: &[u8],
     keep: Keep,
+    header: &Header<'_>,
     limits: &Limits,
-    cancel: &Cancel<'_>,
+    workers: Workers<'_>,
 ) -> Result<Decoded, DecodeError> {
-    let stays_in = |space: &Space| {
-        keep == Keep::All && matches!(space, Space::Icc(profile) if is_rgb(profile))
+    let cancel = workers.cancel();
+    with_decoder(bytes, header, workers, |decoder| {
+        let mut rows = Rows::begin(decoder, keep, limits)?;
+        let stride = rows.width as usize * rows.layout.channels();
+        let mut pixels = vec![0; rows.count * rows.layout.channels()];
+        read_rows(
+            &mut rows.reader,
+            &mut rows.expansion,
+            &mut pixels,
+            stride,
+            cancel,
+        )?;
+        Ok(Decoded {
+            image: Image {
+                width: rows.width,
+                height: rows.height,
+                layout: rows.layout,
+                pixels,
+            },
+            is_gray: rows.is_gray,
+            exif: rows.finish()?,
+            space: rows.space,
+        })
+    })
+}
+
+/// Decodes the (first) picture of a PNG to planes, row by row; `None` if all of it has to be RGB
+/// before.
+pub fn decode_planes(
+    bytes: &[u8],
+    keep: Keep,
+    header: &Header<'_>,
+    limits: &Limits,
+    workers: Workers<'_>,
+) -> Result<Option<PlanesOfRgb>, DecodeError> {
+    let cancel = workers.cancel();
+    if header.planes() == PlanesPath::Never {
+        return Ok(None);
+    }
+    if header.planes() == PlanesPath::IfSpaceIsSrgb {
+        let decoder = decoder(Input::of_file(bytes, cancel));
+        if !Rows::begin(decoder, keep, limits)?.are_planes(keep) {
+            return Ok(None);
+        }
+    }
+    with_decoder(bytes, header, workers, |decoder| {
+        let mut rows = Rows::begin(decoder, keep, limits)?;
+        let Ok(mut builder) = PlanesBuilder::new((rows.width, rows.height)) else {
+            return Ok(None);
+        };
+        if !rows.are_planes(keep) {
+            return Ok(None);
+        }
+        for_each_row(
+            &mut rows.reader,
+            &mut rows.expansion,
+            rows.width as usize * 3,
+            cancel,
+            |row| builder.push_row(row).is_ok(),
+        )?;
+        if rows.finish()?.is_some() {
+            return Ok(None);
+        }
+        let icc = match rows.space {
+            Some(Space::Icc(profile)) if keep == Keep::All => Some(profile),
+            _ => None,
+        };
+        let planes = builder.finish().ok();
+        Ok(planes.map(|planes| PlanesOfRgb { planes, icc }))
+    })
+}
+
+/// Decodes by `decode`, while a helper inflates if there is one. Whatever stops that, the decoder
+/// then does alone: it tells what is wrong with the file.
+fn with_decoder<T>(
+    bytes: &[u8],
+    header: &Header<'_>,
+    workers: Workers<'_>,
+    decode: impl Fn(Decoder<Input<'_, '_>>) -> Result<T, DecodeError>,
+) -> Result<T, DecodeError> {
+    let inflated = inflate::with_helper(bytes, header.pixel_bytes(), workers, |reader| {
+        let mut decoder = decoder(Input::Inflated(reader));
+        // They were checked.
+        decoder.ignore_checksums(true);
+        decode(decoder)
+    });
+    if let Some(Ok(decoded)) = inflated {
+        return Ok(decoded);
+    }
+    workers.cancel().check()?;
+    decode(decoder(Input::of_file(bytes, workers.cancel())))
+}
+
+fn decoder<'s, 'a>(input: Input<'s, 'a>) -> Decoder<Input<'s, 'a>> {
+    let limits = ::png::Limits {
+        bytes: DECODER_BYTES,
     };
-    let mut decoder = Decoder::new_with_limits(
-        CancellableReader::new(bytes, BYTES_PER_CHECK, cancel),
-        ::png::Limits {
-            bytes: DECODER_BYTES,
-        },
-    );
+    let mut decoder = Decoder::new_with_limits(input, limits);
     decoder.set_ignore_text_chunk(true);
     decoder.set_transformations(Transformations::EXPAND);
-    let header = decoder
-        .read_header_info()
-        .map_err(|error| invalid(&error))?;
-    let (width, height) = (header.width, header.height);
-    let count = limits.check(width, height)?;
+    decoder
+}
 
-    let mut reader = decoder.read_info().map_err(|error| invalid(&error))?;
-    let palette = reader.info().palette.as_deref().unwrap_or_default();
-    if !palette.len().is_multiple_of(3) {
-        // PNG 11.2.2 demands an error, and the decoder would panic.
-        return Err(DecodeError::Invalid(
-            "the PNG data is damaged (its palette ends within a color)".to_owned(),
-        ));
-    }
-    let (color, depth) = reader.output_color_type();
-    let layout = layout_of(color);
-    let is_gray = matches!(color, ColorType::Grayscale | ColorType::GrayscaleAlpha);
-    // The chunks that name it all come before the pixels (PNG 5.6).
-    let mut space = space(reader.info());
-    let mut expansion = Expansion::new(color, depth);
-    if depth == BitDepth::Sixteen
-        && let Some(space) = space.take_if(|space| !stays_in(space))
-        && let Some(transform) = SixteenBitTransform::new(&space, layout, is_gray)
-    {
-        expansion.convert_by(transform, width as usize * layout.channels());
-    }
-    let mut pixels = vec![0; count * layout.channels()];
-    let stride = width as usize * layout.channels();
-    read_rows(&mut reader, &mut expansion, &mut pixels, stride, cancel)?;
-    // This checks that the file is whole, and finds an eXIf chunk behind the pixels.
-    reader.finish().map_err(|error| invalid(&error))?;
+/// A picture whose rows are still to be read.
+struct Rows<'s, 'a> {
+    reader: Reader<Input<'s, 'a>>,
+    width: u32,
+    height: u32,
+    /// The number of pixels.
+    count: usize,
+    layout: Layout,
+    is_gray: bool,
+    expansion: Expansion,
+    /// The color space of the expanded rows, if the file names one.
+    space: Option<Space>,
+}
 
-    let info = reader.info();
-    Ok(Decoded {
-        image: Image {
+impl<'s, 'a> Rows<'s, 'a> {
+    /// Reads what stands before the pixels.
+    fn begin(
+        mut decoder: Decoder<Input<'s, 'a>>,
+        keep: Keep,
+        limits: &Limits,
+    ) -> Result<Rows<'s, 'a>, DecodeError> {
+        let header = decoder
+            .read_header_info()
+            .map_err(|error| invalid(&error))?;
+        let (width, height) = (header.width, header.height);
+        let count = limits.check(width, height)?;
+
+        let reader = decoder.read_info().map_err(|error| invalid(&error))?;
+        let palette = reader.info().palette.as_deref().unwrap_or_default();
+        if !palette.len().is_multiple_of(3) {
+            // PNG 11.2.2 demands an error, and the decoder would panic.
+            return Err(DecodeError::Invalid(
+                "the PNG data is damaged (its palette ends within a color)".to_owned(),
+            ));
+        }
+        let (color, depth) = reader.output_color_type();
+        let layout = layout_of(color);
+        let is_gray = matches!(color, ColorType::Grayscale | ColorType::GrayscaleAlpha);
+        // The chunks that name it all come before the pixels (PNG 5.6).
+        let mut space = space(reader.info());
+        let mut expansion = Expansion::new(color, depth);
+        if depth == BitDepth::Sixteen
+            && let Some(space) = space.take_if(|space| !stays_in(space, keep))
+            && let Some(transform) = SixteenBitTransform::new(&space, layout, is_gray)
+        {
+            expansion.convert_by(transform, width as usize * layout.channels());
+        }
+        Ok(Rows {
+            reader,
             width,
             height,
+            count,
             layout,
-            pixels,
-        },
-        is_gray,
-        space,
-        exif: info.exif_metadata.as_deref().map(<[u8]>::to_vec),
-    })
+            is_gray,
+            expansion,
+            space,
+        })
+    }
+
+    /// Whether rows come opaque, from top to bottom, and in the color space that they stay in.
+    fn are_planes(&self, keep: Keep) -> bool {
+        let is_srgb = |space: &Space| matches!(space, Space::Icc(profile) if is_srgb(profile));
+        let stays = |space: &Space| stays_in(space, keep) || is_srgb(space);
+        self.layout == Layout::Rgb
+            && !self.reader.info().interlaced
+            && self.space.as_ref().is_none_or(stays)
+    }
+
+    /// Checks that the file is whole, and returns Exif, which may stand behind the pixels.
+    fn finish(&mut self) -> Result<Option<Vec<u8>>, DecodeError> {
+        self.reader.finish().map_err(|error| invalid(&error))?;
+        let exif = self.reader.info().exif_metadata.as_deref();
+        Ok(exif.map(<[u8]>::to_vec))
+    }
+}
+
+/// Whether samples stay in the space of a profile that is kept.
+fn stays_in(space: &Space, keep: Keep) -> bool {
+    keep == Keep::All && matches!(space, Space::Icc(profile) if is_rgb(profile))
 }
 
 /// The color space that the file names, by the precedence of PNG (third edition), 4.3: `cICP`,
@@ -115,12 +242,15 @@ fn space(info: &Info<'_>) -> Option<Space> {
 }
 
 #[cfg(test)]
+mod two_threads_tests;
+
+#[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::image::pixels::Layout;
     use crate::image::testing::{LIMITS, assert_parts_are_rejected};
     use ::png::Encoder;
     use std::borrow::Cow;
+    use towebp_encoder::Cancel;
 
     /// A PNG of `info`, whose sizes, color type, depth and metadata are the caller's.
     pub fn png(info: Info<'_>, rows: &[u8]) -> Vec<u8> {
@@ -145,7 +275,8 @@ pub mod tests {
     }
 
     fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Decoded, DecodeError> {
-        decode(bytes, Keep::Nothing, limits, cancel)
+        let workers = Workers::new(2, None, cancel);
+        decode(bytes, Keep::Nothing, &Header::read(bytes)?, limits, workers)
     }
 
     fn image(file: &[u8]) -> Image {
@@ -390,7 +521,9 @@ pub mod tests {
         // (200, 100, 50) of 255.
         let file = png(with_profile, &[200, 200, 100, 100, 50, 50]);
         let cancel = Cancel::never();
-        let kept = decode(&file, Keep::All, &LIMITS, &cancel).expect("a valid picture");
+        let header = Header::read(&file).expect("a valid header");
+        let workers = Workers::new(1, None, &cancel);
+        let kept = decode(&file, Keep::All, &header, &LIMITS, workers).expect("a valid picture");
         assert_eq!(kept.image.pixels, [200, 100, 50]);
         assert_eq!(kept.space, Some(Space::Icc(profile)));
         let converted = read(&file, &LIMITS, &cancel).expect("a valid picture");

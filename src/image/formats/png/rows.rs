@@ -4,13 +4,13 @@ use super::decoder::{invalid, layout_of};
 use crate::image::color::SixteenBitTransform;
 use crate::image::error::DecodeError;
 use crate::image::pixels::{Layout, to_8_bit};
-use crate::image::reader::CancellableReader;
 use ::png::{BitDepth, ColorType, InterlaceInfo, Reader};
+use std::io::{BufRead, Seek};
 use towebp_encoder::Cancel;
 
 /// Decodes all rows into `pixels`, whose rows have `stride` bytes.
-pub fn read_rows(
-    reader: &mut Reader<CancellableReader<'_>>,
+pub fn read_rows<R: BufRead + Seek>(
+    reader: &mut Reader<R>,
     expansion: &mut Expansion,
     pixels: &mut [u8],
     stride: usize,
@@ -49,6 +49,31 @@ pub fn read_rows(
                     bits_per_pixel,
                 );
             }
+        }
+    }
+    Ok(())
+}
+
+/// Decodes the rows of a picture that is not interlaced, from top to bottom, and has `take` take
+/// each, as long as it returns true. They have `stride` bytes.
+pub fn for_each_row<R: BufRead + Seek>(
+    reader: &mut Reader<R>,
+    expansion: &mut Expansion,
+    stride: usize,
+    cancel: &Cancel<'_>,
+    mut take: impl FnMut(&[u8]) -> bool,
+) -> Result<(), DecodeError> {
+    let mut expanded = vec![0; stride];
+    while let Some(row) = reader.next_row().map_err(|error| invalid(&error))? {
+        cancel.check()?;
+        let goes_on = if expansion.is_identity() {
+            take(row.data())
+        } else {
+            expansion.expand(row.data(), &mut expanded);
+            take(&expanded)
+        };
+        if !goes_on {
+            break;
         }
     }
     Ok(())

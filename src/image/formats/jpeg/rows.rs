@@ -1,0 +1,319 @@
+//! Decodes a JPEG to planes, row of MCUs by row of MCUs. The lower part of a large picture is left
+//! to a helper, which finds its data by [`super::skim`], or behind a restart marker.
+//!
+//! Whatever keeps the helper from its part, the decoder goes on with it by itself: what is wrong
+//! with a file is told by the decoder that has read all of it.
+
+use super::decoder::{
+    BYTES_PER_CHECK, LibraryDecoder, PADDING_AND_END, ends_too_early, invalid, options,
+};
+use super::header::Header;
+use super::segments::Segments;
+use super::skim::ScanHeader;
+use crate::image::error::DecodeError;
+use crate::image::planes::{Planes, limit_chroma, limit_luma};
+use crate::image::reader::CancellableReader;
+use std::mem;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use towebp_encoder::{Cancel, Helper, Workers};
+use zune_jpeg::{JpegDecoder, RawImcuRowStatus};
+
+/// Decodes all rows of `planes`, the lower part by a helper if there is one.
+pub fn decode(
+    decoder: &mut LibraryDecoder<'_>,
+    planes: &mut Planes,
+    lower: Option<&LowerPart<'_>>,
+    workers: Workers<'_>,
+) -> Result<(), DecodeError> {
+    let height = planes.height as usize;
+    let mut done = 0;
+    if let Some(lower) = lower
+        && let Some(helper) = workers.try_helper()
+    {
+        if decode_in_two(decoder, planes, lower, helper, workers.cancel())? {
+            return Ok(());
+        }
+        done = lower.first_row;
+    }
+    let (_, mut rest) = PlaneRows::of(planes).split_at(done);
+    let go_on = || Ok(workers.cancel().check().map(|()| true)?);
+    decode_rows(decoder, &mut rest, height - done, go_on)?;
+    check_end(decoder)
+}
+
+/// The part of a picture that a helper decodes.
+#[derive(Debug)]
+pub struct LowerPart<'a> {
+    /// The file.
+    bytes: &'a [u8],
+    /// The data of the scan.
+    scan: &'a [u8],
+    /// The headers that the decoder needs, with the height of this part.
+    headers: Vec<u8>,
+    /// The first row of MCUs, and that of luma.
+    mcu_row: usize,
+    first_row: usize,
+    /// The number of rows of luma.
+    height: usize,
+    /// The number of MCUs of a row.
+    mcus: usize,
+    /// The number of the restart marker in front of it; `None` if there are no such markers.
+    restart: Option<usize>,
+}
+
+impl<'a> LowerPart<'a> {
+    /// The lower part of the picture of a file in 4:2:0, whose only scan is `scan`, where both
+    /// parts take about the same time; `None` if the file has restart markers at unusual places.
+    pub fn of(bytes: &'a [u8], header: &Header<'a>, scan: &'a [u8]) -> Option<LowerPart<'a>> {
+        let (mcus, mcu_rows) = header.mcus();
+        let mcu_row = match header.restart_interval() {
+            // The helper skims the upper part while it is decoded, which takes a quarter of that.
+            0 => mcu_rows * 57 / 100,
+            interval => {
+                let mut rows = (1..=mcu_rows / 2).rev();
+                rows.find(|row| (row * mcus).is_multiple_of(interval))?
+            }
+        };
+        LowerPart::from_row(mcu_row, bytes, header, scan)
+    }
+
+    /// The part from a row of MCUs on, at least 1. If there are restart markers, one has to stand
+    /// before it.
+    pub fn from_row(
+        mcu_row: usize,
+        bytes: &'a [u8],
+        header: &Header<'a>,
+        scan: &'a [u8],
+    ) -> Option<LowerPart<'a>> {
+        let (mcus, _) = header.mcus();
+        let first_row = mcu_row * 16;
+        let height = header.height().checked_sub(first_row)?;
+        let headers = header.parts.as_slice().concat();
+        Some(LowerPart {
+            headers: with_height(headers, height)?,
+            bytes,
+            scan,
+            mcu_row,
+            first_row,
+            height,
+            mcus,
+            restart: (mcu_row * mcus).checked_div(header.restart_interval()),
+        })
+    }
+
+    /// The entropy-coded data, of which `skimmed` keeps what is made anew.
+    fn data<'b>(
+        &'b self,
+        skimmed: &'b OnceLock<Vec<u8>>,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Option<&'b [u8]> {
+        let Some(number) = self.restart else {
+            let header = ScanHeader::read(self.bytes)?;
+            let data = header.data_from_row(self.scan, self.mcu_row, self.mcus, go_on)?;
+            return Some(skimmed.get_or_init(|| data));
+        };
+        let markers = self.scan.windows(2).enumerate();
+        let mut markers = markers.filter(|(_, pair)| matches!(pair, [0xff, 0xd0..=0xd7]));
+        let (marker, _) = markers.nth(number - 1)?;
+        go_on().then(|| &self.scan[marker + 2..])
+    }
+
+    /// A decoder of this part.
+    fn decoder<'b>(&'b self, data: &'b [u8], cancel: &'b Cancel<'b>) -> Option<LibraryDecoder<'b>> {
+        let parts = [&self.headers[..], data, PADDING_AND_END];
+        let reader = CancellableReader::of_parts(&parts, BYTES_PER_CHECK, cancel);
+        let mut decoder = JpegDecoder::new_with_options(reader, options().set_strict_mode(false));
+        decoder.decode_headers().ok()?;
+        decoder.set_options(options());
+        Some(decoder)
+    }
+}
+
+#[cfg(test)]
+impl LowerPart<'_> {
+    /// Whether a helper itself decodes this part.
+    pub fn can_be_decoded(&self, cancel: &Cancel<'_>) -> bool {
+        let skimmed = OnceLock::new();
+        let Some(data) = self.data(&skimmed, || true) else {
+            return false;
+        };
+        let mut decoder = self.decoder(data, cancel).expect("good headers");
+        let mut planes = Planes::new(self.mcus as u32 * 16, self.height as u32);
+        let mut rows = PlaneRows::of(&mut planes);
+        let decoded = decode_rows(&mut decoder, &mut rows, self.height, || Ok(true));
+        decoded == Ok(self.height) && check_end(&mut decoder).is_ok()
+    }
+}
+
+/// The headers, with another height in the frame header (T.81, B.2.2).
+fn with_height(mut headers: Vec<u8>, height: usize) -> Option<Vec<u8>> {
+    let frame = Segments::of(&headers).find(|segment| matches!(segment.marker, 0xc0 | 0xc1))?;
+    // Behind marker, length and precision.
+    let place = frame.place.start + 5;
+    let height = u16::try_from(height).ok().filter(|&height| height > 0)?;
+    headers
+        .get_mut(place..place + 2)?
+        .copy_from_slice(&height.to_be_bytes());
+    Some(headers)
+}
+
+/// What became of the lower part.
+enum Outcome<'b> {
+    Done,
+    /// The helper's core was needed elsewhere after so many rows.
+    Unfinished(Box<LibraryDecoder<'b>>, usize),
+    /// Nothing of it is of use.
+    Failed,
+}
+
+/// Decodes the upper part while `helper` decodes the lower one, and finishes that if the helper
+/// could not. Returns whether the lower part is decoded; if not, `decoder` has to go on.
+fn decode_in_two(
+    decoder: &mut LibraryDecoder<'_>,
+    planes: &mut Planes,
+    lower: &LowerPart<'_>,
+    helper: Helper<'_>,
+    cancel: &Cancel<'_>,
+) -> Result<bool, DecodeError> {
+    let skimmed = OnceLock::new();
+    // Whoever comes first decodes the lower part.
+    let is_begun = AtomicBool::new(false);
+    let is_over = AtomicBool::new(false);
+    let (mut upper, rest) = PlaneRows::of(planes).split_at(lower.first_row);
+    let outcome = thread::scope(|scope| {
+        let work = || decode_lower(lower, &skimmed, rest, helper, [&is_begun, &is_over], cancel);
+        let thread = thread::Builder::new().name("jpeg".to_owned());
+        let helper = thread.spawn_scoped(scope, work);
+        let _over = SetOnDrop(&is_over);
+        let go_on = || Ok(cancel.check().map(|()| true)?);
+        decode_rows(decoder, &mut upper, lower.first_row, go_on)?;
+        if !is_begun.swap(true, Ordering::Relaxed) {
+            return Ok(Outcome::Failed);
+        }
+        let outcome = helper.ok().and_then(|helper| helper.join().ok());
+        Ok::<_, DecodeError>(outcome.unwrap_or(Outcome::Failed))
+    })?;
+    Ok(match outcome {
+        Outcome::Done => true,
+        Outcome::Failed => false,
+        Outcome::Unfinished(mut decoder, rows) => {
+            let (_, mut rest) = PlaneRows::of(planes).split_at(lower.first_row + rows);
+            let go_on = || Ok(cancel.check().map(|()| true)?);
+            let decoded = decode_rows(&mut decoder, &mut rest, lower.height - rows, go_on);
+            decoded.and_then(|_| check_end(&mut decoder)).is_ok()
+        }
+    })
+}
+
+/// Decodes the lower part, as long as the other thread wants it to.
+fn decode_lower<'b>(
+    lower: &'b LowerPart<'_>,
+    skimmed: &'b OnceLock<Vec<u8>>,
+    mut rows: PlaneRows<'_>,
+    mut helper: Helper<'_>,
+    [is_begun, is_over]: [&AtomicBool; 2],
+    cancel: &'b Cancel<'b>,
+) -> Outcome<'b> {
+    let mut go_on =
+        || !is_over.load(Ordering::Relaxed) && !cancel.is_cancelled() && helper.may_go_on();
+    let Some(data) = lower.data(skimmed, &mut go_on) else {
+        return Outcome::Failed;
+    };
+    if is_begun.swap(true, Ordering::Relaxed) {
+        return Outcome::Failed;
+    }
+    let Some(mut decoder) = lower.decoder(data, cancel) else {
+        return Outcome::Failed;
+    };
+    match decode_rows(&mut decoder, &mut rows, lower.height, || Ok(go_on())) {
+        Ok(done) if done < lower.height => Outcome::Unfinished(Box::new(decoder), done),
+        Ok(_) if check_end(&mut decoder).is_ok() => Outcome::Done,
+        _ => Outcome::Failed,
+    }
+}
+
+/// Sets a flag when it is dropped, by a panic, too.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Rows of the three planes.
+struct PlaneRows<'a> {
+    planes: [&'a mut [u8]; 3],
+    strides: [usize; 3],
+}
+
+impl<'a> PlaneRows<'a> {
+    fn of(planes: &'a mut Planes) -> PlaneRows<'a> {
+        let stride = planes.luma_stride();
+        let [u, v] = &mut planes.chroma;
+        PlaneRows {
+            planes: [&mut planes.luma, u, v],
+            strides: [stride, stride / 2, stride / 2],
+        }
+    }
+
+    /// The rows above an even row of luma, and the others.
+    fn split_at(self, row: usize) -> (PlaneRows<'a>, PlaneRows<'a>) {
+        let [luma, u, v] = self.planes;
+        let [wide, narrow, _] = self.strides;
+        let (luma, lower_luma) = luma.split_at_mut(row * wide);
+        let (u, lower_u) = u.split_at_mut(row / 2 * narrow);
+        let (v, lower_v) = v.split_at_mut(row / 2 * narrow);
+        let rows = |planes| PlaneRows {
+            planes,
+            strides: self.strides,
+        };
+        (rows([luma, u, v]), rows([lower_luma, lower_u, lower_v]))
+    }
+}
+
+/// Decodes `height` rows of luma and those of chroma, one row of MCUs after the other as long as
+/// `go_on` says so, and maps their samples to WebP's range while they are in the cache. Returns the
+/// number of rows of luma.
+fn decode_rows(
+    decoder: &mut LibraryDecoder<'_>,
+    rows: &mut PlaneRows<'_>,
+    height: usize,
+    mut go_on: impl FnMut() -> Result<bool, DecodeError>,
+) -> Result<usize, DecodeError> {
+    let PlaneRows { planes, strides } = rows;
+    let limit = [limit_luma, limit_chroma, limit_chroma];
+    let mut raw = decoder.raw_output();
+    let count = raw.num_components().expect("the headers are read");
+    let mut done = 0;
+    while done < height && go_on()? {
+        match raw.decode_next_imcu_row(&mut planes[..count], &strides[..count]) {
+            Ok(RawImcuRowStatus::RowReady { rows_written }) => {
+                for plane in 0..count {
+                    let length = rows_written[plane] * strides[plane];
+                    let (written, behind) = mem::take(&mut planes[plane]).split_at_mut(length);
+                    limit[plane](written);
+                    planes[plane] = behind;
+                }
+                done += rows_written[0];
+            }
+            Ok(_) => return Err(ends_too_early()),
+            Err(error) => return Err(invalid(&error)),
+        }
+    }
+    Ok(done)
+}
+
+/// Checks that no row is left.
+fn check_end(decoder: &mut LibraryDecoder<'_>) -> Result<(), DecodeError> {
+    let mut raw = decoder.raw_output();
+    let count = raw.num_components().expect("the headers are read");
+    let none: &mut [&mut [u8]] = &mut [&mut [], &mut [], &mut []];
+    match raw.decode_next_imcu_row(&mut none[..count], &[0; 3][..count]) {
+        Ok(RawImcuRowStatus::Complete) => Ok(()),
+        Ok(_) => Err(ends_too_early()),
+        Err(error) => Err(invalid(&error)),
+    }
+}
