@@ -21,10 +21,13 @@ const LETTER: u64 = 1 << 21;
 /// and that in the file.
 const METADATA_COPIES: u64 = 3;
 
+/// Bytes of the decoder's buffers that the allocator keeps while the planes are encoded.
+const RETAINED: u64 = 256 << 10;
+
 impl Plan<'_> {
     /// Most bytes that [`Plan::run`] holds at a time, its outcome included, the files that it is
-    /// given not. It is never less than the truth, and for common photographs at most about one and
-    /// a half times as much.
+    /// given not. It is never less than the truth, and for common photographs at most about twice
+    /// as much: the encoder's part is that of noise.
     pub fn memory(&self) -> u64 {
         let metadata = if self.params.keeps_metadata {
             METADATA_COPIES * self.opened.metadata_bytes()
@@ -35,7 +38,7 @@ impl Plan<'_> {
             + match (self.path, self.opened.planes().flatten()) {
                 // The encoder's figure includes planes.
                 (Path::Planes, Some(planes)) => {
-                    self.footprint.planes_peak(planes).max(self.encoding())
+                    self.footprint.planes_peak(planes).max(self.encoding()) + RETAINED
                 }
                 (Path::Planes | Path::Rgb, _) => self.by_way_of_rgb(),
                 (Path::Animation(_), _) => self.by_way_of_rgb() + self.animation(),

@@ -219,19 +219,20 @@ fn assert_estimated(folder: &Folder, name: &str, bytes: &[u8], queries: &[&str])
 }
 
 #[test]
-fn photographs_are_estimated_within_half_as_much_again() {
+fn photographs_are_estimated_within_twice_as_much() {
     let folder = Folder::new();
     let photograph = photograph();
-    for (name, bytes) in [
-        ("photograph.png", photograph.png()),
-        ("photograph.bmp", photograph.bmp()),
+    // The encoder's part is that of noise. Where a picture is RGB before, that takes more.
+    for (name, bytes, most_tenths) in [
+        ("photograph.png", photograph.png(), 21),
+        ("photograph.bmp", photograph.bmp(), 15),
     ] {
         let path = folder.path.join(name);
         fs::write(&path, bytes).expect("a new file");
         for query in ["quality=75", "", "quality=95"] {
             let Measured { taken, estimated } = measure(&path, query);
             assert!(
-                taken <= estimated && estimated <= taken * 3 / 2,
+                taken <= estimated && estimated <= taken * most_tenths / 10,
                 "{name} {query}: {taken} bytes, estimated were {estimated}"
             );
         }

@@ -10,12 +10,12 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 /// The library's decoder, of a file in memory.
 pub type LibraryDecoder<'a> = JpegDecoder<CancellableReader<'a>>;
 
-/// Bytes of the file between two checks of the [`Cancel`](towebp_encoder::Cancel). They are so few because eight blocks of
-/// a picture may take one bit, and 32767 blocks of a progressive scan four.
+/// Bytes of the file between two checks whether the picture is still wanted. They are so few
+/// because eight blocks of a picture may take one bit, and 32767 blocks of a progressive scan four.
 pub const BYTES_PER_CHECK: usize = 1 << 10;
 
-/// The decoder's options. Its own bounds are as wide as the format's, since [`Limits`](crate::image::Limits) give the
-/// clearer error text.
+/// The decoder's options. Its own bounds are as wide as the format's, since
+/// [`Limits`](crate::image::Limits) give the clearer error text.
 pub fn options() -> DecoderOptions {
     DecoderOptions::default()
         .set_strict_mode(true)

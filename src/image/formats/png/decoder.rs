@@ -8,8 +8,8 @@ use ::png::{ColorType, DecodingError};
 /// 4 MiB are used. The pixels are allocated by us.
 pub const DECODER_BYTES: usize = 8 << 20;
 
-/// Bytes of the file between two checks of the [`Cancel`](towebp_encoder::Cancel), beside one check per row: chunks that
-/// are skipped, and data without rows.
+/// Bytes of the file between two checks whether the picture is still wanted, beside one check per
+/// row: chunks that are skipped, and data without rows.
 pub const BYTES_PER_CHECK: usize = 64 << 10;
 
 /// The layout that pixels of this color type are decoded to, without a `tRNS` chunk.

@@ -35,13 +35,21 @@ struct Chunks<'a> {
     description_bytes: u64,
     /// Whether there is Exif, which may turn the picture.
     has_exif: bool,
-    /// Whether there is the mark of sRGB (`sRGB`), a color space of another kind that comes before
-    /// it (`cICP`, `iCCP`), and one that comes behind it (`gAMA`, `cHRM`).
-    names_srgb: bool,
-    names_other: bool,
-    names_calibration: bool,
+    /// The color spaces that the file names.
+    spaces: NamedSpaces,
     /// The XMP packet.
     xmp: Option<&'a [u8]>,
+}
+
+/// Which chunks that name a color space are there.
+#[derive(Debug, Default)]
+struct NamedSpaces {
+    /// `sRGB`.
+    srgb: bool,
+    /// One that takes precedence over it: `cICP` or `iCCP`.
+    other: bool,
+    /// One that it takes precedence over: `gAMA` or `cHRM`.
+    calibrated: bool,
 }
 
 impl<'a> Header<'a> {
@@ -103,11 +111,11 @@ impl<'a> Header<'a> {
     /// Whether the rows can become planes one after the other: it takes opaque rows that come from
     /// top to bottom, as they stay, in sRGB.
     pub fn planes(&self) -> PlanesPath {
-        let chunks = &self.chunks;
-        if self.layout == Layout::Rgba || self.is_interlaced || chunks.has_exif {
+        let Chunks { spaces, .. } = &self.chunks;
+        if self.layout == Layout::Rgba || self.is_interlaced || self.chunks.has_exif {
             return PlanesPath::Never;
         }
-        if chunks.names_other || chunks.names_calibration && !chunks.names_srgb {
+        if spaces.other || spaces.calibrated && !spaces.srgb {
             return PlanesPath::IfSpaceIsSrgb;
         }
         PlanesPath::Always
@@ -157,9 +165,9 @@ impl<'a> Chunks<'a> {
             }
             chunks.has_exif |= name == b"eXIf";
             if is_before_pixels {
-                chunks.names_srgb |= name == b"sRGB";
-                chunks.names_other |= name == b"cICP" || name == b"iCCP";
-                chunks.names_calibration |= name == b"gAMA" || name == b"cHRM";
+                chunks.spaces.srgb |= name == b"sRGB";
+                chunks.spaces.other |= name == b"cICP" || name == b"iCCP";
+                chunks.spaces.calibrated |= name == b"gAMA" || name == b"cHRM";
             }
             if name == b"iTXt"
                 && xmp_text.is_none()

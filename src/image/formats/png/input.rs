@@ -11,7 +11,7 @@ pub enum Input<'scope, 'a> {
     /// As it is.
     File(CancellableReader<'a>),
     /// With image data that a helper inflates.
-    Inflated(InflatedReader<'scope, 'a>),
+    Inflated(Box<InflatedReader<'scope, 'a>>),
 }
 
 impl<'a> Input<'_, 'a> {

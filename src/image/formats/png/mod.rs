@@ -112,7 +112,7 @@ fn with_decoder<T>(
     decode: impl Fn(Decoder<Input<'_, '_>>) -> Result<T, DecodeError>,
 ) -> Result<T, DecodeError> {
     let inflated = inflate::with_helper(bytes, header.pixel_bytes(), workers, |reader| {
-        let mut decoder = decoder(Input::Inflated(reader));
+        let mut decoder = decoder(Input::Inflated(Box::new(reader)));
         // They were checked.
         decoder.ignore_checksums(true);
         decode(decoder)

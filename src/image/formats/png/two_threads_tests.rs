@@ -57,9 +57,8 @@ fn assert_same(file: &[u8], what: &str) {
     });
     assert!(one == two, "{what}");
     assert_eq!(one.0.as_ref().err(), one.1.as_ref().err(), "{what}");
-    let ((layout, rgb), planes) = match one {
-        (Ok(pixels), Ok(planes)) => (pixels, planes),
-        _ => return,
+    let (Ok((layout, rgb)), Ok(planes)) = one else {
+        return;
     };
     assert_eq!(planes.is_some(), layout == Layout::Rgb, "{what}");
     if let Some(planes) = planes {
