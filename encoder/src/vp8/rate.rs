@@ -303,8 +303,7 @@ impl KindCosts {
         }
         let mut cost = self.start(first, context);
         let mut context = context;
-        let sent = self.levels.iter().zip(levels).take(eob).skip(first);
-        for (costs, level) in sent {
+        for (costs, level) in self.levels[first..eob].iter().zip(&levels[first..eob]) {
             let magnitude = usize::from(level.unsigned_abs());
             cost += costs[context].of(magnitude);
             context = magnitude.min(2);

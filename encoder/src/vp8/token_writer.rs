@@ -172,17 +172,17 @@ fn token_runs(p: &[u8; 11], sends_not_end: bool) -> TokenRuns {
         if sends_not_end {
             run.push(Bool::new(true, p[0]));
         }
-        let mut bools = Vec::new();
+        // Of a category, only the booleans before the extra bits: five up to the second category.
+        let mut kept = match level {
+            5..11 => 5,
+            _ => 6,
+        };
         write_level(level, p, &mut |value, probability| {
-            bools.push(Bool::new(value, probability));
+            if kept > 0 {
+                kept -= 1;
+                run.push(Bool::new(value, probability));
+            }
         });
-        if level > tabulated {
-            let extra = &CATEGORIES[category_of(level as usize)].probabilities;
-            bools.truncate(bools.len() - extra.len() - 1);
-        }
-        for bool in bools {
-            run.push(bool);
-        }
     }
     runs[END_OF_BLOCK].push(Bool::new(false, p[0]));
     runs

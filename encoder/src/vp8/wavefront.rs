@@ -169,7 +169,8 @@ impl<'a> DecisionPass<'a> {
         };
         match self.expected_counts {
             Some(counts) => picture.costs = costs_by(counts),
-            None => self.sample_costs(&mut picture)?,
+            None if self.search.compares_scores() => self.sample_costs(&mut picture)?,
+            None => {}
         }
         Ok(picture)
     }

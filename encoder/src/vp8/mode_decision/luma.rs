@@ -209,6 +209,19 @@ fn try_intra16_mode<K: BlockKernels>(
         // counts as coefficients for the loop filter.
         intra16.y2 = NO_COEFFICIENTS;
     }
+    intra16.y2_score = if mb.search.compares_scores() {
+        score_y2(mb, &dcs, intra16)
+    } else {
+        0
+    };
+
+    let quantization = Quantization::for_trials(mb.search);
+    quantize_intra16(kernels, mb, intra16, quantization, limit)
+}
+
+/// Returns the score of the Y2 block of `dcs`.
+#[inline(always)]
+fn score_y2(mb: &MacroblockContext<'_>, dcs: &Block, intra16: &Intra16Trial) -> u64 {
     let mut error = 0;
     for (dc, restored) in dcs.iter().zip(&intra16.dcs) {
         error += (i32::from(*dc) - i32::from(*restored)).pow(2) as u32;
@@ -216,12 +229,9 @@ fn try_intra16_mode<K: BlockKernels>(
     error >>= COEFFICIENT_ERROR_SHIFT;
     let [above, left] = mb.nonzero;
     let context = usize::from(above.y2) + usize::from(left.y2);
-    let y2_costs = mb.costs.of(BlockKind::Y2);
-    let rate = y2_costs.block(&intra16.y2.levels, 0, usize::from(intra16.y2.eob), context);
-    intra16.y2_score = mb.lambdas.score(error, rate);
-
-    let quantization = Quantization::for_trials(mb.search);
-    quantize_intra16(kernels, mb, intra16, quantization, limit)
+    let costs = mb.costs.of(BlockKind::Y2);
+    let rate = costs.block(&intra16.y2.levels, 0, usize::from(intra16.y2.eob), context);
+    mb.lambdas.score(error, rate)
 }
 
 /// Quantizes the sixteen luma blocks, and sets the score of the mode. Returns whether it is at most
@@ -313,10 +323,7 @@ fn try_intra4<K: BlockKernels>(
         search,
         ..
     } = mb;
-    let quantization = match search.trellis {
-        TrellisUse::Never => Quantization::Plain,
-        TrellisUse::Intra4AndWinners | TrellisUse::Always => Quantization::Trellis,
-    };
+    let quantization = Quantization::for_intra4(*search);
     let slack =
         (u64::from(lambdas.ac_step) * search.intra4_slack).min(u64::from(u16::MAX / 2)) as u16;
     let [mut above, mut left] = mb.nonzero;

@@ -217,6 +217,15 @@ impl ModeSearch {
         }
     }
 
+    /// Whether any decision compares scores. If not, none are computed, and the coefficient costs
+    /// are not used.
+    pub fn compares_scores(self) -> bool {
+        self.intra4_trials > 1
+            || self.block_trials > 1
+            || self.intra16_cutoff > 0
+            || self.trellis != TrellisUse::Never
+    }
+
     /// Returns limits that give about the same token counts in less time.
     pub fn for_sampling(self) -> ModeSearch {
         ModeSearch {
@@ -344,6 +353,8 @@ impl ModeRanking {
 /// How a block is quantized.
 #[derive(Clone, Copy)]
 enum Quantization {
+    /// Each coefficient is rounded by itself, and the score is not computed.
+    Unscored,
     /// Each coefficient is rounded by itself.
     Plain,
     /// The trellis chooses the levels of a block together.
@@ -351,11 +362,20 @@ enum Quantization {
 }
 
 impl Quantization {
+    /// Returns how Intra4 trials are quantized.
+    fn for_intra4(search: ModeSearch) -> Quantization {
+        match search.trellis {
+            TrellisUse::Never if !search.compares_scores() => Quantization::Unscored,
+            TrellisUse::Never => Quantization::Plain,
+            TrellisUse::Intra4AndWinners | TrellisUse::Always => Quantization::Trellis,
+        }
+    }
+
     /// Returns how Intra16 and chroma trials are quantized.
     fn for_trials(search: ModeSearch) -> Quantization {
         match search.trellis {
-            TrellisUse::Never | TrellisUse::Intra4AndWinners => Quantization::Plain,
-            TrellisUse::Always => Quantization::Trellis,
+            TrellisUse::Intra4AndWinners => Quantization::Plain,
+            TrellisUse::Never | TrellisUse::Always => Quantization::for_intra4(search),
         }
     }
 }
@@ -389,6 +409,10 @@ fn quantize<K: BlockKernels>(
         context,
     } = site;
     match quantization {
+        Quantization::Unscored => {
+            let (block, _) = kernels.quantize(coefficients, quantizer, first);
+            Some((block, 0))
+        }
         Quantization::Plain => {
             let (block, error) = kernels.quantize(coefficients, quantizer, first);
             let rate = costs.block(&block.levels, first, usize::from(block.eob), context);
