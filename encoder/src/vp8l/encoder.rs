@@ -173,7 +173,7 @@ fn write_stream(
     for candidate in choice::list_candidates(pixels, width, options)? {
         let mut trial = bits.clone();
         let search = ParseSearch::for_effort(options.effort, &candidate);
-        write_transformed(&mut trial, candidate, &search, options.workers)?;
+        write_transformed(&mut trial, candidate, &search, options)?;
         keep_smaller(&mut smallest, trial);
     }
     *bits = smallest.expect("there is a candidate");
@@ -194,8 +194,9 @@ fn write_transformed(
     bits: &mut BitWriter,
     transformed: Transformed,
     search: &ParseSearch,
-    workers: Workers<'_>,
+    options: &LosslessOptions<'_>,
 ) -> Result<(), EncodeError> {
+    let workers = options.workers;
     transformed.write_transforms(bits, workers)?;
     let Transformed {
         pixels,
@@ -214,7 +215,7 @@ fn write_transformed(
     let mut smallest = None;
     for groups in search.groups {
         let mut trial = bits.clone();
-        let grouping = grouping::group(&image, *groups, workers)?;
+        let grouping = grouping::group(&image, *groups, options.simd, workers)?;
         image_stream::write(&mut trial, &image, &grouping, workers)?;
         keep_smaller(&mut smallest, trial);
     }

@@ -10,6 +10,7 @@ use super::histogram;
 use super::tiles::Tiles;
 use super::token::{self, TokenImage};
 use crate::EncodeError;
+use crate::cpu::Simd;
 use crate::threads::Workers;
 
 /// Limits of the search for groups.
@@ -38,6 +39,7 @@ pub struct Grouping {
 pub fn group(
     image: &TokenImage<'_>,
     search: GroupSearch,
+    simd: Simd,
     workers: Workers<'_>,
 ) -> Result<Grouping, EncodeError> {
     /// Least number of tiles per group at the start.
@@ -60,7 +62,7 @@ pub fn group(
     }
     let mut groups = tiles.by_cost(&whole, limit);
     for round in 0..search.rounds {
-        tiles.choose(&mut groups, workers)?;
+        tiles.choose(&mut groups, simd, workers)?;
         if round + 2 == search.rounds {
             groups.merge(workers)?;
         }
@@ -99,7 +101,7 @@ mod tests {
             tiles: 1000,
             tokens_per_tile: 32,
         };
-        let grouping = group(&image, search, workers).expect("nothing cancels it");
+        let grouping = group(&image, search, Simd::detect(), workers).expect("nothing cancels it");
         let sums: Vec<u32> = (0..histogram::symbol_count(0))
             .map(|symbol| grouping.histograms.iter().map(|h| h[symbol]).sum())
             .collect();

@@ -6,6 +6,7 @@ use super::entropy_image::EntropyImage;
 use super::histogram;
 use super::token::TokenImage;
 use crate::EncodeError;
+use crate::cpu::{Simd, with_instructions};
 use crate::threads::Workers;
 
 /// The symbols of each tile.
@@ -27,6 +28,53 @@ pub struct Tiles {
 }
 
 const SYMBOL_BITS: u32 = 12;
+
+/// Number of groups whose costs are summed at a time if there are few.
+const LANES: usize = 8;
+
+/// Returns the symbol and the count of an entry of [`Tiles`].
+#[inline(always)]
+fn unpacked(both: u32) -> (usize, u32) {
+    let symbol = both & ((1 << SYMBOL_BITS) - 1);
+    (symbol as usize, both >> SYMBOL_BITS)
+}
+
+/// Adds the cost of each symbol times its count to `sums`, for each group. The table has a row of
+/// costs by group for each symbol.
+#[inline(always)]
+fn add_costs(sums: &mut [f32], table: &[f32], symbols: &[u32]) {
+    /// Number of groups whose sums stay in registers.
+    const MANY: usize = 4 * LANES;
+    let mut group = 0;
+    while group + MANY <= sums.len() {
+        add_costs_of::<MANY>(sums, group, table, symbols);
+        group += MANY;
+    }
+    while group < sums.len() {
+        add_costs_of::<LANES>(sums, group, table, symbols);
+        group += LANES;
+    }
+}
+
+/// [`add_costs`] for `N` groups from `first` on.
+#[inline(always)]
+fn add_costs_of<const N: usize>(sums: &mut [f32], first: usize, table: &[f32], symbols: &[u32]) {
+    let stride = sums.len();
+    let out: &mut [f32; N] = sums[first..]
+        .first_chunk_mut()
+        .expect("the number of groups is a multiple");
+    let mut lanes = *out;
+    for &both in symbols {
+        let (symbol, count) = unpacked(both);
+        let costs: &[f32; N] = table[symbol * stride + first..]
+            .first_chunk()
+            .expect("a row has as many costs as there are sums");
+        for lane in 0..N {
+            lanes[lane] += costs[lane] * count as f32;
+        }
+    }
+    *out = lanes;
+}
 
 impl Tiles {
     /// Counts the symbols in the smallest tiles of which there are at most `most`.
@@ -102,14 +150,14 @@ impl Tiles {
     }
 
     /// Returns the symbols of a filled tile with their counts.
-    fn of(&self, tile: usize) -> impl Iterator<Item = (usize, u32)> + Clone {
+    fn of(&self, tile: usize) -> impl Iterator<Item = (usize, u32)> {
+        self.packed(tile).iter().map(|both| unpacked(*both))
+    }
+
+    /// Returns a filled tile's entries of `counts`.
+    fn packed(&self, tile: usize) -> &[u32] {
         let start = if tile == 0 { 0 } else { self.ends[tile - 1] };
-        self.counts[start..self.ends[tile]].iter().map(|both| {
-            (
-                (both & ((1 << SYMBOL_BITS) - 1)) as usize,
-                both >> SYMBOL_BITS,
-            )
-        })
+        &self.counts[start..self.ends[tile]]
     }
 
     /// Divides the tiles into `count` groups of similar cost per symbol, measured with codes for
@@ -154,9 +202,12 @@ impl Tiles {
     }
 
     /// Moves each tile to the group whose codes are the cheapest for it. Empty groups are dropped.
-    pub fn choose(&self, groups: &mut CodeGroups, workers: Workers<'_>) -> Result<(), EncodeError> {
-        /// Number of groups whose costs are summed side by side.
-        const LANES: usize = 8;
+    pub fn choose(
+        &self,
+        groups: &mut CodeGroups,
+        simd: Simd,
+        workers: Workers<'_>,
+    ) -> Result<(), EncodeError> {
         const TILES_PER_CHECK: usize = 256;
         let count = groups.histograms.len();
         let stride = count.next_multiple_of(LANES);
@@ -175,15 +226,12 @@ impl Tiles {
                 workers.check()?;
             }
             sums[..count].copy_from_slice(&map_cost);
-            for (symbol, n) in self.of(tile) {
-                let n = n as f32;
-                let row = &table[symbol * stride..][..stride];
-                for (sums, costs) in sums.chunks_exact_mut(LANES).zip(row.chunks_exact(LANES)) {
-                    for lane in 0..LANES {
-                        sums[lane] += costs[lane] * n;
-                    }
-                }
-            }
+            let symbols = self.packed(tile);
+            with_instructions!(
+                simd,
+                scalar => add_costs(&mut sums, &table, symbols),
+                vectors => add_costs(&mut sums, &table, symbols),
+            );
             let mut least = f32::INFINITY;
             for (group, sum) in sums[..count].iter().enumerate() {
                 if *sum < least {

@@ -55,15 +55,18 @@ fn round_trip(what: &str, pixels: &[u32], width: usize) {
     for effort in EFFORTS {
         let data = encode(pixels.to_vec(), width, &options(effort, 1)).expect("nothing cancels it");
         assert_same(&format!("{what}, {effort:?}"), &data, pixels, width);
-        for threads in [2, 8] {
+        for (simd, threads) in Simd::supported()
+            .into_iter()
+            .zip([2, 8].into_iter().cycle())
+        {
             let other = LosslessOptions {
-                simd: Simd::SCALAR,
+                simd,
                 ..options(effort, threads)
             };
             let other = encode(pixels.to_vec(), width, &other).expect("nothing cancels it");
             assert_eq!(
                 other, data,
-                "{what}, {effort:?}: {threads} threads, no vectors"
+                "{what}, {effort:?}: {threads} threads, {simd:?}"
             );
         }
     }
@@ -239,7 +242,7 @@ fn write(transformed: Transformed, cache_bits: &'static [u32], effort: Effort) -
         cache_bits,
         ..ParseSearch::for_effort(effort, &transformed)
     };
-    write_transformed(&mut bits, transformed, &search, Workers::unlimited(1))
+    write_transformed(&mut bits, transformed, &search, &options(effort, 1))
         .expect("nothing cancels it");
     bits.finish()
 }
@@ -373,8 +376,7 @@ fn a_small_drawing_gets_the_smallest_encoding() {
     let least = candidates.into_iter().map(|candidate| {
         let mut bits = BitWriter::default();
         let search = ParseSearch::for_effort(Effort::High, &candidate);
-        write_transformed(&mut bits, candidate, &search, options.workers)
-            .expect("nothing cancels it");
+        write_transformed(&mut bits, candidate, &search, &options).expect("nothing cancels it");
         bits.bits()
     });
     let least = least.min().expect("candidates");
