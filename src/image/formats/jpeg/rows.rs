@@ -69,7 +69,7 @@ impl<'a> LowerPart<'a> {
     pub fn of(bytes: &'a [u8], header: &Header<'a>, scan: &'a [u8]) -> Option<LowerPart<'a>> {
         let (mcus, mcu_rows) = header.mcus();
         let mcu_row = match header.restart_interval() {
-            // The helper skims the upper part while it is decoded, which takes a quarter of that.
+            // The helper skims the upper part while it is decoded, which takes half of that time.
             0 => mcu_rows * 57 / 100,
             interval => {
                 let mut rows = (1..=mcu_rows / 2).rev();

@@ -2,7 +2,7 @@
 //! where a row of MCUs begins. From there on the data are made such that a decoder can begin with
 //! them: the first DC coefficients are coded anew, since they are differences from those before.
 //!
-//! That takes a quarter of the time of decoding. What is not as every writer leaves it ends the
+//! That takes half of the time of decoding. What is not as every writer leaves it ends the
 //! walk without an outcome: it is the decoder that tells what is wrong with a file.
 
 use super::segments::Segments;
