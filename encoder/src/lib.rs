@@ -67,6 +67,14 @@ pub mod reference;
 pub mod testing;
 mod threads;
 mod transparent_fill;
+#[cfg_attr(
+    not(any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        target_feature = "simd128"
+    )),
+    allow(dead_code, reason = "there are no vectors to compute with")
+)]
 mod vector_ops;
 mod vp8;
 mod vp8l;

@@ -5,6 +5,14 @@
 mod scalar;
 #[cfg(test)]
 mod tests;
+#[cfg_attr(
+    not(any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        target_feature = "simd128"
+    )),
+    allow(dead_code, reason = "there are no vectors to compute with")
+)]
 mod vector;
 
 use super::subtract;
