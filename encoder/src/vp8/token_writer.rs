@@ -7,7 +7,8 @@ use super::token::{BlockKind, CATEGORIES, write_level};
 
 /// Writes tokens with one set of probabilities.
 pub struct TokenWriter {
-    kinds: Box<[[TokenRuns; 32]; 4]>,
+    /// By kind and context.
+    kinds: Vec<[TokenRuns; 32]>,
 }
 
 /// The booleans in one context: those of the levels from -4 to 4, of the six categories without
@@ -87,7 +88,7 @@ const fn category_of(magnitude: usize) -> usize {
 impl TokenWriter {
     /// Tabulates the booleans of all tokens.
     pub fn new(probabilities: &CoefficientProbabilities) -> TokenWriter {
-        let mut kinds = Box::new([[[BoolRun::EMPTY; 16]; 32]; 4]);
+        let mut kinds = vec![[[BoolRun::EMPTY; 16]; 32]; 4];
         let all_kinds = [
             BlockKind::LumaAfterY2,
             BlockKind::Y2,

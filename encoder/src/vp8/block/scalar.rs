@@ -108,15 +108,13 @@ impl BlockKernels for Scalar {
             changes: [[0; 16]; 2],
             least: 0,
         };
-        for position in 0..16 {
+        for (position, weight) in ZIGZAG_ERROR_WEIGHTS.into_iter().enumerate() {
             let (magnitude, level) = (nearest.magnitudes[position], nearest.levels[position]);
             let mut least = 0;
             for below in 0..2 {
                 let level = i32::from(level) - below;
                 let restored = level * quantizer.step(position);
-                let change = restored
-                    * (restored - 2 * i32::from(magnitude))
-                    * ZIGZAG_ERROR_WEIGHTS[position];
+                let change = restored * (restored - 2 * i32::from(magnitude)) * weight;
                 let rate = match level {
                     0 => 0,
                     1 | 2 => rates.costs[level as usize - 1][position],
