@@ -2,13 +2,13 @@
 //!
 //! musl takes each block of 128 KiB and more from the system and gives it back when it is freed,
 //! and most of the groups that it cuts smaller ones from as well. Each page of a new block then
-//! costs a page fault, in which the system clears it: a film of 300 frames of a megapixel had
-//! 506,000. Conversions ask for the same sizes again and again, so that a few MiB of freed blocks
-//! serve most of their requests.
+//! costs a page fault, in which the system clears it: an animation of 300 frames of a megapixel
+//! had 506,000. Conversions ask for the same sizes again and again, so that a few MiB of freed
+//! blocks serve most of their requests.
 //!
 //! With it, and with huge pages for large blocks, a small photograph has no page faults where musl
-//! has 380, and a film of 125 frames of 0.7 megapixels 27,000 where musl has 146,000 and glibc
-//! 70,000.
+//! has 380, and an animation of 125 frames of 0.7 megapixels 27,000 where musl has 146,000 and
+//! glibc 70,000.
 //!
 //! Blocks are kept by size classes, four for each power of two. All of them come from the system's
 //! allocator one by one, with the size of their class, and any of them can be given back to it at
