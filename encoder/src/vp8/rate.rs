@@ -274,8 +274,8 @@ impl KindCosts {
         BitCost::from(self.ends[position][context])
     }
 
-    /// Returns the costs of an end of block after a level at zigzag position `position`, 0 to 15, by
-    /// the context that the level sets. After a zero it is higher than that of any block.
+    /// Returns the costs of an end of block after a level at zigzag position `position`, 0 to 15,
+    /// by the context that the level sets. After a zero it is higher than that of any block.
     #[inline(always)]
     pub fn ends_after(&self, position: usize) -> &[BitCost; 3] {
         &self.ends_after[position]

@@ -20,8 +20,8 @@ pub struct TokenCounts {
 /// A picture of the largest size has 400 million tokens.
 pub type NodeCounts = [[[[[u32; 2]; 11]; 3]; 8]; 4];
 
-/// Each level from -127 to 127, as an unsigned byte: its token, and from bit 8 on the context that it
-/// sets.
+/// Each level from -127 to 127, as an unsigned byte: its token, and from bit 8 on the context that
+/// it sets.
 static TOKENS: [u16; 256] = {
     let mut tokens = [0; 256];
     let mut level = 1;
@@ -66,7 +66,8 @@ impl TokenCounts {
     }
 
     /// Counts the tokens of a block. `levels` are in zigzag order, clamped to ±127, and zero from
-    /// `eob` on. `context` is the number of neighbors, above and to the left, that have coefficients.
+    /// `eob` on. `context` is the number of neighbors, above and to the left, that have
+    /// coefficients.
     #[inline]
     pub fn count_block(&mut self, kind: BlockKind, levels: &[i8; 16], eob: usize, context: usize) {
         let first = kind.first();

@@ -12,8 +12,8 @@ pub struct TokenWriter {
 }
 
 /// The booleans in one context: those of the levels from -4 to 4, of the six categories without
-/// their extra bits and signs, and of the end of block. Levels and categories begin with "not end of
-/// block" where it is sent.
+/// their extra bits and signs, and of the end of block. Levels and categories begin with "not end
+/// of block" where it is sent.
 ///
 /// The index of a context is its band times 4, plus 0 to 2. In contexts 1 and 2, that is after a
 /// nonzero coefficient, "not end of block" is sent. Index [`START`] is the start of a block in
@@ -24,8 +24,8 @@ const START: usize = 3;
 const FIRST_CATEGORY: usize = 9;
 const END_OF_BLOCK: usize = 15;
 
-/// Of each level from -127 to 127, as an unsigned byte: its index in [`TokenRuns`], and from bit 8 on
-/// the context that it sets. The escape has that of the last category.
+/// Of each level from -127 to 127, as an unsigned byte: its index in [`TokenRuns`], and from bit 8
+/// on the context that it sets. The escape has that of the last category.
 static TOKENS: [u16; 256] = {
     let mut tokens = [0; 256];
     let mut byte = 0;
@@ -47,8 +47,8 @@ static TOKENS: [u16; 256] = {
 /// The largest magnitude that has a run of its own.
 const MAX_TABULATED: usize = 4;
 
-/// At least the booleans of a block: "not end of block", up to six of a token, eleven extra bits and
-/// a sign for each of 16 levels, an end of block, and the entries that copies of runs touch.
+/// At least the booleans of a block: "not end of block", up to six of a token, eleven extra bits
+/// and a sign for each of 16 levels, an end of block, and the entries that copies of runs touch.
 const MAX_BOOLS: usize = 16 * 19 + 1 + 8;
 
 /// The extra bits and the sign of the levels 5 to 66, by sign.
@@ -122,8 +122,9 @@ impl TokenWriter {
         });
     }
 
-    /// Appends a block to `bools`, and returns its end of block. Takes it from the front of `packed`.
-    /// `context` is the number of neighbors, above and to the left, that have coefficients.
+    /// Appends a block to `bools`, and returns its end of block. Takes it from the front of
+    /// `packed`. `context` is the number of neighbors, above and to the left, that have
+    /// coefficients.
     #[inline(always)]
     pub fn append_block(
         &self,

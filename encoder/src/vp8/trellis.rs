@@ -74,9 +74,9 @@ impl Rating<'_> {
 }
 
 /// Chooses the levels of `coefficients` (raster order) that minimize error plus lambda times rate.
-/// Each coefficient may take the nearest level or the one below. Returns the block and its score, in
-/// the unit of [`Lambdas::score`](super::mode_decision::Lambdas::score); `None` if the score is seen
-/// to exceed `limit` before the search. The search itself does not look at `limit`.
+/// Each coefficient may take the nearest level or the one below. Returns the block and its score,
+/// in the unit of [`Lambdas::score`](super::mode_decision::Lambdas::score); `None` if the score is
+/// seen to exceed `limit` before the search. The search itself does not look at `limit`.
 #[inline(always)]
 pub fn quantize<K: BlockKernels>(
     kernels: K,

@@ -27,13 +27,14 @@ pub struct BoolEncoder {
 #[derive(Clone, Copy, Debug)]
 struct Code {
     low: u64,
-    /// The RFC's range, 128 to 255, in the upper eight bits. There its leading zeros after a boolean
-    /// are the shift that brings it back, which shortens the way from one boolean to the next.
+    /// The RFC's range, 128 to 255, in the upper eight bits. There its leading zeros after a
+    /// boolean are the shift that brings it back, which shortens the way from one boolean to the
+    /// next.
     range: u32,
 }
 
-/// `low` from which on whole bytes leave it: 40 settled bits. 39 bits before a call, 14 from the two
-/// booleans of a call, 8 moving bits, a carry and the mark fit into 64.
+/// `low` from which on whole bytes leave it: 40 settled bits. 39 bits before a call, 14 from the
+/// two booleans of a call, 8 moving bits, a carry and the mark fit into 64.
 const FLUSH_AT: u64 = 1 << (9 + 40);
 
 /// A boolean and the probability that it is false.
@@ -74,8 +75,8 @@ impl BoolRun {
         self.entries[7].0 as usize
     }
 
-    /// Writes the run to `out` from entry `at` on, and returns the entry after it. Eight entries are
-    /// overwritten.
+    /// Writes the run to `out` from entry `at` on, and returns the entry after it. Eight entries
+    /// are overwritten.
     #[inline(always)]
     pub fn write_to(&self, out: &mut [Bool], at: usize) -> usize {
         out[at..at + 8].copy_from_slice(&self.entries);

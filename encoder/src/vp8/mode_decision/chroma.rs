@@ -1,47 +1,15 @@
 //! The decision on chroma: RFC 6386, sections 11.2 and 12.2.
 
+use super::trials::{ChromaTrial, ChromaTrials};
 use super::{
-    BlockSite, CHROMA_MODE_COSTS, MacroblockContext, ModeRanking, NO_COEFFICIENTS, Quantization,
-    TrellisUse, quantize,
+    BlockSite, CHROMA_MODE_COSTS, MacroblockContext, ModeRanking, Quantization, TrellisUse,
+    quantize,
 };
-use crate::vp8::block::{BlockKernels, Quantized};
+use crate::vp8::block::BlockKernels;
 use crate::vp8::macroblock::{MacroblockCoding, block_at, store_block};
 use crate::vp8::predict::BlockMode;
 use crate::vp8::rate::BitCost;
 use crate::vp8::token::BlockKind;
-use crate::vp8::transform::Block;
-
-/// Memory for the trials of a macroblock, which are written in place.
-pub(super) struct ChromaTrials {
-    /// The predictions by the modes.
-    predictions: [[[u8; 64]; 2]; 4],
-    /// The best trial and the one under way.
-    trials: [ChromaTrial; 2],
-}
-
-impl ChromaTrials {
-    pub(super) const EMPTY: ChromaTrials = ChromaTrials {
-        predictions: [[[0; 64]; 2]; 4],
-        trials: [ChromaTrial::EMPTY; 2],
-    };
-}
-
-/// Chroma of a macroblock, predicted by one mode.
-struct ChromaTrial {
-    mode: usize,
-    score: u64,
-    coefficients: [[Block; 4]; 2],
-    blocks: [[Quantized; 4]; 2],
-}
-
-impl ChromaTrial {
-    const EMPTY: ChromaTrial = ChromaTrial {
-        mode: 0,
-        score: 0,
-        coefficients: [[[0; 16]; 4]; 2],
-        blocks: [[NO_COEFFICIENTS; 4]; 2],
-    };
-}
 
 /// Decides on chroma, and reconstructs it into `pixels`.
 ///

@@ -1,34 +1,16 @@
 //! The decision on luma, Intra16 or Intra4: RFC 6386, sections 11.2, 11.3 and 12.
 
+use super::trials::{Intra4Trial, Intra16Trial, LumaTrials, NO_COEFFICIENTS};
 use super::{
-    BlockSite, LUMA_MODE_COSTS, MacroblockContext, ModeRanking, NO_COEFFICIENTS, Quantization,
-    SUBBLOCK_MODE_COSTS, TrellisUse, quantize,
+    BlockSite, LUMA_MODE_COSTS, MacroblockContext, ModeRanking, Quantization, SUBBLOCK_MODE_COSTS,
+    TrellisUse, quantize,
 };
 use crate::vp8::block::{BlockKernels, BlockPixels, Quantized};
-use crate::vp8::macroblock::{LumaMode, LumaWorkspace, MacroblockCoding, block_at, store_block};
+use crate::vp8::macroblock::{LumaMode, MacroblockCoding, block_at, store_block};
 use crate::vp8::predict::{BlockMode, SubblockMode};
 use crate::vp8::rate::BitCost;
 use crate::vp8::token::BlockKind;
 use crate::vp8::transform::{Block, COEFFICIENT_ERROR_SHIFT, forward_wht, inverse_wht};
-
-/// Memory for the trials of a macroblock, which are written in place.
-pub(super) struct LumaTrials {
-    source: [BlockPixels; 16],
-    /// The predictions by the Intra16 modes.
-    predictions: [[u8; 256]; 4],
-    /// The best Intra16 trial and the one under way.
-    intra16: [Intra16Trial; 2],
-    intra4: Intra4Trial,
-}
-
-impl LumaTrials {
-    pub(super) const EMPTY: LumaTrials = LumaTrials {
-        source: [[0; 16]; 16],
-        predictions: [[0; 256]; 4],
-        intra16: [Intra16Trial::EMPTY; 2],
-        intra4: Intra4Trial::EMPTY,
-    };
-}
 
 /// Decides between Intra16 and Intra4, and reconstructs luma into `pixels`. Returns the bit cost of
 /// the modes.
@@ -103,30 +85,6 @@ pub(super) fn decide<K: BlockKernels>(
         store_block(&block, pixels, 16, at);
     }
     LUMA_MODE_COSTS[intra16.mode]
-}
-
-/// Luma of a macroblock, predicted by one Intra16 mode.
-struct Intra16Trial {
-    mode: usize,
-    score: u64,
-    coefficients: [Block; 16],
-    blocks: [Quantized; 16],
-    /// The Y2 block, its score, and the DCs as a decoder restores them.
-    y2: Quantized,
-    y2_score: u64,
-    dcs: Block,
-}
-
-impl Intra16Trial {
-    const EMPTY: Intra16Trial = Intra16Trial {
-        mode: 0,
-        score: 0,
-        coefficients: [[0; 16]; 16],
-        blocks: [NO_COEFFICIENTS; 16],
-        y2: NO_COEFFICIENTS,
-        y2_score: 0,
-        dcs: [0; 16],
-    };
 }
 
 /// Predicts by the Intra16 modes, and ranks them.
@@ -269,28 +227,6 @@ fn quantize_intra16<K: BlockKernels>(
         intra16.blocks[index] = block;
     }
     intra16.score <= limit
-}
-
-/// Luma of a macroblock, predicted by Intra4.
-struct Intra4Trial {
-    score: u64,
-    /// Sum of the least estimates of the subblocks.
-    estimate: u32,
-    modes: [SubblockMode; 16],
-    mode_cost: BitCost,
-    blocks: [Quantized; 16],
-    workspace: LumaWorkspace,
-}
-
-impl Intra4Trial {
-    const EMPTY: Intra4Trial = Intra4Trial {
-        score: 0,
-        estimate: 0,
-        modes: [SubblockMode::Dc; 16],
-        mode_cost: 0,
-        blocks: [NO_COEFFICIENTS; 16],
-        workspace: LumaWorkspace::EMPTY,
-    };
 }
 
 fn take_intra4(

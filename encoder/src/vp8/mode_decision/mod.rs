@@ -9,9 +9,10 @@
 
 mod chroma;
 mod luma;
+mod trials;
 
-use self::chroma::ChromaTrials;
-use self::luma::LumaTrials;
+pub use self::trials::Trials;
+
 use super::block::{BlockKernels, Quantized};
 use super::levels::NonzeroFlags;
 use super::macroblock::{MacroblockCoding, Neighbors, Pixels};
@@ -258,21 +259,6 @@ pub struct MacroblockContext<'a> {
     pub search: ModeSearch,
 }
 
-/// Memory for the trials of a macroblock. They are written in place, and those of the macroblock
-/// before are overwritten.
-pub struct Trials {
-    luma: LumaTrials,
-    chroma: ChromaTrials,
-}
-
-impl Trials {
-    /// No trials.
-    pub const EMPTY: Trials = Trials {
-        luma: LumaTrials::EMPTY,
-        chroma: ChromaTrials::EMPTY,
-    };
-}
-
 /// Decides on a macroblock. Writes the decision to `coding` and the reconstruction to `pixels`, and
 /// returns the bit cost of the modes.
 #[inline(always)]
@@ -302,12 +288,6 @@ pub fn decide<K: BlockKernels>(
     );
     luma_cost + CHROMA_MODE_COSTS[coding.chroma as usize]
 }
-
-/// A block without coefficients.
-const NO_COEFFICIENTS: Quantized = Quantized {
-    levels: [0; 16],
-    eob: 0,
-};
 
 /// The four whole-block modes, ranked by estimate.
 struct ModeRanking {
