@@ -126,7 +126,7 @@ fn write_single(
     workers: Workers<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
     let mut encoder = BoolEncoder::with_capacity(capacity(rows));
-    let mut bools = BoolBuffer::default();
+    let mut bools = BoolBuffer::with_capacity(row_capacity(rows));
     for mb_y in 0..rows.len() {
         workers.check()?;
         append_row(&mut bools, rows, mb_y, writer);
@@ -150,7 +150,7 @@ fn write_pair(
     const LEAST_ALONE: usize = 4096;
     let (first, partitions) = (numbers.start, numbers.end);
     let mut encoders = [(); 2].map(|()| BoolEncoder::with_capacity(capacity(rows) / partitions));
-    let mut pending = [BoolBuffer::default(), BoolBuffer::default()];
+    let mut pending = [(); 2].map(|()| BoolBuffer::with_capacity(row_capacity(rows)));
     for mb_y in (first..rows.len()).step_by(partitions) {
         workers.check()?;
         append_row(&mut pending[0], rows, mb_y, writer);
@@ -178,6 +178,13 @@ fn write_pair(
 /// less; noise comes near, and growing would copy. Capacity that is not touched takes no memory.
 fn capacity(rows: &[MacroblockRow]) -> usize {
     rows.iter().map(|row| row.packed.len()).sum()
+}
+
+/// Returns the capacity for the booleans of the largest row. Eight for each byte of packed levels
+/// are more than all but noise takes.
+fn row_capacity(rows: &[MacroblockRow]) -> usize {
+    let largest = rows.iter().map(|row| row.packed.len()).max();
+    largest.unwrap_or(0) * 8
 }
 
 /// Appends the tokens of row `mb_y` to `bools`.

@@ -93,6 +93,14 @@ pub struct BoolBuffer {
 }
 
 impl BoolBuffer {
+    /// An empty buffer with capacity for `capacity` booleans.
+    pub fn with_capacity(capacity: usize) -> BoolBuffer {
+        BoolBuffer {
+            entries: Vec::with_capacity(capacity),
+            length: 0,
+        }
+    }
+
     /// Appends a boolean.
     pub fn push(&mut self, bool: Bool) {
         self.append(1, |out| {
@@ -117,10 +125,11 @@ impl BoolBuffer {
         self.length += write(&mut self.entries[self.length..end]);
     }
 
+    /// Grows to a little more than `length` entries: the vector doubles its capacity by itself, and
+    /// capacity that is not written to takes no memory.
     #[cold]
     fn grow(&mut self, length: usize) {
-        self.entries
-            .resize(length.max(self.entries.len() * 2), Bool(0));
+        self.entries.resize(length + 4096, Bool(0));
     }
 
     /// Returns the booleans.
