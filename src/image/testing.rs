@@ -3,8 +3,11 @@
 use super::decoded::Decoded;
 use super::error::DecodeError;
 use super::limits::Limits;
+use std::num::NonZeroUsize;
 use std::ops::Range;
-use towebp_encoder::Cancel;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use towebp_encoder::{Cancel, CpuBudget, Workers};
 
 /// The bounds that the readers' tests decode within.
 pub const LIMITS: Limits = Limits {
@@ -26,4 +29,25 @@ pub fn assert_parts_are_rejected(
             file.len()
         );
     }
+}
+
+/// Calls `decode` so many `times` with two workers, one of whose cores is taken back and released
+/// all the time.
+pub fn with_a_core_needed_elsewhere(times: usize, mut decode: impl FnMut(Workers<'_>)) {
+    let never = Cancel::never();
+    let budget = CpuBudget::new(NonZeroUsize::new(2).expect("not zero"));
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _own = budget.occupy();
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                drop(budget.occupy());
+                thread::yield_now();
+            }
+        });
+        for _ in 0..times {
+            decode(Workers::new(2, Some(&budget), &never));
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
 }

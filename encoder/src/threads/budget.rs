@@ -73,7 +73,7 @@ impl CpuBudget {
     }
 
     /// Occupies a core for a small conversion, until the value is dropped. This does not wait: if
-    /// no core is free, helper threads and large conversions make room at their next check.
+    /// no core is free, helper threads end and large conversions pause at their next check.
     pub fn occupy_first(&self) -> OccupiedCore<'_> {
         let mut uses = self.uses();
         uses.occupied += 1;

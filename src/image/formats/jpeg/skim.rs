@@ -266,26 +266,40 @@ impl Table {
     /// Consumes the AC coefficients of a block (F.2.2.2).
     #[inline(always)]
     fn skip_coefficients(&self, bits: &mut Bits<'_>) -> Option<()> {
+        self.walk_coefficients(bits, |_, _| Some(()))
+    }
+
+    /// Copies the AC coefficients of a block.
+    fn copy_coefficients(&self, bits: &mut Bits<'_>, writer: &mut Writer) -> Option<()> {
+        self.walk_coefficients(bits, |bits, length| writer.write(bits.peek(length), length))
+    }
+
+    /// Consumes the AC coefficients of a block, and calls `visit` before each with the number of
+    /// its bits.
+    #[inline(always)]
+    fn walk_coefficients(
+        &self,
+        bits: &mut Bits<'_>,
+        mut visit: impl FnMut(&Bits<'_>, u32) -> Option<()>,
+    ) -> Option<()> {
         let mut at = 1;
         while at < 64 {
             bits.refill();
             let step = u32::from(self.steps[bits.peek(FAST_BITS) as usize]);
-            if step != 0 {
-                bits.consume(step & 0xff)?;
-                at += step >> 8;
-                if step >> 8 == 64 {
-                    return Some(());
-                }
+            let (length, zeros) = if step != 0 {
+                (step & 0xff, step >> 8)
             } else {
                 let (length, zeros) = self.long_step(bits)?;
-                bits.consume(length)?;
-                at += zeros;
-                if zeros == 64 {
-                    return Some(());
-                }
-                if zeros == 16 && at >= 64 {
+                if zeros == 16 && at + zeros >= 64 {
                     return None;
                 }
+                (length, zeros)
+            };
+            visit(bits, length)?;
+            bits.consume(length)?;
+            at += zeros;
+            if zeros == 64 {
+                return Some(());
             }
         }
         (at == 64).then_some(())
@@ -302,25 +316,6 @@ impl Table {
             _ if size == 0 || size > MOST_AC_BITS => None,
             _ => Some((length + u32::from(size), zeros + 1)),
         }
-    }
-
-    /// Copies the AC coefficients of a block.
-    fn copy_coefficients(&self, bits: &mut Bits<'_>, writer: &mut Writer) -> Option<()> {
-        let mut at = 1;
-        while at < 64 {
-            bits.refill();
-            let (length, zeros) = self.long_step(bits)?;
-            writer.write(bits.peek(length), length)?;
-            bits.consume(length)?;
-            at += zeros;
-            if zeros == 64 {
-                return Some(());
-            }
-            if zeros == 16 && at >= 64 {
-                return None;
-            }
-        }
-        (at == 64).then_some(())
     }
 
     /// Writes a DC difference (F.1.2.1); `None` if the table has no code for it.

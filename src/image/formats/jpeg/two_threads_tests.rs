@@ -6,10 +6,9 @@ use super::{Decoder, Header};
 use crate::image::error::DecodeError;
 use crate::image::limits::Limits;
 use crate::image::planes::Planes;
-use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
-use towebp_encoder::{Cancel, CpuBudget, Workers};
+use crate::image::testing::with_a_core_needed_elsewhere;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use towebp_encoder::{Cancel, Workers};
 
 const PHOTOGRAPHS: [&[u8]; 2] = [
     include_bytes!("../../../../testdata/astronaut.jpg"),
@@ -109,21 +108,8 @@ fn a_core_that_is_needed_elsewhere_is_given_back() {
     let never = Cancel::never();
     let file = PHOTOGRAPHS[0];
     let expected = decode(file, 3, Workers::new(1, None, &never));
-    let budget = CpuBudget::new(NonZeroUsize::new(2).expect("not zero"));
-    let is_over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let _own = budget.occupy();
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                drop(budget.occupy());
-                thread::yield_now();
-            }
-        });
-        for _ in 0..60 {
-            let decoded = decode(file, 3, Workers::new(2, Some(&budget), &never));
-            assert!(decoded == expected);
-        }
-        is_over.store(true, Ordering::Relaxed);
+    with_a_core_needed_elsewhere(60, |workers| {
+        assert!(decode(file, 3, workers) == expected);
     });
 }
 

@@ -7,11 +7,10 @@ use crate::image::error::DecodeError;
 use crate::image::limits::Limits;
 use crate::image::metadata::Keep;
 use crate::image::pixels::Layout;
+use crate::image::testing::with_a_core_needed_elsewhere;
 use ::png::{BitDepth, ColorType};
-use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
-use towebp_encoder::{Cancel, CpuBudget, Planes, PlanesBuilder, Workers};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use towebp_encoder::{Cancel, Planes, PlanesBuilder, Workers};
 
 /// Noise, half of which repeats from all distances that a match may have.
 fn noise(length: usize) -> Vec<u8> {
@@ -181,21 +180,9 @@ fn damaged_compressed_data_have_the_same_outcome() {
 fn a_core_that_is_needed_elsewhere_is_given_back() {
     let never = Cancel::never();
     let (file, samples) = large(ColorType::Rgb, BitDepth::Eight);
-    let budget = CpuBudget::new(NonZeroUsize::new(2).expect("not zero"));
-    let is_over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let _own = budget.occupy();
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                drop(budget.occupy());
-                thread::yield_now();
-            }
-        });
-        for _ in 0..20 {
-            let decoded = pixels(&file, Workers::new(2, Some(&budget), &never));
-            assert!(decoded.is_ok_and(|(_, pixels)| pixels == samples));
-        }
-        is_over.store(true, Ordering::Relaxed);
+    with_a_core_needed_elsewhere(20, |workers| {
+        let decoded = pixels(&file, workers);
+        assert!(decoded.is_ok_and(|(_, pixels)| pixels == samples));
     });
 }
 
