@@ -8,6 +8,7 @@ use crate::image::limits::Limits;
 use crate::image::planes::Planes;
 use crate::image::testing::with_a_core_needed_elsewhere;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use towebp_encoder::testing::Random;
 use towebp_encoder::{Cancel, Workers};
 
 const PHOTOGRAPHS: [&[u8]; 2] = [
@@ -82,21 +83,17 @@ fn restart_markers_are_places_to_begin() {
 fn damaged_files_have_the_same_outcome() {
     let file = PHOTOGRAPHS[1];
     let begin = Header::read(file).expect("a valid header").scan_begin;
-    let mut state = 1u32;
-    let mut random = |below: usize| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 8) as usize % below
-    };
+    let mut random = Random::new(1);
     for _ in 0..150 {
         let mut damaged = file.to_vec();
-        let place = begin + random(file.len() - begin);
-        match random(4) {
-            0 => damaged[place] ^= 1 << random(8),
-            1 => damaged[place] = [0, 0xff][random(2)],
-            2 => drop(damaged.drain(place..(place + random(40)).min(file.len()))),
+        let place = begin + random.index(file.len() - begin);
+        match random.index(4) {
+            0 => damaged[place] ^= 1 << random.index(8),
+            1 => damaged[place] = [0, 0xff][random.index(2)],
+            2 => drop(damaged.drain(place..(place + random.index(40)).min(file.len()))),
             _ => drop(damaged.splice(place..place, segment(0xfe, b"words"))),
         }
-        assert_same(&damaged, 1 + random(26), "damaged");
+        assert_same(&damaged, 1 + random.index(26), "damaged");
     }
     for length in (begin..file.len()).step_by(997) {
         assert_same(&file[..length], 13, "cut");

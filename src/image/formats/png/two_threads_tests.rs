@@ -10,20 +10,20 @@ use crate::image::pixels::Layout;
 use crate::image::testing::with_a_core_needed_elsewhere;
 use ::png::{BitDepth, ColorType};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use towebp_encoder::testing::Random;
 use towebp_encoder::{Cancel, Planes, PlanesBuilder, Workers};
 
 /// Noise, half of which repeats from all distances that a match may have.
 fn noise(length: usize) -> Vec<u8> {
-    let mut state = 1u32;
+    let mut random = Random::new(1);
     let mut bytes: Vec<u8> = Vec::with_capacity(length);
     while bytes.len() < length {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let distance = (state >> 8) as usize % (1 << 15) + 1;
+        let distance = random.index(1 << 15) + 1;
         match bytes.len().checked_sub(distance) {
-            Some(from) if state >> 31 == 0 => {
+            Some(from) if random.below(2) == 0 => {
                 bytes.extend_from_within(from..from + distance.min(100));
             }
-            _ => bytes.push((state >> 24) as u8),
+            _ => bytes.push(random.byte()),
         }
     }
     bytes.truncate(length);
@@ -178,7 +178,6 @@ fn damaged_compressed_data_have_the_same_outcome() {
 
 #[test]
 fn a_core_that_is_needed_elsewhere_is_given_back() {
-    let never = Cancel::never();
     let (file, samples) = large(ColorType::Rgb, BitDepth::Eight);
     with_a_core_needed_elsewhere(20, |workers| {
         let decoded = pixels(&file, workers);
