@@ -59,8 +59,8 @@ pub fn peak((width, height): (u32, u32), color: ColorType, options: &Options<'_>
 fn lossless_bytes(effort: Effort, threads: usize) -> u64 {
     match effort {
         Effort::Low | Effort::Medium => 20,
-        Effort::High if threads <= 1 => 26,
-        Effort::High => 34,
+        Effort::High | Effort::Max if threads <= 1 => 26,
+        Effort::High | Effort::Max => 34,
     }
 }
 
@@ -86,7 +86,7 @@ fn alpha_size(effort: Effort, threads: usize) -> u64 {
     let trying = 100 + 400 * threads.clamp(1, 4) as u64;
     let coding = match effort {
         Effort::Low | Effort::Medium => 1300,
-        Effort::High => 1650,
+        Effort::High | Effort::Max => 1650,
     };
     trying.max(coding)
 }

@@ -5,7 +5,7 @@ use crate::cpu::Simd;
 use crate::threads::{CpuBudget, Workers};
 
 /// How much work goes into a file. The more, the fewer bytes at equal quality.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effort {
     /// The quickest.
     Low,
@@ -14,11 +14,13 @@ pub enum Effort {
     Medium,
     /// Several times the work of [`Effort::Medium`], for files that are sent often.
     High,
+    /// Several times the work of [`Effort::High`], for files that are made once and sent for years.
+    Max,
 }
 
 impl Effort {
     /// The names that [`Effort::parse`] accepts, for messages.
-    pub const ALLOWED: &str = "low, medium or high";
+    pub const ALLOWED: &str = "low, medium, high or max";
 
     /// Reads an effort's exact name.
     pub fn parse(text: &str) -> Option<Effort> {
@@ -26,6 +28,7 @@ impl Effort {
             "low" => Some(Effort::Low),
             "medium" => Some(Effort::Medium),
             "high" => Some(Effort::High),
+            "max" => Some(Effort::Max),
             _ => None,
         }
     }

@@ -50,6 +50,7 @@ const PARAMETERS: &[(&str, &str)] = &[
     ("mode", "auto"),
     ("effort", "low"),
     ("effort", "high"),
+    ("effort", "max"),
     ("quality", "0"),
     ("quality", "100"),
     ("metadata", "keep"),

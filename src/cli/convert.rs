@@ -57,8 +57,8 @@ pub struct ConvertCommand {
     #[argh(option, arg_name = "number")]
     quality: Option<String>,
 
-    /// low (quickest), medium (the default) or high (slowest): how much work goes into each file;
-    /// the more, the better it looks for its size
+    /// low (quickest), medium (the default), high or max (slowest): how much work goes into each
+    /// file; the more, the better it looks for its size
     #[argh(option, arg_name = "name")]
     effort: Option<String>,
 

@@ -98,7 +98,7 @@ pub const PARAMETERS: [Parameter; 20] = [
         "effort",
         Effort::ALLOWED,
         "medium",
-        "`low`, `medium`, `high`: how much work goes into the file",
+        "`low`, `medium`, `high`, `max`: how much work goes into the file",
     ),
     word(
         "mode",

@@ -136,6 +136,7 @@ fn try_card() -> Markup {
                             option value="low" { "low" }
                             option value="medium" selected { "medium" }
                             option value="high" { "high" }
+                            option value="max" { "max" }
                         }
                     }
                     div {

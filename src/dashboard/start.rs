@@ -65,7 +65,7 @@ pub const PARAMETERS: [(&str, &str, &str); 13] = [
     ),
     (
         "effort",
-        "low, medium or high: more takes longer and looks better for the size",
+        "low, medium, high or max: more takes longer and looks better for the size",
         "medium",
     ),
     ("watermark", "Text to write onto the picture", "none"),

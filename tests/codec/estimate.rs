@@ -89,6 +89,7 @@ fn no_conversion_takes_more_than_was_estimated() {
                 "quality=0",
                 "quality=100",
                 "effort=high",
+                "effort=max",
                 "mode=lossless",
             ][..],
         ),

@@ -32,6 +32,7 @@ const MORE: [(&[&str], &[&str]); 6] = [
         &[
             "mode=lossy&effort=low&quality=75",
             "mode=lossy&effort=high&quality=75",
+            "mode=lossy&effort=max&quality=75",
             "mode=auto",
         ],
     ),

@@ -98,6 +98,7 @@ const QUERIES: &[&str] = &[
     "quality=0",
     "quality=100&effort=low",
     "effort=high",
+    "effort=max",
     "mode=auto&effort=high",
     "mode=lossless",
     "mode=lossless&effort=low",

@@ -208,18 +208,18 @@ fn usual_spellings_of_colors_and_positions_are_understood() {
 }
 
 #[test]
-fn effort_is_low_medium_or_high_and_medium_by_default() {
+fn effort_is_low_medium_high_or_max_and_medium_by_default() {
     let server = Service::start();
     let picture = Picture::waves(160, 120);
     let png = picture.png();
-    let [low, medium, high] =
-        ["low", "medium", "high"].map(|effort| server.webp(&[("effort", effort)], &png));
+    let [low, medium, high, max] =
+        ["low", "medium", "high", "max"].map(|effort| server.webp(&[("effort", effort)], &png));
     assert_eq!(server.webp(&[], &png), medium, "the default is not medium");
     assert_ne!(low, medium);
     assert_ne!(medium, high);
     let difference = |webp: &Webp| Picture::decode(webp).difference(&picture);
     let usual = difference(&medium);
-    for (name, webp) in [("low", &low), ("high", &high)] {
+    for (name, webp) in [("low", &low), ("high", &high), ("max", &max)] {
         let difference = difference(webp);
         assert!(
             (usual * 0.8..usual * 1.25).contains(&difference),
@@ -229,7 +229,7 @@ fn effort_is_low_medium_or_high_and_medium_by_default() {
     for value in ["", "High", "fast", "6"] {
         let answer = server.convert(&[("effort", value)], "image/png", &png);
         let detail = answer.problem(400, "invalid_parameter");
-        for word in ["effort", value, "low", "medium", "high"] {
+        for word in ["effort", value, "low", "medium", "high", "max"] {
             assert!(
                 detail.contains(word),
                 "effort={value}: {word:?} is not named: {detail}"

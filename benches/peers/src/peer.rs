@@ -49,6 +49,7 @@ impl fmt::Display for Peer {
             Self::Towebp(Effort::Low) => "towebp-low".to_owned(),
             Self::Towebp(Effort::Medium) => "towebp".to_owned(),
             Self::Towebp(Effort::High) => "towebp-high".to_owned(),
+            Self::Towebp(Effort::Max) => "towebp-max".to_owned(),
             Self::Libwebp(Settings {
                 method,
                 sharpness: 0,
@@ -67,6 +68,7 @@ impl FromStr for Peer {
             "towebp-low" => return Ok(Self::Towebp(Effort::Low)),
             "towebp" => return Ok(Self::Towebp(Effort::Medium)),
             "towebp-high" => return Ok(Self::Towebp(Effort::High)),
+            "towebp-max" => return Ok(Self::Towebp(Effort::Max)),
             _ => {}
         }
         let digit = |text: &str, max: u8| {

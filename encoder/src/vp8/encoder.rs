@@ -114,7 +114,7 @@ fn decide_macroblocks(
         keep_pixels,
     };
     let (mut rows, mut counts) = wavefront::decide(&pass)?;
-    if options.effort == Effort::High {
+    if options.effort >= Effort::High {
         drop(rows);
         let expected_counts = counts;
         pass.expected_counts = Some(&expected_counts);

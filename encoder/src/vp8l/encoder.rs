@@ -126,7 +126,7 @@ impl ParseSearch {
                 short_codes_in_all_rounds: true,
                 groups: &[const { groups(32, 4, 5000, 32) }],
             },
-            Effort::High if image.is_simple() => ParseSearch {
+            Effort::High | Effort::Max if image.is_simple() => ParseSearch {
                 cache_bits: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
                 depth: Some(128),
                 rounds: 4,
@@ -138,7 +138,7 @@ impl ParseSearch {
                     const { groups(64, 6, 5000, 128) },
                 ],
             },
-            Effort::High => ParseSearch {
+            Effort::High | Effort::Max => ParseSearch {
                 cache_bits: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
                 depth: Some(128),
                 rounds: 4,

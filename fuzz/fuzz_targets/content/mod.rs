@@ -9,7 +9,7 @@ pub struct AnyEffort(pub Effort);
 impl<'a> Arbitrary<'a> for AnyEffort {
     fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
         bytes
-            .choose(&[Effort::Low, Effort::Medium, Effort::High])
+            .choose(&[Effort::Low, Effort::Medium, Effort::High, Effort::Max])
             .map(|effort| AnyEffort(*effort))
     }
 }

@@ -222,7 +222,7 @@ fn unknown_efforts_positions_and_colors_are_rejected_with_the_allowed_ones() {
     let error = parse(&[("effort", "6")]).expect_err("unknown");
     assert_eq!(
         error.detail,
-        "Parameter effort: \"6\" was given; allowed is low, medium or high."
+        "Parameter effort: \"6\" was given; allowed is low, medium, high or max."
     );
     let error = parse(&[("watermark_position", "middle")]).expect_err("unknown");
     assert_eq!(
@@ -269,6 +269,7 @@ fn every_effort_has_its_name() {
         ("low", Effort::Low),
         ("medium", Effort::Medium),
         ("high", Effort::High),
+        ("max", Effort::Max),
     ] {
         assert_eq!(parsed(&[("effort", value)]).effort, effort, "{value}");
     }

@@ -261,8 +261,8 @@ fn convert_names_the_parameter_at_fault() {
         &["quality"],
     );
     failed(
-        &convert(&folder, &["a.png", "--effort", "max"], b""),
-        &["effort", "max", "low, medium or high"],
+        &convert(&folder, &["a.png", "--effort", "most"], b""),
+        &["effort", "most", "low, medium, high or max"],
     );
     failed(
         &convert(

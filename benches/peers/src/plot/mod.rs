@@ -51,6 +51,7 @@ fn look(peer: Peer) -> Look {
                 Effort::Low => ("towebp, low", "#e08a3c"),
                 Effort::Medium => ("towebp", "#c2410c"),
                 Effort::High => ("towebp, high", "#7f1d1d"),
+                Effort::Max => ("towebp, max", "#450a0a"),
             };
             (name.to_owned(), stroke(color, 2.5, false))
         }

@@ -104,7 +104,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     /// The qualities that differ in what they exercise, at the default effort, and every effort.
-    const CHOICES: [(u8, Effort); 9] = [
+    const CHOICES: [(u8, Effort); 10] = [
         (0, Effort::Medium),
         (1, Effort::Medium),
         (25, Effort::Medium),
@@ -112,6 +112,7 @@ mod tests {
         (75, Effort::Low),
         (75, Effort::Medium),
         (75, Effort::High),
+        (75, Effort::Max),
         (85, Effort::Medium),
         (100, Effort::Medium),
     ];

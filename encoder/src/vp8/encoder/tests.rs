@@ -54,7 +54,7 @@ fn assert_decoders_agree(width: u32, height: u32, pixels: &[u8], options: &Lossy
 }
 
 const QUALITIES: [u8; 7] = [0, 1, 25, 50, 75, 85, 100];
-const EFFORTS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
+const EFFORTS: [Effort; 4] = [Effort::Low, Effort::Medium, Effort::High, Effort::Max];
 
 #[test]
 fn an_independent_decoder_reconstructs_the_same_samples() {

@@ -206,7 +206,7 @@ impl ModeSearch {
                 intra16_cutoff: 288,
                 trellis: TrellisUse::Intra4AndWinners,
             },
-            Effort::High => ModeSearch {
+            Effort::High | Effort::Max => ModeSearch {
                 intra4_trials: 6,
                 intra4_slack: 8,
                 block_trials: 4,

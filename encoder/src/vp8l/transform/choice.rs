@@ -41,7 +41,7 @@ pub fn list_candidates(
             best.consider_all(pixels.clone(), width, options)?;
             candidates = best.into_candidates(is_tiny);
         }
-        if !is_tiny || options.effort == Effort::High {
+        if !is_tiny || options.effort >= Effort::High {
             candidates.push(predict_without_palette(pixels, width, options)?);
         }
         return Ok(candidates);
@@ -53,7 +53,7 @@ pub fn list_candidates(
         return Ok(vec![indexed]);
     };
     let is_packed = indexed.width < width;
-    if options.effort != Effort::High {
+    if options.effort < Effort::High {
         // Packing several indices into a pixel always pays, unless there are very few tokens.
         let is_little = token::count_literals_and_copies(&indexed.tokens.0) <= MAX_TRIVIAL_TOKENS
             || is_tiny && indexed.is_simple();

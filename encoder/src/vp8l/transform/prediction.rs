@@ -59,7 +59,7 @@ impl TransformSearch {
                 cache_bits: 10,
                 tries_color: false,
             },
-            Effort::High => TransformSearch {
+            Effort::High | Effort::Max => TransformSearch {
                 row_step: 1,
                 estimates_with_parse: true,
                 factors: &[6, 8, 10, 12, 16],
