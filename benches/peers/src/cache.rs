@@ -1,20 +1,32 @@
-//! Remembers libwebp's points: they do not change between two runs of a tuning loop. Times are
-//! never kept.
+//! Remembers points from run to run: libwebp's by picture, method and quality, since they never
+//! change, and ours by picture and the bytes of the file, so that only what a change of the encoder
+//! changed is scored anew. Times are never kept.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::num::ParseFloatError;
 use std::path::PathBuf;
+use std::sync::Mutex;
 
 use crate::measure::Point;
 use crate::metric::Scores;
+use crate::peer::Peer;
 use crate::picture::Picture;
 
-/// Points by picture, peer and quality, kept in one TSV file.
+/// Points by key, kept in one TSV file. Threads share it.
 pub struct Cache {
     path: PathBuf,
     header: String,
+    state: Mutex<State>,
+}
+
+struct State {
     points: HashMap<String, Point>,
+    /// Opened by the first point that is added.
+    file: Option<File>,
+    /// Whether what the file holds is of this libwebp and these metrics.
+    is_current: bool,
 }
 
 impl Cache {
@@ -30,70 +42,97 @@ impl Cache {
         );
         let text = fs::read_to_string(&path).unwrap_or_default();
         let mut lines = text.lines();
-        let points = if lines.next() == Some(&header) {
+        let is_current = lines.next() == Some(&header);
+        // A later line replaces an earlier one that lacked the slow scores.
+        let points = if is_current {
             lines.filter_map(read_line).collect()
         } else {
             HashMap::new()
         };
+        let state = State {
+            points,
+            file: None,
+            is_current,
+        };
         Self {
             path,
             header,
-            points,
+            state: Mutex::new(state),
         }
     }
 
     /// The point under `key`, if it is there and has the slow scores where they are wanted.
     pub fn find(&self, key: &str, with_slow: bool) -> Option<Point> {
-        self.points
+        let state = self.state.lock().expect(NO_PANIC);
+        state
+            .points
             .get(key)
             .copied()
             .filter(|point| point.scores.dssim.is_some() || !with_slow)
     }
 
-    /// Adds points and writes the file.
+    /// Adds a point, and writes it to the file at once: a run that is stopped loses nothing.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn add(&mut self, points: impl IntoIterator<Item = (String, Point)>) -> Result<(), String> {
-        let mut points = points.into_iter().peekable();
-        if points.peek().is_none() {
-            return Ok(());
+    pub fn add(&self, key: String, point: Point) -> Result<(), String> {
+        let text = |error: std::io::Error| format!("{}: {error}", self.path.display());
+        let mut state = self.state.lock().expect(NO_PANIC);
+        if state.file.is_none() {
+            if !state.is_current {
+                fs::write(&self.path, format!("{}\n", self.header)).map_err(text)?;
+                state.is_current = true;
+            }
+            let file = OpenOptions::new().append(true).open(&self.path);
+            state.file = Some(file.map_err(text)?);
         }
-        self.points.extend(points);
-        let mut text = format!("{}\n", self.header);
-        let mut keys: Vec<_> = self.points.keys().collect();
-        keys.sort();
-        for key in keys {
-            let Point { bytes, scores } = self.points[key];
-            let optional = |score: Option<f64>| {
-                score.map_or_else(|| "-".to_owned(), |score| score.to_string())
-            };
-            let [y, cb, cr] = scores.blocks;
-            writeln!(
-                text,
-                "{key}\t{bytes}\t{}\t{}\t{}\t{}\t{y}\t{cb}\t{cr}",
-                scores.ssimulacra2,
-                optional(scores.dssim),
-                optional(scores.butteraugli),
-                scores.psnr_y
-            )
-            .expect("writing to a String does not fail");
-        }
-        fs::write(&self.path, text).map_err(|error| format!("{}: {error}", self.path.display()))
+        let line = line(&key, &point);
+        let file = state.file.as_mut().expect("it was opened");
+        // One call for one line, so that two runs at once do not mix theirs.
+        file.write_all(line.as_bytes()).map_err(text)?;
+        state.points.insert(key, point);
+        Ok(())
     }
+}
+
+/// The key of libwebp's file of a picture with this [`fingerprint`].
+pub fn key_of_settings(fingerprint: &str, peer: Peer, quality: u8) -> String {
+    format!("{fingerprint}-{peer}-{quality}")
+}
+
+/// The key of any file of a picture with this [`fingerprint`].
+pub fn key_of_file(fingerprint: &str, file: &[u8]) -> String {
+    format!("{fingerprint}-file-{:016x}", fnv1a(file))
 }
 
 /// Names a picture by its size and pixels, not by its file.
 pub fn fingerprint(picture: &Picture) -> String {
-    // FNV-1a, 64 bits: the same number in every release of Rust, unlike the standard library's
-    // hasher.
-    let hash = picture
-        .pixels
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+    let hash = fnv1a(&picture.pixels);
     format!("{}x{}-{hash:016x}", picture.width, picture.height)
+}
+
+const NO_PANIC: &str = "no thread panics while it holds the lock";
+
+/// FNV-1a, 64 bits: the same number in every release of Rust, unlike the standard library's hasher.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// A point as [`read_line`] reads it.
+fn line(key: &str, point: &Point) -> String {
+    let Point { bytes, scores } = point;
+    let optional =
+        |score: Option<f64>| score.map_or_else(|| "-".to_owned(), |score| score.to_string());
+    let [y, cb, cr] = scores.blocks;
+    format!(
+        "{key}\t{bytes}\t{}\t{}\t{}\t{}\t{y}\t{cb}\t{cr}\n",
+        scores.ssimulacra2,
+        optional(scores.dssim),
+        optional(scores.butteraugli),
+        scores.psnr_y
+    )
 }
 
 fn read_line(line: &str) -> Option<(String, Point)> {
@@ -101,8 +140,8 @@ fn read_line(line: &str) -> Option<(String, Point)> {
     let key = fields.next()?.to_owned();
     let bytes = fields.next()?.parse().ok()?;
     let ssimulacra2 = fields.next()?.parse().ok()?;
-    let dssim = read_optional(fields.next()?)?;
-    let butteraugli = read_optional(fields.next()?)?;
+    let dssim = read_optional(fields.next()?).ok()?;
+    let butteraugli = read_optional(fields.next()?).ok()?;
     let psnr_y = fields.next()?.parse().ok()?;
     let mut blocks = [0.0; 3];
     for plane in &mut blocks {
@@ -123,10 +162,35 @@ fn read_line(line: &str) -> Option<(String, Point)> {
     ))
 }
 
-/// A score, or `-` for one that was not computed; `None` if it is neither.
-fn read_optional(field: &str) -> Option<Option<f64>> {
+/// A score, or `-` for one that was not computed.
+///
+/// # Errors
+/// When it is neither.
+fn read_optional(field: &str) -> Result<Option<f64>, ParseFloatError> {
     match field {
-        "-" => Some(None),
-        number => number.parse().ok().map(Some),
+        "-" => Ok(None),
+        number => number.parse().map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_is_read_as_it_was_written() {
+        let point = Point {
+            bytes: 12_345,
+            scores: Scores {
+                ssimulacra2: 71.25,
+                dssim: Some(0.001),
+                butteraugli: None,
+                psnr_y: 38.5,
+                blocks: [1.0, -2.0, 3.5],
+            },
+        };
+        let (key, read) = read_line(line("2x2-00-m4-75", &point).trim_end()).expect("a line");
+        assert_eq!(key, "2x2-00-m4-75");
+        assert_eq!(format!("{read:?}"), format!("{point:?}"));
     }
 }

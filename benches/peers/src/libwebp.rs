@@ -110,6 +110,19 @@ unsafe fn run(
     }
 }
 
+/// What libwebp shows of a lossy `file` of `original`.
+///
+/// # Errors
+/// When libwebp refuses the file, or it has another size.
+pub fn decode_picture(file: &[u8], original: &Picture) -> Result<Picture, String> {
+    let (width, height) = (original.width, original.height);
+    Ok(Picture {
+        width,
+        height,
+        pixels: decode(file, (width, height), Layout::Rgb)?,
+    })
+}
+
 /// Decodes to samples of this layout, with libwebp's own ("fancy") chroma upsampling.
 ///
 /// # Errors

@@ -1,14 +1,12 @@
 //! Encodes every picture with every peer at every quality: bytes and scores first, times
 //! afterwards.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use rustix::time::{ClockId, clock_gettime};
-use towebp::image::Layout;
 
 use crate::cache::{self, Cache};
 use crate::libwebp;
@@ -56,13 +54,11 @@ impl<T> Grid<T> {
 ///
 /// # Errors
 /// The first picture that cannot be encoded or decoded, and why.
-pub fn points(plan: &Plan, jobs: usize, cache: &mut Cache) -> Result<Grid<Point>, String> {
+pub fn points(plan: &Plan, jobs: usize, cache: &Cache) -> Result<Grid<Point>, String> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<Option<Vec<Point>>>> =
         Mutex::new((0..plan.pictures.len()).map(|_| None).collect());
-    let fresh: Mutex<HashMap<String, Point>> = Mutex::default();
     let failure: Mutex<Option<String>> = Mutex::default();
-    let known = &*cache;
     let progress = Mutex::new(Progress::new("bytes and scores", plan.pictures.len()));
     thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, plan.pictures.len()) {
@@ -72,7 +68,7 @@ pub fn points(plan: &Plan, jobs: usize, cache: &mut Cache) -> Result<Grid<Point>
                     if index >= plan.pictures.len() {
                         return;
                     }
-                    match picture_points(plan, index, known, &fresh) {
+                    match picture_points(plan, index, cache) {
                         Ok(points) => {
                             done.lock().expect(NO_PANIC)[index] = Some(points);
                             progress.lock().expect(NO_PANIC).step();
@@ -87,7 +83,6 @@ pub fn points(plan: &Plan, jobs: usize, cache: &mut Cache) -> Result<Grid<Point>
             });
         }
     });
-    cache.add(fresh.into_inner().expect(NO_PANIC))?;
     if let Some(error) = failure.into_inner().expect(NO_PANIC) {
         return Err(error);
     }
@@ -151,59 +146,53 @@ pub fn median(values: &mut [f64]) -> f64 {
 
 const NO_PANIC: &str = "no thread panics while it holds the lock";
 
-fn picture_points(
-    plan: &Plan,
-    index: usize,
-    known: &Cache,
-    fresh: &Mutex<HashMap<String, Point>>,
-) -> Result<Vec<Point>, String> {
+fn picture_points(plan: &Plan, index: usize, cache: &Cache) -> Result<Vec<Point>, String> {
     let picture = &plan.pictures[index].1;
     let fingerprint = cache::fingerprint(picture);
     let mut original = None;
     let mut points = Vec::with_capacity(plan.peers.len() * plan.qualities.len());
     for &peer in &plan.peers {
         for &quality in &plan.qualities {
-            // Ours change from one build to the next.
-            let key =
-                matches!(peer, Peer::Libwebp(_)).then(|| format!("{fingerprint}-{peer}-{quality}"));
-            if let Some(point) = key
-                .as_ref()
-                .and_then(|key| known.find(key, plan.slow_metrics))
-            {
+            let encode = || {
+                peer.encode(picture, quality)
+                    .map_err(|error| format!("{peer}, quality {quality}: {error}"))
+            };
+            // Ours change from one build to the next, so their files are the key.
+            let (mut file, key) = match peer {
+                Peer::Libwebp(_) => (None, cache::key_of_settings(&fingerprint, peer, quality)),
+                Peer::Towebp(_) => {
+                    let file = encode()?;
+                    let key = cache::key_of_file(&fingerprint, &file);
+                    (Some(file), key)
+                }
+            };
+            if let Some(point) = cache.find(&key, plan.slow_metrics) {
                 points.push(point);
                 continue;
             }
+            let file = match file.take() {
+                Some(file) => file,
+                None => encode()?,
+            };
             let original = match &mut original {
                 Some(original) => original,
                 none => none.insert(Original::new(picture, plan.slow_metrics)?),
             };
-            let point = encode_and_score(picture, original, peer, quality)?;
-            if let Some(key) = key {
-                fresh.lock().expect(NO_PANIC).insert(key, point);
-            }
+            let point = score(&file, picture, original)
+                .map_err(|error| format!("{peer}, quality {quality}: {error}"))?;
+            cache.add(key, point)?;
             points.push(point);
         }
     }
     Ok(points)
 }
 
-fn encode_and_score(
-    picture: &Picture,
-    original: &Original<'_>,
-    peer: Peer,
-    quality: u8,
-) -> Result<Point, String> {
-    let file = peer
-        .encode(picture, quality)
-        .map_err(|error| format!("{peer}, quality {quality}: {error}"))?;
-    let &Picture { width, height, .. } = picture;
-    let pixels = libwebp::decode(&file, (width, height), Layout::Rgb)
-        .map_err(|error| format!("{peer}, quality {quality}: {error}"))?;
-    let decoded = Picture {
-        width,
-        height,
-        pixels,
-    };
+/// The point of a file of `picture`.
+///
+/// # Errors
+/// When libwebp cannot decode it to a picture of that size.
+fn score(file: &[u8], picture: &Picture, original: &Original<'_>) -> Result<Point, String> {
+    let decoded = libwebp::decode_picture(file, picture)?;
     Ok(Point {
         bytes: file.len() as u64,
         scores: original.compare(&decoded)?,

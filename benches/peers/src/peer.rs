@@ -84,7 +84,7 @@ impl FromStr for Peer {
             })
         });
         settings.map(Self::Libwebp).ok_or_else(|| {
-            format!("no peer is called {name:?}: towebp-low, towebp, towebp-high, m0 to m6 (libwebp's methods), or m0s1 to m6s7 (with -sharpness)")
+            format!("no peer is called {name:?}: towebp-low, towebp, towebp-high, towebp-max, m0 to m6 (libwebp's methods), or m0s1 to m6s7 (with -sharpness)")
         })
     }
 }
@@ -95,7 +95,15 @@ mod tests {
 
     #[test]
     fn names_read_as_they_are_written() {
-        for name in ["towebp-low", "towebp", "towebp-high", "m0", "m4", "m6s7"] {
+        for name in [
+            "towebp-low",
+            "towebp",
+            "towebp-high",
+            "towebp-max",
+            "m0",
+            "m4",
+            "m6s7",
+        ] {
             assert_eq!(
                 name.parse::<Peer>().map(|peer| peer.to_string()).as_deref(),
                 Ok(name)

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use towebp::conversion::Cancel;
 use towebp::image::{self, Format, Layout, Limits};
 
-/// Larger pictures are halved until they are not: a run stays bounded, and a camera's pixels are
-/// blurred anyway.
-pub const MAX_PIXELS: usize = 3_000_000;
+/// Larger pictures are halved until they are not: a run stays bounded, and the pixels of a camera
+/// with more are blurred anyway. Screenshots stay whole, since halved text is no text.
+pub const MAX_PIXELS: usize = 6_000_000;
 
 /// RGB, 8 bits each, rows without padding.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! BD-rate over CPU time, a dot for each peer: the lower left is where everybody wants to be.
 
 use super::axis::{Axis, percent, short};
+use super::published::IRIS_WEBP;
 use super::svg::{Anchor, FONT, INK, PALE, Svg};
 use super::{conditions, look};
 use crate::libwebp::Settings;
@@ -26,17 +27,21 @@ struct Dot {
 
 /// The SVG file; `None` without times.
 pub fn draw(results: &Results) -> Option<String> {
+    let every: Vec<usize> = (0..results.plan.pictures.len()).collect();
     let mut dots = Vec::new();
     for (index, peer) in results.plan.peers.iter().enumerate() {
         dots.push(Dot {
             peer: *peer,
-            time: results.cpu_ratio(index)?,
+            time: results.cpu_ratio(index, &every)?,
             rate: results.mean_bd_rate(index).unwrap_or(0.0) * 100.0,
         });
     }
     dots.sort_by(|a, b| a.time.total_cmp(&b.time));
-    let x = Axis::logarithmic(dots.iter().map(|dot| dot.time), (LEFT, RIGHT));
-    let y = Axis::linear(dots.iter().map(|dot| dot.rate), (BOTTOM, TOP));
+    let published = IRIS_WEBP.points;
+    let times = dots.iter().map(|dot| dot.time);
+    let x = Axis::logarithmic(times.chain(published.iter().map(|p| p.0)), (LEFT, RIGHT));
+    let rates = dots.iter().map(|dot| dot.rate);
+    let y = Axis::linear(rates.chain(published.iter().map(|p| p.1)), (BOTTOM, TOP));
     let mut svg = Svg::new(WIDTH, HEIGHT, "Time and size of the encoders");
     frame(&mut svg, &x, &y);
     svg.small((20.0, HEIGHT - 20.0), Anchor::Start, &conditions(results));
@@ -52,6 +57,13 @@ pub fn draw(results: &Results) -> Option<String> {
         svg.line(&line, family.stroke());
         taken.extend(Area::along(&line));
     }
+    let line: Vec<_> = published.iter().map(|p| (x.at(p.0), y.at(p.1))).collect();
+    svg.line(&line, IRIS_WEBP.stroke);
+    for &place in &line {
+        svg.dot(place, RADIUS / 2.0, IRIS_WEBP.stroke.color);
+        taken.push(Area::of_dot(place));
+    }
+    taken.extend(Area::along(&line));
     for dot in &dots {
         svg.dot(place(dot), RADIUS, Family::of(dot.peer).stroke().color);
     }
@@ -61,6 +73,8 @@ pub fn draw(results: &Results) -> Option<String> {
         taken.push(area);
         svg.bold(at, anchor, Family::of(dot.peer).stroke().color, &name);
     }
+    let (at, anchor) = free_place_along(&line, IRIS_WEBP.name, &taken);
+    svg.bold(at, anchor, IRIS_WEBP.stroke.color, IRIS_WEBP.name);
     Some(svg.finish())
 }
 
@@ -165,6 +179,15 @@ impl Area {
     }
 }
 
+/// Beside, above or below one of the dots of a line, wherever least is in the way.
+fn free_place_along(line: &[(f64, f64)], text: &str, taken: &[Area]) -> ((f64, f64), Anchor) {
+    let places = line.iter().map(|&dot| free_place(dot, text, taken));
+    let (at, anchor, _) = places
+        .min_by_key(|(_, _, area)| in_the_way(area, taken))
+        .expect("a line has dots");
+    (at, anchor)
+}
+
 /// Beside, above or below a dot, wherever least is in the way.
 fn free_place((x, y): (f64, f64), text: &str, taken: &[Area]) -> ((f64, f64), Anchor, Area) {
     let width = text.chars().count() as f64 * FONT * 0.62;
@@ -191,16 +214,17 @@ fn free_place((x, y): (f64, f64), text: &str, taken: &[Area]) -> ((f64, f64), An
         };
         ((x, y), anchor, area)
     });
-    let in_the_way = |area: &Area| {
-        let outside =
-            area.x.0 < LEFT || area.x.1 > WIDTH - 8.0 || area.y.0 < TOP || area.y.1 > BOTTOM;
-        let met = taken.iter().filter(|other| area.meets(other)).count();
-        if outside { met + 1000 } else { met }
-    };
     areas
         .into_iter()
-        .min_by_key(|(_, _, area)| in_the_way(area))
+        .min_by_key(|(_, _, area)| in_the_way(area, taken))
         .expect("there are places")
+}
+
+/// How much of what is taken a label there would hide; most of all the frame.
+fn in_the_way(area: &Area, taken: &[Area]) -> usize {
+    let outside = area.x.0 < LEFT || area.x.1 > WIDTH - 8.0 || area.y.0 < TOP || area.y.1 > BOTTOM;
+    let met = taken.iter().filter(|other| area.meets(other)).count();
+    if outside { met + 1000 } else { met }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod axis;
 mod frontier;
+mod published;
 mod rate_distortion;
 mod svg;
 

@@ -1,0 +1,91 @@
+//! BD-rate, CPU time and memory by kind of picture.
+
+use std::fmt::Write as _;
+
+use super::rate::{METRICS, Metric};
+use super::{Results, STRING, mean};
+use crate::measure::median;
+use crate::peer::REFERENCE;
+
+impl Results {
+    /// A table for each kind of picture, and for all pictures together.
+    pub fn summary(&self) -> String {
+        let every = self.every();
+        let mut text = String::from(
+            "BD-rate against m4, mean / median over the pictures; negative: fewer bytes at equal quality\n",
+        );
+        let kinds = self.kinds();
+        if kinds.len() > 1 {
+            for (name, pictures) in kinds {
+                let title = format!("{name}, {} pictures", pictures.len());
+                text += &self.table(&title, &pictures);
+            }
+        }
+        text + &self.table(&format!("all {} pictures", every.len()), &every)
+    }
+
+    /// One line for each peer: BD-rate by metric, CPU ratio, memory.
+    fn table(&self, title: &str, pictures: &[usize]) -> String {
+        let mut text = format!("{title}\n{:<15}", "peer");
+        for metric in METRICS {
+            let width = if metric.name == METRICS[0].name {
+                15
+            } else {
+                18
+            };
+            write!(text, "{:>width$}", metric.name).expect(STRING);
+        }
+        text += "      CPU of m4 (min - max)   ms/MP   memory B/px\n";
+        for (index, peer) in self.plan.peers.iter().enumerate() {
+            write!(text, "{peer:<15}").expect(STRING);
+            for metric in METRICS {
+                let width = if metric.name == METRICS[0].name {
+                    15
+                } else {
+                    18
+                };
+                let rate = self.bd_text(index, metric, pictures);
+                write!(text, "{rate:>width$}").expect(STRING);
+            }
+            let mut ratios = self.cpu_ratios(index, pictures);
+            let cpu = if ratios.is_empty() {
+                "-".to_owned()
+            } else {
+                let middle = median(&mut ratios);
+                let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
+                format!("{middle:.2} ({least:.2} - {most:.2})")
+            };
+            let mut speeds = self.speeds(index, pictures);
+            let speed = if speeds.is_empty() {
+                "-".to_owned()
+            } else {
+                format!("{:.1}", median(&mut speeds))
+            };
+            let memory = self.memory.get(index).copied().flatten();
+            let memory = memory.map_or_else(|| "-".to_owned(), |m| format!("{m:.2}"));
+            writeln!(text, "{cpu:>27}{speed:>8}{memory:>14}").expect(STRING);
+        }
+        text + "\n"
+    }
+
+    fn bd_text(&self, peer: usize, metric: &Metric, pictures: &[usize]) -> String {
+        if self.plan.peers[peer] == REFERENCE {
+            return "0".to_owned();
+        }
+        let mut rates = self.bd_rates(peer, metric, pictures);
+        if rates.is_empty() {
+            return "-".to_owned();
+        }
+        let missing = pictures.len() - rates.len();
+        let note = if missing == 0 {
+            String::new()
+        } else {
+            format!(" ({missing} without overlap)")
+        };
+        format!(
+            "{:+.1} / {:+.1}{note}",
+            mean(&rates) * 100.0,
+            median(&mut rates) * 100.0
+        )
+    }
+}
