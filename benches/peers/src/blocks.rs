@@ -33,6 +33,11 @@ impl Original {
         Self { planes, sums }
     }
 
+    /// Y, Cb and Cr.
+    pub fn planes(&self) -> &[Vec<f32>; 3] {
+        &self.planes
+    }
+
     /// For each plane, in percent: the mean step of `decoded` at macroblock edges over that of the
     /// original, divided by the same ratio elsewhere, less 100. Only places where the original's
     /// own step is below [`SMOOTH`] count; rows and columns weigh the same. 0 is no blocking; the

@@ -43,7 +43,7 @@ impl Cache {
         let text = fs::read_to_string(&path).unwrap_or_default();
         let mut lines = text.lines();
         let is_current = lines.next() == Some(&header);
-        // A later line replaces an earlier one that lacked the slow scores.
+        // A later line replaces an earlier one that lacked some scores.
         let points = if is_current {
             lines.filter_map(read_line).collect()
         } else {
@@ -68,7 +68,7 @@ impl Cache {
             .points
             .get(key)
             .copied()
-            .filter(|point| point.scores.dssim.is_some() || !with_slow)
+            .filter(|point| !with_slow || is_complete(point))
     }
 
     /// Adds a point, and writes it to the file at once: a run that is stopped loses nothing.
@@ -111,6 +111,10 @@ pub fn fingerprint(picture: &Picture) -> String {
     format!("{}x{}-{hash:016x}", picture.width, picture.height)
 }
 
+fn is_complete(point: &Point) -> bool {
+    point.scores.dssim.is_some() && point.scores.drift.is_some()
+}
+
 const NO_PANIC: &str = "no thread panics while it holds the lock";
 
 /// FNV-1a, 64 bits: the same number in every release of Rust, unlike the standard library's hasher.
@@ -126,8 +130,9 @@ fn line(key: &str, point: &Point) -> String {
     let optional =
         |score: Option<f64>| score.map_or_else(|| "-".to_owned(), |score| score.to_string());
     let [y, cb, cr] = scores.blocks;
+    let [blue, red] = optional_pair(scores.drift).map(optional);
     format!(
-        "{key}\t{bytes}\t{}\t{}\t{}\t{}\t{y}\t{cb}\t{cr}\n",
+        "{key}\t{bytes}\t{}\t{}\t{}\t{}\t{y}\t{cb}\t{cr}\t{blue}\t{red}\n",
         scores.ssimulacra2,
         optional(scores.dssim),
         optional(scores.butteraugli),
@@ -147,6 +152,12 @@ fn read_line(line: &str) -> Option<(String, Point)> {
     for plane in &mut blocks {
         *plane = fields.next()?.parse().ok()?;
     }
+    // Lines of before the drift was measured end here.
+    let mut drift = || read_optional(fields.next().unwrap_or("-")).ok();
+    let drift = match [drift()?, drift()?] {
+        [Some(cb), Some(cr)] => Some([cb, cr]),
+        _ => None,
+    };
     Some((
         key,
         Point {
@@ -157,9 +168,14 @@ fn read_line(line: &str) -> Option<(String, Point)> {
                 butteraugli,
                 psnr_y,
                 blocks,
+                drift,
             },
         },
     ))
+}
+
+fn optional_pair(pair: Option<[f64; 2]>) -> [Option<f64>; 2] {
+    pair.map_or([None; 2], |pair| pair.map(Some))
 }
 
 /// A score, or `-` for one that was not computed.
@@ -187,6 +203,7 @@ mod tests {
                 butteraugli: None,
                 psnr_y: 38.5,
                 blocks: [1.0, -2.0, 3.5],
+                drift: Some([0.5, 0.25]),
             },
         };
         let (key, read) = read_line(line("2x2-00-m4-75", &point).trim_end()).expect("a line");

@@ -5,6 +5,7 @@ mod arguments;
 mod blocks;
 mod cache;
 mod curve;
+mod drift;
 mod half;
 mod libwebp;
 mod lossless;

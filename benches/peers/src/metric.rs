@@ -6,6 +6,7 @@ use fast_ssim2::{PixelDescriptor, PixelSlice, Ssimulacra2Reference};
 use rgb::FromSlice;
 
 use crate::blocks::{self, Blocks};
+use crate::drift::{Drift, drift};
 use crate::picture::Picture;
 
 /// The scores of one decoded picture. SSIMULACRA2 and PSNR grow with quality, the others fall.
@@ -21,6 +22,9 @@ pub struct Scores {
     pub psnr_y: f64,
     /// Steps at macroblock edges: 0 = none; seen from about 30 on.
     pub blocks: Blocks,
+    /// How far the color of whole macroblocks is off; `None` in points that were kept before it was
+    /// measured.
+    pub drift: Option<Drift>,
 }
 
 /// An original, prepared once for many comparisons.
@@ -97,6 +101,7 @@ impl<'a> Original<'a> {
             butteraugli,
             psnr_y: psnr_y(&self.picture.pixels, &decoded.pixels),
             blocks: self.blocks.compare(decoded),
+            drift: Some(drift(self.blocks.planes(), decoded)),
         })
     }
 }

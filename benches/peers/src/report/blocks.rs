@@ -1,10 +1,13 @@
-//! Steps at macroblock edges beside the reference's at equal bytes.
+//! What people see before metrics do, beside the reference's at equal bytes: steps at macroblock
+//! edges, and color that drifts.
 
 use std::fmt::Write as _;
 
 use super::{Results, STRING};
 use crate::blocks::Blocks;
+use crate::drift::Drift;
 use crate::measure::Point;
+use crate::metric::Scores;
 
 /// One peer at one quality, over some pictures.
 pub struct Beyond {
@@ -14,6 +17,8 @@ pub struct Beyond {
     pub mean: Blocks,
     /// The most that any plane of a picture is beyond the reference's, and that picture.
     pub worst: (f64, usize),
+    /// Mean of its own drift, and of the reference's at equal bytes; NaN where it was not measured.
+    pub drift: (Drift, Drift),
 }
 
 impl Results {
@@ -24,11 +29,18 @@ impl Results {
             own: [0.0; 3],
             mean: [0.0; 3],
             worst: (f64::NEG_INFINITY, 0),
+            drift: ([0.0; 2], [0.0; 2]),
         };
         for &picture in pictures {
             let point = self.points.row(picture, peer)[q];
             let reference = self.points.row(picture, self.reference());
-            let theirs = blocks_at(reference, point.bytes as f64);
+            let bytes = point.bytes as f64;
+            let theirs = at_bytes(reference, bytes, drift);
+            for (plane, (own, theirs)) in drift(&point.scores).into_iter().zip(theirs).enumerate() {
+                sum.drift.0[plane] += own / count;
+                sum.drift.1[plane] += theirs / count;
+            }
+            let theirs = at_bytes(reference, bytes, |scores| scores.blocks);
             for (plane, theirs) in theirs.into_iter().enumerate() {
                 let own = point.scores.blocks[plane];
                 sum.own[plane] += own / count;
@@ -42,7 +54,8 @@ impl Results {
     }
 
     /// For each quality and each kind of picture: steps at macroblock edges, and what they are
-    /// beyond the reference's at equal bytes, on average and on the worst picture.
+    /// beyond the reference's at equal bytes, on average and on the worst picture; and the drift of
+    /// color beside the reference's.
     pub fn blocks(&self) -> String {
         let mut kinds = self.kinds();
         if kinds.len() > 1 {
@@ -52,23 +65,32 @@ impl Results {
         for (kind, pictures) in kinds {
             write!(
                 text,
-                "\nSteps at macroblock edges in smooth places, Y / Cb / Cr in percent, means over {kind}, {} pictures\n\
-                 peer              q             blocks   minus m4 of equal bytes   worst picture\n",
+                "\nSteps at macroblock edges in smooth places, Y / Cb / Cr in percent, and drift of color, Cb / Cr in levels; means over {kind}, {} pictures\n\
+                 peer              q             blocks   minus m4 of equal bytes   drift (m4 of equal bytes)   worst blocks\n",
                 pictures.len()
             )
             .expect(STRING);
             for (index, peer) in self.plan.peers.iter().enumerate() {
                 for (q, quality) in self.plan.qualities.iter().enumerate() {
-                    let Beyond { own, mean, worst } = self.beyond(index, q, &pictures);
+                    let Beyond {
+                        own,
+                        mean,
+                        worst,
+                        drift,
+                    } = self.beyond(index, q, &pictures);
+                    let drift = format!("{} ({})", levels(drift.0), levels(drift.1));
                     let own = own.map(|steps| format!("{steps:.0}")).join(" / ");
                     let more = mean.map(|steps| format!("{steps:+.0}")).join(" / ");
                     let worst = if index == self.reference() {
                         String::new()
                     } else {
-                        format!("{:>+8.0}   {}", worst.0, self.name(worst.1))
+                        format!("{:>+6.0}   {}", worst.0, self.name(worst.1))
                     };
-                    writeln!(text, "{peer:<15}{quality:>4}{own:>19}{more:>26}{worst}")
-                        .expect(STRING);
+                    writeln!(
+                        text,
+                        "{peer:<15}{quality:>4}{own:>19}{more:>26}{drift:>28}{worst}"
+                    )
+                    .expect(STRING);
                 }
             }
         }
@@ -76,12 +98,27 @@ impl Results {
     }
 }
 
-/// The blocks of a file of `bytes` by an encoder that made `points`: linear in the logarithm of the
-/// bytes between the two nearest, and those of the nearest outside of all.
-pub fn blocks_at(points: &[Point], bytes: f64) -> Blocks {
-    let mut points: Vec<(f64, Blocks)> = points
+fn levels([cb, cr]: Drift) -> String {
+    if cb.is_nan() {
+        return "-".to_owned();
+    }
+    format!("{cb:.2} / {cr:.2}")
+}
+
+fn drift(scores: &Scores) -> Drift {
+    scores.drift.unwrap_or([f64::NAN; 2])
+}
+
+/// The value of a file of `bytes` by an encoder that made `points`: linear in the logarithm of the
+/// bytes between the two nearest, and that of the nearest outside of all.
+pub fn at_bytes<const N: usize>(
+    points: &[Point],
+    bytes: f64,
+    value: impl Fn(&Scores) -> [f64; N],
+) -> [f64; N] {
+    let mut points: Vec<(f64, [f64; N])> = points
         .iter()
-        .map(|point| ((point.bytes as f64).ln(), point.scores.blocks))
+        .map(|point| ((point.bytes as f64).ln(), value(&point.scores)))
         .collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let bytes = bytes.ln();
@@ -95,13 +132,12 @@ pub fn blocks_at(points: &[Point], bytes: f64) -> Blocks {
     } else {
         0.0
     };
-    std::array::from_fn(|plane| low.1[plane] + share * (high.1[plane] - low.1[plane]))
+    std::array::from_fn(|i| low.1[i] + share * (high.1[i] - low.1[i]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::Scores;
 
     #[test]
     fn blocks_are_taken_at_equal_bytes() {
@@ -113,6 +149,7 @@ mod tests {
                 butteraugli: None,
                 psnr_y: 0.0,
                 blocks: [y, 0.0, 0.0],
+                drift: None,
             },
         };
         let points = [point(4000, 10.0), point(1000, 50.0)];
@@ -122,7 +159,7 @@ mod tests {
             (2000.0, 30.0),
             (9000.0, 10.0),
         ] {
-            let [y, ..] = blocks_at(&points, bytes);
+            let [y, ..] = at_bytes(&points, bytes, |scores| scores.blocks);
             assert!((y - expected).abs() < 1e-9, "{y} at {bytes} bytes");
         }
     }

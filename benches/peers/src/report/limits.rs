@@ -48,6 +48,8 @@ const WORST_RATE: f64 = 0.0;
 const BLOCKS: f64 = 10.0;
 /// The same of the worst picture.
 const WORST_BLOCKS: f64 = 40.0;
+/// Mean drift of color beside the reference's at equal bytes, in any plane.
+const DRIFT: f64 = 1.1;
 /// Mean bytes at the same quality number, beside the reference's.
 const BYTES: (f64, f64) = (0.75, 1.05);
 /// Mean SSIMULACRA2 at the same quality number, less the reference's.
@@ -199,17 +201,24 @@ impl Results {
     }
 
     /// The quality and plane at which most steps are seen.
-    fn block_checks(&self, peer: usize, photographs: &[usize]) -> [Check; 2] {
+    fn block_checks(&self, peer: usize, photographs: &[usize]) -> Vec<Check> {
         let mut mean = f64::NEG_INFINITY;
         let mut worst = (f64::NEG_INFINITY, 0);
+        let mut drift = f64::NEG_INFINITY;
         for q in 0..self.plan.qualities.len() {
             let beyond = self.beyond(peer, q, photographs);
             mean = beyond.mean.into_iter().fold(mean, f64::max);
             if beyond.worst.0 > worst.0 {
                 worst = beyond.worst;
             }
+            let (own, theirs) = beyond.drift;
+            let ratios = own
+                .into_iter()
+                .zip(theirs)
+                .map(|(own, theirs)| own / theirs);
+            drift = ratios.fold(drift, f64::max);
         }
-        [
+        let mut checks = vec![
             Check::at_most(
                 "steps beyond m4, worst plane and quality, mean",
                 mean,
@@ -221,7 +230,12 @@ impl Results {
                 WORST_BLOCKS,
             )
             .with_note(self.name(worst.1)),
-        ]
+        ];
+        if drift.is_finite() {
+            let what = "drift of color beside m4's, worst plane and quality";
+            checks.push(Check::at_most(what, drift, DRIFT).with_decimals(2));
+        }
+        checks
     }
 
     /// The quality numbers that are furthest from the reference's.
