@@ -27,7 +27,13 @@ pub fn peak((width, height): (u32, u32), color: ColorType, options: &Options<'_>
         ColorType::L8 => planes + share(300),
         ColorType::La8 | ColorType::Rgba8 => planes + share(400),
     };
-    let deciding = planes + kept;
+    let refining = match options.effort {
+        Effort::Low | Effort::Medium | Effort::High => 0,
+        // The picture to aim at, what a pass made of it by macroblocks, and the same as planes. The
+        // levels of these passes are not kept.
+        Effort::Max => (3 * planes).saturating_sub(share(packed_size(quality))) + share(REFINED),
+    };
+    let deciding = planes + kept + refining;
     let writing = kept + share(coded) + booleans;
     let assembling = 2 * share(coded);
     // The alpha plane is coded beside the finished frame.
@@ -72,6 +78,9 @@ const OTHER: u64 = 1 << 20;
 
 /// Hundredths of a byte a pixel: modes, contexts, and the bottom rows of macroblocks.
 const KEPT: u64 = 30;
+
+/// Hundredths of a byte a pixel: how each macroblock looks after a pass, and its lambda.
+const REFINED: u64 = 10;
 
 /// The most hundredths of a byte a pixel that coefficients take: one byte each, and one for each
 /// block.

@@ -15,7 +15,7 @@ use super::row::MacroblockRow;
 use super::segment::{ORDINARY, Segmentation, segment};
 use super::token_counts::TokenCounts;
 use super::wavefront::DecisionPass;
-use super::{partition, probability, wavefront};
+use super::{partition, probability, refine, wavefront};
 use crate::cpu::Simd;
 use crate::threads::Workers;
 use crate::ycbcr::Planes;
@@ -96,7 +96,8 @@ fn coarsen(index: QuantizerIndex, size: usize, limit: usize) -> QuantizerIndex {
 }
 
 /// Decides on all macroblocks. High effort decides twice: the second pass uses the coefficient
-/// costs that the first one counted, which saves 0.4 % against the costs of a sample.
+/// costs that the first one counted, which saves 0.4 % against the costs of a sample. Effort `max`
+/// decides three times ([`refine`]).
 fn decide_macroblocks(
     source: &Planes,
     segmentation: &Segmentation,
@@ -108,18 +109,23 @@ fn decide_macroblocks(
         segmentation,
         search: ModeSearch::for_effort(options.effort),
         expected_counts: None,
+        lambda_factors: &[],
         mode_budget: mode_budget(source.mb_width, source.mb_height, segmentation.is_enabled()),
         simd: options.simd,
         workers: options.workers,
+        keep_levels: true,
         keep_pixels,
     };
-    let (mut rows, mut counts) = wavefront::decide(&pass)?;
-    if options.effort >= Effort::High {
-        drop(rows);
-        let expected_counts = counts;
-        pass.expected_counts = Some(&expected_counts);
-        (rows, counts) = wavefront::decide(&pass)?;
-    }
+    let (rows, counts) = match options.effort {
+        Effort::Low | Effort::Medium => wavefront::decide(&pass)?,
+        Effort::High => {
+            let (rows, expected_counts) = wavefront::decide(&pass)?;
+            drop(rows);
+            pass.expected_counts = Some(&expected_counts);
+            wavefront::decide(&pass)?
+        }
+        Effort::Max => refine::decide(&pass, ModeSearch::for_effort(Effort::Medium))?,
+    };
     Ok(Decisions { rows, counts })
 }
 

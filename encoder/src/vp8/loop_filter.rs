@@ -3,7 +3,6 @@
 //! The filter is not part of prediction: it runs over a finished picture, so the encoder need not
 //! run it.
 
-#[cfg(feature = "testing")]
 pub mod decoder;
 
 use super::quantize::QuantizerIndex;

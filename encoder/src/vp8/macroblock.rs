@@ -101,7 +101,6 @@ impl Pixels {
     }
 
     /// Stores the macroblock in column `mb_x` of row `mb_y`.
-    #[cfg(feature = "testing")]
     pub fn store(&self, planes: &mut Planes, mb_x: usize, mb_y: usize) {
         let stride = planes.luma_stride();
         for (row, pixels) in self.luma.chunks_exact(16).enumerate() {

@@ -18,6 +18,7 @@ mod probability;
 mod quality;
 mod quantize;
 mod rate;
+mod refine;
 mod row;
 mod segment;
 mod tables;

@@ -27,6 +27,7 @@ use crate::ycbcr::Planes;
 use std::sync::{Mutex, OnceLock};
 
 /// The input of the decision pass.
+#[derive(Clone, Copy)]
 pub struct DecisionPass<'a> {
     /// The planes of the picture.
     pub source: &'a Planes,
@@ -36,12 +37,16 @@ pub struct DecisionPass<'a> {
     pub search: ModeSearch,
     /// How often each token is expected to occur; estimated on a sample if `None`.
     pub expected_counts: Option<&'a TokenCounts>,
+    /// For each macroblock, in raster order, the factor of its lambdas; 1 for all if empty.
+    pub lambda_factors: &'a [f32],
     /// Average bits, times 256, that the modes of a macroblock may cost.
     pub mode_budget: u64,
     /// Vector instructions to use.
     pub simd: Simd,
     /// Threads to use, and what may cancel the work.
     pub workers: Workers<'a>,
+    /// Whether to keep the levels.
+    pub keep_levels: bool,
     /// Whether to keep the reconstruction.
     pub keep_pixels: bool,
 }
@@ -163,8 +168,10 @@ impl<'a> DecisionPass<'a> {
             lambdas: std::array::from_fn(|i| {
                 Lambdas::new(&quantizers[i], self.segmentation.activities[i])
             }),
+            lambda_factors: self.lambda_factors,
             costs: CoefficientCosts::new(&DEFAULT_PROBABILITIES),
             mode_budget: self.mode_budget,
+            keep_levels: self.keep_levels,
             keep_pixels: self.keep_pixels,
         };
         match self.expected_counts {

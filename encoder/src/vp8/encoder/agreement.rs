@@ -4,7 +4,7 @@
 
 use super::{
     LossyOptions, MAX_TOKEN_PARTITION, choose_segmentation, decide_macroblocks, partition,
-    quantizer_index, records, write_partitions,
+    quantizer_index, write_partitions,
 };
 use crate::picture::RgbPicture;
 use crate::vp8::loop_filter::{FilterParameters, decoder};
@@ -88,9 +88,8 @@ fn encode_and_reconstruct(
         for (mb_x, pixels) in row.pixels.iter().enumerate() {
             pixels.store(&mut planes, mb_x, mb_y);
         }
+        decoder::filter_row(&mut planes, mb_y, &row.records, &filter);
     }
-    let records: Vec<_> = records(&decisions.rows).copied().collect();
-    decoder::filter(&mut planes, &records, &filter);
     (frame, planes)
 }
 

@@ -106,9 +106,11 @@ impl Profile {
             segmentation: &segmentation,
             search: ModeSearch::for_effort(Effort::Medium),
             expected_counts: None,
+            lambda_factors: &[],
             mode_budget: mode_budget(source.mb_width, source.mb_height, true),
             simd: options.simd,
             workers: Workers::unlimited(1),
+            keep_levels: true,
             keep_pixels: false,
         });
         let samples = decided.pieces.len() - source.mb_height;

@@ -226,9 +226,11 @@ fn modes_and_flags_stay_within_their_budget() {
                 segmentation: &segmentation,
                 search: ModeSearch::for_effort(Effort::Medium),
                 expected_counts: None,
+                lambda_factors: &[],
                 mode_budget,
                 simd: Simd::detect(),
                 workers,
+                keep_levels: true,
                 keep_pixels: false,
             })
             .expect("nothing cancels it");

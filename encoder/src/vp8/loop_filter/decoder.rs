@@ -44,19 +44,22 @@ impl Thresholds {
     }
 }
 
-/// Filters `planes`. `records` are their macroblocks in raster order.
-pub fn filter(planes: &mut Planes, records: &[MacroblockRecord], parameters: &FilterParameters) {
+/// Filters row `mb_y` of the macroblocks of `planes`, whose rows above are filtered already.
+/// `records` are its macroblocks from left to right. This changes up to three rows of pixels above
+/// it.
+pub fn filter_row(
+    planes: &mut Planes,
+    mb_y: usize,
+    records: &[MacroblockRecord],
+    parameters: &FilterParameters,
+) {
     if parameters.frame_level() == 0 {
         return;
     }
     let thresholds = parameters
         .levels
         .map(|level| Thresholds::new(level, parameters.sharpness));
-    let (mb_width, luma_stride, chroma_stride) = (
-        planes.mb_width,
-        planes.luma_stride(),
-        planes.chroma_stride(),
-    );
+    let (luma_stride, chroma_stride) = (planes.luma_stride(), planes.chroma_stride());
     let [u, v] = &mut planes.chroma;
     let planes = [
         (&mut planes.luma, luma_stride, 16),
@@ -64,8 +67,7 @@ pub fn filter(planes: &mut Planes, records: &[MacroblockRecord], parameters: &Fi
         (v, chroma_stride, 8),
     ];
     for (plane, stride, size) in planes {
-        for (index, record) in records.iter().enumerate() {
-            let (mb_x, mb_y) = (index % mb_width, index / mb_width);
+        for (mb_x, record) in records.iter().enumerate() {
             let Some(thresholds) = thresholds[usize::from(record.segment)] else {
                 continue;
             };

@@ -110,6 +110,20 @@ impl Lambdas {
         }
     }
 
+    /// Returns the multipliers with all that convert bits to squared error times `factor`, and
+    /// `lambda_satd` times its square root.
+    pub fn scaled(&self, factor: f32) -> Lambdas {
+        /// With it, all products with a rate that the trellis computes fit into 31 bits.
+        const MOST: u64 = (1 << 18) - 1;
+        let scale = |lambda: u64| ((lambda as f32 * factor) as u64).clamp(1, MOST);
+        Lambdas {
+            lambda_rd: scale(self.lambda_rd),
+            lambda_rd_chroma: scale(self.lambda_rd_chroma),
+            lambda_satd: (f32::from(self.lambda_satd) * factor.sqrt()) as u16,
+            ac_step: self.ac_step,
+        }
+    }
+
     /// Returns the multipliers for chroma.
     #[inline]
     fn for_chroma(&self) -> Lambdas {

@@ -19,7 +19,8 @@ use std::ops::Range;
 pub struct MacroblockRow {
     /// The macroblocks, from left to right.
     pub records: Vec<MacroblockRecord>,
-    /// The packed levels of the macroblocks that are not skipped, from left to right.
+    /// The packed levels of the macroblocks that are not skipped, from left to right; empty unless
+    /// [`PictureContext::keep_levels`] is set.
     pub packed: Vec<u8>,
     /// For each macroblock, which of its blocks have coefficients, as the row below sees them.
     pub nonzero: Vec<NonzeroFlags>,
@@ -38,10 +39,14 @@ pub struct PictureContext<'a> {
     pub quantizers: [Quantizers; 4],
     /// Lambdas, by segment.
     pub lambdas: [Lambdas; 4],
+    /// For each macroblock, in raster order, the factor of its lambdas; 1 for all if empty.
+    pub lambda_factors: &'a [f32],
     /// Costs of the coefficients.
     pub costs: CoefficientCosts,
     /// Average bits, times 256, that the modes of a macroblock may cost.
     pub mode_budget: u64,
+    /// Whether to keep the levels.
+    pub keep_levels: bool,
     /// Whether to keep the reconstruction.
     pub keep_pixels: bool,
 }
@@ -93,6 +98,7 @@ fn decide_with<K: BlockKernels>(
     let PictureContext {
         source,
         segmentation,
+        keep_levels,
         keep_pixels,
         ..
     } = *picture;
@@ -121,6 +127,10 @@ fn decide_with<K: BlockKernels>(
 
         let segment = segmentation.of(mb_y * mb_width + mb_x);
         let reserved = u64::from(LEAST_MODE_COST) * (columns.end - 1 - mb_x) as u64;
+        let mut lambdas = picture.lambdas[usize::from(segment)];
+        if let Some(&factor) = picture.lambda_factors.get(mb_y * mb_width + mb_x) {
+            lambdas = lambdas.scaled(factor);
+        }
         let mb = MacroblockContext {
             source: &Pixels::load(source, mb_x, mb_y),
             neighbors: &Neighbors::new(
@@ -135,7 +145,7 @@ fn decide_with<K: BlockKernels>(
                 modes_left,
             ],
             quantizers: &picture.quantizers[usize::from(segment)],
-            lambdas: &picture.lambdas[usize::from(segment)],
+            lambdas: &lambdas,
             costs: &picture.costs,
             mode_budget: BitCost::try_from(budget - reserved).unwrap_or(BitCost::MAX),
             search,
@@ -174,6 +184,9 @@ fn decide_with<K: BlockKernels>(
             luma: coding.luma,
             chroma: coding.chroma,
         });
+        if !keep_levels {
+            row.packed.clear();
+        }
         if keep_pixels {
             row.pixels.push(pixels);
         }
