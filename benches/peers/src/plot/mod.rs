@@ -104,8 +104,9 @@ fn conditions(results: &Results) -> String {
     let plan = &results.plan;
     let numbers: Vec<String> = plan.qualities.iter().map(u8::to_string).collect();
     format!(
-        "{} pictures, quality {}; {}",
+        "{} pictures ({}), quality {}; {}",
         plan.pictures.len(),
+        results.kind_names().join(", "),
         numbers.join(", "),
         results.origin
     )

@@ -28,24 +28,14 @@ impl Results {
     fn table(&self, title: &str, pictures: &[usize]) -> String {
         let mut text = format!("{title}\n{:<15}", "peer");
         for metric in METRICS {
-            let width = if metric.name == METRICS[0].name {
-                15
-            } else {
-                18
-            };
-            write!(text, "{:>width$}", metric.name).expect(STRING);
+            write!(text, "{:>20}", metric.name).expect(STRING);
         }
         text += "      CPU of m4 (min - max)   ms/MP   memory B/px\n";
         for (index, peer) in self.plan.peers.iter().enumerate() {
             write!(text, "{peer:<15}").expect(STRING);
             for metric in METRICS {
-                let width = if metric.name == METRICS[0].name {
-                    15
-                } else {
-                    18
-                };
                 let rate = self.bd_text(index, metric, pictures);
-                write!(text, "{rate:>width$}").expect(STRING);
+                write!(text, "{rate:>20}").expect(STRING);
             }
             let mut ratios = self.cpu_ratios(index, pictures);
             let cpu = if ratios.is_empty() {
@@ -76,11 +66,11 @@ impl Results {
         if rates.is_empty() {
             return "-".to_owned();
         }
-        let missing = pictures.len() - rates.len();
-        let note = if missing == 0 {
+        // Curves that do not overlap have no BD-rate.
+        let note = if rates.len() == pictures.len() {
             String::new()
         } else {
-            format!(" ({missing} without overlap)")
+            format!(" (of {})", rates.len())
         };
         format!(
             "{:+.1} / {:+.1}{note}",

@@ -59,6 +59,11 @@ impl Results {
         kinds
     }
 
+    /// The kinds in the order of the command line.
+    pub fn kind_names(&self) -> Vec<String> {
+        self.kinds().into_iter().map(|(name, _)| name).collect()
+    }
+
     fn file_name(&self, picture: usize) -> String {
         let path = &self.plan.pictures[picture].0;
         path.file_name().unwrap_or_default().display().to_string()
