@@ -53,8 +53,8 @@ impl Results {
     }
 
     /// For each picture and peer: BD-rates in percent, CPU beside the reference's, and the most
-    /// that steps at macroblock edges and the drift of color are beyond the reference's in any plane
-    /// at any quality.
+    /// that steps at macroblock edges and the drift of color are beyond the reference's in any
+    /// plane at any quality.
     pub fn rates_tsv(&self) -> String {
         let mut text = String::from("kind\tpicture\tpeer");
         for metric in METRICS {
