@@ -79,8 +79,8 @@ const OTHER: u64 = 1 << 20;
 /// Hundredths of a byte a pixel: modes, contexts, and the bottom rows of macroblocks.
 const KEPT: u64 = 30;
 
-/// Hundredths of a byte a pixel: how each macroblock looks after a pass, and its lambda.
-const REFINED: u64 = 10;
+/// Hundredths of a byte a pixel: what a pass did to each macroblock, and how its errors weigh.
+const REFINED: u64 = 55;
 
 /// The most hundredths of a byte a pixel that coefficients take: one byte each, and one for each
 /// block.

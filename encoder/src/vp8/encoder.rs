@@ -109,7 +109,7 @@ fn decide_macroblocks(
         segmentation,
         search: ModeSearch::for_effort(options.effort),
         expected_counts: None,
-        lambda_factors: &[],
+        visibilities: &[],
         mode_budget: mode_budget(source.mb_width, source.mb_height, segmentation.is_enabled()),
         simd: options.simd,
         workers: options.workers,

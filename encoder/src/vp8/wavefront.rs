@@ -12,7 +12,7 @@
 //! ```
 
 use super::macroblock::{AboveContext, Pixels};
-use super::mode_decision::{Lambdas, ModeSearch};
+use super::mode_decision::{Lambdas, ModeSearch, Visibility};
 use super::probability;
 use super::quantize::Quantizers;
 use super::rate::CoefficientCosts;
@@ -37,8 +37,8 @@ pub struct DecisionPass<'a> {
     pub search: ModeSearch,
     /// How often each token is expected to occur; estimated on a sample if `None`.
     pub expected_counts: Option<&'a TokenCounts>,
-    /// For each macroblock, in raster order, the factor of its lambdas; 1 for all if empty.
-    pub lambda_factors: &'a [f32],
+    /// For each macroblock, in raster order, how its errors weigh; the same for all if empty.
+    pub visibilities: &'a [Visibility],
     /// Average bits, times 256, that the modes of a macroblock may cost.
     pub mode_budget: u64,
     /// Vector instructions to use.
@@ -168,7 +168,7 @@ impl<'a> DecisionPass<'a> {
             lambdas: std::array::from_fn(|i| {
                 Lambdas::new(&quantizers[i], self.segmentation.activities[i])
             }),
-            lambda_factors: self.lambda_factors,
+            visibilities: self.visibilities,
             costs: CoefficientCosts::new(&DEFAULT_PROBABILITIES),
             mode_budget: self.mode_budget,
             keep_levels: self.keep_levels,

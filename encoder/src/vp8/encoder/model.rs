@@ -106,7 +106,7 @@ impl Profile {
             segmentation: &segmentation,
             search: ModeSearch::for_effort(Effort::Medium),
             expected_counts: None,
-            lambda_factors: &[],
+            visibilities: &[],
             mode_budget: mode_budget(source.mb_width, source.mb_height, true),
             simd: options.simd,
             workers: Workers::unlimited(1),

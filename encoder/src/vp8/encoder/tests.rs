@@ -226,7 +226,7 @@ fn modes_and_flags_stay_within_their_budget() {
                 segmentation: &segmentation,
                 search: ModeSearch::for_effort(Effort::Medium),
                 expected_counts: None,
-                lambda_factors: &[],
+                visibilities: &[],
                 mode_budget,
                 simd: Simd::detect(),
                 workers,

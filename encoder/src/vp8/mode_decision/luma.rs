@@ -3,7 +3,7 @@
 use super::trials::{Intra4Trial, Intra16Trial, LumaTrials, NO_COEFFICIENTS};
 use super::{
     BlockSite, LUMA_MODE_COSTS, MacroblockContext, ModeRanking, Quantization, SUBBLOCK_MODE_COSTS,
-    TrellisUse, quantize,
+    TrellisUse, quantize_weighted,
 };
 use crate::vp8::block::{BlockKernels, BlockPixels, Quantized};
 use crate::vp8::macroblock::{LumaMode, MacroblockCoding, block_at, store_block};
@@ -217,8 +217,14 @@ fn quantize_intra16<K: BlockKernels>(
             return false;
         };
         let coefficients = &intra16.coefficients[index];
-        let Some((block, score)) = quantize(kernels, coefficients, &site, quantization, rest)
-        else {
+        let Some((block, score)) = quantize_weighted(
+            kernels,
+            coefficients,
+            &site,
+            mb.block_weights[index],
+            quantization,
+            rest,
+        ) else {
             return false;
         };
         intra16.score += score;
@@ -302,7 +308,14 @@ fn try_intra4<K: BlockKernels>(
             };
             let next_prediction = kernels.predict(&edges, SubblockMode::ALL[next]);
             let next_coefficients = kernels.transform(source, &next_prediction);
-            let trial = quantize(kernels, &next_coefficients, &site, quantization, rest);
+            let trial = quantize_weighted(
+                kernels,
+                &next_coefficients,
+                &site,
+                mb.block_weights[index],
+                quantization,
+                rest,
+            );
             if let Some((trial, score)) = trial
                 && score <= rest
             {

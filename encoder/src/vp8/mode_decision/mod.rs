@@ -113,9 +113,7 @@ impl Lambdas {
     /// Returns the multipliers with all that convert bits to squared error times `factor`, and
     /// `lambda_satd` times its square root.
     pub fn scaled(&self, factor: f32) -> Lambdas {
-        /// With it, all products with a rate that the trellis computes fit into 31 bits.
-        const MOST: u64 = (1 << 18) - 1;
-        let scale = |lambda: u64| ((lambda as f32 * factor) as u64).clamp(1, MOST);
+        let scale = |lambda: u64| ((lambda as f32 * factor) as u64).clamp(1, MAX_LAMBDA_RD);
         Lambdas {
             lambda_rd: scale(self.lambda_rd),
             lambda_rd_chroma: scale(self.lambda_rd_chroma),
@@ -159,6 +157,27 @@ fn chroma_lambda_factor(activity: Activity) -> u64 {
         BUSY.. => 64,
     }
 }
+
+/// How errors weigh in a macroblock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Visibility {
+    /// Factor of the macroblock's lambdas.
+    pub lambda_factor: f32,
+    /// Weights of the errors of its 4x4 luma blocks in 1/64, 32 to 128.
+    pub block_weights: [u8; 16],
+}
+
+impl Visibility {
+    /// All errors weigh the same.
+    pub const EVEN: Visibility = Visibility {
+        lambda_factor: 1.0,
+        block_weights: [64; 16],
+    };
+}
+
+/// With a `lambda_rd` of at most this, all products with a rate that the trellis computes fit into
+/// 31 bits.
+const MAX_LAMBDA_RD: u64 = (1 << 18) - 1;
 
 /// How many modes and levels are tried. Savings are at equal SSIMULACRA2 on photographs.
 #[derive(Clone, Copy, Debug)]
@@ -265,6 +284,8 @@ pub struct MacroblockContext<'a> {
     pub quantizers: &'a Quantizers,
     /// Lambdas of the segment.
     pub lambdas: &'a Lambdas,
+    /// Weights of the errors of luma blocks, as in [`Visibility`].
+    pub block_weights: &'a [u8; 16],
     /// Costs of the coefficients.
     pub costs: &'a CoefficientCosts,
     /// Most bits, times 256, that the modes may cost; at least [`LEAST_MODE_COST`].
@@ -383,6 +404,32 @@ struct BlockSite<'a> {
     first: usize,
     /// Number of blocks above and to the left that have coefficients, 0 to 2.
     context: usize,
+}
+
+/// [`quantize`] where the errors of the block weigh `weight / 64`.
+#[inline(always)]
+fn quantize_weighted<K: BlockKernels>(
+    kernels: K,
+    coefficients: &Block,
+    site: &BlockSite<'_>,
+    weight: u8,
+    quantization: Quantization,
+    limit: u64,
+) -> Option<(Quantized, u64)> {
+    let is_even = weight == 64;
+    let weight = u64::from(weight);
+    let (mut lambdas, mut limit) = (*site.lambdas, limit);
+    if !is_even {
+        // Errors weigh 1, and bits the less, and then the score is multiplied by the weight.
+        lambdas.lambda_rd = (lambdas.lambda_rd * 64 / weight).min(MAX_LAMBDA_RD);
+        limit = (limit / weight).saturating_mul(64).saturating_add(63);
+    }
+    let site = BlockSite {
+        lambdas: &lambdas,
+        ..*site
+    };
+    let (block, score) = quantize(kernels, coefficients, &site, quantization, limit)?;
+    Some((block, if is_even { score } else { score * weight / 64 }))
 }
 
 /// Quantizes a block. Returns it with its score; `None` if the score is seen early to exceed

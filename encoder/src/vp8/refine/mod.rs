@@ -5,7 +5,8 @@
 //! and compared with the source. The comparison gives the next pass
 //! - the picture to aim at, which lies a little beyond the source where the pass fell short of it
 //!   ([`feedback`]),
-//! - lambdas by macroblock, lower where errors show ([`visibility`]),
+//! - lambdas by macroblock, lower where errors show, and weights of the errors of blocks
+//!   ([`visibility`]),
 //! - the coefficient costs.
 //!
 //! All three are free: no bits tell a decoder of them.
@@ -41,26 +42,26 @@ pub fn decide(
     let filter = FilterParameters::choose(segmentation);
     let mut target = copy(source, workers)?;
     let mut expected_counts = None;
-    let mut lambda_factors = Vec::new();
+    let mut visibilities = Vec::new();
     for _ in 0..PASSES {
         let (rows, counts) = wavefront::decide(&DecisionPass {
             source: &target,
             search,
             expected_counts: expected_counts.as_ref(),
-            lambda_factors: &lambda_factors,
+            visibilities: &visibilities,
             keep_levels: false,
             keep_pixels: true,
             ..*last
         })?;
         let shown = decode(source, rows, &filter, workers)?;
         feedback::add(source, &shown, &mut target, workers)?;
-        lambda_factors = visibility::lambda_factors(source, &shown, segmentation, workers)?;
+        visibilities = visibility::visibilities(source, &shown, segmentation, workers)?;
         expected_counts = Some(counts);
     }
     wavefront::decide(&DecisionPass {
         source: &target,
         expected_counts: expected_counts.as_ref(),
-        lambda_factors: &lambda_factors,
+        visibilities: &visibilities,
         ..*last
     })
 }

@@ -5,7 +5,9 @@
 use super::block::{BlockKernels, Scalar};
 use super::levels::NonzeroFlags;
 use super::macroblock::{AboveContext, MacroblockCoding, MacroblockRecord, Neighbors, Pixels};
-use super::mode_decision::{self, LEAST_MODE_COST, Lambdas, MacroblockContext, ModeSearch, Trials};
+use super::mode_decision::{
+    self, LEAST_MODE_COST, Lambdas, MacroblockContext, ModeSearch, Trials, Visibility,
+};
 use super::predict::SubblockMode;
 use super::quantize::Quantizers;
 use super::rate::{BitCost, CoefficientCosts};
@@ -39,8 +41,8 @@ pub struct PictureContext<'a> {
     pub quantizers: [Quantizers; 4],
     /// Lambdas, by segment.
     pub lambdas: [Lambdas; 4],
-    /// For each macroblock, in raster order, the factor of its lambdas; 1 for all if empty.
-    pub lambda_factors: &'a [f32],
+    /// For each macroblock, in raster order, how its errors weigh; the same for all if empty.
+    pub visibilities: &'a [Visibility],
     /// Costs of the coefficients.
     pub costs: CoefficientCosts,
     /// Average bits, times 256, that the modes of a macroblock may cost.
@@ -128,8 +130,9 @@ fn decide_with<K: BlockKernels>(
         let segment = segmentation.of(mb_y * mb_width + mb_x);
         let reserved = u64::from(LEAST_MODE_COST) * (columns.end - 1 - mb_x) as u64;
         let mut lambdas = picture.lambdas[usize::from(segment)];
-        if let Some(&factor) = picture.lambda_factors.get(mb_y * mb_width + mb_x) {
-            lambdas = lambdas.scaled(factor);
+        let visibility = picture.visibilities.get(mb_y * mb_width + mb_x);
+        if let Some(visibility) = visibility {
+            lambdas = lambdas.scaled(visibility.lambda_factor);
         }
         let mb = MacroblockContext {
             source: &Pixels::load(source, mb_x, mb_y),
@@ -146,6 +149,7 @@ fn decide_with<K: BlockKernels>(
             ],
             quantizers: &picture.quantizers[usize::from(segment)],
             lambdas: &lambdas,
+            block_weights: &visibility.unwrap_or(&Visibility::EVEN).block_weights,
             costs: &picture.costs,
             mode_budget: BitCost::try_from(budget - reserved).unwrap_or(BitCost::MAX),
             search,
