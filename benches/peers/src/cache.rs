@@ -80,6 +80,9 @@ impl Cache {
         let mut state = self.state.lock().expect(NO_PANIC);
         if state.file.is_none() {
             if !state.is_current {
+                if let Some(folder) = self.path.parent() {
+                    fs::create_dir_all(folder).map_err(text)?;
+                }
                 fs::write(&self.path, format!("{}\n", self.header)).map_err(text)?;
                 state.is_current = true;
             }
