@@ -38,8 +38,12 @@ pub fn peak((width, height): (u32, u32), color: ColorType, options: &Options<'_>
     let assembling = 2 * share(coded);
     // The alpha plane is coded beside the finished frame.
     let alpha = if color.has_alpha() {
-        share(coded + alpha_size(options.effort, threads))
-            + TABLES_PER_FILTER * threads.clamp(1, 4) as u64
+        let trying = TABLES_PER_FILTER * threads.clamp(1, 4) as u64;
+        let tables = match options.effort {
+            Effort::Low | Effort::Medium => trying,
+            Effort::High | Effort::Max => trying.max(lossless_tables(options.effort)),
+        };
+        share(coded + alpha_size(options.effort, threads)) + tables
     } else {
         0
     };
@@ -47,7 +51,8 @@ pub fn peak((width, height): (u32, u32), color: ColorType, options: &Options<'_>
         .into_iter()
         .fold(converting, u64::max);
     let pixels = u64::from(width) * u64::from(height);
-    let lossless = LOSSLESS_TABLES + pixels * lossless_bytes(options.effort, threads);
+    let lossless =
+        lossless_tables(options.effort) + pixels * lossless_bytes(options.effort, threads);
     // The lossless file waits for the lossy one.
     let waiting = pixels * 4;
     OTHER
@@ -61,7 +66,7 @@ pub fn peak((width, height): (u32, u32), color: ColorType, options: &Options<'_>
 
 /// The most bytes a pixel of lossless coding: the pixels twice, where copies may come from, the
 /// tokens, and the file; with much effort the tokens of several searches, side by side where there
-/// are several threads. Noise takes 15, 23 and 31.
+/// are several threads. Noise takes 10, 25 and 31.
 fn lossless_bytes(effort: Effort, threads: usize) -> u64 {
     match effort {
         Effort::Low | Effort::Medium => 20,
@@ -71,7 +76,12 @@ fn lossless_bytes(effort: Effort, threads: usize) -> u64 {
 }
 
 /// Histograms and prefix codes of all groups, which small pictures have as well.
-const LOSSLESS_TABLES: u64 = 2 << 20;
+fn lossless_tables(effort: Effort) -> u64 {
+    match effort {
+        Effort::Low | Effort::Medium => 2 << 20,
+        Effort::High | Effort::Max => 5 << 20,
+    }
+}
 
 /// Tables, rows under way, and the stacks of threads.
 const OTHER: u64 = 1 << 20;

@@ -2,6 +2,7 @@
 
 use super::entropy::{BIT_SHIFT, log2};
 use super::histogram;
+use super::huffman::{self, MAX_CODE_LENGTH};
 use super::prefix::{self, DISTANCE_SYMBOLS, LENGTH_SYMBOLS};
 
 /// Cost of each symbol, in 1 / [`BIT`](super::entropy::BIT) bits.
@@ -16,7 +17,7 @@ pub struct CostModel {
 }
 
 impl CostModel {
-    /// Derives the costs from the symbols' counts.
+    /// Derives the costs from the symbols' counts, for codes that are not known yet.
     pub fn new(counts: &[u32]) -> CostModel {
         let mut symbols = vec![0; counts.len()];
         for alphabet in histogram::alphabets(counts.len()) {
@@ -32,6 +33,26 @@ impl CostModel {
                 };
             }
         }
+        CostModel::with_extra_bits(symbols)
+    }
+
+    /// The costs in the prefix codes for symbols with these counts.
+    pub fn of_codes(counts: &[u32]) -> CostModel {
+        let mut model = CostModel::new(counts);
+        for alphabet in histogram::alphabets(counts.len()) {
+            let of = &counts[alphabet.clone()];
+            let lengths = huffman::code_lengths(of, MAX_CODE_LENGTH);
+            let is_single = of.iter().filter(|count| **count > 0).count() < 2;
+            for (cost, length) in model.symbols[alphabet].iter_mut().zip(lengths) {
+                if length > 0 && !is_single {
+                    *cost = u32::from(length) << BIT_SHIFT;
+                }
+            }
+        }
+        CostModel::with_extra_bits(model.symbols)
+    }
+
+    fn with_extra_bits(symbols: Vec<u32>) -> CostModel {
         let with_extra =
             |symbol: u32, at: usize| symbols[at] + (prefix::extra_bits(symbol) << BIT_SHIFT);
         CostModel {

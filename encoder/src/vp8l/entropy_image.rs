@@ -34,6 +34,12 @@ impl EntropyImage {
         let next = ((x >> self.tile_bits) + 1) << self.tile_bits;
         i - x + next.min(width)
     }
+
+    /// Returns the first pixel of the tile's row of pixels in which pixel `i` is.
+    #[inline]
+    pub fn tile_begin(&self, i: usize, width: usize) -> usize {
+        i - (i % width) % (1 << self.tile_bits)
+    }
 }
 
 #[inline]

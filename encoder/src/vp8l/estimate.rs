@@ -4,7 +4,6 @@
 use super::color_cache::CacheHits;
 use super::cost_model::CostModel;
 use super::token::{TokenImage, Tokens};
-use super::transform::SampleCosts;
 use super::{greedy_parse, histogram};
 use crate::EncodeError;
 use crate::threads::Workers;
@@ -43,17 +42,6 @@ impl Estimate {
             tokens,
             cache,
         })
-    }
-
-    /// Returns the cost of each value of red and of blue.
-    pub fn sample_costs(&self) -> SampleCosts {
-        let costs = |channel: u32| {
-            std::array::from_fn(|value| {
-                let [_, red, blue, _] = histogram::literal((value as u32) << channel);
-                self.model.bits(&[if channel == 16 { red } else { blue }])
-            })
-        };
-        [costs(16), costs(0)]
     }
 
     /// Returns the cost of the tokens that start in each block, in raster order. Blocks have sides

@@ -5,9 +5,10 @@
 //! group whose codes take the fewest bits for it, and groups whose codes take more bits than they
 //! save are merged.
 
+use super::code_groups::CodeGroups;
 use super::entropy_image::EntropyImage;
 use super::histogram;
-use super::tiles::Tiles;
+use super::tiles::{self, Tiles};
 use super::token::{self, TokenImage};
 use crate::EncodeError;
 use crate::cpu::Simd;
@@ -24,6 +25,10 @@ pub struct GroupSearch {
     pub tiles: usize,
     /// Least number of literals and copies per tile, on average.
     pub tokens_per_tile: usize,
+    /// Least number of tiles per group at the start.
+    pub tiles_per_group: usize,
+    /// Base-2 logarithm of the least side of a tile.
+    pub tile_bits: u32,
 }
 
 /// The groups of prefix codes of a picture.
@@ -42,8 +47,6 @@ pub fn group(
     simd: Simd,
     workers: Workers<'_>,
 ) -> Result<Grouping, EncodeError> {
-    /// Least number of tiles per group at the start.
-    const MIN_TILES_PER_GROUP: usize = 4;
     let most = search
         .tiles
         .min(token::count_literals_and_copies(image.tokens) / search.tokens_per_tile);
@@ -51,26 +54,65 @@ pub fn group(
         histograms: vec![histogram],
         image: None,
     };
-    if most < 2 * MIN_TILES_PER_GROUP {
+    if most < 2 * search.tiles_per_group {
         return Ok(alone(histogram::count(image, workers)?));
     }
-    let tiles = Tiles::new(image, most, workers)?;
+    let tile_bits = tiles::fitting_tile_bits(image, search.tile_bits, most);
+    let tiles = Tiles::new(image, tile_bits, workers)?;
     let whole = tiles.whole();
-    let limit = search.groups.min(tiles.filled.len() / MIN_TILES_PER_GROUP);
+    let limit = search
+        .groups
+        .min(tiles.filled.len() / search.tiles_per_group);
     if limit < 2 {
         return Ok(alone(whole));
     }
-    let mut groups = tiles.by_cost(&whole, limit);
-    for round in 0..search.rounds {
+    let groups = tiles.by_cost(&whole, limit);
+    improve(&tiles, groups, whole, search.rounds, simd, workers)
+}
+
+/// Divides the tiles of `image` into groups, starting from those of another parse of the same
+/// pixels.
+pub fn regroup(
+    image: &TokenImage<'_>,
+    before: &Grouping,
+    rounds: usize,
+    simd: Simd,
+    workers: Workers<'_>,
+) -> Result<Grouping, EncodeError> {
+    let Some(map) = &before.image else {
+        return Ok(Grouping {
+            histograms: vec![histogram::count(image, workers)?],
+            image: None,
+        });
+    };
+    let tiles = Tiles::new(image, map.tile_bits, workers)?;
+    let whole = tiles.whole();
+    let groups = tiles.by_image(map, before.histograms.len());
+    improve(&tiles, groups, whole, rounds, simd, workers)
+}
+
+/// Lets tiles choose and merges groups. Returns one group if several save nothing.
+fn improve(
+    tiles: &Tiles,
+    mut groups: CodeGroups,
+    whole: Vec<u32>,
+    rounds: usize,
+    simd: Simd,
+    workers: Workers<'_>,
+) -> Result<Grouping, EncodeError> {
+    for round in 0..rounds {
         tiles.choose(&mut groups, simd, workers)?;
-        if round + 2 == search.rounds {
+        if round + 2 == rounds {
             groups.merge(workers)?;
         }
     }
     let apart: u64 = groups.histograms.iter().map(|g| histogram::cost(g)).sum();
     let map = groups.map_cost() * tiles.filled.len() as u64;
     if apart + map >= histogram::cost(&whole) {
-        return Ok(alone(whole));
+        return Ok(Grouping {
+            histograms: vec![whole],
+            image: None,
+        });
     }
     Ok(Grouping {
         image: Some(tiles.image(&groups.by_tile)),
@@ -100,6 +142,8 @@ mod tests {
             rounds: 4,
             tiles: 1000,
             tokens_per_tile: 32,
+            tiles_per_group: 4,
+            tile_bits: 4,
         };
         let grouping = group(&image, search, Simd::detect(), workers).expect("nothing cancels it");
         let sums: Vec<u32> = (0..histogram::symbol_count(0))

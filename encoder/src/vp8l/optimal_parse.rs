@@ -10,6 +10,7 @@ use super::color_cache::CacheHits;
 use super::cost_model::CostModel;
 use super::distance::{self, DistanceCodes};
 use super::entropy::BIT;
+use super::entropy_image::EntropyImage;
 use super::hash_chain::{Copy, MAX_KEPT};
 use super::histogram;
 use super::match_length::match_length;
@@ -26,8 +27,10 @@ pub struct OptimalParse<'a> {
     pub width: usize,
     /// Hits of the color cache.
     pub cache: &'a CacheHits,
-    /// Costs of the symbols.
-    pub model: &'a CostModel,
+    /// Costs of the symbols in each group of codes.
+    pub models: &'a [CostModel],
+    /// The group of each tile; `None` if there is only one group.
+    pub entropy_image: Option<&'a EntropyImage>,
     /// Number of short distance codes that are tried at each pixel, in addition to the copies
     /// found. The first two mean the pixel above and the one to the left.
     pub short_codes: usize,
@@ -39,7 +42,6 @@ pub struct OptimalParse<'a> {
 /// A match at the distance of a short distance code.
 struct ShortMatch {
     distance: usize,
-    cost: u32,
     /// The first pixel that does not match, as far as pixels were compared.
     end: usize,
 }
@@ -57,6 +59,15 @@ impl ShortMatch {
             }
         }
     }
+}
+
+/// Compares the pixels from `i` to `compared_from` for all matches.
+#[inline(always)]
+fn extend_all(matches: &mut [ShortMatch], pixels: &[u32], i: usize, compared_from: &mut usize) {
+    for short in matches {
+        short.extend_to(pixels, i, *compared_from);
+    }
+    *compared_from = i;
 }
 
 impl OptimalParse<'_> {
@@ -85,27 +96,54 @@ impl OptimalParse<'_> {
         Ok(tokens)
     }
 
-    /// Returns the matches to track, the cheapest distances first.
-    fn short_matches(&self, codes: &DistanceCodes) -> Vec<ShortMatch> {
+    /// Returns the matches to track.
+    fn short_matches(&self) -> Vec<ShortMatch> {
         let distances = distance::nearest(self.width, self.short_codes);
-        let mut matches: Vec<ShortMatch> = distances
-            .into_iter()
-            .map(|distance| ShortMatch {
-                distance,
-                cost: self.model.distance(codes.code(distance)),
-                end: self.pixels.len(),
-            })
-            .collect();
-        matches.sort_by_key(|short| short.cost);
-        matches
+        let matches = distances.into_iter().map(|distance| ShortMatch {
+            distance,
+            end: self.pixels.len(),
+        });
+        matches.collect()
+    }
+
+    /// Returns, for each group, the costs of the matches' distances, the cheapest first.
+    fn short_costs(&self, matches: &[ShortMatch], codes: &DistanceCodes) -> Vec<Vec<(u32, usize)>> {
+        let in_group = |model: &CostModel| {
+            let cost = |(at, short): (usize, &ShortMatch)| {
+                (model.distance(codes.code(short.distance)), at)
+            };
+            let mut costs: Vec<_> = matches.iter().enumerate().map(cost).collect();
+            costs.sort_unstable();
+            costs
+        };
+        self.models.iter().map(in_group).collect()
+    }
+
+    /// Returns the cost of pixel `i` as a literal or from the color cache; `known` is the color and
+    /// the cost of the last literal in the same group.
+    #[inline(always)]
+    fn literal_cost(&self, i: usize, model: &CostModel, known: &mut (u32, u32)) -> i32 {
+        let color = self.pixels[i];
+        if let Some(index) = self.cache.index(i, color) {
+            return model.symbols[histogram::cached(index)] as i32;
+        }
+        if color != known.0 {
+            *known = (color, model.literal(color));
+        }
+        known.1 as i32
     }
 
     /// Replaces each pixel's copy by the one to take there, if any.
     fn choose(&self, copies: &mut [Copy], workers: Workers<'_>) -> Result<(), EncodeError> {
         const RING: usize = MAX_LENGTH * 2;
-        let (pixels, width, model) = (self.pixels, self.width, self.model);
+        let (pixels, width) = (self.pixels, self.width);
         let codes = DistanceCodes::new(width);
-        let mut short_matches = self.short_matches(&codes);
+        let mut short_matches = self.short_matches();
+        let short_costs = self.short_costs(&short_matches, &codes);
+        // The group of codes from `tile_begin` to the pixel that was looked at last.
+        let mut group = 0;
+        let mut model = &self.models[group];
+        let mut tile_begin = self.entropy_image.map_or(0, |_| pixels.len());
         // Costs from each position to the end, in a ring buffer. The costs wrap around too: only
         // differences within the longest copy are used.
         let mut ring = vec![0u32; RING];
@@ -122,10 +160,18 @@ impl OptimalParse<'_> {
                 workers.check()?;
                 next_check = i.saturating_sub(PIXELS_PER_CHECK);
                 // Otherwise a flat picture would be compared all at once at the end.
-                for short in &mut short_matches {
-                    short.extend_to(pixels, i, compared_from);
+                extend_all(&mut short_matches, pixels, i, &mut compared_from);
+            }
+            if i < tile_begin
+                && let Some(map) = self.entropy_image
+            {
+                tile_begin = map.tile_begin(i, width);
+                let after = std::mem::replace(&mut group, map.group_at(i, width));
+                if group != after {
+                    model = &self.models[group];
+                    known.0 = usize::MAX;
+                    known_literal = (0, model.literal(0));
                 }
-                compared_from = i;
             }
             let base = costs[(i + 1) % RING];
             let after = |length: usize| costs[(i + length) % RING].wrapping_sub(base);
@@ -139,32 +185,20 @@ impl OptimalParse<'_> {
                 let behind = costs[(i + copy.length()) % RING].wrapping_add(known.1);
                 loop {
                     costs[i % RING] = behind.wrapping_add(model.length(copies[i].length()));
-                    if i == 0 || Some(copies[i - 1]) != copies[i].longer() {
+                    if i <= tile_begin || Some(copies[i - 1]) != copies[i].longer() {
                         break;
                     }
                     i -= 1;
                 }
                 continue;
             }
-            for short in &mut short_matches {
-                short.extend_to(pixels, i, compared_from);
-            }
-            compared_from = i;
-            let color = pixels[i];
-            let literal = match self.cache.index(i, color) {
-                None if color == known_literal.0 => known_literal.1,
-                None => {
-                    known_literal = (color, model.literal(color));
-                    known_literal.1
-                }
-                Some(index) => model.symbols[histogram::cached(index)],
-            };
+            extend_all(&mut short_matches, pixels, i, &mut compared_from);
             let cuts = match (self.tries_shorter, continues) {
                 (false, _) => 0,
                 (true, true) => CUTS,
                 (true, false) => CUTS_AT_ENDS,
             };
-            let mut best = (literal as i32, Copy::NONE);
+            let mut best = (self.literal_cost(i, model, &mut known_literal), Copy::NONE);
             // Shorter copies were tried with a cheaper distance.
             let mut reached = 0;
             let mut consider = |length: usize, distance: usize, cost: u32| {
@@ -192,12 +226,13 @@ impl OptimalParse<'_> {
                 reached = length;
             };
             let mut is_longest_due = copy.length() > 0;
-            for short in &short_matches {
-                if is_longest_due && known.1 <= short.cost {
+            for &(short_cost, at) in &short_costs[group] {
+                let short = &short_matches[at];
+                if is_longest_due && known.1 <= short_cost {
                     consider(copy.length(), copy.distance(), known.1);
                     is_longest_due = false;
                 }
-                consider((short.end - i).min(MAX_KEPT), short.distance, short.cost);
+                consider((short.end - i).min(MAX_KEPT), short.distance, short_cost);
             }
             if is_longest_due {
                 consider(copy.length(), copy.distance(), known.1);
@@ -237,7 +272,8 @@ mod tests {
             pixels,
             width,
             cache: &CacheHits::NONE,
-            model: &CostModel::new(&counts),
+            models: &[CostModel::new(&counts)],
+            entropy_image: None,
             short_codes: 2,
             tries_shorter: true,
         };

@@ -21,28 +21,55 @@ pub struct Tiles {
     symbols: usize,
     /// Indices of the tiles in which a token starts.
     pub filled: Vec<usize>,
-    /// End of each filled tile's entries in `counts`.
-    ends: Vec<usize>,
-    /// 12 bits of symbol, 20 bits of count.
-    counts: Vec<u32>,
+    /// Where each filled tile's entries are in `counts`: row of tiles, begin and end.
+    places: Vec<(u32, u32, u32)>,
+    /// Entries of each row of tiles: 12 bits of symbol, and 4 bits of its count, less 1. A symbol
+    /// that occurs more often has several entries.
+    counts: Vec<Box<[u16]>>,
 }
 
 const SYMBOL_BITS: u32 = 12;
+/// Largest count of an entry.
+const MAX_COUNT: u32 = 1 << (u16::BITS - SYMBOL_BITS);
 
 /// Number of groups whose costs are summed at a time if there are few.
 const LANES: usize = 8;
 
 /// Returns the symbol and the count of an entry of [`Tiles`].
 #[inline(always)]
-fn unpacked(both: u32) -> (usize, u32) {
+fn unpacked(both: u16) -> (usize, u32) {
     let symbol = both & ((1 << SYMBOL_BITS) - 1);
-    (symbol as usize, both >> SYMBOL_BITS)
+    (usize::from(symbol), u32::from(both >> SYMBOL_BITS) + 1)
+}
+
+/// Returns the base-2 logarithm of the side of the smallest tiles of which there are at most
+/// `most`; it is at least `least`. The counts of a row of tiles must not take more memory than half
+/// of the pixels.
+pub fn fitting_tile_bits(image: &TokenImage<'_>, least: u32, most: usize) -> u32 {
+    const MAX_TILE_BITS: u32 = 9;
+    /// Number of counts that any picture may take.
+    const ANY: usize = 1 << 17;
+    let symbols = histogram::symbol_count(image.cache.bits());
+    let fits = |bits: &u32| {
+        let (across, down) = size(image, *bits);
+        across * down <= most && across * symbols <= ANY.max(image.pixels.len() / 2)
+    };
+    (least..MAX_TILE_BITS).find(fits).unwrap_or(MAX_TILE_BITS)
+}
+
+/// Returns the number of tiles in a row and in a column.
+fn size(image: &TokenImage<'_>, tile_bits: u32) -> (usize, usize) {
+    let height = image.pixels.len() / image.width;
+    (
+        image.width.div_ceil(1 << tile_bits),
+        height.div_ceil(1 << tile_bits),
+    )
 }
 
 /// Adds the cost of each symbol times its count to `sums`, for each group. The table has a row of
 /// costs by group for each symbol.
 #[inline(always)]
-fn add_costs(sums: &mut [f32], table: &[f32], symbols: &[u32]) {
+fn add_costs(sums: &mut [f32], table: &[f32], symbols: &[u16]) {
     /// Number of groups whose sums stay in registers.
     const MANY: usize = 4 * LANES;
     let mut group = 0;
@@ -58,7 +85,7 @@ fn add_costs(sums: &mut [f32], table: &[f32], symbols: &[u32]) {
 
 /// [`add_costs`] for `N` groups from `first` on.
 #[inline(always)]
-fn add_costs_of<const N: usize>(sums: &mut [f32], first: usize, table: &[f32], symbols: &[u32]) {
+fn add_costs_of<const N: usize>(sums: &mut [f32], first: usize, table: &[f32], symbols: &[u16]) {
     let stride = sums.len();
     let out: &mut [f32; N] = sums[first..]
         .first_chunk_mut()
@@ -77,22 +104,14 @@ fn add_costs_of<const N: usize>(sums: &mut [f32], first: usize, table: &[f32], s
 }
 
 impl Tiles {
-    /// Counts the symbols in the smallest tiles of which there are at most `most`.
+    /// Counts the symbols in tiles with sides of `2^tile_bits`.
     pub fn new(
         image: &TokenImage<'_>,
-        most: usize,
+        tile_bits: u32,
         workers: Workers<'_>,
     ) -> Result<Tiles, EncodeError> {
-        const MIN_TILE_BITS: u32 = 4;
-        const MAX_TILE_BITS: u32 = 9;
         let width = image.width;
-        let height = image.pixels.len() / width;
-        let size = |bits: u32| (width.div_ceil(1 << bits), height.div_ceil(1 << bits));
-        let fits = |bits: &u32| size(*bits).0 * size(*bits).1 <= most;
-        let tile_bits = (MIN_TILE_BITS..MAX_TILE_BITS)
-            .find(fits)
-            .unwrap_or(MAX_TILE_BITS);
-        let (across, down) = size(tile_bits);
+        let (across, down) = size(image, tile_bits);
         let symbols = histogram::symbol_count(image.cache.bits());
         let mut tiles = Tiles {
             tile_bits,
@@ -100,7 +119,7 @@ impl Tiles {
             down,
             symbols,
             filled: Vec::new(),
-            ends: Vec::new(),
+            places: Vec::new(),
             counts: Vec::new(),
         };
         // Counts of one row of tiles.
@@ -129,24 +148,28 @@ impl Tiles {
 
     /// Moves the counts of a row of tiles to `counts`, and clears it.
     fn finish_row(&mut self, y: usize, row: &mut [u32]) {
+        let mut entries: Vec<u16> = Vec::new();
         for (x, counts) in row.chunks_exact_mut(self.symbols).enumerate() {
-            let before = self.counts.len();
+            let before = entries.len();
             for (first, eight) in (0..).step_by(8).zip(counts.chunks_mut(8)) {
                 if eight.iter().fold(0, |any, count| any | count) == 0 {
                     continue;
                 }
                 for (symbol, count) in (first..).zip(eight) {
-                    if *count > 0 {
-                        self.counts.push(symbol | *count << SYMBOL_BITS);
-                        *count = 0;
+                    while *count > 0 {
+                        let part = (*count).min(MAX_COUNT);
+                        entries.push(symbol | (part as u16 - 1) << SYMBOL_BITS);
+                        *count -= part;
                     }
                 }
             }
-            if self.counts.len() > before {
+            if entries.len() > before {
                 self.filled.push(y * self.across + x);
-                self.ends.push(self.counts.len());
+                self.places
+                    .push((y as u32, before as u32, entries.len() as u32));
             }
         }
+        self.counts.push(entries.into_boxed_slice());
     }
 
     /// Returns the symbols of a filled tile with their counts.
@@ -155,9 +178,9 @@ impl Tiles {
     }
 
     /// Returns a filled tile's entries of `counts`.
-    fn packed(&self, tile: usize) -> &[u32] {
-        let start = if tile == 0 { 0 } else { self.ends[tile - 1] };
-        &self.counts[start..self.ends[tile]]
+    fn packed(&self, tile: usize) -> &[u16] {
+        let (row, begin, end) = self.places[tile];
+        &self.counts[row as usize][begin as usize..end as usize]
     }
 
     /// Divides the tiles into `count` groups of similar cost per symbol, measured with codes for
@@ -178,6 +201,12 @@ impl Tiles {
             of[*tile] = (rank * count / order.len()) as u16;
         }
         self.count(of, count)
+    }
+
+    /// Divides the tiles as `image` does, into `count` groups.
+    pub fn by_image(&self, image: &EntropyImage, count: usize) -> CodeGroups {
+        let groups = self.filled.iter().map(|tile| image.groups[*tile]);
+        self.count(groups.collect(), count)
     }
 
     /// Counts the symbols of the whole picture.

@@ -1,6 +1,7 @@
 //! Encodes synthetic pictures, and decodes them with an independent decoder.
 
 use super::*;
+use crate::Effort;
 use crate::bitstream::Bitstream;
 use crate::cancel::Cancel;
 use crate::cancel::tests::Checks;
@@ -8,6 +9,7 @@ use crate::cpu::Simd;
 use crate::options::Metadata;
 use crate::testing::Random;
 use crate::vp8l::greedy_parse;
+use crate::vp8l::transform::transformed::Transformed;
 use crate::{container, reference};
 
 const EFFORTS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
@@ -242,7 +244,7 @@ fn write(transformed: Transformed, cache_bits: &'static [u32], effort: Effort) -
         cache_bits,
         ..ParseSearch::for_effort(effort, &transformed)
     };
-    write_transformed(&mut bits, transformed, &search, &options(effort, 1))
+    coding::write(&mut bits, transformed, &search, &options(effort, 1))
         .expect("nothing cancels it");
     bits.finish()
 }
@@ -376,7 +378,7 @@ fn a_small_drawing_gets_the_smallest_encoding() {
     let least = candidates.into_iter().map(|candidate| {
         let mut bits = BitWriter::default();
         let search = ParseSearch::for_effort(Effort::High, &candidate);
-        write_transformed(&mut bits, candidate, &search, &options).expect("nothing cancels it");
+        coding::write(&mut bits, candidate, &search, &options).expect("nothing cancels it");
         bits.bits()
     });
     let least = least.min().expect("candidates");

@@ -7,6 +7,7 @@ use super::color_indexing::Palette;
 use super::prediction::predict_blocks;
 use super::predictor::{self, Blocks};
 use super::subtract_green;
+use super::thorough_prediction::predict_thoroughly;
 use super::transformed::{MAX_SMALL_PIXELS, Transform, Transformed};
 use crate::threads::Workers;
 use crate::vp8l::entropy::BIT;
@@ -257,6 +258,9 @@ fn predict_without_palette(
     width: usize,
     options: &LosslessOptions<'_>,
 ) -> Result<Transformed, EncodeError> {
+    if options.effort >= Effort::High {
+        return predict_thoroughly(pixels, width, options);
+    }
     subtract_green::apply(&mut pixels, options.workers)?;
     let mut predicted = predict_blocks(pixels, width, options)?;
     predicted.transforms.insert(0, Transform::SubtractGreen);

@@ -1,24 +1,21 @@
 //! The color transform: RFC 9649, section 3.5.2.
 //!
-//! It subtracts from red and blue what green (and red) predict of them. The factors of each block
-//! are those of least squares.
+//! It subtracts from red and blue what green (and red) predict of them. The search for the factors
+//! of a block starts from those of least squares, and ends at those with the cheapest residuals.
 
 use super::predictor::Modes;
+use super::residual_classes::{ResidualClasses, ResidualCosts};
 use crate::EncodeError;
 use crate::threads::Workers;
 use crate::vp8l::entropy::BIT;
-use std::ops::Range;
 
 /// Factors of a block, in 1/32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Multipliers {
+pub struct Multipliers {
     green_to_red: i8,
     green_to_blue: i8,
     red_to_blue: i8,
 }
-
-/// Cost of each value of red and of blue, in 1 / [`BIT`] bits.
-pub type SampleCosts = [[u32; 256]; 2];
 
 /// Factors of all blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +35,13 @@ impl Factors {
             u32::from_be_bytes([255, red as u8, green as u8, blue as u8])
         };
         self.by_block.iter().map(pixel).collect()
+    }
+
+    /// Returns the factors of predictor block (`x`, `y`).
+    #[inline]
+    pub fn at_block(&self, x: usize, y: usize, modes: &Modes) -> Multipliers {
+        let bits = self.block_bits - modes.block_bits;
+        self.by_block[(y >> bits) * self.across + (x >> bits)]
     }
 }
 
@@ -59,8 +63,9 @@ impl Multipliers {
         ]
     }
 
+    /// Returns `pixel` with the residuals of red and blue.
     #[inline]
-    fn apply(self, pixel: u32) -> u32 {
+    pub fn apply(self, pixel: u32) -> u32 {
         let [red, blue] = self.residuals(pixel);
         pixel & 0xFF00_FF00 | u32::from(red) << 16 | u32::from(blue)
     }
@@ -114,118 +119,183 @@ fn factor(numerator: i64, denominator: i64) -> i8 {
     rounded.clamp(-128, 127) as i8
 }
 
-/// Base-2 logarithm of the number of predictor blocks along a block's side.
-const PREDICTOR_BLOCKS: u32 = 1;
-
-/// Applies the transform in the blocks where it saves bits. Blocks that `modes` do not predict
-/// stay. Returns `None` if it saves nothing anywhere.
+/// Applies `factors` to the pixels that the prediction leaves.
 pub fn apply(
-    pixels: &[u32],
+    pixels: &mut [u32],
     width: usize,
-    modes: &Modes,
-    costs: &SampleCosts,
+    factors: &Factors,
     workers: Workers<'_>,
-) -> Result<Option<(Vec<u32>, Factors)>, EncodeError> {
-    let block_bits = modes.block_bits + PREDICTOR_BLOCKS;
-    let across = width.div_ceil(1 << block_bits);
-    let rows = pixels.chunks(width << block_bits);
-    let choices = workers.run(rows.len(), |y| {
-        let rows = &pixels[(width << block_bits) * y..];
-        let rows = &rows[..rows.len().min(width << block_bits)];
-        let block = |x: usize| Block {
-            rows,
-            width,
-            columns: x << block_bits..width.min((x + 1) << block_bits),
-        };
-        let mut left = Multipliers::default();
-        let mut choices = Vec::with_capacity(across);
-        for x in 0..across {
-            if is_predicted(modes, x, y) {
-                left = block(x).choose(left, costs);
-                choices.push(left);
-            } else {
-                choices.push(Multipliers::default());
-            }
-        }
-        choices
-    })?;
-    let by_block = choices.concat();
-    if by_block.iter().all(|by| *by == Multipliers::default()) {
-        return Ok(None);
-    }
-    let mut out = Vec::with_capacity(pixels.len());
-    for (y, row) in pixels.chunks_exact(width).enumerate() {
-        if y % 8 == 0 {
+) -> Result<(), EncodeError> {
+    const ROWS_PER_CHECK: usize = 8;
+    for (y, row) in pixels.chunks_exact_mut(width).enumerate() {
+        if y % ROWS_PER_CHECK == 0 {
             workers.check()?;
         }
-        let blocks = &by_block[(y >> block_bits) * across..][..across];
-        for (pixels, by) in row.chunks(1 << block_bits).zip(blocks) {
-            if *by == Multipliers::default() {
-                out.extend_from_slice(pixels);
-            } else {
-                out.extend(pixels.iter().map(|pixel| by.apply(*pixel)));
+        let blocks = &factors.by_block[(y >> factors.block_bits) * factors.across..];
+        for (pixels, by) in row.chunks_mut(1 << factors.block_bits).zip(blocks) {
+            if *by != Multipliers::default() {
+                for pixel in pixels {
+                    *pixel = by.apply(*pixel);
+                }
             }
         }
     }
-    let factors = Factors {
-        block_bits,
-        across,
-        by_block,
-    };
-    Ok(Some((out, factors)))
+    Ok(())
 }
 
-/// Whether any predictor block inside block (`x`, `y`) has a mode other than 0.
-fn is_predicted(modes: &Modes, x: usize, y: usize) -> bool {
-    let rows = modes
-        .by_block
-        .chunks(modes.across)
-        .skip(y << PREDICTOR_BLOCKS);
-    rows.take(1 << PREDICTOR_BLOCKS).any(|row| {
-        let first = x << PREDICTOR_BLOCKS;
-        let end = row.len().min(first + (1 << PREDICTOR_BLOCKS));
-        row[first..end].iter().any(|mode| *mode > 0)
+/// Chooses the factors of blocks with sides of `2^block_bits`, by the costs that `classes` give to
+/// what they leave of `residuals`. Where nothing is predicted, there are no factors. `before` are
+/// the factors of the round before.
+pub fn choose(
+    residuals: &[u32],
+    width: usize,
+    modes: &Modes,
+    block_bits: u32,
+    classes: &ResidualClasses,
+    before: Option<&Factors>,
+    workers: Workers<'_>,
+) -> Result<Factors, EncodeError> {
+    let height = residuals.len() / width;
+    let across = width.div_ceil(1 << block_bits);
+    let rows = workers.run_checked(height.div_ceil(1 << block_bits), |y| {
+        let mut row: Vec<Multipliers> = Vec::with_capacity(across);
+        for x in 0..across {
+            workers.check()?;
+            let block = Block::new(residuals, width, (x, y), block_bits, modes, classes);
+            let own = before.map(|before| before.by_block[y * across + x]);
+            let above = before
+                .filter(|_| y > 0)
+                .map(|before| before.by_block[(y - 1) * across + x]);
+            let left = row.last().copied().unwrap_or_default();
+            row.push(block.choose(own, [left, above.unwrap_or(left)]));
+        }
+        Ok(row)
+    })?;
+    Ok(Factors {
+        block_bits,
+        across,
+        by_block: rows.concat(),
     })
 }
 
-/// A block of a picture.
+/// The residuals of a block's pixels.
 struct Block<'a> {
-    rows: &'a [u32],
-    /// Number of pixels in a row.
-    width: usize,
-    columns: Range<usize>,
+    /// Residuals with the costs in their class. Not those of predictor blocks without prediction.
+    samples: Vec<(u32, &'a ResidualCosts)>,
 }
 
-impl Block<'_> {
-    fn pixels(&self) -> impl Iterator<Item = u32> {
-        let rows = self.rows.chunks_exact(self.width);
-        rows.flat_map(|row| row[self.columns.clone()].iter().copied())
+impl<'a> Block<'a> {
+    fn new(
+        residuals: &[u32],
+        width: usize,
+        (x, y): (usize, usize),
+        block_bits: u32,
+        modes: &Modes,
+        classes: &'a ResidualClasses,
+    ) -> Block<'a> {
+        let columns = x << block_bits..width.min((x + 1) << block_bits);
+        let height = residuals.len() / width;
+        let rows = y << block_bits..height.min((y + 1) << block_bits);
+        let mut samples = Vec::with_capacity(columns.len() * rows.len());
+        for y in rows {
+            let first = (y >> modes.block_bits) * modes.across;
+            for x in columns.clone() {
+                let block = first + (x >> modes.block_bits);
+                if modes.by_block[block] > 0 {
+                    samples.push((residuals[y * width + x], classes.costs_in(block)));
+                }
+            }
+        }
+        Block { samples }
     }
 
-    /// Returns the cost of red and blue with the factors `by`.
-    fn cost(&self, by: Multipliers, costs: &SampleCosts) -> u64 {
-        let cost = |pixel: u32| {
-            let [red, blue] = by.residuals(pixel);
-            u64::from(costs[0][usize::from(red)] + costs[1][usize::from(blue)])
+    /// Returns the cost of red with the factor `by`.
+    fn cost_of_red(&self, by: i8) -> u64 {
+        let cost = |(pixel, costs): &(u32, &ResidualCosts)| {
+            let [_, green, red, _] = pixel.to_le_bytes();
+            u64::from(costs[2][usize::from(red.wrapping_sub(delta(by, green)))])
         };
-        self.pixels().map(cost).sum()
+        self.samples.iter().map(cost).sum()
     }
 
-    /// Chooses the cheapest of no factors, those of the block to the left, and those of least
-    /// squares.
-    fn choose(&self, left: Multipliers, costs: &SampleCosts) -> Multipliers {
-        /// Cost of factors that differ from the neighbor's.
-        const SWITCH_COST: u64 = 24 * BIT;
-        let mut sums = Sums::default();
-        self.pixels().for_each(|pixel| sums.add(pixel));
-        let fitting = sums.multipliers();
-        let none = Multipliers::default();
-        [(none, 0), (left, 0), (fitting, SWITCH_COST)]
-            .into_iter()
-            .map(|(by, switch_cost)| (self.cost(by, costs) + switch_cost, by))
-            .reduce(|best, other| if other.0 < best.0 { other } else { best })
-            .map_or(none, |(_, by)| by)
+    /// Returns the cost of blue with the factors of green and of red.
+    fn cost_of_blue(&self, by_green: i8, by_red: i8) -> u64 {
+        let cost = |(pixel, costs): &(u32, &ResidualCosts)| {
+            let [blue, green, red, _] = pixel.to_le_bytes();
+            let left = blue.wrapping_sub(delta(by_green, green));
+            let left = left.wrapping_sub(delta(by_red, red));
+            u64::from(costs[0][usize::from(left)])
+        };
+        self.samples.iter().map(cost).sum()
     }
+
+    /// Searches for the cheapest factors, from `own` or else those of least squares; those of the
+    /// neighbors are tried too, and cost less themselves.
+    fn choose(&self, own: Option<Multipliers>, near: [Multipliers; 2]) -> Multipliers {
+        const BLUE_ROUNDS: usize = 2;
+        if self.samples.is_empty() {
+            return Multipliers::default();
+        }
+        let mut by = own.unwrap_or_else(|| {
+            let mut sums = Sums::default();
+            self.samples.iter().for_each(|(pixel, _)| sums.add(*pixel));
+            sums.multipliers()
+        });
+        by.green_to_red = search(by.green_to_red, near.map(|by| by.green_to_red), |factor| {
+            self.cost_of_red(factor)
+        });
+        for _ in 0..BLUE_ROUNDS {
+            let from_green = near.map(|by| by.green_to_blue);
+            by.green_to_blue = search(by.green_to_blue, from_green, |factor| {
+                self.cost_of_blue(factor, by.red_to_blue)
+            });
+            let from_red = near.map(|by| by.red_to_blue);
+            by.red_to_blue = search(by.red_to_blue, from_red, |factor| {
+                self.cost_of_blue(by.green_to_blue, factor)
+            });
+        }
+        by
+    }
+}
+
+/// Returns the factor with the least cost, looked for around 0, `start` and the factors `near` with
+/// ever smaller steps.
+fn search(start: i8, near: [i8; 2], cost: impl Fn(i8) -> u64) -> i8 {
+    /// Cost of a factor that differs from the neighbors'.
+    const SWITCH_COST: u64 = 6 * BIT;
+    const STEPS: [i8; 4] = [8, 4, 2, 1];
+    let mut tried = [false; 256];
+    let mut best = (u64::MAX, 0);
+    let mut consider = |factor: i8| {
+        let tried = &mut tried[usize::from(factor as u8)];
+        if !std::mem::replace(tried, true) {
+            let switch_cost = if near.contains(&factor) {
+                0
+            } else {
+                SWITCH_COST
+            };
+            let cost = cost(factor) + switch_cost;
+            if cost < best.0 {
+                best = (cost, factor);
+            }
+        }
+        best.1
+    };
+    for factor in [0, near[0], near[1], start] {
+        consider(factor);
+    }
+    for step in STEPS {
+        let mut at = consider(0);
+        loop {
+            consider(at.saturating_add(step));
+            let next = consider(at.saturating_sub(step));
+            if next == at {
+                break;
+            }
+            at = next;
+        }
+    }
+    consider(0)
 }
 
 #[cfg(test)]
@@ -292,16 +362,23 @@ mod tests {
             across: 5,
             by_block: [1, 1, 0, 0, 1].repeat(3),
         };
-        let far = std::array::from_fn(|value| {
-            u32::from((value as u8).min((value as u8).wrapping_neg())) * 64
-        });
         let workers = Workers::unlimited(1);
-        let applied =
-            apply(&pixels, width, &modes, &[far, far], workers).expect("nothing cancels it");
-        let (left, factors) = applied.expect("it saves bits");
+        let mut classes = ResidualClasses::by_size(&pixels, width, &modes, 1, workers)
+            .expect("nothing cancels it");
+        // Zero is the most frequent value of red and of blue.
+        let small: Vec<u32> = pixels.iter().map(|pixel| pixel & 0xFF01_FF03).collect();
+        classes
+            .measure(&small, width, &modes, workers)
+            .expect("nothing cancels it");
+        let factors =
+            choose(&pixels, width, &modes, 5, &classes, None, workers).expect("nothing cancels it");
         assert_eq!((factors.block_bits, factors.across), (5, 3));
         assert_eq!(factors.by_block[1], Multipliers::default(), "not predicted");
-        assert_ne!(factors.by_block[0], Multipliers::default());
+        let first = factors.by_block[0];
+        assert!((15..=17).contains(&first.green_to_red), "{first:?}");
+        assert_eq!(factors.at_block(1, 1, &modes), first);
+        let mut left = pixels.clone();
+        apply(&mut left, width, &factors, workers).expect("nothing cancels it");
         // The RFC's wording for decoders: green is unchanged, red follows from it, and blue from
         // both.
         for (i, (&left, &pixel)) in left.iter().zip(&pixels).enumerate() {
@@ -315,13 +392,16 @@ mod tests {
             let blue = blue.wrapping_add(delta(red_to_blue, red));
             assert_eq!(u32::from_be_bytes([alpha, red, green, blue]), pixel, "{i}");
         }
-        let nothing = Modes {
-            by_block: vec![0; 15],
-            ..modes
-        };
+    }
+
+    #[test]
+    fn a_search_ends_at_the_cheapest_factor() {
+        let far = |factor: i8| u64::from(factor.abs_diff(37)) * 1000;
+        assert_eq!(search(-100, [0, 0], far), 37);
         assert_eq!(
-            apply(&pixels, width, &nothing, &[far, far], workers),
-            Ok(None)
+            search(127, [-128, 5], |factor| far(factor) / 1000),
+            5,
+            "known costs less"
         );
     }
 }

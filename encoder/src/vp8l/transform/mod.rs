@@ -5,10 +5,11 @@ mod color;
 mod color_indexing;
 mod prediction;
 mod predictor;
+mod refinement;
+mod residual_classes;
 mod subtract_green;
+mod thorough_prediction;
 pub mod transformed;
-
-pub use color::SampleCosts;
 
 use crate::EncodeError;
 use crate::threads::Workers;

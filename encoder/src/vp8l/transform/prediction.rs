@@ -3,7 +3,6 @@
 //! A block is predicted only where estimates, copies included, say that it saves bits. Mode 0 of
 //! the predictor transform is as good as no prediction.
 
-use super::color::{self, SampleCosts};
 use super::predictor::{self, Blocks, Modes};
 use super::transformed::{Transform, Transformed};
 use crate::vp8l::entropy::BIT;
@@ -35,9 +34,6 @@ struct TransformSearch {
     may_skip: bool,
     /// Base-2 logarithm of the estimates' color cache. With copies, 10 suits most pictures.
     cache_bits: u32,
-    /// Whether the color transform is tried. After subtract green and prediction it gains 0.5 % at
-    /// best, and often loses, because it makes equal pixels unequal.
-    tries_color: bool,
 }
 
 impl TransformSearch {
@@ -49,7 +45,6 @@ impl TransformSearch {
                 factors: &[9],
                 may_skip: false,
                 cache_bits: 0,
-                tries_color: false,
             },
             Effort::Medium => TransformSearch {
                 row_step: 1,
@@ -57,7 +52,6 @@ impl TransformSearch {
                 factors: &[8],
                 may_skip: true,
                 cache_bits: 10,
-                tries_color: false,
             },
             Effort::High | Effort::Max => TransformSearch {
                 row_step: 1,
@@ -65,7 +59,6 @@ impl TransformSearch {
                 factors: &[6, 8, 10, 12, 16],
                 may_skip: true,
                 cache_bits: 10,
-                tries_color: true,
             },
         }
     }
@@ -144,7 +137,7 @@ pub fn predict_blocks(
         workers.release(predicted)?;
         best = cheapest.into_inner().expect(NO_PANIC).1;
     }
-    let Some((modes, mut predicted)) = best.predicted else {
+    let Some((modes, predicted)) = best.predicted else {
         return Ok(Transformed {
             pixels,
             width,
@@ -153,26 +146,11 @@ pub fn predict_blocks(
         });
     };
     workers.release(pixels)?;
-    let mut transforms = Vec::new();
-    if search.tries_color
-        && let Some((apart, factors)) =
-            color::apply(&predicted, width, &modes, &best.costs, workers)?
-    {
-        let estimate = estimate(&apart)?;
-        let mut other = apart;
-        if estimate.total < best.total {
-            best.tokens = estimate.tokens;
-            std::mem::swap(&mut predicted, &mut other);
-            transforms.push(Transform::Color(factors));
-        }
-        workers.release(other)?;
-    }
-    transforms.insert(0, Transform::Predictor(modes));
     Ok(Transformed {
         pixels: predicted,
         width,
         tokens: best.tokens,
-        transforms,
+        transforms: vec![Transform::Predictor(modes)],
     })
 }
 
@@ -201,7 +179,6 @@ const COST_PER_RESIDUAL_BIT: u32 = 9 * BIT as u32 / 4;
 struct PredictionTrial {
     total: u64,
     tokens: Tokens,
-    costs: SampleCosts,
     /// The modes and residuals; `None` without prediction.
     predicted: Option<(Modes, Vec<u32>)>,
 }
@@ -210,7 +187,6 @@ impl PredictionTrial {
     fn new(estimate: Estimate, predicted: Option<(Modes, Vec<u32>)>) -> PredictionTrial {
         PredictionTrial {
             total: estimate.total,
-            costs: estimate.sample_costs(),
             tokens: estimate.tokens,
             predicted,
         }

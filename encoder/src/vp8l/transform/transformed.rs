@@ -8,6 +8,8 @@ use crate::threads::Workers;
 use crate::vp8l::bit_writer::BitWriter;
 use crate::vp8l::color_cache::CacheHits;
 use crate::vp8l::estimate::Estimate;
+use crate::vp8l::grouping::{self, GroupSearch};
+use crate::vp8l::options::LosslessOptions;
 use crate::vp8l::token::{self, TokenImage, Tokens};
 use crate::vp8l::{histogram, image_stream};
 
@@ -69,6 +71,44 @@ impl Transformed {
             };
             cost = cost.min(histogram::total_cost(&histogram::count(&image, workers)?));
         }
+        Ok(cost + self.estimate_transforms(workers)?)
+    }
+
+    /// [`Transformed::estimate`] with groups of codes, and with a large color cache instead of a
+    /// small one.
+    pub fn estimate_in_groups(&self, options: &LosslessOptions<'_>) -> Result<u64, EncodeError> {
+        const CACHE_BITS: [u32; 2] = [0, 10];
+        const GROUPS: GroupSearch = GroupSearch {
+            groups: 64,
+            rounds: 4,
+            tiles: 5000,
+            tokens_per_tile: 32,
+            tiles_per_group: 4,
+            tile_bits: 4,
+        };
+        let workers = options.workers;
+        let mut least = u64::MAX;
+        for bits in CACHE_BITS {
+            let image = TokenImage {
+                pixels: &self.pixels,
+                width: self.width,
+                tokens: &self.tokens.0,
+                cache: &CacheHits::new(&self.pixels, bits, workers)?,
+            };
+            let grouping = grouping::group(&image, GROUPS, options.simd, workers)?;
+            let histograms = grouping.histograms.iter();
+            let mut cost: u64 = histograms.map(|counts| histogram::total_cost(counts)).sum();
+            if let Some(map) = grouping.image {
+                cost += Estimate::new(&map.pixels(), map.width, 0, workers)?.total;
+            }
+            least = least.min(cost);
+        }
+        Ok(least + self.estimate_transforms(workers)?)
+    }
+
+    /// Estimates the cost of the transforms' data.
+    fn estimate_transforms(&self, workers: Workers<'_>) -> Result<u64, EncodeError> {
+        let mut cost = 0;
         for transform in &self.transforms {
             let (pixels, width) = match transform {
                 Transform::Predictor(modes) => (modes.pixels(), modes.across),

@@ -31,7 +31,7 @@ const BLACK: u32 = 0xFF00_0000;
 type Costs = [u32; MODES];
 
 /// Consecutive pixels and those above them, four bytes each: blue, green, red, alpha.
-struct Rows<'a> {
+pub struct Rows<'a> {
     /// The pixel before the pixels, and the pixels.
     own: &'a [u8],
     /// The pixels above `own`, and the next one in memory.
@@ -69,7 +69,7 @@ impl Modes {
 }
 
 /// Returns the runs of equal values, from the last to the first.
-fn runs<T: Copy + PartialEq>(values: &[T]) -> impl Iterator<Item = (Range<usize>, T)> {
+pub fn runs<T: Copy + PartialEq>(values: &[T]) -> impl Iterator<Item = (Range<usize>, T)> {
     let mut start = values.len();
     values.chunk_by(|a, b| a == b).rev().map(move |run| {
         start -= run.len();
@@ -78,14 +78,14 @@ fn runs<T: Copy + PartialEq>(values: &[T]) -> impl Iterator<Item = (Range<usize>
 }
 
 /// Buffers for [`Rows`].
-struct RowBytes {
+pub struct RowBytes {
     own: Vec<u8>,
     above: Vec<u8>,
 }
 
 impl RowBytes {
     /// Buffers for rows of up to `width` pixels.
-    fn new(width: usize) -> RowBytes {
+    pub fn new(width: usize) -> RowBytes {
         RowBytes {
             own: vec![0; (width + 1) * 4],
             above: vec![0; (width + 2) * 4],
@@ -94,7 +94,7 @@ impl RowBytes {
 
     /// Loads the columns `run` of row `y`, from row 1 on. The pixel before the first column is not
     /// used: there a decoder predicts from above, whatever the mode.
-    fn fill(&mut self, pixels: &[u32], width: usize, y: usize, run: &Range<usize>) -> Rows<'_> {
+    pub fn fill(&mut self, pixels: &[u32], width: usize, y: usize, run: &Range<usize>) -> Rows<'_> {
         let first = y * width + run.start;
         let end = y * width + run.end;
         let above = (first - width).saturating_sub(1);
@@ -272,7 +272,7 @@ pub fn choose(
 }
 
 /// Computes the residuals of `mode` for the first `out.len() / 4` pixels of `rows`.
-fn residual(mode: u8, rows: &Rows<'_>, out: &mut [u8], simd: Simd) {
+pub fn residual(mode: u8, rows: &Rows<'_>, out: &mut [u8], simd: Simd) {
     with_instructions!(
         simd,
         scalar => scalar::residual(mode, rows, out),
