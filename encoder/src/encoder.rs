@@ -191,6 +191,15 @@ impl<'a> Encoder<'a> {
         self
     }
 
+    /// Sets the constants of the lossy decisions.
+    #[cfg(feature = "testing")]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn constants(mut self, constants: &'a crate::Constants) -> Encoder<'a> {
+        self.options.constants = constants;
+        self
+    }
+
     /// Sets the vector instructions to use, which do not change the file.
     #[doc(hidden)]
     #[must_use]

@@ -53,6 +53,7 @@ mod content_class;
 mod cpu;
 mod encoder;
 mod error;
+mod fixed_point;
 #[cfg(feature = "image")]
 pub mod image_encoder;
 mod memory;
@@ -92,4 +93,7 @@ pub use error::EncodeError;
 pub use options::{Coding, Effort, Mode};
 pub use picture::{ColorType, MAX_SIDE, Picture};
 pub use threads::{CpuBudget, Helper, OccupiedCore, Workers};
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub use vp8::Constants;
 pub use ycbcr::{Planes, PlanesBuilder};

@@ -28,10 +28,12 @@ pub fn peak((width, height): (u32, u32), color: ColorType, options: &Options<'_>
         ColorType::La8 | ColorType::Rgba8 => planes + share(400),
     };
     let refining = match options.effort {
-        Effort::Low | Effort::Medium | Effort::High => 0,
+        Effort::Low | Effort::Medium => 0,
         // The picture to aim at, what a pass made of it by macroblocks, and the same as planes. The
         // levels of these passes are not kept.
-        Effort::Max => (3 * planes).saturating_sub(share(packed_size(quality))) + share(REFINED),
+        Effort::High | Effort::Max => {
+            (3 * planes).saturating_sub(share(packed_size(quality))) + share(REFINED)
+        }
     };
     let deciding = planes + kept + refining;
     let writing = kept + share(coded) + booleans;

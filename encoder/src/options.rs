@@ -3,6 +3,7 @@
 use crate::cancel::{Cancel, NEVER};
 use crate::cpu::Simd;
 use crate::threads::{CpuBudget, Workers};
+use crate::vp8::Constants;
 
 /// How much work goes into a file. The more, the fewer bytes at equal quality.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,6 +111,8 @@ pub struct Options<'a> {
     pub cpu_budget: Option<&'a CpuBudget>,
     /// What may stop the work.
     pub cancel: &'a Cancel<'a>,
+    /// The constants of the lossy decisions.
+    pub(crate) constants: &'a Constants,
 }
 
 impl<'a> Options<'a> {
@@ -127,6 +130,7 @@ impl<'a> Options<'a> {
             threads: 1,
             cpu_budget: None,
             cancel: &NEVER,
+            constants: &Constants::DEFAULT,
         }
     }
 

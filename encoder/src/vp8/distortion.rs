@@ -5,58 +5,62 @@
 use super::predict::Predictions;
 use super::tables::ZIGZAG;
 use super::transform::{Block, COEFFICIENT_ERROR_SHIFT};
+use crate::fixed_point::{exp2, log2_times_256};
 
-/// Square roots of the weights of squared coefficient errors (raster order), times 32768. The
-/// weights are `1 / (1 + b r^1.5)`, where `r` is the distance from the DC. The eye sees coarse
-/// structure better than fine, and so does SSIMULACRA2: against equal weights, photographs take 5 %
-/// fewer bytes at equal score.
-#[rustfmt::skip]
-pub const ERROR_ROOTS: Block = [
-    32767, 27694, 22445, 18676,
-    27694, 25336, 21433, 18178,
-    22445, 21433, 19233, 16947,
-    18676, 18178, 16947, 15455,
-];
+/// Weights of the squared errors of coefficients, `1 / (1 + slope r^exponent)`, where `r` is the
+/// distance from the DC in frequencies. The eye sees coarse structure better than fine, and so does
+/// SSIMULACRA2: against equal weights, photographs take 5 % fewer bytes at equal score.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorWeights {
+    /// Square roots of the weights in raster order, times 32768; at most 32767.
+    pub roots: [i16; 16],
+    /// The weights in zigzag order, times 128.
+    pub zigzag: [i32; 16],
+}
 
-/// The weights of squared coefficient errors, times 128: [`ERROR_ROOTS`] squared.
-pub const ERROR_WEIGHTS: [i32; 16] = {
-    let mut weights = [0; 16];
-    let mut i = 0;
-    while i < 16 {
-        weights[i] = (ERROR_ROOTS[i] as i32 * ERROR_ROOTS[i] as i32) >> 23;
-        i += 1;
+impl ErrorWeights {
+    /// All coefficients weigh the same.
+    pub const EQUAL: ErrorWeights = ErrorWeights {
+        roots: [32767; 16],
+        zigzag: [127; 16],
+    };
+
+    /// Weights by slope, in 1/1000, and exponent, in hundredths.
+    pub fn new(slope: i32, exponent: i32) -> ErrorWeights {
+        let roots: [i16; 16] = std::array::from_fn(|i| {
+            let squared_distance = (i / 4 * (i / 4) + i % 4 * (i % 4)) as u32;
+            if squared_distance == 0 {
+                return 32767;
+            }
+            // 256 log2(r), times the exponent.
+            let octaves = log2_times_256(squared_distance) as i32 / 2 * exponent / 100;
+            let decay = u64::from(exp2(octaves * 256)) * slope as u64 / 1000;
+            ((1u64 << 46) / ((1 << 16) + decay)).isqrt().min(32767) as i16
+        });
+        ErrorWeights {
+            roots,
+            zigzag: ZIGZAG.map(|i| (i32::from(roots[i]) * i32::from(roots[i])) >> 23),
+        }
     }
-    weights
-};
+}
 
-/// [`ERROR_WEIGHTS`] in zigzag order.
-pub const ZIGZAG_ERROR_WEIGHTS: [i32; 16] = {
-    let mut weights = [0; 16];
-    let mut position = 0;
-    while position < 16 {
-        weights[position] = ERROR_WEIGHTS[ZIGZAG[position]];
-        position += 1;
-    }
-    weights
-};
-
-/// Right shift that turns squared coefficient errors times [`ERROR_WEIGHTS`] into squared pixel
+/// Right shift that turns squared coefficient errors times weights into squared pixel
 /// errors.
 const WEIGHTED_ERROR_SHIFT: u32 = 7 + COEFFICIENT_ERROR_SHIFT;
 
-/// Left shift that turns squared coefficient errors times [`ERROR_WEIGHTS`] into scores: squared
+/// Left shift that turns squared coefficient errors times weights into scores: squared
 /// pixel errors times 2^16.
 pub const WEIGHTED_SCORE_SHIFT: u32 = 16 - WEIGHTED_ERROR_SHIFT;
 
 /// Returns the weighted squared error between two sets of coefficients from position `first` on
-/// (raster order, at most 4,095 apart), in squared pixels. The roots are applied in eighths of a
-/// unit, as vector instructions round.
+/// (raster order, at most 4,095 apart), in squared pixels, by the roots of the weights. The roots
+/// are applied in eighths of a unit, as vector instructions round.
 #[inline(always)]
-pub fn weighted_error(a: &Block, b: &Block, first: usize) -> u32 {
+pub fn weighted_error(a: &Block, b: &Block, first: usize, roots: &[i16; 16]) -> u32 {
     let mut sum = 0;
     for i in first..16 {
         let difference = (i32::from(a[i]) - i32::from(b[i])) * 8;
-        let weighted = (difference * i32::from(ERROR_ROOTS[i]) + (1 << 14)) >> 15;
+        let weighted = (difference * i32::from(roots[i]) + (1 << 14)) >> 15;
         sum += (weighted * weighted) as u32;
     }
     sum >> (6 + COEFFICIENT_ERROR_SHIFT)

@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod model;
 
+use super::constants::Constants;
 use super::frame_header::{FrameHeader, MAX_TOKEN_PARTITION};
 use super::loop_filter::FilterParameters;
 use super::macroblock::MacroblockRecord;
@@ -12,7 +13,7 @@ use super::mode_decision::ModeSearch;
 use super::quality::quantizer_index;
 use super::quantize::{MAX_INDEX, QuantizerIndex};
 use super::row::MacroblockRow;
-use super::segment::{ORDINARY, Segmentation, segment};
+use super::segment::{Segmentation, segment};
 use super::token_counts::TokenCounts;
 use super::wavefront::DecisionPass;
 use super::{partition, probability, refine, wavefront};
@@ -34,6 +35,8 @@ pub struct LossyOptions<'a> {
     /// Base-2 logarithm of the number of token partitions, 0 to 3; chosen by the amount of data if
     /// `None`.
     pub log2_partitions: Option<u8>,
+    /// The constants of the decisions.
+    pub constants: &'a Constants,
     /// Vector instructions to use. The bytes do not depend on them.
     pub simd: Simd,
     /// Threads to use, and what may cancel the work. The bytes do not depend on the number of
@@ -70,8 +73,8 @@ fn encode_with_limit(
     let mut index = quantizer_index(options.quality);
     loop {
         let planes = source()?;
-        let segmentation = choose_segmentation(&planes, index, options.workers)?;
-        let filter = FilterParameters::choose(&segmentation);
+        let segmentation = choose_segmentation(&planes, index, options)?;
+        let filter = FilterParameters::choose(&segmentation, options.constants);
         let decisions = decide_macroblocks(&planes, &segmentation, options, false)?;
         drop(planes);
         let partitions = write_partitions(&decisions, &segmentation, filter, options)?;
@@ -95,18 +98,17 @@ fn coarsen(index: QuantizerIndex, size: usize, limit: usize) -> QuantizerIndex {
     MAX_INDEX.min(index + increase as u8)
 }
 
-/// Decides on all macroblocks. High effort decides twice: the second pass uses the coefficient
-/// costs that the first one counted, which saves 0.4 % against the costs of a sample. Effort `max`
-/// decides three times ([`refine`]).
+/// Decides on all macroblocks: once, or several times ([`refine`]) from high effort on.
 fn decide_macroblocks(
     source: &Planes,
     segmentation: &Segmentation,
     options: &LossyOptions<'_>,
     keep_pixels: bool,
 ) -> Result<Decisions, EncodeError> {
-    let mut pass = DecisionPass {
+    let pass = DecisionPass {
         source,
         segmentation,
+        constants: options.constants,
         search: ModeSearch::for_effort(options.effort),
         expected_counts: None,
         visibilities: &[],
@@ -118,13 +120,10 @@ fn decide_macroblocks(
     };
     let (rows, counts) = match options.effort {
         Effort::Low | Effort::Medium => wavefront::decide(&pass)?,
-        Effort::High => {
-            let (rows, expected_counts) = wavefront::decide(&pass)?;
-            drop(rows);
-            pass.expected_counts = Some(&expected_counts);
-            wavefront::decide(&pass)?
+        Effort::High | Effort::Max => {
+            let search = ModeSearch::for_effort(Effort::Medium);
+            refine::decide(&pass, search)?
         }
-        Effort::Max => refine::decide(&pass, ModeSearch::for_effort(Effort::Medium))?,
     };
     Ok(Decisions { rows, counts })
 }
@@ -142,12 +141,12 @@ struct Decisions {
 fn choose_segmentation(
     source: &Planes,
     index: QuantizerIndex,
-    workers: Workers<'_>,
+    options: &LossyOptions<'_>,
 ) -> Result<Segmentation, EncodeError> {
     if !affords_segments(source.mb_width * source.mb_height) {
-        return Ok(Segmentation::single(index, ORDINARY));
+        return Ok(Segmentation::single(index, options.constants));
     }
-    segment(source, index, workers)
+    segment(source, index, options.constants, options.workers)
 }
 
 /// Writes the decisions as the partitions of the frame, the first partition first.

@@ -4,12 +4,14 @@
 
 mod block;
 mod bool_encoder;
+mod constants;
 mod distortion;
 mod encoder;
 mod frame_header;
 mod levels;
 mod loop_filter;
 mod macroblock;
+mod masking;
 mod mode_budget;
 mod mode_decision;
 mod partition;
@@ -30,6 +32,7 @@ mod tree;
 mod trellis;
 mod wavefront;
 
+pub use constants::Constants;
 #[cfg(feature = "testing")]
 pub use encoder::agreement::assert_decoders_agree;
 pub use encoder::{LossyOptions, encode};

@@ -1,5 +1,7 @@
 //! Quantizer steps and the quantization of blocks: RFC 6386, sections 9.6 and 14.1.
 
+use super::constants::Constants;
+use super::distortion::ErrorWeights;
 use super::levels::eob_of;
 use super::tables::{AC_STEPS, DC_STEPS, ZIGZAG};
 use super::transform::Block;
@@ -28,19 +30,16 @@ impl QuantizerDeltas {
     /// Returns the deltas of a frame whose segments have indices about `index`.
     ///
     /// Coarse structure shows as blocks where its steps are long, and there is little of it to pay
-    /// for. All figures are bytes on ten photographs at qualities 30 to 90. Deltas of -8, -4, -6
-    /// and -6 instead of 0, 0, -3 and -5 save 2.3 % at equal SSIMULACRA2, though each alone saves
-    /// less than 1 %. Fine steps need less of it: against -10, -4, -6 and -10 for every index,
-    /// deltas in proportion to the index cost 0.1 % by SSIMULACRA2, and save 0.3 % by DSSIM, 1.4 %
-    /// by Butteraugli and 2.3 % by PSNR. Three quarters of these deltas cost 0.3 %. Other steps for
-    /// chroma's AC save nothing.
-    pub fn at(index: QuantizerIndex) -> QuantizerDeltas {
-        let finer = |share: i32| -(i32::from(index) * share / 64).min(15) as i8;
+    /// for. Fine steps need less of it: against the same deltas for every index, deltas in
+    /// proportion to the index save 0.3 % at equal DSSIM, 1.4 % at equal Butteraugli and 2.3 % at
+    /// equal PSNR.
+    pub fn at(index: QuantizerIndex, constants: &Constants) -> QuantizerDeltas {
+        let finer = |share: i32| -(i32::from(index) * share / 64).clamp(-15, 15) as i8;
         QuantizerDeltas {
-            luma_dc: finer(24),
-            y2_dc: finer(10),
-            y2_ac: finer(14),
-            chroma_dc: finer(20),
+            luma_dc: finer(constants.luma_dc_finer),
+            y2_dc: finer(constants.y2_dc_finer),
+            y2_ac: finer(constants.y2_ac_finer),
+            chroma_dc: finer(constants.chroma_dc_finer),
         }
     }
 }
@@ -56,19 +55,25 @@ pub struct Quantizer {
     pub reciprocals: [u16; 2],
     /// Added to the magnitude before dividing.
     pub roundings: [u16; 2],
+    /// What errors weigh.
+    pub weights: ErrorWeights,
+    /// By how much less errors count that make a coefficient larger, in 1/256.
+    pub overshoot_discount: i32,
 }
 
-/// Rounding of DC and AC in 1/256 of a step. It is less than a half, because a smaller level saves
-/// more bits than its error costs.
+/// Rounding of DC and AC in 1/256 of a step where there is no trellis. It is less than a half,
+/// because a smaller level saves more bits than its error costs.
 const ROUNDING: [u32; 2] = [112, 108];
 
 impl Quantizer {
-    fn new(dc: i32, ac: i32) -> Quantizer {
+    fn new(dc: i32, ac: i32, rounding: [u32; 2], weights: ErrorWeights) -> Quantizer {
         let steps = [dc as u32, ac as u32];
         Quantizer {
             steps: steps.map(|step| step as u16),
             reciprocals: steps.map(|step| (((1 << 16) + step / 2) / step) as u16),
-            roundings: std::array::from_fn(|i| ((steps[i] * ROUNDING[i]) >> 8) as u16),
+            roundings: std::array::from_fn(|i| ((steps[i] * rounding[i]) >> 8) as u16),
+            weights,
+            overshoot_discount: 0,
         }
     }
 
@@ -126,13 +131,32 @@ pub struct Quantizers {
 
 impl Quantizers {
     /// Looks up the steps of `index` (section 14.1).
-    pub fn new(index: QuantizerIndex, deltas: QuantizerDeltas) -> Quantizers {
+    pub fn new(
+        index: QuantizerIndex,
+        deltas: QuantizerDeltas,
+        constants: &Constants,
+    ) -> Quantizers {
         let at = |delta: i8| (i32::from(index) + i32::from(delta)).clamp(0, 127) as usize;
         let (dc, ac) = (|delta| DC_STEPS[at(delta)], |delta| AC_STEPS[at(delta)]);
+        let luma_weights =
+            ErrorWeights::new(constants.luma_weight_slope, constants.luma_weight_exponent);
+        let chroma_weights = ErrorWeights::new(
+            constants.chroma_weight_slope,
+            constants.chroma_weight_exponent,
+        );
+        let y2_rounding = [ROUNDING[0], constants.y2_ac_rounding as u32];
+        let y2_steps = (dc(deltas.y2_dc) * 2, (ac(deltas.y2_ac) * 155 / 100).max(8));
+        let chroma_steps = (dc(deltas.chroma_dc).min(132), ac(0));
         Quantizers {
-            luma: Quantizer::new(dc(deltas.luma_dc), ac(0)),
-            y2: Quantizer::new(dc(deltas.y2_dc) * 2, (ac(deltas.y2_ac) * 155 / 100).max(8)),
-            chroma: Quantizer::new(dc(deltas.chroma_dc).min(132), ac(0)),
+            luma: Quantizer {
+                overshoot_discount: constants.overshoot_discount,
+                ..Quantizer::new(dc(deltas.luma_dc), ac(0), ROUNDING, luma_weights)
+            },
+            y2: Quantizer::new(y2_steps.0, y2_steps.1, y2_rounding, ErrorWeights::EQUAL),
+            chroma: Quantizer {
+                overshoot_discount: constants.overshoot_discount,
+                ..Quantizer::new(chroma_steps.0, chroma_steps.1, ROUNDING, chroma_weights)
+            },
         }
     }
 }
@@ -147,26 +171,27 @@ mod tests {
         y2_ac: 0,
         chroma_dc: 0,
     };
+    const CONSTANTS: &Constants = &Constants::DEFAULT;
 
     fn at(index: QuantizerIndex) -> Quantizers {
-        Quantizers::new(index, QuantizerDeltas::at(index))
+        Quantizers::new(index, QuantizerDeltas::at(index, CONSTANTS), CONSTANTS)
     }
 
     #[test]
     fn quantizer_deltas_fit_the_header() {
-        assert_eq!(QuantizerDeltas::at(0), NONE);
+        assert_eq!(QuantizerDeltas::at(0, CONSTANTS), NONE);
         for index in 0..=MAX_INDEX {
-            let deltas = QuantizerDeltas::at(index);
+            let deltas = QuantizerDeltas::at(index, CONSTANTS);
             let all = [deltas.luma_dc, deltas.y2_dc, deltas.y2_ac, deltas.chroma_dc];
             assert!(
                 all.iter().all(|delta| (-15..=0).contains(delta)),
                 "{deltas:?} at {index}"
             );
         }
-        let middle = QuantizerDeltas::at(37);
+        let middle = QuantizerDeltas::at(37, CONSTANTS);
         assert_eq!(
             (middle.luma_dc, middle.y2_dc, middle.y2_ac, middle.chroma_dc),
-            (-13, -5, -8, -11)
+            (-9, -1, -3, -10)
         );
     }
 
@@ -232,7 +257,7 @@ mod tests {
         );
         let Quantizers {
             luma, y2, chroma, ..
-        } = Quantizers::new(127, NONE);
+        } = Quantizers::new(127, NONE, CONSTANTS);
         assert_eq!(
             (luma.steps, y2.steps, chroma.steps),
             ([157, 284], [314, 440], [132, 284])

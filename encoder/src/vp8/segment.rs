@@ -1,24 +1,17 @@
 //! Segments (RFC 6386, section 9.3): up to four groups of macroblocks with quantizers of their own,
 //! grouped by how well the content masks errors.
 
+use super::constants::Constants;
 use super::quantize::{MAX_INDEX, QuantizerDeltas, QuantizerIndex};
 use super::tables::AC_STEPS;
 use crate::EncodeError;
+use crate::fixed_point::{exp2, log2_times_256};
 use crate::threads::Workers;
 use crate::ycbcr::Planes;
 
-/// How well a macroblock masks errors: the mean over its four 8x8 blocks of `256 log2(variance)` of
-/// luma, 0 (flat) to 3583.
+/// How well a macroblock masks errors: the mean over its four 8x8 blocks of `256 log2(variance +
+/// activity_floor)` of luma, at most 4000.
 pub type Activity = u16;
-
-/// Below this activity lie skies, walls and out-of-focus areas, where every edge shows.
-pub const CALM: Activity = 900;
-/// From this activity on lie leaves and gravel, where errors are large. Faces and cloth lie between
-/// [`CALM`] and `BUSY`.
-pub const BUSY: Activity = 2200;
-
-/// The activity of an ordinary photograph, used where activity is not measured.
-pub const ORDINARY: Activity = 6 * 256;
 
 /// The segments of a picture.
 #[derive(Clone, Debug)]
@@ -27,20 +20,20 @@ pub struct Segmentation {
     pub indices: [QuantizerIndex; 4],
     /// Differences of the frame's other quantizer indices from that of the segment.
     pub deltas: QuantizerDeltas,
-    /// Mean activity of each segment.
-    pub activities: [Activity; 4],
     /// Segment of each macroblock, 0 to 3, in raster order; empty if there is only one segment.
     pub map: Vec<u8>,
+    /// Factor on the lambdas of each macroblock, times 256, in raster order; empty if all are 256.
+    pub lambda_factors: Vec<u16>,
 }
 
 impl Segmentation {
     /// One segment for the whole picture.
-    pub fn single(index: QuantizerIndex, activity: Activity) -> Segmentation {
+    pub fn single(index: QuantizerIndex, constants: &Constants) -> Segmentation {
         Segmentation {
             indices: [index; 4],
-            deltas: QuantizerDeltas::at(index),
-            activities: [activity; 4],
+            deltas: QuantizerDeltas::at(index, constants),
             map: Vec::new(),
+            lambda_factors: Vec::new(),
         }
     }
 
@@ -53,50 +46,62 @@ impl Segmentation {
     pub fn of(&self, macroblock: usize) -> u8 {
         self.map.get(macroblock).copied().unwrap_or(0)
     }
+
+    /// Returns the factor on the lambdas of the macroblock at raster index `macroblock`, times 256.
+    pub fn lambda_factor(&self, macroblock: usize) -> u16 {
+        self.lambda_factors.get(macroblock).copied().unwrap_or(256)
+    }
 }
 
 /// Groups macroblocks by activity. Busy segments get coarser quantizers than `index`, calm ones
-/// finer.
+/// finer; within a segment, lambdas do the same.
 pub fn segment(
     planes: &Planes,
     index: QuantizerIndex,
+    constants: &Constants,
     workers: Workers<'_>,
 ) -> Result<Segmentation, EncodeError> {
-    let activities = activities(planes, workers)?;
+    let activities = activities(planes, constants, workers)?;
     let mean = (activities.iter().map(|&a| u64::from(a)).sum::<u64>() / activities.len() as u64)
         as Activity;
     let Some((centers, map)) = cluster(&activities) else {
-        return Ok(Segmentation::single(index, mean));
+        return Ok(Segmentation::single(index, constants));
     };
-    let indices = centers.map(|center| shift_index(index, i32::from(center) - i32::from(mean)));
-    if indices.iter().all(|&i| i == indices[0]) {
-        return Ok(Segmentation::single(indices[0], mean));
-    }
+    let indices =
+        centers.map(|center| shift_index(index, i32::from(center) - i32::from(mean), constants));
+    let lambda_factors = activities.iter().zip(&map).map(|(&activity, &segment)| {
+        let excess = i32::from(activity) - i32::from(centers[usize::from(segment)]);
+        (exp2(excess * constants.lambda_rd_in_segment / 4) >> 8) as u16
+    });
     Ok(Segmentation {
         indices,
-        deltas: QuantizerDeltas::at(index),
-        activities: centers,
+        deltas: QuantizerDeltas::at(index, constants),
+        lambda_factors: lambda_factors.collect(),
         map,
     })
 }
 
 /// Measures the activity of every macroblock, in raster order.
-fn activities(planes: &Planes, workers: Workers<'_>) -> Result<Vec<Activity>, EncodeError> {
+fn activities(
+    planes: &Planes,
+    constants: &Constants,
+    workers: Workers<'_>,
+) -> Result<Vec<Activity>, EncodeError> {
     /// Macroblocks per piece of work: 0.2 ms, several times what starting a thread takes.
     const PIECE: usize = 1024;
     let count = planes.mb_width * planes.mb_height;
     let pieces = workers.run(count.div_ceil(PIECE), |piece| {
         let macroblocks = piece * PIECE..count.min((piece + 1) * PIECE);
         macroblocks
-            .map(|i| activity(planes, i % planes.mb_width, i / planes.mb_width))
+            .map(|i| activity(planes, i % planes.mb_width, i / planes.mb_width, constants))
             .collect::<Vec<Activity>>()
     })?;
     Ok(pieces.concat())
 }
 
-fn activity(planes: &Planes, mb_x: usize, mb_y: usize) -> Activity {
+fn activity(planes: &Planes, mb_x: usize, mb_y: usize, constants: &Constants) -> Activity {
     let stride = planes.luma_stride();
-    let mut total = 0;
+    let mut logarithms = 0;
     for block in 0..4 {
         let at = (mb_y * 16 + block / 2 * 8) * stride + mb_x * 16 + block % 2 * 8;
         let (mut sum, mut squares) = (0u32, 0u32);
@@ -107,20 +112,11 @@ fn activity(planes: &Planes, mb_x: usize, mb_y: usize) -> Activity {
                 squares += pixel * pixel;
             }
         }
-        // 64 times the variance, before the division below. The 1 added there puts flat blocks near
-        // 0.
+        // 64 times the variance, before the division below.
         let variance = squares - sum * sum / 64;
-        total += log2_times_256(variance / 64 + 1);
+        logarithms += log2_times_256(variance / 64 + constants.activity_floor as u32);
     }
-    (total / 4) as Activity
-}
-
-/// Returns `256 log2(n)` to within 1/16 of a bit: the mantissa is taken as linear between powers of
-/// two.
-fn log2_times_256(n: u32) -> u32 {
-    let whole = n.ilog2();
-    let fraction = ((u64::from(n) << 8) >> whole) as u32 - 256;
-    whole * 256 + fraction
+    (logarithms / 4) as Activity
 }
 
 /// Clusters `values` around four centers (k-means). Returns the centers and the cluster of each
@@ -168,39 +164,14 @@ fn cluster(values: &[Activity]) -> Option<([Activity; 4], Vec<u8>)> {
 }
 
 /// Returns the index whose step is nearest to the step of `index` times `2^(activity / 256 *
-/// STRENGTH / 100)`.
-fn shift_index(index: QuantizerIndex, activity: i32) -> QuantizerIndex {
-    /// In hundredths: the step grows with the variance to the power of 0.14. Against no segments,
-    /// photographs take 6 % fewer bytes at equal SSIMULACRA2. 0.17 is as good by that and 1 % worse
-    /// by PSNR; 0.24 is worse by both. Smaller blocks, the calmest block or the calmer half in
-    /// place of the mean were all worse by 0.5 to 5 %.
-    const STRENGTH: i32 = 14;
+/// step_growth / 100)`.
+///
+/// Against no segments, photographs take 6 % fewer bytes at equal SSIMULACRA2. Smaller blocks, the
+/// calmest block or the calmer half in place of the mean were all worse by 0.5 to 5 %.
+fn shift_index(index: QuantizerIndex, activity: i32, constants: &Constants) -> QuantizerIndex {
     let step = AC_STEPS[usize::from(index)];
-    // The exponent of the factor, in 1/65536.
-    let exponent = (activity * STRENGTH * 256 / 100).clamp(-2 << 16, 2 << 16);
-    let factor = power_of_two(exponent);
-    let wanted = ((i64::from(step) * factor) >> 15) as i32; // twice the step
+    let exponent = (activity * constants.step_growth * 256 / 100).clamp(-2 << 16, 2 << 16);
+    let wanted = ((i64::from(step) * i64::from(exp2(exponent))) >> 15) as i32; // twice the step
     let best = (0..=MAX_INDEX).min_by_key(|&i| (2 * AC_STEPS[usize::from(i)] - wanted).abs());
     best.expect("there are indices")
-}
-
-/// Returns `65536 * 2^(exponent / 65536)` as a product of roots in integers, the same on every
-/// machine.
-fn power_of_two(exponent: i32) -> i64 {
-    /// 2 to the power of 1/2, 1/4, 1/8 ..., times 65536.
-    const ROOTS: [i64; 8] = [
-        92_682, 77_936, 71_468, 68_438, 66_971, 66_250, 65_892, 65_714,
-    ];
-    let whole = exponent >> 16;
-    let mut power = 1 << 16;
-    for (i, root) in ROOTS.into_iter().enumerate() {
-        if exponent >> (15 - i) & 1 != 0 {
-            power = (power * root) >> 16;
-        }
-    }
-    if whole < 0 {
-        power >> -whole
-    } else {
-        power << whole
-    }
 }

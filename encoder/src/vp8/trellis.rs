@@ -199,12 +199,22 @@ mod tests {
     use super::*;
     use crate::testing::Random;
     use crate::vp8::block::Scalar;
-    use crate::vp8::distortion::ERROR_WEIGHTS;
+    use crate::vp8::constants::Constants;
     use crate::vp8::levels::eob_of;
     use crate::vp8::quantize::{QuantizerDeltas, Quantizers};
     use crate::vp8::rate::CoefficientCosts;
     use crate::vp8::tables::{DEFAULT_PROBABILITIES, ZIGZAG};
     use crate::vp8::token::BlockKind;
+
+    const CONSTANTS: Constants = Constants {
+        overshoot_discount: 50,
+        ..Constants::DEFAULT
+    };
+
+    /// What is taken off the error of a level that is too large.
+    fn discount(error: i64) -> i64 {
+        (error * i64::from(CONSTANTS.overshoot_discount)) >> 8
+    }
 
     /// Error and rate of any levels, computed without the trellis's functions.
     fn error_and_rate(
@@ -216,7 +226,13 @@ mod tests {
     ) -> (i64, BitCost) {
         let restored = quantizer.dequantize(levels);
         let error = (0..16)
-            .map(|i| i64::from(restored[i] - coefficients[i]).pow(2) * i64::from(ERROR_WEIGHTS[i]))
+            .map(|position| {
+                let i = ZIGZAG[position];
+                let squared = i64::from(restored[i] - coefficients[i]).pow(2);
+                let is_larger = restored[i].abs() > coefficients[i].abs();
+                let weight = i64::from(quantizer.weights.zigzag[position]);
+                squared * weight - is_larger as i64 * discount(squared * weight)
+            })
             .sum();
         (
             error,
@@ -238,7 +254,7 @@ mod tests {
             lambda,
         } = rating;
         let lambda = i64::from(lambda);
-        let weight = |position: usize| i64::from(ERROR_WEIGHTS[ZIGZAG[position]]);
+        let weight = |position: usize| i64::from(quantizer.weights.zigzag[position]);
         let coefficient = |position: usize| i64::from(coefficients[ZIGZAG[position]]);
         let energy: i64 = (first..16).map(|i| coefficient(i).pow(2) * weight(i)).sum();
         let rate_cost = |rate: BitCost| lambda * i64::from(rate);
@@ -258,7 +274,9 @@ mod tests {
                 };
                 let origin = nodes.iter().min_by_key(|node| reach(node)).expect("a node");
                 let restored = level as i64 * i64::from(quantizer.step(position));
-                let change = restored * (restored - 2 * i64::from(magnitude)) * weight(position);
+                let over = (restored - i64::from(magnitude)).max(0);
+                let change = restored * (restored - 2 * i64::from(magnitude)) * weight(position)
+                    - discount(over * over * weight(position));
                 let score = reach(origin) + (change << WEIGHTED_SCORE_SHIFT);
                 let mut levels = origin.2;
                 levels[position] = level as i16 * coefficient(position).signum() as i16;
@@ -290,7 +308,8 @@ mod tests {
         let mut excluded = 0;
         for i in 0..30_000 {
             let index = random.below(128) as u8;
-            let quantizers = Quantizers::new(index, QuantizerDeltas::at(index));
+            let quantizers =
+                Quantizers::new(index, QuantizerDeltas::at(index, &CONSTANTS), &CONSTANTS);
             let (kind, quantizer) = match i % 3 {
                 0 => (BlockKind::LumaAfterY2, quantizers.luma),
                 1 => (BlockKind::Luma, quantizers.luma),
@@ -329,7 +348,7 @@ mod tests {
 
     #[test]
     fn no_choice_of_roundings_is_better() {
-        let quantizer = Quantizers::new(30, QuantizerDeltas::at(30)).luma;
+        let quantizer = Quantizers::new(30, QuantizerDeltas::at(30, &CONSTANTS), &CONSTANTS).luma;
         let all_costs = CoefficientCosts::new(&DEFAULT_PROBABILITIES);
         let costs = all_costs.of(BlockKind::Luma);
         let lambda = 256 * 20;
@@ -392,7 +411,7 @@ mod tests {
 
     #[test]
     fn with_lambda_0_levels_are_nearest() {
-        let quantizer = Quantizers::new(60, QuantizerDeltas::at(60)).luma;
+        let quantizer = Quantizers::new(60, QuantizerDeltas::at(60, &CONSTANTS), &CONSTANTS).luma;
         let all_costs = CoefficientCosts::new(&DEFAULT_PROBABILITIES);
         let coefficients = [
             500, -300, 40, -39, 20, 10, 0, 0, 90, 29, -31, 5, 0, 0, 33, -200,

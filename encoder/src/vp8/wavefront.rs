@@ -11,6 +11,7 @@
 //!    row 2   x x x x x .
 //! ```
 
+use super::constants::Constants;
 use super::macroblock::{AboveContext, Pixels};
 use super::mode_decision::{Lambdas, ModeSearch, Visibility};
 use super::probability;
@@ -33,6 +34,8 @@ pub struct DecisionPass<'a> {
     pub source: &'a Planes,
     /// The segments of the picture.
     pub segmentation: &'a Segmentation,
+    /// The constants of the decisions.
+    pub constants: &'a Constants,
     /// How many modes and levels are tried.
     pub search: ModeSearch,
     /// How often each token is expected to occur; estimated on a sample if `None`.
@@ -160,13 +163,14 @@ impl<'a> DecisionPass<'a> {
         let quantizers = self
             .segmentation
             .indices
-            .map(|index| Quantizers::new(index, self.segmentation.deltas));
+            .map(|index| Quantizers::new(index, self.segmentation.deltas, self.constants));
         let mut picture = PictureContext {
             source: self.source,
             segmentation: self.segmentation,
+            constants: self.constants,
             quantizers,
             lambdas: std::array::from_fn(|i| {
-                Lambdas::new(&quantizers[i], self.segmentation.activities[i])
+                Lambdas::new(self.segmentation.indices[i], &quantizers[i], self.constants)
             }),
             visibilities: self.visibilities,
             costs: CoefficientCosts::new(&DEFAULT_PROBABILITIES),

@@ -35,17 +35,17 @@ pub struct Nearest {
     pub nonzero: u32,
     /// Positions of negative coefficients, one bit each.
     pub negative: u32,
-    /// Squared coefficient errors of a block of zeros, times
-    /// [`ERROR_WEIGHTS`](super::distortion::ERROR_WEIGHTS).
+    /// Squared coefficient errors of a block of zeros, times the
+    /// [weights](super::distortion::ErrorWeights).
     pub energy: u32,
 }
 
 /// What the trellis weighs: by zigzag position the nearest level and the one below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidates {
-    /// Squared coefficient errors of the nearest levels and of those below, times
-    /// [`ERROR_WEIGHTS`](super::distortion::ERROR_WEIGHTS), less those of sending zero; mostly
-    /// negative.
+    /// Squared coefficient errors of the nearest levels and of those below, times the
+    /// [weights](super::distortion::ErrorWeights), less those of sending zero; mostly negative.
+    /// [`Quantizer::overshoot_discount`] is taken off those of levels that are too large.
     pub changes: [[i32; 16]; 2],
     /// A lower bound of the error plus lambda times the rate of any choice, less the error of a
     /// block of zeros, in the unit of `changes`: at each position the least sum of the candidates
@@ -120,10 +120,16 @@ pub trait BlockKernels: Copy {
 
 #[cfg(test)]
 mod tests {
+    use super::super::constants::Constants;
     use super::super::quantize::{QuantizerDeltas, Quantizers};
     use super::*;
     use crate::cpu::{Simd, with_instructions};
     use crate::testing::Random;
+
+    const CONSTANTS: Constants = Constants {
+        overshoot_discount: 50,
+        ..Constants::DEFAULT
+    };
 
     /// Blocks of pixels: extremes first, then random ones.
     fn pixels() -> impl Iterator<Item = BlockPixels> {
@@ -220,7 +226,7 @@ mod tests {
             );
             for index in [0, (i % 128) as u8, 127] {
                 let Quantizers { luma, chroma, .. } =
-                    Quantizers::new(index, QuantizerDeltas::at(index));
+                    Quantizers::new(index, QuantizerDeltas::at(index, &CONSTANTS), &CONSTANTS);
                 for (quantizer, first) in [(luma, 0), (luma, 1), (chroma, 0)] {
                     let quantized = Scalar.quantize(&coefficients, &quantizer, first);
                     let twin = kernels.quantize(&coefficients, &quantizer, first);

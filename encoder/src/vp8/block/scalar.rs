@@ -1,9 +1,7 @@
 //! The definition of the kernels on 4x4 blocks, written for readers (RFC 6386, sections 12 and 14).
 
 use super::{BlockKernels, BlockPixels, Candidates, LeastRates, Nearest, Quantized};
-use crate::vp8::distortion::{
-    WEIGHTED_SCORE_SHIFT, ZIGZAG_ERROR_WEIGHTS, satd, satd_of_modes, weighted_error,
-};
+use crate::vp8::distortion::{WEIGHTED_SCORE_SHIFT, satd, satd_of_modes, weighted_error};
 use crate::vp8::predict::{SubblockEdges, SubblockMode, SubblockPredictor};
 use crate::vp8::quantize::Quantizer;
 use crate::vp8::tables::ZIGZAG;
@@ -73,7 +71,7 @@ impl BlockKernels for Scalar {
     ) -> (Quantized, u32) {
         let (levels, eob) = quantizer.quantize(coefficients, first);
         let restored = quantizer.dequantize(&levels);
-        let error = weighted_error(coefficients, &restored, first);
+        let error = weighted_error(coefficients, &restored, first, &quantizer.weights.roots);
         (Quantized { levels, eob }, error)
     }
 
@@ -93,7 +91,8 @@ impl BlockKernels for Scalar {
             nearest.levels[position] = level;
             nearest.nonzero |= u32::from(level > 0) << position;
             nearest.negative |= u32::from(coefficient < 0) << position;
-            nearest.energy += u32::from(magnitude).pow(2) * ZIGZAG_ERROR_WEIGHTS[position] as u32;
+            nearest.energy +=
+                u32::from(magnitude).pow(2) * quantizer.weights.zigzag[position] as u32;
         }
         nearest
     }
@@ -108,13 +107,15 @@ impl BlockKernels for Scalar {
             changes: [[0; 16]; 2],
             least: 0,
         };
-        for (position, weight) in ZIGZAG_ERROR_WEIGHTS.into_iter().enumerate() {
+        for (position, weight) in quantizer.weights.zigzag.into_iter().enumerate() {
             let (magnitude, level) = (nearest.magnitudes[position], nearest.levels[position]);
             let mut least = 0;
             for below in 0..2 {
                 let level = i32::from(level) - below;
                 let restored = level * quantizer.step(position);
-                let change = restored * (restored - 2 * i32::from(magnitude)) * weight;
+                let over = (restored - i32::from(magnitude)).max(0);
+                let change = restored * (restored - 2 * i32::from(magnitude)) * weight
+                    - ((over * over * weight * quantizer.overshoot_discount) >> 8);
                 let rate = match level {
                     0 => 0,
                     1 | 2 => rates.costs[level as usize - 1][position],

@@ -7,7 +7,7 @@
 use super::{BlockKernels, BlockPixels, Candidates, LeastRates, Nearest, Quantized};
 use crate::cpu::region;
 use crate::vector_ops::Vector;
-use crate::vp8::distortion::{ERROR_ROOTS, WEIGHTED_SCORE_SHIFT, ZIGZAG_ERROR_WEIGHTS};
+use crate::vp8::distortion::WEIGHTED_SCORE_SHIFT;
 use crate::vp8::predict::{PATTERNS, SubblockEdges, SubblockMode};
 use crate::vp8::quantize::Quantizer;
 use crate::vp8::tables::ZIGZAG;
@@ -486,7 +486,7 @@ fn quantize<V: Vector>(
     let steps = by_position(simd, quantizer.steps);
     let reciprocals = by_position(simd, quantizer.reciprocals);
     let roundings = by_position(simd, quantizer.roundings);
-    let roots = i16x16::simd_from(simd, ERROR_ROOTS).split();
+    let roots = i16x16::simd_from(simd, quantizer.weights.roots).split();
     let roots = [roots.0, roots.1];
     let mut levels = [i16x8::splat(simd, 0); 2];
     let mut errors = i32x4::splat(simd, 0);
@@ -580,7 +580,7 @@ fn nearest<V: Vector>(
     let negative = start.saturating_narrow(end).simd_lt(0).to_bitmask();
     let magnitudes: u16x16<V> = magnitudes[0].combine(magnitudes[1]).bitcast();
     let (low, high) = magnitudes.widen();
-    let [low_weights, high_weights] = weights(simd);
+    let [low_weights, high_weights] = pair(simd, &quantizer.weights.zigzag);
     let energies = low * low * low_weights.bitcast::<u32x8<V>>()
         + high * high * high_weights.bitcast::<u32x8<V>>();
     Nearest {
@@ -590,12 +590,6 @@ fn nearest<V: Vector>(
         negative: negative as u32,
         energy: energies.reduce_sum(),
     }
-}
-
-/// Returns the weights of squared coefficient errors in zigzag order.
-#[inline(always)]
-fn weights<V: Vector>(simd: V) -> [i32x8<V>; 2] {
-    pair(simd, &ZIGZAG_ERROR_WEIGHTS)
 }
 
 /// Returns 16 numbers as two vectors.
@@ -614,7 +608,7 @@ fn candidates<V: Vector>(
 ) -> Candidates {
     let [ones, twos, others] = rates.costs;
     let (ones, twos, others) = (pair(simd, ones), pair(simd, twos), pair(simd, others));
-    let weights = weights(simd);
+    let weights = pair(simd, &quantizer.weights.zigzag);
     let steps = by_position(simd, quantizer.steps);
     let steps = steps[0].combine(steps[1]);
     let levels = u16x16::simd_from(simd, nearest.levels);
@@ -628,7 +622,10 @@ fn candidates<V: Vector>(
     let mut least = zero;
     for i in 0..2 {
         let below = restored[i] - steps[i];
-        let change = restored[i] * (restored[i] - doubled[i]) * weights[i];
+        // Only the nearest level can be larger than the coefficient.
+        let over = (restored[i] - (doubled[i] >> 1)).max(zero);
+        let discount = (over * over * weights[i] * quantizer.overshoot_discount) >> 8;
+        let change = restored[i] * (restored[i] - doubled[i]) * weights[i] - discount;
         let change_below = below * (below - doubled[i]) * weights[i];
         changes[0][i] = change;
         changes[1][i] = change_below;

@@ -74,10 +74,10 @@ fn encode_and_reconstruct(
     options: &LossyOptions<'_>,
     filter: Option<FilterParameters>,
 ) -> (Vec<u8>, Planes) {
-    let segmentation =
-        choose_segmentation(source, quantizer_index(options.quality), options.workers)
-            .expect("nothing cancels it");
-    let filter = filter.unwrap_or_else(|| FilterParameters::choose(&segmentation));
+    let segmentation = choose_segmentation(source, quantizer_index(options.quality), options)
+        .expect("nothing cancels it");
+    let filter =
+        filter.unwrap_or_else(|| FilterParameters::choose(&segmentation, options.constants));
     let decisions =
         decide_macroblocks(source, &segmentation, options, true).expect("nothing cancels it");
     let partitions = write_partitions(&decisions, &segmentation, filter, options).expect("encodes");
@@ -98,6 +98,7 @@ mod tests {
     use super::*;
     use crate::picture::Layout;
     use crate::threads::Workers;
+    use crate::vp8::constants::Constants;
     use crate::vp8::encoder::encode;
     use crate::{Effort, Simd};
     use std::path::{Path, PathBuf};
@@ -168,6 +169,7 @@ mod tests {
             quality,
             effort,
             log2_partitions: None,
+            constants: &Constants::DEFAULT,
             simd: Simd::detect(),
             workers: Workers::unlimited(2),
         };

@@ -8,8 +8,9 @@
 //! all cores are busy.
 
 use super::{
-    FilterParameters, LossyOptions, MAX_TOKEN_PARTITION, ModeSearch, Simd, choose_segmentation,
-    decide_macroblocks, mode_budget, partition, quantizer_index, write_partitions,
+    Constants, FilterParameters, LossyOptions, MAX_TOKEN_PARTITION, ModeSearch, Simd,
+    choose_segmentation, decide_macroblocks, mode_budget, partition, quantizer_index,
+    write_partitions,
 };
 use crate::Cancel;
 use crate::Effort;
@@ -82,6 +83,7 @@ impl Profile {
             quality: QUALITY,
             effort: Effort::Medium,
             log2_partitions: None,
+            constants: &Constants::DEFAULT,
             simd: Simd::detect(),
             workers,
         };
@@ -90,12 +92,12 @@ impl Profile {
         let source = source.expect("nothing cancels it");
         let index = quantizer_index(QUALITY);
         let (segmentation, segments) =
-            recorder.time(|| choose_segmentation(&source, index, workers));
+            recorder.time(|| choose_segmentation(&source, index, &options));
         let segmentation = segmentation.expect("nothing cancels it");
         let (decisions, decided) =
             recorder.time(|| decide_macroblocks(&source, &segmentation, &options, false));
         let decisions = decisions.expect("nothing cancels it");
-        let filter = FilterParameters::choose(&segmentation);
+        let filter = FilterParameters::choose(&segmentation, options.constants);
         let size = (picture.width, picture.height);
         let (_, written) = recorder.time(|| {
             let partitions = write_partitions(&decisions, &segmentation, filter, &options)?;
@@ -104,6 +106,7 @@ impl Profile {
         let rows = wavefront::macroblock_times(&DecisionPass {
             source: &source,
             segmentation: &segmentation,
+            constants: options.constants,
             search: ModeSearch::for_effort(Effort::Medium),
             expected_counts: None,
             visibilities: &[],

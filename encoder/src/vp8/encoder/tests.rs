@@ -29,6 +29,7 @@ fn options(quality: u8) -> LossyOptions<'static> {
         quality,
         effort: Effort::Medium,
         log2_partitions: None,
+        constants: &Constants::DEFAULT,
         simd: Simd::detect(),
         workers: Workers::unlimited(2),
     }
@@ -218,12 +219,14 @@ fn modes_and_flags_stay_within_their_budget() {
     });
     let index = quantizer_index(40);
     let workers = Workers::unlimited(1);
-    let segments = segment(&source, index, workers).expect("nothing cancels it");
-    for segmentation in [Segmentation::single(index, ORDINARY), segments] {
+    let constants = &Constants::DEFAULT;
+    let segments = segment(&source, index, constants, workers).expect("nothing cancels it");
+    for segmentation in [Segmentation::single(index, constants), segments] {
         for mode_budget in [LEAST_MODE_COST, 5 * 256, 8 * 256, 12 * 256, 20 * 256].map(u64::from) {
             let (rows, _) = wavefront::decide(&DecisionPass {
                 source: &source,
                 segmentation: &segmentation,
+                constants,
                 search: ModeSearch::for_effort(Effort::Medium),
                 expected_counts: None,
                 visibilities: &[],
@@ -237,7 +240,7 @@ fn modes_and_flags_stay_within_their_budget() {
             let header = FrameHeader {
                 segmentation: &segmentation,
                 segment_probabilities: segment_probabilities(&rows),
-                filter: FilterParameters::choose(&segmentation),
+                filter: FilterParameters::choose(&segmentation, constants),
                 log2_partitions: 0,
                 probabilities: &DEFAULT_PROBABILITIES,
                 skip_probability: skip_probability(&rows),

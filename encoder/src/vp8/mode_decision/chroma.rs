@@ -118,6 +118,7 @@ fn quantize_chroma<K: BlockKernels>(
                 quantizer: &mb.quantizers.chroma,
                 costs: mb.costs.of(BlockKind::Chroma),
                 lambdas,
+                weight: 256,
                 first: 0,
                 context: usize::from(above.chroma[plane][column])
                     + usize::from(left.chroma[plane][row]),

@@ -3,7 +3,7 @@
 use super::trials::{Intra4Trial, Intra16Trial, LumaTrials, NO_COEFFICIENTS};
 use super::{
     BlockSite, LUMA_MODE_COSTS, MacroblockContext, ModeRanking, Quantization, SUBBLOCK_MODE_COSTS,
-    TrellisUse, quantize_weighted,
+    TrellisUse, quantize,
 };
 use crate::vp8::block::{BlockKernels, BlockPixels, Quantized};
 use crate::vp8::macroblock::{LumaMode, MacroblockCoding, block_at, store_block};
@@ -210,6 +210,7 @@ fn quantize_intra16<K: BlockKernels>(
             quantizer: &mb.quantizers.luma,
             costs: mb.costs.of(BlockKind::LumaAfterY2),
             lambdas: mb.lambdas,
+            weight: mb.weights[index],
             first: 1,
             context: usize::from(above.luma[column]) + usize::from(left.luma[row]),
         };
@@ -217,14 +218,8 @@ fn quantize_intra16<K: BlockKernels>(
             return false;
         };
         let coefficients = &intra16.coefficients[index];
-        let Some((block, score)) = quantize_weighted(
-            kernels,
-            coefficients,
-            &site,
-            mb.block_weights[index],
-            quantization,
-            rest,
-        ) else {
+        let Some((block, score)) = quantize(kernels, coefficients, &site, quantization, rest)
+        else {
             return false;
         };
         intra16.score += score;
@@ -281,6 +276,7 @@ fn try_intra4<K: BlockKernels>(
             quantizer: &quantizers.luma,
             costs: mb.costs.of(BlockKind::Luma),
             lambdas,
+            weight: mb.weights[index],
             first: 0,
             context: usize::from(above.luma[column]) + usize::from(left.luma[row]),
         };
@@ -308,14 +304,7 @@ fn try_intra4<K: BlockKernels>(
             };
             let next_prediction = kernels.predict(&edges, SubblockMode::ALL[next]);
             let next_coefficients = kernels.transform(source, &next_prediction);
-            let trial = quantize_weighted(
-                kernels,
-                &next_coefficients,
-                &site,
-                mb.block_weights[index],
-                quantization,
-                rest,
-            );
+            let trial = quantize(kernels, &next_coefficients, &site, quantization, rest);
             if let Some((trial, score)) = trial
                 && score <= rest
             {

@@ -14,12 +14,13 @@ mod trials;
 pub use self::trials::Trials;
 
 use super::block::{BlockKernels, Quantized};
+use super::constants::Constants;
 use super::levels::NonzeroFlags;
 use super::macroblock::{MacroblockCoding, Neighbors, Pixels};
+use super::masking::Weights;
 use super::predict::SubblockMode;
-use super::quantize::{Quantizer, Quantizers};
+use super::quantize::{Quantizer, QuantizerIndex, Quantizers};
 use super::rate::{BitCost, CoefficientCosts, KindCosts};
-use super::segment::{Activity, BUSY, CALM};
 use super::tables::SUBBLOCK_MODE_PROBABILITIES;
 use super::transform::Block;
 use super::tree::{
@@ -28,6 +29,7 @@ use super::tree::{
 };
 use super::trellis::{self, Rating};
 use crate::Effort;
+use crate::fixed_point::exp2;
 
 /// Costs of the four Intra16 modes and, fifth, of Intra4 (its subblock modes not included).
 const LUMA_MODE_COSTS: [BitCost; 5] = {
@@ -76,12 +78,12 @@ static SUBBLOCK_MODE_COSTS: [[[u16; 16]; 10]; 10] = {
 /// Least cost of the modes of a macroblock: DC for luma and chroma.
 pub const LEAST_MODE_COST: BitCost = LUMA_MODE_COSTS[0] + CHROMA_MODE_COSTS[0];
 
-/// Lagrange multipliers of a segment, which convert bits to distortion.
+/// Lagrange multipliers of a segment or a macroblock, which convert bits to distortion.
 #[derive(Clone, Copy, Debug)]
 pub struct Lambdas {
-    /// Squared luma error per bit, times 256.
+    /// Squared luma error per bit, times 256; at most [`MAX_LAMBDA_RD`].
     lambda_rd: u64,
-    /// Squared chroma error per bit, times 256.
+    /// Squared chroma error per bit, times 256; at most [`MAX_LAMBDA_RD`].
     lambda_rd_chroma: u64,
     /// SATD per bit, times 128.
     lambda_satd: u16,
@@ -89,36 +91,50 @@ pub struct Lambdas {
     ac_step: u16,
 }
 
-/// `lambda_rd` in squared steps, times 4096. The mode decision and the trellis do best with the
-/// same value.
-const LAMBDA_RD_FACTOR: u64 = 42;
-/// `lambda_satd` in steps, times 256.
-const LAMBDA_SATD_FACTOR: u32 = 250;
+/// The largest `lambda_rd`: with it, products with the least costs of coefficients fit into 31
+/// bits.
+const MAX_LAMBDA_RD: u64 = (1 << 18) - 1;
 
 impl Lambdas {
-    /// Derives the multipliers from the luma step: for fine uniform quantizers, the optimal
-    /// multiplier grows with the square of the step (Sullivan and Wiegand, 1998). The factors were
-    /// measured.
-    pub fn new(quantizers: &Quantizers, activity: Activity) -> Lambdas {
+    /// Derives the multipliers of a segment from its index and its luma step: for fine uniform
+    /// quantizers, the optimal multiplier grows with the square of the step (Sullivan and Wiegand,
+    /// 1998). The factors were measured. The mode decision and the trellis do best with the same
+    /// `lambda_rd`. With luma's own value, chroma would lose most of its coefficients, since its
+    /// steps are luma's and its errors are smaller: colors would change in stairs between
+    /// macroblocks.
+    pub fn new(index: QuantizerIndex, quantizers: &Quantizers, constants: &Constants) -> Lambdas {
         let step = quantizers.luma.steps[1] as u64;
-        let lambda_rd = step * step * LAMBDA_RD_FACTOR / 16;
+        let octaves = (i32::from(index) - 36) * constants.lambda_rd_by_index * 4;
+        let factor = constants.lambda_rd as u64 * u64::from(exp2(octaves));
+        let lambda_rd = ((step * step * factor) >> 20).min(MAX_LAMBDA_RD);
         Lambdas {
             lambda_rd,
-            lambda_rd_chroma: lambda_rd * chroma_lambda_factor(activity) / 256,
-            lambda_satd: (step as u32 * LAMBDA_SATD_FACTOR / 2) as u16,
+            lambda_rd_chroma: (lambda_rd * constants.chroma_lambda as u64 / 256).min(MAX_LAMBDA_RD),
+            lambda_satd: (step as u32 * constants.lambda_satd as u32 / 2) as u16,
             ac_step: step as u16,
         }
     }
 
     /// Returns the multipliers with all that convert bits to squared error times `factor`, and
     /// `lambda_satd` times its square root.
-    pub fn scaled(&self, factor: f32) -> Lambdas {
+    pub fn with_feedback(&self, factor: f32) -> Lambdas {
         let scale = |lambda: u64| ((lambda as f32 * factor) as u64).clamp(1, MAX_LAMBDA_RD);
         Lambdas {
             lambda_rd: scale(self.lambda_rd),
             lambda_rd_chroma: scale(self.lambda_rd_chroma),
             lambda_satd: (f32::from(self.lambda_satd) * factor.sqrt()) as u16,
-            ac_step: self.ac_step,
+            ..*self
+        }
+    }
+
+    /// Returns the multipliers with `lambda_rd` times `factor / 256`.
+    #[inline]
+    pub fn scaled(&self, factor: u32) -> Lambdas {
+        let scale = |lambda: u64| (lambda * u64::from(factor) / 256).min(MAX_LAMBDA_RD);
+        Lambdas {
+            lambda_rd: scale(self.lambda_rd),
+            lambda_rd_chroma: scale(self.lambda_rd_chroma),
+            ..*self
         }
     }
 
@@ -144,20 +160,6 @@ impl Lambdas {
     }
 }
 
-/// Returns chroma's `lambda_rd` in 1/256 of luma's.
-///
-/// With luma's own value, chroma loses most of its coefficients, since its steps are luma's and its
-/// errors are smaller: macroblocks become flat, and colors change in stairs between them. Where
-/// luma is busy, its multiplier is high, and luma masks little of that. 256 for all costs 0.8 % at
-/// equal SSIMULACRA2 and leaves 6 points more of chroma's steps at macroblock edges.
-fn chroma_lambda_factor(activity: Activity) -> u64 {
-    match activity {
-        ..CALM => 256,
-        CALM..BUSY => 160,
-        BUSY.. => 64,
-    }
-}
-
 /// How errors weigh in a macroblock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Visibility {
@@ -167,6 +169,7 @@ pub struct Visibility {
     pub block_weights: [u8; 16],
 }
 
+#[cfg(test)]
 impl Visibility {
     /// All errors weigh the same.
     pub const EVEN: Visibility = Visibility {
@@ -174,10 +177,6 @@ impl Visibility {
         block_weights: [64; 16],
     };
 }
-
-/// With a `lambda_rd` of at most this, all products with a rate that the trellis computes fit into
-/// 31 bits.
-const MAX_LAMBDA_RD: u64 = (1 << 18) - 1;
 
 /// How many modes and levels are tried. Savings are at equal SSIMULACRA2 on photographs.
 #[derive(Clone, Copy, Debug)]
@@ -239,7 +238,16 @@ impl ModeSearch {
                 intra16_cutoff: 288,
                 trellis: TrellisUse::Intra4AndWinners,
             },
-            Effort::High | Effort::Max => ModeSearch {
+            Effort::Max => ModeSearch {
+                intra4_trials: 10,
+                intra4_slack: 30,
+                block_trials: 4,
+                block_slack: 512,
+                flat_steps: 4,
+                intra16_cutoff: 768,
+                trellis: TrellisUse::Always,
+            },
+            Effort::High => ModeSearch {
                 intra4_trials: 6,
                 intra4_slack: 8,
                 block_trials: 4,
@@ -282,10 +290,10 @@ pub struct MacroblockContext<'a> {
     pub modes: [[SubblockMode; 4]; 2],
     /// Quantizers of the segment.
     pub quantizers: &'a Quantizers,
-    /// Lambdas of the segment.
+    /// Lambdas of the macroblock.
     pub lambdas: &'a Lambdas,
-    /// Weights of the errors of luma blocks, as in [`Visibility`].
-    pub block_weights: &'a [u8; 16],
+    /// Weights of the errors of its blocks.
+    pub weights: &'a Weights,
     /// Costs of the coefficients.
     pub costs: &'a CoefficientCosts,
     /// Most bits, times 256, that the modes may cost; at least [`LEAST_MODE_COST`].
@@ -399,41 +407,18 @@ impl Quantization {
 struct BlockSite<'a> {
     quantizer: &'a Quantizer,
     costs: &'a KindCosts,
+    /// Lambdas of the macroblock.
     lambdas: &'a Lambdas,
+    /// Weight of the block's squared errors, times 256.
+    weight: u16,
     /// The first zigzag position that is sent, 0 or 1.
     first: usize,
     /// Number of blocks above and to the left that have coefficients, 0 to 2.
     context: usize,
 }
 
-/// [`quantize`] where the errors of the block weigh `weight / 64`.
-#[inline(always)]
-fn quantize_weighted<K: BlockKernels>(
-    kernels: K,
-    coefficients: &Block,
-    site: &BlockSite<'_>,
-    weight: u8,
-    quantization: Quantization,
-    limit: u64,
-) -> Option<(Quantized, u64)> {
-    let is_even = weight == 64;
-    let weight = u64::from(weight);
-    let (mut lambdas, mut limit) = (*site.lambdas, limit);
-    if !is_even {
-        // Errors weigh 1, and bits the less, and then the score is multiplied by the weight.
-        lambdas.lambda_rd = (lambdas.lambda_rd * 64 / weight).min(MAX_LAMBDA_RD);
-        limit = (limit / weight).saturating_mul(64).saturating_add(63);
-    }
-    let site = BlockSite {
-        lambdas: &lambdas,
-        ..*site
-    };
-    let (block, score) = quantize(kernels, coefficients, &site, quantization, limit)?;
-    Some((block, if is_even { score } else { score * weight / 64 }))
-}
-
-/// Quantizes a block. Returns it with its score; `None` if the score is seen early to exceed
-/// `limit`.
+/// Quantizes a block. Returns it with its score, errors weighed; `None` if the score is seen early
+/// to exceed `limit`.
 #[inline(always)]
 fn quantize<K: BlockKernels>(
     kernels: K,
@@ -446,9 +431,11 @@ fn quantize<K: BlockKernels>(
         quantizer,
         costs,
         lambdas,
+        weight,
         first,
         context,
     } = site;
+    let weight = u64::from(weight);
     match quantization {
         Quantization::Unscored => {
             let (block, _) = kernels.quantize(coefficients, quantizer, first);
@@ -457,16 +444,22 @@ fn quantize<K: BlockKernels>(
         Quantization::Plain => {
             let (block, error) = kernels.quantize(coefficients, quantizer, first);
             let rate = costs.block(&block.levels, first, usize::from(block.eob), context);
-            Some((block, lambdas.score(error, rate)))
+            let error = u64::from(error) << 16;
+            let score = error * weight / 256 + lambdas.lambda_rd * u64::from(rate);
+            Some((block, score))
         }
         Quantization::Trellis => {
+            let lambda = lambdas.lambda_rd * 256 / weight;
             let rating = Rating {
                 costs,
                 first,
                 context,
-                lambda: lambdas.lambda_rd as u32,
+                lambda: lambda.min(MAX_LAMBDA_RD) as u32,
             };
-            trellis::quantize(kernels, coefficients, quantizer, rating, limit)
+            let limit = limit.saturating_mul(256) / weight;
+            let (block, score) =
+                trellis::quantize(kernels, coefficients, quantizer, rating, limit)?;
+            Some((block, score * weight / 256))
         }
     }
 }

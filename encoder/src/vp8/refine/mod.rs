@@ -1,5 +1,5 @@
-//! The decision pass of effort `max`: several passes, each of which knows what the one before did
-//! to the picture. RFC 6386 leaves all of it to the encoder.
+//! The decision pass of the efforts `high` and `max`: several passes, each of which knows what the
+//! one before did to the picture. RFC 6386 leaves all of it to the encoder.
 //!
 //! After each pass but the last, the picture is decoded as it will be seen, loop filter included,
 //! and compared with the source. The comparison gives the next pass
@@ -35,10 +35,11 @@ pub fn decide(
     let DecisionPass {
         source,
         segmentation,
+        constants,
         workers,
         ..
     } = *last;
-    let filter = FilterParameters::choose(segmentation);
+    let filter = FilterParameters::choose(segmentation, constants);
     let mut target = copy(source, workers)?;
     let mut expected_counts = None;
     let mut visibilities = Vec::new();

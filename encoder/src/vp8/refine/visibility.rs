@@ -216,6 +216,7 @@ fn damages(source: &Planes, shown: &Planes, mb_y: usize) -> Vec<Damage> {
 mod tests {
     use super::*;
     use crate::testing::Random;
+    use crate::vp8::constants::Constants;
 
     /// Four macroblocks of noise side by side, the second of which is shown flat, and the third
     /// with its mean off by 3.
@@ -232,7 +233,7 @@ mod tests {
                 _ => {}
             }
         }
-        let segmentation = Segmentation::single(40, 0);
+        let segmentation = Segmentation::single(40, &Constants::DEFAULT);
         let workers = Workers::unlimited(1);
         let all = visibilities(&source, &shown, &segmentation, workers).expect("not cancelled");
         let factors: Vec<f32> = all.iter().map(|v| v.lambda_factor).collect();
@@ -254,7 +255,7 @@ mod tests {
         for y in 8..12 {
             shown.luma[y * 16 + 4..][..4].fill(116);
         }
-        let segmentation = Segmentation::single(40, 0);
+        let segmentation = Segmentation::single(40, &Constants::DEFAULT);
         let all = visibilities(&source, &shown, &segmentation, Workers::unlimited(1))
             .expect("not cancelled");
         let weights = all[0].block_weights;
@@ -285,7 +286,7 @@ mod tests {
     #[test]
     fn where_nothing_was_lost_nothing_changes() {
         let planes = Planes::new(48, 48);
-        let segmentation = Segmentation::single(40, 0);
+        let segmentation = Segmentation::single(40, &Constants::DEFAULT);
         let all = visibilities(&planes, &planes, &segmentation, Workers::unlimited(2));
         assert_eq!(all.expect("not cancelled"), [Visibility::EVEN; 9]);
     }

@@ -3,8 +3,10 @@
 //! kernel.
 
 use super::block::{BlockKernels, Scalar};
+use super::constants::Constants;
 use super::levels::NonzeroFlags;
 use super::macroblock::{AboveContext, MacroblockCoding, MacroblockRecord, Neighbors, Pixels};
+use super::masking::{self, Weights};
 use super::mode_decision::{
     self, LEAST_MODE_COST, Lambdas, MacroblockContext, ModeSearch, Trials, Visibility,
 };
@@ -37,6 +39,8 @@ pub struct PictureContext<'a> {
     pub source: &'a Planes,
     /// The segments of the picture.
     pub segmentation: &'a Segmentation,
+    /// The constants of the decisions.
+    pub constants: &'a Constants,
     /// Quantizers, by segment.
     pub quantizers: [Quantizers; 4],
     /// Lambdas, by segment.
@@ -51,6 +55,33 @@ pub struct PictureContext<'a> {
     pub keep_levels: bool,
     /// Whether to keep the reconstruction.
     pub keep_pixels: bool,
+}
+
+impl PictureContext<'_> {
+    /// Returns the lambdas of the macroblock at raster index `macroblock`.
+    fn lambdas_of(&self, macroblock: usize) -> Lambdas {
+        let lambdas = &self.lambdas[usize::from(self.segmentation.of(macroblock))];
+        let factor = self.segmentation.lambda_factor(macroblock);
+        let lambdas = lambdas.scaled(u32::from(factor));
+        match self.visibilities.get(macroblock) {
+            Some(visibility) => lambdas.with_feedback(visibility.lambda_factor),
+            None => lambdas,
+        }
+    }
+
+    /// Returns the weights of the errors of a macroblock's blocks.
+    fn weights_of(&self, mb_x: usize, mb_y: usize, search: ModeSearch) -> Weights {
+        if !search.compares_scores() {
+            return masking::EQUAL;
+        }
+        let mut weights = masking::weights(self.source, mb_x, mb_y, self.constants);
+        if let Some(visibility) = self.visibilities.get(mb_y * self.source.mb_width + mb_x) {
+            for (weight, &factor) in weights.iter_mut().zip(&visibility.block_weights) {
+                *weight = (u32::from(*weight) * u32::from(factor) / 64).clamp(16, 4096) as u16;
+            }
+        }
+        weights
+    }
 }
 
 /// Consecutive macroblocks of one row.
@@ -127,13 +158,9 @@ fn decide_with<K: BlockKernels>(
         let above_right = has_right.then(|| above_context(mb_x + 1)).flatten();
         let mut nonzero_above = above.map_or(NonzeroFlags::default(), |above| above.nonzero);
 
-        let segment = segmentation.of(mb_y * mb_width + mb_x);
+        let macroblock = mb_y * mb_width + mb_x;
+        let segment = segmentation.of(macroblock);
         let reserved = u64::from(LEAST_MODE_COST) * (columns.end - 1 - mb_x) as u64;
-        let mut lambdas = picture.lambdas[usize::from(segment)];
-        let visibility = picture.visibilities.get(mb_y * mb_width + mb_x);
-        if let Some(visibility) = visibility {
-            lambdas = lambdas.scaled(visibility.lambda_factor);
-        }
         let mb = MacroblockContext {
             source: &Pixels::load(source, mb_x, mb_y),
             neighbors: &Neighbors::new(
@@ -148,8 +175,8 @@ fn decide_with<K: BlockKernels>(
                 modes_left,
             ],
             quantizers: &picture.quantizers[usize::from(segment)],
-            lambdas: &lambdas,
-            block_weights: &visibility.unwrap_or(&Visibility::EVEN).block_weights,
+            lambdas: &picture.lambdas_of(macroblock),
+            weights: &picture.weights_of(mb_x, mb_y, search),
             costs: &picture.costs,
             mode_budget: BitCost::try_from(budget - reserved).unwrap_or(BitCost::MAX),
             search,

@@ -1,0 +1,107 @@
+//! The constants of the lossy decisions, which were found together by measuring (`benches/peers
+//! --search`): each depends on most others. RFC 6386 leaves all of them to the encoder.
+
+/// Defines [`Constants`] and the table of its fields from the same lines.
+macro_rules! constants {
+    ($($(#[$doc:meta])* $name:ident: $default:literal in $low:literal..=$high:literal,)*) => {
+        /// The constants of the lossy decisions.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Constants {
+            $($(#[$doc])* pub $name: i32,)*
+        }
+
+        impl Constants {
+            /// The values that measured best.
+            pub const DEFAULT: Constants = Constants { $($name: $default,)* };
+
+            /// Name, default, least and greatest value of each.
+            #[cfg(feature = "testing")]
+            pub const TABLE: &[(&str, i32, i32, i32)] =
+                &[$((stringify!($name), $default, $low, $high),)*];
+
+            /// Sets the constant called `name`, limited to its range. Returns whether there is
+            /// one.
+            #[cfg(feature = "testing")]
+            pub fn set(&mut self, name: &str, value: i32) -> bool {
+                match name {
+                    $(stringify!($name) => self.$name = value.clamp($low, $high),)*
+                    _ => return false,
+                }
+                true
+            }
+
+            /// Returns the constant called `name`.
+            #[cfg(feature = "testing")]
+            pub fn get(&self, name: &str) -> Option<i32> {
+                match name {
+                    $(stringify!($name) => Some(self.$name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+constants! {
+    /// `lambda_rd` of luma in squared steps, times 4096, at quantizer index 36.
+    lambda_rd: 40 in 16..=90,
+    /// How fast it grows with the quantizer index: octaves over 64 indices, times 256.
+    lambda_rd_by_index: -36 in -256..=256,
+    /// How fast it grows with the activity of a macroblock within its segment: octaves over 1024,
+    /// times 256.
+    lambda_rd_in_segment: 256 in -512..=512,
+    /// `lambda_satd` in steps, times 256.
+    lambda_satd: 177 in 50..=350,
+    /// Difference of luma's DC index from the segment's, in 1/64 of the frame's index.
+    luma_dc_finer: 16 in -16..=48,
+    /// The same for Y2's DC.
+    y2_dc_finer: 3 in -16..=48,
+    /// The same for Y2's AC.
+    y2_ac_finer: 6 in -16..=48,
+    /// The same for chroma's DC.
+    chroma_dc_finer: 18 in -16..=48,
+    /// The step of a segment grows with the variance to the power of this, in hundredths.
+    step_growth: 20 in 0..=40,
+    /// Added to the variance of an 8x8 block before its logarithm is taken.
+    activity_floor: 27 in 1..=64,
+    /// Chroma's `lambda_rd` in 1/256 of luma's.
+    chroma_lambda: 165 in 16..=600,
+    /// Luma's errors at frequency `r` weigh `1 / (1 + slope r^exponent)`; slope times 1000.
+    luma_weight_slope: 568 in 0..=2000,
+    /// The exponent, times 100.
+    luma_weight_exponent: 129 in 20..=300,
+    /// The same for chroma.
+    chroma_weight_slope: 363 in 0..=2000,
+    /// The same for chroma.
+    chroma_weight_exponent: 246 in 20..=300,
+    /// By how much less errors count that make a coefficient larger, in 1/256.
+    overshoot_discount: 57 in 0..=256,
+    /// Rounding of Y2's AC in 1/256 of a step.
+    y2_ac_rounding: 117 in 64..=128,
+    /// Within a macroblock, errors of luma weigh as the local variance to the power of minus this,
+    /// in 1/256.
+    masking: 72 in 0..=256,
+    /// Added to the local variance.
+    masking_floor: 50 in 1..=128,
+    /// Filter level in 1/256 of the step of luma's AC.
+    filter_strength: 54 in 0..=300,
+    /// Largest step that needs no filter, in 1/256 of a level.
+    filter_invisible: 300 in 0..=2000,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_lie_within_their_ranges() {
+        for (name, default, low, high) in Constants::TABLE {
+            assert!((low..=high).contains(&default), "{name}: {default}");
+            let mut constants = Constants::DEFAULT;
+            assert!(constants.set(name, *low), "{name} can be set");
+            assert!(constants.set(name, *default), "{name} can be set");
+            assert_eq!(constants, Constants::DEFAULT, "{name} is set alone");
+        }
+        assert!(!{ Constants::DEFAULT }.set("lambda", 1), "no such constant");
+    }
+}
