@@ -65,7 +65,7 @@ constants! {
     /// Added to the variance of an 8x8 block before its logarithm is taken.
     activity_floor: 27 in 1..=64,
     /// Chroma's `lambda_rd` in 1/256 of luma's.
-    chroma_lambda: 165 in 16..=600,
+    chroma_lambda: 100 in 16..=600,
     /// Luma's errors at frequency `r` weigh `1 / (1 + slope r^exponent)`; slope times 1000.
     luma_weight_slope: 568 in 0..=2000,
     /// The exponent, times 100.
@@ -86,7 +86,7 @@ constants! {
     /// Filter level in 1/256 of the step of luma's AC.
     filter_strength: 54 in 0..=300,
     /// Largest step that needs no filter, in 1/256 of a level.
-    filter_invisible: 300 in 0..=2000,
+    filter_invisible: 150 in 0..=2000,
 }
 
 #[cfg(test)]
