@@ -122,7 +122,7 @@ fn decide_macroblocks(
         Effort::Low | Effort::Medium => wavefront::decide(&pass)?,
         Effort::High | Effort::Max => {
             let search = ModeSearch::for_effort(Effort::Medium);
-            refine::decide(&pass, search)?
+            refine::decide(&pass, search, options.effort == Effort::Max)?
         }
     };
     Ok(Decisions { rows, counts })

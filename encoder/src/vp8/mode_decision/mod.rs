@@ -169,7 +169,6 @@ pub struct Visibility {
     pub block_weights: [u8; 16],
 }
 
-#[cfg(test)]
 impl Visibility {
     /// All errors weigh the same.
     pub const EVEN: Visibility = Visibility {
@@ -230,8 +229,8 @@ impl ModeSearch {
                 trellis: TrellisUse::Never,
             },
             Effort::Medium => ModeSearch {
-                intra4_trials: 3,
-                intra4_slack: 4,
+                intra4_trials: 4,
+                intra4_slack: 6,
                 block_trials: 2,
                 block_slack: 64,
                 flat_steps: 48,
