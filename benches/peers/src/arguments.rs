@@ -24,7 +24,8 @@ pub struct Arguments {
     /// exactness and SSIMULACRA2, of GIF files, at the first of the qualities (default 75)
     #[argh(switch)]
     pub animation: bool,
-    /// webP qualities, at least two (default 30,50,65,75,85,92; of sheets 30,50,75)
+    /// webP qualities, at least two (default 30,50,65,75,85,92; of sheets 30,50,75, of a
+    /// search 32,55,75,91)
     #[argh(option, from_str_fn(list))]
     pub quality: Option<List<u8>>,
     /// encoders: towebp-low, towebp (medium effort), towebp-high, towebp-max, m0 to m6 (libwebp's
@@ -59,6 +60,22 @@ pub struct Arguments {
     /// crops of the original, of libwebp's method 4 and of ours at its bytes
     #[argh(option)]
     pub sheet: Option<PathBuf>,
+    /// search constants of the encoder jointly (CMA-ES) and measure nothing else: their names, or
+    /// all. Bytes by SSIMULACRA2, DSSIM and Butteraugli on the middle of each picture of the tuning
+    /// halves, with steps at macroblock edges, drift of color, PSNR-Y, CPU time and single pictures
+    /// that lose as constraints, for the effort of the first of the peers that is ours (default
+    /// medium); at the end both halves are judged
+    #[argh(option)]
+    pub search: Option<String>,
+    /// moves of a search (default 30)
+    #[argh(option, default = "30")]
+    pub generations: usize,
+    /// sets of constants for each move of a search (default 12)
+    #[argh(option, default = "12")]
+    pub population: usize,
+    /// seed of a search (default 1)
+    #[argh(option, default = "1")]
+    pub seed: u64,
     /// PNG and JPEG files, or folders of them, whose names are the kinds of pictures; above 6 MP
     /// they are halved
     #[argh(positional)]
@@ -71,7 +88,7 @@ pub struct List<T>(pub Vec<T>);
 /// Enough for both pictures of `--plot`.
 const PEERS: &str = "m0,m1,m2,m4,m4s7,m6,m6s7,towebp-low,towebp,towebp-high,towebp-max";
 const QUICK_PEERS: &str = "m2,m4,m6,towebp";
-const SHEET_PEERS: &str = "towebp";
+const OUR_DEFAULT: &str = "towebp";
 
 impl Arguments {
     /// Timing runs.
@@ -90,8 +107,18 @@ impl Arguments {
     /// # Errors
     /// What is wrong with an argument or a file.
     pub fn plan(&self) -> Result<Plan, String> {
-        let (qualities, peers): (&[u8], _) = if self.sheet.is_some() {
-            (&[30, 50, 75], SHEET_PEERS)
+        self.plan_of(self.half)
+    }
+
+    /// The same of another half.
+    ///
+    /// # Errors
+    /// What is wrong with an argument or a file.
+    pub fn plan_of(&self, half: Half) -> Result<Plan, String> {
+        let (qualities, peers): (&[u8], _) = if self.search.is_some() {
+            (&[32, 55, 75, 91], OUR_DEFAULT)
+        } else if self.sheet.is_some() {
+            (&[30, 50, 75], OUR_DEFAULT)
         } else if self.quick {
             (&[30, 50, 75, 92], QUICK_PEERS)
         } else {
@@ -113,15 +140,16 @@ impl Arguments {
         }
         let step = self.every.unwrap_or(if self.quick { 4 } else { 1 }).max(1);
         let files = picture::find(&self.pictures, picture::STILL)?;
-        let pictures = self
-            .half
+        let pictures = half
             .of(files)?
             .into_iter()
             .step_by(step)
             .map(|path| Picture::open(&path).map(|picture| (path, picture)))
             .collect::<Result<Vec<_>, _>>()?;
         if pictures.is_empty() {
-            return Err("name at least one PNG or JPEG file, or a folder of them".to_owned());
+            return Err(
+                "name at least one PNG or JPEG file of the half, or a folder of them".to_owned(),
+            );
         }
         Ok(Plan {
             pictures,

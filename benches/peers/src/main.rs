@@ -18,6 +18,7 @@ mod picture;
 mod plot;
 mod progress;
 mod report;
+mod search;
 mod sheet;
 
 use std::path::Path;
@@ -25,6 +26,7 @@ use std::process::ExitCode;
 
 use crate::arguments::Arguments;
 use crate::cache::Cache;
+use crate::half::Half;
 use crate::measure::Plan;
 use crate::report::Results;
 
@@ -60,11 +62,40 @@ fn run(arguments: Arguments) -> Result<(), String> {
         };
         return animation::run(&arguments.pictures, &settings);
     }
+    if arguments.search.is_some() {
+        return search(&arguments);
+    }
     let plan = arguments.plan()?;
     match &arguments.sheet {
         Some(folder) => sheet::write(&plan, folder),
         None => compare(plan, &arguments),
     }
+}
+
+/// Searches on the tuning halves and judges by the acceptance halves.
+fn search(arguments: &Arguments) -> Result<(), String> {
+    if arguments.half != Half::All {
+        return Err("--search takes both halves: leave --half away".to_owned());
+    }
+    let names = arguments.search.as_deref().unwrap_or_default();
+    let settings = search::Settings {
+        names: names
+            .split(',')
+            .filter(|name| *name != "all")
+            .map(str::to_owned)
+            .collect(),
+        generations: arguments.generations,
+        population: arguments.population,
+        seed: arguments.seed,
+        jobs: arguments.jobs(),
+    };
+    let [tuning, acceptance] = [Half::Tuning, Half::Acceptance].map(|half| arguments.plan_of(half));
+    search::run(
+        &tuning?,
+        &acceptance?,
+        &settings,
+        &Cache::open(&libwebp::version()),
+    )
 }
 
 /// Measures a plan, prints the tables and writes the files.

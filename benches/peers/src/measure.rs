@@ -191,7 +191,7 @@ fn picture_points(plan: &Plan, index: usize, cache: &Cache) -> Result<Vec<Point>
 ///
 /// # Errors
 /// When libwebp cannot decode it to a picture of that size.
-fn score(file: &[u8], picture: &Picture, original: &Original<'_>) -> Result<Point, String> {
+pub fn score(file: &[u8], picture: &Picture, original: &Original<'_>) -> Result<Point, String> {
     let decoded = libwebp::decode_picture(file, picture)?;
     Ok(Point {
         bytes: file.len() as u64,

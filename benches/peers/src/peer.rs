@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use towebp_encoder::{self as webp, ColorType, Effort, Encoder};
+use towebp_encoder::{self as webp, ColorType, Constants, Effort, Encoder};
 
 use crate::libwebp::{self, Settings};
 use crate::picture::Picture;
@@ -31,16 +31,27 @@ impl Peer {
     pub fn encode(self, picture: &Picture, quality: u8) -> Result<Vec<u8>, String> {
         match self {
             Self::Libwebp(settings) => libwebp::encode(picture, quality, settings),
-            Self::Towebp(effort) => {
-                let (width, height) = (picture.width, picture.height);
-                let encoder = Encoder::lossy(quality).effort(effort);
-                webp::Picture::new(width, height, ColorType::Rgb8, &picture.pixels)
-                    .and_then(|input| encoder.encode(&input))
-                    .map(|encoded| encoded.file)
-                    .map_err(|error| format!("towebp: {error:?}"))
-            }
+            Self::Towebp(effort) => encode(picture, quality, effort, &Constants::DEFAULT),
         }
     }
+}
+
+/// The same by our encoder with other constants.
+///
+/// # Errors
+/// The encoder's own words.
+pub fn encode(
+    picture: &Picture,
+    quality: u8,
+    effort: Effort,
+    constants: &Constants,
+) -> Result<Vec<u8>, String> {
+    let (width, height) = (picture.width, picture.height);
+    let encoder = Encoder::lossy(quality).effort(effort).constants(constants);
+    webp::Picture::new(width, height, ColorType::Rgb8, &picture.pixels)
+        .and_then(|input| encoder.encode(&input))
+        .map(|encoded| encoded.file)
+        .map_err(|error| format!("towebp: {error:?}"))
 }
 
 impl fmt::Display for Peer {

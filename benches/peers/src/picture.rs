@@ -59,6 +59,27 @@ impl Picture {
         self.pixel_count() as f64 / 1e6
     }
 
+    /// The middle, at most `side` pixels wide and high, with edges on macroblocks' edges.
+    pub fn middle(&self, side: u32) -> Self {
+        let (width, height) = (self.width.min(side), self.height.min(side));
+        let left = (self.width - width) / 2 / 16 * 16;
+        let top = (self.height - height) / 2 / 16 * 16;
+        let stride = 3 * self.width as usize;
+        let pixels = self
+            .pixels
+            .chunks_exact(stride)
+            .skip(top as usize)
+            .take(height as usize)
+            .flat_map(|row| &row[3 * left as usize..][..3 * width as usize])
+            .copied()
+            .collect();
+        Self {
+            width,
+            height,
+            pixels,
+        }
+    }
+
     /// The mean of each 2x2 box; an odd last row or column is dropped.
     fn halved(&self) -> Self {
         let (width, height) = (self.width / 2, self.height / 2);
@@ -133,5 +154,21 @@ mod tests {
         .halved();
         assert_eq!((half.width, half.height), (1, 1));
         assert_eq!(half.pixels, [25, 25, 25], "(10 + 20 + 30 + 41) / 4 = 25.25");
+    }
+
+    #[test]
+    fn the_middle_begins_at_a_macroblock() {
+        let pixels = (0..100 * 20)
+            .flat_map(|i| [(i % 100) as u8, (i / 100) as u8, 0])
+            .collect();
+        let middle = Picture {
+            width: 100,
+            height: 20,
+            pixels,
+        }
+        .middle(32);
+        assert_eq!((middle.width, middle.height), (32, 20));
+        assert_eq!(middle.pixels[..3], [32, 0, 0]);
+        assert_eq!(middle.pixels[3 * (32 * 20 - 1)..], [63, 19, 0]);
     }
 }

@@ -105,7 +105,8 @@ fn levels([cb, cr]: Drift) -> String {
     format!("{cb:.2} / {cr:.2}")
 }
 
-fn drift(scores: &Scores) -> Drift {
+/// Cb and Cr; NaN where it was not measured.
+pub fn drift(scores: &Scores) -> Drift {
     scores.drift.unwrap_or([f64::NAN; 2])
 }
 

@@ -8,6 +8,9 @@ mod rate;
 mod tsv;
 mod worst;
 
+pub use blocks::{at_bytes, drift};
+pub use rate::{METRICS, Metric};
+
 use crate::measure::{Grid, Plan, Point};
 use crate::peer::{Peer, REFERENCE};
 
