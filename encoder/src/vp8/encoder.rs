@@ -121,7 +121,12 @@ fn decide_macroblocks(
     let (rows, counts) = match options.effort {
         Effort::Low | Effort::Medium => wavefront::decide(&pass)?,
         Effort::High | Effort::Max => {
-            let search = ModeSearch::for_effort(Effort::Medium);
+            // The passes before the last show nothing more with a wider search.
+            let search = ModeSearch {
+                intra4_trials: 3,
+                intra4_slack: 4,
+                ..ModeSearch::for_effort(Effort::Medium)
+            };
             refine::decide(&pass, search, options.effort == Effort::Max)?
         }
     };

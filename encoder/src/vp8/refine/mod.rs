@@ -23,7 +23,8 @@ use crate::EncodeError;
 use crate::threads::Workers;
 use crate::ycbcr::Planes;
 
-/// Passes before the last. A third one saves nothing on photographs.
+/// Passes before the last. On photographs at effort `high`, a second one saves 0.2 % at equal
+/// SSIMULACRA2, a third one nothing.
 const PASSES: usize = 2;
 
 /// Decides on all macroblocks. `last` is the last pass; those before it search as far as `search`
