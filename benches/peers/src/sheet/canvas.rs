@@ -20,7 +20,7 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// Room for so many columns and rows.
+    /// Makes a canvas with space for this many columns and rows of crops.
     pub fn new(columns: usize, rows: usize) -> Self {
         let length = |count: usize| offset(count) + GAP;
         Self {

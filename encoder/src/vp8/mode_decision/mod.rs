@@ -118,22 +118,24 @@ impl Lambdas {
     /// Returns the multipliers with all that convert bits to squared error times `factor`, and
     /// `lambda_satd` times its square root.
     pub fn with_feedback(&self, factor: f32) -> Lambdas {
-        let scale = |lambda: u64| ((lambda as f32 * factor) as u64).clamp(1, MAX_LAMBDA_RD);
         Lambdas {
-            lambda_rd: scale(self.lambda_rd),
-            lambda_rd_chroma: scale(self.lambda_rd_chroma),
             lambda_satd: (f32::from(self.lambda_satd) * factor.sqrt()) as u16,
-            ..*self
+            ..self.map_rd(|lambda| ((lambda as f32 * factor) as u64).max(1))
         }
     }
 
-    /// Returns the multipliers with `lambda_rd` times `factor / 256`.
+    /// Returns the multipliers with all that convert bits to squared error times `factor / 256`.
     #[inline]
     pub fn scaled(&self, factor: u32) -> Lambdas {
-        let scale = |lambda: u64| (lambda * u64::from(factor) / 256).min(MAX_LAMBDA_RD);
+        self.map_rd(|lambda| lambda * u64::from(factor) / 256)
+    }
+
+    /// Returns the multipliers with `change` of luma's and chroma's `lambda_rd`, limited.
+    #[inline]
+    fn map_rd(&self, change: impl Fn(u64) -> u64) -> Lambdas {
         Lambdas {
-            lambda_rd: scale(self.lambda_rd),
-            lambda_rd_chroma: scale(self.lambda_rd_chroma),
+            lambda_rd: change(self.lambda_rd).min(MAX_LAMBDA_RD),
+            lambda_rd_chroma: change(self.lambda_rd_chroma).min(MAX_LAMBDA_RD),
             ..*self
         }
     }
