@@ -35,6 +35,23 @@ impl CodingPlan {
             Mode::Auto | Mode::Lossy => CodingPlan::Lossy,
         })
     }
+
+    /// [`CodingPlan::choose`] for a still picture. The class is that of the pixels as they are
+    /// coded lossy, transparent ones filled.
+    ///
+    /// # Errors
+    /// [`EncodeError::Cancelled`].
+    pub fn of_picture(
+        picture: &Picture<'_>,
+        options: &Options<'_>,
+    ) -> Result<CodingPlan, EncodeError> {
+        if options.mode == Mode::Auto && picture.color().has_alpha() {
+            return picture.with_rgb(options.workers(), |filled| {
+                CodingPlan::choose(&Picture::from(filled), options)
+            });
+        }
+        CodingPlan::choose(picture, options)
+    }
 }
 
 /// Encodes a picture as its mode and its pixels call for.
@@ -42,15 +59,7 @@ impl CodingPlan {
 /// # Errors
 /// See [`EncodeError`].
 pub fn encode(picture: &Picture<'_>, options: &Options<'_>) -> Result<Bitstream, EncodeError> {
-    let plan = if options.mode == Mode::Auto && picture.color().has_alpha() {
-        // The class is that of the pixels as they are coded lossy, transparent ones filled.
-        picture.with_rgb(options.workers(), |filled| {
-            CodingPlan::choose(&Picture::from(filled), options)
-        })?
-    } else {
-        CodingPlan::choose(picture, options)?
-    };
-    match plan {
+    match CodingPlan::of_picture(picture, options)? {
         CodingPlan::Lossless => bitstream::lossless(picture, options),
         CodingPlan::Lossy => bitstream::lossy(picture, options),
         CodingPlan::Smaller => Ok(smaller(picture, options)?.bitstream),
@@ -76,7 +85,7 @@ pub fn smaller(source: &impl PixelSource, options: &Options<'_>) -> Result<Small
     let is_small = width * height <= SIDE_BY_SIDE;
     let workers = workers.at_most(if is_small { 2 } else { 1 });
     let expected = content_class::expected_lossy_size(source, options.quality, workers)?;
-    let enough = expected.max(NEXT_TO_NOTHING);
+    let enough = enough(expected);
     let lossless_size = AtomicUsize::new(usize::MAX);
     let mut coded = workers.run_checked(2, |index| {
         if index == 0 {
@@ -117,6 +126,13 @@ pub fn smaller(source: &impl PixelSource, options: &Options<'_>) -> Result<Small
     })
 }
 
+/// If the lossless file is at most this many bytes, the lossy encoder is not tried.
+pub fn enough(expected_lossy_size: usize) -> usize {
+    /// The bytes that are next to nothing.
+    const LEAST: usize = 256;
+    expected_lossy_size.max(LEAST)
+}
+
 /// Whether a picture has so few pixels, up to 64 x 64, that coding it both ways costs next to
 /// nothing, and an estimate by some of its rows tells little.
 fn is_tiny(source: &impl PixelSource) -> bool {
@@ -129,6 +145,3 @@ fn is_tiny(source: &impl PixelSource) -> bool {
 /// conversion that arrives should wait for its core to come back, and have rows enough for several
 /// threads.
 pub const SIDE_BY_SIDE: usize = 1 << 19;
-
-/// If the lossless file is at most this many bytes, the lossy encoder is not tried.
-const NEXT_TO_NOTHING: usize = 256;

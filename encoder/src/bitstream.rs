@@ -6,6 +6,7 @@ use crate::options::{Coding, Options};
 use crate::pixel_source::PixelSource;
 use crate::ycbcr::Planes;
 use crate::{vp8, vp8l};
+use std::borrow::Borrow;
 
 /// A picture without its container.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,15 +71,22 @@ pub fn lossy_without_alpha(
     let settings = lossy_settings(options);
     let (width, height) = source.size();
     // The encoder needs no more of the picture than its planes.
-    let planes = || {
-        source.with_rgb(settings.workers, |picture| {
-            Planes::from_picture(picture, settings.simd, settings.workers)
-        })
-    };
+    let planes = || planes(source, options);
     Ok(Bitstream {
         alpha: None,
         frame: vp8::encode(planes, width as u32, height as u32, &settings)?,
         is_lossless: false,
+    })
+}
+
+/// The planes of a picture as they are coded lossy.
+///
+/// # Errors
+/// [`EncodeError::Cancelled`].
+pub fn planes(source: &impl PixelSource, options: &Options<'_>) -> Result<Planes, EncodeError> {
+    let workers = options.workers();
+    source.with_rgb(workers, |picture| {
+        Planes::from_picture(picture, options.simd, workers)
     })
 }
 
@@ -103,14 +111,15 @@ pub fn lossy_alpha(
 ///
 /// # Errors
 /// See [`EncodeError`], and those of `source`.
-pub fn lossy_planes(
+pub fn lossy_planes<P: Borrow<Planes>>(
     (width, height): (u32, u32),
-    source: impl Fn() -> Result<Planes, EncodeError>,
+    source: impl Fn() -> Result<P, EncodeError>,
     options: &Options<'_>,
 ) -> Result<Bitstream, EncodeError> {
     let source = || {
         let planes = source()?;
-        if (planes.width, planes.height) != (width, height) {
+        let given = planes.borrow();
+        if (given.width, given.height) != (width, height) {
             return Err(EncodeError::PixelCount);
         }
         Ok(planes)

@@ -19,6 +19,7 @@
 //! - [`Picture`] is a view of pixels: gray, gray with alpha, RGB or RGBA, 8 bits a sample, with any
 //!   distance between rows. [`Planes`] are `Y'CbCr`, for pictures that come as such, and
 //!   [`PlanesBuilder`] makes them of RGB that comes row by row.
+//! - [`Prepared`] is a picture that is encoded several times, at other qualities.
 //! - [`AnimationEncoder`] takes canvases one after the other.
 //! - [`Cancel`] stops work from another thread; [`CpuBudget`] shares cores between encoders, and by
 //!   [`Workers`] with what stands before them, such as decoders.
@@ -60,6 +61,7 @@ mod memory;
 mod options;
 mod picture;
 mod pixel_source;
+mod prepared;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod reference;
@@ -92,6 +94,7 @@ pub use encoder::{Encoded, Encoder};
 pub use error::EncodeError;
 pub use options::{Coding, Effort, Mode};
 pub use picture::{ColorType, MAX_SIDE, Picture};
+pub use prepared::Prepared;
 pub use threads::{CpuBudget, Helper, OccupiedCore, Workers};
 #[cfg(feature = "testing")]
 #[doc(hidden)]

@@ -66,6 +66,29 @@ pub fn peak((width, height): (u32, u32), color: ColorType, options: &Options<'_>
         }
 }
 
+/// [`peak`] of a picture that is encoded at several qualities, up to the best: what does not depend
+/// on them stays in memory.
+pub fn prepared_peak(size: (u32, u32), color: ColorType, options: &Options<'_>) -> u64 {
+    let (width, height) = size;
+    let best = Options {
+        quality: 100,
+        ..*options
+    };
+    let padded = u64::from(width.div_ceil(16)) * u64::from(height.div_ceil(16)) * 256;
+    let pixels = u64::from(width) * u64::from(height);
+    let planes = padded * 3 / 2;
+    // The chunk of the alpha plane, which is at most as large as the plane.
+    let alpha = if color.has_alpha() { pixels } else { 0 };
+    // The lossless file, and a copy of it while the container is put around it.
+    let lossless = pixels * 4;
+    peak(size, color, &best)
+        + match options.mode {
+            Mode::Lossless => lossless,
+            Mode::Lossy => planes + alpha,
+            Mode::Auto => planes + alpha + lossless,
+        }
+}
+
 /// The most bytes a pixel of lossless coding: the pixels twice, where copies may come from, the
 /// tokens, and the file; with much effort the tokens of several searches, side by side where there
 /// are several threads. Noise takes 10, 25 and 31.

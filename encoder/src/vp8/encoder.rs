@@ -21,6 +21,7 @@ use crate::cpu::Simd;
 use crate::threads::Workers;
 use crate::ycbcr::Planes;
 use crate::{Effort, EncodeError};
+use std::borrow::Borrow;
 
 #[cfg(feature = "testing")]
 pub mod agreement;
@@ -47,13 +48,14 @@ pub struct LossyOptions<'a> {
 /// Encodes a picture of `width` x `height` pixels as a key frame. `source` gives its planes, padded
 /// to whole macroblocks.
 ///
-/// The planes are dropped once the decisions are made, since the later passes need as much memory.
-/// `source` is called again if the picture has to be encoded with coarser quantizers.
+/// Planes that `source` gives away are dropped once the decisions are made, since the later passes
+/// need as much memory. `source` is called again if the picture has to be encoded with coarser
+/// quantizers.
 ///
 /// # Errors
 /// Those of `source`, and [`EncodeError::TooLarge`].
-pub fn encode(
-    source: impl Fn() -> Result<Planes, EncodeError>,
+pub fn encode<P: Borrow<Planes>>(
+    source: impl Fn() -> Result<P, EncodeError>,
     width: u32,
     height: u32,
     options: &LossyOptions<'_>,
@@ -64,18 +66,18 @@ pub fn encode(
 /// [`encode`], where a token partition has at most `max_token_bytes` bytes. The last partition has
 /// no limit, because its size is not sent. If another one is larger, the picture is encoded again
 /// with coarser quantizers; that takes noise of 130 MP and more at the highest qualities.
-fn encode_with_limit(
+fn encode_with_limit<P: Borrow<Planes>>(
     max_token_bytes: usize,
-    source: impl Fn() -> Result<Planes, EncodeError>,
+    source: impl Fn() -> Result<P, EncodeError>,
     (width, height): (u32, u32),
     options: &LossyOptions<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
     let mut index = quantizer_index(options.quality);
     loop {
         let planes = source()?;
-        let segmentation = choose_segmentation(&planes, index, options)?;
+        let segmentation = choose_segmentation(planes.borrow(), index, options)?;
         let filter = FilterParameters::choose(&segmentation, options.constants);
-        let decisions = decide_macroblocks(&planes, &segmentation, options, false)?;
+        let decisions = decide_macroblocks(planes.borrow(), &segmentation, options, false)?;
         drop(planes);
         let partitions = write_partitions(&decisions, &segmentation, filter, options)?;
         drop(decisions);

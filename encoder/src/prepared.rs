@@ -1,0 +1,220 @@
+//! A picture that is encoded at several qualities, as a search for a size or a likeness does.
+
+use crate::auto_mode::{self, CodingPlan};
+use crate::bitstream::{self, Bitstream};
+use crate::content_class;
+use crate::encoder::{Encoded, Encoder};
+use crate::error::EncodeError;
+use crate::options::Mode;
+use crate::picture::Picture;
+use crate::ycbcr::Planes;
+
+/// A picture to be encoded several times, at other qualities: [`Encoder::prepare`] makes it of
+/// pixels, [`Encoder::prepare_planes`] of `Y'CbCr`.
+///
+/// What does not depend on the quality is done once, when it is first needed, and kept: the choice
+/// of coding, the planes, alpha and the lossless file. Each file has the bytes of a plain encoding
+/// at its quality.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    encoder: Encoder<'a>,
+    size: (u32, u32),
+    plan: CodingPlan,
+    /// The pixels; `None` of a picture that came as planes.
+    picture: Option<Picture<'a>>,
+    planes: Option<Planes>,
+    alpha: Alpha,
+    lossless: Option<Bitstream>,
+}
+
+/// What stands beside lossy pixels.
+#[derive(Debug)]
+enum Alpha {
+    /// It was not coded yet.
+    Unknown,
+    /// All pixels are opaque.
+    Opaque,
+    /// The data of the `ALPH` chunk.
+    Coded(Vec<u8>),
+}
+
+impl<'a> Encoder<'a> {
+    /// Prepares a picture that is in `Y'CbCr` to be encoded several times, at qualities that are
+    /// not known yet, lossy whatever the mode is, as by [`Encoder::encode_planes`]. The quality of
+    /// this encoder has no effect.
+    pub fn prepare_planes(&self, planes: Planes) -> Prepared<'a> {
+        Prepared {
+            encoder: self.mode(Mode::Lossy),
+            size: (planes.width, planes.height),
+            plan: CodingPlan::Lossy,
+            picture: None,
+            planes: Some(planes),
+            alpha: Alpha::Opaque,
+            lossless: None,
+        }
+    }
+}
+
+impl<'a> Prepared<'a> {
+    pub(crate) fn new(
+        encoder: Encoder<'a>,
+        picture: Picture<'a>,
+    ) -> Result<Prepared<'a>, EncodeError> {
+        Ok(Prepared {
+            encoder,
+            size: (picture.width(), picture.height()),
+            plan: CodingPlan::of_picture(&picture, &encoder.options)?,
+            picture: Some(picture),
+            planes: None,
+            alpha: Alpha::Unknown,
+            lossless: None,
+        })
+    }
+
+    /// Encodes the picture at `quality`, 0 to 100; higher values count as 100.
+    ///
+    /// # Errors
+    /// Those of [`Encoder::encode`].
+    pub fn encode_at(&mut self, quality: u8) -> Result<Encoded, EncodeError> {
+        self.encoder.options.quality = quality;
+        match self.plan {
+            CodingPlan::Lossless => self.lossless_file(),
+            CodingPlan::Lossy => {
+                let mut lossy = self.lossy_without_alpha()?;
+                lossy.alpha = self.alpha()?;
+                self.encoder.assemble(self.size, &lossy)
+            }
+            CodingPlan::Smaller => self.smaller(),
+        }
+    }
+
+    /// Makes the choice of [`auto_mode::smaller`].
+    fn smaller(&mut self) -> Result<Encoded, EncodeError> {
+        let (options, picture) = (&self.encoder.options, self.picture());
+        let (quality, workers) = (options.quality, options.workers());
+        let expected = content_class::expected_lossy_size(&picture, quality, workers)?;
+        let lossless = self.lossless()?.size();
+        if lossless <= auto_mode::enough(expected) {
+            return self.lossless_file();
+        }
+        let mut lossy = self.lossy_without_alpha()?;
+        if lossy.size() < lossless {
+            lossy.alpha = self.alpha()?;
+        }
+        if lossy.size() < lossless {
+            return self.encoder.assemble(self.size, &lossy);
+        }
+        self.lossless_file()
+    }
+
+    /// The pixels of a picture that did not come as planes.
+    fn picture(&self) -> Picture<'a> {
+        self.picture
+            .expect("planes are coded lossy, and have no alpha")
+    }
+
+    fn lossy_without_alpha(&mut self) -> Result<Bitstream, EncodeError> {
+        let planes = match self.planes.take() {
+            Some(planes) => planes,
+            None => bitstream::planes(&self.picture(), &self.encoder.options)?,
+        };
+        let planes = self.planes.insert(planes);
+        bitstream::lossy_planes(self.size, || Ok(&*planes), &self.encoder.options)
+    }
+
+    fn alpha(&mut self) -> Result<Option<Vec<u8>>, EncodeError> {
+        if let Alpha::Unknown = self.alpha {
+            let coded = bitstream::lossy_alpha(&self.picture(), &self.encoder.options)?;
+            self.alpha = coded.map_or(Alpha::Opaque, Alpha::Coded);
+        }
+        Ok(match &self.alpha {
+            Alpha::Coded(data) => Some(data.clone()),
+            Alpha::Unknown | Alpha::Opaque => None,
+        })
+    }
+
+    fn lossless(&mut self) -> Result<&Bitstream, EncodeError> {
+        let lossless = match self.lossless.take() {
+            Some(lossless) => lossless,
+            None => bitstream::lossless(&self.picture(), &self.encoder.options)?,
+        };
+        Ok(self.lossless.insert(lossless))
+    }
+
+    fn lossless_file(&mut self) -> Result<Encoded, EncodeError> {
+        let (encoder, size) = (self.encoder, self.size);
+        encoder.assemble(size, self.lossless()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{Coding, Effort};
+    use crate::picture::ColorType;
+    use crate::testing::Random;
+
+    /// A gradient, noise and flat squares, a part of it see-through.
+    fn pixels(width: u32, height: u32, flat: u32) -> Vec<u8> {
+        let mut random = Random::new(7);
+        let places = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
+        let pixel = |(x, y): (u32, u32)| {
+            let noise = random.byte() / 4;
+            let alpha = if y < height / 4 { (x * 2) as u8 } else { 255 };
+            match (x / 16 + y / 16) % flat {
+                0 => [(x * 3) as u8, (y * 2) as u8 ^ noise, noise, alpha],
+                other => [(other * 40) as u8, 90, 200, alpha],
+            }
+        };
+        places.flat_map(pixel).collect()
+    }
+
+    /// In each mode, in rising and falling order of qualities: what is kept between them
+    /// has no effect.
+    #[test]
+    fn each_file_is_that_of_a_plain_encoding() {
+        let (width, height) = (90, 61);
+        let mut seen = Vec::new();
+        for flat in [1, 30] {
+            let rgba = pixels(width, height, flat);
+            let rgb: Vec<u8> = rgba
+                .chunks(4)
+                .flat_map(|pixel| &pixel[..3])
+                .copied()
+                .collect();
+            for (color, pixels) in [(ColorType::Rgb8, &rgb), (ColorType::Rgba8, &rgba)] {
+                let picture = Picture::new(width, height, color, pixels).expect("good");
+                for mode in [Mode::Auto, Mode::Lossy, Mode::Lossless] {
+                    for effort in [Effort::Medium, Effort::High] {
+                        let encoder = Encoder::lossy(50).mode(mode).effort(effort);
+                        let encoder = encoder.alpha_quality(80).exif(b"exif");
+                        let mut prepared = encoder.prepare(&picture).expect("good");
+                        for quality in [80, 0, 100] {
+                            let encoded = prepared.encode_at(quality).expect("good");
+                            let plain = Encoder::auto(quality).mode(mode).effort(effort);
+                            let plain = plain.alpha_quality(80).exif(b"exif");
+                            let plain = plain.encode(&picture).expect("good");
+                            assert!(encoded == plain, "{color:?} {mode:?} {effort:?} {quality}");
+                            if mode == Mode::Auto {
+                                seen.push(encoded.coding);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        assert!(seen.contains(&Coding::Lossy) && seen.contains(&Coding::Lossless));
+    }
+
+    #[test]
+    fn planes_give_the_file_of_plain_planes() {
+        let (luma, chroma) = (pixels(40, 20, 2), pixels(20, 10, 3));
+        let size = (40, 80);
+        let source = || Planes::copied_from(size, [&luma, &chroma, &chroma], [40, 20]);
+        let mut prepared = Encoder::auto(3).prepare_planes(source().expect("good"));
+        for quality in [90, 10, 200] {
+            let plain = Encoder::lossy(quality).encode_planes(size, source);
+            assert_eq!(prepared.encode_at(quality), plain, "quality {quality}");
+        }
+    }
+}
