@@ -59,12 +59,12 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "number")]
     max_pixels: Option<u64>,
 
-    /// most frames of a GIF that stays animated (default 5000: some minutes)
+    /// most frames of a GIF or PNG that stays animated (default 5000: some minutes)
     #[argh(option, arg_name = "number")]
     max_frames: Option<u32>,
 
-    /// most pixels of all frames of a GIF together (default 1000000000: about what a conversion has
-    /// time for)
+    /// most pixels of all frames of a GIF or PNG together (default 1000000000: about what a
+    /// conversion has time for)
     #[argh(option, arg_name = "number")]
     max_animation_pixels: Option<u64>,
 

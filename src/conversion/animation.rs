@@ -1,11 +1,11 @@
-//! An animated WebP of an animated GIF: frames go through one by one, and only a few are in memory
-//! at a time.
+//! An animated WebP of an animated GIF or PNG: frames go through one by one, and only a few are in
+//! memory at a time.
 
 use super::error::ConversionError;
 use super::outcome::{Conversion, Timing, timed};
 use super::plan::Plan;
 use super::steps::{draw_watermarks, with_metadata};
-use crate::image::{AnimationFrame, DecodeError, Frames, Gif, Image, Layout, Metadata, Rectangle};
+use crate::image::{Animation, AnimationFrame, DecodeError, Frames, Image, Layout, Rectangle};
 use crate::watermark::Overlay;
 use towebp_encoder::{self as webp, Cancel, Cancelled, Encoder, IncrementalAnimation};
 
@@ -13,17 +13,13 @@ use towebp_encoder::{self as webp, Cancel, Cancelled, Encoder, IncrementalAnimat
 /// the damage.
 pub(super) fn convert(
     plan: &Plan<'_>,
-    gif: Gif<'_>,
+    source: Animation<'_>,
     cancel: &Cancel<'_>,
 ) -> Result<Conversion, ConversionError> {
     let mut timing = Timing::default();
-    let metadata = if plan.params.keeps_metadata {
-        gif.metadata()
-    } else {
-        Metadata::default()
-    };
+    let metadata = source.metadata(plan.keep, cancel)?;
     let limits = plan.opened.limits();
-    let mut frames = gif.frames(cancel)?;
+    let mut frames = source.frames(plan.keep, cancel)?;
     let mut writer: Option<Writer<'_>> = None;
     let (mut count, mut pixels) = (0, 0);
     while let Some(frame) = timed(&mut timing.decode, || frames.draw())? {
@@ -42,7 +38,7 @@ pub(super) fn convert(
         };
         writer.add(frames.canvas(), frame, cancel, &mut timing)?;
     }
-    let no_frame = || DecodeError::Invalid("the GIF has no frame".to_owned());
+    let no_frame = || DecodeError::Invalid("the animation has no frame".to_owned());
     let writer = writer.ok_or_else(no_frame)?;
     let encoded = timed(&mut timing.encode, || writer.animation.finish())?;
     let Image { width, height, .. } = *frames.canvas();
@@ -72,7 +68,7 @@ impl<'a> Writer<'a> {
             .then(|| timed(&mut timing.watermark, overlay));
         let watermark = overlay.transpose()?;
         let mut animation = IncrementalAnimation::new(encoder, (width, height), frames.loops())?;
-        // The file is rarely larger than the GIF. Memory that is not written to takes none.
+        // The file is rarely larger than the input. Memory that is not written to takes none.
         animation.reserve(plan.opened.bytes().len());
         Ok(Writer {
             animation,

@@ -2,7 +2,7 @@
 
 use super::error::ConversionError;
 use super::params::{self, Params};
-use crate::image::{self, DecodeError, Footprint, Format, Gif, Keep, Layout, Limits, Opened};
+use crate::image::{self, Animation, DecodeError, Footprint, Format, Keep, Layout, Limits, Opened};
 use crate::watermark::Fonts;
 use towebp_encoder::{Cancel, ColorType, CpuBudget, Encoder, Mode, Workers};
 
@@ -47,7 +47,7 @@ pub(super) enum Path<'a> {
     /// By way of RGB or RGBA.
     Rgb,
     /// As frames, each by way of RGBA.
-    Animation(Gif<'a>),
+    Animation(Animation<'a>),
 }
 
 impl<'a> Plan<'a> {
@@ -63,7 +63,7 @@ impl<'a> Plan<'a> {
         resources: Resources<'a>,
     ) -> Result<Plan<'a>, ConversionError> {
         let animation = match params.animation {
-            params::Animation::All => opened.gif().filter(Gif::is_animated),
+            params::Animation::All => opened.animation().filter(Animation::is_animated),
             params::Animation::First => None,
         };
         let is_watermarked = params.text.is_some() || watermark_picture.is_some();
@@ -75,7 +75,11 @@ impl<'a> Plan<'a> {
             .map(|bytes| open_watermark(bytes, opened.limits()))
             .transpose()
             .map_err(ConversionError::WatermarkPicture)?;
-        let mode = mode(params.mode, opened);
+        let mode = match (params.mode, animation) {
+            // Frames hold what changes, of which the file as a whole says nothing.
+            (Mode::Auto, Some(_)) => Mode::Auto,
+            (asked, _) => mode(asked, opened),
+        };
         let stays_in_planes = mode == Mode::Lossy && opened.planes().is_some();
         Ok(Plan {
             opened,

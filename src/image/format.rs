@@ -26,6 +26,14 @@ impl Format {
         }
     }
 
+    /// The ending of file names: `png`, `jpg`, `gif`, `bmp`.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Format::Jpeg => "jpg",
+            other => other.name(),
+        }
+    }
+
     /// The media type: `image/png`, `image/jpeg`, `image/gif`, `image/bmp`.
     pub fn media_type(self) -> &'static str {
         match self {

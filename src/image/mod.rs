@@ -5,12 +5,14 @@
 //! into pixels in sRGB, or into the planes of a JPEG, oriented as the file asks, or frame by frame.
 //! A [`Cancel`] may end that at any time.
 
+mod animation;
 mod color;
 mod decoded;
 mod error;
 mod footprint;
 mod format;
 mod formats;
+mod frames;
 mod guard;
 mod limits;
 mod metadata;
@@ -22,13 +24,14 @@ mod rectangle;
 #[cfg(test)]
 mod testing;
 
+pub use animation::AnimationFrame;
 pub use error::DecodeError;
 pub use footprint::Footprint;
 pub use format::Format;
-pub use formats::gif::{AnimationFrame, Frames};
+pub use frames::Frames;
 pub use limits::Limits;
 pub use metadata::{Keep, Metadata};
-pub use opened::{Gif, Opened, open};
+pub use opened::{Animation, Opened, open};
 pub use pixels::{Image, Layout};
 pub use planes::Planes;
 pub use rectangle::Rectangle;

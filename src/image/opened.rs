@@ -6,6 +6,7 @@ use super::error::DecodeError;
 use super::footprint::Footprint;
 use super::format::Format;
 use super::formats::{bmp, gif, jpeg, png};
+use super::frames::Frames;
 use super::guard::{decode_guarded, read_guarded};
 use super::limits::Limits;
 use super::metadata::orientation;
@@ -49,7 +50,7 @@ pub fn open<'a>(
     read_guarded(|| {
         let (header, footprint) = match format {
             Format::Png => {
-                let header = png::Header::read(bytes)?;
+                let header = png::Header::read(bytes, limits)?;
                 let footprint = header.footprint(limits)?;
                 (Header::Png(header), footprint)
             }
@@ -131,14 +132,11 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// The file as a GIF, whose frames can be drawn, if it is one.
-    pub fn gif(&self) -> Option<Gif<'_>> {
+    /// The file as an animation, whose frames can be drawn, if its format has any.
+    pub fn animation(&self) -> Option<Animation<'_>> {
         match &self.header {
-            Header::Gif(header) => Some(Gif {
-                header,
-                opened: self,
-            }),
-            _ => None,
+            Header::Gif(_) | Header::Png(_) => Some(Animation { opened: self }),
+            Header::Jpeg(_) | Header::Bmp(_) => None,
         }
     }
 
@@ -234,20 +232,23 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// A GIF whose frames can be drawn.
+/// A file whose frames can be drawn.
 #[derive(Clone, Copy, Debug)]
-pub struct Gif<'a> {
-    header: &'a gif::Header<'a>,
+pub struct Animation<'a> {
     opened: &'a Opened<'a>,
 }
 
-impl<'a> Gif<'a> {
+impl<'a> Animation<'a> {
     /// Whether there is more than one whole frame.
     pub fn is_animated(&self) -> bool {
-        self.header.is_animated()
+        match &self.opened.header {
+            Header::Gif(header) => header.is_animated(),
+            Header::Png(header) => header.is_animated(),
+            Header::Jpeg(_) | Header::Bmp(_) => false,
+        }
     }
 
-    /// The memory that [`Gif::frames`] takes.
+    /// The memory that [`Animation::frames`] takes.
     ///
     /// # Errors
     /// A frame is beyond the limits, or all frames together are.
@@ -255,21 +256,39 @@ impl<'a> Gif<'a> {
         let Opened {
             footprint, limits, ..
         } = self.opened;
-        self.header.animation_footprint(footprint, limits)
+        match &self.opened.header {
+            Header::Gif(header) => header.animation_footprint(footprint, limits),
+            Header::Png(header) => header.animation_footprint(footprint, limits),
+            Header::Jpeg(_) | Header::Bmp(_) => Ok(*footprint),
+        }
     }
 
     /// The frames, of which none is drawn yet.
     ///
     /// # Errors
     /// See [`DecodeError`].
-    pub fn frames(&self, cancel: &'a Cancel<'a>) -> Result<gif::Frames<'a>, DecodeError> {
-        self.header.frames(&self.opened.limits, cancel)
+    pub fn frames(&self, keep: Keep, cancel: &'a Cancel<'a>) -> Result<Frames<'a>, DecodeError> {
+        let limits = &self.opened.limits;
+        match &self.opened.header {
+            Header::Gif(header) => Ok(Frames::Gif(Box::new(header.frames(limits, cancel)?))),
+            Header::Png(header) => Ok(Frames::Png(png::frames(header, keep, limits, cancel)?)),
+            Header::Jpeg(_) | Header::Bmp(_) => unreachable!("these have no frames"),
+        }
     }
 
-    /// The metadata that is kept of an animation: XMP alone, since browsers apply no profile of a
-    /// GIF.
-    pub fn metadata(&self) -> Metadata {
-        Metadata::kept(Keep::Descriptions, None, None, self.opened.xmp())
+    /// The metadata that is kept: XMP alone of a GIF, since browsers apply no profile of it.
+    ///
+    /// # Errors
+    /// See [`DecodeError`].
+    pub fn metadata(&self, keep: Keep, cancel: &Cancel<'_>) -> Result<Metadata, DecodeError> {
+        let (mut icc, mut exif) = (None, None);
+        if let Header::Png(header) = &self.opened.header
+            && keep != Keep::Nothing
+        {
+            icc = decode_guarded(cancel, || png::kept_profile(header, keep, cancel))?;
+            exif = header.exif().map(<[u8]>::to_vec);
+        }
+        Ok(Metadata::kept(keep, icc, exif, self.opened.xmp()))
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::support::hostile::{self, END_OF_IMAGE, chunk, segment};
 use towebp::conversion::Cancel;
-use towebp::image::{DecodeError, Format, Image, Limits, decode, open};
+use towebp::image::{DecodeError, Format, Image, Keep, Limits, decode, open};
 
 fn read(file: &[u8]) -> Result<Image, DecodeError> {
     let format = Format::sniff(file).expect("one of the four formats");
@@ -426,7 +426,8 @@ mod gif {
     fn play(file: &[u8]) -> Result<usize, DecodeError> {
         let (limits, cancel) = (Limits::default(), Cancel::never());
         let opened = open(file, Format::Gif, &limits)?;
-        let mut frames = opened.gif().expect("it is a GIF").frames(&cancel)?;
+        let animation = opened.animation().expect("it is a GIF");
+        let mut frames = animation.frames(Keep::Nothing, &cancel)?;
         let mut count = 0;
         while frames.draw()?.is_some() {
             count += 1;

@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod apng;
 mod conformance;
 mod damaged;
 // It reads /proc, and sets glibc's allocator as `serve` does.

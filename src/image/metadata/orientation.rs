@@ -1,6 +1,7 @@
 //! The Exif orientation (Exif 2.32, tag 0x0112): read from the metadata, applied to the pixels.
 
 use crate::image::pixels::{Image, Layout};
+use crate::image::rectangle::Rectangle;
 pub use ::image::metadata::Orientation;
 use std::sync::Mutex;
 use towebp_encoder::{Cancel, Cancelled, Workers};
@@ -67,6 +68,37 @@ pub fn mirrored_sides(orientation: Orientation) -> [bool; 2] {
             let (rows_reversed, columns_reversed) = transposed(orientation).unwrap_or_default();
             [columns_reversed, rows_reversed]
         }
+    }
+}
+
+/// The place of a rectangle of a stored picture of `width` by `height` once that is oriented.
+pub fn apply_to_rectangle(
+    stored: Rectangle,
+    (width, height): (u32, u32),
+    orientation: Orientation,
+) -> Rectangle {
+    let [mirrors, flips] = mirrored_sides(orientation);
+    let offset = |is_reversed, offset: usize, side: usize, whole: u32| {
+        if is_reversed {
+            whole as usize - offset - side
+        } else {
+            offset
+        }
+    };
+    let left = offset(mirrors, stored.left, stored.width, width);
+    let top = offset(flips, stored.top, stored.height, height);
+    if swaps_sides(orientation) {
+        return Rectangle {
+            left: top,
+            top: left,
+            width: stored.height,
+            height: stored.width,
+        };
+    }
+    Rectangle {
+        left,
+        top,
+        ..stored
     }
 }
 

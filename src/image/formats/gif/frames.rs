@@ -2,10 +2,11 @@
 
 use super::decoder::{invalid, no_frame, options};
 use super::outline::{Outline, descriptor};
+use crate::image::animation::{self, AnimationCanvas, AnimationFrame, shown_milliseconds};
 use crate::image::error::DecodeError;
 use crate::image::guard::decode_guarded;
 use crate::image::limits::Limits;
-use crate::image::pixels::{Image, Layout};
+use crate::image::pixels::Image;
 use crate::image::reader::CancellableReader;
 use crate::image::rectangle::Rectangle;
 use ::gif::{ColorOutput, Decoder, DecodingError, DisposalMethod, Frame, MemoryLimit, Repeat};
@@ -22,29 +23,13 @@ pub struct Frames<'a> {
     outline: &'a Outline<'a>,
     limits: Limits,
     cancel: &'a Cancel<'a>,
-    /// The pixels that are shown; empty before the first frame.
-    canvas: Image,
-    /// The disposal of the frame that was drawn last.
-    disposal: Disposal,
+    canvas: AnimationCanvas<'a>,
     /// The number of images that the decoder has passed.
     image_count: usize,
     /// The frame that was drawn last.
     last: Option<LastFrame<'a>>,
     /// Whether only the first frame is wanted, without the pixels that were there before it.
     is_still: bool,
-}
-
-/// A frame that was drawn onto the canvas.
-#[derive(Debug, PartialEq, Eq)]
-pub struct AnimationFrame {
-    /// The time for which it is shown.
-    pub milliseconds: u32,
-    /// The rectangle in which the canvas may have changed; the whole canvas for the first frame.
-    pub damage: Rectangle,
-    /// The pixels of the damage rectangle before the change, row by row.
-    pub previous: Vec<[u8; 4]>,
-    /// The number of pixels of the frame or of the canvas, whichever has more.
-    pub pixel_count: u64,
 }
 
 /// The frame that was drawn last, as the file has it.
@@ -54,17 +39,6 @@ struct LastFrame<'a> {
     dispose: DisposalMethod,
     /// Whether the canvas was transparent below it.
     is_on_transparent: bool,
-}
-
-/// The disposal of a frame before the next one is drawn (GIF 89a, 23).
-enum Disposal {
-    /// The frame is kept.
-    Keep,
-    /// The rectangle becomes transparent: no browser draws the background color.
-    Clear(Rectangle),
-    /// The rectangle gets back the pixels that it had before the frame, row by row, as far as it is
-    /// on the canvas.
-    Restore(Rectangle, Vec<[u8; 4]>),
 }
 
 impl<'a> Frames<'a> {
@@ -93,13 +67,7 @@ impl<'a> Frames<'a> {
             outline,
             limits,
             cancel,
-            canvas: Image {
-                width,
-                height,
-                layout: Layout::Rgba,
-                pixels: Vec::new(),
-            },
-            disposal: Disposal::Keep,
+            canvas: AnimationCanvas::new((width, height), cancel),
             image_count: 0,
             last: None,
             is_still: false,
@@ -110,7 +78,7 @@ impl<'a> Frames<'a> {
     pub(super) fn into_first(mut self) -> Result<Image, DecodeError> {
         self.is_still = true;
         match self.draw_next()? {
-            Some(_) => Ok(self.canvas),
+            Some(_) => Ok(self.canvas.image),
             None => Err(no_frame()),
         }
     }
@@ -126,7 +94,7 @@ impl<'a> Frames<'a> {
 
     /// The canvas as it is shown now; its pixels are empty before the first frame.
     pub fn canvas(&self) -> &Image {
-        &self.canvas
+        &self.canvas.image
     }
 
     /// The number of times that the animation is played, one more than its repetitions; 0 is for
@@ -139,7 +107,7 @@ impl<'a> Frames<'a> {
     }
 
     fn draw_next(&mut self) -> Result<Option<AnimationFrame>, DecodeError> {
-        let is_first = self.canvas.pixels.is_empty();
+        let is_first = self.canvas.is_empty();
         let frame = match self.decoder.next_frame_info() {
             Ok(Some(frame)) => frame.clone(),
             Ok(None) => return Ok(None),
@@ -160,10 +128,10 @@ impl<'a> Frames<'a> {
         }
         if image.is_some_and(|image| self.repeats(image, &frame)) {
             return Ok(Some(AnimationFrame {
-                milliseconds: milliseconds(frame.delay),
+                milliseconds: shown_milliseconds(u32::from(frame.delay) * 10),
                 damage: Rectangle::EMPTY,
                 previous: Vec::new(),
-                pixel_count: self.pixel_count(count),
+                pixel_count: self.canvas.pixel_count(count),
             }));
         }
         let palette = self.decoder.palette().map_err(|error| invalid(&error))?;
@@ -183,31 +151,36 @@ impl<'a> Frames<'a> {
             width: usize::from(frame.width),
             height: usize::from(frame.height),
         };
-        if is_first {
+        let (damage, previous) = if is_first {
             // Some writers leave the size of the logical screen 0: viewers then show the frame
             // alone.
-            if self.canvas.width == 0 || self.canvas.height == 0 {
-                (self.canvas.width, self.canvas.height) = size;
+            let canvas = &mut self.canvas.image;
+            if canvas.width == 0 || canvas.height == 0 {
+                (canvas.width, canvas.height) = size;
                 (rectangle.left, rectangle.top) = (0, 0);
             }
-            let count = self.limits.check(self.canvas.width, self.canvas.height)?;
-            self.canvas.pixels = vec![0; count * 4];
-        }
-        let (damage, previous) = self.damage(rectangle, is_first)?;
+            let count = self.limits.check(canvas.width, canvas.height)?;
+            let damage = self.canvas.begin(count);
+            let previous = if self.is_still { 0 } else { count };
+            (damage, vec![[0; 4]; previous])
+        } else {
+            self.canvas.damage(rectangle)?
+        };
         let is_in_place = (rectangle.left, rectangle.top) == (frame.left.into(), frame.top.into());
         self.last = image.filter(|_| is_in_place).map(|image| LastFrame {
             image,
             transparent: frame.transparent,
             dispose: frame.dispose,
-            is_on_transparent: is_first
-                || matches!(self.disposal, Disposal::Clear(cleared) if cleared == rectangle),
+            is_on_transparent: is_first || self.canvas.will_clear(rectangle),
         });
-        self.dispose()?;
-        self.disposal = match frame.dispose {
-            DisposalMethod::Background => Disposal::Clear(rectangle),
-            DisposalMethod::Previous => Disposal::Restore(rectangle, self.copy(rectangle)?),
-            DisposalMethod::Any | DisposalMethod::Keep => Disposal::Keep,
-        };
+        self.canvas.dispose(
+            rectangle,
+            match frame.dispose {
+                DisposalMethod::Background => animation::DisposalMethod::Clear,
+                DisposalMethod::Previous => animation::DisposalMethod::Restore,
+                DisposalMethod::Any | DisposalMethod::Keep => animation::DisposalMethod::Keep,
+            },
+        )?;
         let row = if frame.interlaced {
             interlaced_row
         } else {
@@ -215,16 +188,11 @@ impl<'a> Frames<'a> {
         };
         self.draw_indices(rectangle, |y| row(y, rectangle.height), &indices, &palette)?;
         Ok(Some(AnimationFrame {
-            milliseconds: milliseconds(frame.delay),
+            milliseconds: shown_milliseconds(u32::from(frame.delay) * 10),
             damage,
             previous,
-            pixel_count: self.pixel_count(count),
+            pixel_count: self.canvas.pixel_count(count),
         }))
-    }
-
-    /// The number of pixels of a frame of `frame` pixels, or of the canvas, whichever has more.
-    fn pixel_count(&self, frame: usize) -> u64 {
-        (frame as u64).max(u64::from(self.canvas.width) * u64::from(self.canvas.height))
     }
 
     /// Whether a frame makes the same canvas as the last one, before and after its disposal: it
@@ -238,66 +206,6 @@ impl<'a> Frames<'a> {
                 && last.dispose == frame.dispose
                 && (last.is_on_transparent || last.dispose != DisposalMethod::Background)
         })
-    }
-
-    /// The rectangle in which a frame and the disposal of the one before will change the canvas,
-    /// and its pixels now.
-    fn damage(
-        &mut self,
-        frame: Rectangle,
-        is_first: bool,
-    ) -> Result<(Rectangle, Vec<[u8; 4]>), Cancelled> {
-        let (width, height) = (self.canvas.width, self.canvas.height);
-        let whole = Rectangle::whole(width, height);
-        if self.is_still {
-            return Ok((whole, Vec::new()));
-        }
-        if is_first {
-            // Zeroed memory takes none before it is written to.
-            return Ok((whole, vec![[0; 4]; whole.width * whole.height]));
-        }
-        let frame = frame.clip(width, height);
-        let damage = match &self.disposal {
-            Disposal::Keep => frame,
-            Disposal::Clear(other) | Disposal::Restore(other, _) => {
-                frame.union(other.clip(width, height))
-            }
-        };
-        Ok((damage, self.copy(damage)?))
-    }
-
-    /// Disposes of the last frame.
-    fn dispose(&mut self) -> Result<(), Cancelled> {
-        match std::mem::replace(&mut self.disposal, Disposal::Keep) {
-            Disposal::Keep => {}
-            Disposal::Clear(rectangle) => {
-                for row in self.canvas.rows_of(rectangle) {
-                    self.cancel.check()?;
-                    row.fill([0; 4]);
-                }
-            }
-            Disposal::Restore(rectangle, pixels) => {
-                let mut rest = pixels.as_slice();
-                for row in self.canvas.rows_of(rectangle) {
-                    self.cancel.check()?;
-                    let (pixels, below) = rest.split_at(row.len());
-                    row.copy_from_slice(pixels);
-                    rest = below;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The pixels of a rectangle, row by row, as far as it is on the canvas.
-    fn copy(&mut self, rectangle: Rectangle) -> Result<Vec<[u8; 4]>, Cancelled> {
-        let visible = rectangle.clip(self.canvas.width, self.canvas.height);
-        let mut pixels = Vec::with_capacity(visible.width * visible.height);
-        for row in self.canvas.rows_of(rectangle) {
-            self.cancel.check()?;
-            pixels.extend_from_slice(row);
-        }
-        Ok(pixels)
     }
 
     /// Draws the indices of a frame. `stored_row` maps each row of the frame to its place among the
@@ -331,15 +239,6 @@ fn interlaced_row(y: usize, height: usize) -> usize {
         4 => height.div_ceil(8) + y / 8,
         2 | 6 => height.div_ceil(4) + y / 4,
         _ => height.div_ceil(2) + y / 2,
-    }
-}
-
-/// The time that a frame is shown. As in browsers, a delay of none or of a hundredth of a second is
-/// a tenth.
-fn milliseconds(hundredths: u16) -> u32 {
-    match hundredths {
-        0 | 1 => 100,
-        more => u32::from(more) * 10,
     }
 }
 

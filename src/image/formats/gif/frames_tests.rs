@@ -1,6 +1,7 @@
 //! Animations: each canvas as a browser shows it.
 
 use super::*;
+use crate::image::animation::AnimationFrame;
 use crate::image::pixels::Image;
 use crate::image::rectangle::Rectangle;
 use crate::image::testing::LIMITS;

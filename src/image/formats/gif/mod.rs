@@ -5,7 +5,7 @@ mod decoder;
 mod frames;
 mod outline;
 
-pub use frames::{AnimationFrame, Frames};
+pub use frames::Frames;
 
 use crate::image::decoded::Decoded;
 use crate::image::error::DecodeError;

@@ -38,3 +38,10 @@ pub fn invalid(error: &DecodingError) -> DecodeError {
         },
     })
 }
+
+/// The decode error for an animation that is damaged, in a few words.
+pub fn damaged_animation(fault: &str) -> DecodeError {
+    DecodeError::Invalid(format!(
+        "its animation is damaged ({fault}), which animation=first leaves out"
+    ))
+}

@@ -1,16 +1,21 @@
 //! The chunks of a PNG in front of its pixels and behind them, walked once (PNG, third edition, 5).
 
-use super::decoder::{DECODER_BYTES, invalid, layout_of};
+use super::chunk::{Chunk, chunks_of_file};
+use super::decoder::{DECODER_BYTES, damaged_animation, invalid, layout_of};
+use super::frame_reader::FrameReader;
 use super::inflate;
+use super::outline::{FrameControl, Outline, OutlineReader};
 use crate::image::color::{BYTES_PER_PROFILE_BYTE, MAX_PROFILE_BYTES, SixteenBitTransform};
 use crate::image::error::DecodeError;
 use crate::image::footprint::Footprint;
 use crate::image::limits::Limits;
+use crate::image::metadata::orientation::{self, Orientation};
 use crate::image::pixels::Layout;
 use crate::image::planes::PlanesPath;
+use crate::image::rectangle::Rectangle;
 use ::png::{BitDepth, Decoder};
 use std::io::Cursor;
-use towebp_encoder::PlanesBuilder;
+use towebp_encoder::{Cancel, PlanesBuilder};
 
 /// The contents of the chunks, without the pixels.
 #[derive(Debug)]
@@ -20,7 +25,13 @@ pub struct Header<'a> {
     layout: Layout,
     has_16_bits: bool,
     is_interlaced: bool,
+    /// The first bytes of the file: signature and `IHDR`.
+    head: &'a [u8],
+    /// The file from the first `IDAT` on.
+    image_data: &'a [u8],
     chunks: Chunks<'a>,
+    /// The animation, if the file is one.
+    outline: Option<Outline<'a>>,
 }
 
 /// The facts that are taken from the chunks behind the header.
@@ -33,8 +44,12 @@ struct Chunks<'a> {
     profile_bytes: Option<u64>,
     /// The bytes of all chunks that may be Exif or XMP.
     description_bytes: u64,
-    /// Whether there is Exif, which may turn the picture.
-    has_exif: bool,
+    /// Exif, which may turn the picture.
+    exif: Option<&'a [u8]>,
+    /// The chunks in front of the pixels that say what the samples mean, the first of each name.
+    colors: Vec<&'a [u8]>,
+    /// Those of them without which there are no colors: `PLTE` and `tRNS`.
+    palette: Vec<&'a [u8]>,
     /// The color spaces that the file names.
     spaces: NamedSpaces,
     /// The XMP packet.
@@ -53,17 +68,28 @@ struct NamedSpaces {
 }
 
 impl<'a> Header<'a> {
-    /// Reads the header and walks the chunks, as far as they are whole.
+    /// Reads the header and walks the chunks, as far as they are whole. Of an animation it keeps
+    /// only as many frames as `limits` allow.
     ///
     /// # Errors
     /// The header is damaged.
-    pub fn read(bytes: &'a [u8]) -> Result<Header<'a>, DecodeError> {
+    pub fn read(bytes: &'a [u8], limits: &Limits) -> Result<Header<'a>, DecodeError> {
+        /// Bytes of the signature and of `IHDR`.
+        const HEAD: usize = 8 + 25;
         // Only the IHDR chunk is left to the decoder, since it would copy Exif.
         let mut decoder = Decoder::new(Cursor::new(bytes));
         let header = decoder
             .read_header_info()
             .map_err(|error| invalid(&error))?;
-        let chunks = Chunks::walk(bytes);
+        let size = (header.width, header.height);
+        let mut outline = OutlineReader::new(bytes, size, limits.max_frames);
+        let mut image_data = bytes.len();
+        let chunks = Chunks::walk(bytes, |place, chunk| {
+            if chunk.name == *b"IDAT" {
+                image_data = image_data.min(place);
+            }
+            outline.take(place, chunk);
+        });
         Ok(Header {
             width: header.width,
             height: header.height,
@@ -73,7 +99,10 @@ impl<'a> Header<'a> {
             },
             has_16_bits: header.bit_depth == BitDepth::Sixteen,
             is_interlaced: header.interlaced,
+            head: bytes.get(..HEAD).unwrap_or_default(),
+            image_data: &bytes[image_data..],
             chunks,
+            outline: outline.finish(),
         })
     }
 
@@ -104,15 +133,117 @@ impl<'a> Header<'a> {
                 }
                 + transform
                 + BYTES_PER_PROFILE_BYTE * self.profile_bytes()
-                + EXIF_COPIES * self.chunks.description_bytes,
+                + EXIF_COPIES * self.chunks.description_bytes
+                + self.outline.as_ref().map_or(0, Outline::held_bytes),
         })
+    }
+
+    /// Whether there are several frames, or one that is not the default image.
+    pub fn is_animated(&self) -> bool {
+        self.outline.as_ref().is_some_and(Outline::is_animated)
+    }
+
+    /// The memory that the frames take, by the memory that the default image takes.
+    ///
+    /// # Errors
+    /// The chunks of the animation are damaged, or its frames are not within `limits`.
+    pub fn animation_footprint(
+        &self,
+        first: &Footprint,
+        limits: &Limits,
+    ) -> Result<Footprint, DecodeError> {
+        let Some(outline) = &self.outline else {
+            return Ok(*first);
+        };
+        let announced = u64::from(outline.announced);
+        limits.check_animation(
+            outline.announced,
+            announced.saturating_mul(first.pixel_count()),
+        )?;
+        if let Some(fault) = outline.fault {
+            return Err(damaged_animation(fault));
+        }
+        // The canvas has as many pixels as the largest frame, or more.
+        let canvas = first.pixel_count() * Layout::Rgba.channels() as u64;
+        let is_oriented = self.chunks.exif.is_some();
+        let frames = if is_oriented { 2 * canvas } else { canvas };
+        let previous = canvas;
+        let swaps = self.orientation().is_some_and(orientation::swaps_sides);
+        let (width, height) = (first.width, first.height);
+        let (width, height) = if swaps {
+            (height, width)
+        } else {
+            (width, height)
+        };
+        Ok(Footprint {
+            width,
+            height,
+            layout: Layout::Rgba,
+            decoder: first.decoder + frames + previous,
+        })
+    }
+
+    /// The animation, if the file is one.
+    pub fn outline(&self) -> Option<&Outline<'a>> {
+        self.outline.as_ref()
+    }
+
+    /// The width and height of the canvas, as stored.
+    pub fn size(&self) -> (u32, u32) {
+        (self.width, self.height)
+    }
+
+    /// Exif, from its TIFF header on.
+    pub fn exif(&self) -> Option<&'a [u8]> {
+        self.chunks.exif
+    }
+
+    /// The orientation that Exif asks for.
+    pub fn orientation(&self) -> Option<Orientation> {
+        self.chunks.exif.and_then(orientation::read)
+    }
+
+    /// The default image of an animation, whatever else is in the file.
+    pub fn default_image<'b>(&'b self, cancel: &'b Cancel<'b>) -> Option<FrameReader<'b>> {
+        self.outline.as_ref()?;
+        let data = (*b"IDAT", self.image_data);
+        let colors = &self.chunks.colors;
+        Some(FrameReader::new(
+            self.head,
+            self.size(),
+            colors,
+            data,
+            cancel,
+        ))
+    }
+
+    /// A frame, with the chunks that name its color space or without.
+    pub fn frame<'b>(
+        &'b self,
+        frame: &'b FrameControl<'b>,
+        has_space: bool,
+        cancel: &'b Cancel<'b>,
+    ) -> FrameReader<'b> {
+        let Rectangle { width, height, .. } = frame.rectangle;
+        let name = if frame.is_default_image {
+            *b"IDAT"
+        } else {
+            *b"fdAT"
+        };
+        let colors = if has_space {
+            &self.chunks.colors
+        } else {
+            &self.chunks.palette
+        };
+        let size = (width as u32, height as u32);
+        FrameReader::new(self.head, size, colors, (name, frame.data), cancel)
     }
 
     /// Whether the rows can become planes one after the other: it takes opaque rows that come from
     /// top to bottom, as they stay, in sRGB.
     pub fn planes(&self) -> PlanesPath {
         let Chunks { spaces, .. } = &self.chunks;
-        if self.layout == Layout::Rgba || self.is_interlaced || self.chunks.has_exif {
+        if self.layout == Layout::Rgba || self.is_interlaced || self.chunks.exif.is_some() {
             return PlanesPath::Never;
         }
         if spaces.other || spaces.calibrated && !spaces.srgb {
@@ -144,14 +275,17 @@ impl<'a> Header<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    fn walk(bytes: &'a [u8]) -> Chunks<'a> {
+    /// Walks the chunks of a file, and calls `take` with the place of each, too.
+    fn walk(bytes: &'a [u8], mut take: impl FnMut(usize, &Chunk<'a>)) -> Chunks<'a> {
         /// Deflate encodes 258 bytes in two bits or more, nearly.
         const MAX_INFLATION: u64 = 1032;
         let mut chunks = Chunks::default();
         let mut is_before_pixels = true;
         let mut xmp_text = None;
-        for (name, data) in whole_chunks(bytes) {
-            match name {
+        for (place, chunk) in chunks_of_file(bytes) {
+            take(place, &chunk);
+            let Chunk { name, data, .. } = chunk;
+            match &name {
                 b"IDAT" => is_before_pixels = false,
                 b"tRNS" if is_before_pixels => chunks.has_transparency = true,
                 b"iCCP" if is_before_pixels => {
@@ -163,13 +297,13 @@ impl<'a> Chunks<'a> {
                 b"eXIf" | b"iTXt" => chunks.description_bytes += data.len() as u64,
                 _ => {}
             }
-            chunks.has_exif |= name == b"eXIf";
-            if is_before_pixels {
-                chunks.spaces.srgb |= name == b"sRGB";
-                chunks.spaces.other |= name == b"cICP" || name == b"iCCP";
-                chunks.spaces.calibrated |= name == b"gAMA" || name == b"cHRM";
+            if name == *b"eXIf" {
+                chunks.exif.get_or_insert(data);
             }
-            if name == b"iTXt"
+            if is_before_pixels {
+                chunks.take_color(&chunk);
+            }
+            if name == *b"iTXt"
                 && xmp_text.is_none()
                 && let Some(text) = data.strip_prefix(b"XML:com.adobe.xmp\0\0\0")
             {
@@ -179,20 +313,23 @@ impl<'a> Chunks<'a> {
         chunks.xmp = xmp_text.and_then(xmp_packet);
         chunks
     }
-}
 
-/// The chunks by name and data, as far as they are whole.
-fn whole_chunks(bytes: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
-    const SIGNATURE: usize = 8;
-    const CHECKSUM: usize = 4;
-    let mut rest = bytes.get(SIGNATURE..).unwrap_or_default();
-    std::iter::from_fn(move || {
-        let (length, behind) = rest.split_first_chunk::<4>()?;
-        let (name, behind) = behind.split_first_chunk::<4>()?;
-        let (data, behind) = behind.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-        rest = behind.get(CHECKSUM..).unwrap_or_default();
-        Some((name, data))
-    })
+    /// Takes a chunk in front of the pixels that may say what the samples mean.
+    fn take_color(&mut self, chunk: &Chunk<'a>) {
+        let name = &chunk.name;
+        self.spaces.srgb |= name == b"sRGB";
+        self.spaces.other |= name == b"cICP" || name == b"iCCP";
+        self.spaces.calibrated |= name == b"gAMA" || name == b"cHRM";
+        let is_palette = name == b"PLTE" || name == b"tRNS";
+        let is_space = matches!(name, b"sRGB" | b"cICP" | b"iCCP" | b"gAMA" | b"cHRM");
+        let is_first = self.colors.iter().all(|other| other[4..8] != *name);
+        if (is_palette || is_space) && is_first {
+            self.colors.push(chunk.bytes);
+            if is_palette {
+                self.palette.push(chunk.bytes);
+            }
+        }
+    }
 }
 
 /// The XMP packet (XMP specification, part 3, 1.1.5) behind the keyword of its `iTXt` chunk, which

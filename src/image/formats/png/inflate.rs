@@ -6,6 +6,7 @@
 //! from a wrong checksum to bytes behind the compressed data, ends the reader with an error; the
 //! caller then decodes the file itself, which tells what is wrong with it, if anything is.
 
+use super::chunk::Chunk;
 use super::decoder::BYTES_PER_CHECK;
 use crate::image::reader::CancellableReader;
 use fdeflate::Decompressor;
@@ -131,7 +132,7 @@ impl<'a> ImageData<'a> {
         let mut at = SIGNATURE;
         loop {
             let chunk = Chunk::first(bytes.get(at..)?)?;
-            let end = at + chunk.length();
+            let end = at + chunk.bytes.len();
             match (&chunk.name, &mut place) {
                 (b"IDAT", None) => place = Some(at..end),
                 (b"IDAT", Some(place)) if place.end == at => place.end = end,
@@ -146,40 +147,6 @@ impl<'a> ImageData<'a> {
             }
             at = end;
         }
-    }
-}
-
-/// A chunk (PNG, third edition, 5.3).
-struct Chunk<'a> {
-    name: [u8; 4],
-    data: &'a [u8],
-    /// Name and data.
-    checked: &'a [u8],
-    checksum: [u8; 4],
-}
-
-impl<'a> Chunk<'a> {
-    /// The chunk at the beginning of `bytes`, if it is whole.
-    fn first(bytes: &'a [u8]) -> Option<Chunk<'a>> {
-        let (length, behind) = bytes.split_first_chunk()?;
-        let length = u32::from_be_bytes(*length) as usize;
-        let (checked, behind) = behind.split_at_checked(length.checked_add(4)?)?;
-        let (name, data) = checked.split_first_chunk()?;
-        Some(Chunk {
-            name: *name,
-            data,
-            checked,
-            checksum: *behind.first_chunk()?,
-        })
-    }
-
-    /// The bytes of the whole chunk.
-    fn length(&self) -> usize {
-        12 + self.data.len()
-    }
-
-    fn is_sound(&self) -> bool {
-        crc32fast::hash(self.checked).to_be_bytes() == self.checksum
     }
 }
 
@@ -243,7 +210,7 @@ impl<'a> Inflater<'a> {
             if self.input.is_empty() {
                 let chunk = Chunk::first(self.chunks).filter(Chunk::is_sound);
                 let chunk = chunk.ok_or(Irregular)?;
-                self.chunks = &self.chunks[chunk.length()..];
+                self.chunks = &self.chunks[chunk.bytes.len()..];
                 self.input = chunk.data;
             }
             let read = self.state.read(self.input, bytes, end, false);

@@ -1,6 +1,7 @@
 //! The file as the decoder reads it.
 
 use super::decoder::BYTES_PER_CHECK;
+use super::frame_reader::FrameReader;
 use super::inflate::InflatedReader;
 use crate::image::reader::CancellableReader;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
@@ -12,6 +13,8 @@ pub enum Input<'scope, 'a> {
     File(CancellableReader<'a>),
     /// With image data that a helper inflates.
     Inflated(Box<InflatedReader<'scope, 'a>>),
+    /// One picture of an animation.
+    Frame(FrameReader<'a>),
 }
 
 impl<'a> Input<'_, 'a> {
@@ -25,6 +28,7 @@ impl BufRead for Input<'_, '_> {
         match self {
             Input::File(reader) => reader.fill_buf(),
             Input::Inflated(reader) => reader.fill_buf(),
+            Input::Frame(reader) => reader.fill_buf(),
         }
     }
 
@@ -32,6 +36,7 @@ impl BufRead for Input<'_, '_> {
         match self {
             Input::File(reader) => reader.consume(count),
             Input::Inflated(reader) => reader.consume(count),
+            Input::Frame(reader) => reader.consume(count),
         }
     }
 }

@@ -1,26 +1,32 @@
 //! PNG, by the crate `png`: every color type and depth becomes 8-bit RGB or RGBA, row by row into
 //! the final buffer. 16-bit samples are converted to sRGB on the way, before they are rounded.
 
+mod chunk;
 mod decoder;
+mod frame_reader;
+mod frames;
 mod header;
 mod inflate;
 mod input;
+mod outline;
+mod picture;
 mod rows;
 
+pub use frames::{Frames, kept_profile};
 pub use header::Header;
 
-use crate::image::color::{Calibrated, SixteenBitTransform, Space, is_rgb, is_srgb};
+use crate::image::color::Space;
 use crate::image::decoded::{Decoded, PlanesOfRgb};
 use crate::image::error::DecodeError;
+use crate::image::guard::decode_guarded;
 use crate::image::limits::Limits;
 use crate::image::metadata::Keep;
-use crate::image::pixels::{Image, Layout};
 use crate::image::planes::PlanesPath;
-use ::png::{BitDepth, ColorType, Decoder, Info, Reader, ScaledFloat, Transformations};
-use decoder::{DECODER_BYTES, invalid, layout_of};
+use ::png::Decoder;
 use input::Input;
-use rows::{Expansion, for_each_row, read_rows};
-use towebp_encoder::{PlanesBuilder, Workers};
+use picture::{Rows, decoder, read_picture};
+use rows::for_each_row;
+use towebp_encoder::{Cancel, PlanesBuilder, Workers};
 
 /// Decodes the (first) picture of a PNG. 16-bit samples are converted to sRGB, unless a profile of
 /// RGB is kept, in whose space they then stay.
@@ -32,29 +38,14 @@ pub fn decode(
     workers: Workers<'_>,
 ) -> Result<Decoded, DecodeError> {
     let cancel = workers.cancel();
-    with_decoder(bytes, header, workers, |decoder| {
-        let mut rows = Rows::begin(decoder, keep, limits)?;
-        let stride = rows.width as usize * rows.layout.channels();
-        let mut pixels = vec![0; rows.count * rows.layout.channels()];
-        read_rows(
-            &mut rows.reader,
-            &mut rows.expansion,
-            &mut pixels,
-            stride,
-            cancel,
-        )?;
-        Ok(Decoded {
-            image: Image {
-                width: rows.width,
-                height: rows.height,
-                layout: rows.layout,
-                pixels,
-            },
-            is_gray: rows.is_gray,
-            exif: rows.finish()?,
-            space: rows.space,
-        })
-    })
+    let mut decoded = with_decoder(bytes, header, workers, |decoder| {
+        read_picture(decoder, keep, limits, cancel)
+    })?;
+    if header.outline().is_some() {
+        // The decoder was given the picture without it.
+        decoded.exif = header.exif().map(<[u8]>::to_vec);
+    }
+    Ok(decoded)
 }
 
 /// Decodes the (first) picture of a PNG to planes, row by row; `None` if all of it has to be RGB
@@ -71,7 +62,7 @@ pub fn decode_planes(
         return Ok(None);
     }
     if header.planes() == PlanesPath::IfSpaceIsSrgb {
-        let decoder = decoder(Input::of_file(bytes, cancel));
+        let decoder = decoder(input(bytes, header, cancel));
         if !Rows::begin(decoder, keep, limits)?.are_planes(keep) {
             return Ok(None);
         }
@@ -103,6 +94,20 @@ pub fn decode_planes(
     })
 }
 
+/// The frames of an animation, of which none is drawn yet. With [`Keep::All`] they stay in the
+/// color space of a profile of RGB.
+///
+/// # Errors
+/// See [`DecodeError`].
+pub fn frames<'a>(
+    header: &'a Header<'a>,
+    keep: Keep,
+    limits: &Limits,
+    cancel: &'a Cancel<'a>,
+) -> Result<Frames<'a>, DecodeError> {
+    decode_guarded(cancel, || Frames::new(header, keep, limits, cancel))
+}
+
 /// Decodes by `decode`, while a helper inflates if there is one. Whatever stops that, the decoder
 /// then does alone: it tells what is wrong with the file.
 fn with_decoder<T>(
@@ -121,124 +126,16 @@ fn with_decoder<T>(
         return Ok(decoded);
     }
     workers.cancel().check()?;
-    decode(decoder(Input::of_file(bytes, workers.cancel())))
+    decode(decoder(input(bytes, header, workers.cancel())))
 }
 
-fn decoder<'s, 'a>(input: Input<'s, 'a>) -> Decoder<Input<'s, 'a>> {
-    let limits = ::png::Limits {
-        bytes: DECODER_BYTES,
-    };
-    let mut decoder = Decoder::new_with_limits(input, limits);
-    decoder.set_ignore_text_chunk(true);
-    decoder.set_transformations(Transformations::EXPAND);
-    decoder
-}
-
-/// A picture whose rows are still to be read.
-struct Rows<'s, 'a> {
-    reader: Reader<Input<'s, 'a>>,
-    width: u32,
-    height: u32,
-    /// The number of pixels.
-    count: usize,
-    layout: Layout,
-    is_gray: bool,
-    expansion: Expansion,
-    /// The color space of the expanded rows, if the file names one.
-    space: Option<Space>,
-}
-
-impl<'s, 'a> Rows<'s, 'a> {
-    /// Reads what stands before the pixels.
-    fn begin(
-        mut decoder: Decoder<Input<'s, 'a>>,
-        keep: Keep,
-        limits: &Limits,
-    ) -> Result<Rows<'s, 'a>, DecodeError> {
-        let header = decoder
-            .read_header_info()
-            .map_err(|error| invalid(&error))?;
-        let (width, height) = (header.width, header.height);
-        let count = limits.check(width, height)?;
-
-        let reader = decoder.read_info().map_err(|error| invalid(&error))?;
-        let palette = reader.info().palette.as_deref().unwrap_or_default();
-        if !palette.len().is_multiple_of(3) {
-            // PNG 11.2.2 demands an error, and the decoder would panic.
-            return Err(DecodeError::Invalid(
-                "the PNG data is damaged (its palette ends within a color)".to_owned(),
-            ));
-        }
-        let (color, depth) = reader.output_color_type();
-        let layout = layout_of(color);
-        let is_gray = matches!(color, ColorType::Grayscale | ColorType::GrayscaleAlpha);
-        // The chunks that name it all come before the pixels (PNG 5.6).
-        let mut space = space(reader.info());
-        let mut expansion = Expansion::new(color, depth);
-        if depth == BitDepth::Sixteen
-            && let Some(space) = space.take_if(|space| !stays_in(space, keep))
-            && let Some(transform) = SixteenBitTransform::new(&space, layout, is_gray)
-        {
-            expansion.convert_by(transform, width as usize * layout.channels());
-        }
-        Ok(Rows {
-            reader,
-            width,
-            height,
-            count,
-            layout,
-            is_gray,
-            expansion,
-            space,
-        })
+/// The file as the decoder reads it alone. Of an animation it reads the default image, whatever
+/// follows.
+fn input<'a>(bytes: &'a [u8], header: &'a Header<'a>, cancel: &'a Cancel<'a>) -> Input<'a, 'a> {
+    match header.default_image(cancel) {
+        Some(image) => Input::Frame(image),
+        None => Input::of_file(bytes, cancel),
     }
-
-    /// Whether rows come opaque, from top to bottom, and in the color space that they stay in.
-    fn are_planes(&self, keep: Keep) -> bool {
-        let is_srgb = |space: &Space| matches!(space, Space::Icc(profile) if is_srgb(profile));
-        let stays = |space: &Space| stays_in(space, keep) || is_srgb(space);
-        self.layout == Layout::Rgb
-            && !self.reader.info().interlaced
-            && self.space.as_ref().is_none_or(stays)
-    }
-
-    /// Checks that the file is whole, and returns Exif, which may stand behind the pixels.
-    fn finish(&mut self) -> Result<Option<Vec<u8>>, DecodeError> {
-        self.reader.finish().map_err(|error| invalid(&error))?;
-        let exif = self.reader.info().exif_metadata.as_deref();
-        Ok(exif.map(<[u8]>::to_vec))
-    }
-}
-
-/// Whether samples stay in the space of a profile that is kept.
-fn stays_in(space: &Space, keep: Keep) -> bool {
-    keep == Keep::All && matches!(space, Space::Icc(profile) if is_rgb(profile))
-}
-
-/// The color space that the file names, by the precedence of PNG (third edition), 4.3: `cICP`,
-/// `iCCP`, `sRGB`, then `gAMA` and `cHRM`. `None` for sRGB, and if the file names none.
-fn space(info: &Info<'_>) -> Option<Space> {
-    if let Some(points) = info.coding_independent_code_points
-        && points.is_video_full_range_image
-    {
-        return Some(Space::Cicp {
-            primaries: points.color_primaries,
-            transfer: points.transfer_function,
-        });
-    }
-    if let Some(profile) = info.icc_profile.as_deref() {
-        return Some(Space::Icc(profile.to_vec()));
-    }
-    if info.srgb.is_some() {
-        return None;
-    }
-    let number = |scaled: ScaledFloat| f64::from(scaled.into_scaled()) / 100_000.0;
-    let pair = |(x, y)| [number(x), number(y)];
-    Calibrated::space(
-        info.gama_chunk.map(|gamma| [1.0 / number(gamma); 3]),
-        info.chrm_chunk
-            .map(|points| [points.white, points.red, points.green, points.blue].map(pair)),
-    )
 }
 
 #[cfg(test)]
@@ -247,10 +144,10 @@ mod two_threads_tests;
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use crate::image::pixels::{Image, Layout};
     use crate::image::testing::{LIMITS, assert_parts_are_rejected};
-    use ::png::Encoder;
+    use ::png::{BitDepth, ColorType, Encoder, Info};
     use std::borrow::Cow;
-    use towebp_encoder::Cancel;
 
     /// A PNG of `info`, whose sizes, color type, depth and metadata are the caller's.
     pub fn png(info: Info<'_>, rows: &[u8]) -> Vec<u8> {
@@ -276,7 +173,13 @@ pub mod tests {
 
     fn read(bytes: &[u8], limits: &Limits, cancel: &Cancel<'_>) -> Result<Decoded, DecodeError> {
         let workers = Workers::new(2, None, cancel);
-        decode(bytes, Keep::Nothing, &Header::read(bytes)?, limits, workers)
+        decode(
+            bytes,
+            Keep::Nothing,
+            &Header::read(bytes, limits)?,
+            limits,
+            workers,
+        )
     }
 
     fn image(file: &[u8]) -> Image {
@@ -521,7 +424,7 @@ pub mod tests {
         // (200, 100, 50) of 255.
         let file = png(with_profile, &[200, 200, 100, 100, 50, 50]);
         let cancel = Cancel::never();
-        let header = Header::read(&file).expect("a valid header");
+        let header = Header::read(&file, &LIMITS).expect("a valid header");
         let workers = Workers::new(1, None, &cancel);
         let kept = decode(&file, Keep::All, &header, &LIMITS, workers).expect("a valid picture");
         assert_eq!(kept.image.pixels, [200, 100, 50]);

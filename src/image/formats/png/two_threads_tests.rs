@@ -37,13 +37,13 @@ fn large(color: ColorType, depth: BitDepth) -> (Vec<u8>, Vec<u8>) {
 }
 
 fn pixels(file: &[u8], workers: Workers<'_>) -> Result<(Layout, Vec<u8>), DecodeError> {
-    let header = Header::read(file)?;
+    let header = Header::read(file, &Limits::DEFAULT)?;
     let decoded = decode(file, Keep::Nothing, &header, &Limits::DEFAULT, workers)?;
     Ok((decoded.image.layout, decoded.image.pixels))
 }
 
 fn planes(file: &[u8], workers: Workers<'_>) -> Result<Option<Planes>, DecodeError> {
-    let header = Header::read(file)?;
+    let header = Header::read(file, &Limits::DEFAULT)?;
     let planes = decode_planes(file, Keep::Nothing, &header, &Limits::DEFAULT, workers)?;
     Ok(planes.map(|decoded| decoded.planes))
 }

@@ -1,0 +1,158 @@
+//! The canvas of an animation, on which the frames of a GIF or a PNG are drawn one after the other.
+
+use super::pixels::{Image, Layout};
+use super::rectangle::Rectangle;
+use towebp_encoder::{Cancel, Cancelled};
+
+/// A frame that was drawn onto the canvas.
+#[derive(Debug, PartialEq, Eq)]
+pub struct AnimationFrame {
+    /// The time for which it is shown.
+    pub milliseconds: u32,
+    /// The rectangle in which the canvas may have changed; the whole canvas for the first frame.
+    pub damage: Rectangle,
+    /// The pixels of the damage rectangle before the change, row by row.
+    pub previous: Vec<[u8; 4]>,
+    /// The number of pixels of the frame or of the canvas, whichever has more.
+    pub pixel_count: u64,
+}
+
+/// The canvas, and what becomes of its last frame.
+pub struct AnimationCanvas<'a> {
+    /// The pixels that are shown, [`Layout::Rgba`]; empty before the first frame.
+    pub image: Image,
+    /// The disposal of the frame that was drawn last.
+    disposal: Disposal,
+    cancel: &'a Cancel<'a>,
+}
+
+/// The disposal of a frame before the next one is drawn (GIF 89a, 23; PNG, third edition,
+/// 11.3.6.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DisposalMethod {
+    /// The frame is kept.
+    Keep,
+    /// Its rectangle becomes transparent: no browser draws the background color of a GIF.
+    Clear,
+    /// Its rectangle gets back the pixels that it had before the frame.
+    Restore,
+}
+
+/// The disposal of the last frame.
+enum Disposal {
+    Keep,
+    Clear(Rectangle),
+    /// The pixels are given row by row, as far as the rectangle is on the canvas.
+    Restore(Rectangle, Vec<[u8; 4]>),
+}
+
+impl<'a> AnimationCanvas<'a> {
+    /// A canvas of this size. It has no pixels yet.
+    pub fn new((width, height): (u32, u32), cancel: &'a Cancel<'a>) -> AnimationCanvas<'a> {
+        AnimationCanvas {
+            image: Image {
+                width,
+                height,
+                layout: Layout::Rgba,
+                pixels: Vec::new(),
+            },
+            disposal: Disposal::Keep,
+            cancel,
+        }
+    }
+
+    /// Whether no frame was drawn yet.
+    pub fn is_empty(&self) -> bool {
+        self.image.pixels.is_empty()
+    }
+
+    /// The number of pixels of a frame of `frame` pixels, or of the canvas, whichever has more.
+    pub fn pixel_count(&self, frame: usize) -> u64 {
+        (frame as u64).max(u64::from(self.image.width) * u64::from(self.image.height))
+    }
+
+    /// Whether drawing at `rectangle` begins with clearing just that.
+    pub fn will_clear(&self, rectangle: Rectangle) -> bool {
+        matches!(self.disposal, Disposal::Clear(cleared) if cleared == rectangle)
+    }
+
+    /// Makes room for the first frame: a transparent canvas of so many pixels, all of which the
+    /// frame may change.
+    pub fn begin(&mut self, count: usize) -> Rectangle {
+        // Zeroed memory takes none before it is written to.
+        self.image.pixels = vec![0; count * 4];
+        Rectangle::whole(self.image.width, self.image.height)
+    }
+
+    /// The rectangle in which a frame and the disposal of the one before will change the canvas,
+    /// and its pixels now.
+    pub fn damage(&mut self, frame: Rectangle) -> Result<(Rectangle, Vec<[u8; 4]>), Cancelled> {
+        let (width, height) = (self.image.width, self.image.height);
+        let frame = frame.clip(width, height);
+        let damage = match &self.disposal {
+            Disposal::Keep => frame,
+            Disposal::Clear(other) | Disposal::Restore(other, _) => {
+                frame.union(other.clip(width, height))
+            }
+        };
+        Ok((damage, self.copy(damage)?))
+    }
+
+    /// Disposes of the last frame, and prepares the disposal of the one that will be drawn at
+    /// `rectangle`.
+    pub fn dispose(
+        &mut self,
+        rectangle: Rectangle,
+        method: DisposalMethod,
+    ) -> Result<(), Cancelled> {
+        match std::mem::replace(&mut self.disposal, Disposal::Keep) {
+            Disposal::Keep => {}
+            Disposal::Clear(rectangle) => {
+                for row in self.image.rows_of(rectangle) {
+                    self.cancel.check()?;
+                    row.fill([0; 4]);
+                }
+            }
+            Disposal::Restore(rectangle, pixels) => {
+                let mut rest = pixels.as_slice();
+                for row in self.image.rows_of(rectangle) {
+                    self.cancel.check()?;
+                    let (pixels, below) = rest.split_at(row.len());
+                    row.copy_from_slice(pixels);
+                    rest = below;
+                }
+            }
+        }
+        self.disposal = match method {
+            DisposalMethod::Keep => Disposal::Keep,
+            DisposalMethod::Clear => Disposal::Clear(rectangle),
+            DisposalMethod::Restore => Disposal::Restore(rectangle, self.copy(rectangle)?),
+        };
+        Ok(())
+    }
+
+    /// The rows of a rectangle, as far as they are on the canvas, to be drawn on.
+    pub fn rows_of(&mut self, rectangle: Rectangle) -> impl Iterator<Item = &mut [[u8; 4]]> {
+        self.image.rows_of(rectangle)
+    }
+
+    /// The pixels of a rectangle, row by row, as far as it is on the canvas.
+    fn copy(&mut self, rectangle: Rectangle) -> Result<Vec<[u8; 4]>, Cancelled> {
+        let visible = rectangle.clip(self.image.width, self.image.height);
+        let mut pixels = Vec::with_capacity(visible.width * visible.height);
+        for row in self.image.rows_of(rectangle) {
+            self.cancel.check()?;
+            pixels.extend_from_slice(row);
+        }
+        Ok(pixels)
+    }
+}
+
+/// The time that browsers show a frame for that is to be shown for so many milliseconds: a tenth of
+/// a second, if it is at most 10 (Blink and Gecko do so in every format).
+pub fn shown_milliseconds(asked: u32) -> u32 {
+    match asked {
+        0..=10 => 100,
+        more => more,
+    }
+}

@@ -1,0 +1,46 @@
+//! The chunks of a PNG (PNG, third edition, 5.3).
+
+/// A chunk.
+#[derive(Clone, Copy)]
+pub struct Chunk<'a> {
+    /// The name.
+    pub name: [u8; 4],
+    /// The data.
+    pub data: &'a [u8],
+    /// The whole chunk, from its length to its checksum.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Chunk<'a> {
+    /// The chunk at the beginning of `bytes`, if it is whole.
+    pub fn first(bytes: &'a [u8]) -> Option<Chunk<'a>> {
+        let (length, behind) = bytes.split_first_chunk()?;
+        let length = u32::from_be_bytes(*length) as usize;
+        let (name, behind) = behind.split_first_chunk()?;
+        let (data, behind) = behind.split_at_checked(length)?;
+        behind.first_chunk::<4>()?;
+        Some(Chunk {
+            name: *name,
+            data,
+            bytes: &bytes[..12 + length],
+        })
+    }
+
+    /// Whether the checksum is right.
+    pub fn is_sound(&self) -> bool {
+        let (checked, checksum) = self.bytes[4..].split_at(4 + self.data.len());
+        crc32fast::hash(checked).to_be_bytes() == checksum
+    }
+}
+
+/// The chunks of a file, with their places in it, as far as they are whole.
+pub fn chunks_of_file(file: &[u8]) -> impl Iterator<Item = (usize, Chunk<'_>)> {
+    const SIGNATURE: usize = 8;
+    let mut next = SIGNATURE;
+    std::iter::from_fn(move || {
+        let place = next;
+        let chunk = Chunk::first(file.get(place..)?)?;
+        next += chunk.bytes.len();
+        Some((place, chunk))
+    })
+}

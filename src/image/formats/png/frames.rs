@@ -1,0 +1,248 @@
+//! The frames of an animated PNG, drawn one after the other onto a canvas (PNG, third edition,
+//! 11.3.6), oriented as the file's Exif says.
+
+use super::decoder::damaged_animation;
+use super::header::Header;
+use super::input::Input;
+use super::outline::FrameControl;
+use super::picture::{decoder, read_picture, read_space};
+use crate::image::animation::{
+    AnimationCanvas, AnimationFrame, DisposalMethod, shown_milliseconds,
+};
+use crate::image::color::{Space, convert_to_srgb, is_rgb, is_srgb};
+use crate::image::decoded::Decoded;
+use crate::image::error::DecodeError;
+use crate::image::guard::decode_guarded;
+use crate::image::limits::Limits;
+use crate::image::metadata::{Keep, orientation};
+use crate::image::pixels::{Image, Layout};
+use std::slice;
+use towebp_encoder::{Cancel, Cancelled, Workers};
+
+/// The frames of an animated PNG, drawn one after the other.
+pub struct Frames<'a> {
+    header: &'a Header<'a>,
+    limits: Limits,
+    cancel: &'a Cancel<'a>,
+    /// The frames that are not drawn yet.
+    coming: slice::Iter<'a, FrameControl<'a>>,
+    canvas: AnimationCanvas<'a>,
+    clock: Clock,
+    /// Whether the samples have to be converted from the color space that the file names.
+    is_converted: bool,
+}
+
+impl<'a> Frames<'a> {
+    /// The frames of a file, of which none is drawn yet. With [`Keep::All`] they stay in the color
+    /// space of a profile of RGB.
+    ///
+    /// # Errors
+    /// See [`DecodeError`].
+    pub(super) fn new(
+        header: &'a Header<'a>,
+        keep: Keep,
+        limits: &Limits,
+        cancel: &'a Cancel<'a>,
+    ) -> Result<Frames<'a>, DecodeError> {
+        let frames = header.outline().map_or(&[][..], |outline| &outline.frames);
+        let (width, height) = header.size();
+        limits.check(width, height)?;
+        let space = space(header, cancel)?;
+        let swaps = header.orientation().is_some_and(orientation::swaps_sides);
+        let size = if swaps {
+            (height, width)
+        } else {
+            (width, height)
+        };
+        Ok(Frames {
+            header,
+            limits: *limits,
+            cancel,
+            coming: frames.iter(),
+            canvas: AnimationCanvas::new(size, cancel),
+            clock: Clock::default(),
+            is_converted: match space {
+                None => false,
+                Some(Space::Icc(profile)) => {
+                    !(is_srgb(&profile) || keep == Keep::All && is_rgb(&profile))
+                }
+                Some(_) => true,
+            },
+        })
+    }
+
+    /// Draws the next frame; `None` after the last one.
+    ///
+    /// # Errors
+    /// See [`DecodeError`].
+    pub fn draw(&mut self) -> Result<Option<AnimationFrame>, DecodeError> {
+        let Some(frame) = self.coming.next() else {
+            return Ok(None);
+        };
+        decode_guarded(self.cancel, || {
+            let drawn = self.draw_frame(frame);
+            drawn.map(Some).map_err(|error| match error {
+                DecodeError::Invalid(reason) if !frame.is_default_image => {
+                    damaged_animation(&reason)
+                }
+                error => error,
+            })
+        })
+    }
+
+    /// The canvas as it is shown now; its pixels are empty before the first frame.
+    pub fn canvas(&self) -> &Image {
+        &self.canvas.image
+    }
+
+    /// The number of times that the animation is played; 0 is for ever. WebP knows 65535, which is
+    /// what a larger number becomes.
+    pub fn loops(&self) -> u16 {
+        let plays = self.header.outline().map_or(0, |outline| outline.plays);
+        u16::try_from(plays).unwrap_or(u16::MAX)
+    }
+
+    fn draw_frame(&mut self, frame: &FrameControl<'a>) -> Result<AnimationFrame, DecodeError> {
+        let image = self.decode(frame)?;
+        let count = image.width as usize * image.height as usize;
+        let mut rectangle = frame.rectangle;
+        if let Some(orientation) = self.header.orientation() {
+            rectangle = orientation::apply_to_rectangle(rectangle, self.header.size(), orientation);
+        }
+        let mut disposal = frame.disposal;
+        let (damage, previous) = if self.canvas.is_empty() {
+            if disposal == DisposalMethod::Restore {
+                // There is nothing before it.
+                disposal = DisposalMethod::Clear;
+            }
+            let Image { width, height, .. } = self.canvas.image;
+            let count = self.limits.check(width, height)?;
+            (self.canvas.begin(count), vec![[0; 4]; count])
+        } else {
+            self.canvas.damage(rectangle)?
+        };
+        self.canvas.dispose(rectangle, disposal)?;
+        let stride = image.width as usize * image.layout.channels();
+        let rows = image.pixels.chunks_exact(stride);
+        for (canvas, row) in self.canvas.rows_of(rectangle).zip(rows) {
+            self.cancel.check()?;
+            draw_row(canvas, row, image.layout, frame.is_drawn_over);
+        }
+        Ok(AnimationFrame {
+            milliseconds: self.clock.tick(frame.delay),
+            damage,
+            previous,
+            pixel_count: self.canvas.pixel_count(count),
+        })
+    }
+
+    /// Decodes a frame, converts it to sRGB and orients it.
+    fn decode(&self, frame: &FrameControl<'a>) -> Result<Image, DecodeError> {
+        let cancel = self.cancel;
+        let reader = self.header.frame(frame, self.is_converted, cancel);
+        let input = Input::Frame(reader);
+        let decoded = read_picture(decoder(input), Keep::Nothing, &self.limits, cancel)?;
+        let Decoded {
+            mut image,
+            is_gray,
+            space,
+            ..
+        } = decoded;
+        if let Some(space) = space {
+            convert_to_srgb(&mut image, &space, is_gray, cancel)?;
+        }
+        Ok(self.orient(image)?)
+    }
+
+    fn orient(&self, image: Image) -> Result<Image, Cancelled> {
+        match self.header.orientation() {
+            Some(orientation) => {
+                orientation::apply(image, orientation, Workers::new(1, None, self.cancel))
+            }
+            None => Ok(image),
+        }
+    }
+}
+
+/// The profile of RGB in whose color space the frames stay, if `keep` asks for it.
+///
+/// # Errors
+/// See [`DecodeError`].
+pub fn kept_profile(
+    header: &Header<'_>,
+    keep: Keep,
+    cancel: &Cancel<'_>,
+) -> Result<Option<Vec<u8>>, DecodeError> {
+    Ok(match space(header, cancel)? {
+        Some(Space::Icc(profile)) if keep == Keep::All && is_rgb(&profile) => Some(profile),
+        _ => None,
+    })
+}
+
+/// The color space that the file names.
+fn space(header: &Header<'_>, cancel: &Cancel<'_>) -> Result<Option<Space>, DecodeError> {
+    match header.default_image(cancel) {
+        Some(image) => read_space(decoder(Input::Frame(image))),
+        None => Ok(None),
+    }
+}
+
+/// Draws a row of a frame.
+fn draw_row(canvas: &mut [[u8; 4]], row: &[u8], layout: Layout, is_drawn_over: bool) {
+    match layout {
+        Layout::Rgb => {
+            for (pixel, &[red, green, blue]) in canvas.iter_mut().zip(row.as_chunks::<3>().0) {
+                *pixel = [red, green, blue, 255];
+            }
+        }
+        Layout::Rgba => {
+            for (pixel, &drawn) in canvas.iter_mut().zip(row.as_chunks::<4>().0) {
+                *pixel = match drawn[3] {
+                    255 => drawn,
+                    0 if is_drawn_over => *pixel,
+                    0 => [0; 4],
+                    _ if is_drawn_over && pixel[3] != 0 => over(drawn, *pixel),
+                    _ => drawn,
+                };
+            }
+        }
+    }
+}
+
+/// A pixel over another, neither of them transparent, rounded to the nearest value (PNG, third
+/// edition, 13.16). As in browsers, samples of 16 bits were rounded before.
+fn over(above: [u8; 4], below: [u8; 4]) -> [u8; 4] {
+    let above_weight = u32::from(above[3]) * 255;
+    let below_weight = u32::from(255 - above[3]) * u32::from(below[3]);
+    let weights = above_weight + below_weight;
+    let mut pixel = [0, 1, 2, 3].map(|channel| {
+        let sum =
+            u32::from(above[channel]) * above_weight + u32::from(below[channel]) * below_weight;
+        ((sum + weights / 2) / weights) as u8
+    });
+    pixel[3] = ((weights + 127) / 255) as u8;
+    pixel
+}
+
+/// The time of an animation in milliseconds, whose rounding does not add up from frame to frame.
+#[derive(Default)]
+struct Clock {
+    /// The microseconds by which the frames so far are shown too short, or too long if negative.
+    behind: i64,
+}
+
+impl Clock {
+    /// The milliseconds of a frame that is to be shown for so many seconds, a numerator and a
+    /// denominator.
+    fn tick(&mut self, (numerator, denominator): (u16, u16)) -> u32 {
+        let exact = i64::from(numerator) * 1_000_000 / i64::from(denominator.max(1));
+        let rounded = ((exact + 500) / 1000) as u32;
+        let shown = shown_milliseconds(rounded);
+        if shown != rounded {
+            return shown;
+        }
+        let milliseconds = (exact + self.behind + 500) / 1000;
+        self.behind += exact - milliseconds * 1000;
+        milliseconds as u32
+    }
+}
