@@ -78,13 +78,18 @@ pub struct ConvertCommand {
     #[argh(option, arg_name = "number")]
     alpha_quality: Option<String>,
 
-    /// what becomes of a GIF: all (its frames, the default) or first
+    /// what becomes of an animated GIF or PNG: all (its frames, the default) or first
     #[argh(option, arg_name = "all|first")]
     animation: Option<String>,
 
     /// what becomes of Exif, XMP and the ICC profile: strip (the default) or keep
     #[argh(option, arg_name = "strip|keep")]
     metadata: Option<String>,
+
+    /// what is kept of a picture whose WebP is not smaller: webp (the default) or original, which
+    /// is copied under the WebP's name, but with its own ending
+    #[argh(option, arg_name = "webp|original")]
+    if_larger: Option<String>,
 
     /// cores to use, each for a picture or several for one; by default all of them
     #[argh(option, arg_name = "number")]
@@ -182,6 +187,7 @@ impl ConvertCommand {
             ("alpha_quality", &self.alpha_quality),
             ("animation", &self.animation),
             ("metadata", &self.metadata),
+            ("if_larger", &self.if_larger),
             ("watermark", &self.watermark),
             ("watermark_size", &self.watermark_size),
             ("watermark_color", &self.watermark_color),

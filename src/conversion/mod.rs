@@ -17,7 +17,7 @@ mod still;
 pub use crate::watermark::{Color, FontError, Fonts, Outline, Placement, Position, TextWatermark};
 pub use error::ConversionError;
 pub use outcome::{Conversion, Timing};
-pub use params::{Animation, KNOWN_NAMES, ParamError, Params};
+pub use params::{Animation, IfLarger, KNOWN_NAMES, ParamError, Params};
 #[doc(hidden)]
 pub use params::{DefaultValue, PARAMETERS, Parameter, Value};
 pub use plan::{Plan, Resources};

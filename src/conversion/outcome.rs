@@ -16,6 +16,8 @@ pub struct Conversion {
     pub coding: Coding,
     /// The time that each stage took.
     pub timing: Timing,
+    /// Whether the input is to be used in place of the WebP, which is not smaller.
+    pub prefers_original: bool,
 }
 
 /// The time that each stage of a conversion took.
@@ -37,6 +39,7 @@ impl Conversion {
             height,
             coding: encoded.coding,
             timing,
+            prefers_original: false,
         }
     }
 }

@@ -22,6 +22,8 @@ pub struct Params {
     pub animation: Animation,
     /// Whether Exif, XMP and the ICC profile are kept (`metadata`).
     pub keeps_metadata: bool,
+    /// What is sent if the WebP is not smaller than the input (`if_larger`).
+    pub if_larger: IfLarger,
     /// Text watermark (`watermark`, `watermark_size`, `watermark_color`, `watermark_outline`), if
     /// any.
     pub text: Option<TextWatermark>,
@@ -80,7 +82,7 @@ const TRUE_OR_FALSE: &str = "true or false";
 /// The table of all parameters: parsing, error texts and documentation come from it. `token` is
 /// among them, although it is read elsewhere.
 #[doc(hidden)]
-pub const PARAMETERS: [Parameter; 20] = [
+pub const PARAMETERS: [Parameter; 21] = [
     Parameter {
         name: "token",
         value: Value::Text,
@@ -128,7 +130,7 @@ pub const PARAMETERS: [Parameter; 20] = [
         "animation",
         Animation::ALLOWED,
         "all",
-        "`all`, `first`: whether a GIF keeps moving",
+        "`all`, `first`: whether an animated GIF or PNG keeps moving",
     ),
     word(
         "metadata",
@@ -136,6 +138,15 @@ pub const PARAMETERS: [Parameter; 20] = [
         "strip",
         "`strip`, `keep`: what becomes of Exif, XMP and the ICC profile",
     ),
+    Parameter {
+        otherwise: "400, and beside a watermark",
+        ..word(
+            "if_larger",
+            IfLarger::ALLOWED,
+            "webp",
+            "`webp`, `original`: what is sent if the WebP is not smaller than the input",
+        )
+    },
     Parameter {
         name: "watermark",
         value: Value::Text,
@@ -246,6 +257,30 @@ impl Animation {
     }
 }
 
+/// What is sent if the WebP is not smaller than the input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IfLarger {
+    /// The WebP.
+    #[default]
+    Webp,
+    /// The input as it came, with its own media type.
+    Original,
+}
+
+impl IfLarger {
+    /// The names that [`IfLarger::parse`] accepts, for error texts.
+    pub const ALLOWED: &str = "webp or original";
+
+    /// Reads its exact name.
+    pub fn parse(text: &str) -> Option<IfLarger> {
+        match text {
+            "webp" => Some(IfLarger::Webp),
+            "original" => Some(IfLarger::Original),
+            _ => None,
+        }
+    }
+}
+
 /// A parameter that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamError {
@@ -284,6 +319,16 @@ impl Params {
             values.set(parameter, value)?;
         }
         values.into_params()
+    }
+
+    /// The parameter by which the result is another picture than the input, if there is one: the
+    /// input itself cannot stand in for it.
+    fn changes_picture(&self) -> Option<&'static str> {
+        if self.text.is_some() {
+            Some("watermark")
+        } else {
+            self.picture_url.as_ref().map(|_| "watermark_image")
+        }
     }
 }
 
@@ -345,6 +390,7 @@ impl Values {
                 near_lossless: 0,
                 animation: Animation::default(),
                 keeps_metadata: false,
+                if_larger: IfLarger::default(),
                 text: None,
                 picture_url: None,
                 placement: Placement::default(),
@@ -382,6 +428,7 @@ impl Values {
             "near_lossless" => params.near_lossless = parameter.number(value)? as u8,
             "animation" => params.animation = parameter.word(value, Animation::parse)?,
             "metadata" => params.keeps_metadata = parameter.word(value, parse_metadata)?,
+            "if_larger" => params.if_larger = parameter.word(value, IfLarger::parse)?,
             "watermark" => value.clone_into(&mut text.text),
             "watermark_size" => text.size = parameter.number(value)? as u16,
             "watermark_color" => text.color = parameter.color(value)?,
@@ -413,7 +460,7 @@ impl Values {
                 code: "invalid_parameter",
             });
         }
-        Ok(Params {
+        let params = Params {
             mode: if is_lossless {
                 Mode::Lossless
             } else {
@@ -421,7 +468,19 @@ impl Values {
             },
             text: Some(text).filter(|watermark| !watermark.text.is_empty()),
             ..params
-        })
+        };
+        if params.if_larger == IfLarger::Original
+            && let Some(other) = params.changes_picture()
+        {
+            return Err(ParamError {
+                name: "if_larger",
+                detail: format!(
+                    "Parameters if_larger and {other}: \"original\" was given, but the original is without what {other} asks for; allowed is one of the two."
+                ),
+                code: "invalid_parameter",
+            });
+        }
+        Ok(params)
     }
 }
 

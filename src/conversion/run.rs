@@ -3,7 +3,7 @@
 use super::animation;
 use super::error::ConversionError;
 use super::outcome::{Conversion, Timing};
-use super::params::Params;
+use super::params::{IfLarger, Params};
 use super::plan::{Path, Plan, Resources};
 use super::still;
 use crate::image::{self, Format, Limits};
@@ -16,11 +16,25 @@ impl Plan<'_> {
     /// # Errors
     /// See [`ConversionError`].
     pub fn run(&self, cancel: &Cancel<'_>) -> Result<Conversion, ConversionError> {
-        match self.path {
+        let mut conversion = match self.path {
             Path::Planes => still::in_planes(self, cancel),
             Path::Rgb => still::by_way_of_rgb(self, cancel, Timing::default()),
             Path::Animation(animation) => animation::convert(self, animation, cancel),
-        }
+        }?;
+        conversion.prefers_original =
+            self.may_give_original() && conversion.webp.len() >= self.opened.bytes().len();
+        Ok(conversion)
+    }
+
+    /// Whether the input may stand in for its WebP: it is asked for, and the first frame of an
+    /// animation is not meant alone.
+    fn may_give_original(&self) -> bool {
+        let is_first_frame = !matches!(self.path, Path::Animation(_))
+            && self
+                .opened
+                .animation()
+                .is_some_and(|animation| animation.is_animated());
+        self.params.if_larger == IfLarger::Original && !is_first_frame
     }
 }
 

@@ -100,7 +100,7 @@ if (tryCard) {
     element("link").download = file.name.replace(/\.[^.]*$/, "") + ".webp";
     element("link").hidden = false;
     showUsage();
-    const saved = Math.round(100 - webp.size / file.size * 100);
+    const saved = answer.headers.get("X-Saved-Percent");
     const [input, output] = [file.size, webp.size].map((size) => size.toLocaleString("en"));
     const [width, height] = ["Image-Width", "Image-Height"].map((name) => answer.headers.get(name));
     return `${input} bytes in, ${output} bytes out: ${saved} % saved. ` +

@@ -57,7 +57,7 @@ pub fn rotate_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, S
 }
 
 fn totals_row(totals: &UsageTotals) -> Markup {
-    let saved = saved_percent(totals.input_bytes, totals.output_bytes);
+    let saved = saved(totals.saved_percent());
     html! {
         dl.totals #totals {
             div { dt { "Conversions" } dd { (totals.conversions) } }
@@ -213,7 +213,7 @@ fn row(id: u64, entry: &UsageEntry) -> Markup {
             td data-label="Format" { (entry.format) }
             td.number data-label="In" { (size(entry.input_bytes)) }
             td.number data-label="Out" { (size(entry.output_bytes)) }
-            td.number data-label="Saved" { (saved_percent(entry.input_bytes, entry.output_bytes)) }
+            td.number data-label="Saved" { (saved(entry.saved_percent())) }
             td.number data-label="Pixels" { (entry.width) " × " (entry.height) }
             td.number data-label="Quality" { (entry.quality) }
             td data-label="Watermark" {
@@ -250,13 +250,12 @@ fn size(bytes: u64) -> String {
     format!("{amount:.1} {}", UNITS[unit])
 }
 
-/// By how many percent the output is smaller than the input; negative if it is larger.
-fn saved_percent(input: u64, output: u64) -> String {
-    if input == 0 {
-        return "–".to_owned();
+/// A percentage, with a true minus sign if it is negative.
+fn saved(percent: Option<i64>) -> String {
+    match percent {
+        Some(percent) => format!("{percent} %").replace('-', "−"),
+        None => "–".to_owned(),
     }
-    let saved = 100.0 - output as f64 / input as f64 * 100.0;
-    format!("{} %", saved.round() as i64).replace('-', "−")
 }
 
 #[cfg(test)]
@@ -281,9 +280,9 @@ mod tests {
 
     #[test]
     fn savings_may_be_losses() {
-        assert_eq!(saved_percent(1000, 250), "75 %");
-        assert_eq!(saved_percent(1000, 1500), "−50 %");
-        assert_eq!(saved_percent(0, 0), "–");
+        assert_eq!(saved(Some(75)), "75 %");
+        assert_eq!(saved(Some(-50)), "−50 %");
+        assert_eq!(saved(None), "–");
     }
 
     #[test]

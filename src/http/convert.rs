@@ -8,7 +8,9 @@ use super::response::Response;
 use super::state::AppState;
 use super::watermark_fetch::WatermarkFetch;
 use crate::admission::Need;
-use crate::conversion::{Cancel, Conversion, ConversionError, Params, Plan, Resources, Timing};
+use crate::conversion::{
+    Cancel, Coding, Conversion, ConversionError, Params, Plan, Resources, Timing,
+};
 use crate::image::{self, Format};
 use crate::store::{AccountId, UsageEntry, WatermarkKind};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -23,8 +25,8 @@ pub struct AdmittedConversion {
     token: Token,
     params: Params,
     format: Format,
-    /// The value of `Content-Disposition`, if `download` is given.
-    disposition: Option<String>,
+    /// The name to save the picture by, if `download` is given.
+    download: Option<String>,
 }
 
 /// Decides by the head, and by what is in memory, whether the body is worth being sent: it checks
@@ -42,7 +44,7 @@ pub fn admit(state: &AppState, request: &Request) -> Result<AdmittedConversion, 
     // A token that is given twice is an error, even if it is the same one.
     query.parameter("token")?;
     let params = Params::parse(query.iter())?;
-    let disposition = query.parameter("download")?.map(content_disposition);
+    let download = query.parameter("download")?.map(str::to_owned);
     let format = content_type(request)?;
     state.store.check_available()?;
     state.limiters.quotas.check(&state.store, account)?;
@@ -54,7 +56,7 @@ pub fn admit(state: &AppState, request: &Request) -> Result<AdmittedConversion, 
         token,
         params,
         format,
-        disposition,
+        download,
     })
 }
 
@@ -93,7 +95,7 @@ fn convert(
         watermark,
         params,
         format,
-        disposition,
+        download,
         ..
     } = conversion;
     let bytes = body.read();
@@ -140,15 +142,63 @@ fn convert(
     };
     drop(own_core);
     // The next conversion does not wait for the disk.
-    reservation.finish(converted.webp.len() as u64);
+    let original_bytes = bytes.len() as u64;
+    let sent = Sent::choose(converted, bytes, format);
+    reservation.finish(sent.body.len() as u64);
 
-    let entry = usage_entry(&params, format, bytes.len(), &converted, started.elapsed());
+    let entry = usage_entry(&params, format, original_bytes, &sent, started.elapsed());
     state.store.record_usage(account, &entry)?;
-    state.metrics.converted(format.name(), converted.timing);
+    state.metrics.converted(format.name(), sent.timing);
     Ok(Response {
         memory: Some(Box::new(reservation)),
-        ..success(converted, disposition)
+        ..success(sent, &entry, download.as_deref())
     })
+}
+
+/// The file that a successful request gets.
+struct Sent {
+    body: Vec<u8>,
+    media_type: &'static str,
+    /// The ending of its name.
+    ending: &'static str,
+    width: u32,
+    height: u32,
+    /// How the pixels of a WebP are coded.
+    coding: Option<Coding>,
+    timing: Timing,
+}
+
+impl Sent {
+    /// The WebP, or the input in its place.
+    fn choose(converted: Conversion, input: Vec<u8>, format: Format) -> Sent {
+        let Conversion {
+            webp,
+            width,
+            height,
+            coding,
+            timing,
+            prefers_original,
+        } = converted;
+        let webp = Sent {
+            body: webp,
+            media_type: "image/webp",
+            ending: "webp",
+            width,
+            height,
+            coding: Some(coding),
+            timing,
+        };
+        if !prefers_original {
+            return webp;
+        }
+        Sent {
+            body: input,
+            media_type: format.media_type(),
+            ending: format.ending(),
+            coding: None,
+            ..webp
+        }
+    }
 }
 
 /// The flags of curl that send a picture, for clients that send no usable `Content-Type` or body.
@@ -179,17 +229,17 @@ fn content_type(request: &Request) -> Result<Format, Problem> {
 fn usage_entry(
     params: &Params,
     format: Format,
-    input_bytes: usize,
-    converted: &Conversion,
+    input_bytes: u64,
+    sent: &Sent,
     spent: Duration,
 ) -> UsageEntry {
     UsageEntry {
         time: SystemTime::now(),
         format: format.name().to_owned(),
-        input_bytes: input_bytes as u64,
-        output_bytes: converted.webp.len() as u64,
-        width: converted.width,
-        height: converted.height,
+        input_bytes,
+        output_bytes: sent.body.len() as u64,
+        width: sent.width,
+        height: sent.height,
         quality: params.quality,
         watermark: match (&params.text, &params.picture_url) {
             (None, None) => WatermarkKind::None,
@@ -201,15 +251,24 @@ fn usage_entry(
     }
 }
 
-fn success(converted: Conversion, disposition: Option<String>) -> Response {
-    let response = Response::new(200, "image/webp", converted.webp)
+fn success(sent: Sent, entry: &UsageEntry, download: Option<&str>) -> Response {
+    let mut response = Response::new(200, sent.media_type, sent.body)
         .header("Cache-Control", "private, no-store")
-        .header("Image-Width", &converted.width.to_string())
-        .header("Image-Height", &converted.height.to_string())
-        .header("X-Webp-Mode", converted.coding.name())
-        .header("Server-Timing", &server_timing(converted.timing));
-    match disposition {
-        Some(disposition) => response.header("Content-Disposition", &disposition),
+        .header("Image-Width", &sent.width.to_string())
+        .header("Image-Height", &sent.height.to_string())
+        .header("X-Original-Bytes", &entry.input_bytes.to_string());
+    if let Some(percent) = entry.saved_percent() {
+        response = response.header("X-Saved-Percent", &percent.to_string());
+    }
+    if let Some(coding) = sent.coding {
+        response = response.header("X-Webp-Mode", coding.name());
+    }
+    response = response.header("Server-Timing", &server_timing(sent.timing));
+    match download {
+        Some(name) => response.header(
+            "Content-Disposition",
+            &content_disposition(name, sent.ending),
+        ),
         None => response,
     }
 }
@@ -229,9 +288,10 @@ fn server_timing(timing: Timing) -> String {
 const ESCAPED_IN_A_HEADER: AsciiSet = NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'-');
 
 /// The `Content-Disposition` of `download=NAME`: it asks the browser to save the picture as
-/// `NAME.webp` (RFC 6266). Letters, digits and a few marks are kept, and everything else becomes
-/// `_`; a name that is not plain ASCII is also given in UTF-8 (RFC 8187).
-fn content_disposition(name: &str) -> String {
+/// `NAME.webp`, or with the ending of the original (RFC 6266). Letters, digits and a few marks are
+/// kept, and everything else becomes `_`; a name that is not plain ASCII is also given in UTF-8
+/// (RFC 8187).
+fn content_disposition(name: &str, ending: &str) -> String {
     let name = name.strip_suffix(".webp").unwrap_or(name);
     let cleaned: String = name
         .chars()
@@ -246,7 +306,7 @@ fn content_disposition(name: &str) -> String {
         .collect();
     let cleaned = cleaned.trim_matches([' ', '.']);
     let name = format!(
-        "{}.webp",
+        "{}.{ending}",
         if cleaned.is_empty() {
             "picture"
         } else {
@@ -273,27 +333,27 @@ mod tests {
     #[test]
     fn download_names_are_safe_in_a_header_and_in_a_folder() {
         assert_eq!(
-            content_disposition("cat"),
+            content_disposition("cat", "webp"),
             "attachment; filename=\"cat.webp\""
         );
         assert_eq!(
-            content_disposition("cat.webp"),
+            content_disposition("cat.webp", "webp"),
             "attachment; filename=\"cat.webp\""
         );
         assert_eq!(
-            content_disposition("../../etc/x\"\r\nA: b"),
+            content_disposition("../../etc/x\"\r\nA: b", "webp"),
             "attachment; filename=\"_.._etc_x___A_ b.webp\""
         );
         assert_eq!(
-            content_disposition(""),
+            content_disposition("", "webp"),
             "attachment; filename=\"picture.webp\""
         );
         assert_eq!(
-            content_disposition("..."),
+            content_disposition("...", "webp"),
             "attachment; filename=\"picture.webp\""
         );
         assert_eq!(
-            content_disposition("Käse"),
+            content_disposition("Käse", "webp"),
             "attachment; filename=\"K_se.webp\"; filename*=UTF-8''K%C3%A4se.webp"
         );
     }

@@ -37,7 +37,7 @@ pub use error::{
 pub(crate) use folder::rename_new;
 pub use known::TokenCheck;
 pub use session::Session;
-pub use usage::{Month, UsageEntry, UsagePage, UsageTotals, WatermarkKind};
+pub use usage::{Month, UsageEntry, UsagePage, UsageTotals, WatermarkKind, saved_percent};
 
 use self::redb::{FileSnapshot, RedbEngine};
 use crate::auth::{

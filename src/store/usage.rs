@@ -13,7 +13,7 @@ pub struct UsageEntry {
     pub format: String,
     /// The size of the input in bytes.
     pub input_bytes: u64,
-    /// The size of the WebP file in bytes.
+    /// The size of the file that was sent in bytes: the WebP, or the input itself.
     pub output_bytes: u64,
     /// The width in pixels.
     pub width: u32,
@@ -25,6 +25,21 @@ pub struct UsageEntry {
     pub watermark: WatermarkKind,
     /// How long it took, from the first byte read until the entry was made, in milliseconds.
     pub milliseconds: u32,
+}
+
+impl UsageEntry {
+    /// See [`saved_percent`].
+    pub fn saved_percent(&self) -> Option<i64> {
+        saved_percent(self.input_bytes, self.output_bytes)
+    }
+}
+
+/// By how many percent the output is smaller than the input, rounded down: it is negative if the
+/// output is larger, by however little. `None` without an input.
+pub fn saved_percent(input_bytes: u64, output_bytes: u64) -> Option<i64> {
+    let (input, output) = (i128::from(input_bytes), i128::from(output_bytes));
+    let percent = ((input - output) * 100).checked_div_euclid(input)?;
+    i64::try_from(percent).ok()
 }
 
 #[cfg(test)]
@@ -77,8 +92,15 @@ pub struct UsageTotals {
     pub conversions: u64,
     /// The bytes of all inputs.
     pub input_bytes: u64,
-    /// The bytes of all WebP files.
+    /// The bytes of all files that were sent.
     pub output_bytes: u64,
+}
+
+impl UsageTotals {
+    /// See [`saved_percent`].
+    pub fn saved_percent(&self) -> Option<i64> {
+        saved_percent(self.input_bytes, self.output_bytes)
+    }
 }
 
 /// A page of an account's history, newest entry first.
@@ -108,6 +130,30 @@ impl Month {
             conversions,
             start: clock::from_milliseconds(start),
             end: clock::from_milliseconds(end),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn savings_are_rounded_down_and_may_be_losses() {
+        for (input, output, expected) in [
+            (1000, 250, Some(75)),
+            (1000, 1000, Some(0)),
+            (1000, 991, Some(0)),
+            (1000, 990, Some(1)),
+            (1000, 1001, Some(-1)),
+            (1000, 1500, Some(-50)),
+            (1000, 0, Some(100)),
+            (0, 0, None),
+            (0, 7, None),
+            (1, u64::MAX, None),
+            (u64::MAX, 1, Some(99)),
+        ] {
+            assert_eq!(saved_percent(input, output), expected, "{input} {output}");
         }
     }
 }

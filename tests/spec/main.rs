@@ -8,5 +8,6 @@ mod limits;
 mod parameters;
 mod rules;
 mod silent;
+mod sizes;
 mod success;
 mod watermarks;

@@ -7,11 +7,13 @@ use crate::cli::output::Output;
 use crate::conversion::{self, Cancel, Conversion, CpuBudget, Fonts, Job, Params};
 use crate::image::{Format, Limits};
 use crate::process::interrupt::{self, Outputs};
+use crate::store::saved_percent;
 use indicatif::HumanBytes;
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, thread};
 
 /// What all conversions of one command share.
@@ -29,10 +31,17 @@ pub(super) struct Batch {
 
 /// What became of one input.
 enum Outcome {
-    /// It was converted; a line that says so.
-    Converted(String),
+    /// It was converted; a line that says so, and its bytes before and after.
+    Converted(String, Bytes),
     /// It was skipped; a line that says so, unless it is skipped in silence.
     Skipped(Option<String>),
+}
+
+/// The bytes of a picture, or of several.
+#[derive(Clone, Copy, Default)]
+struct Bytes {
+    before: u64,
+    after: u64,
 }
 
 impl Batch {
@@ -47,6 +56,7 @@ impl Batch {
             move |converted| progress.say_interrupted(converted)
         })?;
         let next = AtomicUsize::new(0);
+        let total = Mutex::new((0, Bytes::default()));
         let convert_until_done = || {
             while let Some((index, task)) = {
                 let index = next.fetch_add(1, Ordering::Relaxed);
@@ -55,9 +65,14 @@ impl Batch {
                 let outcome = catch_unwind(AssertUnwindSafe(|| self.convert(task)))
                     .unwrap_or_else(|_| Err("the conversion failed".to_owned()));
                 match outcome {
-                    Ok(Outcome::Converted(line) | Outcome::Skipped(Some(line))) => {
+                    Ok(Outcome::Converted(line, bytes)) => {
                         progress.say(&line);
+                        let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+                        total.0 += 1;
+                        total.1.before += bytes.before;
+                        total.1.after += bytes.after;
                     }
+                    Ok(Outcome::Skipped(Some(line))) => progress.say(&line),
                     Ok(Outcome::Skipped(None)) => {}
                     Err(reason) => {
                         progress.add_failure(index, format!("{}: {reason}", task.input));
@@ -73,6 +88,10 @@ impl Batch {
             convert_until_done();
         });
         progress.finish();
+        let (converted, bytes) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if converted > 1 {
+            progress.say(&format!("{converted} pictures: {bytes}"));
+        }
         match progress.failures().as_slice() {
             [] => Ok(()),
             [failure] if tasks.len() == 1 => Err(failure.clone()),
@@ -88,33 +107,72 @@ impl Batch {
     /// Converts one input. The target is looked at first: the input of a task that is skipped is
     /// not read.
     fn convert(&self, task: &Task) -> Result<Outcome, String> {
-        let target_failed = |error: io::Error| format!("{}: {error}", task.target);
         let output = match &task.target {
             Target::StandardOutput => None,
-            Target::File(path) => Some(Output::find(path).map_err(target_failed)?),
+            Target::File(path) => {
+                let output = Output::find(path);
+                Some(output.map_err(|error| format!("{}: {error}", task.target))?)
+            }
         };
         if let Some(file) = output.as_ref().and_then(Output::replaces)
             && let Decision::Skip { silently } = self.existing.decide(file)?
         {
-            return Ok(skipped(task, silently));
+            return Ok(skipped(task, &task.target, silently));
         }
         let bytes = read(&task.input).map_err(|error| error.to_string())?;
         let conversion = self.encode(&bytes)?;
-        let written = match &output {
-            None => self.write_standard_output(&conversion.webp),
-            Some(output) => output.write(
-                &conversion.webp,
-                0o666,
-                self.existing.if_created(),
-                &self.outputs,
-            ),
+        if !conversion.prefers_original {
+            return self.write(task, &task.target, output.as_ref(), &bytes, &conversion);
+        }
+        let target = task.target_of_original(&bytes);
+        let output = match &target {
+            Target::StandardOutput => None,
+            // The input stays where it is.
+            Target::File(path) if task.is_input(path) => {
+                let (line, bytes) = describe(task, &target, &bytes, &conversion);
+                return Ok(Outcome::Converted(line, bytes));
+            }
+            Target::File(path) => {
+                let output = Output::find(path).map_err(|error| format!("{target}: {error}"))?;
+                if let Some(file) = output.replaces()
+                    && let Decision::Skip { silently } = self.existing.decide(file)?
+                {
+                    return Ok(skipped(task, &target, silently));
+                }
+                Some(output)
+            }
         };
-        match (written, &task.target) {
-            (Ok(()), _) => Ok(Outcome::Converted(describe(task, bytes.len(), &conversion))),
+        self.write(task, &target, output.as_ref(), &bytes, &conversion)
+    }
+
+    /// Writes the WebP, or the input in its place.
+    fn write(
+        &self,
+        task: &Task,
+        target: &Target,
+        output: Option<&Output>,
+        bytes: &[u8],
+        conversion: &Conversion,
+    ) -> Result<Outcome, String> {
+        let target_failed = |error: io::Error| format!("{target}: {error}");
+        let file = if conversion.prefers_original {
+            bytes
+        } else {
+            &conversion.webp
+        };
+        let written = match output {
+            None => self.write_standard_output(file),
+            Some(output) => output.write(file, 0o666, self.existing.if_created(), &self.outputs),
+        };
+        match (written, target) {
+            (Ok(()), _) => {
+                let (line, bytes) = describe(task, target, bytes, conversion);
+                Ok(Outcome::Converted(line, bytes))
+            }
             // The file was created while the picture was converted.
             (Err(error), Target::File(path)) if error.kind() == io::ErrorKind::AlreadyExists => {
                 match self.existing.decide(path)? {
-                    Decision::Skip { silently } => Ok(skipped(task, silently)),
+                    Decision::Skip { silently } => Ok(skipped(task, target, silently)),
                     Decision::Replace => Err(target_failed(error)),
                 }
             }
@@ -139,39 +197,70 @@ impl Batch {
         conversion::run(&job).map_err(|error| error.to_string())
     }
 
-    fn write_standard_output(&self, webp: &[u8]) -> io::Result<()> {
+    fn write_standard_output(&self, file: &[u8]) -> io::Result<()> {
         let mut output = io::stdout().lock();
-        output.write_all(webp)?;
+        output.write_all(file)?;
         output.flush()?;
         self.outputs.count_finished();
         Ok(())
     }
 }
 
-fn skipped(task: &Task, silently: bool) -> Outcome {
-    let line = || format!("{}: skipped, since {} exists", task.input, task.target);
+fn skipped(task: &Task, target: &Target, silently: bool) -> Outcome {
+    let line = || format!("{}: skipped, since {target} exists", task.input);
     Outcome::Skipped((!silently).then(line))
 }
 
-fn describe(task: &Task, input_bytes: usize, conversion: &Conversion) -> String {
+/// A line about a picture that was converted, and its bytes.
+fn describe(
+    task: &Task,
+    target: &Target,
+    input: &[u8],
+    conversion: &Conversion,
+) -> (String, Bytes) {
     let Conversion {
         webp,
         width,
         height,
         coding,
         timing,
+        prefers_original,
     } = conversion;
     let spent = timing.decode + timing.watermark + timing.encode;
-    format!(
-        "{} -> {}: {width} x {height}, {}, {} -> {} ({} %), {} ms",
+    let before = input.len() as u64;
+    let bytes = Bytes {
+        before,
+        after: if *prefers_original {
+            before
+        } else {
+            webp.len() as u64
+        },
+    };
+    let kind = if *prefers_original {
+        format!(
+            "original, since WebP takes {}",
+            HumanBytes(webp.len() as u64)
+        )
+    } else {
+        coding.name().to_owned()
+    };
+    let line = format!(
+        "{} -> {target}: {width} x {height}, {kind}, {bytes}, {} ms",
         task.input,
-        task.target,
-        coding.name(),
-        HumanBytes(input_bytes as u64),
-        HumanBytes(webp.len() as u64),
-        webp.len() * 100 / input_bytes.max(1),
         spent.as_millis()
-    )
+    );
+    (line, bytes)
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Bytes { before, after } = *self;
+        write!(f, "{} -> {}", HumanBytes(before), HumanBytes(after))?;
+        match saved_percent(before, after) {
+            Some(percent) => write!(f, " ({percent} % saved)"),
+            None => Ok(()),
+        }
+    }
 }
 
 fn read(input: &Input) -> io::Result<Vec<u8>> {

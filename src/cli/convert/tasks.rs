@@ -1,8 +1,9 @@
 //! Which input becomes which output, decided before anything is converted.
 
+use crate::image::Format;
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 /// The name of standard input, besides `-`.
 pub const STANDARD_INPUT: &str = "/dev/stdin";
@@ -63,6 +64,31 @@ pub(super) fn tasks(inputs: &[String], output: Option<&str>) -> Result<Vec<Task>
     };
     check_targets(&tasks)?;
     Ok(tasks)
+}
+
+impl Task {
+    /// Where the input itself is written in place of its WebP: the same name with the ending of the
+    /// input's own name, or that of its format.
+    pub(super) fn target_of_original(&self, bytes: &[u8]) -> Target {
+        let Target::File(path) = &self.target else {
+            return Target::StandardOutput;
+        };
+        let own = match &self.input {
+            Input::File(input) => input.extension(),
+            Input::StandardInput => None,
+        };
+        let ending = Format::sniff(bytes).map_or("", Format::ending);
+        Target::File(path.with_extension(own.unwrap_or(ending.as_ref())))
+    }
+
+    /// Whether a path leads to the input.
+    pub(super) fn is_input(&self, path: &Path) -> bool {
+        let Input::File(input) = &self.input else {
+            return false;
+        };
+        let file = |path: &Path| fs::canonicalize(path).ok();
+        path == input || file(path).is_some_and(|found| file(input) == Some(found))
+    }
 }
 
 impl Input {

@@ -20,6 +20,7 @@ fn defaults_are_those_of_the_specification() {
         near_lossless: 100,
         animation: Animation::All,
         keeps_metadata: false,
+        if_larger: IfLarger::Webp,
         text: None,
         picture_url: None,
         placement: Placement {
@@ -74,6 +75,7 @@ fn every_parameter_is_read() {
         near_lossless: 55,
         animation: Animation::First,
         keeps_metadata: true,
+        if_larger: IfLarger::Webp,
         text: Some(TextWatermark {
             text: "© me".to_owned(),
             size: 32,
@@ -91,6 +93,22 @@ fn every_parameter_is_read() {
         },
     };
     assert_eq!(params, expected);
+}
+
+#[test]
+fn the_original_stands_in_only_for_the_same_picture() {
+    let original = ("if_larger", "original");
+    assert_eq!(parsed(&[original]).if_larger, IfLarger::Original);
+    // Without a text or a picture these have no effect.
+    let others = [original, ("watermark", ""), ("watermark_size", "30")];
+    assert_eq!(parsed(&others).if_larger, IfLarger::Original);
+    for other in ["watermark", "watermark_image"] {
+        let error = parse(&[(other, "x"), original]).expect_err("they contradict each other");
+        assert_eq!((error.name, error.code), ("if_larger", "invalid_parameter"));
+        let names = format!("Parameters if_larger and {other}:");
+        assert!(error.detail.starts_with(&names), "{}", error.detail);
+        parsed(&[(other, "x"), ("if_larger", "webp")]);
+    }
 }
 
 #[test]

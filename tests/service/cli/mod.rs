@@ -82,6 +82,9 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+/// A photograph. Without loss it becomes larger.
+const JPEG: &[u8] = include_bytes!("../../../testdata/chelsea.jpg");
+
 #[test]
 fn convert_writes_beside_the_input() {
     let folder = Folder::new();
@@ -120,6 +123,68 @@ fn convert_takes_many_files_of_all_formats_into_a_folder() {
     );
     assert_webp(&folder.path.join("out/b.webp"), 64, 48);
     assert_webp(&folder.path.join("out/d.webp"), 30, 20);
+}
+
+#[test]
+fn convert_tells_what_was_saved_of_each_picture_and_of_all() {
+    let folder = Folder::new();
+    let pictures = [Picture::waves(90, 60).png(), Picture::waves(60, 90).bmp()];
+    write(&folder, "a.png", &pictures[0]);
+    write(&folder, "b.bmp", &pictures[1]);
+    let output = convert(&folder, &["a.png", "b.bmp"], b"");
+    succeeded(&output);
+    let told = String::from_utf8_lossy(&output.stderr);
+    let size = |name| fs::metadata(folder.path.join(name)).expect("written").len();
+    let before: u64 = pictures.iter().map(|file| file.len() as u64).sum();
+    let after = size("a.webp") + size("b.webp");
+    let saved = (before - after) * 100 / before;
+    let total = told.lines().last().expect("a line");
+    assert!(total.starts_with("2 pictures: "), "{told}");
+    assert!(total.ends_with(&format!("({saved} % saved)")), "{told}");
+    let one = convert(&folder, &["a.png"], b"");
+    let told = String::from_utf8_lossy(&one.stderr);
+    assert!(
+        told.contains(" % saved)") && told.lines().count() == 1,
+        "{told}"
+    );
+}
+
+#[test]
+fn convert_keeps_originals_that_are_not_larger_than_their_webp() {
+    let folder = Folder::new();
+    write(&folder, "a.jpeg", JPEG);
+    write(&folder, "b.png", &Picture::waves(90, 60).png());
+    let larger = ["--lossless", "--effort", "low", "--if-larger", "original"];
+    let run = |more: &[&str], input: &[u8]| convert(&folder, &[&larger, more].concat(), input);
+    // Beside itself the input stays as it is.
+    let output = run(&["a.jpeg", "b.png"], b"");
+    succeeded(&output);
+    assert_eq!(names(&folder.path), ["a.jpeg", "b.png", "b.webp"]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        told.contains("a.jpeg -> a.jpeg: ") && told.contains("original"),
+        "{told}"
+    );
+    succeeded(&run(&["a.jpeg", "b.png", "-o", "out/"], b""));
+    assert_eq!(names(&folder.path.join("out")), ["a.jpeg", "b.webp"]);
+    let copy = folder.path.join("out/a.jpeg");
+    assert!(fs::read(&copy).is_ok_and(|bytes| bytes == JPEG));
+    // As any file that is not a WebP, the copy is not replaced by mistake.
+    write(&folder, "out/a.jpeg", b"precious");
+    failed(&run(&["a.jpeg", "-o", "out"], b""), &["out/a.jpeg"]);
+    succeeded(&run(&["a.jpeg", "-o", "out", "--skip-existing"], b""));
+    assert!(fs::read(&copy).is_ok_and(|bytes| bytes == b"precious"));
+    succeeded(&run(&["a.jpeg", "-o", "out", "--force"], b""));
+    assert!(fs::read(&copy).is_ok_and(|bytes| bytes == JPEG));
+    let output = run(&["-"], JPEG);
+    succeeded(&output);
+    assert!(output.stdout == JPEG);
+    succeeded(&run(&["-", "-o", "out"], JPEG));
+    assert_eq!(
+        names(&folder.path.join("out")),
+        ["a.jpeg", "b.webp", "stdin.jpg"]
+    );
+    failed(&run(&["a.jpeg", "--watermark", "x"], b""), &["if_larger"]);
 }
 
 #[test]
