@@ -5,7 +5,7 @@
 //! `TOWEBP_PICTURES=FOLDER cargo test --test codec estimate -- --ignored --nocapture`
 
 use crate::support::Folder;
-use crate::support::animation::{animated, moving_squares};
+use crate::support::animation::{animated, animated_rgba, moving_squares};
 use crate::support::jpeg::{Kind, jpeg};
 use crate::support::picture::Picture;
 use std::fs;
@@ -151,6 +151,22 @@ fn no_conversion_takes_more_than_was_estimated() {
     for (name, bytes, queries) in files {
         assert_estimated(&folder, name, &bytes, queries);
     }
+}
+
+#[test]
+fn no_animated_png_takes_more_than_was_estimated() {
+    let folder = Folder::new();
+    let noise = Picture::noise(1000, 1000);
+    let clear = Picture::of(1000, 1000, |x, y| {
+        let [red, green, blue, _] = noise.at(x, y);
+        [red, green, blue, green ^ blue]
+    });
+    let animation = animated_rgba(
+        &[noise, clear.clone(), clear],
+        png::DisposeOp::Previous,
+        png::BlendOp::Over,
+    );
+    assert_estimated(&folder, "noise-animation.png", &animation, ANIMATED);
 }
 
 #[test]

@@ -4,10 +4,12 @@
 
 use crate::alone;
 use crate::counting::peak_of_process;
+use crate::support::animation::{animated_png, animated_rgba};
 use crate::support::hostile;
 use crate::support::jpeg::{self as jpegs, Kind};
 use crate::support::picture::Picture;
 use gif::{DisposalMethod, Frame};
+use png::{BlendOp, DisposeOp};
 use std::num::NonZeroUsize;
 use towebp::conversion::{self, Cancel, ConversionError, CpuBudget, Fonts, Job, Params};
 use towebp::image::{Format, Limits};
@@ -308,6 +310,71 @@ fn gifs_hold_no_more_than_was_estimated() {
         ("beyond.gif", hostile::gif_beyond_its_screen(1700, 900)),
     ]);
     faults.assert_none();
+}
+
+#[test]
+fn animated_pngs_hold_no_more_than_was_estimated() {
+    let _alone = alone();
+    let mut faults = Faults::default();
+    let noise = || Picture::noise(SIZE.0, SIZE.1);
+    let waves = || Picture::waves(SIZE.0, SIZE.1);
+    let turned = [noise(), waves(), noise()];
+    faults.convert_in_all_ways(&[
+        (
+            "kept.png",
+            animated_rgba(
+                &[noise(), waves(), noise()],
+                DisposeOp::None,
+                BlendOp::Source,
+            ),
+        ),
+        (
+            "cleared.png",
+            animated_rgba(
+                &[clear(), noise(), clear()],
+                DisposeOp::Background,
+                BlendOp::Over,
+            ),
+        ),
+        (
+            "restored.png",
+            animated_rgba(
+                &[noise(), clear(), clear(), waves()],
+                DisposeOp::Previous,
+                BlendOp::Over,
+            ),
+        ),
+        (
+            "small.png",
+            animated_rgba(
+                &[Picture::noise(1, 1), Picture::flat(1, 1, [1, 2, 3])],
+                DisposeOp::None,
+                BlendOp::Source,
+            ),
+        ),
+        (
+            "described.png",
+            described_animation(&turned, DisposeOp::Previous),
+        ),
+    ]);
+    faults.assert_none();
+}
+
+/// An animated PNG of 16 bits per sample, with a profile, and Exif data that turns it.
+fn described_animation(pictures: &[Picture], dispose: DisposeOp) -> Vec<u8> {
+    let mut info = png::Info::with_size(pictures[0].width, pictures[0].height);
+    info.color_type = png::ColorType::Rgb;
+    info.bit_depth = png::BitDepth::Sixteen;
+    let profile = moxcms::ColorProfile::new_display_p3().encode();
+    info.icc_profile = Some(profile.expect("a valid profile").into());
+    let exif = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
+    info.exif_metadata = Some(exif[..].into());
+    let samples = |picture: &Picture| {
+        let colors = picture.pixels.iter().flat_map(|pixel| &pixel[..3]);
+        colors.flat_map(|&sample| [sample, 0]).collect()
+    };
+    let frames: Vec<Vec<u8>> = pictures.iter().map(samples).collect();
+    animated_png(info, &frames, dispose, BlendOp::Source)
 }
 
 fn animation(pictures: &[Picture], dispose: DisposalMethod) -> Vec<u8> {

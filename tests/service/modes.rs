@@ -2,11 +2,14 @@
 //! `alpha_quality` and `animation` give.
 
 use crate::support::Response;
+use crate::support::animation::animated_rgba;
 use crate::support::picture::{Picture, chunks};
 use crate::support::service::Service;
 use gif::{DisposalMethod, Encoder, Frame, Repeat};
 use image_webp::{LoopCount, WebPDecoder};
+use png::{BlendOp, DisposeOp};
 use std::io::Cursor;
+use towebp_encoder::player::play;
 
 /// Flat colors, as a diagram has.
 fn graphic() -> Picture {
@@ -194,6 +197,43 @@ fn gifs_keep_moving() {
     assert_eq!((decoded.width, decoded.at(1, 12)), (60, [200, 0, 0, 255]));
     let once = service.convert(&[], "image/gif", &moving(1, Repeat::Infinite));
     assert_eq!(chunks(&once.body), ["VP8L"], "one frame is a still picture");
+}
+
+#[test]
+fn animated_pngs_keep_moving_and_are_limited() {
+    let service = Service::start_with(&["--max-frames", "3"]);
+    let pictures =
+        [[200, 0, 0], [0, 200, 0], [0, 0, 200]].map(|color| Picture::flat(60, 40, color));
+    let png = |pictures: &[Picture]| animated_rgba(pictures, DisposeOp::None, BlendOp::Source);
+    let answer = service.convert(&[], "image/png", &png(&pictures));
+    assert_eq!(mode(&answer), "lossless", "it is graphic");
+    let decoder = WebPDecoder::new(Cursor::new(&answer.body)).expect("a WebP file");
+    assert_eq!(
+        (decoder.num_frames(), decoder.loop_count()),
+        (3, LoopCount::Forever)
+    );
+    let played = play(&answer.body);
+    for ((canvas, milliseconds), picture) in played.iter().zip(&pictures) {
+        assert_eq!(*milliseconds, 40);
+        assert!(canvas == picture.pixels.as_flattened());
+    }
+    let four = png(&[&pictures[..], &pictures[..1]].concat());
+    let refused = service.convert(&[], "image/png", &four);
+    let detail = refused.problem(400, "too_many_frames");
+    assert!(detail.contains("animation=first"), "{detail}");
+    let first = service.convert(&[("animation", "first")], "image/png", &four);
+    assert_eq!(Picture::decode(&first.body), pictures[0]);
+    // Without its last byte the end is missing, and a changed one is in the last frame.
+    let mut damaged = png(&pictures);
+    let in_data = damaged.len() - 40;
+    damaged[in_data] ^= 1;
+    for file in [&damaged, &png(&pictures)[..in_data]] {
+        let detail = service
+            .convert(&[], "image/png", file)
+            .problem(400, "invalid_image");
+        assert!(detail.contains("animation is damaged"), "{detail}");
+    }
+    assert_eq!(service.conversions(), 2);
 }
 
 #[test]

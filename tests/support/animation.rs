@@ -1,4 +1,4 @@
-//! Animated GIFs.
+//! Animated GIFs and PNGs.
 
 use super::picture::Picture;
 use gif::{Encoder, Frame, Repeat};
@@ -67,4 +67,41 @@ pub fn flicker(width: u16, height: u16) -> Vec<u8> {
     let (head, frames) = file.split_at(HEAD);
     let frames = frames.strip_suffix(b";").expect("a trailer");
     [head, &frames.repeat(2000), b";"].concat()
+}
+
+/// A PNG of `info` whose frames have these samples, each as large as the canvas.
+pub fn animated_png(
+    info: png::Info<'_>,
+    frames: &[Vec<u8>],
+    dispose: png::DisposeOp,
+    blend: png::BlendOp,
+) -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::with_info(&mut file, info).expect("no animation yet");
+    encoder.set_animated(frames.len() as u32, 0).expect("some");
+    encoder.set_frame_delay(1, 25).expect("an animation");
+    encoder.set_dispose_op(dispose).expect("an animation");
+    encoder.set_blend_op(blend).expect("an animation");
+    let mut writer = encoder.write_header().expect("a Vec takes all");
+    for samples in frames {
+        writer
+            .write_image_data(samples)
+            .expect("as many as declared");
+    }
+    writer.finish().expect("as many as declared");
+    file
+}
+
+/// A PNG of 8-bit RGBA whose frames are these pictures of one size.
+pub fn animated_rgba(
+    pictures: &[Picture],
+    dispose: png::DisposeOp,
+    blend: png::BlendOp,
+) -> Vec<u8> {
+    let mut info = png::Info::with_size(pictures[0].width, pictures[0].height);
+    info.color_type = png::ColorType::Rgba;
+    info.bit_depth = png::BitDepth::Eight;
+    let samples = |picture: &Picture| picture.pixels.as_flattened().to_vec();
+    let frames: Vec<Vec<u8>> = pictures.iter().map(samples).collect();
+    animated_png(info, &frames, dispose, blend)
 }

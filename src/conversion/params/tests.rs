@@ -318,6 +318,7 @@ fn a_known_parameter_given_twice_is_rejected_and_unknown_ones_are_ignored() {
             "mode" => "lossy",
             "animation" => "first",
             "metadata" => "strip",
+            "if_larger" => "webp",
             "watermark_color" => "red",
             "watermark_position" => "center",
             "watermark_outline" => "none",

@@ -5,6 +5,7 @@ mod bombs;
 mod cancel;
 mod damage;
 
+use crate::support::animation::animated_rgba;
 use crate::support::picture::Picture;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -101,6 +102,14 @@ fn files(width: u32, height: u32) -> Vec<(&'static str, Vec<u8>)> {
         ),
         ("interlaced PNG", interlaced(width, height)),
         ("rotated PNG with a profile", with_metadata(&opaque)),
+        (
+            "animated PNG",
+            animated_rgba(
+                &[picture, opaque.clone()],
+                png::DisposeOp::Previous,
+                png::BlendOp::Over,
+            ),
+        ),
         ("JPEG", crate::support::picture::HALVES_JPEG.to_vec()),
         ("progressive JPEG", progressive(width, height)),
         ("GIF", opaque.gif()),

@@ -26,8 +26,11 @@ impl<'a> Chunk<'a> {
         })
     }
 
-    /// Whether the checksum is right.
+    /// Whether the checksum is right. For `fuzz/` all are, as for the decoder.
     pub fn is_sound(&self) -> bool {
+        if cfg!(fuzzing) {
+            return true;
+        }
         let (checked, checksum) = self.bytes[4..].split_at(4 + self.data.len());
         crc32fast::hash(checked).to_be_bytes() == checksum
     }

@@ -14,7 +14,8 @@ use crate::image::decoded::Decoded;
 use crate::image::error::DecodeError;
 use crate::image::guard::decode_guarded;
 use crate::image::limits::Limits;
-use crate::image::metadata::{Keep, orientation};
+use crate::image::metadata::Keep;
+use crate::image::metadata::orientation::{self, Orientation};
 use crate::image::pixels::{Image, Layout};
 use std::slice;
 use towebp_encoder::{Cancel, Cancelled, Workers};
@@ -28,6 +29,8 @@ pub struct Frames<'a> {
     coming: slice::Iter<'a, FrameControl<'a>>,
     canvas: AnimationCanvas<'a>,
     clock: Clock,
+    /// How the frames have to be turned.
+    orientation: Option<Orientation>,
     /// Whether the samples have to be converted from the color space that the file names.
     is_converted: bool,
 }
@@ -48,7 +51,8 @@ impl<'a> Frames<'a> {
         let (width, height) = header.size();
         limits.check(width, height)?;
         let space = space(header, cancel)?;
-        let swaps = header.orientation().is_some_and(orientation::swaps_sides);
+        let orientation = header.orientation();
+        let swaps = orientation.is_some_and(orientation::swaps_sides);
         let size = if swaps {
             (height, width)
         } else {
@@ -61,6 +65,7 @@ impl<'a> Frames<'a> {
             coming: frames.iter(),
             canvas: AnimationCanvas::new(size, cancel),
             clock: Clock::default(),
+            orientation,
             is_converted: match space {
                 None => false,
                 Some(Space::Icc(profile)) => {
@@ -106,7 +111,7 @@ impl<'a> Frames<'a> {
         let image = self.decode(frame)?;
         let count = image.width as usize * image.height as usize;
         let mut rectangle = frame.rectangle;
-        if let Some(orientation) = self.header.orientation() {
+        if let Some(orientation) = self.orientation {
             rectangle = orientation::apply_to_rectangle(rectangle, self.header.size(), orientation);
         }
         let mut disposal = frame.disposal;
@@ -155,7 +160,7 @@ impl<'a> Frames<'a> {
     }
 
     fn orient(&self, image: Image) -> Result<Image, Cancelled> {
-        match self.header.orientation() {
+        match self.orientation {
             Some(orientation) => {
                 orientation::apply(image, orientation, Workers::new(1, None, self.cancel))
             }
