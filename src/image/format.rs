@@ -48,7 +48,8 @@ impl Format {
     pub fn from_media_type(text: &str) -> Option<Format> {
         let essence = text.split(';').next().unwrap_or_default().trim();
         match essence.to_ascii_lowercase().as_str() {
-            "image/png" => Some(Format::Png),
+            // The second is registered for animated ones (PNG, third edition).
+            "image/png" | "image/apng" => Some(Format::Png),
             "image/jpeg" | "image/jpg" => Some(Format::Jpeg),
             "image/gif" => Some(Format::Gif),
             // The two others are older names, still given by the shared MIME database and some
@@ -95,6 +96,7 @@ mod tests {
     fn media_types_are_read_as_http_writes_them() {
         for (text, format) in [
             ("image/png", Some(Format::Png)),
+            ("image/apng", Some(Format::Png)),
             ("image/jpeg", Some(Format::Jpeg)),
             ("image/jpg", Some(Format::Jpeg)),
             ("image/gif", Some(Format::Gif)),

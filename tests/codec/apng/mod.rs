@@ -9,11 +9,13 @@ use image_webp::{LoopCount, WebPDecoder};
 use made_up::MadeUp;
 use player::Played;
 use std::io::Cursor;
+use std::panic::catch_unwind;
 use std::path::PathBuf;
 use std::{fs, iter};
 use towebp::conversion::{self, Cancel, Conversion, ConversionError, Fonts, Job, Params};
 use towebp::image::{DecodeError, Format, Limits};
 use towebp_encoder::player::{Playback, merged, play};
+use towebp_encoder::testing::Random;
 
 fn convert(
     file: &[u8],
@@ -110,6 +112,64 @@ fn with_loss_times_and_alpha_stay_and_threads_do_not_matter() {
         let exact: u64 = expected.canvases.iter().map(|(_, time)| time).sum();
         assert!(exact.abs_diff(total(&played) * 1000) <= 600, "seed {seed}");
     }
+}
+
+/// The chunks of a file, one of whose bytes is another; checksums are right.
+fn mutated(file: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut chunks: Vec<([u8; 4], Vec<u8>)> = player::chunks(file)
+        .into_iter()
+        .map(|(name, data)| (name, data.to_vec()))
+        .collect();
+    chunks.pop(); // the end
+    let index = random.index(chunks.len());
+    match random.below(6) {
+        0 if index > 0 => drop(chunks.remove(index)),
+        1 => chunks.insert(index, chunks[random.index(chunks.len())].clone()),
+        2 if index > 1 => chunks.swap(index, index - 1),
+        _ => {
+            let (name, data) = &mut chunks[index];
+            // A color that no sample can have is read in different ways.
+            if !data.is_empty() && name != b"tRNS" {
+                let place = random.index(data.len());
+                data[place] = [0, 1, data[place] ^ 1, random.byte()][random.index(4)];
+            }
+        }
+    }
+    let chunks: Vec<Vec<u8>> = chunks
+        .iter()
+        .map(|(name, data)| chunk(*name, data))
+        .collect();
+    png(&chunks)
+}
+
+/// What is accepted of files with a fault is what the player shows of it, too.
+#[test]
+fn files_with_a_fault_are_refused_or_exact() {
+    let limits = Limits {
+        max_pixels: 10_000,
+        max_animation_pixels: 100_000,
+        ..Limits::DEFAULT
+    };
+    let query = [("mode", "lossless"), ("effort", "low")];
+    let mut random = Random::new(17);
+    let (mut refused, mut exact) = (0, 0);
+    for seed in 0..1500 {
+        let file = mutated(&MadeUp::file(seed % 60), &mut random);
+        let Ok(converted) = convert(&file, &query, &limits, 1) else {
+            refused += 1;
+            continue;
+        };
+        let is_animated = converted.webp.windows(4).any(|name| name == b"ANIM");
+        // It goes by good files: data beyond the rows, for one, is none.
+        if is_animated && let Ok(played) = catch_unwind(|| player::play(&file)) {
+            assert_exact(&format!("mutation {seed}"), &played, &converted.webp);
+            exact += 1;
+        }
+    }
+    assert!(
+        refused > 200 && exact > 200,
+        "{refused} refused, {exact} exact"
+    );
 }
 
 /// The control of a frame (PNG, third edition, 11.3.6.2).

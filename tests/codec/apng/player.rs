@@ -26,12 +26,17 @@ pub fn play(file: &[u8]) -> Played {
     let (_, header) = chunks[0];
     let find = |name: &[u8; 4]| chunks.iter().find(|(found, _)| found == name);
     let data = |name: &[u8; 4]| find(name).map(|(_, data)| data.to_vec());
+    let place = |name: &[u8; 4]| chunks.iter().position(|(found, _)| found == name);
     let samples = Samples {
         depth: header[8].into(),
         color: header[9],
         is_interlaced: header[12] == 1,
         palette: data(b"PLTE").unwrap_or_default(),
-        transparency: data(b"tRNS"),
+        // It has to stand behind a palette, and in front of the pixels (5.6).
+        transparency: data(b"tRNS").filter(|_| {
+            let trns = place(b"tRNS");
+            (header[9] != 3 || place(b"PLTE") < trns) && trns < place(b"IDAT")
+        }),
     };
     let (width, height) = (number(header) as usize, number(&header[4..]) as usize);
     let (_, control) = find(b"acTL").expect("an animation");
@@ -196,10 +201,12 @@ impl Samples {
         }
         let most = (1u32 << self.depth) - 1;
         let byte = |sample: u32| ((sample * 255 * 2 + most) / (2 * most)) as u8;
+        // A color that no sample can have is none.
+        let mask = if self.depth == 16 { 0xffff } else { 0xff };
         let is_the_transparent_one = self.transparency.as_ref().is_some_and(|color| {
             let color = color
                 .chunks(2)
-                .map(|two| u32::from(two[0]) << 8 | u32::from(two[1]));
+                .map(|two| (u32::from(two[0]) << 8 | u32::from(two[1])) & mask);
             color.eq(stored.iter().copied())
         });
         let opaque = if is_the_transparent_one { 0 } else { 255 };
