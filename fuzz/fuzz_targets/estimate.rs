@@ -63,6 +63,16 @@ const PARAMETERS: &[(&str, &str)] = &[
     ("watermark_rotate", "33"),
     ("watermark_tile", "true"),
     ("watermark_outline", "shadow"),
+    ("width", "7"),
+    ("width", "150"),
+    ("width", "900"),
+    ("height", "3"),
+    ("height", "200"),
+    ("fit", "cover"),
+    ("fit", "fill"),
+    ("gravity", "bottom-right"),
+    ("enlarge", "true"),
+    ("dpr", "1.7"),
 ];
 
 impl Input<'_> {

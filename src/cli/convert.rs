@@ -91,6 +91,32 @@ pub struct ConvertCommand {
     #[argh(option, arg_name = "webp|original")]
     if_larger: Option<String>,
 
+    /// width of the box in pixels that each picture is resized to, 1 to 16383; alone, the height
+    /// follows from the proportions
+    #[argh(option, arg_name = "pixels")]
+    width: Option<String>,
+
+    /// height of that box, 1 to 16383; alone, the width follows
+    #[argh(option, arg_name = "pixels")]
+    height: Option<String>,
+
+    /// how pictures are fitted to the box: contain (all of the picture within it, the default;
+    /// inside is the same), cover (it is filled, the rest is cut off) or fill (by stretching)
+    #[argh(option, arg_name = "name")]
+    fit: Option<String>,
+
+    /// the part that stays with --fit cover, a name as of --watermark-position, default center
+    #[argh(option, arg_name = "position")]
+    gravity: Option<String>,
+
+    /// let pictures become larger than they are
+    #[argh(switch)]
+    enlarge: bool,
+
+    /// pixels of the device for each of --width and --height, 0.1 to 8, default 1
+    #[argh(option, arg_name = "number")]
+    dpr: Option<String>,
+
     /// cores to use, each for a picture or several for one; by default all of them
     #[argh(option, arg_name = "number")]
     threads: Option<NonZeroUsize>,
@@ -178,6 +204,7 @@ impl ConvertCommand {
     fn params(&self) -> Result<Params, String> {
         let tile = self.watermark_tile.then(|| "true".to_owned());
         let lossless = self.lossless.then(|| "true".to_owned());
+        let enlarge = self.enlarge.then(|| "true".to_owned());
         let pairs = [
             ("quality", &self.quality),
             ("effort", &self.effort),
@@ -188,6 +215,12 @@ impl ConvertCommand {
             ("animation", &self.animation),
             ("metadata", &self.metadata),
             ("if_larger", &self.if_larger),
+            ("width", &self.width),
+            ("height", &self.height),
+            ("fit", &self.fit),
+            ("gravity", &self.gravity),
+            ("enlarge", &enlarge),
+            ("dpr", &self.dpr),
             ("watermark", &self.watermark),
             ("watermark_size", &self.watermark_size),
             ("watermark_color", &self.watermark_color),

@@ -12,6 +12,15 @@ pub enum ConversionError {
     Picture(DecodeError),
     /// The watermark's picture cannot be read (only PNG and JPEG may be watermarks).
     WatermarkPicture(DecodeError),
+    /// The picture would have more pixels than the limits allow once it is resized.
+    ResizedTooLarge {
+        /// The width in pixels that was asked for.
+        width: u32,
+        /// The height in pixels that was asked for.
+        height: u32,
+        /// The bound, in pixels.
+        max_pixels: u64,
+    },
     /// No font has these characters of the watermark's text.
     MissingCharacters(Vec<char>),
     /// The conversion was cancelled.
@@ -61,6 +70,15 @@ impl fmt::Display for ConversionError {
             ConversionError::WatermarkPicture(error) => {
                 write!(f, "The watermark's picture cannot be used. {error}")
             }
+            ConversionError::ResizedTooLarge {
+                width,
+                height,
+                max_pixels,
+            } => write!(
+                f,
+                "The picture would be resized to {width} x {height} pixels, {} in all; at most {max_pixels} are allowed.",
+                u64::from(*width) * u64::from(*height)
+            ),
             ConversionError::MissingCharacters(missing) => {
                 write!(
                     f,

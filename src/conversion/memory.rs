@@ -46,7 +46,7 @@ impl Plan<'_> {
     }
 
     fn by_way_of_rgb(&self) -> u64 {
-        let picture = &self.footprint;
+        let (source, picture) = (&self.footprint, &self.output);
         let mark = self.watermark_picture.as_ref().map_or(0, |opened| {
             let mark = opened.footprint();
             mark.peak()
@@ -64,13 +64,23 @@ impl Plan<'_> {
                 + LETTER
         });
         let beside = mark.max(text).max(self.encoding());
-        picture.peak().max(picture.pixel_bytes() + beside)
+        let resizing = self.resize.map_or(0, |resize| {
+            let scratch = resize.bytes(source.width.max(source.height), self.resources.threads);
+            source.pixel_bytes() + 2 * picture.pixel_bytes() + scratch
+        });
+        let decoding = source.peak().max(resizing);
+        decoding.max(picture.pixel_bytes() + beside)
     }
 
     /// The memory of an animation beside that of each frame as a still picture. The WebP is rarely
     /// as large as the GIF.
     fn animation(&self) -> u64 {
-        let canvas = self.footprint.pixel_bytes();
+        let canvas = self.output.pixel_bytes();
+        // The GIF's own canvas, what was there before, and a part that is resized anew.
+        let resized = self.resize.map_or(0, |resize| {
+            let source = 2 * self.footprint.pixel_bytes();
+            source + canvas + 2 * resize.bytes(self.footprint.width, 1)
+        });
         // The watermark, and the canvas with it.
         let marked = if self.is_watermarked() { 2 * canvas } else { 0 };
         // The previous pixels are freed, but for two bits per pixel, before a frame is encoded,
@@ -78,12 +88,17 @@ impl Plan<'_> {
         let restored = canvas;
         let frames = canvas / 16 + WAITING_FRAMES.min(canvas);
         let threads = self.resources.threads as u64 * FRAME_THREAD;
-        marked + restored + frames + threads + 2 * self.opened.bytes().len() as u64
+        resized + marked + restored + frames + threads + 2 * self.opened.bytes().len() as u64
     }
 
     fn encoding(&self) -> u64 {
-        let Footprint { width, height, .. } = self.footprint;
-        let color = color_type(self.footprint.layout);
+        let Footprint {
+            width,
+            height,
+            layout,
+            ..
+        } = self.output;
+        let color = color_type(layout);
         self.encoder(&Cancel::never())
             .memory((width, height), color)
     }
@@ -91,7 +106,7 @@ impl Plan<'_> {
     /// The bytes of a watermark's picture, scaled and rotated: neither copy has more pixels than
     /// the picture itself.
     fn watermark_copies(&self, mark: &Footprint) -> u64 {
-        let most = 4 * self.footprint.pixel_count();
+        let most = 4 * self.output.pixel_count();
         let placement = &self.params.placement;
         let scaled = match placement.scale {
             Some(_) => most,

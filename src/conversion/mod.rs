@@ -1,7 +1,7 @@
 //! One picture in, one WebP out, by the parameters of a request: pure, without files and sockets.
 //!
 //! [`image::open`](crate::image::open) reads the header, [`Plan::new`] decides, [`Plan::memory`]
-//! tells the memory to ask for, and [`Plan::run`] decodes, orients, converts colors, draws
+//! tells the memory to ask for, and [`Plan::run`] decodes, orients, converts colors, resizes, draws
 //! watermarks and encodes.
 
 mod animation;
@@ -11,6 +11,7 @@ mod outcome;
 mod params;
 mod plan;
 mod run;
+mod sizing;
 mod steps;
 mod still;
 
@@ -22,6 +23,7 @@ pub use params::{Animation, IfLarger, KNOWN_NAMES, ParamError, Params};
 pub use params::{DefaultValue, PARAMETERS, Parameter, Value};
 pub use plan::{Plan, Resources};
 pub use run::{Job, memory, run};
+pub use sizing::{Fit, Sizing};
 pub use towebp_encoder::{Cancel, Coding, CpuBudget, Mode};
 
 #[cfg(test)]

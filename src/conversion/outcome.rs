@@ -23,7 +23,7 @@ pub struct Conversion {
 /// The time that each stage of a conversion took.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timing {
-    /// Decoding, orientation and color conversion.
+    /// Decoding, orientation, color conversion and resizing.
     pub decode: Duration,
     /// Drawing watermarks.
     pub watermark: Duration,

@@ -1,5 +1,6 @@
 //! The parameters of a conversion: one table of them, and how a request's values are read by it.
 
+use super::sizing::{Fit, Sizing};
 use crate::watermark::{Color, Outline, Placement, Position, TextWatermark};
 use std::fmt;
 use towebp_encoder::{Effort, Mode};
@@ -24,6 +25,8 @@ pub struct Params {
     pub keeps_metadata: bool,
     /// What is sent if the WebP is not smaller than the input (`if_larger`).
     pub if_larger: IfLarger,
+    /// The size of the WebP (`width`, `height`, `fit`, `gravity`, `enlarge`, `dpr`).
+    pub sizing: Sizing,
     /// Text watermark (`watermark`, `watermark_size`, `watermark_color`, `watermark_outline`), if
     /// any.
     pub text: Option<TextWatermark>,
@@ -56,6 +59,8 @@ pub struct Parameter {
 pub enum Value {
     /// A whole number, which is capped into this range.
     Number(i32, i32),
+    /// A number, which is capped into this range of thousandths.
+    Decimal(i32, i32),
     /// One of a few words, listed as error texts name them.
     Word(&'static str),
     /// Any text.
@@ -82,7 +87,7 @@ const TRUE_OR_FALSE: &str = "true or false";
 /// The table of all parameters: parsing, error texts and documentation come from it. `token` is
 /// among them, although it is read elsewhere.
 #[doc(hidden)]
-pub const PARAMETERS: [Parameter; 21] = [
+pub const PARAMETERS: [Parameter; 27] = [
     Parameter {
         name: "token",
         value: Value::Text,
@@ -138,8 +143,46 @@ pub const PARAMETERS: [Parameter; 21] = [
         "strip",
         "`strip`, `keep`: what becomes of Exif, XMP and the ICC profile",
     ),
+    number(
+        "width",
+        (1, 16383),
+        DefaultValue::Other("that of the picture"),
+        "1 to 16383 pixels, the width of the box that the picture is resized to",
+    ),
+    number(
+        "height",
+        (1, 16383),
+        DefaultValue::Other("that of the picture"),
+        "1 to 16383 pixels, the height of that box",
+    ),
+    word(
+        "fit",
+        Fit::ALLOWED,
+        "contain",
+        "`contain` and `inside` (all of the picture, within the box), `cover` (the box is filled, what goes beyond it is \
+         cut off), `fill` (the box is filled, by stretching)",
+    ),
+    word(
+        "gravity",
+        Position::ALLOWED,
+        "center",
+        "with `fit=cover`, the part that stays: the names of `watermark_position`",
+    ),
+    word(
+        "enlarge",
+        TRUE_OR_FALSE,
+        "false",
+        "`true`: the picture may become larger than it is",
+    ),
     Parameter {
-        otherwise: "400, and beside a watermark",
+        name: "dpr",
+        value: Value::Decimal(100, 8000),
+        default: DefaultValue::Given("1"),
+        meaning: "0.1 to 8, pixels of the device for each of `width` and `height`, such as 2 or 1.5",
+        otherwise: CAPPED,
+    },
+    Parameter {
+        otherwise: "400, and beside a watermark or another size",
         ..word(
             "if_larger",
             IfLarger::ALLOWED,
@@ -326,8 +369,12 @@ impl Params {
     fn changes_picture(&self) -> Option<&'static str> {
         if self.text.is_some() {
             Some("watermark")
+        } else if self.picture_url.is_some() {
+            Some("watermark_image")
+        } else if self.sizing.width.is_some() {
+            Some("width")
         } else {
-            self.picture_url.as_ref().map(|_| "watermark_image")
+            self.sizing.height.map(|_| "height")
         }
     }
 }
@@ -391,6 +438,7 @@ impl Values {
                 animation: Animation::default(),
                 keeps_metadata: false,
                 if_larger: IfLarger::default(),
+                sizing: Sizing::default(),
                 text: None,
                 picture_url: None,
                 placement: Placement::default(),
@@ -418,7 +466,7 @@ impl Values {
             is_lossless,
             text,
         } = self;
-        let placement = &mut params.placement;
+        let (placement, sizing) = (&mut params.placement, &mut params.sizing);
         match parameter.name {
             "quality" => params.quality = parameter.number(value)? as u8,
             "effort" => params.effort = parameter.word(value, Effort::parse)?,
@@ -429,6 +477,12 @@ impl Values {
             "animation" => params.animation = parameter.word(value, Animation::parse)?,
             "metadata" => params.keeps_metadata = parameter.word(value, parse_metadata)?,
             "if_larger" => params.if_larger = parameter.word(value, IfLarger::parse)?,
+            "width" => sizing.width = Some(parameter.number(value)? as u16),
+            "height" => sizing.height = Some(parameter.number(value)? as u16),
+            "fit" => sizing.fit = parameter.word(value, Fit::parse)?,
+            "gravity" => sizing.gravity = parameter.word(value, Position::parse)?,
+            "enlarge" => sizing.enlarges = parameter.word(value, parse_bool)?,
+            "dpr" => sizing.dpr = parameter.decimal(value)? as u16,
             "watermark" => value.clone_into(&mut text.text),
             "watermark_size" => text.size = parameter.number(value)? as u16,
             "watermark_color" => text.color = parameter.color(value)?,
@@ -520,6 +574,29 @@ impl Parameter {
         Ok(number.clamp(min, max))
     }
 
+    /// Reads a number in decimal digits, perhaps with a point among them, and caps it into the
+    /// range. It is returned in thousandths, and further digits are cut off.
+    fn decimal(&self, value: &str) -> Result<i32, ParamError> {
+        let Value::Decimal(min, max) = self.value else {
+            unreachable!("{} is no number", self.name);
+        };
+        let (sign, unsigned) = match value.strip_prefix('-') {
+            Some(unsigned) => (-1, unsigned),
+            None => (1, value),
+        };
+        let (whole, part) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
+        let are_digits =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !are_digits(whole) || !are_digits(part) {
+            return Err(self.invalid(value));
+        }
+        // These are digits: parsing only fails for a number beyond 32 bits.
+        let whole = whole.parse().unwrap_or(i32::MAX).saturating_mul(1000);
+        let part = part.bytes().chain(*b"00").take(3);
+        let part = part.fold(0, |part, digit| part * 10 + i32::from(digit - b'0'));
+        Ok((sign * whole.saturating_add(part)).clamp(min, max))
+    }
+
     fn invalid(&self, value: &str) -> ParamError {
         /// The number of characters by which a value can be recognized.
         const SHOWN: usize = 60;
@@ -529,6 +606,10 @@ impl Parameter {
         }
         let allowed = match self.value {
             Value::Number(min, max) => format!("a whole number from {min} to {max}"),
+            Value::Decimal(min, max) => {
+                let [min, max] = [min, max].map(|bound| f64::from(bound) / 1000.0);
+                format!("a number from {min} to {max}")
+            }
             Value::Word(allowed) => allowed.to_owned(),
             Value::Text | Value::Url => "any text".to_owned(),
         };

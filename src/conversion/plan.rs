@@ -2,7 +2,9 @@
 
 use super::error::ConversionError;
 use super::params::{self, Params};
-use crate::image::{self, Animation, DecodeError, Footprint, Format, Keep, Layout, Limits, Opened};
+use crate::image::{
+    self, Animation, DecodeError, Footprint, Format, Keep, Layout, Limits, Opened, Resize,
+};
 use crate::watermark::Fonts;
 use towebp_encoder::{Cancel, ColorType, CpuBudget, Encoder, Mode, Workers};
 
@@ -30,6 +32,11 @@ pub struct Plan<'a> {
     pub(super) path: Path<'a>,
     /// The memory that decoding takes on the path by way of RGB, or of all frames of an animation.
     pub(super) footprint: Footprint,
+    /// The WebP's width and height, and the layout of its pixels; an upper bound if the header does
+    /// not tell whether the picture is turned.
+    pub(super) output: Footprint,
+    /// How the picture is resized, if it is.
+    pub(super) resize: Option<Resize>,
     /// How the pixels are coded. It is [`Mode::Auto`] only where lossless coding has a chance to be
     /// smaller.
     pub(super) mode: Mode,
@@ -55,7 +62,8 @@ impl<'a> Plan<'a> {
     /// JPEG.
     ///
     /// # Errors
-    /// The watermark's picture cannot be used by its header, or an animation is beyond the limits.
+    /// The watermark's picture cannot be used by its header, or an animation or the WebP is beyond
+    /// the limits.
     pub fn new(
         opened: &'a Opened<'a>,
         params: &'a Params,
@@ -71,6 +79,17 @@ impl<'a> Plan<'a> {
             Some(animation) => animation.footprint()?,
             None => *opened.footprint(),
         };
+        let upright = match animation {
+            // Frames come upright.
+            Some(_) => Some((footprint.width, footprint.height)),
+            None => opened.upright_size(),
+        };
+        let resize = largest_resize(opened, &footprint, upright, params)?;
+        let output = resize.map_or(footprint, |resize| Footprint {
+            width: resize.across.size,
+            height: resize.down.size,
+            ..footprint
+        });
         let watermark_picture = watermark_picture
             .map(|bytes| open_watermark(bytes, opened.limits()))
             .transpose()
@@ -88,11 +107,13 @@ impl<'a> Plan<'a> {
             watermark_picture,
             path: match animation {
                 Some(animation) => Path::Animation(animation),
-                // Watermarks are drawn in sRGB.
-                None if stays_in_planes && !is_watermarked => Path::Planes,
+                // Watermarks are drawn in sRGB, and pictures are resized in it.
+                None if stays_in_planes && !is_watermarked && resize.is_none() => Path::Planes,
                 None => Path::Rgb,
             },
             footprint,
+            output,
+            resize,
             mode,
             keep: match (params.keeps_metadata, is_watermarked) {
                 (false, _) => Keep::Nothing,
@@ -109,6 +130,7 @@ impl<'a> Plan<'a> {
         let mark = self.watermark_picture.as_ref();
         !matches!(self.path, Path::Animation(_))
             && is_small(&self.footprint)
+            && is_small(&self.output)
             && mark.is_none_or(|mark| is_small(mark.footprint()))
     }
 
@@ -135,6 +157,35 @@ impl<'a> Plan<'a> {
             Some(budget) => encoder.cpu_budget(budget),
             None => encoder,
         }
+    }
+}
+
+/// The resize of a picture; the one to more pixels if the header does not tell how it is turned.
+fn largest_resize(
+    opened: &Opened<'_>,
+    &Footprint { width, height, .. }: &Footprint,
+    upright: Option<(u32, u32)>,
+    params: &Params,
+) -> Result<Option<Resize>, ConversionError> {
+    let sizes = match upright {
+        Some(size) => [size; 2],
+        None => [(width, height), (height, width)],
+    };
+    let resizes = sizes.map(|size| params.sizing.resize(size));
+    let resize = resizes
+        .into_iter()
+        .flatten()
+        .max_by_key(Resize::pixel_count);
+    let limits = opened.limits();
+    match resize {
+        Some(resize) if resize.pixel_count() > limits.max_pixels => {
+            Err(ConversionError::ResizedTooLarge {
+                width: resize.across.size,
+                height: resize.down.size,
+                max_pixels: limits.max_pixels,
+            })
+        }
+        resize => Ok(resize),
     }
 }
 

@@ -8,15 +8,14 @@ use crate::image::{Footprint, Image, Metadata};
 use std::cell::Cell;
 use towebp_encoder::{self as webp, Cancel};
 
-/// Converts by way of RGB or RGBA: decodes (with orientation and color conversion), draws
+/// Converts by way of RGB or RGBA: decodes (with orientation and color conversion), resizes, draws
 /// watermarks, encodes.
 pub(super) fn by_way_of_rgb(
     plan: &Plan<'_>,
     cancel: &Cancel<'_>,
     mut timing: Timing,
 ) -> Result<Conversion, ConversionError> {
-    let decode = || plan.opened.decode(plan.keep, plan.workers(cancel));
-    let (image, metadata) = timed(&mut timing.decode, decode)?;
+    let (image, metadata) = timed(&mut timing.decode, || decode(plan, cancel))?;
     let image = timed(&mut timing.watermark, || {
         draw_watermarks(plan, image, cancel)
     })?;
@@ -41,6 +40,22 @@ pub(super) fn in_planes(
     let encode = || encode_planes(plan, planes, &metadata, cancel);
     let encoded = timed(&mut timing.encode, encode)?;
     Ok(Conversion::new(encoded, size, timing))
+}
+
+/// Decodes the picture to RGB or RGBA, in the size that the WebP has.
+fn decode(plan: &Plan<'_>, cancel: &Cancel<'_>) -> Result<(Image, Metadata), ConversionError> {
+    let (workers, opened) = (plan.workers(cancel), plan.opened);
+    if let Some(resize) = plan.resize
+        && opened.upright_size().is_some()
+    {
+        return Ok(opened.decode_resized(plan.keep, resize, workers)?);
+    }
+    let (image, metadata) = opened.decode(plan.keep, workers)?;
+    let resize = plan.params.sizing.resize((image.width, image.height));
+    Ok(match resize {
+        Some(resize) => (resize.apply(&image, workers)?, metadata),
+        None => (image, metadata),
+    })
 }
 
 /// The planes of a picture, oriented, with its size.

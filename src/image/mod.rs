@@ -21,6 +21,7 @@ mod pixels;
 mod planes;
 mod reader;
 mod rectangle;
+mod resize;
 #[cfg(test)]
 mod testing;
 
@@ -35,6 +36,7 @@ pub use opened::{Animation, Opened, open};
 pub use pixels::{Image, Layout};
 pub use planes::Planes;
 pub use rectangle::Rectangle;
+pub use resize::{Resize, Scaling, Span};
 
 use towebp_encoder::{Cancel, Workers};
 

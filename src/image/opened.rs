@@ -9,10 +9,11 @@ use super::formats::{bmp, gif, jpeg, png};
 use super::frames::Frames;
 use super::guard::{decode_guarded, read_guarded};
 use super::limits::Limits;
-use super::metadata::orientation;
+use super::metadata::orientation::{self, Orientation};
 use super::metadata::{Keep, Metadata};
 use super::pixels::Image;
 use super::planes::{Planes, PlanesPath};
+use super::resize::Resize;
 use towebp_encoder::{Cancel, Cancelled, Workers};
 
 /// A file whose header was read. Nothing of the picture's size is allocated yet.
@@ -105,6 +106,17 @@ impl<'a> Opened<'a> {
         &self.footprint
     }
 
+    /// Width and height of the picture once it is oriented; `None` if the header does not tell them.
+    pub fn upright_size(&self) -> Option<(u32, u32)> {
+        let Footprint { width, height, .. } = self.footprint;
+        let orientation = self.orientation()?;
+        Some(if orientation::swaps_sides(orientation) {
+            (height, width)
+        } else {
+            (width, height)
+        })
+    }
+
     /// Most bytes that the metadata may have.
     pub fn metadata_bytes(&self) -> u64 {
         match &self.header {
@@ -166,6 +178,32 @@ impl<'a> Opened<'a> {
         })
     }
 
+    /// Decodes the picture as [`Opened::decode`] and resizes it, if [`Opened::upright_size`] is
+    /// known. A JPEG that becomes much smaller is not decoded in its full size.
+    ///
+    /// # Errors
+    /// See [`DecodeError`].
+    pub fn decode_resized(
+        &self,
+        keep: Keep,
+        resize: Resize,
+        workers: Workers<'_>,
+    ) -> Result<(Image, Metadata), DecodeError> {
+        let cancel = workers.cancel();
+        decode_guarded(cancel, || {
+            let orientation = self.orientation().unwrap_or(Orientation::NoTransforms);
+            let Footprint { width, height, .. } = self.footprint;
+            let resize = resize.before(orientation, (width, height));
+            let (decoded, eighths) = self.decode_near(keep, resize.least_eighths(), workers)?;
+            let image = decoded.image.drop_opaque_alpha(cancel)?;
+            let (image, icc) = convert_color(image, decoded.space, decoded.is_gray, keep, cancel)?;
+            let resized = resize.at(eighths).apply(&image, workers)?;
+            drop(image);
+            let image = orientation::apply(resized, orientation, workers)?;
+            Ok((image, Metadata::kept(keep, icc, decoded.exif, self.xmp())))
+        })
+    }
+
     /// Decodes the picture as its file has it in `Y'CbCr`, oriented as its Exif says; `None` if it
     /// has to be decoded to RGB.
     ///
@@ -210,6 +248,36 @@ impl<'a> Opened<'a> {
                 (planes, metadata)
             }))
         })
+    }
+
+    /// Decodes the picture as stored, with `eighths` pixels in place of 8 on each side if the format
+    /// can, and returns the number that it has.
+    fn decode_near(
+        &self,
+        keep: Keep,
+        eighths: u32,
+        workers: Workers<'_>,
+    ) -> Result<(Decoded, u32), DecodeError> {
+        if let Header::Jpeg(header) = &self.header
+            && eighths < 8
+        {
+            let (limits, cancel) = (&self.limits, workers.cancel());
+            let scaled = jpeg::decode_scaled(self.bytes, header, eighths, limits, cancel)?;
+            if let Some(decoded) = scaled {
+                return Ok((decoded, eighths));
+            }
+        }
+        Ok((self.decode_stored(keep, workers)?, 8))
+    }
+
+    /// The orientation of the picture; `None` if the header does not tell it.
+    fn orientation(&self) -> Option<Orientation> {
+        match &self.header {
+            Header::Jpeg(header) => Some(header.orientation()),
+            // Exif may stand behind the pixels.
+            Header::Png(header) if header.has_exif() => None,
+            Header::Png(_) | Header::Gif(_) | Header::Bmp(_) => Some(Orientation::NoTransforms),
+        }
     }
 
     fn decode_stored(&self, keep: Keep, workers: Workers<'_>) -> Result<Decoded, DecodeError> {

@@ -81,6 +81,16 @@ impl Position {
         }
     }
 
+    /// The shares of what is free beside something that lie to its left and above it: 0, a half or
+    /// 1.
+    pub fn shares(self) -> [f64; 2] {
+        [self.across(), self.down()].map(|side| match side {
+            Side::Near => 0.0,
+            Side::Middle => 0.5,
+            Side::Far => 1.0,
+        })
+    }
+
     /// The left and top edge of a watermark that keeps `margin` free on the sides that it is put
     /// to. If it is too large, its beginning stays in the image.
     pub(super) fn place(self, image: Size, mark: Size, margin: u32) -> (u32, u32) {

@@ -15,6 +15,7 @@ mod load;
 mod metadata;
 mod modes;
 mod operations;
+mod resize;
 mod systemd;
 mod watermark_host;
 

@@ -32,11 +32,14 @@ fn the_table_of_parameters_is_that_of_the_code() {
     for row in &PARAMETERS {
         let kind = match row.value {
             Value::Number(..) => "whole number",
+            Value::Decimal(..) => "number",
             Value::Word(_) | Value::Text => "text",
             Value::Url => "URL",
         };
         let default = match (row.default, row.value) {
-            (DefaultValue::Given(value), Value::Number(..)) => value.to_owned(),
+            (DefaultValue::Given(value), Value::Number(..) | Value::Decimal(..)) => {
+                value.to_owned()
+            }
             (DefaultValue::Given(value), _) => format!("`{value}`"),
             (DefaultValue::Other(words), _) => words.to_owned(),
         };

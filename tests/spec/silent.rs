@@ -299,6 +299,12 @@ fn the_same_parameter_twice_is_400() {
         "animation",
         "metadata",
         "if_larger",
+        "width",
+        "height",
+        "fit",
+        "gravity",
+        "enlarge",
+        "dpr",
         "watermark",
         "watermark_size",
         "watermark_opacity",
@@ -311,8 +317,8 @@ fn the_same_parameter_twice_is_400() {
         "watermark_tile",
     ];
     let values = [
-        "50", "low", "auto", "true", "60", "60", "first", "keep", "webp", "a", "24", "50",
-        "center", "red", "none", "9", "9", "9", "true",
+        "50", "low", "auto", "true", "60", "60", "first", "keep", "webp", "9", "9", "fill", "top",
+        "true", "2", "a", "24", "50", "center", "red", "none", "9", "9", "9", "true",
     ];
     for (name, value) in names.into_iter().zip(values) {
         let answer = server.convert(&[(name, value), (name, value)], "image/png", &small());

@@ -90,6 +90,8 @@ fn the_original_does_not_stand_in_for_another_picture() {
     for other in [
         ("watermark", "x"),
         ("watermark_image", "http://example.org/a.png"),
+        ("width", "5000"),
+        ("height", "10"),
     ] {
         let answer = server.convert(&[ORIGINAL, other], "image/jpeg", JPEG);
         let detail = answer.problem(400, "invalid_parameter");

@@ -21,6 +21,14 @@ fn defaults_are_those_of_the_specification() {
         animation: Animation::All,
         keeps_metadata: false,
         if_larger: IfLarger::Webp,
+        sizing: Sizing {
+            width: None,
+            height: None,
+            fit: Fit::Contain,
+            gravity: Position::Center,
+            enlarges: false,
+            dpr: 1000,
+        },
         text: None,
         picture_url: None,
         placement: Placement {
@@ -66,6 +74,12 @@ fn every_parameter_is_read() {
         ("near_lossless", "55"),
         ("animation", "first"),
         ("metadata", "keep"),
+        ("width", "800"),
+        ("height", "90"),
+        ("fit", "cover"),
+        ("gravity", "top-left"),
+        ("enlarge", "true"),
+        ("dpr", "1.5"),
     ]);
     let expected = Params {
         quality: 70,
@@ -76,6 +90,14 @@ fn every_parameter_is_read() {
         animation: Animation::First,
         keeps_metadata: true,
         if_larger: IfLarger::Webp,
+        sizing: Sizing {
+            width: Some(800),
+            height: Some(90),
+            fit: Fit::Cover,
+            gravity: Position::TopLeft,
+            enlarges: true,
+            dpr: 1500,
+        },
         text: Some(TextWatermark {
             text: "© me".to_owned(),
             size: 32,
@@ -322,14 +344,16 @@ fn a_known_parameter_given_twice_is_rejected_and_unknown_ones_are_ignored() {
             "watermark_color" => "red",
             "watermark_position" => "center",
             "watermark_outline" => "none",
-            "watermark_tile" | "lossless" => "true",
+            "watermark_tile" | "lossless" | "enlarge" => "true",
+            "fit" => "fill",
+            "gravity" => "top",
             _ => "9",
         };
         let error = parse(&[(name, value), (name, value)]).expect_err(name);
         assert_eq!((error.name, error.code), (name, "repeated_parameter"));
     }
     assert_eq!(
-        parsed(&[("width", "1"), ("width", "2"), ("Quality", "3")]),
+        parsed(&[("wide", "1"), ("wide", "2"), ("Quality", "3")]),
         parsed(&[])
     );
 }
@@ -338,4 +362,24 @@ fn a_known_parameter_given_twice_is_rejected_and_unknown_ones_are_ignored() {
 fn long_values_are_shown_in_part() {
     let error = parse(&[("quality", &"é".repeat(5000))]).expect_err("not a number");
     assert!(error.detail.len() < 300, "{} bytes", error.detail.len());
+}
+
+#[test]
+fn fractions_are_read_by_thousandths_and_capped() {
+    for (value, expected) in [
+        ("1", 1000),
+        ("2.625", 2625),
+        ("1.33339", 1333),
+        ("0.5", 500),
+        ("0", 100),
+        ("-3", 100),
+        ("8.0001", 8000),
+        ("99999999999", 8000),
+    ] {
+        assert_eq!(parsed(&[("dpr", value)]).sizing.dpr, expected, "{value}");
+    }
+    for value in ["", ".", "1.", ".5", "+1", "1,5", "1e1", "1.5x", "--1", "2x"] {
+        let error = parse(&[("dpr", value)]).expect_err("it is no number");
+        assert!(error.detail.contains("from 0.1 to 8"), "{}", error.detail);
+    }
 }

@@ -28,6 +28,9 @@ impl From<ConversionError> for Problem {
         match error {
             ConversionError::Picture(error) => picture(&error),
             ConversionError::WatermarkPicture(error) => watermark_picture(&error),
+            ConversionError::ResizedTooLarge { .. } => {
+                Problem::new(Kind::TooManyPixels, error.to_string())
+            }
             ConversionError::MissingCharacters(_) => {
                 Problem::new(Kind::MissingCharacters, error.to_string())
             }

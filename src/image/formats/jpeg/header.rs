@@ -227,8 +227,7 @@ impl<'a> Header<'a> {
     /// picture is oriented. A progressive file is decoded to RGB, since the decoder would keep its
     /// coefficients twice, which is more than RGB takes.
     pub fn planes(&self) -> PlanesPath {
-        let is_gray =
-            self.components() == 1 && matches!(self.applications.transform, None | Some(0));
+        let is_gray = self.is_gray();
         let is_ycbcr = self.sampling == [[2, 2], [1, 1], [1, 1]]
             && match self.applications.transform {
                 None => !self.is_named_rgb,
@@ -243,6 +242,26 @@ impl<'a> Header<'a> {
             (true, false) if self.applications.profile.single().is_none() => PlanesPath::Never,
             (true, false) => PlanesPath::IfSpaceIsSrgb,
         }
+    }
+
+    /// Whether the samples are gray, by the headers.
+    pub fn is_gray(&self) -> bool {
+        self.components() == 1 && matches!(self.applications.transform, None | Some(0))
+    }
+
+    /// Whether the samples are gray or `Y'CbCr` of any sampling, in a sequential file.
+    pub fn is_ycbcr_or_gray(&self) -> bool {
+        let is_ycbcr = self.components() == 3
+            && match self.applications.transform {
+                None => !self.is_named_rgb,
+                transform => transform == Some(1),
+            };
+        (is_ycbcr || self.is_gray()) && !self.is_progressive
+    }
+
+    /// The number of pixels of a row.
+    pub fn width(&self) -> usize {
+        usize::from(self.width)
     }
 
     /// Whether the picture stays in `Y'CbCr`, by its profile, too.

@@ -12,6 +12,7 @@ mod decoder;
 mod header;
 mod profile;
 mod rows;
+mod scaled;
 mod scans;
 mod segments;
 mod skim;
@@ -69,6 +70,31 @@ pub fn decode(
         space: profile.map(Space::Icc),
         exif: header.exif().map(<[u8]>::to_vec),
     })
+}
+
+/// Decodes to RGB, with `size` pixels (1, 2 or 4) in place of 8 on each side, rounded up, the
+/// picture of `bytes`, whose header was read; `None` if it has to be decoded as a whole.
+pub fn decode_scaled(
+    bytes: &[u8],
+    header: &Header<'_>,
+    size: u32,
+    limits: &Limits,
+    cancel: &Cancel<'_>,
+) -> Result<Option<Decoded>, DecodeError> {
+    if !header.is_ycbcr_or_gray() {
+        return Ok(None);
+    }
+    // The library's decoder has to agree about the headers.
+    let Some(scan) = Decoder::new(bytes, header, limits, cancel)?.scan else {
+        return Ok(None);
+    };
+    let image = scaled::decode(bytes, header, scan, size as usize, cancel)?;
+    Ok(image.map(|image| Decoded {
+        image,
+        is_gray: header.is_gray(),
+        space: header.profile().map(Space::Icc),
+        exif: header.exif().map(<[u8]>::to_vec),
+    }))
 }
 
 /// Decodes to planes the picture of `bytes`, whose header was read and lets it stay in `Y'CbCr`. A

@@ -23,16 +23,48 @@ const MOST_AC_BITS: u8 = 10;
 pub struct ScanHeader {
     tables: Vec<Option<Table>>,
     components: Vec<Component>,
+    /// The tables of quantizers, in zigzag order.
+    quantizers: [Option<[u16; 64]>; 4],
 }
 
 /// A component of the scan.
 #[derive(Debug)]
 struct Component {
-    /// The number of its blocks in an MCU.
-    blocks: usize,
+    /// The number of its blocks in an MCU, across and down.
+    factors: [usize; 2],
     /// The indices of its tables.
     dc: usize,
     ac: usize,
+    quantizers: usize,
+}
+
+/// A component with its tables.
+#[derive(Clone, Copy, Debug)]
+pub struct Coded<'a> {
+    /// The number of its blocks in an MCU, across and down.
+    pub factors: [usize; 2],
+    /// The table of quantizers, in zigzag order.
+    pub quantizers: &'a [u16; 64],
+    dc: &'a Table,
+    ac: &'a Table,
+}
+
+impl Coded<'_> {
+    /// Consumes a block. Its DC coefficient is a difference to `prediction`, which becomes it; of
+    /// the AC coefficients those up to number `last` are put into `block`, in zigzag order, where
+    /// zeros are.
+    #[inline(always)]
+    pub fn read_block(
+        &self,
+        bits: &mut Bits<'_>,
+        prediction: &mut i32,
+        last: usize,
+        block: &mut [i32; 64],
+    ) -> Option<()> {
+        *prediction = prediction.checked_add(self.dc.difference(bits)?)?;
+        block[0] = *prediction;
+        self.ac.coefficients(bits, last, block)
+    }
 }
 
 impl ScanHeader {
@@ -40,8 +72,9 @@ impl ScanHeader {
     /// the scan has all components.
     pub fn read(bytes: &[u8]) -> Option<ScanHeader> {
         let mut tables: Vec<Option<Table>> = (0..8).map(|_| None).collect();
-        // Name and sampling factors of each component.
-        let mut frame: Vec<(u8, u8)> = Vec::new();
+        let mut quantizers = [None; 4];
+        // Name, sampling factors and table of quantizers of each component.
+        let mut frame: Vec<[u8; 3]> = Vec::new();
         for segment in Segments::of(bytes) {
             match (segment.marker, segment.data) {
                 (0xc4, mut data) => {
@@ -59,10 +92,14 @@ impl ScanHeader {
                     }
                 }
                 (0xc0 | 0xc1, &[8, _, _, _, _, _, ref components @ ..]) if frame.is_empty() => {
-                    let components = components.as_chunks::<3>().0.iter();
-                    frame = components
-                        .map(|&[name, factors, _]| (name, factors))
-                        .collect();
+                    frame = components.as_chunks::<3>().0.to_vec();
+                }
+                (0xdb, mut data) => {
+                    while let Some((&[place], rest)) = data.split_first_chunk() {
+                        let (table, rest) = quantizer_table(place >> 4, rest)?;
+                        *quantizers.get_mut(usize::from(place & 15))? = Some(table);
+                        data = rest;
+                    }
                 }
                 (0xda, &[count, ref rest @ ..]) => {
                     let (selectors, _) = rest.split_at_checked(usize::from(count) * 2)?;
@@ -71,18 +108,20 @@ impl ScanHeader {
                         return None;
                     }
                     let component =
-                        |(&(name, factors), &[selected, numbers]): (&(u8, u8), &[u8; 2])| {
+                        |(&[name, factors, table], &[selected, numbers]): (&[u8; 3], &[u8; 2])| {
                             let [dc, ac] = [numbers >> 4, numbers & 15].map(usize::from);
                             (name == selected && dc < 4 && ac < 4).then_some(Component {
-                                blocks: usize::from(factors >> 4) * usize::from(factors & 15),
+                                factors: [factors >> 4, factors & 15].map(usize::from),
                                 dc,
                                 ac: 4 + ac,
+                                quantizers: usize::from(table),
                             })
                         };
                     let components = frame.iter().zip(selectors).map(component);
                     return Some(ScanHeader {
                         components: components.collect::<Option<_>>()?,
                         tables,
+                        quantizers,
                     });
                 }
                 (0xc0..=0xcf, _) => return None,
@@ -137,7 +176,38 @@ impl ScanHeader {
 
     fn tables_of(&self, component: &Component) -> Option<(usize, &Table, &Table)> {
         let [dc, ac] = [component.dc, component.ac].map(|table| self.tables[table].as_ref());
-        Some((component.blocks, dc?, ac?))
+        Some((component.factors[0] * component.factors[1], dc?, ac?))
+    }
+
+    /// The components of the scan; `None` if a table is missing.
+    pub fn coded(&self) -> Option<Vec<Coded<'_>>> {
+        let coded = |component: &Component| {
+            let (_, dc, ac) = self.tables_of(component)?;
+            Some(Coded {
+                factors: component.factors,
+                quantizers: self.quantizers.get(component.quantizers)?.as_ref()?,
+                dc,
+                ac,
+            })
+        };
+        self.components.iter().map(coded).collect()
+    }
+}
+
+/// A table of quantizers of 8 or of 16 bits (B.2.4.1), and what stands behind it.
+fn quantizer_table(precision: u8, data: &[u8]) -> Option<([u16; 64], &[u8])> {
+    match precision {
+        0 => {
+            let (table, rest) = data.split_first_chunk::<64>()?;
+            Some((table.map(u16::from), rest))
+        }
+        1 => {
+            let (table, rest) = data.split_first_chunk::<128>()?;
+            let pairs = table.as_chunks::<2>().0;
+            let table = std::array::from_fn(|number| u16::from_be_bytes(pairs[number]));
+            Some((table, rest))
+        }
+        _ => None,
     }
 }
 
@@ -253,44 +323,67 @@ impl Table {
         if size == 0 {
             return Some(0);
         }
-        let value = bits.peek(size) as i32;
-        bits.consume(size)?;
-        let is_negative = value < 1 << (size - 1);
-        Some(if is_negative {
-            value - (1 << size) + 1
-        } else {
-            value
-        })
+        bits.number(size)
     }
 
     /// Consumes the AC coefficients of a block (F.2.2.2).
     #[inline(always)]
     fn skip_coefficients(&self, bits: &mut Bits<'_>) -> Option<()> {
-        self.walk_coefficients(bits, |_, _| Some(()))
+        self.walk_coefficients(1, bits, |_, _| Some(()))
+    }
+
+    /// Consumes the AC coefficients of a block, and puts those up to number `last` into `block`.
+    #[inline(always)]
+    fn coefficients(&self, bits: &mut Bits<'_>, last: usize, block: &mut [i32; 64]) -> Option<()> {
+        let mut at = 1;
+        while at <= last {
+            bits.refill();
+            let (symbol, length) = self.symbol(bits)?;
+            let (zeros, size) = (usize::from(symbol >> 4), symbol & 15);
+            bits.consume(length)?;
+            match symbol {
+                END_OF_BLOCK => return Some(()),
+                SIXTEEN_ZEROS => at += 16,
+                _ if size == 0 || size > MOST_AC_BITS => return None,
+                _ => {
+                    at += zeros;
+                    *block.get_mut(at)? = bits.number(u32::from(size))?;
+                    at += 1;
+                }
+            }
+        }
+        match at {
+            0..64 => self.walk_coefficients(at as u32, bits, |_, _| Some(())),
+            64 => Some(()),
+            _ => None,
+        }
     }
 
     /// Copies the AC coefficients of a block.
     fn copy_coefficients(&self, bits: &mut Bits<'_>, writer: &mut Writer) -> Option<()> {
-        self.walk_coefficients(bits, |bits, length| writer.write(bits.peek(length), length))
+        self.walk_coefficients(1, bits, |bits, length| {
+            writer.write(bits.peek(length), length)
+        })
     }
 
-    /// Consumes the AC coefficients of a block, and calls `visit` before each with the number of
-    /// its bits.
+    /// Consumes the AC coefficients of a block from number `at` on, and calls `visit` before each
+    /// with the number of its bits.
     #[inline(always)]
     fn walk_coefficients(
         &self,
+        mut at: u32,
         bits: &mut Bits<'_>,
         mut visit: impl FnMut(&Bits<'_>, u32) -> Option<()>,
     ) -> Option<()> {
-        let mut at = 1;
         while at < 64 {
             bits.refill();
             let step = u32::from(self.steps[bits.peek(FAST_BITS) as usize]);
             let (length, zeros) = if step != 0 {
                 (step & 0xff, step >> 8)
             } else {
-                let (length, zeros) = self.long_step(bits)?;
-                if zeros == 16 && at + zeros >= 64 {
+                let (symbol, length, zeros) = self.long_step(bits)?;
+                // Behind sixteen zeros a coefficient comes.
+                if symbol == SIXTEEN_ZEROS && at + zeros >= 64 {
                     return None;
                 }
                 (length, zeros)
@@ -305,16 +398,17 @@ impl Table {
         (at == 64).then_some(())
     }
 
-    /// The bits of the next AC coefficient, and by how many coefficients to go on; 64 for the end.
+    /// The symbol of the next AC coefficient, its bits, and by how many coefficients to go on; 64
+    /// for the end.
     #[inline(never)]
-    fn long_step(&self, bits: &Bits<'_>) -> Option<(u32, u32)> {
+    fn long_step(&self, bits: &Bits<'_>) -> Option<(u8, u32, u32)> {
         let (symbol, length) = self.symbol(bits)?;
         let (zeros, size) = (u32::from(symbol >> 4), symbol & 15);
         match symbol {
-            END_OF_BLOCK => Some((length, 64)),
-            SIXTEEN_ZEROS => Some((length, 16)),
+            END_OF_BLOCK => Some((symbol, length, 64)),
+            SIXTEEN_ZEROS => Some((symbol, length, 16)),
             _ if size == 0 || size > MOST_AC_BITS => None,
-            _ => Some((length + u32::from(size), zeros + 1)),
+            _ => Some((symbol, length + u32::from(size), zeros + 1)),
         }
     }
 
@@ -339,7 +433,7 @@ impl Table {
 }
 
 /// The bits of entropy-coded data, up to the first marker.
-struct Bits<'a> {
+pub struct Bits<'a> {
     data: &'a [u8],
     /// The place of the next byte that is not among the bits.
     at: usize,
@@ -350,13 +444,57 @@ struct Bits<'a> {
 }
 
 impl<'a> Bits<'a> {
-    fn of(data: &'a [u8]) -> Bits<'a> {
+    /// All bits of some data.
+    pub fn of(data: &'a [u8]) -> Bits<'a> {
         Bits {
             data,
             at: 0,
             next: 0,
             count: 0,
         }
+    }
+
+    /// Goes on behind the restart marker that comes next; `None` if none does.
+    pub fn restart(&mut self) -> Option<()> {
+        self.end_of_segment()?;
+        let marker = self.data.get(self.at..self.at + 2)?;
+        if !matches!(marker, [0xff, 0xd0..=0xd7]) {
+            return None;
+        }
+        *self = Bits {
+            at: self.at + 2,
+            ..Bits::of(self.data)
+        };
+        Some(())
+    }
+
+    /// `None` if there is more data.
+    pub fn end(&mut self) -> Option<()> {
+        self.end_of_segment()?;
+        (self.at == self.data.len()).then_some(())
+    }
+
+    /// Passes the bits that fill the last byte (F.1.2.3); `None` if there are more.
+    fn end_of_segment(&mut self) -> Option<()> {
+        self.refill();
+        let fill = self.count;
+        if fill >= 8 || fill > 0 && self.peek(fill) != (1 << fill) - 1 {
+            return None;
+        }
+        Some(())
+    }
+
+    /// Consumes a number of `size` bits, 1 to 11 (F.2.2.1, EXTEND).
+    #[inline(always)]
+    fn number(&mut self, size: u32) -> Option<i32> {
+        let value = self.peek(size) as i32;
+        self.consume(size)?;
+        let is_negative = value < 1 << (size - 1);
+        Some(if is_negative {
+            value - (1 << size) + 1
+        } else {
+            value
+        })
     }
 
     /// Makes at least 32 bits valid, unless the data end.

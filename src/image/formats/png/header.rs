@@ -252,6 +252,11 @@ impl<'a> Header<'a> {
         PlanesPath::Always
     }
 
+    /// Whether there is Exif, which may turn the picture.
+    pub fn has_exif(&self) -> bool {
+        self.chunks.exif.is_some()
+    }
+
     /// The bytes of the pixels.
     pub fn pixel_bytes(&self) -> u64 {
         u64::from(self.width) * u64::from(self.height) * self.layout.channels() as u64
