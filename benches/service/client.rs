@@ -11,13 +11,21 @@ use std::time::{Duration, Instant};
 /// A picture that clients send.
 pub struct Picture {
     pub name: String,
+    /// The query that asks for another width, if one does.
+    width: String,
     media_type: &'static str,
     bytes: Vec<u8>,
 }
 
 impl Picture {
+    /// Reads a file, whose name may be followed by `@` and the width that is asked for.
     pub fn read(path: &Path) -> Picture {
-        let bytes = std::fs::read(path);
+        let text = path.to_str().unwrap_or_default();
+        let (file, width) = match text.rsplit_once('@') {
+            Some((file, width)) if !path.exists() => (Path::new(file), format!("&width={width}")),
+            _ => (path, String::new()),
+        };
+        let bytes = std::fs::read(file);
         let bytes = bytes.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let media_type = match bytes.first_chunk() {
             Some(b"\x89PNG") => "image/png",
@@ -28,6 +36,7 @@ impl Picture {
         let name = path.file_name().map(PathBuf::from).unwrap_or_default();
         Picture {
             name: name.display().to_string(),
+            width,
             media_type,
             bytes,
         }
@@ -38,7 +47,8 @@ impl Picture {
         let token = server.token(account);
         let token = token.map_or(String::new(), |token| format!("&token={token}"));
         let mut request = format!(
-            "POST /convert?quality=85{token} HTTP/1.1\r\nHost: {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n\r\n",
+            "POST /convert?quality=85{}{token} HTTP/1.1\r\nHost: {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n\r\n",
+            self.width,
             server.address,
             self.media_type,
             self.bytes.len()

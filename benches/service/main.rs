@@ -21,7 +21,8 @@ const USAGE: &str = "cargo bench --bench service -- [OPTIONS] [PICTURES]
   --seconds N        length of a turn (default 5)
   --beside PICTURE   instead: how long one client waits for each of PICTURES alone, and while others
                      convert this one; may be given more than once
-PICTURES are measured one after the other; by default three of testdata.";
+PICTURES are measured one after the other; by default three of testdata.
+FILE@WIDTH asks for another width.";
 
 /// Between two requests of the client whose waiting is measured.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -1,4 +1,5 @@
-// POST /convert?quality=85 with a picture as the body gives a WebP, by sharp and Fastify: the peer
+// POST /convert?quality=85&width=800 with a picture as the body gives a WebP, resized if a width is
+// given and never larger, by sharp and Fastify: the peer
 // of `cargo bench --bench service`, which starts it and says how many threads it has by the
 // environment: SHARP_CONCURRENCY (libvips' threads for one picture) and UV_THREADPOOL_SIZE
 // (pictures at a time).
@@ -15,13 +16,19 @@ app.post("/convert", {
   schema: {
     querystring: {
       type: "object",
-      properties: { quality: { type: "integer", minimum: 1, maximum: 100, default: 75 } },
+      properties: {
+        quality: { type: "integer", minimum: 1, maximum: 100, default: 75 },
+        width: { type: "integer", minimum: 1, maximum: 16383 },
+      },
     },
   },
 }, async (request, reply) => {
   const animated = request.headers["content-type"] === "image/gif";
   const picture = sharp(request.body, { animated });
-  const webp = await (animated ? picture : picture.autoOrient())
+  if (!animated) picture.autoOrient();
+  const { width } = request.query;
+  if (width) picture.resize({ width, withoutEnlargement: true });
+  const webp = await picture
     .webp({ quality: request.query.quality })
     .toBuffer();
   return reply.type("image/webp").send(webp);
