@@ -106,7 +106,8 @@ impl<'a> Opened<'a> {
         &self.footprint
     }
 
-    /// Width and height of the picture once it is oriented; `None` if the header does not tell them.
+    /// Width and height of the picture once it is oriented; `None` if the header does not tell
+    /// them.
     pub fn upright_size(&self) -> Option<(u32, u32)> {
         let Footprint { width, height, .. } = self.footprint;
         let orientation = self.orientation()?;
@@ -250,8 +251,8 @@ impl<'a> Opened<'a> {
         })
     }
 
-    /// Decodes the picture as stored, with `eighths` pixels in place of 8 on each side if the format
-    /// can, and returns the number that it has.
+    /// Decodes the picture as stored, with `eighths` pixels in place of 8 on each side if the
+    /// format can, and returns the number that it has.
     fn decode_near(
         &self,
         keep: Keep,

@@ -23,7 +23,7 @@ pub struct Span {
 
 impl Span {
     /// The span in a side that runs the other way.
-    pub fn reversed(self, side: u32) -> Span {
+    pub(super) fn reversed(self, side: u32) -> Span {
         Span {
             start: f64::from(side) - self.length - self.start,
             ..self

@@ -35,14 +35,18 @@ impl Resize {
     /// is oriented.
     pub(super) fn before(self, orientation: Orientation, (width, height): (u32, u32)) -> Resize {
         let Resize { across, down } = self;
-        let (across, down) = match orientation::swaps_sides(orientation) {
-            true => (down, across),
-            false => (across, down),
+        let (across, down) = if orientation::swaps_sides(orientation) {
+            (down, across)
+        } else {
+            (across, down)
         };
         let [mirrors_width, mirrors_height] = orientation::mirrored_sides(orientation);
-        let reversed = |span: Span, side, is_mirrored| match is_mirrored {
-            true => span.reversed(side),
-            false => span,
+        let reversed = |span: Span, side, is_mirrored| {
+            if is_mirrored {
+                span.reversed(side)
+            } else {
+                span
+            }
         };
         Resize {
             across: reversed(across, width, mirrors_width),
@@ -167,6 +171,9 @@ impl Scaling {
 
     /// Resizes a picture of the source's size, and returns a rectangle of the new one, of at least
     /// one pixel: the same pixels as if all of it were made.
+    ///
+    /// # Errors
+    /// [`Cancelled`]
     pub fn resize(
         &self,
         image: &Image,
@@ -203,7 +210,8 @@ pub struct Resizer<'a> {
     box_rows: Range<usize>,
     /// The row that comes next.
     next: usize,
-    /// The sums of the boxes of up to [`ROWS`] rows of boxes: of the row of number `n` at `n % ROWS`.
+    /// The sums of the boxes of up to [`ROWS`] rows of boxes: of the row of number `n` at
+    /// `n % ROWS`.
     columns: Vec<Column>,
     /// Rows of boxes that are resized across, the row of number `n` at `n % ring_rows`.
     ring: Vec<f32>,
