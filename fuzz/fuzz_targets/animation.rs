@@ -1,7 +1,7 @@
-//! Animations, of GIFs through the whole conversion, with a watermark or none, and of canvases
-//! whose alpha is any. Whatever comes in: no panic, the same bytes for another number of threads,
-//! and every state of the screen for its time. Without loss it is exact in every pixel, but for the
-//! color of fully transparent ones; with loss its alpha is.
+//! Animations, of GIFs and PNGs through the whole conversion, with a watermark or none, and of
+//! canvases whose alpha is any. Whatever comes in: no panic, the same bytes for another number of
+//! threads, and every state of the screen for its time. Without loss it is exact in every pixel,
+//! but for the color of fully transparent ones; with loss its alpha is.
 
 #![no_main]
 
@@ -25,7 +25,7 @@ fuzz_target!(|input: Input| input.check());
 
 #[derive(Arbitrary, Debug)]
 struct Input {
-    is_gif: bool,
+    source: Source,
     effort: AnyEffort,
     mode: AnyMode,
     quality: u8,
@@ -38,7 +38,15 @@ struct Input {
     frames: Vec<Frame>,
 }
 
-/// A watermark of GIFs.
+/// Where the canvases come from.
+#[derive(Arbitrary, Clone, Copy, Debug, PartialEq)]
+enum Source {
+    Gif,
+    Png,
+    Canvases,
+}
+
+/// A watermark of GIFs and PNGs.
 #[derive(Arbitrary, Debug)]
 struct Mark {
     width: UpTo40<1>,
@@ -68,6 +76,8 @@ struct Frame {
     colors: Option<Vec<[u8; 3]>>,
     /// How often it follows itself.
     repeats: u8,
+    /// Of a PNG: whether it is drawn over what is there.
+    is_drawn_over: bool,
 }
 
 impl Input {
@@ -78,17 +88,15 @@ impl Input {
         if frames.len() < 2 {
             return; // a GIF of one frame is a still picture
         }
-        let playback = if self.is_gif {
-            self.playback_of_gif(frames)
-        } else {
-            self.playback_of_canvases(frames)
+        let playback = match self.source {
+            Source::Gif => self.playback_of_gif(frames),
+            Source::Png => self.playback_of_png(frames),
+            Source::Canvases => self.playback_of_canvases(frames),
         };
-        let encode = |threads| {
-            if self.is_gif {
-                self.convert(&self.gif(frames), threads)
-            } else {
-                self.encode(&playback, threads)
-            }
+        let encode = |threads| match self.source {
+            Source::Gif => self.convert(&self.gif(frames), Format::Gif, threads),
+            Source::Png => self.convert(&self.png(frames), Format::Png, threads),
+            Source::Canvases => self.encode(&playback, threads),
         };
         let webp = encode(1);
         let again = encode(self.threads.0);
@@ -120,7 +128,7 @@ impl Input {
     }
 
     /// Through the conversion, as a request goes.
-    fn convert(&self, gif: &[u8], threads: usize) -> Vec<u8> {
+    fn convert(&self, file: &[u8], format: Format, threads: usize) -> Vec<u8> {
         let params = Params {
             quality: self.quality % 101,
             effort: self.effort.0,
@@ -133,8 +141,8 @@ impl Input {
         };
         let mark = self.mark.as_ref().map(Mark::png);
         let job = Job {
-            bytes: gif,
-            format: Format::Gif,
+            bytes: file,
+            format,
             params: &params,
             watermark_picture: mark.as_deref(),
             fonts: Fonts::bundled(),
@@ -143,18 +151,18 @@ impl Input {
             cpu_budget: None,
             cancel: &Cancel::never(),
         };
-        conversion::run(&job).expect("a good GIF").webp
+        conversion::run(&job).expect("a good file").webp
     }
 
-    /// Through the encoder alone, since no pixel of a GIF is half transparent.
+    /// Through the encoder alone.
     fn encode(&self, playback: &Playback, threads: usize) -> Vec<u8> {
         let encoder = webp::Encoder::lossy(self.quality % 101)
             .effort(self.effort.0)
             .mode(self.mode.0)
             .threads(threads);
         let (width, height) = (self.width.0.into(), self.height.0.into());
-        let mut animation = AnimationEncoder::new(encoder, (width, height), self.loops)
-            .expect("good sides");
+        let mut animation =
+            AnimationEncoder::new(encoder, (width, height), self.loops).expect("good sides");
         for (canvas, milliseconds) in playback {
             let canvas = webp::Picture::new(width, height, webp::ColorType::Rgba8, canvas);
             let added = animation.add(&canvas.expect("a whole canvas"), *milliseconds);
@@ -210,6 +218,85 @@ impl Input {
             (shown, u32::from(hundredths) * 10)
         };
         let mut playback: Playback = frames.iter().copied().map(show).collect();
+        self.lay_mark_over(&mut playback);
+        playback
+    }
+
+    fn png(&self, frames: &[&Frame]) -> Vec<u8> {
+        let mut file = Vec::new();
+        let (width, height) = (self.width.0.into(), self.height.0.into());
+        let mut encoder = png::Encoder::new(&mut file, width, height);
+        encoder.set_color(png::ColorType::Rgba);
+        let set = encoder.set_animated(frames.len() as u32, self.loops.into());
+        set.expect("there are frames");
+        let mut writer = encoder.write_header().expect("a Vec takes all");
+        for (index, frame) in frames.iter().enumerate() {
+            let [left, top, width, height] = self.place(frame, index == 0);
+            let write = |writer: &mut png::Writer<&mut Vec<u8>>| {
+                if index > 0 {
+                    writer.reset_frame_position()?;
+                    writer.set_frame_dimension(width, height)?;
+                    writer.set_frame_position(left, top)?;
+                }
+                writer.set_frame_delay(frame.delay, 1000)?;
+                writer.set_dispose_op(frame.dispose_op())?;
+                writer.set_blend_op(if frame.is_drawn_over {
+                    png::BlendOp::Over
+                } else {
+                    png::BlendOp::Source
+                })?;
+                writer.write_image_data(&frame.content.pixels(width, height, 4))
+            };
+            write(&mut writer).expect("a good frame");
+        }
+        writer.finish().expect("as many as that");
+        file
+    }
+
+    /// Left, top, width and height of a frame of a PNG, which lies on the canvas.
+    fn place(&self, frame: &Frame, is_first: bool) -> [u32; 4] {
+        let side = |offset: u16, side: u16, whole: u16| {
+            let offset = offset.min(whole - 1);
+            [offset, side.min(whole - offset)].map(u32::from)
+        };
+        if is_first {
+            return [0, 0, self.width.0.into(), self.height.0.into()];
+        }
+        let [left, width] = side(frame.left.0, frame.width.0, self.width.0);
+        let [top, height] = side(frame.top.0, frame.height.0, self.height.0);
+        [left, top, width, height]
+    }
+
+    /// What a browser shows of [`Input::png`].
+    fn playback_of_png(&self, frames: &[&Frame]) -> Playback {
+        let mut canvas = self.canvas();
+        let show = |(index, frame): (usize, &Frame)| {
+            let before = canvas.clone();
+            let [left, top, width, height] = self.place(frame, index == 0);
+            let pixels = frame.content.pixels(width, height, 4);
+            let places = || {
+                (top..top + height).flat_map(move |y| {
+                    (left..left + width).map(move |x| (y * u32::from(self.width.0) + x) as usize)
+                })
+            };
+            for (place, &pixel) in places().zip(pixels.as_chunks::<4>().0) {
+                let pixel = if frame.is_drawn_over {
+                    over(pixel, canvas[place])
+                } else {
+                    pixel
+                };
+                canvas[place] = if pixel[3] == 0 { [0; 4] } else { pixel };
+            }
+            let shown = canvas.as_flattened().to_vec();
+            match frame.dispose_op() {
+                png::DisposeOp::None => {}
+                png::DisposeOp::Previous if index > 0 => canvas = before,
+                _ => places().for_each(|place| canvas[place] = [0; 4]),
+            }
+            let delay = if frame.delay <= 10 { 100 } else { frame.delay };
+            (shown, u32::from(delay))
+        };
+        let mut playback: Playback = frames.iter().copied().enumerate().map(show).collect();
         self.lay_mark_over(&mut playback);
         playback
     }
@@ -321,6 +408,14 @@ impl Frame {
         DisposalMethod::from_u8(self.disposal % 4).expect("there are four")
     }
 
+    fn dispose_op(&self) -> png::DisposeOp {
+        match self.disposal % 4 {
+            2 => png::DisposeOp::Background,
+            3 => png::DisposeOp::Previous,
+            _ => png::DisposeOp::None,
+        }
+    }
+
     fn samples(&self, channels: usize) -> Vec<u8> {
         let (width, height) = (self.width.0, self.height.0);
         self.content.pixels(width.into(), height.into(), channels)
@@ -356,6 +451,21 @@ impl Frame {
             ..gif::Frame::default()
         }
     }
+}
+
+/// A pixel over another, by the formula for colors from 0 to 1.
+fn over(above: [u8; 4], below: [u8; 4]) -> [u8; 4] {
+    let [above, below] = [above, below].map(|pixel| pixel.map(|sample| f64::from(sample) / 255.0));
+    let alpha = above[3] + below[3] * (1.0 - above[3]);
+    if alpha == 0.0 {
+        return [0; 4];
+    }
+    let sample = |value: f64| (value * 255.0 + 0.5 + 1e-9) as u8;
+    let color = |channel: usize| {
+        let sum = above[channel] * above[3] + below[channel] * below[3] * (1.0 - above[3]);
+        sample(sum / alpha)
+    };
+    [color(0), color(1), color(2), sample(alpha)]
 }
 
 /// These colors, again and again: one for each index.

@@ -1,5 +1,6 @@
 //! The readers of pictures. Whatever comes in, the outcome is a picture of the size that it says,
-//! or an error; and a decoding that is cancelled ends at its next check.
+//! or an error; and a decoding that is cancelled ends at its next check. So it is for animations,
+//! each of whose frames tells what it replaced.
 
 #![no_main]
 
@@ -14,7 +15,8 @@ use towebp_encoder::Workers;
 const LIMITS: Limits = Limits {
     max_side: 2000,
     max_pixels: 20_000,
-    ..Limits::DEFAULT
+    max_frames: 100,
+    max_animation_pixels: 200_000,
 };
 
 /// Decodes, and cancels it at the check after `allowed` ones; gives the number of checks, too.
@@ -35,6 +37,42 @@ fn decode(
         Ok((image, metadata))
     });
     (decoded, checks.load(Ordering::Relaxed))
+}
+
+/// Draws all frames, as [`decode`]; gives the last canvas.
+fn draw(bytes: &[u8], format: Format, allowed: usize) -> (Result<Vec<u8>, DecodeError>, usize) {
+    let checks = AtomicUsize::new(0);
+    let question = || checks.fetch_add(1, Ordering::Relaxed) >= allowed;
+    let cancel = Cancel::when(&question);
+    let opened = image::open(bytes, format, &LIMITS);
+    let drawn = opened.and_then(|opened| {
+        let Some(animation) = opened.animation().filter(|found| found.is_animated()) else {
+            return Ok(Vec::new());
+        };
+        let footprint = animation.footprint()?;
+        let mut frames = animation.frames(Keep::All, &cancel)?;
+        let mut shown = vec![[0; 4]; footprint.pixel_count() as usize];
+        while let Some(frame) = frames.draw()? {
+            let canvas = frames.canvas();
+            let width = canvas.width as usize;
+            assert_eq!(
+                (canvas.width, canvas.height),
+                (footprint.width, footprint.height)
+            );
+            // What was replaced, put back.
+            let mut undone = canvas.pixels.as_chunks::<4>().0.to_vec();
+            let damage = frame.damage;
+            assert_eq!(frame.previous.len(), damage.width * damage.height);
+            for (y, row) in frame.previous.chunks(damage.width.max(1)).enumerate() {
+                let place = (damage.top + y) * width + damage.left;
+                undone[place..][..row.len()].copy_from_slice(row);
+            }
+            assert!(undone == shown, "not what was shown before");
+            shown.copy_from_slice(canvas.pixels.as_chunks().0);
+        }
+        Ok(shown.into_flattened())
+    });
+    (drawn, checks.load(Ordering::Relaxed))
 }
 
 fuzz_target!(|input: (u8, &[u8])| {
@@ -75,5 +113,14 @@ fuzz_target!(|input: (u8, &[u8])| {
         assert_eq!(cancelled, Err(DecodeError::Cancelled));
     } else {
         assert_eq!(cancelled, whole);
+    }
+
+    let (drawn, checks) = draw(bytes, format, usize::MAX);
+    assert_ne!(drawn, Err(DecodeError::Cancelled));
+    let (cancelled, _) = draw(bytes, format, usize::from(allowed));
+    if checks > usize::from(allowed) {
+        assert_eq!(cancelled, Err(DecodeError::Cancelled));
+    } else {
+        assert_eq!(cancelled, drawn);
     }
 });

@@ -61,7 +61,8 @@ pub fn decode(
 pub fn orient(image: Image, exif: &[u8]) -> Image {
     match metadata::orientation::read(exif) {
         Some(orientation) => {
-            let workers = Workers::new(1, None, &Cancel::never());
+            let never = Cancel::never();
+            let workers = Workers::new(1, None, &never);
             let oriented = metadata::orientation::apply(image, orientation, workers);
             oriented.expect("it is not cancelled")
         }
