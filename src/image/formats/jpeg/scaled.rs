@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn pixels_are_nearly_the_means_of_those_they_stand_for() {
-        for bytes in PHOTOGRAPHS {
+        for bytes in &PHOTOGRAPHS[..2] {
             let header = Header::read(bytes).expect("a valid header");
             let whole = jpeg::decode(bytes, &header, &Limits::DEFAULT, &Cancel::never());
             let whole = whole.expect("a valid picture").image;
@@ -356,7 +356,7 @@ mod tests {
                     }
                 }
                 let mean = apart as f64 / f64::from(count);
-                assert!(mean < 4.0, "{size}: {mean} apart");
+                assert!(mean < 2.5, "{size}: {mean} apart");
             }
         }
     }
