@@ -9,7 +9,6 @@ use crate::error::EncodeError;
 use crate::memory;
 use crate::options::{Coding, Effort, Metadata, Mode, Options};
 use crate::picture::{ColorType, Picture};
-use crate::prepared::Prepared;
 use crate::threads::CpuBudget;
 use crate::ycbcr::Planes;
 use std::io;
@@ -281,37 +280,6 @@ impl Encoder<'_> {
     ) -> Result<Encoded, EncodeError> {
         let bitstream = bitstream::lossy_planes((width, height), source, &self.options)?;
         self.assemble((width, height), &bitstream)
-    }
-
-    /// Prepares `picture` to be encoded several times, at qualities that are not known yet: what
-    /// does not depend on them is done once. The quality of this encoder has no effect.
-    ///
-    /// ```
-    /// use towebp_encoder::{ColorType, Encoder, Picture};
-    ///
-    /// let pixels: Vec<u8> = (0..64 * 48 * 3u32).map(|at| (at * at >> 7) as u8).collect();
-    /// let picture = Picture::new(64, 48, ColorType::Rgb8, &pixels)?;
-    /// let mut prepared = Encoder::lossy(80).prepare(&picture)?;
-    /// let small = prepared.encode_at(20)?;
-    /// let large = prepared.encode_at(90)?;
-    /// assert!(small.file.len() < large.file.len());
-    /// assert_eq!(large, Encoder::lossy(90).encode(&picture)?);
-    /// # Ok::<(), towebp_encoder::EncodeError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`EncodeError::Cancelled`].
-    pub fn prepare<'b>(&self, picture: &Picture<'b>) -> Result<Prepared<'b>, EncodeError>
-    where
-        Self: 'b,
-    {
-        Prepared::new(*self, *picture)
-    }
-
-    /// The most bytes that a [`Prepared`] picture of `width` x `height` pixels and its encodings
-    /// take at a time, one file included.
-    pub fn prepared_memory(&self, (width, height): (u32, u32), color: ColorType) -> u64 {
-        memory::prepared_peak((width, height), color, &self.options)
     }
 
     /// The most bytes that [`Encoder::encode`] allocates at a time, the file included, for a

@@ -99,4 +99,4 @@ pub use threads::{CpuBudget, Helper, OccupiedCore, Workers};
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub use vp8::Constants;
-pub use ycbcr::{Planes, PlanesBuilder};
+pub use ycbcr::{Activity, Planes, PlanesBuilder};

@@ -5,9 +5,10 @@ use crate::bitstream::{self, Bitstream};
 use crate::content_class;
 use crate::encoder::{Encoded, Encoder};
 use crate::error::EncodeError;
+use crate::memory;
 use crate::options::Mode;
-use crate::picture::Picture;
-use crate::ycbcr::Planes;
+use crate::picture::{ColorType, Picture};
+use crate::ycbcr::{Activity, Planes};
 
 /// A picture to be encoded several times, at other qualities: [`Encoder::prepare`] makes it of
 /// pixels, [`Encoder::prepare_planes`] of `Y'CbCr`.
@@ -39,6 +40,37 @@ enum Alpha {
 }
 
 impl<'a> Encoder<'a> {
+    /// Prepares `picture` to be encoded several times, at qualities that are not known yet: what
+    /// does not depend on them is done once. The quality of this encoder has no effect.
+    ///
+    /// ```
+    /// use towebp_encoder::{ColorType, Encoder, Picture};
+    ///
+    /// let pixels: Vec<u8> = (0..64 * 48 * 3u32).map(|at| (at * at >> 7) as u8).collect();
+    /// let picture = Picture::new(64, 48, ColorType::Rgb8, &pixels)?;
+    /// let mut prepared = Encoder::lossy(80).prepare(&picture)?;
+    /// let small = prepared.encode_at(20)?;
+    /// let large = prepared.encode_at(90)?;
+    /// assert!(small.file.len() < large.file.len());
+    /// assert_eq!(large, Encoder::lossy(90).encode(&picture)?);
+    /// # Ok::<(), towebp_encoder::EncodeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`EncodeError::Cancelled`].
+    pub fn prepare<'b>(&self, picture: &Picture<'b>) -> Result<Prepared<'b>, EncodeError>
+    where
+        Self: 'b,
+    {
+        Prepared::new(*self, *picture)
+    }
+
+    /// The most bytes that a [`Prepared`] picture of `width` x `height` pixels and its encodings
+    /// take at a time, one file included.
+    pub fn prepared_memory(&self, (width, height): (u32, u32), color: ColorType) -> u64 {
+        memory::prepared_peak((width, height), color, &self.options)
+    }
+
     /// Prepares a picture that is in `Y'CbCr` to be encoded several times, at qualities that are
     /// not known yet, lossy whatever the mode is, as by [`Encoder::encode_planes`]. The quality of
     /// this encoder has no effect.
@@ -88,6 +120,14 @@ impl<'a> Prepared<'a> {
         }
     }
 
+    /// How busy the picture is as it is coded lossy.
+    ///
+    /// # Errors
+    /// [`EncodeError::Cancelled`].
+    pub fn activity(&mut self) -> Result<Activity, EncodeError> {
+        Ok(Activity::of(self.planes()?))
+    }
+
     /// Makes the choice of [`auto_mode::smaller`].
     fn smaller(&mut self) -> Result<Encoded, EncodeError> {
         let (options, picture) = (&self.encoder.options, self.picture());
@@ -114,12 +154,17 @@ impl<'a> Prepared<'a> {
     }
 
     fn lossy_without_alpha(&mut self) -> Result<Bitstream, EncodeError> {
+        let (size, options) = (self.size, self.encoder.options);
+        let planes = self.planes()?;
+        bitstream::lossy_planes(size, || Ok(planes), &options)
+    }
+
+    fn planes(&mut self) -> Result<&Planes, EncodeError> {
         let planes = match self.planes.take() {
             Some(planes) => planes,
             None => bitstream::planes(&self.picture(), &self.encoder.options)?,
         };
-        let planes = self.planes.insert(planes);
-        bitstream::lossy_planes(self.size, || Ok(&*planes), &self.encoder.options)
+        Ok(self.planes.insert(planes))
     }
 
     fn alpha(&mut self) -> Result<Option<Vec<u8>>, EncodeError> {
@@ -151,7 +196,6 @@ impl<'a> Prepared<'a> {
 mod tests {
     use super::*;
     use crate::options::{Coding, Effort};
-    use crate::picture::ColorType;
     use crate::testing::Random;
 
     /// A gradient, noise and flat squares, a part of it see-through.

@@ -73,6 +73,9 @@ const PARAMETERS: &[(&str, &str)] = &[
     ("gravity", "bottom-right"),
     ("enlarge", "true"),
     ("dpr", "1.7"),
+    ("max_bytes", "300"),
+    ("best_effort", "true"),
+    ("target", "70"),
 ];
 
 impl Input<'_> {

@@ -57,6 +57,18 @@ pub struct ConvertCommand {
     #[argh(option, arg_name = "number")]
     quality: Option<String>,
 
+    /// most bytes of each file, with the best quality that fits: 100k is 100000, 2M is 2000000
+    #[argh(option, arg_name = "bytes")]
+    max_bytes: Option<String>,
+
+    /// write the smallest file if none has as few bytes as --max-bytes
+    #[argh(switch)]
+    best_effort: bool,
+
+    /// least score of SSIMULACRA2, 30 to 95, of the smallest file that looks at least so good
+    #[argh(option, arg_name = "score")]
+    target: Option<String>,
+
     /// low (quickest), medium (the default), high or max (slowest): how much work goes into each
     /// file; the more, the better it looks for its size
     #[argh(option, arg_name = "name")]
@@ -205,8 +217,12 @@ impl ConvertCommand {
         let tile = self.watermark_tile.then(|| "true".to_owned());
         let lossless = self.lossless.then(|| "true".to_owned());
         let enlarge = self.enlarge.then(|| "true".to_owned());
+        let best_effort = self.best_effort.then(|| "true".to_owned());
         let pairs = [
             ("quality", &self.quality),
+            ("max_bytes", &self.max_bytes),
+            ("best_effort", &best_effort),
+            ("target", &self.target),
             ("effort", &self.effort),
             ("mode", &self.mode),
             ("lossless", &lossless),

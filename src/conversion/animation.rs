@@ -4,138 +4,243 @@
 use super::error::ConversionError;
 use super::outcome::{Conversion, Timing, timed};
 use super::plan::Plan;
+use super::search::{Candidates, Facts, Player, compare, search};
 use super::steps::{draw_watermarks, with_metadata};
 use crate::image::{
-    Animation, AnimationFrame, DecodeError, Frames, Image, Layout, Rectangle, Scaling,
+    Animation, AnimationFrame, DecodeError, Image, Layout, Metadata, Rectangle, Resize, Scaling,
 };
 use crate::watermark::Overlay;
-use towebp_encoder::{self as webp, Cancel, Cancelled, Encoder, IncrementalAnimation};
+use towebp_encoder::{
+    self as webp, Cancel, Cancelled, Encoded, Encoder, IncrementalAnimation, Mode,
+};
 
-/// Converts frame by frame: draws it, resizes what changed, lays the watermark over it, which is
-/// drawn once, and encodes the damage.
+/// Converts the animation, at the quality that was asked for or at one that meets the goal.
 pub(super) fn convert(
     plan: &Plan<'_>,
     source: Animation<'_>,
     cancel: &Cancel<'_>,
 ) -> Result<Conversion, ConversionError> {
-    let mut timing = Timing::default();
     let metadata = source.metadata(plan.keep, cancel)?;
-    let limits = plan.opened.limits();
-    let mut frames = source.frames(plan.keep, cancel)?;
-    let mut writer: Option<Writer<'_>> = None;
-    let (mut count, mut pixels) = (0, 0);
-    while let Some(frame) = timed(&mut timing.decode, || frames.draw())? {
-        count += 1;
-        pixels += frame.pixel_count.max(plan.output.pixel_count());
-        limits.check_animation(count, pixels)?;
-        let writer = match &mut writer {
-            Some(writer) => writer,
-            none => none.insert(Writer::new(
-                plan,
-                &frames,
-                with_metadata(plan.encoder(cancel), &metadata),
-                cancel,
-                &mut timing,
-            )?),
-        };
-        writer.add(frames.canvas(), frame, cancel, &mut timing)?;
+    let mut passes = Passes {
+        plan,
+        source,
+        metadata: &metadata,
+        cancel,
+        timing: Timing::default(),
+        size: (0, 0),
+        frame_count: 0,
+    };
+    let Some(goal) = plan.params.goal else {
+        let encoded = passes.encode(plan.encoder(cancel))?;
+        return Ok(Conversion::new(encoded, passes.size, passes.timing));
+    };
+    let facts = Facts {
+        pixels: plan.output.pixel_count(),
+        activity: None,
+        is_lossless: plan.mode == Mode::Lossless,
+    };
+    let found = search(goal, facts, &mut passes)?;
+    Ok(Conversion::found(found, passes.size, passes.timing))
+}
+
+/// Goes through the frames once for each encoding, and once more for its score.
+struct Passes<'a> {
+    plan: &'a Plan<'a>,
+    source: Animation<'a>,
+    metadata: &'a Metadata,
+    cancel: &'a Cancel<'a>,
+    timing: Timing,
+    /// The canvas's width and height and the number of frames, known after a pass.
+    size: (u32, u32),
+    frame_count: u64,
+}
+
+/// The most frames that are scored; of more, as many that are evenly spread.
+const MAX_SCORED: u64 = 32;
+
+impl Candidates for Passes<'_> {
+    fn encode_at(&mut self, quality: u8) -> Result<Encoded, ConversionError> {
+        self.encode(self.plan.encoder_at(quality, self.cancel))
     }
-    let no_frame = || DecodeError::Invalid("the animation has no frame".to_owned());
-    let writer = writer.ok_or_else(no_frame)?;
-    let encoded = timed(&mut timing.encode, || writer.animation.finish())?;
-    let (width, height) = size(plan, frames.canvas());
-    Ok(Conversion::new(encoded, (width, height), timing))
-}
 
-/// Width and height of the WebP.
-fn size(plan: &Plan<'_>, canvas: &Image) -> (u32, u32) {
-    match plan.resize {
-        Some(resize) => (resize.across.size, resize.down.size),
-        None => (canvas.width, canvas.height),
+    fn lossless(&mut self) -> Option<Result<Encoded, ConversionError>> {
+        let encoder = self.plan.lossless_encoder(self.cancel)?;
+        Some(self.encode(encoder))
+    }
+
+    /// The mean of the scores of frames.
+    fn score(&mut self, encoded: &Encoded) -> Result<f64, ConversionError> {
+        let mut player = Player::new(&encoded.file)?;
+        let apart = self.frame_count.div_ceil(MAX_SCORED).max(1);
+        let (mut sum, mut count, mut frame_count) = (0.0, 0, 0);
+        let mut timing = Timing::default();
+        let cancel = self.cancel;
+        self.each_frame(&mut timing, |shown, frame, _, _| {
+            let decoded = player.show(frame.milliseconds)?;
+            if frame_count % apart == 0 {
+                sum += compare(shown, decoded, cancel)?;
+                count += 1;
+            }
+            frame_count += 1;
+            Ok(())
+        })?;
+        Ok(sum / f64::from(count.max(1)))
     }
 }
 
-/// Writes frames with their size and their watermark.
-struct Writer<'a> {
-    animation: IncrementalAnimation<'a>,
-    /// How the canvas is resized, and the one that was shown last, resized.
-    resized: Option<(Scaling, Image)>,
-    /// The watermark, and the canvas that was shown last, with it.
-    watermark: Option<(Overlay, Image)>,
-}
-
-impl<'a> Writer<'a> {
-    /// A writer for the canvas and the repetitions that are known since the first frame.
-    fn new(
-        plan: &'a Plan<'a>,
-        frames: &Frames<'_>,
-        encoder: Encoder<'a>,
-        cancel: &'a Cancel<'a>,
-        timing: &mut Timing,
-    ) -> Result<Writer<'a>, ConversionError> {
-        let canvas = frames.canvas();
-        let (width, height) = size(plan, canvas);
-        let resized = plan.resize.map(|resize| {
-            let scaling = Scaling::new((canvas.width, canvas.height), &resize);
-            (scaling, transparent(width, height))
-        });
-        let overlay = || Overlay::new(width, height, |image| draw_watermarks(plan, image, cancel));
-        let overlay = plan
-            .is_watermarked()
-            .then(|| timed(&mut timing.watermark, overlay));
-        let watermark = overlay.transpose()?;
-        let mut animation = IncrementalAnimation::new(encoder, (width, height), frames.loops())?;
+impl<'a> Passes<'a> {
+    /// Encodes frame by frame.
+    fn encode(&mut self, encoder: Encoder<'a>) -> Result<Encoded, ConversionError> {
+        let encoder = with_metadata(encoder, self.metadata);
         // The file is rarely larger than the input. Memory that is not written to takes none.
-        animation.reserve(plan.opened.bytes().len());
-        Ok(Writer {
-            animation,
-            resized,
-            watermark: watermark.map(|overlay| (overlay, transparent(width, height))),
+        let expected = self.plan.opened.bytes().len();
+        let mut animation: Option<IncrementalAnimation<'_>> = None;
+        let (mut size, mut frame_count) = (self.size, 0);
+        let mut timing = self.timing;
+        self.each_frame(&mut timing, |shown, frame, loops, timing| {
+            size = (shown.width, shown.height);
+            frame_count += 1;
+            timed(&mut timing.encode, || {
+                let animation = match &mut animation {
+                    Some(animation) => animation,
+                    none => {
+                        let mut begun = IncrementalAnimation::new(encoder, size, loops)?;
+                        begun.reserve(expected);
+                        none.insert(begun)
+                    }
+                };
+                Ok(add(animation, shown, frame)?)
+            })
+        })?;
+        let no_frame = || DecodeError::Invalid("the animation has no frame".to_owned());
+        let animation = animation.ok_or_else(no_frame)?;
+        let encoded = timed(&mut timing.encode, || animation.finish())?;
+        (self.size, self.frame_count, self.timing) = (size, frame_count, timing);
+        Ok(encoded)
+    }
+
+    /// Draws frame after frame, resizes what changed, and lays the watermark over it, which is
+    /// drawn once. `take` gets the canvas that is then shown, the frame, and the number of times
+    /// that all are played.
+    fn each_frame(
+        &self,
+        timing: &mut Timing,
+        mut take: impl FnMut(&Image, AnimationFrame, u16, &mut Timing) -> Result<(), ConversionError>,
+    ) -> Result<(), ConversionError> {
+        let Passes { plan, cancel, .. } = *self;
+        let limits = plan.opened.limits();
+        let mut frames = self.source.frames(plan.keep, cancel)?;
+        let mut resized: Option<Resized> = None;
+        let mut marked: Option<Marked> = None;
+        let (mut count, mut pixels) = (0, 0);
+        while let Some(mut frame) = timed(&mut timing.decode, || frames.draw())? {
+            count += 1;
+            pixels += frame.pixel_count.max(plan.output.pixel_count());
+            limits.check_animation(count, pixels)?;
+            let (mut canvas, loops) = (frames.canvas(), frames.loops());
+            if let Some(resize) = &plan.resize {
+                canvas = timed(&mut timing.decode, || {
+                    let resized = resized.get_or_insert_with(|| Resized::new(resize, canvas));
+                    resized.update(canvas, &mut frame, cancel)
+                })?;
+            }
+            if !plan.is_watermarked() {
+                take(canvas, frame, loops, timing)?;
+                continue;
+            }
+            let shown = timed(&mut timing.watermark, || {
+                let marked = match &mut marked {
+                    Some(marked) => marked,
+                    none => none.insert(Marked::new(plan, canvas, cancel)?),
+                };
+                marked.update(canvas, &mut frame, cancel)
+            })?;
+            take(shown, frame, loops, timing)?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds a frame after which the canvas looks like this.
+fn add(
+    animation: &mut IncrementalAnimation<'_>,
+    shown: &Image,
+    frame: AnimationFrame,
+) -> Result<(), webp::EncodeError> {
+    let AnimationFrame {
+        milliseconds,
+        damage,
+        previous,
+        ..
+    } = frame;
+    let damage = webp::Damage {
+        rect: webp::Rect {
+            left: damage.left,
+            top: damage.top,
+            width: damage.width,
+            height: damage.height,
+        },
+        before: previous,
+    };
+    animation.add(&shown.pixels, damage, milliseconds)
+}
+
+/// The canvas that was drawn last, resized.
+struct Resized {
+    scaling: Scaling,
+    shown: Image,
+}
+
+impl Resized {
+    fn new(resize: &Resize, canvas: &Image) -> Resized {
+        Resized {
+            scaling: Scaling::new((canvas.width, canvas.height), resize),
+            shown: transparent(resize.across.size, resize.down.size),
+        }
+    }
+
+    /// Takes in what a frame changed.
+    fn update(
+        &mut self,
+        canvas: &Image,
+        frame: &mut AnimationFrame,
+        cancel: &Cancel<'_>,
+    ) -> Result<&Image, Cancelled> {
+        resize_damage(&self.scaling, &mut self.shown, canvas, frame, cancel)?;
+        Ok(&self.shown)
+    }
+}
+
+/// The canvas that was shown last with the watermark over it.
+struct Marked {
+    overlay: Overlay,
+    shown: Image,
+}
+
+impl Marked {
+    fn new(
+        plan: &Plan<'_>,
+        &Image { width, height, .. }: &Image,
+        cancel: &Cancel<'_>,
+    ) -> Result<Marked, ConversionError> {
+        let draw = |image| draw_watermarks(plan, image, cancel);
+        Ok(Marked {
+            overlay: Overlay::new(width, height, draw)?,
+            shown: transparent(width, height),
         })
     }
 
-    /// Adds a frame after which the canvas looks like this.
-    fn add(
+    /// Takes in what a frame changed.
+    fn update(
         &mut self,
         canvas: &Image,
-        mut frame: AnimationFrame,
+        frame: &mut AnimationFrame,
         cancel: &Cancel<'_>,
-        timing: &mut Timing,
-    ) -> Result<(), ConversionError> {
-        let mut shown = canvas;
-        if let Some((scaling, image)) = &mut self.resized {
-            timed(&mut timing.decode, || {
-                resize_damage(scaling, image, canvas, &mut frame, cancel)
-            })?;
-            shown = image;
-        }
-        if let Some((overlay, marked)) = &mut self.watermark {
-            timed(&mut timing.watermark, || {
-                copy_damage(marked, shown, &mut frame, cancel)?;
-                overlay.lay_over(marked, frame.damage, cancel)
-            })?;
-            shown = marked;
-        }
-        let AnimationFrame {
-            milliseconds,
-            damage,
-            previous,
-            ..
-        } = frame;
-        let damage = webp::Damage {
-            rect: webp::Rect {
-                left: damage.left,
-                top: damage.top,
-                width: damage.width,
-                height: damage.height,
-            },
-            before: previous,
-        };
-        let animation = &mut self.animation;
-        timed(&mut timing.encode, || {
-            animation.add(&shown.pixels, damage, milliseconds)
-        })?;
-        Ok(())
+    ) -> Result<&Image, ConversionError> {
+        copy_damage(&mut self.shown, canvas, frame, cancel)?;
+        self.overlay
+            .lay_over(&mut self.shown, frame.damage, cancel)?;
+        Ok(&self.shown)
     }
 }
 

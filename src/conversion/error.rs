@@ -23,6 +23,13 @@ pub enum ConversionError {
     },
     /// No font has these characters of the watermark's text.
     MissingCharacters(Vec<char>),
+    /// No file has as few bytes as `max_bytes` allows.
+    MaxBytes {
+        /// The most bytes that are allowed.
+        allowed: u64,
+        /// The bytes of the smallest file.
+        least: u64,
+    },
     /// The conversion was cancelled.
     Cancelled,
     /// A fault of the program: the text is for the log, not for the caller.
@@ -86,6 +93,11 @@ impl fmt::Display for ConversionError {
                     TextError::MissingCharacters(missing.clone())
                 )
             }
+            ConversionError::MaxBytes { allowed, least } => write!(
+                f,
+                "Parameter max_bytes: {allowed} was given, and the smallest file has {least} bytes; \
+                 allow as many, or take that file by best_effort=true."
+            ),
             ConversionError::Cancelled => f.write_str("The conversion was stopped before its end."),
             ConversionError::Internal(cause) => write!(f, "The conversion failed: {cause}."),
         }

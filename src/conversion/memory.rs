@@ -1,9 +1,11 @@
 //! The memory that a conversion takes, known before anything is decoded.
 
+use super::goal::Goal;
 use super::plan::{Path, Plan, color_type};
+use super::search::scoring_memory;
 use crate::image::Footprint;
 use crate::watermark::Outline;
-use towebp_encoder::Cancel;
+use towebp_encoder::{Cancel, ColorType, Encoder};
 
 /// Bytes per byte of a text that is drawn: its glyphs, and the lines that they make.
 const TEXT_FACTOR: u64 = 100;
@@ -20,6 +22,9 @@ const LETTER: u64 = 1 << 21;
 /// The copies of metadata that are held at a time: the one that is kept, the one being made of it,
 /// and that in the file.
 const METADATA_COPIES: u64 = 3;
+
+/// Most bytes a pixel of a file.
+const FILE: u64 = 5;
 
 /// Bytes of the decoder's buffers that the allocator keeps while the planes are encoded.
 const RETAINED: u64 = 256 << 10;
@@ -38,7 +43,11 @@ impl Plan<'_> {
             + match (self.path, self.opened.planes().flatten()) {
                 // The encoder's figure includes planes.
                 (Path::Planes, Some(planes)) => {
-                    self.footprint.planes_peak(planes).max(self.encoding()) + RETAINED
+                    let rgb = match self.params.goal {
+                        Some(Goal::Score(_)) => self.footprint.peak(),
+                        _ => 0,
+                    };
+                    self.footprint.planes_peak(planes).max(self.encoding()) + rgb + RETAINED
                 }
                 (Path::Planes | Path::Rgb, _) => self.by_way_of_rgb(),
                 (Path::Animation(_), _) => self.by_way_of_rgb() + self.animation(),
@@ -88,7 +97,10 @@ impl Plan<'_> {
         let restored = canvas;
         let frames = canvas / 16 + WAITING_FRAMES.min(canvas);
         let threads = self.resources.threads as u64 * FRAME_THREAD;
-        resized + marked + restored + frames + threads + 2 * self.opened.bytes().len() as u64
+        // Of a search, the best file and the one that is encoded or played.
+        let files = if self.params.goal.is_some() { 4 } else { 2 };
+        let bytes = self.opened.bytes().len() as u64;
+        resized + marked + restored + frames + threads + files * bytes
     }
 
     fn encoding(&self) -> u64 {
@@ -99,8 +111,25 @@ impl Plan<'_> {
             ..
         } = self.output;
         let color = color_type(layout);
-        self.encoder(&Cancel::never())
-            .memory((width, height), color)
+        let never = Cancel::never();
+        let encoder = self.encoder(&never);
+        match self.params.goal {
+            None => encoder.memory((width, height), color),
+            Some(goal) => self.searching(goal, encoder, color),
+        }
+    }
+
+    /// The memory of a search: what stays of one encoding for the next, the best file, and what is
+    /// needed for a score.
+    fn searching(&self, goal: Goal, encoder: Encoder<'_>, color: ColorType) -> u64 {
+        let Footprint { width, height, .. } = self.output;
+        let (scoring, mode) = match goal {
+            Goal::MaxBytes { .. } => (0, self.mode),
+            // A score that no quality reaches is that of lossless coding.
+            Goal::Score(_) => (scoring_memory(width, height), self.params.mode),
+        };
+        let encoding = encoder.mode(mode).prepared_memory((width, height), color);
+        encoding + self.output.pixel_count() * FILE + scoring
     }
 
     /// The bytes of a watermark's picture, scaled and rotated: neither copy has more pixels than

@@ -6,18 +6,21 @@
 
 mod animation;
 mod error;
+mod goal;
 mod memory;
 mod outcome;
 mod params;
 mod plan;
 mod run;
+mod search;
 mod sizing;
 mod steps;
 mod still;
 
 pub use crate::watermark::{Color, FontError, Fonts, Outline, Placement, Position, TextWatermark};
 pub use error::ConversionError;
-pub use outcome::{Conversion, Timing};
+pub use goal::Goal;
+pub use outcome::{Conversion, FoundQuality, Timing};
 pub use params::{Animation, IfLarger, KNOWN_NAMES, ParamError, Params};
 #[doc(hidden)]
 pub use params::{DefaultValue, PARAMETERS, Parameter, Value};

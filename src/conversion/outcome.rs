@@ -1,5 +1,6 @@
 //! The outcome of a conversion.
 
+use super::search::Found;
 use std::time::{Duration, Instant};
 use towebp_encoder::{Coding, Encoded};
 
@@ -14,10 +15,23 @@ pub struct Conversion {
     pub height: u32,
     /// How the pixels are coded.
     pub coding: Coding,
+    /// What a search found; `None` if the quality was given.
+    pub found: Option<FoundQuality>,
     /// The time that each stage took.
     pub timing: Timing,
     /// Whether the input is to be used in place of the WebP, which is not smaller.
     pub prefers_original: bool,
+}
+
+/// What a search over quality found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FoundQuality {
+    /// The quality, 0 to 100; `None` if no pixel is coded lossy.
+    pub quality: Option<u8>,
+    /// The score of SSIMULACRA2, if it was asked for.
+    pub score: Option<f64>,
+    /// The number of encodings that it took.
+    pub encodings: u8,
 }
 
 /// The time that each stage of a conversion took.
@@ -38,8 +52,26 @@ impl Conversion {
             width,
             height,
             coding: encoded.coding,
+            found: None,
             timing,
             prefers_original: false,
+        }
+    }
+
+    pub(super) fn found(found: Found, size: (u32, u32), timing: Timing) -> Conversion {
+        let Found {
+            encoded,
+            quality,
+            score,
+            encodings,
+        } = found;
+        Conversion {
+            found: Some(FoundQuality {
+                quality,
+                score,
+                encodings,
+            }),
+            ..Conversion::new(encoded, size, timing)
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The parameters of a conversion: one table of them, and how a request's values are read by it.
 
+use super::goal::Goal;
 use super::sizing::{Fit, Sizing};
 use crate::watermark::{Color, Outline, Placement, Position, TextWatermark};
 use std::fmt;
@@ -8,8 +9,11 @@ use towebp_encoder::{Effort, Mode};
 /// The parameters of a conversion, checked and capped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
-    /// Quality of lossy pixels, 0 to 100.
+    /// Quality of lossy pixels, 0 to 100. It has no effect beside a goal.
     pub quality: u8,
+    /// What quality is to be looked for instead (`max_bytes` with `best_effort`, or `target`), if
+    /// any. An addition to the specification.
+    pub goal: Option<Goal>,
     /// How much work goes into the file. An addition to the specification, as are the next five.
     pub effort: Effort,
     /// How pixels are coded (`mode`, or `lossless=true`).
@@ -61,6 +65,9 @@ pub enum Value {
     Number(i32, i32),
     /// A number, which is capped into this range of thousandths.
     Decimal(i32, i32),
+    /// A number of bytes, perhaps with the suffix `k` (1000) or `M` (1,000,000), which is capped
+    /// into this range.
+    Size(i32, i32),
     /// One of a few words, listed as error texts name them.
     Word(&'static str),
     /// Any text.
@@ -87,7 +94,7 @@ const TRUE_OR_FALSE: &str = "true or false";
 /// The table of all parameters: parsing, error texts and documentation come from it. `token` is
 /// among them, although it is read elsewhere.
 #[doc(hidden)]
-pub const PARAMETERS: [Parameter; 27] = [
+pub const PARAMETERS: [Parameter; 30] = [
     Parameter {
         name: "token",
         value: Value::Text,
@@ -101,6 +108,28 @@ pub const PARAMETERS: [Parameter; 27] = [
         DefaultValue::Given("85"),
         "0 (smallest) to 100 (best)",
     ),
+    Parameter {
+        name: "max_bytes",
+        value: Value::Size(1, i32::MAX),
+        default: DefaultValue::Other("none"),
+        meaning: "the best quality whose file has at most so many bytes; `100k` is 100000, `2M` is 2000000",
+        otherwise: "capped into the range; 400 beside `quality` or `target`",
+    },
+    word(
+        "best_effort",
+        TRUE_OR_FALSE,
+        "false",
+        "`true`: if no file has as few bytes as `max_bytes`, the smallest one; `false`: a 400 that names its size",
+    ),
+    Parameter {
+        otherwise: "capped into the range; 400 beside `quality`",
+        ..number(
+            "target",
+            (30, 95),
+            DefaultValue::Other("none"),
+            "30 to 95, the least score of SSIMULACRA2: the smallest file that looks at least so good",
+        )
+    },
     word(
         "effort",
         Effort::ALLOWED,
@@ -361,6 +390,7 @@ impl Params {
             seen.push(parameter.name);
             values.set(parameter, value)?;
         }
+        check_exclusive(&seen)?;
         values.into_params()
     }
 
@@ -421,6 +451,9 @@ const fn word(
 struct Values {
     params: Params,
     is_lossless: bool,
+    max_bytes: Option<u64>,
+    is_best_effort: bool,
+    target: Option<u8>,
     text: TextWatermark,
 }
 
@@ -431,6 +464,7 @@ impl Values {
             // The table's defaults replace what is written here for numbers and words.
             params: Params {
                 quality: 0,
+                goal: None,
                 effort: Effort::default(),
                 mode: Mode::default(),
                 alpha_quality: 0,
@@ -444,6 +478,9 @@ impl Values {
                 placement: Placement::default(),
             },
             is_lossless: false,
+            max_bytes: None,
+            is_best_effort: false,
+            target: None,
             text: TextWatermark {
                 text: String::new(),
                 size: 0,
@@ -464,11 +501,17 @@ impl Values {
         let Values {
             params,
             is_lossless,
+            max_bytes,
+            is_best_effort,
+            target,
             text,
         } = self;
         let (placement, sizing) = (&mut params.placement, &mut params.sizing);
         match parameter.name {
             "quality" => params.quality = parameter.number(value)? as u8,
+            "max_bytes" => *max_bytes = Some(parameter.number(value)? as u64),
+            "best_effort" => *is_best_effort = parameter.word(value, parse_bool)?,
+            "target" => *target = Some(parameter.number(value)? as u8),
             "effort" => params.effort = parameter.word(value, Effort::parse)?,
             "mode" => params.mode = parameter.word(value, Mode::parse)?,
             "lossless" => *is_lossless = parameter.word(value, parse_bool)?,
@@ -505,6 +548,9 @@ impl Values {
         let Values {
             params,
             is_lossless,
+            max_bytes,
+            is_best_effort,
+            target,
             text,
         } = self;
         if is_lossless && params.mode == Mode::Lossy {
@@ -514,7 +560,12 @@ impl Values {
                 code: "invalid_parameter",
             });
         }
+        let bytes = max_bytes.map(|bytes| Goal::MaxBytes {
+            bytes,
+            is_best_effort,
+        });
         let params = Params {
+            goal: bytes.or(target.map(Goal::Score)),
             mode: if is_lossless {
                 Mode::Lossless
             } else {
@@ -557,21 +608,23 @@ impl Parameter {
         })
     }
 
-    /// Reads a whole number, and caps it into the range.
+    /// Reads a whole number or a size, and caps it into the range.
     fn number(&self, value: &str) -> Result<i32, ParamError> {
-        let Value::Number(min, max) = self.value else {
-            unreachable!("{} is no number", self.name);
+        let (min, max, (unit, number)) = match self.value {
+            Value::Number(min, max) => (min, max, (1, value)),
+            Value::Size(min, max) => (min, max, without_unit(value)),
+            _ => unreachable!("{} is no number", self.name),
         };
-        let (sign, digits) = match value.strip_prefix('-') {
+        let (sign, digits) = match number.strip_prefix('-') {
             Some(digits) => (-1, digits),
-            None => (1, value),
+            None => (1, number),
         };
         if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
             return Err(self.invalid(value));
         }
         // These are digits: parsing only fails for a number beyond 32 bits.
-        let number = sign * digits.parse().unwrap_or(i32::MAX);
-        Ok(number.clamp(min, max))
+        let number = digits.parse().unwrap_or(i32::MAX).saturating_mul(unit);
+        Ok((sign * number).clamp(min, max))
     }
 
     /// Reads a number in decimal digits, perhaps with a point among them, and caps it into the
@@ -610,6 +663,9 @@ impl Parameter {
                 let [min, max] = [min, max].map(|bound| f64::from(bound) / 1000.0);
                 format!("a number from {min} to {max}")
             }
+            Value::Size(min, max) => {
+                format!("a whole number from {min} to {max}, perhaps followed by k or M")
+            }
             Value::Word(allowed) => allowed.to_owned(),
             Value::Text | Value::Url => "any text".to_owned(),
         };
@@ -619,6 +675,31 @@ impl Parameter {
             detail: format!("Parameter {name}: {shown:?} was given; allowed is {allowed}."),
             code: "invalid_parameter",
         }
+    }
+}
+
+/// Splits the suffix off a size: its factor, and the number before it.
+fn without_unit(size: &str) -> (i32, &str) {
+    let units = [("k", 1000), ("K", 1000), ("M", 1_000_000)];
+    let found = units.into_iter();
+    let mut found = found.filter_map(|(suffix, unit)| Some((unit, size.strip_suffix(suffix)?)));
+    found.next().unwrap_or((1, size))
+}
+
+/// Checks that at most one of the parameters that set the quality is given.
+fn check_exclusive(given: &[&'static str]) -> Result<(), ParamError> {
+    let exclusive = ["max_bytes", "target", "quality"];
+    let mut given = exclusive.into_iter().filter(|name| given.contains(name));
+    match (given.next(), given.next()) {
+        (Some(name), Some(other)) => Err(ParamError {
+            name,
+            detail: format!(
+                "Parameters {name} and {other}: both were given; allowed is one of the two, since each sets the \
+                 quality."
+            ),
+            code: "invalid_parameter",
+        }),
+        _ => Ok(()),
     }
 }
 

@@ -99,7 +99,12 @@ impl<'a> Plan<'a> {
             (Mode::Auto, Some(_)) => Mode::Auto,
             (asked, _) => mode(asked, opened),
         };
-        let stays_in_planes = mode == Mode::Lossy && opened.planes().is_some();
+        let stays_in_planes = mode == Mode::Lossy
+            && match (params.goal, opened.planes()) {
+                // Several encodings need the pixels of the file in memory. Those of a PNG are RGB.
+                (Some(_), planes) => opened.format() == Format::Jpeg && planes.is_some(),
+                (None, planes) => planes.is_some(),
+            };
         Ok(Plan {
             opened,
             params,
@@ -129,6 +134,7 @@ impl<'a> Plan<'a> {
         let is_small = |footprint: &Footprint| footprint.pixel_count() <= SMALL_PIXELS;
         let mark = self.watermark_picture.as_ref();
         !matches!(self.path, Path::Animation(_))
+            && self.params.goal.is_none()
             && is_small(&self.footprint)
             && is_small(&self.output)
             && mark.is_none_or(|mark| is_small(mark.footprint()))
@@ -146,7 +152,18 @@ impl<'a> Plan<'a> {
 
     /// The encoder with its options, but for metadata.
     pub(super) fn encoder<'b>(&'b self, cancel: &'b Cancel<'b>) -> Encoder<'b> {
-        let encoder = Encoder::lossy(self.params.quality)
+        self.encoder_at(self.params.quality, cancel)
+    }
+
+    /// The encoder without loss, if the mode that was asked for allows a choice.
+    pub(super) fn lossless_encoder<'b>(&'b self, cancel: &'b Cancel<'b>) -> Option<Encoder<'b>> {
+        let encoder = || self.encoder(cancel).mode(Mode::Lossless);
+        (self.params.mode == Mode::Auto).then(encoder)
+    }
+
+    /// [`Plan::encoder`] at another quality.
+    pub(super) fn encoder_at<'b>(&'b self, quality: u8, cancel: &'b Cancel<'b>) -> Encoder<'b> {
+        let encoder = Encoder::lossy(quality)
             .mode(self.mode)
             .alpha_quality(self.params.alpha_quality)
             .near_lossless(self.params.near_lossless)

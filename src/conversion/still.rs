@@ -1,12 +1,14 @@
 //! A still WebP, by way of planes or of RGB.
 
 use super::error::ConversionError;
+use super::goal::Goal;
 use super::outcome::{Conversion, Timing, timed};
 use super::plan::{Plan, color_type};
+use super::search::{Candidates, Facts, Found, score, search};
 use super::steps::{draw_watermarks, with_metadata};
 use crate::image::{Footprint, Image, Metadata};
 use std::cell::Cell;
-use towebp_encoder::{self as webp, Cancel};
+use towebp_encoder::{self as webp, Cancel, Mode};
 
 /// Converts by way of RGB or RGBA: decodes (with orientation and color conversion), resizes, draws
 /// watermarks, encodes.
@@ -20,6 +22,11 @@ pub(super) fn by_way_of_rgb(
         draw_watermarks(plan, image, cancel)
     })?;
     let size = (image.width, image.height);
+    if let Some(goal) = plan.params.goal {
+        let search = || search_in_rgb(plan, goal, &image, &metadata, cancel);
+        let found = timed(&mut timing.encode, search)?;
+        return Ok(Conversion::found(found, size, timing));
+    }
     let encode = || encode(plan, &image, &metadata, cancel);
     let encoded = timed(&mut timing.encode, encode)?;
     Ok(Conversion::new(encoded, size, timing))
@@ -37,6 +44,20 @@ pub(super) fn in_planes(
         return by_way_of_rgb(plan, cancel, timing);
     };
     let size = planes.size;
+    if let Some(goal) = plan.params.goal {
+        // What is decoded again is what the planes are compared to.
+        let decode = || match goal {
+            Goal::Score(_) => plan
+                .opened
+                .decode(plan.keep, plan.workers(cancel))
+                .map(Some),
+            Goal::MaxBytes { .. } => Ok(None),
+        };
+        let original = timed(&mut timing.decode, decode)?.map(|(image, _)| image);
+        let search = || search_in_planes(plan, goal, planes, original.as_ref(), &metadata, cancel);
+        let found = timed(&mut timing.encode, search)?;
+        return Ok(Conversion::found(found, size, timing));
+    }
     let encode = || encode_planes(plan, planes, &metadata, cancel);
     let encoded = timed(&mut timing.encode, encode)?;
     Ok(Conversion::new(encoded, size, timing))
@@ -88,10 +109,96 @@ pub(super) fn encode(
     metadata: &Metadata,
     cancel: &Cancel<'_>,
 ) -> Result<webp::Encoded, ConversionError> {
-    let color = color_type(image.layout);
-    let picture = webp::Picture::new(image.width, image.height, color, &image.pixels)?;
     let encoder = with_metadata(plan.encoder(cancel), metadata);
-    Ok(encoder.encode(&picture)?)
+    Ok(encoder.encode(&picture(image)?)?)
+}
+
+/// The encoder's view of a picture.
+fn picture(image: &Image) -> Result<webp::Picture<'_>, ConversionError> {
+    let color = color_type(image.layout);
+    let picture = webp::Picture::new(image.width, image.height, color, &image.pixels);
+    Ok(picture?)
+}
+
+fn search_in_rgb(
+    plan: &Plan<'_>,
+    goal: Goal,
+    image: &Image,
+    metadata: &Metadata,
+    cancel: &Cancel<'_>,
+) -> Result<Found, ConversionError> {
+    let picture = picture(image)?;
+    let prepared = with_metadata(plan.encoder(cancel), metadata).prepare(&picture)?;
+    search_prepared(plan, goal, prepared, Some(image), metadata, cancel)
+}
+
+fn search_in_planes(
+    plan: &Plan<'_>,
+    goal: Goal,
+    SizedPlanes { planes, .. }: SizedPlanes,
+    original: Option<&Image>,
+    metadata: &Metadata,
+    cancel: &Cancel<'_>,
+) -> Result<Found, ConversionError> {
+    let prepared = with_metadata(plan.encoder(cancel), metadata).prepare_planes(planes);
+    search_prepared(plan, goal, prepared, original, metadata, cancel)
+}
+
+fn search_prepared(
+    plan: &Plan<'_>,
+    goal: Goal,
+    mut prepared: webp::Prepared<'_>,
+    original: Option<&Image>,
+    metadata: &Metadata,
+    cancel: &Cancel<'_>,
+) -> Result<Found, ConversionError> {
+    let is_lossless = plan.mode == Mode::Lossless;
+    let activity = if is_lossless {
+        None
+    } else {
+        Some(prepared.activity()?)
+    };
+    let facts = Facts {
+        pixels: plan.output.pixel_count(),
+        activity,
+        is_lossless,
+    };
+    let mut encodings = Encodings {
+        plan,
+        prepared,
+        original,
+        metadata,
+        cancel,
+    };
+    search(goal, facts, &mut encodings)
+}
+
+/// The encodings of a still picture.
+struct Encodings<'a> {
+    plan: &'a Plan<'a>,
+    prepared: webp::Prepared<'a>,
+    /// The pixels to which files are compared, if they are.
+    original: Option<&'a Image>,
+    metadata: &'a Metadata,
+    cancel: &'a Cancel<'a>,
+}
+
+impl Candidates for Encodings<'_> {
+    fn encode_at(&mut self, quality: u8) -> Result<webp::Encoded, ConversionError> {
+        Ok(self.prepared.encode_at(quality)?)
+    }
+
+    fn lossless(&mut self) -> Option<Result<webp::Encoded, ConversionError>> {
+        let encoder = self.plan.lossless_encoder(self.cancel)?;
+        let encoder = with_metadata(encoder, self.metadata);
+        let picture = picture(self.original?);
+        Some(picture.and_then(|picture| Ok(encoder.encode(&picture)?)))
+    }
+
+    fn score(&mut self, encoded: &webp::Encoded) -> Result<f64, ConversionError> {
+        let original = self.original.expect("a search for a score has the pixels");
+        score(original, &encoded.file, self.cancel)
+    }
 }
 
 fn encode_planes(

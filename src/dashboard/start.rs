@@ -57,11 +57,21 @@ pub fn start(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
 
 /// The parameters for people: name, meaning and default. A test holds names and defaults to those
 /// of the conversion.
-pub const PARAMETERS: [(&str, &str, &str); 13] = [
+pub const PARAMETERS: [(&str, &str, &str); 15] = [
     (
         "quality",
         "0 to 100: higher looks better and is larger",
         "85",
+    ),
+    (
+        "max_bytes",
+        "The most bytes of the file, as 100k or 2M: the best quality that fits is taken",
+        "none",
+    ),
+    (
+        "target",
+        "30 to 95: the smallest file that looks at least so good, by SSIMULACRA2",
+        "none",
     ),
     (
         "effort",

@@ -9,7 +9,7 @@ use super::state::AppState;
 use super::watermark_fetch::WatermarkFetch;
 use crate::admission::Need;
 use crate::conversion::{
-    Cancel, Coding, Conversion, ConversionError, Params, Plan, Resources, Timing,
+    Cancel, Coding, Conversion, ConversionError, FoundQuality, Params, Plan, Resources, Timing,
 };
 use crate::image::{self, Format};
 use crate::store::{AccountId, UsageEntry, WatermarkKind};
@@ -165,6 +165,8 @@ struct Sent {
     height: u32,
     /// How the pixels of a WebP are coded.
     coding: Option<Coding>,
+    /// What a search over quality found of a WebP, if there was one.
+    found: Option<FoundQuality>,
     timing: Timing,
 }
 
@@ -176,6 +178,7 @@ impl Sent {
             width,
             height,
             coding,
+            found,
             timing,
             prefers_original,
         } = converted;
@@ -186,6 +189,7 @@ impl Sent {
             width,
             height,
             coding: Some(coding),
+            found,
             timing,
         };
         if !prefers_original {
@@ -196,6 +200,7 @@ impl Sent {
             media_type: format.media_type(),
             ending: format.ending(),
             coding: None,
+            found: None,
             ..webp
         }
     }
@@ -240,7 +245,10 @@ fn usage_entry(
         output_bytes: sent.body.len() as u64,
         width: sent.width,
         height: sent.height,
-        quality: params.quality,
+        quality: sent.found.map_or(params.quality, |found| {
+            // No loss is the best quality.
+            found.quality.unwrap_or(100)
+        }),
         watermark: match (&params.text, &params.picture_url) {
             (None, None) => WatermarkKind::None,
             (Some(_), None) => WatermarkKind::Text,
@@ -264,11 +272,27 @@ fn success(sent: Sent, entry: &UsageEntry, download: Option<&str>) -> Response {
         response = response.header("X-Webp-Mode", coding.name());
     }
     response = response.header("Server-Timing", &server_timing(sent.timing));
+    response = found_headers(response, sent.found);
     match download {
         Some(name) => response.header(
             "Content-Disposition",
             &content_disposition(name, sent.ending),
         ),
+        None => response,
+    }
+}
+
+/// Adds what a search over quality found.
+fn found_headers(response: Response, found: Option<FoundQuality>) -> Response {
+    let Some(FoundQuality { quality, score, .. }) = found else {
+        return response;
+    };
+    let response = match quality {
+        Some(quality) => response.header("X-Webp-Quality", &quality.to_string()),
+        None => response,
+    };
+    match score {
+        Some(score) => response.header("X-Webp-Score", &format!("{score:.2}")),
         None => response,
     }
 }

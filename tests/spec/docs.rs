@@ -33,6 +33,7 @@ fn the_table_of_parameters_is_that_of_the_code() {
         let kind = match row.value {
             Value::Number(..) => "whole number",
             Value::Decimal(..) => "number",
+            Value::Size(..) => "bytes",
             Value::Word(_) | Value::Text => "text",
             Value::Url => "URL",
         };

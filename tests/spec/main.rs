@@ -4,6 +4,7 @@
 mod support;
 
 mod docs;
+mod goals;
 mod limits;
 mod parameters;
 mod rules;

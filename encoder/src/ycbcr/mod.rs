@@ -7,6 +7,7 @@
 //! bright. Two steps counter it where it shows ([`chroma`], [`luminance`]), and leave most of a
 //! photograph as it is.
 
+mod activity;
 mod builder;
 mod chroma;
 mod convert;
@@ -14,6 +15,7 @@ mod luminance;
 mod row_kernel;
 mod stripe;
 
+pub use activity::Activity;
 pub use builder::PlanesBuilder;
 
 use super::EncodeError;

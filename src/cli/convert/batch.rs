@@ -4,7 +4,7 @@ use super::existing::{Decision, Existing};
 use super::progress::Progress;
 use super::tasks::{Input, Target, Task};
 use crate::cli::output::Output;
-use crate::conversion::{self, Cancel, Conversion, CpuBudget, Fonts, Job, Params};
+use crate::conversion::{self, Cancel, Conversion, CpuBudget, Fonts, FoundQuality, Job, Params};
 use crate::image::{Format, Limits};
 use crate::process::interrupt::{self, Outputs};
 use crate::store::saved_percent;
@@ -223,6 +223,7 @@ fn describe(
         width,
         height,
         coding,
+        found,
         timing,
         prefers_original,
     } = conversion;
@@ -242,7 +243,7 @@ fn describe(
             HumanBytes(webp.len() as u64)
         )
     } else {
-        coding.name().to_owned()
+        coding.name().to_owned() + &found.map_or_else(String::new, describe_found)
     };
     let line = format!(
         "{} -> {target}: {width} x {height}, {kind}, {bytes}, {} ms",
@@ -261,6 +262,15 @@ impl fmt::Display for Bytes {
             None => Ok(()),
         }
     }
+}
+
+/// What a search over quality found, as the middle of a line.
+fn describe_found(found: FoundQuality) -> String {
+    let quality = found
+        .quality
+        .map(|quality| format!(" at quality {quality}"));
+    let score = found.score.map(|score| format!(", score {score:.1}"));
+    quality.unwrap_or_default() + &score.unwrap_or_default()
 }
 
 fn read(input: &Input) -> io::Result<Vec<u8>> {

@@ -14,6 +14,7 @@ fn parsed(pairs: &[(&str, &str)]) -> Params {
 fn defaults_are_those_of_the_specification() {
     let expected = Params {
         quality: 85,
+        goal: None,
         effort: Effort::Medium,
         mode: Mode::Auto,
         alpha_quality: 100,
@@ -83,6 +84,7 @@ fn every_parameter_is_read() {
     ]);
     let expected = Params {
         quality: 70,
+        goal: None,
         effort: Effort::High,
         mode: Mode::Lossless,
         alpha_quality: 66,
@@ -344,7 +346,7 @@ fn a_known_parameter_given_twice_is_rejected_and_unknown_ones_are_ignored() {
             "watermark_color" => "red",
             "watermark_position" => "center",
             "watermark_outline" => "none",
-            "watermark_tile" | "lossless" | "enlarge" => "true",
+            "watermark_tile" | "lossless" | "enlarge" | "best_effort" => "true",
             "fit" => "fill",
             "gravity" => "top",
             _ => "9",
@@ -381,5 +383,63 @@ fn fractions_are_read_by_thousandths_and_capped() {
     for value in ["", ".", "1.", ".5", "+1", "1,5", "1e1", "1.5x", "--1", "2x"] {
         let error = parse(&[("dpr", value)]).expect_err("it is no number");
         assert!(error.detail.contains("from 0.1 to 8"), "{}", error.detail);
+    }
+}
+
+#[test]
+fn goals_are_read_and_exclude_each_other_and_a_quality() {
+    let max_bytes = |bytes, is_best_effort| {
+        Some(Goal::MaxBytes {
+            bytes,
+            is_best_effort,
+        })
+    };
+    for (pairs, expected) in [
+        (&[("max_bytes", "100000")][..], max_bytes(100_000, false)),
+        (&[("max_bytes", "100k")], max_bytes(100_000, false)),
+        (&[("max_bytes", "2K")], max_bytes(2000, false)),
+        (&[("max_bytes", "3M")], max_bytes(3_000_000, false)),
+        (&[("max_bytes", "0")], max_bytes(1, false)),
+        (&[("max_bytes", "-7k")], max_bytes(1, false)),
+        (
+            &[("max_bytes", "99999999999M")],
+            max_bytes(i32::MAX as u64, false),
+        ),
+        (
+            &[("best_effort", "true"), ("max_bytes", "5")],
+            max_bytes(5, true),
+        ),
+        (&[("best_effort", "true")], None),
+        (&[("target", "80")], Some(Goal::Score(80))),
+        (&[("target", "29")], Some(Goal::Score(30))),
+        (&[("target", "1000")], Some(Goal::Score(95))),
+    ] {
+        assert_eq!(parsed(pairs).goal, expected, "{pairs:?}");
+    }
+    for pairs in [
+        [("quality", "85"), ("max_bytes", "1k")],
+        [("target", "70"), ("quality", "85")],
+        [("target", "70"), ("max_bytes", "1k")],
+    ] {
+        let error = parse(&pairs).expect_err("they exclude each other");
+        assert_eq!(error.code, "invalid_parameter");
+        for (name, _) in pairs {
+            assert!(error.detail.contains(name), "{}", error.detail);
+        }
+    }
+    for (name, value) in [
+        ("max_bytes", "k"),
+        ("max_bytes", "1.5k"),
+        ("max_bytes", "1kk"),
+        ("max_bytes", "10 k"),
+        ("max_bytes", "1G"),
+        ("max_bytes", ""),
+        ("target", "70.5"),
+        ("target", "70k"),
+        ("target", "high"),
+        ("best_effort", "yes"),
+    ] {
+        let error = parse(&[(name, value)]).expect_err("it is not allowed");
+        assert_eq!((error.name, error.code), (name, "invalid_parameter"));
     }
 }

@@ -34,6 +34,9 @@ impl From<ConversionError> for Problem {
             ConversionError::MissingCharacters(_) => {
                 Problem::new(Kind::MissingCharacters, error.to_string())
             }
+            ConversionError::MaxBytes { .. } => {
+                Problem::new(Kind::MaxBytesUnreachable, error.to_string())
+            }
             ConversionError::Cancelled => conversion_timeout(),
             ConversionError::Internal(cause) => Problem::internal(format!("conversion: {cause}")),
         }

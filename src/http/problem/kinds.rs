@@ -66,6 +66,8 @@ kinds! {
         "The animation has more frames than `--max-frames`.";
     MissingCharacters: 400 "missing_characters" "The watermark's text cannot be drawn",
         "No font of the server has some character of the watermark's text.";
+    MaxBytesUnreachable: 400 "max_bytes_unreachable" "The picture does not fit into so few bytes",
+        "The smallest file of the picture has more bytes than `max_bytes`; the text names its size.";
     WatermarkUrlInvalid: 400 "watermark_url_invalid" "The watermark's URL cannot be used",
         "`watermark_image` is not an absolute http or https URL, or has a port, a user or a host \
          that is not allowed.";

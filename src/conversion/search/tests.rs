@@ -1,0 +1,213 @@
+//! Searches among made-up files.
+
+use super::*;
+use std::cell::RefCell;
+
+/// A picture whose bytes and scores follow formulas.
+struct Made {
+    /// Bytes at quality 0, and what each quality adds in percent.
+    bytes: f64,
+    growth: f64,
+    /// The score at quality 0, and the most that is reached.
+    worst: f64,
+    best: f64,
+    /// The bytes of the lossless file, if the mode allows one.
+    lossless: Option<usize>,
+    /// The qualities that were tried.
+    tried: RefCell<Vec<u8>>,
+}
+
+impl Made {
+    fn bytes_at(&self, quality: u8) -> usize {
+        (self.bytes * (1.0 + self.growth / 100.0).powi(quality.into())) as usize
+    }
+
+    fn score_at(&self, quality: u8) -> f64 {
+        let share = f64::from(quality) / 100.0;
+        // Fine steps, of which some go down.
+        let ripple = f64::from(quality % 3) * 0.1;
+        self.worst + (self.best - self.worst) * share.sqrt() - ripple
+    }
+
+    fn lossy(&self, goal: Goal) -> Result<Found, ConversionError> {
+        self.tried.borrow_mut().clear();
+        let facts = Facts {
+            pixels: 100_000,
+            activity: None,
+            is_lossless: false,
+        };
+        search(goal, facts, &mut &*self)
+    }
+}
+
+/// A file of so many bytes.
+fn encoded(bytes: usize, coding: Coding) -> Encoded {
+    let pixel = towebp_encoder::Picture::new(1, 1, towebp_encoder::ColorType::L8, &[7]);
+    let encoder = towebp_encoder::Encoder::lossy(80);
+    let mut encoded = encoder.encode(&pixel.expect("a pixel")).expect("a file");
+    encoded.file = vec![0; bytes];
+    encoded.coding = coding;
+    encoded
+}
+
+impl Candidates for &Made {
+    fn encode_at(&mut self, quality: u8) -> Result<Encoded, ConversionError> {
+        self.tried.borrow_mut().push(quality);
+        Ok(encoded(self.bytes_at(quality), Coding::Lossy))
+    }
+
+    fn lossless(&mut self) -> Option<Result<Encoded, ConversionError>> {
+        Some(Ok(encoded(self.lossless?, Coding::Lossless)))
+    }
+
+    fn score(&mut self, encoded: &Encoded) -> Result<f64, ConversionError> {
+        if encoded.coding == Coding::Lossless {
+            return Ok(100.0);
+        }
+        let quality = *self.tried.borrow().last().expect("one was encoded");
+        Ok(self.score_at(quality))
+    }
+}
+
+/// Pictures of all kinds, many of which no model expects.
+fn pictures() -> impl Iterator<Item = Made> {
+    let bytes = [90.0, 700.0, 3000.0, 20_000.0];
+    let growths = [0.2, 1.5, 4.0, 9.0];
+    let scores = [(-60.0, 88.0), (10.0, 90.0), (55.0, 97.0)];
+    bytes.into_iter().flat_map(move |bytes| {
+        growths.into_iter().flat_map(move |growth| {
+            scores.into_iter().map(move |(worst, best)| Made {
+                bytes,
+                growth,
+                worst,
+                best,
+                lossless: None,
+                tried: RefCell::default(),
+            })
+        })
+    })
+}
+
+#[test]
+fn files_fit_whatever_the_picture_is_like() {
+    for picture in pictures() {
+        for share in [0.5, 1.0, 1.01, 1.3, 3.0, 20.0, 1e6] {
+            let most = (picture.bytes_at(0) as f64 * share) as u64;
+            let goal = |is_best_effort| Goal::MaxBytes {
+                bytes: most,
+                is_best_effort,
+            };
+            let least = picture.bytes_at(0) as u64;
+            let outcome = picture.lossy(goal(false));
+            assert!(picture.tried.borrow().len() <= MOST_ENCODINGS);
+            if least > most {
+                let expected = ConversionError::MaxBytes {
+                    allowed: most,
+                    least,
+                };
+                assert_eq!(outcome.err(), Some(expected));
+                let found = picture.lossy(goal(true)).expect("the smallest file");
+                assert_eq!(
+                    (found.quality, found.encoded.file.len()),
+                    (Some(0), least as usize)
+                );
+                continue;
+            }
+            let found = outcome.expect("one fits");
+            assert!(found.encoded.file.len() as u64 <= most);
+            let quality = found.quality.expect("it is lossy");
+            assert_eq!(found.encoded.file.len(), picture.bytes_at(quality));
+        }
+    }
+}
+
+#[test]
+fn scores_are_reached_wherever_a_quality_does() {
+    let mut above = Vec::new();
+    for mut picture in pictures() {
+        for least in [30, 50, 70, 85, 95] {
+            let reaches = |quality: u8| picture.score_at(quality) >= f64::from(least);
+            let reached = (0..=100).any(reaches);
+            let found = picture.lossy(Goal::Score(least)).expect("a file");
+            assert!(picture.tried.borrow().len() <= MOST_ENCODINGS);
+            let score = found.score.expect("it was asked for");
+            let quality = found.quality.expect("it is lossy");
+            assert!((score - picture.score_at(quality)).abs() < 1e-9);
+            if reached {
+                assert!(score >= f64::from(least), "{score} for {least}");
+                above.push(score - f64::from(least));
+                continue;
+            }
+            assert_eq!(quality, 100, "the best that there is");
+            picture.lossless = Some(1 << 20);
+            let found = picture.lossy(Goal::Score(least)).expect("a file");
+            assert_eq!((found.quality, found.score), (None, Some(100.0)));
+            picture.lossless = None;
+        }
+    }
+    let mean = above.iter().sum::<f64>() / above.len() as f64;
+    assert!(mean < 4.0, "{mean} points above on average");
+}
+
+/// A picture that is lossless wherever lossy coding takes more bytes.
+struct Smaller<'a>(&'a Made, usize);
+
+impl Candidates for Smaller<'_> {
+    fn encode_at(&mut self, quality: u8) -> Result<Encoded, ConversionError> {
+        let lossy = self.0.bytes_at(quality);
+        let mut made = self.0;
+        let file = made.encode_at(quality)?;
+        Ok(if lossy < self.1 {
+            file
+        } else {
+            encoded(self.1, Coding::Lossless)
+        })
+    }
+
+    fn lossless(&mut self) -> Option<Result<Encoded, ConversionError>> {
+        Some(Ok(encoded(self.1, Coding::Lossless)))
+    }
+
+    fn score(&mut self, encoded: &Encoded) -> Result<f64, ConversionError> {
+        let mut made = self.0;
+        made.score(encoded)
+    }
+}
+
+#[test]
+fn lossless_files_compete() {
+    let facts = Facts {
+        pixels: 100_000,
+        activity: None,
+        is_lossless: false,
+    };
+    for picture in pictures() {
+        for lossless in [50, picture.bytes_at(30), picture.bytes_at(90)] {
+            let goal = Goal::MaxBytes {
+                bytes: lossless as u64,
+                is_best_effort: false,
+            };
+            picture.tried.borrow_mut().clear();
+            let found = search(goal, facts, &mut Smaller(&picture, lossless)).expect("it fits");
+            assert!(found.encoded.file.len() <= lossless);
+            picture.tried.borrow_mut().clear();
+            let found = search(Goal::Score(60), facts, &mut Smaller(&picture, lossless));
+            let found = found.expect("a file");
+            assert!(found.encoded.file.len() <= lossless && found.score >= Some(60.0));
+            assert_eq!(
+                found.quality.is_none(),
+                found.encoded.coding == Coding::Lossless
+            );
+        }
+    }
+    let lossless = Facts {
+        is_lossless: true,
+        ..facts
+    };
+    let picture = pictures().next().expect("there are some");
+    let found = search(Goal::Score(80), lossless, &mut Smaller(&picture, 10)).expect("a file");
+    assert_eq!(
+        (found.encodings, found.quality, found.score),
+        (1, None, Some(100.0))
+    );
+}
