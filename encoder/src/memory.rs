@@ -29,10 +29,10 @@ pub fn peak((width, height): (u32, u32), color: ColorType, options: &Options<'_>
     };
     let refining = match options.effort {
         Effort::Low | Effort::Medium => 0,
-        // The picture to aim at, what a pass made of it by macroblocks, and the same as planes. The
-        // levels of these passes are not kept.
+        // The picture to aim at, and what a pass made of it. The levels of the last pass come when
+        // the latter is gone.
         Effort::High | Effort::Max => {
-            (3 * planes).saturating_sub(share(packed_size(quality))) + share(REFINED)
+            planes + planes.saturating_sub(share(packed_size(quality))) + share(REFINED)
         }
     };
     let deciding = planes + kept + refining;

@@ -77,7 +77,7 @@ fn encode_with_limit<P: Borrow<Planes>>(
         let planes = source()?;
         let segmentation = choose_segmentation(planes.borrow(), index, options)?;
         let filter = FilterParameters::choose(&segmentation, options.constants);
-        let decisions = decide_macroblocks(planes.borrow(), &segmentation, options, false)?;
+        let decisions = decide_macroblocks(planes.borrow(), &segmentation, options, None)?;
         drop(planes);
         let partitions = write_partitions(&decisions, &segmentation, filter, options)?;
         drop(decisions);
@@ -101,11 +101,12 @@ fn coarsen(index: QuantizerIndex, size: usize, limit: usize) -> QuantizerIndex {
 }
 
 /// Decides on all macroblocks: once, or several times ([`refine`]) from high effort on.
+/// `reconstruction` receives the pixels before the loop filter.
 fn decide_macroblocks(
     source: &Planes,
     segmentation: &Segmentation,
     options: &LossyOptions<'_>,
-    keep_pixels: bool,
+    reconstruction: Option<&mut Planes>,
 ) -> Result<Decisions, EncodeError> {
     let pass = DecisionPass {
         source,
@@ -118,10 +119,9 @@ fn decide_macroblocks(
         simd: options.simd,
         workers: options.workers,
         keep_levels: true,
-        keep_pixels,
     };
     let (rows, counts) = match options.effort {
-        Effort::Low | Effort::Medium => wavefront::decide(&pass)?,
+        Effort::Low | Effort::Medium => wavefront::decide(&pass, reconstruction)?,
         Effort::High | Effort::Max => {
             // The passes before the last show nothing more with a wider search.
             let search = ModeSearch {
@@ -129,7 +129,8 @@ fn decide_macroblocks(
                 intra4_slack: 4,
                 ..ModeSearch::for_effort(Effort::Medium)
             };
-            refine::decide(&pass, search, options.effort == Effort::Max)?
+            let weighs_blocks = options.effort == Effort::Max;
+            refine::decide(&pass, search, weighs_blocks, reconstruction)?
         }
     };
     Ok(Decisions { rows, counts })

@@ -99,17 +99,38 @@ impl Pixels {
         }
         pixels
     }
+}
 
-    /// Stores the macroblock in column `mb_x` of row `mb_y`.
-    pub fn store(&self, planes: &mut Planes, mb_x: usize, mb_y: usize) {
-        let stride = planes.luma_stride();
-        for (row, pixels) in self.luma.chunks_exact(16).enumerate() {
-            planes.luma[(mb_y * 16 + row) * stride + mb_x * 16..][..16].copy_from_slice(pixels);
+/// The planes' part of a row of macroblocks, which one thread writes.
+pub struct PlaneRow<'a> {
+    luma: &'a mut [u8],
+    chroma: [&'a mut [u8]; 2],
+}
+
+impl<'a> PlaneRow<'a> {
+    /// Divides planes into rows of macroblocks, from top to bottom.
+    pub fn divide(planes: &'a mut Planes) -> impl Iterator<Item = PlaneRow<'a>> {
+        let (luma_stride, chroma_stride) = (planes.luma_stride(), planes.chroma_stride());
+        let luma = planes.luma.chunks_exact_mut(16 * luma_stride);
+        let [u, v] = &mut planes.chroma;
+        let u = u.chunks_exact_mut(8 * chroma_stride);
+        let v = v.chunks_exact_mut(8 * chroma_stride);
+        luma.zip(u.zip(v)).map(|(luma, (u, v))| PlaneRow {
+            luma,
+            chroma: [u, v],
+        })
+    }
+
+    /// Stores the macroblock in column `mb_x`.
+    pub fn store(&mut self, mb_x: usize, pixels: &Pixels) {
+        let stride = self.luma.len() / 16;
+        for (row, pixels) in pixels.luma.chunks_exact(16).enumerate() {
+            self.luma[row * stride + mb_x * 16..][..16].copy_from_slice(pixels);
         }
-        let stride = planes.chroma_stride();
-        for (plane, pixels) in planes.chroma.iter_mut().zip(&self.chroma) {
+        let stride = self.chroma[0].len() / 8;
+        for (plane, pixels) in self.chroma.iter_mut().zip(&pixels.chroma) {
             for (row, pixels) in pixels.chunks_exact(8).enumerate() {
-                plane[(mb_y * 8 + row) * stride + mb_x * 8..][..8].copy_from_slice(pixels);
+                plane[row * stride + mb_x * 8..][..8].copy_from_slice(pixels);
             }
         }
     }
@@ -339,9 +360,9 @@ mod tests {
     fn stored_macroblocks_are_loaded_back() {
         let planes = planes();
         let mut copy = Planes::new(48, 48);
-        for mb_y in 0..3 {
+        for (mb_y, mut row) in PlaneRow::divide(&mut copy).enumerate() {
             for mb_x in 0..3 {
-                Pixels::load(&planes, mb_x, mb_y).store(&mut copy, mb_x, mb_y);
+                row.store(mb_x, &Pixels::load(&planes, mb_x, mb_y));
             }
         }
         assert_eq!(copy, planes);

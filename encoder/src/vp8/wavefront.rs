@@ -12,7 +12,7 @@
 //! ```
 
 use super::constants::Constants;
-use super::macroblock::{AboveContext, Pixels};
+use super::macroblock::{AboveContext, Pixels, PlaneRow};
 use super::mode_decision::{Lambdas, ModeSearch, Visibility};
 use super::probability;
 use super::quantize::Quantizers;
@@ -50,13 +50,14 @@ pub struct DecisionPass<'a> {
     pub workers: Workers<'a>,
     /// Whether to keep the levels.
     pub keep_levels: bool,
-    /// Whether to keep the reconstruction.
-    pub keep_pixels: bool,
 }
 
 /// Decides on all macroblocks. Returns the rows from top to bottom, and how often each token
-/// occurs.
-pub fn decide(pass: &DecisionPass<'_>) -> Result<(Vec<MacroblockRow>, TokenCounts), EncodeError> {
+/// occurs. `reconstruction` receives the pixels before the loop filter.
+pub fn decide(
+    pass: &DecisionPass<'_>,
+    reconstruction: Option<&mut Planes>,
+) -> Result<(Vec<MacroblockRow>, TokenCounts), EncodeError> {
     let picture = pass.picture_context()?;
     let Planes {
         mb_width,
@@ -67,6 +68,9 @@ pub fn decide(pass: &DecisionPass<'_>) -> Result<(Vec<MacroblockRow>, TokenCount
         .map(|_| (0..mb_width).map(|_| OnceLock::new()).collect())
         .collect();
     let all_counts = Mutex::new(TokenCounts::new());
+    let plane_rows: Vec<Mutex<PlaneRow<'_>>> = reconstruction
+        .map(|planes| PlaneRow::divide(planes).map(Mutex::new).collect())
+        .unwrap_or_default();
     // At a distance of two macroblocks, no more rows than this can be in progress at a time.
     let workers = pass.workers.at_most(mb_width.div_ceil(2));
     let rows = workers.run(mb_height, |mb_y| {
@@ -77,7 +81,15 @@ pub fn decide(pass: &DecisionPass<'_>) -> Result<(Vec<MacroblockRow>, TokenCount
             mb_y,
             columns: 0..mb_width,
         };
-        let publish = |mb_x, above| row_contexts.publish(mb_x, above);
+        let mut plane_row = plane_rows
+            .get(mb_y)
+            .map(|row| row.lock().expect("each row has one thread"));
+        let publish = |mb_x, above, pixels: &Pixels| {
+            row_contexts.publish(mb_x, above);
+            if let Some(row) = &mut plane_row {
+                row.store(mb_x, pixels);
+            }
+        };
         let row = row::decide(
             pass.simd,
             &picture,
@@ -104,7 +116,7 @@ pub fn macroblock_times(pass: &DecisionPass<'_>) -> Vec<Vec<f64>> {
     (0..pass.source.mb_height)
         .map(|mb_y| {
             let done = std::cell::RefCell::new((vec![std::time::Instant::now()], Vec::new()));
-            let publish = |_, context| {
+            let publish = |_, context, _: &Pixels| {
                 let mut done = done.borrow_mut();
                 done.0.push(std::time::Instant::now());
                 done.1.push(Some(context));
@@ -176,7 +188,6 @@ impl<'a> DecisionPass<'a> {
             costs: CoefficientCosts::new(&DEFAULT_PROBABILITIES),
             mode_budget: self.mode_budget,
             keep_levels: self.keep_levels,
-            keep_pixels: self.keep_pixels,
         };
         match self.expected_counts {
             Some(counts) => picture.costs = costs_by(counts),
@@ -237,7 +248,7 @@ impl<'a> DecisionPass<'a> {
             search,
             span,
             above,
-            |_, _| (),
+            |_, _, _| (),
             &mut counts,
         );
         counts

@@ -78,16 +78,13 @@ fn encode_and_reconstruct(
         .expect("nothing cancels it");
     let filter =
         filter.unwrap_or_else(|| FilterParameters::choose(&segmentation, options.constants));
-    let decisions =
-        decide_macroblocks(source, &segmentation, options, true).expect("nothing cancels it");
+    let mut planes = Planes::new(width as usize, height as usize);
+    let decisions = decide_macroblocks(source, &segmentation, options, Some(&mut planes))
+        .expect("nothing cancels it");
     let partitions = write_partitions(&decisions, &segmentation, filter, options).expect("encodes");
     let frame = partition::assemble(width, height, &partitions, MAX_TOKEN_PARTITION)
         .expect("small partitions");
-    let mut planes = Planes::new(width as usize, height as usize);
     for (mb_y, row) in decisions.rows.iter().enumerate() {
-        for (mb_x, pixels) in row.pixels.iter().enumerate() {
-            pixels.store(&mut planes, mb_x, mb_y);
-        }
         decoder::filter_row(&mut planes, mb_y, &row.records, &filter);
     }
     (frame, planes)

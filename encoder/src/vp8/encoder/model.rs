@@ -95,7 +95,7 @@ impl Profile {
             recorder.time(|| choose_segmentation(&source, index, &options));
         let segmentation = segmentation.expect("nothing cancels it");
         let (decisions, decided) =
-            recorder.time(|| decide_macroblocks(&source, &segmentation, &options, false));
+            recorder.time(|| decide_macroblocks(&source, &segmentation, &options, None));
         let decisions = decisions.expect("nothing cancels it");
         let filter = FilterParameters::choose(&segmentation, options.constants);
         let size = (picture.width, picture.height);
@@ -114,7 +114,6 @@ impl Profile {
             simd: options.simd,
             workers: Workers::unlimited(1),
             keep_levels: true,
-            keep_pixels: false,
         });
         let samples = decided.pieces.len() - source.mb_height;
         let [first, second] = [

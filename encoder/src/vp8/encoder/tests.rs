@@ -223,7 +223,7 @@ fn modes_and_flags_stay_within_their_budget() {
     let segments = segment(&source, index, constants, workers).expect("nothing cancels it");
     for segmentation in [Segmentation::single(index, constants), segments] {
         for mode_budget in [LEAST_MODE_COST, 5 * 256, 8 * 256, 12 * 256, 20 * 256].map(u64::from) {
-            let (rows, _) = wavefront::decide(&DecisionPass {
+            let pass = DecisionPass {
                 source: &source,
                 segmentation: &segmentation,
                 constants,
@@ -234,9 +234,8 @@ fn modes_and_flags_stay_within_their_budget() {
                 simd: Simd::detect(),
                 workers,
                 keep_levels: true,
-                keep_pixels: false,
-            })
-            .expect("nothing cancels it");
+            };
+            let (rows, _) = wavefront::decide(&pass, None).expect("nothing cancels it");
             let header = FrameHeader {
                 segmentation: &segmentation,
                 segment_probabilities: segment_probabilities(&rows),

@@ -37,6 +37,7 @@ pub fn decide(
     last: &DecisionPass<'_>,
     search: ModeSearch,
     weighs_blocks: bool,
+    reconstruction: Option<&mut Planes>,
 ) -> Result<(Vec<MacroblockRow>, TokenCounts), EncodeError> {
     let DecisionPass {
         source,
@@ -49,17 +50,18 @@ pub fn decide(
     let mut target = copy(source, workers)?;
     let mut expected_counts = None;
     let mut visibilities = Vec::new();
+    let mut shown = Planes::new(source.width as usize, source.height as usize);
     for _ in 0..PASSES {
-        let (rows, counts) = wavefront::decide(&DecisionPass {
+        let pass = DecisionPass {
             source: &target,
             search,
             expected_counts: expected_counts.as_ref(),
             visibilities: &visibilities,
             keep_levels: false,
-            keep_pixels: true,
             ..*last
-        })?;
-        let shown = decode(source, rows, &filter, workers)?;
+        };
+        let (rows, counts) = wavefront::decide(&pass, Some(&mut shown))?;
+        filter_rows(&mut shown, &rows, &filter, workers)?;
         feedback::add(source, &shown, &mut target, workers)?;
         let mut seen = visibility::visibilities(source, &shown, segmentation, workers)?;
         if !weighs_blocks {
@@ -70,12 +72,14 @@ pub fn decide(
         visibilities = visibility::average(&visibilities, seen);
         expected_counts = Some(counts);
     }
-    wavefront::decide(&DecisionPass {
+    drop(shown);
+    let pass = DecisionPass {
         source: &target,
         expected_counts: expected_counts.as_ref(),
         visibilities: &visibilities,
         ..*last
-    })
+    };
+    wavefront::decide(&pass, reconstruction)
 }
 
 fn copy(planes: &Planes, workers: Workers<'_>) -> Result<Planes, EncodeError> {
@@ -87,21 +91,17 @@ fn copy(planes: &Planes, workers: Workers<'_>) -> Result<Planes, EncodeError> {
     })
 }
 
-/// Returns what decoders show for `rows`, the decisions on `source`.
-fn decode(
-    source: &Planes,
-    rows: Vec<MacroblockRow>,
+/// Filters `planes`, the reconstruction of the decisions `rows`, as decoders do.
+fn filter_rows(
+    planes: &mut Planes,
+    rows: &[MacroblockRow],
     filter: &FilterParameters,
     workers: Workers<'_>,
-) -> Result<Planes, EncodeError> {
-    let mut planes = Planes::new(source.width as usize, source.height as usize);
-    for (mb_y, row) in rows.into_iter().enumerate() {
+) -> Result<(), EncodeError> {
+    for (mb_y, row) in rows.iter().enumerate() {
         workers.check()?;
-        for (mb_x, pixels) in row.pixels.iter().enumerate() {
-            pixels.store(&mut planes, mb_x, mb_y);
-        }
         // Filtering a row changes three rows of pixels above it, and none below.
-        decoder::filter_row(&mut planes, mb_y, &row.records, filter);
+        decoder::filter_row(planes, mb_y, &row.records, filter);
     }
-    Ok(planes)
+    Ok(())
 }

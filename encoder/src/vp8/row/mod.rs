@@ -28,9 +28,6 @@ pub struct MacroblockRow {
     pub packed: Vec<u8>,
     /// For each macroblock, which of its blocks have coefficients, as the row below sees them.
     pub nonzero: Vec<NonzeroFlags>,
-    /// The reconstruction before the loop filter; empty unless [`PictureContext::keep_pixels`] is
-    /// set.
-    pub pixels: Vec<Pixels>,
 }
 
 /// The input that all macroblocks of a picture share.
@@ -53,8 +50,6 @@ pub struct PictureContext<'a> {
     pub mode_budget: u64,
     /// Whether to keep the levels.
     pub keep_levels: bool,
-    /// Whether to keep the reconstruction.
-    pub keep_pixels: bool,
 }
 
 impl PictureContext<'_> {
@@ -96,14 +91,15 @@ pub struct Span {
 /// Decides on the macroblocks of `span`, from left to right, and counts their tokens in `counts`.
 ///
 /// `above_context` returns the context of the macroblock above a column, `None` above the picture;
-/// it may wait for it. `publish` receives the context that each macroblock leaves to the row below.
+/// it may wait for it. `publish` receives the context that each macroblock leaves to the row below,
+/// and its reconstruction before the loop filter.
 pub fn decide(
     simd: Simd,
     picture: &PictureContext<'_>,
     search: ModeSearch,
     span: Span,
     above_context: impl Fn(usize) -> Option<AboveContext>,
-    publish: impl Fn(usize, AboveContext),
+    publish: impl FnMut(usize, AboveContext, &Pixels),
     counts: &mut TokenCounts,
 ) -> MacroblockRow {
     with_instructions!(
@@ -125,14 +121,13 @@ fn decide_with<K: BlockKernels>(
     search: ModeSearch,
     Span { mb_y, columns }: Span,
     above_context: impl Fn(usize) -> Option<AboveContext>,
-    publish: impl Fn(usize, AboveContext),
+    mut publish: impl FnMut(usize, AboveContext, &Pixels),
     counts: &mut TokenCounts,
 ) -> MacroblockRow {
     let PictureContext {
         source,
         segmentation,
         keep_levels,
-        keep_pixels,
         ..
     } = *picture;
     let mb_width = source.mb_width;
@@ -140,7 +135,6 @@ fn decide_with<K: BlockKernels>(
         records: Vec::with_capacity(columns.len()),
         packed: Vec::new(),
         nonzero: Vec::with_capacity(columns.len()),
-        pixels: Vec::new(),
     };
     let mut budget = picture.mode_budget * columns.len() as u64;
     let mut nonzero_left = NonzeroFlags::default();
@@ -206,7 +200,7 @@ fn decide_with<K: BlockKernels>(
             modes: modes_above,
             ..AboveContext::from_pixels(&pixels)
         };
-        publish(mb_x, below);
+        publish(mb_x, below, &pixels);
         (above_left, above) = (above, above_right);
         row.nonzero.push(nonzero_above);
         row.records.push(MacroblockRecord {
@@ -217,9 +211,6 @@ fn decide_with<K: BlockKernels>(
         });
         if !keep_levels {
             row.packed.clear();
-        }
-        if keep_pixels {
-            row.pixels.push(pixels);
         }
         pixels_left = Some(pixels);
     }
