@@ -73,11 +73,14 @@ pub fn segment(
         let excess = i32::from(activity) - i32::from(centers[usize::from(segment)]);
         (exp2(excess * constants.lambda_rd_in_segment / 4) >> 8) as u16
     });
+    let lambda_factors = lambda_factors.collect();
+    let differ = indices.iter().any(|&other| other != indices[0]);
     Ok(Segmentation {
         indices,
         deltas: QuantizerDeltas::at(index, constants),
-        lambda_factors: lambda_factors.collect(),
-        map,
+        // At the highest qualities all come to the same quantizer, and the map would be idle.
+        map: if differ { map } else { Vec::new() },
+        lambda_factors,
     })
 }
 
