@@ -166,7 +166,7 @@ pub fn lossy_settings<'a>(options: &Options<'a>) -> vp8::LossyOptions<'a> {
         quality: options.quality,
         effort: options.effort,
         log2_partitions: options.log2_partitions,
-        constants: options.constants,
+        constants: options.constants.unwrap_or(options.effort.constants()),
         simd: options.simd,
         workers: options.workers(),
     }

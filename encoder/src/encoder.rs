@@ -191,12 +191,12 @@ impl<'a> Encoder<'a> {
         self
     }
 
-    /// Sets the constants of the lossy decisions.
+    /// Sets the constants of the lossy decisions, in place of those of the effort.
     #[cfg(feature = "testing")]
     #[doc(hidden)]
     #[must_use]
     pub fn constants(mut self, constants: &'a crate::Constants) -> Encoder<'a> {
-        self.options.constants = constants;
+        self.options.constants = Some(constants);
         self
     }
 

@@ -20,6 +20,17 @@ pub enum Effort {
 }
 
 impl Effort {
+    /// The constants of the lossy decisions that measured best at this effort.
+    #[doc(hidden)]
+    pub const fn constants(self) -> &'static Constants {
+        match self {
+            Effort::Low => &Constants::LOW,
+            Effort::Medium => &Constants::DEFAULT,
+            Effort::High => &Constants::HIGH,
+            Effort::Max => &Constants::MAX,
+        }
+    }
+
     /// The names that [`Effort::parse`] accepts, for messages.
     pub const ALLOWED: &str = "low, medium, high or max";
 
@@ -111,8 +122,8 @@ pub struct Options<'a> {
     pub cpu_budget: Option<&'a CpuBudget>,
     /// What may stop the work.
     pub cancel: &'a Cancel<'a>,
-    /// The constants of the lossy decisions.
-    pub(crate) constants: &'a Constants,
+    /// The constants of the lossy decisions; those of the effort if `None`.
+    pub(crate) constants: Option<&'a Constants>,
 }
 
 impl<'a> Options<'a> {
@@ -130,7 +141,7 @@ impl<'a> Options<'a> {
             threads: 1,
             cpu_budget: None,
             cancel: &NEVER,
-            constants: &Constants::DEFAULT,
+            constants: None,
         }
     }
 

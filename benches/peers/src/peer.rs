@@ -31,7 +31,7 @@ impl Peer {
     pub fn encode(self, picture: &Picture, quality: u8) -> Result<Vec<u8>, String> {
         match self {
             Self::Libwebp(settings) => libwebp::encode(picture, quality, settings),
-            Self::Towebp(effort) => encode(picture, quality, effort, &Constants::DEFAULT),
+            Self::Towebp(effort) => encode(picture, quality, effort, effort.constants()),
         }
     }
 }

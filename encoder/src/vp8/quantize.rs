@@ -53,25 +53,40 @@ pub struct Quantizer {
     /// `2^16 / step`, rounded. For coefficients within ±2,400, that is all but Y2's, the product is
     /// off by at most 0.02 levels; for the largest of Y2 by 0.13.
     pub reciprocals: [u16; 2],
-    /// Added to the magnitude before dividing.
-    pub roundings: [u16; 2],
+    /// Added to the magnitude before dividing, in raster order.
+    pub roundings: [u16; 16],
     /// What errors weigh.
     pub weights: ErrorWeights,
     /// By how much less errors count that make a coefficient larger, in 1/256.
     pub overshoot_discount: i32,
 }
 
-/// Rounding of DC and AC in 1/256 of a step where there is no trellis. It is less than a half,
-/// because a smaller level saves more bits than its error costs.
-const ROUNDING: [u32; 2] = [112, 108];
+/// Rounding where there is no trellis, in 1/256 of a step. It is less than a half, because a
+/// smaller level saves more bits than its error costs.
+#[derive(Clone, Copy)]
+struct Rounding {
+    /// Of DC.
+    dc: i32,
+    /// Of AC at the lowest frequencies.
+    ac: i32,
+    /// By how much less AC is rounded for each further row and column.
+    ac_falls: i32,
+}
 
 impl Quantizer {
-    fn new(dc: i32, ac: i32, rounding: [u32; 2], weights: ErrorWeights) -> Quantizer {
+    fn new(dc: i32, ac: i32, rounding: Rounding, weights: ErrorWeights) -> Quantizer {
         let steps = [dc as u32, ac as u32];
         Quantizer {
             steps: steps.map(|step| step as u16),
             reciprocals: steps.map(|step| (((1 << 16) + step / 2) / step) as u16),
-            roundings: std::array::from_fn(|i| ((steps[i] * rounding[i]) >> 8) as u16),
+            roundings: std::array::from_fn(|i| {
+                let frequency = (i / 4 + i % 4) as i32;
+                let (step, share) = match frequency {
+                    0 => (dc, rounding.dc),
+                    _ => (ac, rounding.ac - rounding.ac_falls * (frequency - 1)),
+                };
+                ((step * share.max(0)) >> 8) as u16
+            }),
             weights,
             overshoot_discount: 0,
         }
@@ -98,9 +113,10 @@ impl Quantizer {
     pub fn quantize(&self, coefficients: &Block, first: usize) -> (Block, u8) {
         let mut levels = [0; 16];
         for position in first..16 {
-            let coefficient = coefficients[ZIGZAG[position]];
+            let place = ZIGZAG[position];
+            let coefficient = coefficients[place];
             let kind = usize::from(position > 0);
-            let rounded = u32::from(coefficient.unsigned_abs()) + u32::from(self.roundings[kind]);
+            let rounded = u32::from(coefficient.unsigned_abs()) + u32::from(self.roundings[place]);
             let level = ((rounded * u32::from(self.reciprocals[kind])) >> 16) as i16;
             levels[position] = if coefficient < 0 { -level } else { level };
         }
@@ -144,18 +160,37 @@ impl Quantizers {
             constants.chroma_weight_slope,
             constants.chroma_weight_exponent,
         );
-        let y2_rounding = [ROUNDING[0], constants.y2_ac_rounding as u32];
+        let luma_rounding = Rounding {
+            dc: constants.luma_dc_rounding,
+            ac: constants.luma_ac_rounding,
+            ac_falls: constants.luma_rounding_falls,
+        };
+        let y2_rounding = Rounding {
+            dc: constants.y2_dc_rounding,
+            ac: constants.y2_ac_rounding,
+            ac_falls: 0,
+        };
+        let chroma_rounding = Rounding {
+            dc: constants.chroma_dc_rounding,
+            ac: constants.chroma_ac_rounding,
+            ac_falls: 0,
+        };
         let y2_steps = (dc(deltas.y2_dc) * 2, (ac(deltas.y2_ac) * 155 / 100).max(8));
         let chroma_steps = (dc(deltas.chroma_dc).min(132), ac(0));
         Quantizers {
             luma: Quantizer {
                 overshoot_discount: constants.overshoot_discount,
-                ..Quantizer::new(dc(deltas.luma_dc), ac(0), ROUNDING, luma_weights)
+                ..Quantizer::new(dc(deltas.luma_dc), ac(0), luma_rounding, luma_weights)
             },
             y2: Quantizer::new(y2_steps.0, y2_steps.1, y2_rounding, ErrorWeights::EQUAL),
             chroma: Quantizer {
                 overshoot_discount: constants.overshoot_discount,
-                ..Quantizer::new(chroma_steps.0, chroma_steps.1, ROUNDING, chroma_weights)
+                ..Quantizer::new(
+                    chroma_steps.0,
+                    chroma_steps.1,
+                    chroma_rounding,
+                    chroma_weights,
+                )
             },
         }
     }
@@ -226,7 +261,9 @@ mod tests {
                 let (levels, eob) = quantizer.quantize(&block, 0);
                 let back = quantizer.dequantize(&levels);
                 let step = quantizer.step(place);
-                let bound = step - ((step as u32 * ROUNDING[1]) >> 8) as i32 + 1;
+                let bound = step
+                    - ((step * CONSTANTS.luma_ac_rounding.min(CONSTANTS.luma_dc_rounding)) >> 8)
+                    + 1;
                 let error = i32::from(back[place] - coefficient).abs();
                 assert!(
                     error <= bound,

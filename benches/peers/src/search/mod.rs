@@ -51,7 +51,8 @@ pub fn run(
     settings: &Settings,
     cache: &Cache,
 ) -> Result<(), String> {
-    let space = Space::new(&settings.names)?;
+    let start = *effort(&tuning.peers).constants();
+    let space = Space::new(&settings.names, &start)?;
     let crops = [middles(tuning), middles(acceptance)];
     let [tuning_bench, acceptance_bench] = [&crops[0], &crops[1]].map(|crops| {
         Ok::<_, String>(Bench {
@@ -62,8 +63,7 @@ pub fn run(
         })
     });
     let (tuning_bench, acceptance_bench) = (tuning_bench?, acceptance_bench?);
-    let start = Constants::DEFAULT;
-    let best = search(&tuning_bench, &space, settings)?;
+    let best = search(&tuning_bench, &space, &start, settings)?;
     for (name, bench) in [("tuning", &tuning_bench), ("acceptance", &acceptance_bench)] {
         let base = bench.evaluate(&start, Qualities::All)?;
         let found = bench.evaluate(&best, Qualities::All)?;
@@ -78,11 +78,15 @@ pub fn run(
 }
 
 /// The best constants that were tried.
-fn search(bench: &Bench<'_>, space: &Space, settings: &Settings) -> Result<Constants, String> {
-    let start = Constants::DEFAULT;
-    let base = bench.evaluate(&start, Qualities::InTurns)?;
-    output::print(&format!("start: {}", line(&base, &base, space, &start)))?;
-    let mut best = (base.objective(&base), start);
+fn search(
+    bench: &Bench<'_>,
+    space: &Space,
+    start: &Constants,
+    settings: &Settings,
+) -> Result<Constants, String> {
+    let base = bench.evaluate(start, Qualities::InTurns)?;
+    output::print(&format!("start: {}", line(&base, &base, space, start)))?;
+    let mut best = (base.objective(&base), *start);
     let mut cma = Cma::new(space.start(), settings.population, settings.seed);
     for generation in 1..=settings.generations {
         let mut told = Vec::new();

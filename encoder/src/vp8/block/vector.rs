@@ -485,7 +485,8 @@ fn quantize<V: Vector>(
     let halves = load_coefficients(simd, coefficients, first);
     let steps = by_position(simd, quantizer.steps);
     let reciprocals = by_position(simd, quantizer.reciprocals);
-    let roundings = by_position(simd, quantizer.roundings);
+    let roundings = u16x16::simd_from(simd, quantizer.roundings).split();
+    let roundings = [roundings.0, roundings.1];
     let roots = i16x16::simd_from(simd, quantizer.weights.roots).split();
     let roots = [roots.0, roots.1];
     let mut levels = [i16x8::splat(simd, 0); 2];

@@ -10,6 +10,11 @@
 //! - the coefficient costs.
 //!
 //! All three are free: no bits tell a decoder of them.
+//!
+//! Segments stay. Clustering macroblocks anew before the last pass, by activity and by what the
+//! passes showed, costs 0.3 to 0.6 % at equal SSIMULACRA2 and 0.3 to 1.9 % by Butteraugli. Of
+//! constants by picture, each of eight tried would save 0.2 to 0.8 % if the best of three values
+//! were known beforehand.
 
 mod feedback;
 mod visibility;
