@@ -25,8 +25,7 @@ impl Effort {
     pub const fn constants(self) -> &'static Constants {
         match self {
             Effort::Low => &Constants::LOW,
-            Effort::Medium => &Constants::DEFAULT,
-            Effort::High => &Constants::HIGH,
+            Effort::Medium | Effort::High => &Constants::DEFAULT,
             Effort::Max => &Constants::MAX,
         }
     }
