@@ -25,7 +25,8 @@ impl Effort {
     pub const fn constants(self) -> &'static Constants {
         match self {
             Effort::Low => &Constants::LOW,
-            Effort::Medium | Effort::High => &Constants::DEFAULT,
+            Effort::Medium => &Constants::DEFAULT,
+            Effort::High => &Constants::HIGH,
             Effort::Max => &Constants::MAX,
         }
     }
