@@ -2,7 +2,7 @@
 
 use super::output::{IfCreated, Output};
 use crate::process::interrupt::Outputs;
-use crate::store::{Account, Store, StoreError};
+use crate::store::{Account, Store, StoreError, saved_percent};
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -39,7 +39,7 @@ pub fn run(store: &Store, address: SocketAddr, data: &Path) -> Result<(), String
     }
 
     let text = format!(
-        "\nDemo: {} ({} bytes) became\n      {} ({} bytes), {:.0} % smaller, in {} ms.\n\n\
+        "\nDemo: {} ({} bytes) became\n      {} ({} bytes), {} % smaller, in {} ms.\n\n\
          Convert it yourself:\n  curl -fsS 'http://{address}/convert?token={token}' -H 'Content-Type: image/jpeg' \
          --data-binary @{} -o demo.webp\n\n\
          Dashboard: http://{address}/signin\n  E-mail:   {EMAIL}\n  Password: {}\n",
@@ -47,7 +47,7 @@ pub fn run(store: &Store, address: SocketAddr, data: &Path) -> Result<(), String
         PICTURE.len(),
         after.display(),
         webp.len(),
-        100.0 - webp.len() as f64 / PICTURE.len() as f64 * 100.0,
+        saved_percent(PICTURE.len() as u64, webp.len() as u64).expect("the picture has bytes"),
         spent.as_millis(),
         shell_quoted(&before.to_string_lossy()),
         password.as_deref().unwrap_or(
