@@ -76,8 +76,8 @@ impl<'a> AnimationCanvas<'a> {
         matches!(self.disposal, Disposal::Clear(cleared) if cleared == rectangle)
     }
 
-    /// Makes room for the first frame: a transparent canvas of so many pixels, all of which the
-    /// frame may change.
+    /// Allocates the canvas for the first frame: `count` transparent pixels, all of which the frame
+    /// may change. Returns its rectangle.
     pub fn begin(&mut self, count: usize) -> Rectangle {
         // Zeroed memory takes none before it is written to.
         self.image.pixels = vec![0; count * 4];

@@ -1,6 +1,7 @@
 //! Made-up animated PNGs: every color type and depth, every disposal and blending, frames anywhere
 //! on the canvas, data in several chunks, a default image that is a frame or none.
 
+use super::player::ADAM7;
 use crate::support::hostile::{chunk, png};
 use towebp_encoder::testing::Random;
 
@@ -163,15 +164,7 @@ impl MadeUp {
     /// Filtered rows, or those of seven passes. What they show is any picture.
     fn rows(&mut self, width: usize, height: usize) -> Vec<u8> {
         let passes: &[[usize; 4]] = if self.is_interlaced {
-            &[
-                [0, 0, 8, 8],
-                [4, 0, 8, 8],
-                [0, 4, 4, 8],
-                [2, 0, 4, 4],
-                [0, 2, 2, 4],
-                [1, 0, 2, 2],
-                [0, 1, 1, 2],
-            ]
+            &ADAM7
         } else {
             &[[0, 0, 1, 1]]
         };

@@ -3,6 +3,17 @@
 
 use std::collections::BTreeMap;
 
+/// The passes of interlaced pictures: left, top, and the steps across and down (section 8.2).
+pub const ADAM7: [[usize; 4]; 7] = [
+    [0, 0, 8, 8],
+    [4, 0, 8, 8],
+    [0, 4, 4, 8],
+    [2, 0, 4, 4],
+    [0, 2, 2, 4],
+    [1, 0, 2, 2],
+    [0, 1, 1, 2],
+];
+
 /// What a viewer shows: each canvas with its time in milliseconds, and how often all is played.
 pub struct Played {
     pub width: usize,
@@ -121,16 +132,7 @@ impl Samples {
         let mut rest = data.as_slice();
         let mut pixels = vec![[0; 4]; width * height];
         let passes: &[[usize; 4]] = if self.is_interlaced {
-            // Left, top, and the steps across and down.
-            &[
-                [0, 0, 8, 8],
-                [4, 0, 8, 8],
-                [0, 4, 4, 8],
-                [2, 0, 4, 4],
-                [0, 2, 2, 4],
-                [1, 0, 2, 2],
-                [0, 1, 1, 2],
-            ]
+            &ADAM7
         } else {
             &[[0, 0, 1, 1]]
         };
