@@ -16,7 +16,7 @@ use std::io::Cursor;
 use std::iter;
 use towebp::conversion::{self, Cancel, Fonts, Job, Params};
 use towebp::image::{self, Format, Image, Layout, Limits, Rectangle};
-use towebp::watermark::{self, Overlay, Placement, Position};
+use towebp::watermark::{self, Length, Overlay, Placement, Position};
 use towebp_encoder::Cancelled;
 use towebp_encoder::player::{Playback, merged, play};
 use towebp_encoder::{self as webp, AnimationEncoder, Mode};
@@ -377,7 +377,7 @@ impl Mark {
     fn placement(&self) -> Placement {
         Placement {
             position: Position::ALL[usize::from(self.position) % Position::ALL.len()],
-            margin: self.margin.map(u16::from),
+            margin: self.margin.map(|margin| Length::Pixels(margin.into())),
             scale: None,
             rotate: self.rotate.into(),
             is_tiled: self.is_tiled,

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use towebp::conversion::Params;
+use towebp::conversion::{Length, Params, TextSize};
 
 fuzz_target!(|query: &[u8]| {
     let pairs: Vec<(String, String)> = form_urlencoded::parse(query).into_owned().collect();
@@ -25,8 +25,16 @@ fuzz_target!(|query: &[u8]| {
                     .is_none_or(|percent| (1..=100).contains(&percent))
             );
             assert!((-360..=360).contains(&params.placement.rotate));
+            if let Some(Length::Share(share)) = params.placement.margin {
+                assert!(share <= 25_000);
+            }
             if let Some(text) = &params.text {
-                assert!((8..=200).contains(&text.size) && !text.text.is_empty());
+                let is_allowed = match text.size {
+                    TextSize::Auto => true,
+                    TextSize::Given(Length::Pixels(pixels)) => (8..=200).contains(&pixels),
+                    TextSize::Given(Length::Share(share)) => (100..=100_000).contains(&share),
+                };
+                assert!(is_allowed && !text.text.is_empty());
             }
             assert_eq!(parse().ok(), Some(params), "not the same twice");
         }

@@ -137,8 +137,10 @@ pub struct ConvertCommand {
     #[argh(option, arg_name = "text")]
     watermark: Option<String>,
 
-    /// height of the text's em in pixels, 8 to 200, default 24
-    #[argh(option, arg_name = "pixels")]
+    /// height of the text's em: pixels, 8 to 200, default 24; or a share of each picture's shorter
+    /// side such as 3%; or auto, 2.5 % of it and at least 12 pixels. Of the latter two, long lines
+    /// are broken at spaces
+    #[argh(option, arg_name = "pixels|percent|auto")]
     watermark_size: Option<String>,
 
     /// color of the text: white (the default), black, red, blue, yellow, gray, #RRGGBB or #RGB
@@ -166,9 +168,9 @@ pub struct ConvertCommand {
     #[argh(option, arg_name = "number")]
     watermark_opacity: Option<String>,
 
-    /// pixels between watermarks and the edges, or between tiles, by default 2 % of the shorter
-    /// side
-    #[argh(option, arg_name = "pixels")]
+    /// pixels between watermarks and the edges, or between tiles, or a share of each picture's
+    /// shorter side such as 2.5%; by default 2 % of it
+    #[argh(option, arg_name = "pixels|percent")]
     watermark_margin: Option<String>,
 
     /// percent of each picture's width that watermarks take, 1 to 100, by default their own size

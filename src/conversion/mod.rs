@@ -17,7 +17,9 @@ mod sizing;
 mod steps;
 mod still;
 
-pub use crate::watermark::{Color, FontError, Fonts, Outline, Placement, Position, TextWatermark};
+pub use crate::watermark::{
+    Color, FontError, Fonts, Length, Outline, Placement, Position, TextSize, TextWatermark,
+};
 pub use error::ConversionError;
 pub use goal::Goal;
 pub use outcome::{Conversion, FoundQuality, Timing};

@@ -1,8 +1,13 @@
 //! The parameters of a conversion: one table of them, and how a request's values are read by it.
 
+mod value;
+
+#[doc(hidden)]
+pub use value::Value;
+
 use super::goal::Goal;
 use super::sizing::{Fit, Sizing};
-use crate::watermark::{Color, Outline, Placement, Position, TextWatermark};
+use crate::watermark::{Color, Length, Outline, Placement, Position, TextSize, TextWatermark};
 use std::fmt;
 use towebp_encoder::{Effort, Mode};
 
@@ -55,25 +60,6 @@ pub struct Parameter {
     pub meaning: &'static str,
     /// The treatment of values that are not allowed, in one line of Markdown.
     pub otherwise: &'static str,
-}
-
-/// The type of a parameter's value.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub enum Value {
-    /// A whole number, which is capped into this range.
-    Number(i32, i32),
-    /// A number, which is capped into this range of thousandths.
-    Decimal(i32, i32),
-    /// A number of bytes, perhaps with the suffix `k` (1000) or `M` (1,000,000), which is capped
-    /// into this range.
-    Size(i32, i32),
-    /// One of a few words, listed as error texts name them.
-    Word(&'static str),
-    /// Any text.
-    Text,
-    /// A URL, which is checked where it is fetched.
-    Url,
 }
 
 /// The value of a parameter that is not given.
@@ -226,12 +212,19 @@ pub const PARAMETERS: [Parameter; 30] = [
         meaning: "any characters that the fonts have; `%0A` begins a new line",
         otherwise: "400, naming the characters",
     },
-    number(
-        "watermark_size",
-        (8, 200),
-        DefaultValue::Given("24"),
-        "8 to 200, the height of the em in pixels",
-    ),
+    Parameter {
+        name: "watermark_size",
+        value: Value::Length {
+            pixels: (8, 200),
+            percent: (100, 100_000),
+            has_auto: true,
+        },
+        default: DefaultValue::Given("24"),
+        meaning: "the height of the em: 8 to 200 pixels; or `0.1%` to `100%` of the shorter side, such as `3%`, which a URL \
+                  needs as `3%25`, at least 8 pixels; or `auto`, 2.5 % of that side, at least 12 pixels. The range of \
+                  pixels does not bound the latter two, whose lines are broken to fit",
+        otherwise: CAPPED,
+    },
     word(
         "watermark_color",
         Color::ALLOWED,
@@ -267,19 +260,23 @@ pub const PARAMETERS: [Parameter; 30] = [
     ),
     Parameter {
         otherwise: "capped into the range, and to a quarter of the picture's shorter side",
-        ..number(
-            "watermark_margin",
-            (0, 16383),
-            DefaultValue::Other("2 % of the shorter side"),
-            "0 to 16383 pixels kept free beside it, or between tiles",
-        )
+        name: "watermark_margin",
+        value: Value::Length {
+            pixels: (0, 16383),
+            percent: (0, 25_000),
+            has_auto: false,
+        },
+        default: DefaultValue::Other("2 % of the shorter side"),
+        meaning: "what is kept free beside it, or between tiles: 0 to 16383 pixels, or `0%` to `25%` of the shorter side, \
+                  such as `2.5%`, which a URL needs as `2.5%25`",
     },
-    number(
-        "watermark_scale",
-        (1, 100),
-        DefaultValue::Other("its own size"),
-        "1 to 100, percent of the picture's width",
-    ),
+    Parameter {
+        name: "watermark_scale",
+        value: Value::Percent(1, 100),
+        default: DefaultValue::Other("its own size"),
+        meaning: "1 to 100, percent of the picture's width; a `%` may follow, which a URL needs as `%25`",
+        otherwise: CAPPED,
+    },
     number(
         "watermark_rotate",
         (-360, 360),
@@ -483,7 +480,7 @@ impl Values {
             target: None,
             text: TextWatermark {
                 text: String::new(),
-                size: 0,
+                size: TextSize::Auto,
                 color: Color::WHITE,
                 outline: Outline::default(),
             },
@@ -527,7 +524,7 @@ impl Values {
             "enlarge" => sizing.enlarges = parameter.word(value, parse_bool)?,
             "dpr" => sizing.dpr = parameter.decimal(value)? as u16,
             "watermark" => value.clone_into(&mut text.text),
-            "watermark_size" => text.size = parameter.number(value)? as u16,
+            "watermark_size" => text.size = parameter.text_size(value)?,
             "watermark_color" => text.color = parameter.color(value)?,
             "watermark_outline" => text.outline = parameter.word(value, Outline::parse)?,
             "watermark_image" => {
@@ -535,7 +532,7 @@ impl Values {
             }
             "watermark_position" => placement.position = parameter.word(value, Position::parse)?,
             "watermark_opacity" => placement.opacity = parameter.number(value)? as u8,
-            "watermark_margin" => placement.margin = Some(parameter.number(value)? as u16),
+            "watermark_margin" => placement.margin = Some(parameter.length(value)?),
             "watermark_scale" => placement.scale = Some(parameter.number(value)? as u8),
             "watermark_rotate" => placement.rotate = parameter.number(value)? as i16,
             "watermark_tile" => placement.is_tiled = parameter.word(value, parse_bool)?,
@@ -608,46 +605,26 @@ impl Parameter {
         })
     }
 
-    /// Reads a whole number or a size, and caps it into the range.
+    /// Reads a whole number, a size or a percentage, and caps it into the range.
     fn number(&self, value: &str) -> Result<i32, ParamError> {
-        let (min, max, (unit, number)) = match self.value {
-            Value::Number(min, max) => (min, max, (1, value)),
-            Value::Size(min, max) => (min, max, without_unit(value)),
-            _ => unreachable!("{} is no number", self.name),
-        };
-        let (sign, digits) = match number.strip_prefix('-') {
-            Some(digits) => (-1, digits),
-            None => (1, number),
-        };
-        if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
-            return Err(self.invalid(value));
-        }
-        // These are digits: parsing only fails for a number beyond 32 bits.
-        let number = digits.parse().unwrap_or(i32::MAX).saturating_mul(unit);
-        Ok((sign * number).clamp(min, max))
+        self.value.number(value).ok_or_else(|| self.invalid(value))
     }
 
-    /// Reads a number in decimal digits, perhaps with a point among them, and caps it into the
-    /// range. It is returned in thousandths, and further digits are cut off.
+    /// Reads a number, and caps it into the range. It is returned in thousandths.
     fn decimal(&self, value: &str) -> Result<i32, ParamError> {
-        let Value::Decimal(min, max) = self.value else {
-            unreachable!("{} is no number", self.name);
-        };
-        let (sign, unsigned) = match value.strip_prefix('-') {
-            Some(unsigned) => (-1, unsigned),
-            None => (1, value),
-        };
-        let (whole, part) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
-        let are_digits =
-            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        if !are_digits(whole) || !are_digits(part) {
-            return Err(self.invalid(value));
+        self.value.decimal(value).ok_or_else(|| self.invalid(value))
+    }
+
+    /// Reads a length, and caps it into the range.
+    fn length(&self, value: &str) -> Result<Length, ParamError> {
+        self.value.length(value).ok_or_else(|| self.invalid(value))
+    }
+
+    fn text_size(&self, value: &str) -> Result<TextSize, ParamError> {
+        match value {
+            "auto" => Ok(TextSize::Auto),
+            _ => self.length(value).map(TextSize::Given),
         }
-        // These are digits: parsing only fails for a number beyond 32 bits.
-        let whole = whole.parse().unwrap_or(i32::MAX).saturating_mul(1000);
-        let part = part.bytes().chain(*b"00").take(3);
-        let part = part.fold(0, |part, digit| part * 10 + i32::from(digit - b'0'));
-        Ok((sign * whole.saturating_add(part)).clamp(min, max))
     }
 
     fn invalid(&self, value: &str) -> ParamError {
@@ -657,18 +634,7 @@ impl Parameter {
         if value.chars().nth(SHOWN).is_some() {
             shown.push('…');
         }
-        let allowed = match self.value {
-            Value::Number(min, max) => format!("a whole number from {min} to {max}"),
-            Value::Decimal(min, max) => {
-                let [min, max] = [min, max].map(|bound| f64::from(bound) / 1000.0);
-                format!("a number from {min} to {max}")
-            }
-            Value::Size(min, max) => {
-                format!("a whole number from {min} to {max}, perhaps followed by k or M")
-            }
-            Value::Word(allowed) => allowed.to_owned(),
-            Value::Text | Value::Url => "any text".to_owned(),
-        };
+        let allowed = self.value.allowed();
         let name = self.name;
         ParamError {
             name,
@@ -676,14 +642,6 @@ impl Parameter {
             code: "invalid_parameter",
         }
     }
-}
-
-/// Splits the suffix off a size: its factor, and the number before it.
-fn without_unit(size: &str) -> (i32, &str) {
-    let units = [("k", 1000), ("K", 1000), ("M", 1_000_000)];
-    let found = units.into_iter();
-    let mut found = found.filter_map(|(suffix, unit)| Some((unit, size.strip_suffix(suffix)?)));
-    found.next().unwrap_or((1, size))
 }
 
 /// Checks that at most one of the parameters that set the quality is given.

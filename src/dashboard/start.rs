@@ -79,7 +79,11 @@ pub const PARAMETERS: [(&str, &str, &str); 15] = [
         "medium",
     ),
     ("watermark", "Text to write onto the picture", "none"),
-    ("watermark_size", "Its font size, 8 to 200", "24"),
+    (
+        "watermark_size",
+        "Its font size: 8 to 200, auto, or a percentage of the shorter side such as 3%; the % is written %25 in a URL",
+        "24",
+    ),
     (
         "watermark_color",
         "white, black, red, blue, yellow, gray, #RRGGBB or #RGB; the # is written %23 in a URL, or left out",
@@ -103,7 +107,7 @@ pub const PARAMETERS: [(&str, &str, &str); 15] = [
     ("watermark_opacity", "0 to 100", "50"),
     (
         "watermark_margin",
-        "Pixels kept free beside it, or between tiles",
+        "Pixels kept free beside it, or between tiles, or a percentage of the shorter side",
         "2 % of the shorter side",
     ),
     (

@@ -6,6 +6,7 @@
 
 mod blend;
 mod color;
+mod length;
 mod overlay;
 mod picture;
 mod placement;
@@ -16,8 +17,9 @@ mod stamp;
 mod text;
 
 pub use color::Color;
+pub use length::Length;
 pub use overlay::Overlay;
 pub use picture::draw_picture;
 pub use placement::Placement;
 pub use position::Position;
-pub use text::{FontError, Fonts, Outline, TextError, TextWatermark, draw_text};
+pub use text::{FontError, Fonts, Outline, TextError, TextSize, TextWatermark, draw_text};

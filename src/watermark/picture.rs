@@ -54,7 +54,7 @@ fn fit_rotated(size: Size, rotation: Rotation, available: Size) -> Size {
 mod tests {
     use super::*;
     use crate::image::Layout;
-    use crate::watermark::Position;
+    use crate::watermark::{Length, Position};
 
     fn at(position: Position) -> Placement {
         Placement {
@@ -181,7 +181,7 @@ mod tests {
             let mut image = plain(200, 100, &[0, 0, 0]);
             let placement = Placement {
                 scale: Some(percent),
-                margin: Some(0),
+                margin: Some(Length::Pixels(0)),
                 ..at(Position::Center)
             };
             draw(&mut image, &plain(40, 20, &[255, 0, 9]), &placement);
@@ -202,7 +202,7 @@ mod tests {
         let mut image = plain(200, 100, &[0, 0, 0]);
         let placement = Placement {
             scale: Some(100),
-            margin: Some(10),
+            margin: Some(Length::Pixels(10)),
             ..at(Position::BottomRight)
         };
         draw(&mut image, &plain(10, 10, &[255, 255, 255]), &placement);
@@ -271,7 +271,7 @@ mod tests {
                 ..at(Position::Center)
             };
             let placement = Placement {
-                margin: Some(7),
+                margin: Some(Length::Pixels(7)),
                 ..placement
             };
             draw(&mut image, &plain(500, 300, &[255, 255, 255]), &placement);

@@ -1,5 +1,6 @@
 //! The placement of a watermark on an image.
 
+use super::length::Length;
 use super::position::{Position, Size};
 use super::rotation::Rotation;
 
@@ -8,11 +9,12 @@ use super::rotation::Rotation;
 pub struct Placement {
     /// The position. It has no effect on tiles.
     pub position: Position,
-    /// The pixels kept free on every side; between tiles, the gap. `None` stands for 2 % of the
-    /// image's shorter side and at least 8 pixels, but never more than an eighth of that side,
-    /// which leaves space for the watermark on tiny images; for no margin if the position is the
-    /// center; and for the tiles' own shorter side between them, if that is more.
-    pub margin: Option<u16>,
+    /// What is kept free on every side; between tiles, the gap. It is rounded to whole pixels.
+    /// `None` stands for 2 % of the image's shorter side and at least 8 pixels, but never more than
+    /// an eighth of that side, which leaves space for the watermark on tiny images; for no margin
+    /// if the position is the center; and for the tiles' own shorter side between them, if that is
+    /// more.
+    pub margin: Option<Length>,
     /// The width of the watermark before it is rotated, in percent of the image's width, 1 to 100;
     /// `None` for its own size.
     pub scale: Option<u8>,
@@ -59,7 +61,7 @@ impl Placement {
     /// the watermark.
     fn margin(&self, image: Size) -> u32 {
         match (self.margin, self.position) {
-            (Some(margin), _) => u32::from(margin).min(image.0.min(image.1) / 4),
+            (Some(margin), _) => (margin.on(image).round() as u32).min(image.0.min(image.1) / 4),
             (None, Position::Center) => 0,
             (None, _) => default_margin(image),
         }
@@ -118,17 +120,24 @@ mod tests {
 
     #[test]
     fn a_margin_that_is_given_is_kept_up_to_a_quarter_of_the_shorter_side() {
-        let with = |margin| Placement {
+        let of = |margin| Placement {
             margin: Some(margin),
             ..at(Position::BottomRight)
         };
+        let with = |pixels| of(Length::Pixels(pixels));
         assert_eq!(with(0).place((200, 100), (20, 10)), (180, 90));
         assert_eq!(with(25).place((200, 100), (20, 10)), (155, 65));
         assert_eq!(with(26).place((200, 100), (20, 10)), (155, 65));
         assert_eq!(with(16383).available((200, 100)), (150, 50));
         assert_eq!(with(16383).available((3, 3)), (3, 3));
+        let share = |thousandths| of(Length::Share(thousandths));
+        assert_eq!(share(0).available((200, 100)), (200, 100));
+        assert_eq!(share(10_400).available((200, 100)), (180, 80));
+        assert_eq!(share(10_500).available((100, 200)), (78, 178));
+        assert_eq!(share(25_000).available((200, 100)), (150, 50));
+        assert_eq!(share(90_000).available((200, 100)), (150, 50));
         let central = Placement {
-            margin: Some(20),
+            margin: Some(Length::Pixels(20)),
             ..at(Position::Center)
         };
         assert_eq!(central.available((200, 100)), (160, 60));
@@ -139,7 +148,13 @@ mod tests {
         for width in 1..70 {
             for height in [1, 2, 3, 7, 8, 16, 63, 64, 65] {
                 for position in Position::ALL {
-                    for margin in [None, Some(0), Some(5), Some(u16::MAX)] {
+                    for margin in [
+                        None,
+                        Some(Length::Pixels(0)),
+                        Some(Length::Pixels(5)),
+                        Some(Length::Pixels(u16::MAX)),
+                        Some(Length::Share(24_990)),
+                    ] {
                         let placement = Placement {
                             margin,
                             ..at(position)
@@ -189,7 +204,7 @@ mod tests {
         let mut placement = Placement::default();
         assert_eq!(placement.gap(image, (200, 40)), 40);
         assert_eq!(placement.gap(image, (200, 4)), 10, "at least the margin");
-        placement.margin = Some(3);
+        placement.margin = Some(Length::Pixels(3));
         assert_eq!(placement.gap(image, (200, 40)), 3);
     }
 }

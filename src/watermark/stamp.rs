@@ -207,6 +207,7 @@ impl Stamp<'_> {
 mod tests {
     use super::*;
     use crate::image::Layout;
+    use crate::watermark::Length;
 
     fn black(width: u32, height: u32) -> Image {
         Image {
@@ -231,7 +232,7 @@ mod tests {
 
     fn tiled(margin: u16, rotate: i16) -> Placement {
         Placement {
-            margin: Some(margin),
+            margin: Some(Length::Pixels(margin)),
             rotate,
             is_tiled: true,
             opacity: 100,

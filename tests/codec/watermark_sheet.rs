@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use towebp::conversion::Cancel;
 use towebp::image::{self, Format, Image, Layout, Limits};
 use towebp::watermark::{
-    Color, Fonts, Outline, Placement, Position, TextWatermark, draw_picture, draw_text,
+    Color, Fonts, Length, Outline, Placement, Position, TextSize, TextWatermark, draw_picture,
+    draw_text,
 };
 
 const TEXTS: [&str; 11] = [
@@ -34,6 +35,7 @@ fn contact_sheets() {
     write(&folder, "scripts.png", &scripts(&fonts, &grounds), 3);
     write(&folder, "positions.png", &positions(&fonts, &grounds[0]), 3);
     write(&folder, "placements.png", &placements(&fonts, &grounds), 3);
+    write(&folder, "sizes.png", &sizes(&fonts, &grounds[0]), 4);
 }
 
 /// In the centre, solid.
@@ -72,7 +74,7 @@ fn scripts(fonts: &Fonts, [light, dark]: &[Image; 2]) -> Vec<Image> {
             let mut image = part(ground, number as u32, (430, 110));
             let text = TextWatermark {
                 text: (*text).to_owned(),
-                size: 36,
+                size: TextSize::Given(Length::Pixels(36)),
                 color,
                 outline,
             };
@@ -139,10 +141,71 @@ fn placements(fonts: &Fonts, [light, dark]: &[Image; 2]) -> Vec<Image> {
     laid
 }
 
+/// Sizes that follow the picture's, on pictures of many shapes, each on a sheet of its own color.
+fn sizes(fonts: &Fonts, ground: &Image) -> Vec<Image> {
+    let long =
+        "© 2026 Some Studio of Photography. All rights reserved, no copies without permission.";
+    let texts = [
+        "© example.org",
+        long,
+        "جميع الحقوق محفوظة © ٢٠٢٦ لا يجوز النسخ بدون إذن كتابي مسبق من المصور",
+        "כל הזכויות שמורות © 2026 Studio Photo אין להעתיק ללא אישור בכתב מראש",
+        "Two lines,\nof which the second one is longer than the picture is wide",
+        "Unbreakable\u{a0}text\u{a0}that\u{a0}is\u{a0}longer\u{a0}than\u{a0}the\u{a0}picture",
+    ];
+    let mut sizes = Vec::new();
+    for text in texts {
+        for ((width, height), size, position, rotate) in [
+            ((420, 280), TextSize::Auto, Position::BottomRight, 0),
+            ((120, 280), TextSize::Auto, Position::BottomLeft, 0),
+            ((420, 40), TextSize::Auto, Position::Center, 0),
+            ((64, 48), TextSize::Auto, Position::BottomRight, 0),
+            ((420, 280), percent(9), Position::Center, 0),
+            ((420, 280), percent(9), Position::BottomRight, 90),
+            ((420, 280), percent(9), Position::Center, -30),
+            ((200, 280), percent(40), Position::Top, 0),
+        ] {
+            let mut image = part(ground, 0, (width, height));
+            let text = TextWatermark {
+                size,
+                outline: Outline::Line,
+                ..plain(text, 0)
+            };
+            let placement = Placement {
+                position,
+                rotate,
+                ..SOLID
+            };
+            draw_text(&mut image, &text, fonts, &placement, &Cancel::never()).expect("letters");
+            sizes.push(padded(&image, (420, 280)));
+        }
+    }
+    sizes
+}
+
+fn percent(number: u32) -> TextSize {
+    TextSize::Given(Length::Share(number * 1000))
+}
+
+/// The image in the upper left of a larger gray one.
+fn padded(image: &Image, (width, height): (u32, u32)) -> Image {
+    let mut pixels = vec![128; (width * height * 3) as usize];
+    let (stride, large) = (image.width as usize * 3, width as usize * 3);
+    for (row, into) in image.pixels.chunks(stride).zip(pixels.chunks_mut(large)) {
+        into[..stride].copy_from_slice(row);
+    }
+    Image {
+        width,
+        height,
+        layout: Layout::Rgb,
+        pixels,
+    }
+}
+
 fn plain(text: &str, size: u16) -> TextWatermark {
     TextWatermark {
         text: text.to_owned(),
-        size,
+        size: TextSize::Given(Length::Pixels(size)),
         color: Color::WHITE,
         outline: Outline::None,
     }

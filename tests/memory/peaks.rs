@@ -49,7 +49,8 @@ impl Faults {
                 cpu_budget: Some(&cpu_budget),
                 cancel: &Cancel::never(),
             };
-            let case = format!("{name} {query}, {threads} threads");
+            let shown: String = query.chars().take(100).collect();
+            let case = format!("{name} {shown}, {threads} threads");
             let (estimated, held) = peak_of_process(|| conversion::memory(&job));
             if held > ESTIMATING {
                 self.0.push(format!("{case}: {held} bytes to estimate"));
@@ -122,6 +123,7 @@ const QUERIES: &[&str] = &[
     "watermark=towebp&watermark_size=200&watermark_position=center",
     "watermark=M&watermark_scale=100&watermark_rotate=30&watermark_outline=shadow",
     "watermark=tile&watermark_tile=true&watermark_rotate=20&watermark_outline=outline",
+    "watermark=towebp+and+more&watermark_size=100%25&watermark_margin=0%25&watermark_outline=shadow",
 ];
 
 /// Parameters that change the work done on a watermark's picture.
@@ -156,6 +158,35 @@ fn pngs_hold_no_more_than_was_estimated() {
         ("pixel.png", Picture::noise(1, 1).png()),
         ("described.png", described_png(&Picture::waves(90, 70))),
     ]);
+    faults.assert_none();
+}
+
+#[test]
+fn long_texts_hold_no_more_than_was_estimated() {
+    let _alone = alone();
+    let mut faults = Faults::default();
+    let file = Picture::flat(200, 90, [9, 8, 7]).png();
+    for text in [
+        "a",
+        "word ",
+        "ab%20cd%20",
+        "%D7%A9%20x%20",
+        "%E0%A4%95%20",
+        "a%0A",
+    ] {
+        // 16,385 letters make the list of glyphs as large as it becomes for so many.
+        let letters = text.len() - 2 * text.matches('%').count();
+        for count in [8190, 16_385] {
+            let text = text.repeat(count / letters + 1);
+            for size in ["24", "auto"] {
+                let query = format!("watermark={text}&watermark_size={size}");
+                let name = &format!("{} of {}", &text[..5], text.len());
+                if let Err(error) = faults.look_for(name, &file, &query, None) {
+                    panic!("{name}: {error}");
+                }
+            }
+        }
+    }
     faults.assert_none();
 }
 

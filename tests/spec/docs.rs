@@ -34,13 +34,17 @@ fn the_table_of_parameters_is_that_of_the_code() {
             Value::Number(..) => "whole number",
             Value::Decimal(..) => "number",
             Value::Size(..) => "bytes",
+            Value::Percent(..) => "percent",
+            Value::Length { has_auto: true, .. } => "pixels, percent or `auto`",
+            Value::Length { .. } => "pixels or percent",
             Value::Word(_) | Value::Text => "text",
             Value::Url => "URL",
         };
         let default = match (row.default, row.value) {
-            (DefaultValue::Given(value), Value::Number(..) | Value::Decimal(..)) => {
-                value.to_owned()
-            }
+            (
+                DefaultValue::Given(value),
+                Value::Number(..) | Value::Decimal(..) | Value::Length { .. },
+            ) => value.to_owned(),
             (DefaultValue::Given(value), _) => format!("`{value}`"),
             (DefaultValue::Other(words), _) => words.to_owned(),
         };

@@ -70,6 +70,12 @@ fn numbers_out_of_range_are_capped() {
         ("watermark_margin", "16384", "16383"),
         ("watermark_scale", "0", "1"),
         ("watermark_scale", "101", "100"),
+        ("watermark_size", "0%", "0.1%"),
+        ("watermark_size", "101%", "100%"),
+        ("watermark_margin", "-1%", "0%"),
+        ("watermark_margin", "26%", "25%"),
+        ("watermark_scale", "0%", "1%"),
+        ("watermark_scale", "101%", "100"),
         ("watermark_rotate", "-361", "-360"),
         ("watermark_rotate", "99999999999999999999", "360"),
     ];
@@ -95,7 +101,7 @@ fn numbers_that_are_not_whole_are_400() {
         "watermark_scale",
         "watermark_rotate",
     ] {
-        for value in ["8.5", "abc", "1e2", "0x10", "50%", "5 0", ""] {
+        for value in ["8.5", "abc", "1e2", "0x10", "50 %", "5 0", ""] {
             let answer = server.convert(&[(name, value)], "image/png", &small());
             let detail = answer.problem(400, "invalid_parameter");
             assert!(

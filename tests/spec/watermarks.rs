@@ -146,6 +146,58 @@ fn watermark_scale_is_the_share_of_the_pictures_width() {
 }
 
 #[test]
+fn sizes_and_margins_in_percent_are_shares_of_the_shorter_side() {
+    let server = Service::start();
+    // The picture is 240 x 180.
+    for (share, pixels) in [
+        (("watermark_size", "10%"), ("watermark_size", "18")),
+        (("watermark_size", "1%"), ("watermark_size", "8")),
+        (("watermark_size", "auto"), ("watermark_size", "12")),
+        (("watermark_margin", "12.5%"), ("watermark_margin", "23")),
+        (("watermark_scale", "40%"), ("watermark_scale", "40")),
+    ] {
+        let [share, pixels] =
+            [share, pixels].map(|pair| marked(&server, &[("watermark", "HHH"), pair]));
+        assert!(share.pixels == pixels.pixels, "{pixels:?}");
+    }
+    // A sign that is not encoded is read, too.
+    let png = gray().png();
+    let convert = |size: &str| {
+        let target = format!("{}&watermark=H&watermark_size={size}", server.target(&[]));
+        let answer = server.request("POST", &target, &[("Content-Type", "image/png")], &png);
+        assert_eq!(answer.status, 200, "{size}: {}", answer.text());
+        answer.body
+    };
+    assert_eq!(convert("20%25"), convert("36"));
+    assert_eq!(convert("20%"), convert("36"));
+}
+
+#[test]
+fn a_long_text_of_a_relative_size_is_broken_at_spaces() {
+    let server = Service::start();
+    let height = |text: &str, size: &str| {
+        let parameters = [
+            ("watermark", text),
+            ("watermark_size", size),
+            ("watermark_position", "top"),
+        ];
+        let Area(left, top, right, bottom) = mark(&marked(&server, &parameters));
+        assert!(
+            left > 0 && right < 240,
+            "{text} at {size}: {left} to {right}"
+        );
+        bottom - top
+    };
+    let long = ["HHHH"; 8].join(" ");
+    let one = height("HHHH", "20");
+    // Two lines of the same letters, where pixels give one line of smaller ones.
+    assert!(height(&long, "auto") > 2 * height("HHHH", "12"));
+    assert!(height(&long, "11%") > 2 * one);
+    assert!(height(&long, "20") < one);
+    assert!(height(&long.replace(' ', "\u{a0}"), "11%") < one);
+}
+
+#[test]
 fn watermark_rotate_turns_clockwise_around_the_centre() {
     let server = Service::start();
     let host = Host::of(

@@ -46,7 +46,7 @@ fn defaults_are_those_of_the_specification() {
         parsed(&[("watermark", "©")]).text,
         Some(TextWatermark {
             text: "©".to_owned(),
-            size: 24,
+            size: TextSize::Given(Length::Pixels(24)),
             color: Color::WHITE,
             outline: Outline::None,
         })
@@ -102,14 +102,14 @@ fn every_parameter_is_read() {
         },
         text: Some(TextWatermark {
             text: "© me".to_owned(),
-            size: 32,
+            size: TextSize::Given(Length::Pixels(32)),
             color: Color::new(10, 11, 12),
             outline: Outline::Shadow,
         }),
         picture_url: Some("https://example.org/logo.png".to_owned()),
         placement: Placement {
             position: Position::TopLeft,
-            margin: Some(33),
+            margin: Some(Length::Pixels(33)),
             scale: Some(44),
             rotate: -55,
             is_tiled: true,
@@ -196,7 +196,8 @@ fn numbers_out_of_range_are_capped() {
         let text = parsed(&[("watermark", "x"), ("watermark_size", value)])
             .text
             .expect("a text was given");
-        assert_eq!(text.size, size, "watermark_size={value}");
+        let expected = TextSize::Given(Length::Pixels(size));
+        assert_eq!(text.size, expected, "watermark_size={value}");
     }
 }
 
@@ -225,7 +226,7 @@ fn margins_scales_and_turns_out_of_range_are_capped() {
         .placement;
         assert_eq!(
             (placement.margin, placement.scale, placement.rotate),
-            (Some(margin), Some(scale), rotate),
+            (Some(Length::Pixels(margin)), Some(scale), rotate),
             "{value}"
         );
     }
@@ -242,7 +243,8 @@ fn a_value_that_is_no_whole_number_is_rejected_by_name() {
         "watermark_rotate",
     ] {
         for value in [
-            "", " ", "-", "+5", " 5", "5 ", "8.5", "1e2", "0x10", "many", "٣", "--5", "5%",
+            "", " ", "-", "+5", " 5", "5 ", "8.5", "1e2", "0x10", "many", "٣", "--5", "5%%", "%",
+            "+5%", "5 %", ".5%", "5.%", "Auto",
         ] {
             let error = parse(&[(name, value)]).expect_err(value);
             assert_eq!(
@@ -252,11 +254,66 @@ fn a_value_that_is_no_whole_number_is_rejected_by_name() {
             );
         }
     }
-    let error = parse(&[("watermark_size", "8.5")]).expect_err("not whole");
-    assert_eq!(
-        error.to_string(),
-        "Parameter watermark_size: \"8.5\" was given; allowed is a whole number from 8 to 200."
-    );
+    for (name, allowed) in [
+        ("watermark_opacity", "a whole number from 0 to 100."),
+        (
+            "watermark_size",
+            "a whole number from 8 to 200, auto, or a percentage from 0.1% to 100%, whose % a URL needs as %25.",
+        ),
+        (
+            "watermark_margin",
+            "a whole number from 0 to 16383, or a percentage from 0% to 25%, whose % a URL needs as %25.",
+        ),
+        (
+            "watermark_scale",
+            "a whole number from 1 to 100, perhaps followed by %, which a URL needs as %25.",
+        ),
+    ] {
+        let error = parse(&[(name, "8.5")]).expect_err("not whole");
+        let expected = format!("Parameter {name}: \"8.5\" was given; allowed is {allowed}");
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn lengths_are_pixels_or_percent_and_a_size_may_be_automatic() {
+    let read = |value| {
+        let names = ["watermark_size", "watermark_margin", "watermark_scale"];
+        let pairs = names.map(|name| (name, value));
+        let params = parsed(&[&pairs[..], &[("watermark", "x")]].concat());
+        let text = params.text.expect("a text was given");
+        let placement = params.placement;
+        (text.size, placement.margin, placement.scale)
+    };
+    for (value, size, margin, scale) in [
+        ("3%", 3000, 3000, 3),
+        ("0%", 100, 0, 1),
+        ("-0%", 100, 0, 1),
+        ("-3%", 100, 0, 1),
+        ("25%", 25_000, 25_000, 25),
+        ("26%", 26_000, 25_000, 26),
+        ("101%", 100_000, 25_000, 100),
+        ("99999999999%", 100_000, 25_000, 100),
+    ] {
+        let expected = (
+            TextSize::Given(Length::Share(size)),
+            Some(Length::Share(margin)),
+            Some(scale),
+        );
+        assert_eq!(read(value), expected, "{value}");
+    }
+    for (value, share) in [("2.5%", 2500), ("1.23456%", 1234), ("0.01%", 100)] {
+        let text = parsed(&[("watermark", "x"), ("watermark_size", value)]).text;
+        let expected = TextSize::Given(Length::Share(share));
+        assert_eq!(text.expect("a text").size, expected, "{value}");
+    }
+    assert!(parse(&[("watermark_scale", "2.5%")]).is_err());
+    for name in ["quality", "watermark_opacity", "watermark_rotate", "width"] {
+        assert!(parse(&[(name, "5%")]).is_err(), "{name}");
+    }
+    let text = parsed(&[("watermark", "x"), ("watermark_size", "auto")]).text;
+    assert_eq!(text.expect("a text").size, TextSize::Auto);
+    assert!(parse(&[("watermark_margin", "auto")]).is_err());
 }
 
 #[test]

@@ -7,11 +7,13 @@ mod raster;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod wrap;
 
 pub use font::{FontError, Fonts};
 
 use super::blend::{blend_row, weight};
 use super::color::Color;
+use super::length::Length;
 use super::placement::Placement;
 use super::position::{Side, Size};
 use super::rotation::Rotation;
@@ -21,23 +23,51 @@ use block::{Block, stack};
 use harfrust::GlyphId;
 use path::{FINE, Flattened, flatten};
 use raster::{Filler, blur, stroke};
-use shape::shape_line;
+use shape::{Line, Paragraph};
 use std::borrow::Cow;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use towebp_encoder::{Cancel, Cancelled};
+use wrap::{MAX_LINES, Part, Words};
 
 /// A text to draw.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextWatermark {
     /// The text, not empty. `\n`, U+2028 and U+2029 begin a new line.
     pub text: String,
-    /// The height of the em in pixels, 8 to 200. It has no effect if the placement has a scale.
-    pub size: u16,
+    /// The height of the em. It has no effect if the placement has a scale.
+    pub size: TextSize,
     /// Its color.
     pub color: Color,
     /// The outline or shadow that makes it legible on any background.
     pub outline: Outline,
+}
+
+/// The height of a text's em.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextSize {
+    /// `auto`: 2.5 % of the image's shorter side, at least 12 pixels, and without a most.
+    Auto,
+    /// This length; at least 8 pixels if it is a share of the image.
+    Given(Length),
+}
+
+impl TextSize {
+    /// The height on an image, in pixels.
+    fn em(self, image: Size) -> f32 {
+        const AUTO: Length = Length::Share(2500);
+        let em = match self {
+            TextSize::Auto => AUTO.on(image).max(12.0),
+            TextSize::Given(length @ Length::Pixels(_)) => length.on(image),
+            TextSize::Given(length @ Length::Share(_)) => length.on(image).max(8.0),
+        };
+        em as f32
+    }
+
+    /// Whether the size follows the image's, so that lines may be broken to follow it, too.
+    fn is_relative(self) -> bool {
+        !matches!(self, TextSize::Given(Length::Pixels(_)))
+    }
 }
 
 /// The outline or shadow of a text, in black or white, whichever differs more from the text.
@@ -116,6 +146,10 @@ impl From<Cancelled> for TextError {
 /// Draws `watermark`. A text that does not fit is drawn smaller, down to 4 pixels per em; if it
 /// does not fit even then, its end is cut off.
 ///
+/// If its size is relative to the image's, it is first broken at spaces into the fewest lines that
+/// fit at that size, at most 5, or into those that can be drawn largest. Tiles, and texts with a
+/// scale, are not broken.
+///
 /// # Errors
 /// [`TextError`]. The image is then unchanged; if drawing was cancelled, it may have a part of the
 /// text.
@@ -161,35 +195,123 @@ impl Renderer<'_> {
         } else {
             placement.position.across()
         };
-        let lines = self.shape_lines()?;
+        let mut missing = Vec::new();
+        let texts = self.lines(&mut missing)?;
+        let paragraphs: Vec<Paragraph<'_>> = texts
+            .iter()
+            .map(|text| Paragraph::new(self.fonts, text))
+            .collect();
+        let lines = self.shape_lines(&paragraphs, missing)?;
         let Some(block) = stack(self.fonts, lines, side, self.cancel)? else {
             return Ok(None);
         };
-        let layout = TextLayout::fitting(&block, self.watermark, placement, image);
+        let space = Space::new(self.watermark, placement, image);
+        let layout = space.largest(&block);
+        let is_whole = layout.as_ref().is_some_and(|layout| layout.em >= space.em);
+        let breaks = self.watermark.size.is_relative()
+            && !placement.is_tiled
+            && placement.scale.is_none()
+            && !is_whole
+            && paragraphs.len() < MAX_LINES;
+        let unbroken = (block, layout);
+        let (block, layout) = if breaks {
+            self.broken(&paragraphs, side, &space, unbroken)?
+        } else {
+            unbroken
+        };
+        let layout = layout.unwrap_or_else(|| space.cut(&block));
         Ok(Some((self.draw(&block, &layout)?, layout.upright())))
     }
 
-    fn shape_lines(&self) -> Result<Vec<shape::Line>, TextError> {
-        let text = &self.watermark.text;
-        let mut missing = Vec::new();
-        let mut lines = Vec::new();
-        for line in text.split(['\n', '\u{2028}', '\u{2029}']) {
-            self.cancel.check()?;
-            let line = line.strip_suffix('\r').unwrap_or(line);
-            for control in line.chars().filter(|c| c.is_control() && *c != '\t') {
-                if !missing.contains(&control) {
-                    missing.push(control);
+    /// The lines that the text has by itself. Control characters that cannot be drawn are added to
+    /// `missing`, each once.
+    fn lines(&self, missing: &mut Vec<char>) -> Result<Vec<String>, Cancelled> {
+        let lines = self.watermark.text.split(['\n', '\u{2028}', '\u{2029}']);
+        lines
+            .map(|line| {
+                self.cancel.check()?;
+                let line = line.strip_suffix('\r').unwrap_or(line);
+                for control in line.chars().filter(|c| c.is_control() && *c != '\t') {
+                    if !missing.contains(&control) {
+                        missing.push(control);
+                    }
                 }
-            }
-            // The remaining control characters are tabs.
-            let line = line.replace(char::is_control, " ");
-            lines.push(shape_line(self.fonts, &line, &mut missing));
+                // The remaining control characters are tabs.
+                Ok(line.replace(char::is_control, " "))
+            })
+            .collect()
+    }
+
+    /// Shapes each paragraph as one line. `missing` has characters that are known to be missing.
+    fn shape_lines(
+        &self,
+        paragraphs: &[Paragraph<'_>],
+        mut missing: Vec<char>,
+    ) -> Result<Vec<Line>, TextError> {
+        let mut lines = Vec::new();
+        for paragraph in paragraphs {
+            self.cancel.check()?;
+            lines.push(paragraph.as_line(&mut missing));
         }
         if missing.is_empty() {
             return Ok(lines);
         }
+        let text = &self.watermark.text;
         missing.sort_by_cached_key(|character| text.find(*character));
         Err(TextError::MissingCharacters(missing))
+    }
+
+    /// Breaks the lines of a text that does not fit as it is: into the fewest lines that fit, or
+    /// those that are drawn largest. If the text does not fit at the smallest em, each line is
+    /// filled, and what is left over is cut off.
+    fn broken(
+        &self,
+        paragraphs: &[Paragraph<'_>],
+        side: Side,
+        space: &Space,
+        unbroken: (Block, Option<TextLayout>),
+    ) -> Result<(Block, Option<TextLayout>), Cancelled> {
+        let words = Words::of(paragraphs, self.cancel)?;
+        let block = |parts: &[Part]| {
+            let lines = parts.iter().map(|(number, range)| {
+                self.cancel.check()?;
+                Ok(paragraphs[*number].part(range.clone()))
+            });
+            let lines: Vec<Line> = lines.collect::<Result<_, _>>()?;
+            stack(self.fonts, lines, side, self.cancel)
+        };
+        let em = |layout: &Option<TextLayout>| layout.as_ref().map_or(0.0, |layout| layout.em);
+        let mut best = unbroken;
+        // The most lines whose height fits at the smallest em, and the space that they have.
+        let mut room = space
+            .line_width(&best.0)
+            .map(|width| (paragraphs.len(), width));
+        for count in paragraphs.len() + 1..=MAX_LINES {
+            let parts = words.balanced(count, self.cancel)?;
+            if parts.len() < count {
+                continue; // these are the lines of a lower count
+            }
+            let Some(block) = block(&parts)? else {
+                break;
+            };
+            if let Some(width) = space.line_width(&block) {
+                room = Some((count, width));
+            }
+            let layout = space.largest(&block);
+            if em(&layout) > em(&best.1) {
+                best = (block, layout);
+            }
+            if em(&best.1) >= space.em {
+                break;
+            }
+        }
+        if best.1.is_none()
+            && let Some((count, width)) = room
+            && let Some(block) = block(&words.filled(width as f32 / MIN_EM, count))?
+        {
+            best.0 = block;
+        }
+        Ok(best)
     }
 
     fn draw(&self, block: &Block, layout: &TextLayout) -> Result<Stamp<'static>, Cancelled> {
@@ -243,6 +365,84 @@ impl Renderer<'_> {
 /// The smallest em that a text is shrunk to, in pixels: a smaller text is illegible.
 const MIN_EM: f32 = 4.0;
 
+/// The space that a text may take.
+struct Space {
+    /// The em that is asked for, in pixels, without regard to a scale.
+    em: f32,
+    /// The most pixels after rotation.
+    available: Size,
+    /// The width before rotation that a scale asks for.
+    width: Option<u32>,
+    outline: Outline,
+    rotation: Rotation,
+}
+
+impl Space {
+    fn new(watermark: &TextWatermark, placement: &Placement, image: Size) -> Space {
+        Space {
+            em: watermark.size.em(image),
+            available: placement.available(image),
+            width: placement.width(image),
+            outline: watermark.outline,
+            rotation: placement.rotation(),
+        }
+    }
+
+    /// The layout in the size that was asked for, or in the largest smaller one that fits; `None`
+    /// if it does not fit in the smallest one.
+    fn largest(&self, block: &Block) -> Option<TextLayout> {
+        let at = |em: f32| self.at(block, em);
+        let fits = |layout: &TextLayout| {
+            layout.is_within(self.available)
+                && self.width.is_none_or(|width| layout.upright().0 <= width)
+        };
+        let asked = match self.width {
+            // The largest em: an outline takes a part of the width.
+            Some(width) => width as f32 / (block.bounds.right - block.bounds.left).max(1e-3),
+            None => self.em,
+        };
+        let (mut least, mut most) = (MIN_EM, asked.max(MIN_EM));
+        if fits(&at(most)) {
+            return Some(at(most));
+        }
+        if !fits(&at(least)) {
+            return None;
+        }
+        // The em is found to a thousandth.
+        for _ in 0..10 + (most / least).log2() as u32 {
+            let middle = f32::midpoint(least, most);
+            if fits(&at(middle)) {
+                least = middle;
+            } else {
+                most = middle;
+            }
+        }
+        Some(at(least))
+    }
+
+    /// The layout in the smallest size, of which what does not fit is cut off.
+    fn cut(&self, block: &Block) -> TextLayout {
+        let mut layout = self.at(block, MIN_EM);
+        layout.cut(self.available, block.is_right_to_left);
+        layout
+    }
+
+    /// The pixels that lines of the height of `block` may be wide in the smallest size; `None` if
+    /// there is not enough space for their height.
+    fn line_width(&self, block: &Block) -> Option<u32> {
+        let mut layout = self.at(block, MIN_EM);
+        let height = layout.size.1;
+        // Wider than any image's diagonal.
+        layout.size.0 = 1 << 15;
+        layout.cut(self.available, false);
+        (layout.size.1 == height).then_some(layout.size.0)
+    }
+
+    fn at(&self, block: &Block, em: f32) -> TextLayout {
+        TextLayout::at(block, em, self.outline, self.rotation)
+    }
+}
+
 /// A text's final size, and the part of it that is drawn.
 struct TextLayout {
     /// The height of the em in pixels.
@@ -256,49 +456,6 @@ struct TextLayout {
 }
 
 impl TextLayout {
-    /// The layout in the size that was asked for, or in the largest smaller one that fits; cut off
-    /// if none does.
-    fn fitting(
-        block: &Block,
-        watermark: &TextWatermark,
-        placement: &Placement,
-        image: Size,
-    ) -> TextLayout {
-        let available = placement.available(image);
-        let width = placement.width(image);
-        let at = |em: f32| TextLayout::at(block, em, watermark.outline, placement.rotation());
-        let fits = |layout: &TextLayout| {
-            let (rotated, upright) = (layout.rotated(), layout.upright());
-            rotated.0 <= available.0
-                && rotated.1 <= available.1
-                && width.is_none_or(|width| upright.0 <= width)
-        };
-        let asked = match width {
-            // The largest em: an outline takes a part of the width.
-            Some(width) => width as f32 / (block.bounds.right - block.bounds.left).max(1e-3),
-            None => f32::from(watermark.size),
-        };
-        let (mut least, mut most) = (MIN_EM, asked.max(MIN_EM));
-        if fits(&at(most)) {
-            return at(most);
-        }
-        if !fits(&at(least)) {
-            let mut layout = at(least);
-            layout.cut(available, block.is_right_to_left);
-            return layout;
-        }
-        // The em is found to a thousandth.
-        for _ in 0..10 + (most / least).log2() as u32 {
-            let middle = f32::midpoint(least, most);
-            if fits(&at(middle)) {
-                least = middle;
-            } else {
-                most = middle;
-            }
-        }
-        at(least)
-    }
-
     fn at(block: &Block, em: f32, outline: Outline, rotation: Rotation) -> TextLayout {
         let (left, top) = (
             (block.bounds.left * em).floor(),
@@ -338,6 +495,11 @@ impl TextLayout {
         ((width - 1e-6).ceil() as u32, (height - 1e-6).ceil() as u32)
     }
 
+    fn is_within(&self, available: Size) -> bool {
+        let (width, height) = self.rotated();
+        width <= available.0 && height <= available.1
+    }
+
     /// Cuts off the parts that do not fit: the ends of the lines, and the last lines.
     fn cut(&mut self, available: Size, is_right_to_left: bool) {
         let whole = self.size;
@@ -355,8 +517,7 @@ impl TextLayout {
             let (mut least, mut most) = (1, whole.0);
             while least < most {
                 self.size.0 = least + (most - least).div_ceil(2);
-                let rotated = self.rotated();
-                if rotated.0 <= available.0 && rotated.1 <= available.1 {
+                if self.is_within(available) {
                     least = self.size.0;
                 } else {
                     most = self.size.0 - 1;

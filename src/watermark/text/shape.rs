@@ -1,10 +1,9 @@
 //! Shaping: from a line of text to glyphs and their places.
 //!
-//! A line is a paragraph of its own for the Unicode Bidirectional Algorithm (UAX #9), which divides
-//! it into runs of one direction, in visual order. These are divided by script (UAX #24), and
-//! shaped: letters are joined, reordered, replaced by ligatures and kerned, and marks are put onto
-//! their letters. Where a font lacks a character, the cluster that it belongs to is shaped again
-//! with the next font.
+//! The Unicode Bidirectional Algorithm (UAX #9) divides a line of a paragraph into runs of one
+//! direction, in visual order. These are divided by script (UAX #24), and shaped: letters are
+//! joined, reordered, replaced by ligatures and kerned, and marks are put onto their letters. Where
+//! a font lacks a character, the cluster that it belongs to is shaped again with the next font.
 
 use super::font::{Face, Fonts};
 use harfrust::unicode::script;
@@ -39,41 +38,66 @@ pub(super) struct Line {
 /// em are wider than the widest picture, so that the rest would not be visible.
 const MAX_LETTERS: usize = 16_384;
 
-/// Shapes a line, which has no line break and no control character. Characters that no font has are
-/// added to `missing`, each once.
-pub(super) fn shape_line(fonts: &Fonts, text: &str, missing: &mut Vec<char>) -> Line {
-    let end = text.char_indices().nth(MAX_LETTERS);
-    let text = end.map_or(text, |(index, _)| &text[..index]);
-    let bidi = ParagraphBidiInfo::new(text, None);
-    let (levels, runs) = if text.is_empty() {
-        (Vec::new(), Vec::new()) // the library expects a text
-    } else {
-        bidi.visual_runs(0..text.len())
-    };
-    let mut shaper = Shaper {
-        fonts,
-        text,
-        line: Line::default(),
-        missing,
-    };
-    shaper.line.is_right_to_left = bidi.paragraph_level.is_rtl();
-    shaper.reserve_height(first_face(fonts));
-    for run in runs {
-        let is_right_to_left = levels[run.start].is_rtl();
-        let mut pieces = divide_by_script(text, run);
-        if is_right_to_left {
-            pieces.reverse();
-        }
-        for (range, script) in pieces {
-            let run = Run {
-                range,
-                script,
-                is_right_to_left,
-            };
-            shaper.shape(&run, first_face(fonts));
+/// A paragraph of a text, which is shaped as one line or as several.
+pub(super) struct Paragraph<'a> {
+    fonts: &'a Fonts,
+    text: &'a str,
+    bidi: ParagraphBidiInfo<'a>,
+}
+
+impl<'a> Paragraph<'a> {
+    /// A paragraph of a text that has no line break and no control character.
+    pub(super) fn new(fonts: &'a Fonts, text: &'a str) -> Paragraph<'a> {
+        let end = text.char_indices().nth(MAX_LETTERS);
+        let text = end.map_or(text, |(index, _)| &text[..index]);
+        Paragraph {
+            fonts,
+            text,
+            bidi: ParagraphBidiInfo::new(text, None),
         }
     }
-    shaper.line
+
+    /// The text, as far as it is shaped.
+    pub(super) fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// Shapes the whole paragraph as one line. Characters that no font has are added to `missing`,
+    /// each once.
+    pub(super) fn as_line(&self, missing: &mut Vec<char>) -> Line {
+        let mut shaper = self.shaper(missing);
+        shaper.shape_line(&self.bidi, 0..self.text.len());
+        shaper.line
+    }
+
+    /// Shapes a part of the paragraph, in bytes, as a line of its own. All of its characters are
+    /// known to be in a font.
+    pub(super) fn part(&self, range: Range<usize>) -> Line {
+        let mut missing = Vec::new();
+        let mut shaper = self.shaper(&mut missing);
+        shaper.shape_line(&self.bidi, range);
+        shaper.line
+    }
+
+    /// The advance of the glyphs whose character begins at each byte of the text, as one line. It
+    /// is 0 at bytes within a character, or within a cluster of several.
+    pub(super) fn advances(&self) -> Vec<f32> {
+        let mut missing = Vec::new();
+        let mut shaper = self.shaper(&mut missing);
+        shaper.advances = Some(vec![0.0; self.text.len()]);
+        shaper.shape_line(&self.bidi, 0..self.text.len());
+        shaper.advances.unwrap_or_default()
+    }
+
+    fn shaper<'s>(&'s self, missing: &'s mut Vec<char>) -> Shaper<'s> {
+        Shaper {
+            fonts: self.fonts,
+            text: self.text,
+            line: Line::default(),
+            advances: None,
+            missing,
+        }
+    }
 }
 
 fn first_face(fonts: &Fonts) -> Option<Face> {
@@ -115,10 +139,37 @@ struct Shaper<'a> {
     fonts: &'a Fonts,
     text: &'a str,
     line: Line,
+    /// The advances by the byte of the text, if they are asked for.
+    advances: Option<Vec<f32>>,
     missing: &'a mut Vec<char>,
 }
 
 impl Shaper<'_> {
+    fn shape_line(&mut self, bidi: &ParagraphBidiInfo<'_>, range: Range<usize>) {
+        let (levels, runs) = if range.is_empty() {
+            (Vec::new(), Vec::new()) // the library expects a text
+        } else {
+            bidi.visual_runs(range)
+        };
+        self.line.is_right_to_left = bidi.paragraph_level.is_rtl();
+        self.reserve_height(first_face(self.fonts));
+        for run in runs {
+            let is_right_to_left = levels[run.start].is_rtl();
+            let mut pieces = divide_by_script(self.text, run);
+            if is_right_to_left {
+                pieces.reverse();
+            }
+            for (range, script) in pieces {
+                let run = Run {
+                    range,
+                    script,
+                    is_right_to_left,
+                };
+                self.shape(&run, first_face(self.fonts));
+            }
+        }
+    }
+
     /// Adds the glyphs of a run from this face, and from the next faces where it has none.
     fn shape(&mut self, run: &Run, face: Option<Face>) {
         let Some(face) = face else {
@@ -204,7 +255,11 @@ impl Shaper<'_> {
                 x: line.width + position.x_offset as f32 * em,
                 y: -(position.y_offset as f32) * em,
             });
-            line.width += position.x_advance as f32 * em;
+            let advance = position.x_advance as f32 * em;
+            line.width += advance;
+            if let Some(advances) = &mut self.advances {
+                advances[info.cluster as usize] += advance;
+            }
         }
     }
 

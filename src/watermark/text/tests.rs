@@ -1,14 +1,16 @@
 //! Texts drawn onto images, and the glyphs that shaping gives.
 
+mod long;
+
 use super::font::Face;
 use super::*;
 use crate::image::Layout;
-use crate::watermark::Position;
+use crate::watermark::{Length, Position};
 
 fn watermark(text: &str, size: u16) -> TextWatermark {
     TextWatermark {
         text: text.to_owned(),
-        size,
+        size: TextSize::Given(Length::Pixels(size)),
         color: Color::new(255, 0, 0),
         outline: Outline::None,
     }
@@ -253,7 +255,7 @@ const VIETNAMESE: &[(u32, i32, i32)] = &[
 fn shaped(text: &str) -> Vec<(Face, u32, i32, i32)> {
     let fonts = Fonts::bundled();
     let mut missing = Vec::new();
-    let line = shape_line(fonts, text, &mut missing);
+    let line = Paragraph::new(fonts, text).as_line(&mut missing);
     assert!(missing.is_empty(), "{text}: {missing:?}");
     line.glyphs
         .iter()
@@ -347,7 +349,7 @@ fn each_character_comes_from_the_first_font_that_has_it() {
     let devanagari = include_bytes!("../../../fonts/NotoSansDevanagari-Regular.ttf");
     fonts.add(devanagari.to_vec()).expect("a whole font");
     let mut missing = Vec::new();
-    let line = shape_line(&fonts, "a क b", &mut missing);
+    let line = Paragraph::new(&fonts, "a क b").as_line(&mut missing);
     // The added font has the letter and the spaces around it.
     let faces: Vec<Face> = line.glyphs.iter().map(|glyph| glyph.face).collect();
     assert_eq!(faces, [1, 0, 0, 0, 1]);
@@ -457,7 +459,7 @@ fn scale_gives_the_text_its_share_of_the_width() {
 fn a_quarter_turn_turns_every_pixel() {
     let mut upright = black(200, 200);
     let placement = Placement {
-        margin: Some(20),
+        margin: Some(Length::Pixels(20)),
         ..at(Position::Center)
     };
     draw(&mut upright, &watermark("Rg", 80), &placement).expect("these letters exist");
@@ -506,7 +508,7 @@ fn rotated_text_keeps_its_coverage_and_stays_inside_the_margins() {
             let mut image = black(300, 300);
             let placement = Placement {
                 rotate,
-                margin: Some(9),
+                margin: Some(Length::Pixels(9)),
                 ..at(position)
             };
             draw(&mut image, &watermark("Watermark", 40), &placement).expect("letters");
@@ -667,10 +669,7 @@ fn of_a_line_16384_characters_are_looked_at() {
         assert_eq!(shaped(&"i".repeat(length)).len(), drawn, "{length}");
     }
     let mut missing = Vec::new();
-    shape_line(
-        Fonts::bundled(),
-        &format!("{}漢", "i".repeat(16_384)),
-        &mut missing,
-    );
+    let text = format!("{}漢", "i".repeat(16_384));
+    Paragraph::new(Fonts::bundled(), &text).as_line(&mut missing);
     assert!(missing.is_empty(), "{missing:?}");
 }

@@ -1,0 +1,156 @@
+//! The types of parameters' values, and how each is read.
+
+use crate::watermark::Length;
+
+/// The type of a parameter's value.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Value {
+    /// A whole number, which is capped into this range.
+    Number(i32, i32),
+    /// A number, which is capped into this range of thousandths.
+    Decimal(i32, i32),
+    /// A number of bytes, perhaps with the suffix `k` (1000) or `M` (1,000,000), which is capped
+    /// into this range.
+    Size(i32, i32),
+    /// A whole number of percent, perhaps with the sign `%`, which is capped into this range.
+    Percent(i32, i32),
+    /// A whole number of pixels, or a number of percent with the sign `%`, each capped into its
+    /// range.
+    Length {
+        /// The range of pixels.
+        pixels: (i32, i32),
+        /// The range of percent, in thousandths.
+        percent: (i32, i32),
+        /// Whether the word `auto` is allowed, too.
+        has_auto: bool,
+    },
+    /// One of a few words, listed as error texts name them.
+    Word(&'static str),
+    /// Any text.
+    Text,
+    /// A URL, which is checked where it is fetched.
+    Url,
+}
+
+impl Value {
+    /// Reads a whole number, a size or a percentage, and caps it into the range.
+    ///
+    /// # Panics
+    /// If it is of another type.
+    pub(super) fn number(self, text: &str) -> Option<i32> {
+        match self {
+            Value::Number(min, max) => whole(text, 1, (min, max)),
+            Value::Size(min, max) => {
+                let (unit, number) = without_unit(text);
+                whole(number, unit, (min, max))
+            }
+            Value::Percent(min, max) => {
+                whole(text.strip_suffix('%').unwrap_or(text), 1, (min, max))
+            }
+            _ => unreachable!("{self:?} is no number"),
+        }
+    }
+
+    /// Reads a number with a point, in thousandths, and caps it into the range.
+    ///
+    /// # Panics
+    /// If it is of another type.
+    pub(super) fn decimal(self, text: &str) -> Option<i32> {
+        match self {
+            Value::Decimal(min, max) => decimal(text, (min, max)),
+            _ => unreachable!("{self:?} is no decimal"),
+        }
+    }
+
+    /// Reads a length other than `auto`, and caps it into the range.
+    ///
+    /// # Panics
+    /// If it is of another type.
+    pub(super) fn length(self, text: &str) -> Option<Length> {
+        match self {
+            Value::Length {
+                pixels, percent, ..
+            } => match text.strip_suffix('%') {
+                Some(number) => Some(Length::Share(decimal(number, percent)? as u32)),
+                None => Some(Length::Pixels(whole(text, 1, pixels)? as u16)),
+            },
+            _ => unreachable!("{self:?} is no length"),
+        }
+    }
+
+    /// What is allowed, for error texts.
+    pub(super) fn allowed(self) -> String {
+        let thousandths = |number: i32| f64::from(number) / 1000.0;
+        match self {
+            Value::Number(min, max) => format!("a whole number from {min} to {max}"),
+            Value::Decimal(min, max) => {
+                format!("a number from {} to {}", thousandths(min), thousandths(max))
+            }
+            Value::Size(min, max) => {
+                format!("a whole number from {min} to {max}, perhaps followed by k or M")
+            }
+            Value::Percent(min, max) => {
+                format!(
+                    "a whole number from {min} to {max}, perhaps followed by %, which a URL needs as %25"
+                )
+            }
+            Value::Length {
+                pixels: (min, max),
+                percent: (least, most),
+                has_auto,
+            } => {
+                let auto = if has_auto { ", auto" } else { "" };
+                let (least, most) = (thousandths(least), thousandths(most));
+                format!(
+                    "a whole number from {min} to {max}{auto}, or a percentage from {least}% to {most}%, whose % a URL \
+                     needs as %25"
+                )
+            }
+            Value::Word(allowed) => allowed.to_owned(),
+            Value::Text | Value::Url => "any text".to_owned(),
+        }
+    }
+}
+
+/// Reads a whole number of units, and caps it into a range.
+fn whole(text: &str, unit: i32, (min, max): (i32, i32)) -> Option<i32> {
+    let (sign, digits) = without_sign(text);
+    // These are digits: parsing only fails for a number beyond 32 bits.
+    let number = || digits.parse().unwrap_or(i32::MAX).saturating_mul(unit);
+    are_digits(digits).then(|| (sign * number()).clamp(min, max))
+}
+
+/// Reads a number in decimal digits, perhaps with a point among them, and caps it into a range. It
+/// is in thousandths, and further digits are cut off.
+fn decimal(text: &str, (min, max): (i32, i32)) -> Option<i32> {
+    let (sign, unsigned) = without_sign(text);
+    let (whole, part) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
+    if !are_digits(whole) || !are_digits(part) {
+        return None;
+    }
+    // These are digits: parsing only fails for a number beyond 32 bits.
+    let whole = whole.parse().unwrap_or(i32::MAX).saturating_mul(1000);
+    let part = part.bytes().chain(*b"00").take(3);
+    let part = part.fold(0, |part, digit| part * 10 + i32::from(digit - b'0'));
+    Some((sign * whole.saturating_add(part)).clamp(min, max))
+}
+
+fn without_sign(number: &str) -> (i32, &str) {
+    match number.strip_prefix('-') {
+        Some(unsigned) => (-1, unsigned),
+        None => (1, number),
+    }
+}
+
+fn are_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Splits the suffix off a size: its factor, and the number before it.
+fn without_unit(size: &str) -> (i32, &str) {
+    let units = [("k", 1000), ("K", 1000), ("M", 1_000_000)];
+    let found = units.into_iter();
+    let mut found = found.filter_map(|(suffix, unit)| Some((unit, size.strip_suffix(suffix)?)));
+    found.next().unwrap_or((1, size))
+}
