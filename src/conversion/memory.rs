@@ -3,7 +3,7 @@
 use super::goal::Goal;
 use super::plan::{Path, Plan, color_type};
 use super::search::scoring_memory;
-use crate::image::Footprint;
+use crate::image::{Footprint, PlanesMemory};
 use crate::watermark::Outline;
 use towebp_encoder::{Cancel, ColorType, Encoder};
 
@@ -40,18 +40,21 @@ impl Plan<'_> {
             0
         };
         metadata
-            + match (self.path, self.opened.planes().flatten()) {
-                // The encoder's figure includes planes.
-                (Path::Planes, Some(planes)) => {
-                    let rgb = match self.params.goal {
-                        Some(Goal::Score(_)) => self.footprint.peak(),
-                        _ => 0,
-                    };
-                    self.footprint.planes_peak(planes).max(self.encoding()) + rgb + RETAINED
-                }
+            + match (self.path, self.opened.planes()) {
+                (Path::Planes, Some(planes)) if planes.is_certain => self.in_planes(planes),
+                (Path::Planes, Some(planes)) => self.in_planes(planes).max(self.by_way_of_rgb()),
                 (Path::Planes | Path::Rgb, _) => self.by_way_of_rgb(),
                 (Path::Animation(_), _) => self.by_way_of_rgb() + self.animation(),
             }
+    }
+
+    fn in_planes(&self, planes: PlanesMemory) -> u64 {
+        let rgb = match self.params.goal {
+            Some(Goal::Score(_)) => self.footprint.peak(),
+            _ => 0,
+        };
+        // The encoder's figure includes planes.
+        planes.peak.max(self.encoding()) + rgb + RETAINED
     }
 
     fn by_way_of_rgb(&self) -> u64 {

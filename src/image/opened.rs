@@ -28,6 +28,16 @@ pub struct Opened<'a> {
     footprint: Footprint,
 }
 
+/// The memory that decoding to planes takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanesMemory {
+    /// Most bytes that it holds at a time, the planes included.
+    pub peak: u64,
+    /// Whether the header alone tells that there are planes: it does not tell whether the color
+    /// space that the file names is sRGB.
+    pub is_certain: bool,
+}
+
 /// The header of a file by its format.
 #[derive(Debug)]
 enum Header<'a> {
@@ -128,20 +138,27 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// Whether [`Opened::decode_planes`] or [`Opened::convert_to_planes`] may give planes, and
-    /// their bytes if the header alone tells that one does: it does not tell whether the color
-    /// space that the file names is sRGB.
-    pub fn planes(&self) -> Option<Option<u64>> {
-        let path = match &self.header {
-            Header::Png(header) => header.planes(),
-            Header::Jpeg(header) => header.planes(),
-            Header::Gif(_) | Header::Bmp(_) => PlanesPath::Never,
-        };
+    /// Whether [`Opened::decode_planes`] or [`Opened::convert_to_planes`] may give planes.
+    pub fn planes(&self) -> Option<PlanesMemory> {
         let Footprint { width, height, .. } = self.footprint;
+        let (path, peak) = match &self.header {
+            Header::Png(header) => {
+                let peak = self.footprint.planes_peak(Planes::bytes(width, height));
+                (header.planes(), peak)
+            }
+            Header::Jpeg(header) => (header.planes(), header.planes_peak()),
+            Header::Gif(_) | Header::Bmp(_) => return None,
+        };
         match path {
             PlanesPath::Never => None,
-            PlanesPath::Always => Some(Some(Planes::bytes(width, height))),
-            PlanesPath::IfSpaceIsSrgb => Some(None),
+            PlanesPath::Always => Some(PlanesMemory {
+                peak,
+                is_certain: true,
+            }),
+            PlanesPath::IfSpaceIsSrgb => Some(PlanesMemory {
+                peak,
+                is_certain: false,
+            }),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::image::footprint::Footprint;
 use crate::image::limits::Limits;
 use crate::image::metadata::orientation::{self, Orientation};
 use crate::image::pixels::Layout;
-use crate::image::planes::{self, PlanesPath};
+use crate::image::planes::{self, Planes, PlanesPath};
 
 /// The headers in front of the first scan's data.
 #[derive(Debug, PartialEq, Eq)]
@@ -224,8 +224,7 @@ impl<'a> Header<'a> {
 
     /// Whether the picture can stay in `Y'CbCr` 4:2:0. Its samples have to be that or gray, their
     /// colors those of sRGB, and each chroma sample still has to be the mean of 2x2 pixels once the
-    /// picture is oriented. A progressive file is decoded to RGB, since the decoder would keep its
-    /// coefficients twice, which is more than RGB takes.
+    /// picture is oriented.
     pub fn planes(&self) -> PlanesPath {
         let is_gray = self.is_gray();
         let is_ycbcr = self.sampling == [[2, 2], [1, 1], [1, 1]]
@@ -233,9 +232,8 @@ impl<'a> Header<'a> {
                 None => !self.is_named_rgb,
                 transform => transform == Some(1),
             };
-        let can_stay = (is_gray || is_ycbcr)
-            && !self.is_progressive
-            && planes::can_orient(self.width, self.height, self.orientation());
+        let can_orient = || planes::can_orient(self.width, self.height, self.orientation());
+        let can_stay = is_gray || is_ycbcr && can_orient();
         match (can_stay, self.applications.profile.is_empty()) {
             (false, _) => PlanesPath::Never,
             (true, true) => PlanesPath::Always,
@@ -301,6 +299,25 @@ impl<'a> Header<'a> {
     /// The orientation that Exif asks for.
     pub fn orientation(&self) -> Orientation {
         self.applications.orientation()
+    }
+
+    /// Whether each scan adds to all coefficients.
+    pub fn is_progressive(&self) -> bool {
+        self.is_progressive
+    }
+
+    /// Most bytes that decoding to planes holds at a time, in the end the planes among them.
+    pub fn planes_peak(&self) -> u64 {
+        let planes = Planes::bytes(u32::from(self.width), u32::from(self.height));
+        // One plane after the other is oriented.
+        let orienting = planes + planes * 2 / 3;
+        // Progressive coefficients are there twice before the planes are.
+        let collecting = if self.is_progressive {
+            self.coefficient_bytes()
+        } else {
+            0
+        };
+        (self.decoder_bytes() + planes.max(collecting)).max(orienting)
     }
 
     /// The number of components.

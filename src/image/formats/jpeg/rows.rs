@@ -20,26 +20,61 @@ use std::thread;
 use towebp_encoder::{Cancel, Helper, Workers};
 use zune_jpeg::{JpegDecoder, RawImcuRowStatus};
 
-/// Decodes all rows of `planes`, the lower part by a helper if there is one.
+/// Decodes all rows of a picture of this width and height, the lower part by a helper if there is
+/// one.
 pub fn decode(
     decoder: &mut LibraryDecoder<'_>,
-    planes: &mut Planes,
+    (width, height): (u32, u32),
     lower: Option<&LowerPart<'_>>,
     workers: Workers<'_>,
-) -> Result<(), DecodeError> {
-    let height = planes.height as usize;
+) -> Result<Planes, DecodeError> {
+    let mut planes = Planes::new(width, height);
     let mut done = 0;
     if let Some(lower) = lower
         && let Some(helper) = workers.try_helper()
     {
-        if decode_in_two(decoder, planes, lower, helper, workers.cancel())? {
-            return Ok(());
+        if decode_in_two(decoder, &mut planes, lower, helper, workers.cancel())? {
+            return Ok(planes);
         }
         done = lower.first_row;
     }
-    let (_, mut rest) = PlaneRows::of(planes).split_at(done);
-    let go_on = || Ok(workers.cancel().check().map(|()| true)?);
-    decode_rows(decoder, &mut rest, height - done, go_on)?;
+    decode_from_row(decoder, &mut planes, done, workers.cancel())?;
+    Ok(planes)
+}
+
+/// Decodes all rows of a progressive picture. The decoder collects its coefficients before it gives
+/// the first row, and holds them twice until then. The planes are made after that, so that they do
+/// not add to it.
+pub fn decode_progressive(
+    decoder: &mut LibraryDecoder<'_>,
+    (width, height): (u32, u32),
+    cancel: &Cancel<'_>,
+) -> Result<Planes, DecodeError> {
+    let mut first = Planes::new(width, height.min(MOST_MCU_ROWS));
+    let done = decode_row(decoder, &mut PlaneRows::of(&mut first))?;
+    let mut planes = Planes::new(width, height);
+    planes.luma[..first.luma.len()].copy_from_slice(&first.luma);
+    for (plane, first) in planes.chroma.iter_mut().zip(&first.chroma) {
+        plane[..first.len()].copy_from_slice(first);
+    }
+    decode_from_row(decoder, &mut planes, done, cancel)?;
+    Ok(planes)
+}
+
+/// The most rows of luma in a row of MCUs of a picture in 4:2:0 or gray.
+const MOST_MCU_ROWS: u32 = 16;
+
+/// Decodes the rows from an even row of luma on.
+fn decode_from_row(
+    decoder: &mut LibraryDecoder<'_>,
+    planes: &mut Planes,
+    row: usize,
+    cancel: &Cancel<'_>,
+) -> Result<(), DecodeError> {
+    let height = planes.height as usize;
+    let (_, mut rest) = PlaneRows::of(planes).split_at(row);
+    let go_on = || Ok(cancel.check().map(|()| true)?);
+    decode_rows(decoder, &mut rest, height - row, go_on)?;
     check_end(decoder)
 }
 
@@ -275,35 +310,43 @@ impl<'a> PlaneRows<'a> {
 }
 
 /// Decodes `height` rows of luma and those of chroma, one row of MCUs after the other as long as
-/// `go_on` says so, and maps their samples to WebP's range while they are in the cache. Returns the
-/// number of rows of luma.
+/// `go_on` says so. Returns the number of rows of luma.
 fn decode_rows(
     decoder: &mut LibraryDecoder<'_>,
     rows: &mut PlaneRows<'_>,
     height: usize,
     mut go_on: impl FnMut() -> Result<bool, DecodeError>,
 ) -> Result<usize, DecodeError> {
+    let mut done = 0;
+    while done < height && go_on()? {
+        done += decode_row(decoder, rows)?;
+    }
+    Ok(done)
+}
+
+/// Decodes a row of MCUs, and maps its samples to WebP's range while they are in the cache. Goes on
+/// behind it, and returns the number of its rows of luma.
+fn decode_row(
+    decoder: &mut LibraryDecoder<'_>,
+    rows: &mut PlaneRows<'_>,
+) -> Result<usize, DecodeError> {
     let PlaneRows { planes, strides } = rows;
     let limit = [limit_luma, limit_chroma, limit_chroma];
     let mut raw = decoder.raw_output();
     let count = raw.num_components().expect("the headers are read");
-    let mut done = 0;
-    while done < height && go_on()? {
-        match raw.decode_next_imcu_row(&mut planes[..count], &strides[..count]) {
-            Ok(RawImcuRowStatus::RowReady { rows_written }) => {
-                for plane in 0..count {
-                    let length = rows_written[plane] * strides[plane];
-                    let (written, behind) = mem::take(&mut planes[plane]).split_at_mut(length);
-                    limit[plane](written);
-                    planes[plane] = behind;
-                }
-                done += rows_written[0];
+    match raw.decode_next_imcu_row(&mut planes[..count], &strides[..count]) {
+        Ok(RawImcuRowStatus::RowReady { rows_written }) => {
+            for plane in 0..count {
+                let length = rows_written[plane] * strides[plane];
+                let (written, behind) = mem::take(&mut planes[plane]).split_at_mut(length);
+                limit[plane](written);
+                planes[plane] = behind;
             }
-            Ok(_) => return Err(ends_too_early()),
-            Err(error) => return Err(invalid(&error)),
+            Ok(rows_written[0])
         }
+        Ok(_) => Err(ends_too_early()),
+        Err(error) => Err(invalid(&error)),
     }
-    Ok(done)
 }
 
 /// Checks that no row is left.

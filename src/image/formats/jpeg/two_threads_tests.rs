@@ -20,12 +20,11 @@ const PHOTOGRAPHS: [&[u8]; 2] = [
 fn decode(file: &[u8], row: usize, workers: Workers<'_>) -> Result<Planes, DecodeError> {
     let header = Header::read(file)?;
     let decoder = Decoder::new(file, &header, &Limits::default(), workers.cancel())?;
-    let mut planes = Planes::new(decoder.width, decoder.height);
+    let size = (decoder.width, decoder.height);
     let scan = decoder.scan;
     let lower = scan.and_then(|scan| LowerPart::from_row(row, file, &header, scan));
     let mut inner = decoder.inner;
-    rows::decode(&mut inner, &mut planes, lower.as_ref(), workers)?;
-    Ok(planes)
+    rows::decode(&mut inner, size, lower.as_ref(), workers)
 }
 
 fn assert_same(file: &[u8], row: usize, what: &str) {
