@@ -6,17 +6,18 @@
 //! walk without an outcome: it is the decoder that tells what is wrong with a file.
 
 use super::segments::Segments;
+use std::ptr;
 
 /// The number of bits that are looked up at once; most codes have no more.
 const FAST_BITS: u32 = 10;
 
 /// The end of a block among the symbols of AC coefficients, and sixteen zeros (F.1.2.2.1).
-const END_OF_BLOCK: u8 = 0;
-const SIXTEEN_ZEROS: u8 = 0xf0;
+pub const END_OF_BLOCK: u8 = 0;
+pub const SIXTEEN_ZEROS: u8 = 0xf0;
 
 /// The most bits of a DC difference and of an AC coefficient with samples of 8 bits (F.1.2).
-const MOST_DC_BITS: u8 = 11;
-const MOST_AC_BITS: u8 = 10;
+pub const MOST_DC_BITS: u8 = 11;
+pub const MOST_AC_BITS: u8 = 10;
 
 /// The tables and the components of a scan.
 #[derive(Debug)]
@@ -45,25 +46,16 @@ pub struct Coded<'a> {
     pub factors: [usize; 2],
     /// The table of quantizers, in zigzag order.
     pub quantizers: &'a [u16; 64],
-    dc: &'a Table,
-    ac: &'a Table,
+    pub dc: &'a Table,
+    pub ac: &'a Table,
 }
 
 impl Coded<'_> {
-    /// Consumes a block. Its DC coefficient is a difference to `prediction`, which becomes it; of
-    /// the AC coefficients those up to number `last` are put into `block`, in zigzag order, where
-    /// zeros are.
-    #[inline(always)]
-    pub fn read_block(
-        &self,
-        bits: &mut Bits<'_>,
-        prediction: &mut i32,
-        last: usize,
-        block: &mut [i32; 64],
-    ) -> Option<()> {
-        *prediction = prediction.checked_add(self.dc.difference(bits)?)?;
-        block[0] = *prediction;
-        self.ac.coefficients(bits, last, block)
+    /// Whether another component has the same tables.
+    pub fn is_like(&self, other: &Coded<'_>) -> bool {
+        ptr::eq(self.dc, other.dc)
+            && ptr::eq(self.ac, other.ac)
+            && ptr::eq(self.quantizers, other.quantizers)
     }
 }
 
@@ -218,7 +210,7 @@ pub fn most_bytes(length: usize) -> usize {
 }
 
 /// A table of Huffman codes (C.2).
-struct Table {
+pub struct Table {
     /// By the next [`FAST_BITS`] bits: the symbol, and above it the number of bits of its code; 0
     /// for longer codes.
     fast: Vec<u16>,
@@ -272,6 +264,14 @@ impl Table {
             code <<= 1;
         }
         Some(table)
+    }
+
+    /// The symbols that have a code, with it and its number of bits.
+    pub fn codes(&self) -> impl Iterator<Item = (u8, u32, u32)> {
+        let codes = (0..=255).zip(&self.codes);
+        codes.filter_map(|(symbol, &(code, length))| {
+            (length > 0).then_some((symbol, code.into(), length.into()))
+        })
     }
 
     /// Enters a code into the tables that are looked up.
@@ -330,33 +330,6 @@ impl Table {
     #[inline(always)]
     fn skip_coefficients(&self, bits: &mut Bits<'_>) -> Option<()> {
         self.walk_coefficients(1, bits, |_, _| Some(()))
-    }
-
-    /// Consumes the AC coefficients of a block, and puts those up to number `last` into `block`.
-    #[inline(always)]
-    fn coefficients(&self, bits: &mut Bits<'_>, last: usize, block: &mut [i32; 64]) -> Option<()> {
-        let mut at = 1;
-        while at <= last {
-            bits.refill();
-            let (symbol, length) = self.symbol(bits)?;
-            let (zeros, size) = (usize::from(symbol >> 4), symbol & 15);
-            bits.consume(length)?;
-            match symbol {
-                END_OF_BLOCK => return Some(()),
-                SIXTEEN_ZEROS => at += 16,
-                _ if size == 0 || size > MOST_AC_BITS => return None,
-                _ => {
-                    at += zeros;
-                    *block.get_mut(at)? = bits.number(u32::from(size))?;
-                    at += 1;
-                }
-            }
-        }
-        match at {
-            0..64 => self.walk_coefficients(at as u32, bits, |_, _| Some(())),
-            64 => Some(()),
-            _ => None,
-        }
     }
 
     /// Copies the AC coefficients of a block.
@@ -433,7 +406,7 @@ impl Table {
 }
 
 /// The bits of entropy-coded data, up to the first marker.
-pub struct Bits<'a> {
+struct Bits<'a> {
     data: &'a [u8],
     /// The place of the next byte that is not among the bits.
     at: usize,
@@ -445,43 +418,13 @@ pub struct Bits<'a> {
 
 impl<'a> Bits<'a> {
     /// All bits of some data.
-    pub fn of(data: &'a [u8]) -> Bits<'a> {
+    fn of(data: &'a [u8]) -> Bits<'a> {
         Bits {
             data,
             at: 0,
             next: 0,
             count: 0,
         }
-    }
-
-    /// Goes on behind the restart marker that comes next; `None` if none does.
-    pub fn restart(&mut self) -> Option<()> {
-        self.end_of_segment()?;
-        let marker = self.data.get(self.at..self.at + 2)?;
-        if !matches!(marker, [0xff, 0xd0..=0xd7]) {
-            return None;
-        }
-        *self = Bits {
-            at: self.at + 2,
-            ..Bits::of(self.data)
-        };
-        Some(())
-    }
-
-    /// `None` if there is more data.
-    pub fn end(&mut self) -> Option<()> {
-        self.end_of_segment()?;
-        (self.at == self.data.len()).then_some(())
-    }
-
-    /// Passes the bits that fill the last byte (F.1.2.3); `None` if there are more.
-    fn end_of_segment(&mut self) -> Option<()> {
-        self.refill();
-        let fill = self.count;
-        if fill >= 8 || fill > 0 && self.peek(fill) != (1 << fill) - 1 {
-            return None;
-        }
-        Some(())
     }
 
     /// Consumes a number of `size` bits, 1 to 11 (F.2.2.1, EXTEND).
