@@ -85,7 +85,6 @@ pub fn smaller(source: &impl PixelSource, options: &Options<'_>) -> Result<Small
     let is_small = width * height <= SIDE_BY_SIDE;
     let workers = workers.at_most(if is_small { 2 } else { 1 });
     let expected = content_class::expected_lossy_size(source, options.quality, workers)?;
-    let enough = enough(expected);
     let lossless_size = AtomicUsize::new(usize::MAX);
     let mut coded = workers.run_checked(2, |index| {
         if index == 0 {
@@ -93,41 +92,60 @@ pub fn smaller(source: &impl PixelSource, options: &Options<'_>) -> Result<Small
             lossless_size.store(lossless.size(), Ordering::Relaxed);
             return Ok(Some(lossless));
         }
-        if lossless_size.load(Ordering::Relaxed) <= enough {
-            return Ok(None);
-        }
-        let mut lossy = bitstream::lossy_without_alpha(source, options)?;
-        // A frame that is larger already does not need its alpha.
-        if lossy.size() < lossless_size.load(Ordering::Relaxed) {
-            lossy.alpha = bitstream::lossy_alpha(source, options)?;
-        }
-        Ok(Some(lossy))
+        lossy_unless_larger(
+            &mut (),
+            expected,
+            || lossless_size.load(Ordering::Relaxed),
+            |()| bitstream::lossy_without_alpha(source, options),
+            |()| bitstream::lossy_alpha(source, options),
+        )
     })?;
     let (lossy, lossless) = (coded.pop().flatten(), coded.pop().flatten());
     let lossless = lossless.expect("it is always coded");
-    if lossless.size() <= enough {
-        // The lossy one may have been coded side by side; the outcome does not depend on that.
-        return Ok(Smaller {
+    // The lossy one may have been coded side by side with a lossless one that is small enough; the
+    // outcome does not depend on that.
+    let lossy = lossy.filter(|_| lossless.size() > enough(expected));
+    Ok(match lossy {
+        None => Smaller {
             larger: (lossless.size() <= expected).then_some(expected),
             bitstream: lossless,
-        });
-    }
-    let lossy = lossy.expect("it is coded where the lossless one is not enough");
-    Ok(if lossy.size() < lossless.size() {
-        Smaller {
+        },
+        Some(lossy) if lossy.size() < lossless.size() => Smaller {
             larger: Some(lossless.size()),
             bitstream: lossy,
-        }
-    } else {
-        Smaller {
+        },
+        Some(lossy) => Smaller {
             larger: Some(lossy.frame.len()),
             bitstream: lossless,
-        }
+        },
     })
 }
 
+/// Codes a picture lossy, unless it has been coded lossless in so few bytes that this is not tried.
+/// `lossless_size` are the bytes of that, as far as it is done. `colors` and `alpha` code the two
+/// parts of `source`; alpha is left out if the colors alone take as many bytes.
+///
+/// # Errors
+/// Those of the codings.
+pub fn lossy_unless_larger<S>(
+    source: &mut S,
+    expected: usize,
+    lossless_size: impl Fn() -> usize,
+    colors: impl FnOnce(&mut S) -> Result<Bitstream, EncodeError>,
+    alpha: impl FnOnce(&mut S) -> Result<Option<Vec<u8>>, EncodeError>,
+) -> Result<Option<Bitstream>, EncodeError> {
+    if lossless_size() <= enough(expected) {
+        return Ok(None);
+    }
+    let mut lossy = colors(source)?;
+    if lossy.size() < lossless_size() {
+        lossy.alpha = alpha(source)?;
+    }
+    Ok(Some(lossy))
+}
+
 /// If the lossless file is at most this many bytes, the lossy encoder is not tried.
-pub fn enough(expected_lossy_size: usize) -> usize {
+fn enough(expected_lossy_size: usize) -> usize {
     /// The bytes that are next to nothing.
     const LEAST: usize = 256;
     expected_lossy_size.max(LEAST)

@@ -120,6 +120,15 @@ impl<'a> Prepared<'a> {
         }
     }
 
+    /// Encodes the picture without loss, whatever its mode; `None` of one that came as planes.
+    ///
+    /// # Errors
+    /// Those of [`Encoder::encode`].
+    pub fn encode_lossless(&mut self) -> Result<Option<Encoded>, EncodeError> {
+        let has_pixels = self.picture.is_some();
+        has_pixels.then(|| self.lossless_file()).transpose()
+    }
+
     /// How busy the picture is as it is coded lossy.
     ///
     /// # Errors
@@ -128,23 +137,23 @@ impl<'a> Prepared<'a> {
         Ok(Activity::of(self.planes()?))
     }
 
-    /// Makes the choice of [`auto_mode::smaller`].
+    /// As [`auto_mode::smaller`], with what is kept.
     fn smaller(&mut self) -> Result<Encoded, EncodeError> {
         let (options, picture) = (&self.encoder.options, self.picture());
         let (quality, workers) = (options.quality, options.workers());
         let expected = content_class::expected_lossy_size(&picture, quality, workers)?;
         let lossless = self.lossless()?.size();
-        if lossless <= auto_mode::enough(expected) {
-            return self.lossless_file();
+        let lossy = auto_mode::lossy_unless_larger(
+            self,
+            expected,
+            || lossless,
+            Prepared::lossy_without_alpha,
+            Prepared::alpha,
+        )?;
+        match lossy.filter(|lossy| lossy.size() < lossless) {
+            Some(lossy) => self.encoder.assemble(self.size, &lossy),
+            None => self.lossless_file(),
         }
-        let mut lossy = self.lossy_without_alpha()?;
-        if lossy.size() < lossless {
-            lossy.alpha = self.alpha()?;
-        }
-        if lossy.size() < lossless {
-            return self.encoder.assemble(self.size, &lossy);
-        }
-        self.lossless_file()
     }
 
     /// The pixels of a picture that did not come as planes.
@@ -243,6 +252,9 @@ mod tests {
                                 seen.push(encoded.coding);
                             }
                         }
+                        let lossless = prepared.encode_lossless().expect("good");
+                        let plain = encoder.mode(Mode::Lossless).encode(&picture);
+                        assert_eq!(lossless, plain.ok(), "{color:?} {mode:?} {effort:?}");
                     }
                 }
             }
@@ -260,5 +272,6 @@ mod tests {
             let plain = Encoder::lossy(quality).encode_planes(size, source);
             assert_eq!(prepared.encode_at(quality), plain, "quality {quality}");
         }
+        assert_eq!(prepared.encode_lossless(), Ok(None));
     }
 }

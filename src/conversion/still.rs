@@ -190,6 +190,11 @@ impl Candidates for Encodings<'_> {
 
     fn lossless(&mut self) -> Option<Result<webp::Encoded, ConversionError>> {
         let encoder = self.plan.lossless_encoder(self.cancel)?;
+        match self.prepared.encode_lossless() {
+            Ok(None) => {} // there are only planes
+            Ok(Some(encoded)) => return Some(Ok(encoded)),
+            Err(error) => return Some(Err(error.into())),
+        }
         let encoder = with_metadata(encoder, self.metadata);
         let picture = picture(self.original?);
         Some(picture.and_then(|picture| Ok(encoder.encode(&picture)?)))

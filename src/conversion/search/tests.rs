@@ -1,7 +1,10 @@
 //! Searches among made-up files.
 
 use super::*;
+use crate::image::{Image, Layout};
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use towebp_encoder::Cancel;
 
 /// A picture whose bytes and scores follow formulas.
 struct Made {
@@ -210,4 +213,35 @@ fn lossless_files_compete() {
         (found.encodings, found.quality, found.score),
         (1, None, Some(100.0))
     );
+}
+
+/// Small pictures are compared as a whole, in scales, and large ones in strips of 256 rows.
+#[test]
+fn a_comparison_ends_once_it_is_cancelled() {
+    for (width, height, least) in [(160, 130, 2), (2000, 2050, 8)] {
+        let image = Image {
+            width,
+            height,
+            layout: Layout::Rgb,
+            pixels: vec![90; (width * height * 3) as usize],
+        };
+        let compare_until = |allowed: usize| {
+            let checks = AtomicUsize::new(0);
+            let question = || checks.fetch_add(1, Ordering::Relaxed) >= allowed;
+            let outcome = compare(&image, &image, &Cancel::when(&question));
+            (outcome, checks.into_inner())
+        };
+        let (outcome, all) = compare_until(usize::MAX);
+        assert!(outcome.is_ok_and(|score| score > 99.0));
+        assert!(all >= least, "{width} x {height}: asked {all} times");
+        for allowed in [0, 1, all / 2, all - 1] {
+            let (outcome, checks) = compare_until(allowed);
+            assert_eq!(
+                outcome,
+                Err(ConversionError::Cancelled),
+                "{allowed} of {all}"
+            );
+            assert_eq!(checks, allowed + 1, "asked again");
+        }
+    }
 }
