@@ -281,10 +281,10 @@ impl Search {
 }
 
 /// The part of the remaining qualities that is passed over at least, after so many encodings of
-/// which none met the goal, as a divisor. Where a curve is far from the model, that keeps the search
-/// from creeping up to the limit. Once the goal is met, the search only comes closer: passing over
-/// qualities then, too, took 2.15 encodings for a target instead of 2.11, and 2.16 for bytes instead
-/// of 2.07, and came less close (means over 84 small pictures).
+/// which none met the goal, as a divisor. Where a curve is far from the model, that keeps the
+/// search from creeping up to the limit. Once the goal is met, the search only comes closer:
+/// passing over qualities then, too, took 2.15 encodings for a target instead of 2.11, and 2.16 for
+/// bytes instead of 2.07, and came less close (means over 84 small pictures).
 fn steps(tried: usize) -> u8 {
     match tried {
         0 | 1 => u8::MAX,
