@@ -1,6 +1,6 @@
 //! The readers of pictures. Whatever comes in, the outcome is a picture of the size that it says,
-//! or an error; and a decoding that is cancelled ends at its next check. So it is for animations,
-//! each of whose frames tells what it replaced.
+//! or an error, and the same for a picture of another size; a decoding that is cancelled ends at its
+//! next check. So it is for animations, each of whose frames tells what it replaced.
 
 #![no_main]
 
@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use towebp::conversion::Cancel;
-use towebp::image::{self, DecodeError, Format, Image, Keep, Limits, Metadata};
+use towebp::image::{self, DecodeError, Format, Image, Keep, Limits, Metadata, Resize, Span};
 use towebp_encoder::Workers;
 
 /// Small, so that most of the time goes into the readers and not into pixels.
@@ -37,6 +37,49 @@ fn decode(
         Ok((image, metadata))
     });
     (decoded, checks.load(Ordering::Relaxed))
+}
+
+/// Decodes to a size that `divisor` gives, as [`decode`]; `None` if the header does not tell the
+/// size.
+fn decode_resized(
+    bytes: &[u8],
+    format: Format,
+    divisor: u8,
+    allowed: usize,
+) -> (Option<Result<Metadata, DecodeError>>, usize) {
+    let checks = AtomicUsize::new(0);
+    let question = || checks.fetch_add(1, Ordering::Relaxed) >= allowed;
+    let cancel = Cancel::when(&question);
+    let Ok(opened) = image::open(bytes, format, &LIMITS) else {
+        return (None, 0);
+    };
+    let Some((width, height)) = opened.upright_size() else {
+        return (None, 0);
+    };
+    let divisor = f64::from(divisor % 40) / 2.0 + 0.5;
+    let span = |side: u32| Span {
+        start: 0.0,
+        length: side.into(),
+        size: (f64::from(side) / divisor) as u32 + 1,
+    };
+    let resize = Resize {
+        across: span(width),
+        down: span(height),
+    };
+    let decoded = opened.decode_resized(Keep::All, resize, Workers::new(1, None, &cancel));
+    let metadata = decoded.map(|(image, metadata)| {
+        assert_eq!(
+            (image.width, image.height),
+            (resize.across.size, resize.down.size)
+        );
+        let length = u64::from(image.width) * u64::from(image.height);
+        assert_eq!(
+            image.pixels.len() as u64,
+            length * image.layout.channels() as u64
+        );
+        metadata
+    });
+    (Some(metadata), checks.load(Ordering::Relaxed))
 }
 
 /// Draws all frames, as [`decode`]; gives the last canvas.
@@ -106,6 +149,20 @@ fuzz_target!(|input: (u8, &[u8])| {
         let (image, same) = whole.as_ref().expect("the same file gives RGB");
         assert_eq!((planes.width, planes.height), (image.width, image.height));
         assert_eq!(&metadata, same);
+    }
+
+    let (resized, _) = decode_resized(bytes, format, allowed, usize::MAX);
+    match (&whole, resized) {
+        // PNGs with Exif tell their size later.
+        (_, None) => {}
+        (Ok(_), Some(resized)) => {
+            resized.expect("it has a picture in its own size");
+        }
+        (Err(_), Some(resized)) => assert_ne!(resized, Err(DecodeError::Cancelled)),
+    }
+    let (cancelled, checks) = decode_resized(bytes, format, allowed, usize::from(allowed));
+    if checks > usize::from(allowed) {
+        assert_eq!(cancelled, Some(Err(DecodeError::Cancelled)));
     }
 
     let (cancelled, _) = decode(bytes, format, usize::from(allowed));
