@@ -160,8 +160,8 @@ fuzz_target!(|input: (u8, &[u8])| {
         }
         (Err(_), Some(resized)) => assert_ne!(resized, Err(DecodeError::Cancelled)),
     }
-    let (cancelled, checks) = decode_resized(bytes, format, allowed, usize::from(allowed));
-    if checks > usize::from(allowed) {
+    let (cancelled, asked) = decode_resized(bytes, format, allowed, usize::from(allowed));
+    if asked > usize::from(allowed) {
         assert_eq!(cancelled, Some(Err(DecodeError::Cancelled)));
     }
 

@@ -80,7 +80,12 @@ impl Plan<'_> {
             let scratch = resize.bytes(source.width.max(source.height), self.resources.threads);
             source.pixel_bytes() + 2 * picture.pixel_bytes() + scratch
         });
-        let decoding = source.peak().max(resizing);
+        let decoding = match (self.resize, self.path) {
+            (Some(resize), Path::Rgb) if self.opened.upright_size().is_some() => {
+                self.opened.resized_peak(resize, self.resources.threads)
+            }
+            _ => source.peak().max(resizing),
+        };
         decoding.max(picture.pixel_bytes() + beside)
     }
 

@@ -238,99 +238,59 @@ mod tests {
     fn every_stage_ends_once_it_is_cancelled() {
         let input = png(160, 320, ::png::ColorType::Rgb, &vec![90; 160 * 320 * 3]);
         let params = params(&[("watermark", "x")]);
-        let enough = (0..1000).find(|&allowed| {
-            let checks = AtomicUsize::new(0);
-            let question = || checks.fetch_add(1, Ordering::Relaxed) >= allowed;
-            let job = Job {
-                cancel: &Cancel::when(&question),
-                ..job(&input, &params, None)
-            };
-            match run(&job) {
-                Ok(_) => true,
-                Err(error) => {
-                    assert_eq!(error, ConversionError::Cancelled, "after {allowed}");
-                    false
-                }
-            }
-        });
         let stages_and_rows = 3 + 320 / 16;
-        assert!(enough >= Some(stages_and_rows), "{enough:?} checks in all");
+        assert!(checks(&job(&input, &params, None)) >= stages_and_rows);
     }
 
-    /// Converts with one thread, so that each run asks as often, and is told to go on so often: the
-    /// outcome, and how often it asked.
-    fn cancelled_after(
-        job: &Job<'_>,
-        allowed: usize,
-    ) -> (Result<Conversion, ConversionError>, usize) {
-        let checks = AtomicUsize::new(0);
-        let question = || checks.fetch_add(1, Ordering::Relaxed) >= allowed;
-        let cancel = Cancel::when(&question);
-        let outcome = run(&Job {
-            cancel: &cancel,
-            threads: 1,
-            ..*job
-        });
-        (outcome, checks.into_inner())
+    /// The number of checks in a conversion, each of which ends it if it is then cancelled.
+    fn checks(job: &Job<'_>) -> usize {
+        let run_until = |allowed: usize| {
+            let checks = AtomicUsize::new(0);
+            let question = || checks.fetch_add(1, Ordering::Relaxed) >= allowed;
+            let outcome = run(&Job {
+                cancel: &Cancel::when(&question),
+                ..*job
+            });
+            (outcome.map(drop), checks.into_inner())
+        };
+        let (outcome, all) = run_until(usize::MAX);
+        assert_eq!(outcome, Ok(()));
+        // All of the first, then fewer and fewer, and the last.
+        let growing = |allowed: &usize| Some(allowed + 1 + allowed / 64);
+        for allowed in std::iter::successors(Some(0), growing).take_while(|&allowed| allowed < all)
+        {
+            let (outcome, _) = run_until(allowed);
+            assert_eq!(outcome, Err(ConversionError::Cancelled), "after {allowed}");
+        }
+        assert_eq!(run_until(all - 1).0, Err(ConversionError::Cancelled));
+        all
     }
 
     #[test]
-    fn every_stage_of_a_search_ends_once_it_is_cancelled() {
-        /// The numbers of checks after which each search is cancelled.
-        const PLACES: usize = 24;
-        let noise = |frame: u32| {
-            let samples = (0..96 * 80 * 3u32).map(move |at| {
-                let ramp = (at / 3 % 96 * 2) as u8;
-                ramp ^ ((at.wrapping_mul(2_654_435_761 + frame * 2) >> 27) as u8)
-            });
-            samples.collect::<Vec<u8>>()
-        };
-        let still = png(96, 80, ::png::ColorType::Rgb, &noise(0));
-        let moving = gif(96, 80, &[noise(0), noise(1), noise(2)]);
-        let checks = |job: &Job<'_>| {
-            let (outcome, checks) = cancelled_after(job, usize::MAX);
-            (outcome.expect("a valid picture"), checks)
-        };
-        for (bytes, format) in [(&still, Format::Png), (&moving, Format::Gif)] {
-            for goal in [("target", "60"), ("target", "95"), ("max_bytes", "3k")] {
-                // A score that no quality reaches is met by a last stage, without loss.
-                for mode in ["lossy", "auto"] {
-                    let best_effort = ("best_effort", "true");
-                    let searched = params(&[goal, ("mode", mode), best_effort]);
-                    let job_of = |params| Job {
-                        format,
-                        ..job(bytes, params, None)
-                    };
-                    let job = job_of(&searched);
-                    let (conversion, all) = checks(&job);
-                    let found = conversion.found.expect("it was a search");
-                    for place in 0..PLACES {
-                        let allowed = (all - 1) * place / (PLACES - 1);
-                        let (outcome, checks) = cancelled_after(&job, allowed);
-                        let case = format!("{format} {goal:?} {mode}: {allowed} of {all}");
-                        assert_eq!(outcome.err(), Some(ConversionError::Cancelled), "{case}");
-                        assert_eq!(checks, allowed + 1, "{case}: asked again");
-                    }
-                    // Each encoding asks as often as one does alone, and each score as well.
-                    let plain = params(&[("quality", "70"), ("mode", "lossy")]);
-                    let (_, once) = checks(&job_of(&plain));
-                    let encodings = usize::from(found.encodings);
-                    assert!(encodings > 0 && all >= once / 2 * encodings, "{all} {once}");
-                }
-            }
+    fn every_stage_of_a_resize_ends_once_it_is_cancelled() {
+        let in_png = png(160, 320, ::png::ColorType::Rgb, &vec![90; 160 * 320 * 3]);
+        // The file itself, a byte behind its data, and frames.
+        let photograph = include_bytes!("../../testdata/chelsea.jpg");
+        let (front, end) = photograph.split_at(photograph.len() - 2);
+        let padded = [front, &[0], end].concat();
+        let film = include_bytes!("../../testdata/animated.gif");
+        let resized = |side: &str| params(&[("width", side), ("effort", "low")]);
+        for (bytes, format, side, least) in [
+            // Rows of the PNG, each of which is a row of the resize, too.
+            (&in_png[..], Format::Png, "40", 320),
+            // Rows of MCUs, and of the picture at a fourth of its size.
+            (photograph, Format::Jpeg, "50", 300 / 16 + 300 / 4),
+            (&padded, Format::Jpeg, "50", 300 / 16 + 300 / 4),
+            (film, Format::Gif, "30", 20),
+        ] {
+            let params = resized(side);
+            let job = Job {
+                format,
+                ..job(bytes, &params, None)
+            };
+            let checks = checks(&job);
+            assert!(checks >= least, "{format}: {checks}");
         }
-    }
-
-    /// An animation of RGB frames.
-    fn gif(width: u16, height: u16, frames: &[Vec<u8>]) -> Vec<u8> {
-        let mut file = Vec::new();
-        let mut encoder = ::gif::Encoder::new(&mut file, width, height, &[]).expect("a good size");
-        for pixels in frames {
-            let frame = ::gif::Frame::from_rgb(width, height, pixels);
-            encoder.write_frame(&frame).expect("a Vec takes all");
-        }
-        drop(encoder);
-        file
     }
 
     #[test]

@@ -222,6 +222,23 @@ impl<'a> Opened<'a> {
         })
     }
 
+    /// Most bytes that [`Opened::decode_resized`] holds at a time, the picture included, by some
+    /// threads.
+    pub fn resized_peak(&self, resize: Resize, threads: usize) -> u64 {
+        let Footprint { width, height, .. } = self.footprint;
+        let orientation = self.orientation().unwrap_or(Orientation::NoTransforms);
+        let resize = resize.before(orientation, (width, height));
+        let (source, resize) = match (self.scalable(), resize.least_eighths()) {
+            (Some(header), eighths @ 1..8) => {
+                (header.scaled_footprint(eighths), resize.at(eighths))
+            }
+            _ => (self.footprint, resize),
+        };
+        let resized = resize.pixel_count() * source.layout.channels() as u64;
+        let resizing = source.pixel_bytes() + 2 * resized + resize.bytes(source.width, threads);
+        source.peak().max(resizing).max(2 * resized)
+    }
+
     /// Decodes the picture as its file has it in `Y'CbCr`, oriented as its Exif says; `None` if it
     /// has to be decoded to RGB.
     ///
@@ -276,16 +293,22 @@ impl<'a> Opened<'a> {
         eighths: u32,
         workers: Workers<'_>,
     ) -> Result<(Decoded, u32), DecodeError> {
-        if let Header::Jpeg(header) = &self.header
+        if let Some(header) = self.scalable()
             && eighths < 8
         {
             let (limits, cancel) = (&self.limits, workers.cancel());
             let scaled = jpeg::decode_scaled(self.bytes, header, eighths, limits, cancel)?;
-            if let Some(decoded) = scaled {
-                return Ok((decoded, eighths));
-            }
+            return Ok((scaled, eighths));
         }
         Ok((self.decode_stored(keep, workers)?, 8))
+    }
+
+    /// The header of a JPEG that can be decoded at a smaller scale.
+    fn scalable(&self) -> Option<&jpeg::Header<'a>> {
+        match &self.header {
+            Header::Jpeg(header) if header.can_be_scaled() => Some(header),
+            _ => None,
+        }
     }
 
     /// The orientation of the picture; `None` if the header does not tell it.

@@ -226,6 +226,7 @@ fn jpegs_hold_no_more_than_was_estimated() {
     let sequential = jpegs::jpeg(&noise, Kind::Sequential);
     faults.convert_in_all_ways(&[
         ("described.jpg", described_jpeg(&sequential)),
+        ("padded.jpg", padded_jpeg(&sequential)),
         ("sequential.jpg", sequential),
         ("progressive.jpg", jpegs::jpeg(&noise, Kind::Progressive)),
         ("full.jpg", jpegs::jpeg(&noise, Kind::ProgressiveFull)),
@@ -254,6 +255,42 @@ fn jpegs_hold_no_more_than_was_estimated() {
         for query in ["", "mode=lossless", "watermark=x"] {
             // The decoder may refuse strange factors.
             let _ = faults.look_for(&name, &file, query, None);
+        }
+    }
+    faults.assert_none();
+}
+
+/// The JPEG with a byte behind the data of its scan.
+fn padded_jpeg(jpeg: &[u8]) -> Vec<u8> {
+    let (front, end) = jpeg.split_at(jpeg.len() - 2);
+    [front, &[0], end].concat()
+}
+
+/// A large JPEG is decoded at a smaller scale, or its pixels are averaged as they come.
+#[test]
+fn jpegs_that_become_small_take_the_memory_of_a_fraction() {
+    let _alone = alone();
+    let mut faults = Faults::default();
+    let whole = jpegs::jpeg(&Picture::waves(2400, 1800), Kind::Sequential);
+    for (name, file) in [("padded.jpg", padded_jpeg(&whole)), ("whole.jpg", whole)] {
+        for width in [100, 280, 580] {
+            faults.convert(name, &file, &format!("width={width}"), None);
+            let params = Params::parse([("width", width.to_string().as_str())].into_iter());
+            let params = params.expect("valid parameters");
+            let job = Job {
+                bytes: &file,
+                format: Format::Jpeg,
+                params: &params,
+                watermark_picture: None,
+                limits: &Limits::default(),
+                fonts: Fonts::bundled(),
+                threads: 1,
+                cpu_budget: None,
+                cancel: &Cancel::never(),
+            };
+            let estimated = conversion::memory(&job).expect("a valid picture");
+            let pixels = 2400 * 1800 * 3;
+            assert!(estimated < pixels * 3 / 4, "{name} {width}: {estimated}");
         }
     }
     faults.assert_none();

@@ -247,14 +247,39 @@ impl<'a> Header<'a> {
         self.components() == 1 && matches!(self.applications.transform, None | Some(0))
     }
 
-    /// Whether the samples are gray or `Y'CbCr` of any sampling, in a sequential file.
-    pub fn is_ycbcr_or_gray(&self) -> bool {
+    /// Whether [`super::decode_scaled`] may give the picture: the samples are gray or `Y'CbCr` of
+    /// common sampling, in a sequential file whose first scan has all of them.
+    pub fn can_be_scaled(&self) -> bool {
         let is_ycbcr = self.components() == 3
             && match self.applications.transform {
                 None => !self.is_named_rgb,
                 transform => transform == Some(1),
             };
-        (is_ycbcr || self.is_gray()) && !self.is_progressive
+        let is_usual = |axis: usize| {
+            let factors = || self.sampling.iter().map(|pair| pair[axis]);
+            factors().all(|factor| matches!(factor, 1 | 2)) && factors().max() == factors().next()
+        };
+        (is_ycbcr || self.is_gray())
+            && !self.is_progressive
+            && self.scan_components == self.components()
+            && is_usual(0)
+            && is_usual(1)
+    }
+
+    /// The memory that [`super::decode_scaled`] takes, with `size` pixels in place of 8 on each
+    /// side.
+    pub fn scaled_footprint(&self, size: u32) -> Footprint {
+        /// Bytes per pixel of the width for blocks and samples of a row of MCUs, and those of
+        /// tables and of bits.
+        const ROWS: u64 = 128;
+        const TABLES: u64 = 256 << 10;
+        let [width, height] = [self.width, self.height].map(u32::from);
+        Footprint {
+            width: (width * size).div_ceil(8),
+            height: (height * size).div_ceil(8),
+            layout: Layout::Rgb,
+            decoder: self.decoder_bytes() + u64::from(width + 64) * ROWS + TABLES,
+        }
     }
 
     /// The number of pixels of a row.

@@ -8,6 +8,7 @@
 //! The headers are read here, once ([`Header`]). The decoder then gets the segments that were
 //! found, without metadata and without the bytes between them.
 
+mod averaged;
 mod decoder;
 mod header;
 mod profile;
@@ -72,28 +73,30 @@ pub fn decode(
 }
 
 /// Decodes to RGB, with `size` pixels (1, 2 or 4) in place of 8 on each side, rounded up, the
-/// picture of `bytes`, whose header was read; `None` if it has to be decoded as a whole.
+/// picture of `bytes`, whose header was read and allows that ([`Header::can_be_scaled`]).
 pub fn decode_scaled(
     bytes: &[u8],
     header: &Header<'_>,
     size: u32,
     limits: &Limits,
     cancel: &Cancel<'_>,
-) -> Result<Option<Decoded>, DecodeError> {
-    if !header.is_ycbcr_or_gray() {
-        return Ok(None);
-    }
+) -> Result<Decoded, DecodeError> {
     // The library's decoder has to agree about the headers.
-    let Some(scan) = Decoder::new(bytes, header, limits, cancel)?.scan else {
-        return Ok(None);
+    let mut decoder = Decoder::new(bytes, header, limits, cancel)?;
+    let scaled = match decoder.scan {
+        Some(scan) => scaled::decode(bytes, header, scan, size as usize, cancel)?,
+        None => None,
     };
-    let image = scaled::decode(bytes, header, scan, size as usize, cancel)?;
-    Ok(image.map(|image| Decoded {
+    let image = match scaled {
+        Some(image) => image,
+        None => averaged::decode(&mut decoder.inner, header, size as usize, cancel)?,
+    };
+    Ok(Decoded {
         image,
         is_gray: header.is_gray(),
         space: header.profile().map(Space::Icc),
         exif: header.exif().map(<[u8]>::to_vec),
-    }))
+    })
 }
 
 /// Decodes to planes the picture of `bytes`, whose header was read and lets it stay in `Y'CbCr`. A

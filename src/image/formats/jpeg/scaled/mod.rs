@@ -306,9 +306,16 @@ mod tests {
 
     fn scaled(bytes: &[u8], size: u32) -> Option<Image> {
         let header = Header::read(bytes).ok()?;
-        let (limits, cancel) = (Limits::DEFAULT, Cancel::never());
-        let decoded = jpeg::decode_scaled(bytes, &header, size, &limits, &cancel);
-        Some(decoded.ok()??.image)
+        let cancel = Cancel::never();
+        let decoder = jpeg::Decoder::new(bytes, &header, &Limits::DEFAULT, &cancel).ok()?;
+        decode(bytes, &header, decoder.scan?, size as usize, &cancel).ok()?
+    }
+
+    fn averaged(bytes: &[u8], size: u32) -> Option<Image> {
+        let header = Header::read(bytes).ok()?;
+        let cancel = Cancel::never();
+        let mut decoder = jpeg::Decoder::new(bytes, &header, &Limits::DEFAULT, &cancel).ok()?;
+        jpeg::averaged::decode(&mut decoder.inner, &header, size as usize, &cancel).ok()
     }
 
     #[test]
