@@ -5,7 +5,7 @@ use super::plan::{Path, Plan, color_type};
 use super::search::scoring_memory;
 use crate::image::{Footprint, PlanesMemory};
 use crate::watermark::Outline;
-use towebp_encoder::{Cancel, ColorType, Encoder};
+use towebp_encoder::{Cancel, ColorType, Encoder, PlanesBuilder};
 
 /// Bytes per byte of a text that is drawn: its glyphs, and the lines that they make.
 const TEXT_FACTOR: u64 = 100;
@@ -53,29 +53,32 @@ impl Plan<'_> {
             Some(Goal::Score(_)) => self.footprint.peak(),
             _ => 0,
         };
+        let marking = if self.is_watermarked() {
+            planes.bytes + self.marking_planes(planes)
+        } else {
+            0
+        };
         // The encoder's figure includes planes.
-        planes.peak.max(self.encoding()) + rgb + RETAINED
+        planes.peak.max(self.encoding()).max(marking) + rgb + RETAINED
+    }
+
+    /// The memory that drawing watermarks on planes takes beside them: the watermarks, both at a
+    /// time, planes of what is under them, and some rows of pixels.
+    fn marking_planes(&self, planes: PlanesMemory) -> u64 {
+        /// Rows of a part are pixels twice: before they are drawn on, and with it.
+        const ROWS: u64 = 2 * 16 * 3;
+        let Footprint { width, height, .. } = self.output;
+        let longer = width.max(height);
+        // Of a narrower part it has up to a quarter more pixels.
+        let window = PlanesBuilder::window_bytes((longer, longer)) * 5 / 4;
+        let changed = planes.bytes / 8;
+        let rows = u64::from(longer) * ROWS;
+        self.mark() + self.text() + planes.bytes + window + changed + rows
     }
 
     fn by_way_of_rgb(&self) -> u64 {
         let (source, picture) = (&self.footprint, &self.output);
-        let mark = self.watermark_picture.as_ref().map_or(0, |opened| {
-            let mark = opened.footprint();
-            mark.peak()
-                .max(mark.pixel_bytes() + self.watermark_copies(mark))
-        });
-        let text = self.params.text.as_ref().map_or(0, |watermark| {
-            // A mask of at most a byte per pixel; with an outline two masks, and a picture with
-            // alpha of both.
-            let bytes_per_pixel = match watermark.outline {
-                Outline::None => 1,
-                Outline::Line | Outline::Shadow => 6,
-            };
-            bytes_per_pixel * picture.pixel_count()
-                + watermark.text.len() as u64 * TEXT_FACTOR
-                + LETTER
-        });
-        let beside = mark.max(text).max(self.encoding());
+        let beside = self.mark().max(self.text()).max(self.encoding());
         let resizing = self.resize.map_or(0, |resize| {
             let scratch = resize.bytes(source.width.max(source.height), self.resources.threads);
             source.pixel_bytes() + 2 * picture.pixel_bytes() + scratch
@@ -87,6 +90,30 @@ impl Plan<'_> {
             _ => source.peak().max(resizing),
         };
         decoding.max(picture.pixel_bytes() + beside)
+    }
+
+    /// The memory of the watermark's picture.
+    fn mark(&self) -> u64 {
+        self.watermark_picture.as_ref().map_or(0, |opened| {
+            let mark = opened.footprint();
+            mark.peak()
+                .max(mark.pixel_bytes() + self.watermark_copies(mark))
+        })
+    }
+
+    /// The memory of the watermark's text.
+    fn text(&self) -> u64 {
+        self.params.text.as_ref().map_or(0, |watermark| {
+            // A mask of at most a byte per pixel; with an outline two masks, and a picture with
+            // alpha of both.
+            let bytes_per_pixel = match watermark.outline {
+                Outline::None => 1,
+                Outline::Line | Outline::Shadow => 6,
+            };
+            bytes_per_pixel * self.output.pixel_count()
+                + watermark.text.len() as u64 * TEXT_FACTOR
+                + LETTER
+        })
     }
 
     /// The memory of an animation beside that of each frame as a still picture. The WebP is rarely

@@ -7,6 +7,7 @@
 mod animation;
 mod error;
 mod goal;
+mod marking;
 mod memory;
 mod outcome;
 mod params;

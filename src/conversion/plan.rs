@@ -1,6 +1,7 @@
 //! The decisions of a conversion, made once, before anything is decoded.
 
 use super::error::ConversionError;
+use super::goal::Goal;
 use super::params::{self, Params};
 use crate::image::{
     self, Animation, DecodeError, Footprint, Format, Keep, Layout, Limits, Opened, Resize,
@@ -48,8 +49,9 @@ pub struct Plan<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Path<'a> {
     /// In the `Y'CbCr` of a JPEG, if that allows it: RGB in between would take twice the memory,
-    /// and round and blur. Rows of a PNG that is coded lossy become planes one after the other,
-    /// which takes a third of the memory of RGB for all of them.
+    /// and round and blur. Watermarks are drawn in RGB on the macroblocks under them. Rows of a
+    /// PNG that is coded lossy become planes one after the other, which takes a third of the
+    /// memory of RGB for all of them.
     Planes,
     /// By way of RGB or RGBA.
     Rgb,
@@ -99,11 +101,18 @@ impl<'a> Plan<'a> {
             (Mode::Auto, Some(_)) => Mode::Auto,
             (asked, _) => mode(asked, opened),
         };
+        let is_jpeg = opened.format() == Format::Jpeg;
         let stays_in_planes = mode == Mode::Lossy
-            && match (params.goal, opened.planes()) {
-                // Several encodings need the pixels of the file in memory. Those of a PNG are RGB.
-                (Some(_), planes) => opened.format() == Format::Jpeg && planes.is_some(),
-                (None, planes) => planes.is_some(),
+            && opened.planes().is_some()
+            && resize.is_none()
+            // Several encodings need the pixels of the file in memory. Those of a PNG are RGB.
+            && (params.goal.is_none() || is_jpeg)
+            && match (is_watermarked, params.goal) {
+                (false, _) => true,
+                // A score is that of RGB with its watermarks.
+                (true, Some(Goal::Score(_))) => false,
+                // Tiles are everywhere.
+                (true, _) => is_jpeg && !params.placement.is_tiled,
             };
         Ok(Plan {
             opened,
@@ -112,8 +121,7 @@ impl<'a> Plan<'a> {
             watermark_picture,
             path: match animation {
                 Some(animation) => Path::Animation(animation),
-                // Watermarks are drawn in sRGB, and pictures are resized in it.
-                None if stays_in_planes && !is_watermarked && resize.is_none() => Path::Planes,
+                None if stays_in_planes => Path::Planes,
                 None => Path::Rgb,
             },
             footprint,

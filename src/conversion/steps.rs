@@ -21,16 +21,26 @@ pub(super) fn draw_picture(
     mut image: Image,
     cancel: &Cancel<'_>,
 ) -> Result<Image, ConversionError> {
+    if let Some(picture) = decode_mark(plan, cancel)? {
+        watermark::draw_picture(&mut image, &picture, &plan.params.placement, cancel)?;
+    }
+    Ok(image)
+}
+
+/// Decodes the picture that is drawn as a watermark, if there is one.
+pub(super) fn decode_mark(
+    plan: &Plan<'_>,
+    cancel: &Cancel<'_>,
+) -> Result<Option<Image>, ConversionError> {
     let Some(opened) = &plan.watermark_picture else {
-        return Ok(image);
+        return Ok(None);
     };
     let decoded = opened.decode(Keep::Nothing, plan.workers(cancel));
     let (picture, _) = decoded.map_err(|error| match error {
         DecodeError::Cancelled => ConversionError::Cancelled,
         error => ConversionError::WatermarkPicture(error),
     })?;
-    watermark::draw_picture(&mut image, &picture, &plan.params.placement, cancel)?;
-    Ok(image)
+    Ok(Some(picture))
 }
 
 pub(super) fn draw_text(

@@ -2,6 +2,7 @@
 
 use super::error::ConversionError;
 use super::goal::Goal;
+use super::marking::draw_on_planes;
 use super::outcome::{Conversion, Timing, timed};
 use super::plan::{Plan, color_type};
 use super::search::{Candidates, Facts, Found, score, search};
@@ -32,15 +33,14 @@ pub(super) fn by_way_of_rgb(
     Ok(Conversion::new(encoded, size, timing))
 }
 
-/// Converts a JPEG in its `Y'CbCr`, and a PNG row by row, if that is possible; otherwise by way of
-/// RGB.
+/// Converts a JPEG in its `Y'CbCr`, but for what watermarks touch, and a PNG row by row, if that is
+/// possible; otherwise by way of RGB.
 pub(super) fn in_planes(
     plan: &Plan<'_>,
     cancel: &Cancel<'_>,
 ) -> Result<Conversion, ConversionError> {
     let mut timing = Timing::default();
-    let decode = || SizedPlanes::decode(plan, cancel);
-    let Some((planes, metadata)) = timed(&mut timing.decode, decode)? else {
+    let Some((planes, metadata)) = SizedPlanes::decode(plan, &mut timing, cancel)? else {
         return by_way_of_rgb(plan, cancel, timing);
     };
     let size = planes.size;
@@ -79,7 +79,7 @@ fn decode(plan: &Plan<'_>, cancel: &Cancel<'_>) -> Result<(Image, Metadata), Con
     })
 }
 
-/// The planes of a picture, oriented, with its size.
+/// The planes of a picture, oriented and with its watermarks, and its size.
 struct SizedPlanes {
     size: (u32, u32),
     planes: webp::Planes,
@@ -88,15 +88,22 @@ struct SizedPlanes {
 impl SizedPlanes {
     fn decode(
         plan: &Plan<'_>,
+        timing: &mut Timing,
         cancel: &Cancel<'_>,
     ) -> Result<Option<(SizedPlanes, Metadata)>, ConversionError> {
         let (opened, workers) = (plan.opened, plan.workers(cancel));
-        if let Some((planes, metadata)) = opened.decode_planes(plan.keep, workers)? {
+        let decode = || opened.decode_planes(plan.keep, workers);
+        if let Some((mut planes, metadata)) = timed(&mut timing.decode, decode)? {
+            if plan.is_watermarked() {
+                let draw = || draw_on_planes(plan, &mut planes, cancel);
+                timed(&mut timing.watermark, draw)?;
+            }
             let size = (planes.width, planes.height);
             let planes = webp::Planes::from_samples(size, planes.luma, planes.chroma)?;
             return Ok(Some((SizedPlanes { size, planes }, metadata)));
         }
-        let converted = opened.convert_to_planes(plan.keep, workers)?;
+        let convert = || opened.convert_to_planes(plan.keep, workers);
+        let converted = timed(&mut timing.decode, convert)?;
         let Footprint { width, height, .. } = plan.footprint;
         let size = (width, height);
         Ok(converted.map(|(planes, metadata)| (SizedPlanes { size, planes }, metadata)))
@@ -216,7 +223,7 @@ fn encode_planes(
     let source = || match first.take() {
         Some(planes) => Ok(planes),
         // The file is decoded again, which only fails if it is cancelled.
-        None => match SizedPlanes::decode(plan, cancel) {
+        None => match SizedPlanes::decode(plan, &mut Timing::default(), cancel) {
             Ok(Some((again, _))) => Ok(again.planes),
             _ => Err(webp::EncodeError::Cancelled),
         },

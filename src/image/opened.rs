@@ -33,6 +33,8 @@ pub struct Opened<'a> {
 pub struct PlanesMemory {
     /// Most bytes that it holds at a time, the planes included.
     pub peak: u64,
+    /// The bytes of the planes.
+    pub bytes: u64,
     /// Whether the header alone tells that there are planes: it does not tell whether the color
     /// space that the file names is sRGB.
     pub is_certain: bool,
@@ -141,25 +143,22 @@ impl<'a> Opened<'a> {
     /// Whether [`Opened::decode_planes`] or [`Opened::convert_to_planes`] may give planes.
     pub fn planes(&self) -> Option<PlanesMemory> {
         let Footprint { width, height, .. } = self.footprint;
+        let bytes = Planes::bytes(width, height);
         let (path, peak) = match &self.header {
-            Header::Png(header) => {
-                let peak = self.footprint.planes_peak(Planes::bytes(width, height));
-                (header.planes(), peak)
-            }
+            Header::Png(header) => (header.planes(), self.footprint.planes_peak(bytes)),
             Header::Jpeg(header) => (header.planes(), header.planes_peak()),
             Header::Gif(_) | Header::Bmp(_) => return None,
         };
-        match path {
-            PlanesPath::Never => None,
-            PlanesPath::Always => Some(PlanesMemory {
-                peak,
-                is_certain: true,
-            }),
-            PlanesPath::IfSpaceIsSrgb => Some(PlanesMemory {
-                peak,
-                is_certain: false,
-            }),
-        }
+        let is_certain = match path {
+            PlanesPath::Never => return None,
+            PlanesPath::Always => true,
+            PlanesPath::IfSpaceIsSrgb => false,
+        };
+        Some(PlanesMemory {
+            peak,
+            bytes,
+            is_certain,
+        })
     }
 
     /// The file as an animation, whose frames can be drawn, if its format has any.

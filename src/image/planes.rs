@@ -4,6 +4,7 @@
 //! 16 to 235 and U and V within 16 to 240 (RFC 6386, section 9.2).
 
 use super::metadata::orientation::{self, Grid};
+use super::rectangle::Rectangle;
 use ::image::metadata::Orientation;
 use towebp_encoder::{Cancelled, Workers};
 
@@ -60,6 +61,50 @@ impl Planes {
         padded(self.width)
     }
 
+    /// Writes red, green and blue of the pixels of a part to `pixels`, row by row. Chroma is
+    /// interpolated as decoders do it, from the nearest four samples, beyond the part, too.
+    pub fn write_rgb(&self, part: Rectangle, pixels: &mut Vec<u8>) {
+        pixels.clear();
+        let stride = self.luma_stride();
+        let columns = self.width.div_ceil(2) as usize;
+        let rows = self.height.div_ceil(2) as usize;
+        for y in part.top..part.top + part.height {
+            let luma = &self.luma[y * stride..][..self.width as usize];
+            let (near, far) = chroma_samples(y, rows);
+            let [u, v] = self
+                .chroma
+                .each_ref()
+                .map(|plane| [near, far].map(|row| &plane[row * (stride / 2)..][..columns]));
+            for (x, &luma) in luma.iter().enumerate().skip(part.left).take(part.width) {
+                let at = chroma_samples(x, columns);
+                pixels.extend(to_rgb([luma, interpolated(u, at), interpolated(v, at)]));
+            }
+        }
+    }
+
+    /// Copies a macroblock of other planes. Both are at these columns and rows of macroblocks.
+    pub fn copy_macroblock(
+        &mut self,
+        (column, row): (usize, usize),
+        from: &Planes,
+        (from_column, from_row): (usize, usize),
+    ) {
+        let (stride, from_stride) = (self.luma_stride(), from.luma_stride());
+        let [u, v] = &mut self.chroma;
+        let [from_u, from_v] = &from.chroma;
+        for (to, from, size, stride, from_stride) in [
+            (&mut self.luma, &from.luma, 16, stride, from_stride),
+            (u, from_u, 8, stride / 2, from_stride / 2),
+            (v, from_v, 8, stride / 2, from_stride / 2),
+        ] {
+            for y in 0..size {
+                let at = (row * size + y) * stride + column * size;
+                let there = (from_row * size + y) * from_stride + from_column * size;
+                to[at..at + size].copy_from_slice(&from[there..there + size]);
+            }
+        }
+    }
+
     /// Rotates and mirrors the picture.
     pub(super) fn orient(
         mut self,
@@ -87,6 +132,35 @@ impl Planes {
 pub(super) fn can_orient(width: u16, height: u16, orientation: Orientation) -> bool {
     let [mirrors_width, mirrors_height] = orientation::mirrored_sides(orientation);
     (width.is_multiple_of(2) || !mirrors_width) && (height.is_multiple_of(2) || !mirrors_height)
+}
+
+/// The chroma sample of a pixel, and the other one that is nearest to it, among `count`.
+fn chroma_samples(pixel: usize, count: usize) -> (usize, usize) {
+    let own = pixel / 2;
+    let other = if pixel.is_multiple_of(2) {
+        own.saturating_sub(1)
+    } else {
+        (own + 1).min(count - 1)
+    };
+    (own, other)
+}
+
+/// The chroma of a pixel: 9, 3, 3 and 1 sixteenths of the nearest four samples.
+fn interpolated([near, far]: [&[u8]; 2], (own, other): (usize, usize)) -> u8 {
+    let column = |x: usize| 3 * u16::from(near[x]) + u16::from(far[x]);
+    ((3 * column(own) + column(other) + 8) >> 4) as u8
+}
+
+/// Red, green and blue of a pixel in limited range (ITU-R BT.601), in units of 1/65536.
+fn to_rgb(ycbcr: [u8; 3]) -> [u8; 3] {
+    let [luma, blue, red] = ycbcr.map(i32::from);
+    let (luma, blue, red) = (76_309 * (luma - 16) + (1 << 15), blue - 128, red - 128);
+    [
+        luma + 104_597 * red,
+        luma - 25_675 * blue - 53_279 * red,
+        luma + 132_201 * blue,
+    ]
+    .map(|sample| (sample >> 16).clamp(0, 255) as u8)
 }
 
 /// A side in whole macroblocks.

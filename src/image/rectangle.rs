@@ -1,6 +1,6 @@
 //! Rectangles of pixels.
 
-/// A rectangle of an animation's canvas, in pixels.
+/// A rectangle of a picture or of an animation's canvas, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rectangle {
     /// The number of columns to its left.
@@ -41,7 +41,8 @@ impl Rectangle {
     }
 
     /// The smallest rectangle that contains both.
-    pub(super) fn union(self, other: Rectangle) -> Rectangle {
+    #[must_use]
+    pub fn union(self, other: Rectangle) -> Rectangle {
         if self.is_empty() || other.is_empty() {
             return if self.is_empty() { other } else { self };
         }
@@ -56,7 +57,9 @@ impl Rectangle {
         }
     }
 
-    fn is_empty(self) -> bool {
+    /// Whether it has no pixels.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
         self.width == 0 || self.height == 0
     }
 }

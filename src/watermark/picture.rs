@@ -19,14 +19,25 @@ pub fn draw_picture(
     cancel: &Cancel<'_>,
 ) -> Result<(), Cancelled> {
     let image_size = (image.width, image.height);
-    let asked = match placement.width(image_size) {
+    let (stamp, size) = prepare_picture(picture, placement, image_size, cancel)?;
+    stamp.put(image, placement, size, cancel)
+}
+
+/// The picture as a stamp on an image of this size, and its size before it was rotated.
+pub(super) fn prepare_picture<'a>(
+    picture: &'a Image,
+    placement: &Placement,
+    image: Size,
+    cancel: &Cancel<'_>,
+) -> Result<(Stamp<'a>, Size), Cancelled> {
+    let asked = match placement.width(image) {
         None => (picture.width, picture.height),
         Some(width) => (width, proportional_height(picture, width)),
     };
     let rotation = placement.rotation();
-    let size = fit_rotated(asked, rotation, placement.available(image_size));
+    let size = fit_rotated(asked, rotation, placement.available(image));
     let mark = rotated(scale(picture, size, cancel)?, rotation, cancel)?;
-    Stamp::Picture(mark).put(image, placement, size, cancel)
+    Ok((Stamp::Picture(mark), size))
 }
 
 fn proportional_height(picture: &Image, width: u32) -> u32 {

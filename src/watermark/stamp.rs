@@ -59,17 +59,33 @@ impl Stamp<'_> {
         if placement.is_tiled {
             return self.tile(image, placement, upright, cancel);
         }
+        let (left, top) = placement.place((image.width, image.height), self.size());
+        let at = (i64::from(left), i64::from(top));
+        self.blend(image, at, placement.opacity, cancel)
+    }
+
+    /// Blends it once, with its corner `at` (x, y) of the image, which may lie outside.
+    ///
+    /// # Errors
+    /// [`Cancelled`]; the image may then have a part of it.
+    pub(super) fn blend(
+        &self,
+        image: &mut Image,
+        at: (i64, i64),
+        opacity: u8,
+        cancel: &Cancel<'_>,
+    ) -> Result<(), Cancelled> {
         let (width, height) = self.size();
-        let (left, top) = placement.place((image.width, image.height), (width, height));
-        for row in 0..height {
+        let visible = (-at.1).max(0)..(i64::from(image.height) - at.1).min(i64::from(height));
+        for row in visible {
             cancel.check()?;
-            let at = (i64::from(left), i64::from(top + row));
-            self.blend_row(image, at, row, 0..width, placement.opacity);
+            let at = (at.0, at.1 + row);
+            self.blend_row(image, at, row as u32, 0..width, opacity);
         }
         Ok(())
     }
 
-    fn size(&self) -> Size {
+    pub(super) fn size(&self) -> Size {
         match self {
             Stamp::Mask(mask, _) => (mask.width, mask.height),
             Stamp::Picture(picture) => (picture.width, picture.height),

@@ -323,6 +323,61 @@ fn opacity_0_is_invisible_with_everything_else() {
 }
 
 #[test]
+fn a_jpeg_keeps_its_own_samples_beside_the_watermark() {
+    let server = Service::start();
+    for file in ["coffee.jpg", "rotated.jpg"] {
+        let jpeg = std::fs::read(format!("{}/testdata/{file}", env!("CARGO_MANIFEST_DIR")));
+        let jpeg = jpeg.expect("it is there");
+        let webp = |parameters: &[(&str, &str)]| {
+            let answer = server.convert(parameters, "image/jpeg", &jpeg);
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            answer.body
+        };
+        let plain = webp(&[("quality", "90")]);
+        let text = ("watermark", "Mine");
+        let invisible = [("quality", "90"), text, ("watermark_opacity", "0")];
+        assert_eq!(webp(&invisible), plain, "{file}: nothing is drawn");
+        let plain = Picture::decode(&plain);
+        for (position, is_left, is_above) in [
+            ("topLeft", true, true),
+            ("bottomRight", false, false),
+            ("topRight", false, true),
+        ] {
+            let drawn = [
+                ("quality", "90"),
+                text,
+                ("watermark_color", "red"),
+                ("watermark_scale", "40"),
+                ("watermark_position", position),
+                ("watermark_opacity", "100"),
+            ];
+            let marked = Picture::decode(webp(&drawn));
+            let (width, height) = (plain.width, plain.height);
+            assert_eq!((marked.width, marked.height), (width, height));
+            let area = |is_left: bool, is_above: bool| {
+                let across = if is_left {
+                    (0, width / 2)
+                } else {
+                    (width / 2, width)
+                };
+                let down = if is_above {
+                    (0, height / 2)
+                } else {
+                    (height / 2, height)
+                };
+                Area(across.0, down.0, across.1, down.1)
+            };
+            let under = marked.difference_in(&plain, area(is_left, is_above));
+            let beside = marked.difference_in(&plain, area(!is_left, !is_above));
+            assert!(
+                under > 1.0 && under > 4.0 * beside,
+                "{file}, {position}: {under} and {beside}"
+            );
+        }
+    }
+}
+
+#[test]
 fn the_longest_text_with_everything_ends_in_time() {
     let server = Service::start_with(&["--conversion-timeout", "20"]);
     let png = Picture::flat(1500, 1000, GRAY).png();

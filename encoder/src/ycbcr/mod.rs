@@ -88,6 +88,12 @@ impl Planes {
         Ok(planes)
     }
 
+    /// The samples: Y', then Cb and Cr, in planes of whole macroblocks, as
+    /// [`Planes::from_samples`] takes them.
+    pub fn into_samples(self) -> (Vec<u8>, [Vec<u8>; 2]) {
+        (self.luma, self.chroma)
+    }
+
     /// Copies borrowed planes: Y' at full size, Cb and Cr at half size, rounded up. `strides` are
     /// the distances between rows of Y', and between rows of Cb and Cr, in samples. Samples are
     /// BT.601 in limited range, with each chroma sample in the middle of its 2x2 pixels.

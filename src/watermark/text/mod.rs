@@ -161,6 +161,22 @@ pub fn draw_text(
     cancel: &Cancel<'_>,
 ) -> Result<(), TextError> {
     let image_size = (image.width, image.height);
+    let prepared = prepare_text(watermark, fonts, placement, image_size, cancel)?;
+    if let Some((stamp, upright)) = prepared {
+        stamp.put(image, placement, upright, cancel)?;
+    }
+    Ok(())
+}
+
+/// The text as a stamp on an image of this size, and its size before it was rotated. `None` if it
+/// is nothing but spaces.
+pub(super) fn prepare_text(
+    watermark: &TextWatermark,
+    fonts: &Fonts,
+    placement: &Placement,
+    image: Size,
+    cancel: &Cancel<'_>,
+) -> Result<Option<(Stamp<'static>, Size)>, TextError> {
     // A panic over an added font ends one request, whose error tells it.
     let prepared = catch_unwind(AssertUnwindSafe(|| {
         let renderer = Renderer {
@@ -168,12 +184,9 @@ pub fn draw_text(
             fonts,
             cancel,
         };
-        renderer.prepare(placement, image_size)
+        renderer.prepare(placement, image)
     }));
-    if let Some((stamp, upright)) = prepared.unwrap_or(Err(TextError::Panicked))? {
-        stamp.put(image, placement, upright, cancel)?;
-    }
-    Ok(())
+    prepared.unwrap_or(Err(TextError::Panicked))
 }
 
 /// Draws one text.
