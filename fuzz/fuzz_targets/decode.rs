@@ -1,6 +1,6 @@
 //! The readers of pictures. Whatever comes in, the outcome is a picture of the size that it says,
-//! or an error, and the same for a picture of another size; a decoding that is cancelled ends at its
-//! next check. So it is for animations, each of whose frames tells what it replaced.
+//! or an error, and the same for a picture of another size; a decoding that is cancelled ends at
+//! its next check. So it is for animations, each of whose frames tells what it replaced.
 
 #![no_main]
 

@@ -9,8 +9,8 @@ use crate::image::pixels::{Image, Layout};
 use towebp_encoder::Cancel;
 use zune_jpeg::RawImcuRowStatus;
 
-/// Decodes to RGB what `decoder`, which has read its headers, has, with `size` pixels (1, 2 or 4) in
-/// place of 8 on each side, rounded up.
+/// Decodes to RGB what `decoder`, which has read its headers, has, with `size` pixels (1, 2 or 4)
+/// in place of 8 on each side, rounded up.
 pub fn decode(
     decoder: &mut LibraryDecoder<'_>,
     header: &Header<'_>,
