@@ -33,6 +33,15 @@ impl Placement {
         (image.0 - 2 * margin, image.1 - 2 * margin)
     }
 
+    /// [`Placement::available`], with a margin in the center, too.
+    pub(super) fn available_with_margin(&self, image: Size) -> Size {
+        let margin = match self.margin {
+            Some(_) => self.margin(image),
+            None => default_margin(image),
+        };
+        (image.0 - 2 * margin, image.1 - 2 * margin)
+    }
+
     /// The left and top edge of a watermark. If it is larger than the available size, its beginning
     /// stays in the image.
     pub(super) fn place(&self, image: Size, mark: Size) -> (u32, u32) {
@@ -141,6 +150,10 @@ mod tests {
             ..at(Position::Center)
         };
         assert_eq!(central.available((200, 100)), (160, 60));
+        assert_eq!(central.available_with_margin((200, 100)), (160, 60));
+        let central = at(Position::Center);
+        assert_eq!(central.available((200, 100)), (200, 100));
+        assert_eq!(central.available_with_margin((200, 100)), (184, 84));
     }
 
     #[test]

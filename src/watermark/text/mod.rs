@@ -218,16 +218,17 @@ impl Renderer<'_> {
         let Some(block) = stack(self.fonts, lines, side, self.cancel)? else {
             return Ok(None);
         };
-        let space = Space::new(self.watermark, placement, image);
+        let fits_image =
+            self.watermark.size.is_relative() && !placement.is_tiled && placement.scale.is_none();
+        let mut space = Space::new(self.watermark, placement, image);
+        if fits_image {
+            // Broken lines would often end at the very edge.
+            space.available = placement.available_with_margin(image);
+        }
         let layout = space.largest(&block);
         let is_whole = layout.as_ref().is_some_and(|layout| layout.em >= space.em);
-        let breaks = self.watermark.size.is_relative()
-            && !placement.is_tiled
-            && placement.scale.is_none()
-            && !is_whole
-            && paragraphs.len() < MAX_LINES;
         let unbroken = (block, layout);
-        let (block, layout) = if breaks {
+        let (block, layout) = if fits_image && !is_whole && paragraphs.len() < MAX_LINES {
             self.broken(&paragraphs, side, &space, unbroken)?
         } else {
             unbroken
