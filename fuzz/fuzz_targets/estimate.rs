@@ -76,6 +76,7 @@ const PARAMETERS: &[(&str, &str)] = &[
     ("max_bytes", "300"),
     ("best_effort", "true"),
     ("target", "70"),
+    ("watermark_size", "auto"),
 ];
 
 impl Input<'_> {

@@ -216,3 +216,68 @@ fn write_pixels(packed: &[i32; PORTION], pixels: &mut [u8]) {
         pixel.copy_from_slice(&packed.to_le_bytes()[..3]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fearless_simd::{Level, dispatch};
+
+    const BLOCKS: usize = 24;
+
+    /// The pixels of blocks beside each other, in color.
+    fn pixels(level: Level, blocks: &[Block], energies: &[u64], size: usize) -> Vec<u8> {
+        let stride = (blocks.len() * size).next_multiple_of(PORTION);
+        let mut samples = vec![0.0; stride * size];
+        let mut shares = vec![0.0; stride];
+        let mut pixels = vec![0; stride * size * 3];
+        dispatch!(level, simd => {
+            write_samples(simd, blocks, size, &mut samples, stride);
+            write_shares(simd, energies, size, &samples, (&mut shares, stride));
+            for (luma, pixels) in samples.chunks(stride).zip(pixels.chunks_mut(stride * 3)) {
+                let reversed: Vec<f32> = luma.iter().rev().copied().collect();
+                let row = Row {
+                    luma,
+                    shares: &shares,
+                    chroma: Some([&reversed, luma]),
+                };
+                row.write(simd, pixels);
+            }
+        });
+        pixels
+    }
+
+    #[test]
+    fn all_vectors_make_the_same() {
+        let mut state = 1u64;
+        let mut random = |range: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % range
+        };
+        for size in [1, 2, 4].repeat(200) {
+            let range = [4, 300, 3000][random(3) as usize];
+            let blocks: Vec<Block> = (0..BLOCKS)
+                .map(|_| std::array::from_fn(|_| random(2 * range) as i32 - range as i32))
+                .collect();
+            let energies: Vec<u64> = (0..BLOCKS).map(|_| random(range * range)).collect();
+            let [scalar, vector] = [Level::baseline(), Level::new()]
+                .map(|level| pixels(level, &blocks, &energies, size));
+            assert_eq!(scalar, vector, "{size}");
+        }
+    }
+
+    #[test]
+    fn a_block_of_one_value_is_plain_and_its_energy_is_light() {
+        // The mean of 8 by 8 samples of 64 around 0 is a coefficient of 512.
+        let mut block = [0; 16];
+        block[0] = 512;
+        for size in [1, 2, 4] {
+            let plain = pixels(Level::new(), &[block; BLOCKS], &[0; BLOCKS], size);
+            let bright = pixels(Level::new(), &[block; BLOCKS], &[64 * 3000; BLOCKS], size);
+            // Red and blue are no less than luma, and green is less.
+            assert!(plain.chunks(3).all(|pixel| pixel == &plain[..3]), "{size}");
+            assert!(bright[1] > plain[1], "{size}");
+        }
+    }
+}
