@@ -5,11 +5,11 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use super::address::{Address, socket_path};
-use super::protocol::{AccountSummary, Answer, Request, answer};
-use crate::store::{self, Backup, Findings, OpenError, Settings, Store};
+use super::protocol::{AccountSummary, AccountUsage, Answer, LimitChange, Request, answer};
+use crate::store::{self, Backup, Findings, OpenError, Settings, Store, TokenSettings};
 
 /// How long to wait for another command to release the data folder, or for a server that is
 /// starting or ending to listen or to release it.
@@ -84,24 +84,105 @@ impl AdminClient {
         }
     }
 
-    /// The account's present token.
+    /// The present text of an account's token, of `default` without a name.
     ///
     /// # Errors
-    /// A sentence; also if there is no such account.
-    pub fn token(&self, email: &str) -> Result<String, String> {
+    /// A sentence; also if there is no such account or no such token.
+    pub fn token(&self, email: &str, name: Option<&str>) -> Result<String, String> {
         self.token_of(Request::Token {
             email: email.to_owned(),
+            name: name.map(str::to_owned),
         })
     }
 
-    /// Replaces the account's token and returns the new one; the old one is invalid from now on.
+    /// Replaces an account's token, `default` without a name, and returns the new text; the old one
+    /// is invalid after so many hours.
+    ///
+    /// # Errors
+    /// A sentence; also if there is no such account or no such token.
+    pub fn rotate(
+        &self,
+        email: &str,
+        name: Option<&str>,
+        overlap_hours: u32,
+    ) -> Result<String, String> {
+        self.token_of(Request::Rotate {
+            email: email.to_owned(),
+            name: name.map(str::to_owned),
+            overlap_hours,
+        })
+    }
+
+    /// Makes a token, or replaces what is set for the one of this name, and returns its text.
+    ///
+    /// # Errors
+    /// A sentence; also if there is no such account, or the token cannot be so.
+    pub fn set_token(&self, email: &str, settings: TokenSettings) -> Result<String, String> {
+        let TokenSettings {
+            name,
+            ends,
+            limits,
+            preset,
+        } = settings;
+        let since = ends.map(|ends| ends.duration_since(UNIX_EPOCH).unwrap_or_default());
+        self.token_of(Request::SetToken {
+            email: email.to_owned(),
+            name,
+            ends_milliseconds: since
+                .map(|since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)),
+            per_minute: limits.per_minute,
+            monthly: limits.monthly,
+            preset,
+        })
+    }
+
+    /// Deletes a token of the account.
+    ///
+    /// # Errors
+    /// A sentence; also if there is no such account or no such token.
+    pub fn delete_token(&self, email: &str, name: &str) -> Result<(), String> {
+        match self.ask(Request::DeleteToken {
+            email: email.to_owned(),
+            name: name.to_owned(),
+        })? {
+            Answer::Deleted => Ok(()),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// What the account has done, and may do.
     ///
     /// # Errors
     /// A sentence; also if there is no such account.
-    pub fn rotate(&self, email: &str) -> Result<String, String> {
-        self.token_of(Request::Rotate {
+    pub fn usage(&self, email: &str) -> Result<AccountUsage, String> {
+        match self.ask(Request::Usage {
             email: email.to_owned(),
-        })
+        })? {
+            Answer::Usage(usage) => Ok(*usage),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Limits, disables or enables the account.
+    ///
+    /// # Errors
+    /// A sentence; also if there is no such account.
+    pub fn restrict(
+        &self,
+        email: &str,
+        per_minute: LimitChange,
+        monthly: LimitChange,
+        disable: Option<bool>,
+    ) -> Result<(), String> {
+        match self.ask(Request::Restrict {
+            email: email.to_owned(),
+            per_minute,
+            monthly,
+            disable,
+        })? {
+            Answer::Changed => Ok(()),
+            other => Err(unexpected(other)),
+        }
     }
 
     /// Gives the account a password, whether it had one or not, and ends its sessions.

@@ -11,7 +11,7 @@ mod protocol;
 mod server;
 
 pub use client::{AdminClient, backup, check};
-pub use protocol::AccountSummary;
+pub use protocol::{AccountSummary, AccountUsage, LimitChange, TokenSummary};
 pub use server::{AdminSocket, serve};
 
 #[cfg(test)]

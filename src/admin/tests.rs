@@ -27,9 +27,12 @@ fn account_commands_work_through_a_running_server() {
         .create("owner@example.org", Some("correct horse"))
         .unwrap();
     let owner = store.account_by_email("owner@example.org").unwrap();
-    assert_eq!(store.authenticate(&token).unwrap(), owner.unwrap().id);
+    assert_eq!(
+        store.authenticate(&token).unwrap().account,
+        owner.unwrap().id
+    );
     assert!(store.sign_in("owner@example.org", "correct horse").is_ok());
-    let rotated = client.rotate("owner@example.org").unwrap();
+    let rotated = client.rotate("owner@example.org", None, 0).unwrap();
     assert!(
         store.authenticate(&token).is_err(),
         "the server still accepts the old token"
@@ -205,7 +208,7 @@ fn a_silent_client_delays_the_next_for_two_seconds_at_most() {
 fn run_account_commands(client: &AdminClient) -> String {
     let first = client.create("Machine@example.org", None).unwrap();
     assert!(first.starts_with("twp_"));
-    assert_eq!(client.token("machine@example.org").unwrap(), first);
+    assert_eq!(client.token("machine@example.org", None).unwrap(), first);
     let error = client.create("machine@example.org", None).unwrap_err();
     assert_eq!(error, "there is an account machine@example.org already");
     assert!(client.create("machine", None).unwrap_err().contains("no @"));
@@ -216,9 +219,9 @@ fn run_account_commands(client: &AdminClient) -> String {
             .contains("at least 8")
     );
 
-    let rotated = client.rotate("machine@example.org").unwrap();
+    let rotated = client.rotate("machine@example.org", None, 0).unwrap();
     assert_ne!(rotated, first);
-    assert_eq!(client.token("machine@example.org").unwrap(), rotated);
+    assert_eq!(client.token("machine@example.org", None).unwrap(), rotated);
 
     let accounts = client.list().unwrap();
     assert_eq!(accounts.len(), 1);
@@ -244,7 +247,7 @@ fn run_account_commands(client: &AdminClient) -> String {
         "there is no account machine@example.org"
     );
     assert_eq!(
-        client.token("machine@example.org").unwrap_err(),
+        client.token("machine@example.org", None).unwrap_err(),
         "there is no account machine@example.org"
     );
     assert_eq!(client.list().unwrap(), []);

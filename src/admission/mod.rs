@@ -16,6 +16,7 @@ pub use client_networks::{
 pub(crate) use fair_queue::FairQueue;
 pub use memory_budget::{MemoryBudget, MemoryUsage, Need, Reservation, ReserveError};
 pub use quota::{
-    ExceededLimit, LimitStatus, QuotaError, QuotaExceeded, QuotaGuard, Quotas, RemainingQuota,
+    ExceededLimit, LimitScope, LimitStatus, QuotaError, QuotaExceeded, QuotaGuard, Quotas,
+    RemainingQuota,
 };
 pub use rate_limit::{ClientRateLimiter, Rate, RateExceeded, RateLimiter, seconds};

@@ -1,35 +1,41 @@
-//! How many conversions an account may have: a number a minute, and a number a month (UTC). Both
-//! are off unless the operator sets them.
+//! How many conversions an account may have, and by one of its tokens: a number a minute, and a
+//! number a month (UTC). The account's are off unless the operator sets them, for all accounts or
+//! for one, and the token's unless its owner does.
 //!
 //! The rate counts every conversion that is begun, since each costs the server something. The month
 //! counts those in the usage history, and those in progress, so that many at once do not exceed it.
 
-use super::rate_limit::{Rate, RateLimiter};
-use crate::store::{AccountId, Month, Store, StoreError};
+use super::rate_limit::{Rate, RateExceeded, RateLimiter};
+use crate::store::{AccountId, Caller, Limits, Month, Store, StoreError, TokenNumber};
 use std::collections::HashMap;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Limits the conversions of each account.
+/// Limits the conversions of each account and each token.
 pub struct Quotas {
-    rate: Option<RateLimiter<AccountId>>,
-    monthly: Option<NonZeroU64>,
-    /// Conversions of each account that are not in the usage history yet; none of them is 0.
-    in_progress: Mutex<HashMap<AccountId, u64>>,
+    /// The limits of an account for which the operator has set no others.
+    server: Limits,
+    rates: RateLimiter<Key>,
+    /// Conversions of each account and token that are not in the usage history yet; none of them is
+    /// 0.
+    in_progress: Mutex<HashMap<Key, u64>>,
 }
+
+/// What is counted: an account, or one of its tokens.
+type Key = (AccountId, Option<TokenNumber>);
 
 /// A conversion in progress, which ends when this is dropped.
 pub struct QuotaGuard<'a> {
     quotas: &'a Quotas,
-    account: AccountId,
+    keys: [Key; 2],
     limits: Vec<LimitStatus>,
 }
 
-/// One limit of an account, and what is left of it.
+/// One limit of an account or a token, and what is left of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitStatus {
-    /// `rate` or `month`.
+    /// `rate` or `month` of the account, `token-rate` or `token-month`.
     pub name: &'static str,
     /// Conversions in a window.
     pub quota: u64,
@@ -60,12 +66,23 @@ pub enum QuotaError {
 /// A limit that is used up.
 #[derive(Debug, PartialEq, Eq)]
 pub struct QuotaExceeded {
+    /// Whose limit it is.
+    pub scope: LimitScope,
     /// Which one.
     pub limit: ExceededLimit,
     /// When another try may succeed.
     pub retry_after: Duration,
-    /// All limits that are known of the account.
+    /// All limits that are known of the account and the token.
     pub limits: Vec<LimitStatus>,
+}
+
+/// Whose conversions a limit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitScope {
+    /// Those of the account.
+    Account,
+    /// Those by the token.
+    Token,
 }
 
 /// A limit that is used up.
@@ -88,140 +105,175 @@ pub enum ExceededLimit {
     },
 }
 
-impl Quotas {
-    /// Limits conversions a minute and a month; `None` is no limit.
-    pub fn new(per_minute: Option<NonZeroU32>, monthly: Option<NonZeroU64>) -> Quotas {
-        let minute = |times| Rate {
+/// The limits of an account or a token, with what is known of them.
+#[derive(Clone, Copy)]
+struct Layer {
+    scope: LimitScope,
+    key: Key,
+    limits: Limits,
+    /// The conversions of the month that are in the history.
+    month: Option<Month>,
+    /// Those that are not yet.
+    in_progress: u64,
+    /// What is left of the rate.
+    rate: Option<RemainingQuota>,
+}
+
+impl Layer {
+    fn rate(&self) -> Option<Rate> {
+        self.limits.per_minute.map(|times| Rate {
             times,
             window: Duration::from_mins(1),
+        })
+    }
+
+    /// Checks whether the month allows one conversion more.
+    fn check_month(&self) -> Option<(ExceededLimit, Duration)> {
+        let (quota, month) = self.limits.monthly.zip(self.month)?;
+        if month.conversions >= quota.get() {
+            Some((ExceededLimit::Month { quota }, left_of(month)))
+        } else if month.conversions + self.in_progress >= quota.get() {
+            let soon = Duration::from_secs(1);
+            Some((ExceededLimit::MonthInProgress { quota }, soon))
+        } else {
+            None
+        }
+    }
+
+    /// The limits that are set; the month's only if the month is known.
+    fn statuses(&self) -> impl Iterator<Item = LimitStatus> {
+        let [of_rate, of_month] = match self.scope {
+            LimitScope::Account => ["rate", "month"],
+            LimitScope::Token => ["token-rate", "token-month"],
         };
+        let rate = self.rate().map(|rate| LimitStatus {
+            name: of_rate,
+            quota: rate.times.get().into(),
+            window: rate.window,
+            remaining: self.rate,
+        });
+        let monthly = self.limits.monthly.zip(self.month);
+        let month = monthly.map(|(quota, month)| LimitStatus {
+            name: of_month,
+            quota: quota.get(),
+            window: month.end.duration_since(month.start).unwrap_or_default(),
+            remaining: Some(RemainingQuota {
+                conversions: quota
+                    .get()
+                    .saturating_sub(month.conversions + self.in_progress),
+                resets_in: left_of(month),
+            }),
+        });
+        rate.into_iter().chain(month)
+    }
+}
+
+impl Quotas {
+    /// Limits accounts to these, unless the operator has set others for one.
+    pub fn new(server: Limits) -> Quotas {
         Quotas {
-            rate: per_minute.map(minute).map(RateLimiter::new),
-            monthly,
+            server,
+            rates: RateLimiter::default(),
             in_progress: Mutex::new(HashMap::new()),
         }
     }
 
-    /// Checks whether the account may have one conversion more, before its body is read. The event
-    /// loop calls it, so it goes by what is in memory: an account that is not known there passes,
-    /// and [`Quotas::take`] asks the disk.
+    /// The limits of the caller's account.
+    pub fn account_limits(&self, caller: &Caller) -> Limits {
+        caller.restrictions().limits(self.server)
+    }
+
+    /// Checks whether the caller may have one conversion more, before its body is read. The event
+    /// loop calls it, so it goes by what is in memory: a month that is not known there passes, and
+    /// [`Quotas::take`] asks the disk.
     ///
     /// # Errors
     /// A limit is used up.
-    pub fn check(&self, store: &Store, account: AccountId) -> Result<(), QuotaExceeded> {
-        let month = self
-            .monthly
-            .and_then(|_| store.known_usage_in_month(account, SystemTime::now()));
-        if let Some(limiter) = &self.rate {
-            limiter
-                .check(account, Instant::now())
-                .map_err(|exceeded| self.rate_exceeded(exceeded.next_after, month))?;
+    pub fn check(&self, store: &Store, caller: &Caller) -> Result<(), QuotaExceeded> {
+        let mut layers = self.layers(caller);
+        for layer in &mut layers {
+            let (account, token) = layer.key;
+            let now = SystemTime::now();
+            let monthly = layer.limits.monthly;
+            layer.month = monthly.and_then(|_| store.known_usage_in_month(account, token, now));
+            layer.in_progress = self.count(layer.key);
         }
-        self.check_month(month, self.count(account))
+        let (limited, rates) = rates(&layers);
+        let checked = self.rates.check(&rates, Instant::now());
+        checked.map_err(|(index, wait)| rate_exceeded(&mut layers, limited[index], wait))?;
+        check_months(&layers)
     }
 
     /// Takes one conversion.
     ///
     /// # Errors
     /// See [`QuotaError`].
-    pub fn take(&self, store: &Store, account: AccountId) -> Result<QuotaGuard<'_>, QuotaError> {
+    pub fn take(&self, store: &Store, caller: &Caller) -> Result<QuotaGuard<'_>, QuotaError> {
+        let mut layers = self.layers(caller);
         // It counts from now on, whatever else is checked, so that of two at the same time neither
         // overlooks the other.
-        let (mut guard, others) = self.begin(account);
-        let month = match self.monthly {
-            Some(_) => Some(store.usage_in_month(account, SystemTime::now())?),
-            None => None,
-        };
-        self.check_month(month, others)?;
-        let mut rate = None;
-        if let Some(limiter) = &self.rate {
-            let left = limiter
-                .take(account, Instant::now())
-                .map_err(|exceeded| self.rate_exceeded(exceeded.next_after, month))?;
-            rate = Some(RemainingQuota {
+        let mut guard = self.begin(&mut layers);
+        for layer in &mut layers {
+            let (account, token) = layer.key;
+            if layer.limits.monthly.is_some() {
+                let now = SystemTime::now();
+                layer.month = Some(store.usage_in_month(account, token, now)?);
+            }
+        }
+        check_months(&layers)?;
+        let (limited, rates) = rates(&layers);
+        let taken = self.rates.take(&rates, Instant::now());
+        let taken =
+            taken.map_err(|(index, wait)| rate_exceeded(&mut layers, limited[index], wait))?;
+        for (index, left) in limited.into_iter().zip(taken) {
+            layers[index].rate = Some(RemainingQuota {
                 conversions: left.times.into(),
                 resets_in: left.full_after,
             });
         }
-        guard.limits = self.limits(rate, month, others + 1);
+        for layer in &mut layers {
+            layer.in_progress += 1;
+        }
+        guard.limits = statuses(&layers);
         Ok(guard)
     }
 
-    fn begin(&self, account: AccountId) -> (QuotaGuard<'_>, u64) {
+    /// The limits of the account and the token.
+    fn layers(&self, caller: &Caller) -> [Layer; 2] {
+        let layer = |scope, token, limits| Layer {
+            scope,
+            key: (caller.account, token),
+            limits,
+            month: None,
+            in_progress: 0,
+            rate: None,
+        };
+        [
+            layer(LimitScope::Account, None, self.account_limits(caller)),
+            layer(LimitScope::Token, Some(caller.token), caller.token_limits()),
+        ]
+    }
+
+    /// Counts a conversion as in progress, and tells each layer how many others are.
+    fn begin(&self, layers: &mut [Layer; 2]) -> QuotaGuard<'_> {
         let mut all = self.lock();
-        let count = all.entry(account).or_default();
-        *count += 1;
-        let guard = QuotaGuard {
+        for layer in &mut *layers {
+            let count = all.entry(layer.key).or_default();
+            layer.in_progress = *count;
+            *count += 1;
+        }
+        QuotaGuard {
             quotas: self,
-            account,
+            keys: layers.map(|layer| layer.key),
             limits: Vec::new(),
-        };
-        (guard, *count - 1)
-    }
-
-    fn count(&self, account: AccountId) -> u64 {
-        self.lock().get(&account).copied().unwrap_or(0)
-    }
-
-    fn check_month(&self, month: Option<Month>, in_progress: u64) -> Result<(), QuotaExceeded> {
-        let (Some(quota), Some(month)) = (self.monthly, month) else {
-            return Ok(());
-        };
-        let (limit, retry_after) = if month.conversions >= quota.get() {
-            (ExceededLimit::Month { quota }, left_of(month))
-        } else if month.conversions + in_progress >= quota.get() {
-            let soon = Duration::from_secs(1);
-            (ExceededLimit::MonthInProgress { quota }, soon)
-        } else {
-            return Ok(());
-        };
-        Err(QuotaExceeded {
-            limit,
-            retry_after,
-            limits: self.limits(None, Some(month), in_progress),
-        })
-    }
-
-    fn rate_exceeded(&self, next_after: Duration, month: Option<Month>) -> QuotaExceeded {
-        let none = RemainingQuota {
-            conversions: 0,
-            resets_in: next_after,
-        };
-        QuotaExceeded {
-            limit: ExceededLimit::Rate {
-                times: self.rate.as_ref().map_or(0, |l| l.rate().times.get()),
-            },
-            retry_after: next_after,
-            limits: self.limits(Some(none), month, 0),
         }
     }
 
-    /// The limits that are set; the month's only if `month` is known.
-    fn limits(
-        &self,
-        rate: Option<RemainingQuota>,
-        month: Option<Month>,
-        in_progress: u64,
-    ) -> Vec<LimitStatus> {
-        let of_rate = self.rate.as_ref().map(|limiter| LimitStatus {
-            name: "rate",
-            quota: limiter.rate().times.get().into(),
-            window: limiter.rate().window,
-            remaining: rate,
-        });
-        let of_month = self.monthly.zip(month).map(|(quota, month)| LimitStatus {
-            name: "month",
-            quota: quota.get(),
-            window: month.end.duration_since(month.start).unwrap_or_default(),
-            remaining: Some(RemainingQuota {
-                conversions: quota.get().saturating_sub(month.conversions + in_progress),
-                resets_in: left_of(month),
-            }),
-        });
-        of_rate.into_iter().chain(of_month).collect()
+    fn count(&self, key: Key) -> u64 {
+        self.lock().get(&key).copied().unwrap_or(0)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<AccountId, u64>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, u64>> {
         // A map of counts is whole at all times, whoever panicked.
         self.in_progress
             .lock()
@@ -229,8 +281,49 @@ impl Quotas {
     }
 }
 
+/// The indices of the layers that have a rate, and their rates.
+fn rates(layers: &[Layer]) -> (Vec<usize>, Vec<(Key, Rate)>) {
+    let layers = layers.iter().enumerate();
+    layers
+        .filter_map(|(index, layer)| Some((index, (layer.key, layer.rate()?))))
+        .unzip()
+}
+
+fn statuses(layers: &[Layer]) -> Vec<LimitStatus> {
+    layers.iter().flat_map(Layer::statuses).collect()
+}
+
+fn check_months(layers: &[Layer]) -> Result<(), QuotaExceeded> {
+    for layer in layers {
+        if let Some((limit, retry_after)) = layer.check_month() {
+            return Err(QuotaExceeded {
+                scope: layer.scope,
+                limit,
+                retry_after,
+                limits: statuses(layers),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn rate_exceeded(layers: &mut [Layer], index: usize, wait: RateExceeded) -> QuotaExceeded {
+    let layer = &mut layers[index];
+    layer.rate = Some(RemainingQuota {
+        conversions: 0,
+        resets_in: wait.next_after,
+    });
+    let times = layer.limits.per_minute.map_or(0, NonZeroU32::get);
+    QuotaExceeded {
+        scope: layer.scope,
+        limit: ExceededLimit::Rate { times },
+        retry_after: wait.next_after,
+        limits: statuses(layers),
+    }
+}
+
 impl QuotaGuard<'_> {
-    /// The limits of the account, with this conversion taken.
+    /// The limits of the account and the token, with this conversion taken.
     pub fn limits(&self) -> &[LimitStatus] {
         &self.limits
     }
@@ -239,10 +332,12 @@ impl QuotaGuard<'_> {
 impl Drop for QuotaGuard<'_> {
     fn drop(&mut self) {
         let mut all = self.quotas.lock();
-        if let Some(count) = all.get_mut(&self.account) {
-            *count -= 1;
-            if *count == 0 {
-                all.remove(&self.account);
+        for key in self.keys {
+            if let Some(count) = all.get_mut(&key) {
+                *count -= 1;
+                if *count == 0 {
+                    all.remove(&key);
+                }
             }
         }
     }
@@ -268,17 +363,25 @@ fn left_of(month: Month) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::UsageEntry;
     use crate::store::tests::Folder;
+    use crate::store::{TokenSettings, UsageEntry};
+
+    fn limits(per_minute: u32, monthly: u64) -> Limits {
+        Limits {
+            per_minute: NonZeroU32::new(per_minute),
+            monthly: NonZeroU64::new(monthly),
+        }
+    }
 
     #[test]
     fn without_limits_there_are_none_to_tell() {
         let folder = Folder::new();
         let (store, account) = account(&folder);
-        let quotas = Quotas::new(None, None);
+        let caller = &Caller::plain(account);
+        let quotas = Quotas::new(limits(0, 0));
         for _ in 0..100 {
-            quotas.check(&store, account).unwrap();
-            assert_eq!(quotas.take(&store, account).unwrap().limits(), []);
+            quotas.check(&store, caller).unwrap();
+            assert_eq!(quotas.take(&store, caller).unwrap().limits(), []);
         }
     }
 
@@ -286,8 +389,9 @@ mod tests {
     fn the_rate_is_told_and_kept() {
         let folder = Folder::new();
         let (store, account) = account(&folder);
-        let quotas = Quotas::new(NonZeroU32::new(2), None);
-        let first = quotas.take(&store, account).unwrap();
+        let caller = &Caller::plain(account);
+        let quotas = Quotas::new(limits(2, 0));
+        let first = quotas.take(&store, caller).unwrap();
         let [limit] = first.limits() else {
             panic!("{:?}", first.limits());
         };
@@ -295,12 +399,12 @@ mod tests {
         assert_eq!((limit.name, limit.quota), ("rate", 2));
         assert_eq!(remaining.conversions, 1);
         assert_eq!(remaining.resets_in, Duration::from_secs(30));
-        quotas.take(&store, account).unwrap();
-        let exceeded = exceeded(&quotas, &store, account);
+        quotas.take(&store, caller).unwrap();
+        let exceeded = exceeded(&quotas, &store, caller);
         assert_eq!(exceeded.limit, ExceededLimit::Rate { times: 2 });
         assert!(exceeded.retry_after <= Duration::from_secs(30));
         assert_eq!(exceeded.limits[0].remaining.unwrap().conversions, 0);
-        let checked = quotas.check(&store, account).unwrap_err();
+        let checked = quotas.check(&store, caller).unwrap_err();
         assert_eq!(checked.limit, exceeded.limit);
     }
 
@@ -308,12 +412,13 @@ mod tests {
     fn the_month_counts_the_history_and_what_is_in_progress() {
         let folder = Folder::new();
         let (store, account) = account(&folder);
-        let quotas = Quotas::new(None, NonZeroU64::new(2));
+        let caller = &Caller::plain(account);
+        let quotas = Quotas::new(limits(0, 2));
         let quota = NonZeroU64::new(2).unwrap();
         store.record_usage(account, &entry()).unwrap();
-        let failing = quotas.take(&store, account).unwrap();
+        let failing = quotas.take(&store, caller).unwrap();
         assert_eq!(failing.limits()[0].remaining.unwrap().conversions, 0);
-        let third = exceeded(&quotas, &store, account);
+        let third = exceeded(&quotas, &store, caller);
         assert_eq!(
             (third.limit, third.retry_after),
             (
@@ -324,23 +429,110 @@ mod tests {
         );
         drop(failing);
 
-        let succeeding = quotas.take(&store, account).unwrap();
+        let succeeding = quotas.take(&store, caller).unwrap();
         store.record_usage(account, &entry()).unwrap();
         drop(succeeding);
-        let third = exceeded(&quotas, &store, account);
+        let third = exceeded(&quotas, &store, caller);
         assert_eq!(third.limit, ExceededLimit::Month { quota });
-        let month = store.usage_in_month(account, SystemTime::now()).unwrap();
+        let month = store
+            .usage_in_month(account, None, SystemTime::now())
+            .unwrap();
         let wait = third.retry_after.as_secs();
         assert!(
             wait.abs_diff(left_of(month).as_secs()) <= 2,
             "until the next month: {wait}"
         );
-        assert!(quotas.check(&store, account).is_err());
+        assert!(quotas.check(&store, caller).is_err());
         assert!(quotas.lock().is_empty(), "a rejected one is in progress");
     }
 
-    fn exceeded(quotas: &Quotas, store: &Store, account: AccountId) -> QuotaExceeded {
-        match quotas.take(store, account).err() {
+    #[test]
+    fn a_token_s_limits_hold_beside_the_account_s() {
+        let folder = Folder::new();
+        let (store, account) = account(&folder);
+        let shop = TokenSettings {
+            name: "shop".to_owned(),
+            ends: None,
+            limits: limits(2, 3),
+            preset: String::new(),
+        };
+        let token = store.create_token(account, shop).unwrap();
+        let shop = &store
+            .authenticate(&store.token_text(account, &token))
+            .unwrap();
+        let plain = &Caller::plain(account);
+        let quotas = Quotas::new(limits(5, 0));
+        let first = quotas.take(&store, shop).unwrap();
+        let told: Vec<_> = first
+            .limits()
+            .iter()
+            .map(|it| (it.name, it.quota, it.remaining.map(|left| left.conversions)))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("rate", 5, Some(4)),
+                ("token-rate", 2, Some(1)),
+                ("token-month", 3, Some(2))
+            ]
+        );
+        quotas.take(&store, shop).unwrap();
+        let third = exceeded(&quotas, &store, shop);
+        assert_eq!(third.scope, LimitScope::Token);
+        assert_eq!(third.limit, ExceededLimit::Rate { times: 2 });
+        for _ in 0..3 {
+            quotas.take(&store, plain).unwrap();
+        }
+        let sixth = exceeded(&quotas, &store, plain);
+        assert_eq!(sixth.scope, LimitScope::Account, "refusals take nothing");
+        assert_eq!(sixth.limit, ExceededLimit::Rate { times: 5 });
+    }
+
+    #[test]
+    fn a_token_s_month_is_never_exceeded_by_many_at_once() {
+        let folder = Folder::new();
+        let (store, account) = account(&folder);
+        let settings = TokenSettings {
+            name: "shop".to_owned(),
+            ends: None,
+            limits: limits(0, 10),
+            preset: String::new(),
+        };
+        let token = store.create_token(account, settings).unwrap();
+        let shop = &store
+            .authenticate(&store.token_text(account, &token))
+            .unwrap();
+        let quotas = Quotas::new(limits(0, 0));
+        let converted = std::thread::scope(|scope| {
+            let convert = || {
+                let mut converted = 0;
+                for _ in 0..10 {
+                    let Ok(guard) = quotas.take(&store, shop) else {
+                        continue;
+                    };
+                    let entry = UsageEntry {
+                        token: shop.token,
+                        ..entry()
+                    };
+                    store.record_usage(account, &entry).unwrap();
+                    drop(guard);
+                    converted += 1;
+                }
+                converted
+            };
+            let threads: Vec<_> = (0..64).map(|_| scope.spawn(convert)).collect();
+            let counts = threads.into_iter().map(|thread| thread.join().unwrap());
+            counts.sum::<u64>()
+        });
+        assert_eq!(converted, 10);
+        let now = SystemTime::now();
+        let month = store.usage_in_month(account, Some(shop.token), now);
+        assert_eq!(month.unwrap().conversions, 10);
+        assert!(quotas.take(&store, &Caller::plain(account)).is_ok());
+    }
+
+    fn exceeded(quotas: &Quotas, store: &Store, caller: &Caller) -> QuotaExceeded {
+        match quotas.take(store, caller).err() {
             Some(QuotaError::Exceeded(exceeded)) => exceeded,
             other => panic!("{other:?}"),
         }

@@ -44,66 +44,82 @@ pub struct RateExceeded {
     pub full_after: Duration,
 }
 
-/// Limits each key to a rate.
-pub struct RateLimiter<K> {
-    rate: Rate,
-    full_times: Mutex<FullTimes<K>>,
+/// Limits each key to a rate of its own.
+pub struct RateLimiter<K>(Mutex<FullTimes<K>>);
+
+impl<K> Default for RateLimiter<K> {
+    /// A limiter of which nothing has been taken.
+    fn default() -> RateLimiter<K> {
+        RateLimiter(Mutex::new(FullTimes(HashMap::new())))
+    }
 }
 
 impl<K: Copy + Eq + Hash> RateLimiter<K> {
-    /// A limiter of which nothing has been taken.
-    pub fn new(rate: Rate) -> RateLimiter<K> {
-        RateLimiter {
-            rate,
-            full_times: Mutex::new(FullTimes::new(rate)),
-        }
-    }
-
-    /// The rate of each key.
-    pub fn rate(&self) -> Rate {
-        self.rate
-    }
-
-    /// Takes one of the key's times.
+    /// Takes one of the times of each of these keys, and returns what each has left.
     ///
     /// # Errors
-    /// There is none left. Nothing is taken then, so asking too often does not lengthen the wait.
-    pub fn take(&self, key: K, now: Instant) -> Result<Remaining, RateExceeded> {
+    /// The index of the first key that has none left. Nothing is taken then of any key, so asking
+    /// too often does not lengthen the wait.
+    pub fn take(
+        &self,
+        keys: &[(K, Rate)],
+        now: Instant,
+    ) -> Result<Vec<Remaining>, (usize, RateExceeded)> {
         let mut full_times = self.lock();
-        let full_at = full_times.after_one_more(key, now)?;
-        full_times.put(key, full_at, now);
-        Ok(full_times.left(full_at, now))
+        let mut full_at = Vec::with_capacity(keys.len());
+        for (index, (key, rate)) in keys.iter().enumerate() {
+            let after = full_times.after_one_more(*key, *rate, now);
+            full_at.push(after.map_err(|exceeded| (index, exceeded))?);
+        }
+        let mut left = Vec::with_capacity(keys.len());
+        for ((key, rate), full_at) in keys.iter().zip(full_at) {
+            full_times.put(*key, full_at, now);
+            left.push(rate.left(full_at, now));
+        }
+        Ok(left)
     }
 
     /// Checks whether [`RateLimiter::take`] would succeed.
     ///
     /// # Errors
-    /// There is none left.
-    pub fn check(&self, key: K, now: Instant) -> Result<(), RateExceeded> {
-        self.lock().after_one_more(key, now).map(|_| ())
+    /// As [`RateLimiter::take`].
+    pub fn check(&self, keys: &[(K, Rate)], now: Instant) -> Result<(), (usize, RateExceeded)> {
+        let full_times = self.lock();
+        for (index, (key, rate)) in keys.iter().enumerate() {
+            let after = full_times.after_one_more(*key, *rate, now);
+            after.map_err(|exceeded| (index, exceeded))?;
+        }
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, FullTimes<K>> {
         // A map of moments is whole at all times, whoever panicked.
-        self.full_times
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Limits each client to a rate: an IPv4 address or an IPv6 /64. The networks around a /64 are
 /// limited to multiples of the rate ([`CLIENT_FACTORS`]), since one customer may have all of them.
-pub struct ClientRateLimiter(Mutex<[FullTimes<Network>; CLIENT_FACTORS.len()]>);
+pub struct ClientRateLimiter(Mutex<[Level; CLIENT_FACTORS.len()]>);
+
+/// The networks of one size, and their rate.
+struct Level {
+    rate: Rate,
+    full_times: FullTimes<Network>,
+}
 
 impl ClientRateLimiter {
     /// A limiter of which nothing has been taken.
     pub fn new(rate: Rate) -> ClientRateLimiter {
         ClientRateLimiter(Mutex::new(CLIENT_FACTORS.map(|factor| {
             let factor = NonZeroU32::new(factor).expect("no factor is 0");
-            FullTimes::new(Rate {
-                times: rate.times.saturating_mul(factor),
-                ..rate
-            })
+            Level {
+                rate: Rate {
+                    times: rate.times.saturating_mul(factor),
+                    ..rate
+                },
+                full_times: FullTimes(HashMap::new()),
+            }
         })))
     }
 
@@ -115,68 +131,59 @@ impl ClientRateLimiter {
         // As in `RateLimiter`.
         let mut levels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut full_at = Vec::with_capacity(levels.len());
-        for (network, full_times) in client_networks(address).zip(&*levels) {
-            full_at.push(full_times.after_one_more(network, now)?);
+        for (network, level) in client_networks(address).zip(&*levels) {
+            let after = level.full_times.after_one_more(network, level.rate, now);
+            full_at.push(after?);
         }
-        for ((network, full_times), full_at) in
-            client_networks(address).zip(&mut *levels).zip(full_at)
-        {
-            full_times.put(network, full_at, now);
+        for ((network, level), full_at) in client_networks(address).zip(&mut *levels).zip(full_at) {
+            level.full_times.put(network, full_at, now);
         }
         Ok(())
     }
 }
 
 /// When all times of each key are back.
-struct FullTimes<K> {
-    rate: Rate,
-    full_at: HashMap<K, Instant>,
-}
+struct FullTimes<K>(HashMap<K, Instant>);
 
 impl<K: Copy + Eq + Hash> FullTimes<K> {
-    fn new(rate: Rate) -> FullTimes<K> {
-        FullTimes {
-            rate,
-            full_at: HashMap::new(),
-        }
-    }
-
     fn put(&mut self, key: K, full_at: Instant, now: Instant) {
-        if self.full_at.len() >= MAX_KEYS && !self.full_at.contains_key(&key) {
-            evict(&mut self.full_at, now);
+        if self.0.len() >= MAX_KEYS && !self.0.contains_key(&key) {
+            evict(&mut self.0, now);
         }
-        self.full_at.insert(key, full_at);
+        self.0.insert(key, full_at);
     }
 
     /// When all of the key's times are back, if one more is taken now.
-    fn after_one_more(&self, key: K, now: Instant) -> Result<Instant, RateExceeded> {
-        let full_at = self.full_at.get(&key).copied();
-        let after = full_at.map_or(now, |at| at.max(now)) + self.share();
+    fn after_one_more(&self, key: K, rate: Rate, now: Instant) -> Result<Instant, RateExceeded> {
+        let full_at = self.0.get(&key).copied();
+        let after = full_at.map_or(now, |at| at.max(now)) + rate.share();
         let ahead = after - now;
         // A share is rounded down, so that all of them together never exceed the window.
-        match ahead.checked_sub(self.rate.window) {
+        match ahead.checked_sub(rate.window) {
             None | Some(Duration::ZERO) => Ok(after),
             Some(next_after) => Err(RateExceeded {
                 next_after,
-                full_after: ahead.saturating_sub(self.share()),
+                full_after: ahead.saturating_sub(rate.share()),
             }),
         }
     }
+}
 
-    fn left(&self, full_at: Instant, now: Instant) -> Remaining {
+impl Rate {
+    /// What is left of it until all is back at `full_at`.
+    fn left(self, full_at: Instant, now: Instant) -> Remaining {
         let full_after = full_at.saturating_duration_since(now);
-        let free = self.rate.window.saturating_sub(full_after);
+        let free = self.window.saturating_sub(full_after);
         let times = free.as_nanos() / self.share().as_nanos();
         Remaining {
-            times: u32::try_from(times).map_or(self.rate.times.get(), |times| {
-                times.min(self.rate.times.get())
-            }),
+            times: u32::try_from(times)
+                .map_or(self.times.get(), |times| times.min(self.times.get())),
             full_after,
         }
     }
 
-    fn share(&self) -> Duration {
-        (self.rate.window / self.rate.times.get()).max(Duration::from_nanos(1))
+    fn share(self) -> Duration {
+        (self.window / self.times.get()).max(Duration::from_nanos(1))
     }
 }
 
@@ -204,75 +211,107 @@ mod tests {
 
     const MINUTE: Duration = Duration::from_mins(1);
 
-    fn three_a_minute<K: Copy + Eq + Hash>() -> RateLimiter<K> {
-        RateLimiter::new(Rate {
-            times: NonZeroU32::new(3).unwrap(),
-            window: MINUTE,
-        })
+    const THREE_A_MINUTE: Rate = Rate {
+        times: NonZeroU32::new(3).unwrap(),
+        window: MINUTE,
+    };
+
+    /// Takes one of three a minute, and returns how many are left.
+    fn take<K: Copy + Eq + Hash>(
+        limiter: &RateLimiter<K>,
+        key: K,
+        now: Instant,
+    ) -> Result<u32, RateExceeded> {
+        let left = limiter.take(&[(key, THREE_A_MINUTE)], now);
+        left.map(|left| left[0].times).map_err(|(_, wait)| wait)
     }
 
     #[test]
     fn the_allowance_may_be_taken_at_once_and_comes_back_by_shares() {
-        let limiter = three_a_minute();
+        let limiter = RateLimiter::default();
+        let check = |now| limiter.check(&[(1, THREE_A_MINUTE)], now);
         let mut now = Instant::now();
         for left in [2, 1, 0] {
-            assert_eq!(limiter.take(1, now).unwrap().times, left);
+            assert_eq!(take(&limiter, 1, now), Ok(left));
         }
-        let wait = limiter.take(1, now).unwrap_err();
+        let wait = take(&limiter, 1, now).unwrap_err();
         assert_eq!(
             (wait.next_after, wait.full_after),
             (MINUTE / 3, MINUTE),
             "a third of the window gives one back"
         );
-        assert_eq!(limiter.take(1, now), Err(wait), "asking lengthens no wait");
-        assert_eq!(limiter.check(1, now), Err(wait));
+        assert_eq!(
+            take(&limiter, 1, now),
+            Err(wait),
+            "asking lengthens no wait"
+        );
+        assert_eq!(check(now), Err((0, wait)));
         now += MINUTE / 3;
-        assert_eq!(limiter.check(1, now), Ok(()));
-        assert_eq!(limiter.take(1, now).unwrap().times, 0);
-        assert!(limiter.take(1, now).is_err(), "only one came back");
+        assert_eq!(check(now), Ok(()));
+        assert_eq!(take(&limiter, 1, now), Ok(0));
+        assert!(take(&limiter, 1, now).is_err(), "only one came back");
         now += MINUTE;
-        assert_eq!(limiter.take(1, now).unwrap().times, 2, "all came back");
+        assert_eq!(take(&limiter, 1, now), Ok(2), "all came back");
     }
 
     #[test]
     fn keys_do_not_wait_for_one_another() {
-        let limiter = three_a_minute();
+        let limiter = RateLimiter::default();
         let now = Instant::now();
         for _ in 0..3 {
-            limiter.take(1, now).unwrap();
+            take(&limiter, 1, now).unwrap();
         }
-        assert_eq!(limiter.take(2, now).unwrap().times, 2);
+        assert_eq!(take(&limiter, 2, now), Ok(2));
+    }
+
+    #[test]
+    fn of_several_keys_either_all_are_taken_or_none() {
+        let limiter = RateLimiter::default();
+        let now = Instant::now();
+        let one = Rate {
+            times: NonZeroU32::MIN,
+            window: MINUTE,
+        };
+        let both = [(1, THREE_A_MINUTE), (2, one)];
+        let left = limiter.take(&both, now).unwrap();
+        assert_eq!((left[0].times, left[1].times), (2, 0));
+        for _ in 0..9 {
+            let (index, wait) = limiter.take(&both, now).unwrap_err();
+            assert_eq!((index, wait.next_after), (1, MINUTE));
+        }
+        assert_eq!(take(&limiter, 1, now), Ok(1), "nothing was taken of it");
     }
 
     #[test]
     fn odd_rates_allow_as_many_as_they_say() {
         for times in [1, 7, 60, 1_000_000] {
-            let limiter = RateLimiter::new(Rate {
+            let limiter = RateLimiter::default();
+            let rate = Rate {
                 times: NonZeroU32::new(times).unwrap(),
                 window: MINUTE,
-            });
+            };
             let now = Instant::now();
-            let taken = (0..=times).filter(|_| limiter.take((), now).is_ok());
+            let taken = (0..=times).filter(|_| limiter.take(&[((), rate)], now).is_ok());
             assert_eq!(taken.count(), times as usize, "{times} a minute");
         }
     }
 
     #[test]
     fn a_flood_of_keys_stays_bounded_and_does_not_free_the_one_held_back() {
-        let limiter = three_a_minute();
+        let limiter = RateLimiter::default();
         let now = Instant::now();
         for _ in 0..3 {
-            limiter.take(usize::MAX, now).unwrap();
+            take(&limiter, usize::MAX, now).unwrap();
         }
         for key in 0..MAX_KEYS + 50 {
-            limiter.take(key, now).unwrap();
+            take(&limiter, key, now).unwrap();
         }
-        assert_eq!(limiter.lock().full_at.len(), MAX_KEYS);
-        assert!(limiter.take(usize::MAX, now).is_err());
-        limiter.take(0, now + MINUTE).unwrap();
-        limiter.take(usize::MAX - 1, now + MINUTE).unwrap();
+        assert_eq!(limiter.lock().0.len(), MAX_KEYS);
+        assert!(take(&limiter, usize::MAX, now).is_err());
+        take(&limiter, 0, now + MINUTE).unwrap();
+        take(&limiter, usize::MAX - 1, now + MINUTE).unwrap();
         assert!(
-            limiter.lock().full_at.len() <= 2,
+            limiter.lock().0.len() <= 2,
             "those who are full are forgotten"
         );
     }
@@ -280,7 +319,7 @@ mod tests {
     #[test]
     fn a_customer_s_v6_prefix_multiplies_its_rate_by_4_or_16_and_no_more() {
         for (prefix, subnets, expected) in [("a /56", 256, 12), ("a /48", 65_536, 48)] {
-            let limiter = ClientRateLimiter::new(three_a_minute::<()>().rate());
+            let limiter = ClientRateLimiter::new(THREE_A_MINUTE);
             let now = Instant::now();
             let take = |text: &str, now| limiter.take(text.parse().expect(text), now);
             // Spread over the prefix as widely as possible.
@@ -301,7 +340,7 @@ mod tests {
             take(unused, later).expect("what was rejected took nothing of the /64");
             assert!(take(unused, later).is_err(), "one came back");
         }
-        let limiter = ClientRateLimiter::new(three_a_minute::<()>().rate());
+        let limiter = ClientRateLimiter::new(THREE_A_MINUTE);
         let now = Instant::now();
         for host in 0..100 {
             for address in [

@@ -1,6 +1,6 @@
 //! API tokens. None is stored: a token is computed from the server's secret, the account's number
-//! and the number of times that the account's token was replaced. So the dashboard can show it
-//! again, while the database alone gives none away.
+//! and a serial number, of which each token that is issued to an account gets another. So the
+//! dashboard can show it again, while the database alone gives none away.
 //!
 //! ```text
 //! twp_ 3xKq0c...43 digits...9Zb Xy12ab
@@ -8,9 +8,9 @@
 //! |    |                        checksum: CRC-32 (IEEE 802.3) of all before it, 6 base-62 digits
 //! |    a 256-bit number, most significant byte first, 43 base-62 digits:
 //! |      byte  0..20   the first 160 bits of
-//! |                    HMAC-SHA256(secret, "towebp token" 0x00 account generation)
+//! |                    HMAC-SHA256(secret, "towebp token" 0x00 account serial)
 //! |      byte 20..28   account, u64, most significant byte first
-//! |      byte 28..32   generation, u32, most significant byte first
+//! |      byte 28..32   serial, u32, most significant byte first
 //! prefix, by which people and leak scanners recognize a token
 //! ```
 //!
@@ -18,9 +18,10 @@
 //! and every swap of two neighbors inside the number. The checksum does not protect against
 //! forgery; the HMAC does.
 //!
-//! An old copy of the database that is put back has the old generations, so tokens that were
-//! replaced since then work again. The remedy is to replace each token once more, or to replace the
-//! secret.
+//! An old copy of the database that is put back has the old serial numbers, so tokens that were
+//! replaced or deleted since then work again. The remedy is to replace each token once more, or to
+//! replace the secret. No serial number is given twice even then, because new ones follow the
+//! clock.
 
 use subtle::ConstantTimeEq;
 
@@ -34,14 +35,14 @@ const LENGTH: usize = PREFIX.len() + base62::WIDTH_256 + base62::WIDTH_32;
 /// for.
 const MAC_LENGTH: usize = 20;
 
-/// What a genuine token says: which account it belongs to, and which of that account's tokens it
-/// is.
+/// What a genuine token says: which account it belongs to, and which of the tokens that were ever
+/// issued to that account it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// The account.
     pub account: AccountId,
-    /// How often the account's token had been replaced when this one was issued.
-    pub generation: u32,
+    /// The serial number, which no other token of the account has.
+    pub serial: u32,
 }
 
 impl Token {
@@ -50,15 +51,15 @@ impl Token {
         let mut number = [0; 32];
         number[..MAC_LENGTH].copy_from_slice(&self.mac(secret));
         number[20..28].copy_from_slice(&self.account.0.to_be_bytes());
-        number[28..].copy_from_slice(&self.generation.to_be_bytes());
+        number[28..].copy_from_slice(&self.serial.to_be_bytes());
         let mut text = format!("{PREFIX}{}", base62::encode_256(&number));
         let checksum = base62::encode_32(crc32fast::hash(text.as_bytes()));
         text.push_str(&checksum);
         text
     }
 
-    /// Reads a token; `None` unless it was made with this secret. It is valid only if its
-    /// generation is the account's present one, which the caller has to check.
+    /// Reads a token; `None` unless it was made with this secret. It is valid only if a
+    /// token of the account has its serial number, which the caller has to check.
     pub fn parse(text: &str, secret: &Secret) -> Option<Token> {
         if text.len() != LENGTH {
             return None;
@@ -69,10 +70,10 @@ impl Token {
         }
         let number = base62::decode_256(body.strip_prefix(PREFIX)?)?;
         let (mac, rest) = number.split_at(MAC_LENGTH);
-        let (account, generation) = rest.split_at(8);
+        let (account, serial) = rest.split_at(8);
         let token = Token {
             account: AccountId(u64::from_be_bytes(account.try_into().ok()?)),
-            generation: u32::from_be_bytes(generation.try_into().ok()?),
+            serial: u32::from_be_bytes(serial.try_into().ok()?),
         };
         bool::from(mac.ct_eq(&token.mac(secret))).then_some(token)
     }
@@ -80,10 +81,7 @@ impl Token {
     fn mac(self, secret: &Secret) -> [u8; MAC_LENGTH] {
         let whole = secret.mac(
             "towebp token",
-            &[
-                &self.account.0.to_be_bytes(),
-                &self.generation.to_be_bytes(),
-            ],
+            &[&self.account.0.to_be_bytes(), &self.serial.to_be_bytes()],
         );
         let mut part = [0; MAC_LENGTH];
         part.copy_from_slice(&whole[..MAC_LENGTH]);
@@ -97,7 +95,7 @@ mod tests {
 
     const TOKEN: Token = Token {
         account: AccountId(1_795_000_000_123),
-        generation: 7,
+        serial: 7,
     };
 
     #[test]
@@ -107,11 +105,11 @@ mod tests {
             TOKEN,
             Token {
                 account: AccountId(0),
-                generation: 0,
+                serial: 0,
             },
             Token {
                 account: AccountId(u64::MAX),
-                generation: u32::MAX,
+                serial: u32::MAX,
             },
         ] {
             let text = token.text(&secret);

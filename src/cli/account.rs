@@ -7,12 +7,14 @@ pub use command::AccountCommand;
 use super::output::{IfCreated, Output};
 use super::shared::must_exist;
 use super::terminal;
-use crate::admin::AdminClient;
+use crate::admin::{AccountUsage, AdminClient, LimitChange, TokenSummary};
+use crate::conversion::Preset;
 use crate::process::interrupt::Outputs;
-use crate::store::{self, Settings};
-use command::{Action, Create};
+use crate::store::{self, Limits, Settings, TokenSettings, saved_percent};
+use command::{Action, Create, SetToken};
 use std::io::{self, BufRead, Cursor, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 /// Carries out the command. A token is the only thing that goes to standard output, so that a
 /// script can take it from there.
@@ -66,13 +68,57 @@ fn run_with(command: AccountCommand, streams: &mut Streams<'_>) -> Result<(), St
         }
         Action::Token(action) => {
             let output = TokenOutput::find(action.output.as_deref(), action.force)?;
-            let token = open_existing(&action.settings(), streams)?.token(&action.email)?;
+            let token = open_existing(&action.settings(), streams)?
+                .token(&action.email, action.name.as_deref())?;
             output.write(streams, &action.email, &token)
         }
         Action::Rotate(action) => {
             let output = TokenOutput::find(action.output.as_deref(), action.force)?;
-            let token = open_existing(&action.settings(), streams)?.rotate(&action.email)?;
+            let client = open_existing(&action.settings(), streams)?;
+            let token = client.rotate(&action.email, action.name.as_deref(), action.overlap)?;
             output.write(streams, &action.email, &token)
+        }
+        Action::SetToken(action) => {
+            let settings = token_settings(&action)?;
+            let client = open_existing(&action.settings(), streams)?;
+            streams.print(&client.set_token(&action.email, settings)?)
+        }
+        Action::DeleteToken(action) => {
+            let client = open_existing(&action.settings(), streams)?;
+            client.delete_token(&action.email, &action.name)?;
+            streams.note(&format!("the token {:?} is deleted", action.name.trim()));
+            Ok(())
+        }
+        Action::Usage(action) => {
+            let client = open_existing(&action.settings(), streams)?;
+            print_usage(&client.usage(&action.email)?, streams)
+        }
+        Action::Limit(action) => {
+            let (rate, monthly) = (action.rate, action.monthly);
+            if matches!((rate, monthly), (LimitChange::Keep, LimitChange::Keep)) {
+                return Err("say --rate or --monthly, with a number or server".to_owned());
+            }
+            let client = open_existing(&action.settings(), streams)?;
+            client.restrict(&action.email, rate, monthly, None)?;
+            streams.note(&format!(
+                "the account {} is limited so",
+                action.email.trim()
+            ));
+            Ok(())
+        }
+        Action::Disable(action) => {
+            let client = open_existing(&action.settings(), streams)?;
+            let keep = LimitChange::Keep;
+            client.restrict(&action.email, keep, keep, Some(true))?;
+            streams.note(&format!("the account {} is disabled", action.email.trim()));
+            Ok(())
+        }
+        Action::Enable(action) => {
+            let client = open_existing(&action.settings(), streams)?;
+            let keep = LimitChange::Keep;
+            client.restrict(&action.email, keep, keep, Some(false))?;
+            streams.note(&format!("the account {} may convert", action.email.trim()));
+            Ok(())
         }
         Action::Password(action) => {
             let password = streams.read_password()?;
@@ -96,6 +142,67 @@ fn run_with(command: AccountCommand, streams: &mut Streams<'_>) -> Result<(), St
     }
 }
 
+/// What is set for a token by its options.
+fn token_settings(action: &SetToken) -> Result<TokenSettings, String> {
+    let ends = action.ends.as_deref().map(|day| {
+        let start = humantime::parse_rfc3339(&format!("{day}T00:00:00Z")).ok();
+        let end = start.and_then(|start| start.checked_add(Duration::from_hours(24)));
+        end.ok_or_else(|| format!("--ends: {day:?} was given; allowed is a day such as 2026-12-31"))
+    });
+    let preset = Preset::parse(&action.preset.join("\n"));
+    let preset = preset.map_err(|error| format!("--preset: {}", error.detail))?;
+    Ok(TokenSettings {
+        name: action.name.clone(),
+        ends: ends.transpose()?,
+        limits: Limits {
+            per_minute: action.rate,
+            monthly: action.monthly,
+        },
+        preset: preset.text(),
+    })
+}
+
+fn print_usage(usage: &AccountUsage, streams: &mut Streams<'_>) -> Result<(), String> {
+    let limit = |limit: Option<u64>| match limit {
+        None => "server".to_owned(),
+        Some(0) => "any number".to_owned(),
+        Some(number) => number.to_string(),
+    };
+    let time = |milliseconds: Option<u64>| match milliseconds {
+        Some(milliseconds) => {
+            let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(milliseconds));
+            let time = time.unwrap_or(SystemTime::UNIX_EPOCH);
+            humantime::format_rfc3339_seconds(time).to_string()
+        }
+        None => "-".to_owned(),
+    };
+    let saved = saved_percent(usage.input_bytes, usage.output_bytes);
+    let saved = saved.map_or_else(|| "-".to_owned(), |percent| percent.to_string());
+    for (name, value) in [
+        ("conversions", usage.conversions.to_string()),
+        ("this month", usage.this_month.to_string()),
+        ("bytes in", usage.input_bytes.to_string()),
+        ("bytes out", usage.output_bytes.to_string()),
+        ("percent saved", saved),
+        ("limit a minute", limit(usage.per_minute.map(u64::from))),
+        ("limit a month", limit(usage.monthly)),
+        ("disabled", usage.is_disabled.to_string()),
+    ] {
+        streams.print(&format!("{name}\t{value}"))?;
+    }
+    for token in &usage.tokens {
+        let (used, ends) = (
+            time(token.last_used_milliseconds),
+            time(token.ends_milliseconds),
+        );
+        let TokenSummary {
+            name, conversions, ..
+        } = token;
+        streams.print(&format!("token\t{name}\t{conversions}\t{used}\t{ends}"))?;
+    }
+    Ok(())
+}
+
 fn create_account(create: &Create, streams: &mut Streams<'_>) -> Result<(), String> {
     let email = &create.email;
     let password = create
@@ -105,7 +212,7 @@ fn create_account(create: &Create, streams: &mut Streams<'_>) -> Result<(), Stri
     let output = TokenOutput::find(create.output.as_deref(), create.force);
     let client = open(&create.settings(), streams)?;
     // Looked at before the file: if the same command was run twice, this message tells more.
-    if client.token(email).is_ok() {
+    if client.token(email, None).is_ok() {
         let email = email.trim();
         return Err(format!(
             "there is an account {email} already; towebp account token {email} prints its token"

@@ -22,7 +22,7 @@ const PICTURE: &[u8] = include_bytes!("../../testdata/astronaut.jpg");
 /// A sentence for the operator.
 pub fn run(store: &Store, address: SocketAddr, data: &Path) -> Result<(), String> {
     let (account, password) = account(store)?;
-    let token = store.token(&account);
+    let token = store.token(account.id).map_err(|error| error.to_string())?;
 
     let started = Instant::now();
     let webp = convert(address, &token)?;

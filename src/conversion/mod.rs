@@ -12,6 +12,7 @@ mod memory;
 mod outcome;
 mod params;
 mod plan;
+mod preset;
 mod run;
 mod search;
 mod sizing;
@@ -28,6 +29,7 @@ pub use params::{Animation, IfLarger, KNOWN_NAMES, ParamError, Params};
 #[doc(hidden)]
 pub use params::{DefaultValue, PARAMETERS, Parameter, Value};
 pub use plan::{Plan, Resources};
+pub use preset::Preset;
 pub use run::{Job, memory, run};
 pub use sizing::{Fit, Sizing};
 pub use towebp_encoder::{Cancel, Coding, CpuBudget, Mode};

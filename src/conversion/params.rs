@@ -357,7 +357,7 @@ pub struct ParamError {
     pub name: &'static str,
     /// The given and the allowed values, as a sentence for the caller.
     pub detail: String,
-    /// Machine-readable: `invalid_parameter` or `repeated_parameter`.
+    /// Machine-readable: `invalid_parameter`, `repeated_parameter` or `fixed_parameter`.
     pub code: &'static str,
 }
 

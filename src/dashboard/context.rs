@@ -17,6 +17,9 @@ pub struct PageContext<'a> {
     pub signup: Signup,
     /// Conversions of an account in a month; `None` for no limit.
     pub monthly_quota: Option<NonZeroU64>,
+    /// Reads a token's preset, and returns the text to store, or a sentence that says what is
+    /// wrong.
+    pub check_preset: fn(&str) -> Result<String, String>,
 }
 
 /// Who may create an account on the sign-up page.

@@ -68,7 +68,6 @@ mod tests {
             id: AccountId(1),
             email: "owner@example.org".to_owned(),
             created: SystemTime::UNIX_EPOCH,
-            token_generation: 0,
             has_password: true,
         };
         let session = Session {

@@ -13,15 +13,18 @@ mod overview;
 pub mod paths;
 mod sign_in;
 mod start;
+mod tokens;
+mod units;
 
 pub use account::{account_deleted, change_password, delete_account, password_changed};
 pub use context::{Form, PageContext, Signup};
 pub use document::message;
 pub use duration::duration;
 pub use outcome::{Outcome, Page, PageStatus, SessionChange};
-pub use overview::{overview, rotate_token};
+pub use overview::overview;
 pub use sign_in::{sign_in, sign_in_form, sign_out, sign_out_everywhere, sign_up, sign_up_form};
 pub use start::{PARAMETERS, start};
+pub use tokens::{change_token, create_token, delete_token, rotate_token, tokens};
 
 /// The one stylesheet.
 pub const STYLE: &str = include_str!("style.css");

@@ -1,12 +1,17 @@
 //! The dashboard: token, totals and history of the signed-in account.
 
 use super::account::account_card;
-use super::context::{Form, PageContext};
+use super::context::PageContext;
 use super::document::{Viewer, command, curl_command, document};
-use super::forms::{csrf_field, is_from_session, stale_form};
+use super::forms::csrf_field;
 use super::outcome::Outcome;
 use super::paths;
-use crate::store::{AccountId, StoreError, UsageEntry, UsagePage, UsageTotals, WatermarkKind};
+use super::tokens::rotation_form;
+use super::units::{date_and_time, size};
+use crate::store::{
+    AccountId, Limits, Session, StoreError, TokenNumber, UsageEntry, UsagePage, UsageTotals,
+    WatermarkKind,
+};
 use maud::{Markup, html};
 use std::time::SystemTime;
 
@@ -21,14 +26,14 @@ pub fn overview(context: &PageContext<'_>, before: Option<u64>) -> Result<Outcom
     let Some(session) = context.session()? else {
         return Ok(Outcome::redirect(paths::SIGN_IN));
     };
-    let token = context.store.token(&session.account);
+    let token = context.store.token(session.account.id)?;
     let totals = context.store.usage_totals(session.account.id)?;
     let history = context.store.usage(session.account.id, before, ROWS)?;
     let content = html! {
         h1 { "Dashboard" }
         (totals_row(&totals))
         (quota_line(context, session.account.id)?)
-        (token_card(context, &token, &session.csrf))
+        (token_card(context, &token, &session))
         (try_card())
         (history_card(&history, before.is_some()))
         (sessions_card(&session.csrf))
@@ -39,21 +44,6 @@ pub fn overview(context: &PageContext<'_>, before: Option<u64>) -> Result<Outcom
         Viewer::of(&session),
         &content,
     )))
-}
-
-/// Replaces the token; the old one is refused from now on.
-///
-/// # Errors
-/// The store failed.
-pub fn rotate_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    let Some(session) = context.session()? else {
-        return Ok(Outcome::redirect(paths::SIGN_IN));
-    };
-    if !is_from_session(form, &session) {
-        return Ok(stale_form(&session));
-    }
-    context.store.rotate_token(session.account.id)?;
-    Ok(Outcome::redirect(paths::DASHBOARD))
 }
 
 fn totals_row(totals: &UsageTotals) -> Markup {
@@ -70,10 +60,17 @@ fn totals_row(totals: &UsageTotals) -> Markup {
 
 /// How much of the monthly quota is used, and when the next month begins; empty without a quota.
 fn quota_line(context: &PageContext<'_>, account: AccountId) -> Result<Markup, StoreError> {
-    let Some(quota) = context.monthly_quota else {
+    let server = Limits {
+        monthly: context.monthly_quota,
+        ..Limits::default()
+    };
+    let restrictions = context.store.restrictions(account)?.unwrap_or_default();
+    let Some(quota) = restrictions.limits(server).monthly else {
         return Ok(html! {});
     };
-    let month = context.store.usage_in_month(account, SystemTime::now())?;
+    let month = context
+        .store
+        .usage_in_month(account, None, SystemTime::now())?;
     let next = date_and_time(month.end);
     let day = next.split_once(' ').map_or(next.as_str(), |(day, _)| day);
     Ok(html! {
@@ -85,7 +82,7 @@ fn quota_line(context: &PageContext<'_>, account: AccountId) -> Result<Markup, S
     })
 }
 
-fn token_card(context: &PageContext<'_>, token: &str, csrf: &str) -> Markup {
+fn token_card(context: &PageContext<'_>, token: &str, session: &Session) -> Markup {
     let curl = curl_command(context.base_url, token);
     html! {
         section.card {
@@ -99,15 +96,11 @@ fn token_card(context: &PageContext<'_>, token: &str, csrf: &str) -> Markup {
             (command(&html! { h3 { "Ready to paste" } }, "curl", &curl))
             details {
                 summary { "Replace the token" }
-                form method="post" action=(paths::ROTATE_TOKEN) {
-                    (csrf_field(csrf))
-                    p {
-                        "A new token is made, and the old one is refused at once, wherever it is in use. There is \
-                         no way back."
-                    }
-                    label.check { input type="checkbox" required; "I have understood this" }
-                    button.danger type="submit" { "Replace the token now" }
-                }
+                (rotation_form(session, TokenNumber::DEFAULT))
+            }
+            p.hint {
+                a href=(paths::TOKENS) { "More tokens" }
+                ": one for each place that converts, with limits and parameters of its own."
             }
         }
     }
@@ -225,31 +218,6 @@ fn row(id: u64, entry: &UsageEntry) -> Markup {
     }
 }
 
-/// The time in UTC, such as `2026-11-21 03:15:00`.
-fn date_and_time(time: SystemTime) -> String {
-    humantime::format_rfc3339_seconds(time)
-        .to_string()
-        .replace('T', " ")
-        .trim_end_matches('Z')
-        .to_owned()
-}
-
-/// A number of bytes in the largest unit (powers of 1000) in which it is at least 1.
-fn size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
-    if bytes < 1000 {
-        return format!("{bytes} B");
-    }
-    let mut amount = bytes as f64 / 1000.0;
-    let mut unit = 0;
-    // 999.95 would be shown as 1000.0.
-    while amount >= 999.95 && unit + 1 < UNITS.len() {
-        amount /= 1000.0;
-        unit += 1;
-    }
-    format!("{amount:.1} {}", UNITS[unit])
-}
-
 /// A percentage, with a true minus sign if it is negative.
 fn saved(percent: Option<i64>) -> String {
     match percent {
@@ -261,22 +229,6 @@ fn saved(percent: Option<i64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_are_short() {
-        let cases = [
-            (0, "0 B"),
-            (999, "999 B"),
-            (1000, "1.0 kB"),
-            (999_949, "999.9 kB"),
-            (999_950, "1.0 MB"),
-            (1_234_567_890, "1.2 GB"),
-            (u64::MAX, "18446.7 PB"),
-        ];
-        for (bytes, expected) in cases {
-            assert_eq!(size(bytes), expected, "{bytes}");
-        }
-    }
 
     #[test]
     fn savings_may_be_losses() {

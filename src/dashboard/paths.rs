@@ -24,8 +24,16 @@ paths! {
     SIGN_OUT = "/signout";
     /// The form that ends all sessions of the account.
     SIGN_OUT_EVERYWHERE = "/signout/everywhere";
-    /// The form that replaces the token.
+    /// The page of all tokens.
+    TOKENS = "/tokens";
+    /// The form that makes a token.
+    CREATE_TOKEN = "/token/create";
+    /// The form that changes what is set for a token.
+    CHANGE_TOKEN = "/token/change";
+    /// The form that replaces a token.
     ROTATE_TOKEN = "/token/rotate";
+    /// The form that deletes a token.
+    DELETE_TOKEN = "/token/delete";
     /// The form that changes the password.
     CHANGE_PASSWORD = "/account/password";
     /// The form that deletes the account.

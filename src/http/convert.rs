@@ -1,6 +1,7 @@
 //! `POST /convert`: the order of the checks, and one conversion.
 
 use super::credentials::Token;
+use super::pairs::Pairs;
 use super::problem::{Kind, Problem};
 use super::rate_limit_headers::rate_limit_headers;
 use super::request::{Body, Request};
@@ -9,10 +10,11 @@ use super::state::AppState;
 use super::watermark_fetch::WatermarkFetch;
 use crate::admission::Need;
 use crate::conversion::{
-    Cancel, Coding, Conversion, ConversionError, FoundQuality, Params, Plan, Resources, Timing,
+    Cancel, Coding, Conversion, ConversionError, FoundQuality, Params, Plan, Preset, Resources,
+    Timing,
 };
 use crate::image::{self, Format};
-use crate::store::{AccountId, UsageEntry, WatermarkKind};
+use crate::store::{AccountId, Caller, TokenNumber, UsageEntry, WatermarkKind};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -23,6 +25,8 @@ pub struct AdmittedConversion {
     /// The watermark's picture.
     pub watermark: WatermarkFetch,
     token: Token,
+    /// Whether the token's preset was known, so that `params` has it.
+    is_preset_known: bool,
     params: Params,
     format: Format,
     /// The name to save the picture by, if `download` is given.
@@ -39,25 +43,49 @@ pub struct AdmittedConversion {
 pub fn admit(state: &AppState, request: &Request) -> Result<AdmittedConversion, Problem> {
     let query = request.query();
     let token = Token::of(request, &query)?;
-    let account = token.check(&state.store)?;
+    let checked = token.check(&state.store)?;
     query.check()?;
     // A token that is given twice is an error, even if it is the same one.
     query.parameter("token")?;
-    let params = Params::parse(query.iter())?;
+    let caller = checked.known();
+    caller.map_or(Ok(()), check_enabled)?;
+    let params = params(&query, caller.map_or("", Caller::preset))?;
     let download = query.parameter("download")?.map(str::to_owned);
     let format = content_type(request)?;
     state.store.check_available()?;
-    state.limiters.quotas.check(&state.store, account)?;
+    if let Some(caller) = caller {
+        state.limiters.quotas.check(&state.store, caller)?;
+    }
+    let (account, is_preset_known) = (checked.account(), caller.is_some());
     let url = params.picture_url.clone();
     let (fetcher, metrics) = (state.fetcher.clone(), state.metrics.clone());
     Ok(AdmittedConversion {
         account,
         watermark: WatermarkFetch::new(account, url, fetcher, metrics),
         token,
+        is_preset_known,
         params,
         format,
         download,
     })
+}
+
+/// The parameters of a query, completed by the preset of its token.
+fn params(query: &Pairs, preset: &str) -> Result<Params, Problem> {
+    // What is stored was checked, but a newer version may allow less.
+    let preset = Preset::parse(preset)?;
+    Ok(preset.complete(query.iter())?)
+}
+
+/// Checks that the operator has not disabled the caller's account.
+fn check_enabled(caller: &Caller) -> Result<(), Problem> {
+    if caller.restrictions().disabled.is_none() {
+        return Ok(());
+    }
+    Err(Problem::new(
+        Kind::AccountDisabled,
+        "The server's operator has disabled this account; ask there.",
+    ))
 }
 
 /// Converts the body of an admitted request. It checks what may have changed since admission: the
@@ -69,24 +97,44 @@ pub fn admit(state: &AppState, request: &Request) -> Result<AdmittedConversion, 
 pub fn answer(
     state: &AppState,
     request: &Request,
-    conversion: AdmittedConversion,
+    mut conversion: AdmittedConversion,
     body: &mut Body,
 ) -> Result<Response, Problem> {
-    let account = conversion.token.account(&state.store)?;
+    let caller = conversion.token.caller(&state.store)?;
+    check_enabled(&caller)?;
+    if !conversion.is_preset_known {
+        conversion.complete(request, &caller)?;
+    }
     if request.cancel.is_cancelled() {
         return Err(Problem::client_gone());
     }
     state.store.check_available()?;
-    let quota = state.limiters.quotas.take(&state.store, account)?;
-    let converted = convert(state, request, conversion, body);
+    let quota = state.limiters.quotas.take(&state.store, &caller)?;
+    let converted = convert(state, request, &caller, conversion, body);
     let mut response = converted.unwrap_or_else(Response::from);
     response.headers.extend(rate_limit_headers(quota.limits()));
     Ok(response)
 }
 
+impl AdmittedConversion {
+    /// Completes the parameters by the preset of a token that was not in memory. Its watermark's
+    /// picture would have to be fetched before a worker took the request.
+    fn complete(&mut self, request: &Request, caller: &Caller) -> Result<(), Problem> {
+        let params = params(&request.query(), caller.preset())?;
+        if params.picture_url != self.params.picture_url {
+            let detail =
+                "The token's preset was not in memory, and is now; send the request again.";
+            return Err(Problem::new(Kind::Busy, detail).with_retry_after(1));
+        }
+        self.params = params;
+        Ok(())
+    }
+}
+
 fn convert(
     state: &AppState,
     request: &Request,
+    caller: &Caller,
     conversion: AdmittedConversion,
     body: &mut Body,
 ) -> Result<Response, Problem> {
@@ -146,9 +194,12 @@ fn convert(
     let sent = Sent::choose(converted, bytes, format);
     reservation.finish(sent.body.len() as u64);
 
-    let entry = usage_entry(&params, format, original_bytes, &sent, started.elapsed());
+    let entry = UsageEntry {
+        token: caller.token,
+        ..usage_entry(&params, format, original_bytes, &sent, started.elapsed())
+    };
     state.store.record_usage(account, &entry)?;
-    state.metrics.converted(format.name(), sent.timing);
+    state.metrics.converted(caller, format.name(), sent.timing);
     Ok(Response {
         memory: Some(Box::new(reservation)),
         ..success(sent, &entry, download.as_deref())
@@ -240,6 +291,7 @@ fn usage_entry(
 ) -> UsageEntry {
     UsageEntry {
         time: SystemTime::now(),
+        token: TokenNumber::DEFAULT,
         format: format.name().to_owned(),
         input_bytes,
         output_bytes: sent.body.len() as u64,

@@ -4,7 +4,7 @@ use super::pairs::Pairs;
 use super::problem::Problem;
 use super::request::Request;
 use super::settings::Settings;
-use crate::store::{AccountId, Store, TokenCheck, TokenError};
+use crate::store::{AccountId, Caller, Store, TokenCheck, TokenError, TokenNumber};
 
 /// What a request gives to show whose it is, unchecked.
 pub enum Credentials {
@@ -31,13 +31,23 @@ impl Credentials {
         Ok(Credentials::Session(cookie.to_owned()))
     }
 
-    /// Whose they are. May read the disk, so it is for workers.
+    /// Whose they are, if they show more than conversions: of the tokens only `default` does, since
+    /// others are given away, to a public page for instance. May read the disk, so it is for
+    /// workers.
     ///
     /// # Errors
-    /// 401, if they are nobody's; 500 and 503, if the store fails.
+    /// 401, if they are nobody's; 403, if they are a token that only converts; 500 and 503, if the
+    /// store fails.
     pub fn account(&self, store: &Store) -> Result<AccountId, Problem> {
         match self {
-            Credentials::Token(token) => token.account(store),
+            Credentials::Token(token) => {
+                let caller = token.caller(store)?;
+                if caller.token == TokenNumber::DEFAULT {
+                    Ok(caller.account)
+                } else {
+                    Err(Problem::token_converts_only(caller.token_name()))
+                }
+            }
             Credentials::Session(cookie) => store
                 .session(cookie)?
                 .map(|session| session.account.id)
@@ -79,24 +89,52 @@ impl Token {
         }
     }
 
-    /// Whose it is, as far as memory knows: for the event loop. The token of an account that is
-    /// not in memory passes if it is not forged; [`Token::account`] then asks the disk.
+    /// Who sends it, as far as memory knows: for the event loop. The token of an account that is
+    /// not in memory passes if it is not forged; [`Token::caller`] then asks the disk.
     ///
     /// # Errors
-    /// 401, if it is nobody's.
-    pub fn check(&self, store: &Store) -> Result<AccountId, Problem> {
+    /// 401, if it is nobody's, or has ended.
+    pub fn check(&self, store: &Store) -> Result<Checked, Problem> {
         match store.check_token(&self.0) {
-            TokenCheck::Valid(account) | TokenCheck::Unknown(account) => Ok(account),
+            TokenCheck::Valid(caller) => Ok(Checked::Known(caller)),
+            TokenCheck::Unknown(account) => Ok(Checked::Unknown(account)),
+            TokenCheck::Ended => Err(TokenError::Ended.into()),
             TokenCheck::Invalid => Err(TokenError::Invalid.into()),
         }
     }
 
-    /// Whose it is now. May read the disk, so it is for workers.
+    /// Who sends it now. May read the disk, so it is for workers.
     ///
     /// # Errors
-    /// 401, if it is nobody's, or nobody's any more; 500 and 503, if the store fails.
-    pub fn account(&self, store: &Store) -> Result<AccountId, Problem> {
+    /// 401, if it is nobody's, or nobody's any more, or has ended; 500 and 503, if the store fails.
+    pub fn caller(&self, store: &Store) -> Result<Caller, Problem> {
         Ok(store.authenticate(&self.0)?)
+    }
+}
+
+/// What memory tells about a token that is not forged.
+pub enum Checked {
+    /// Who sends it.
+    Known(Caller),
+    /// The account whose token it was at some time.
+    Unknown(AccountId),
+}
+
+impl Checked {
+    /// The account.
+    pub fn account(&self) -> AccountId {
+        match self {
+            Checked::Known(caller) => caller.account,
+            Checked::Unknown(account) => *account,
+        }
+    }
+
+    /// Who sends it, if memory tells.
+    pub fn known(&self) -> Option<&Caller> {
+        match self {
+            Checked::Known(caller) => Some(caller),
+            Checked::Unknown(_) => None,
+        }
     }
 }
 

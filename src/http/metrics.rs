@@ -5,13 +5,14 @@ use crate::admission::MemoryBudget;
 use crate::conversion::Timing;
 use crate::fetch::{FetchError, Fetched, Fetcher, Source};
 use crate::front::LoadGauge;
+use crate::store::Caller;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The families: name, kind, and a help text that says what is counted, in which unit and by which
 /// labels.
-const FAMILIES: [[&str; 3]; 17] = [
+const FAMILIES: [[&str; 3]; 18] = [
     ["towebp_requests_total", "counter", "Answers, by status."],
     [
         "towebp_request_bytes_total",
@@ -27,6 +28,11 @@ const FAMILIES: [[&str; 3]; 17] = [
         "towebp_conversions_total",
         "counter",
         "Pictures converted, by format of the input.",
+    ],
+    [
+        "towebp_token_conversions_total",
+        "counter",
+        "Pictures converted, by number of the account and name of the token; from the 1001st pair on by \"other\".",
     ],
     [
         "towebp_watermark_fetches_total",
@@ -110,6 +116,13 @@ pub struct Gauges {
     pub fetcher: Fetcher,
 }
 
+/// The most pairs of an account and a token that are counted one by one: what Prometheus takes from
+/// one server without effort.
+const MAX_TOKENS: usize = 1000;
+
+/// The token of all others, of account 0.
+const OTHER: &str = "other";
+
 /// Counts since the start of the server. Clones share the counts.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics(Arc<Mutex<Counts>>);
@@ -120,6 +133,7 @@ struct Counts {
     bytes_in: u64,
     bytes_out: u64,
     conversions: BTreeMap<&'static str, u64>,
+    by_token: BTreeMap<(u64, String), u64>,
     fetches: BTreeMap<&'static str, u64>,
     stages: [Histogram; 3],
 }
@@ -147,10 +161,15 @@ impl Metrics {
         self.count(|counts| counts.bytes_out += bytes);
     }
 
-    /// Counts a converted picture of this format.
-    pub fn converted(&self, format: &'static str, timing: Timing) {
+    /// Counts a picture of this format that was converted for a caller.
+    pub fn converted(&self, caller: &Caller, format: &'static str, timing: Timing) {
         let stages = [timing.decode, timing.watermark, timing.encode];
+        let mut key = (caller.account.0, caller.token_name().to_owned());
         self.count(|counts| {
+            if counts.by_token.len() >= MAX_TOKENS && !counts.by_token.contains_key(&key) {
+                key = (0, OTHER.to_owned());
+            }
+            *counts.by_token.entry(key).or_default() += 1;
             *counts.conversions.entry(format).or_default() += 1;
             for (histogram, time) in counts.stages.iter_mut().zip(stages) {
                 histogram.add(time.as_secs_f64());
@@ -195,6 +214,14 @@ impl Counts {
             "format",
             &self.conversions,
         )?;
+        begin(text, "towebp_token_conversions_total")?;
+        for ((account, token), value) in &self.by_token {
+            let token = escaped(token);
+            writeln!(
+                text,
+                "towebp_token_conversions_total{{account=\"{account}\",token=\"{token}\"}} {value}"
+            )?;
+        }
         write_each(
             text,
             "towebp_watermark_fetches_total",
@@ -237,6 +264,11 @@ fn begin(text: &mut String, name: &str) -> std::fmt::Result {
         .find(|family| family[0] == name)
         .expect("all families are in the table");
     writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}")
+}
+
+/// A label's value as Prometheus reads it.
+fn escaped(label: &str) -> String {
+    label.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 fn write_one(text: &mut String, name: &str, value: u64) -> std::fmt::Result {
@@ -294,7 +326,24 @@ fn resident_bytes() -> Option<u64> {
 mod tests {
     use super::*;
     use crate::fetch;
+    use crate::store::AccountId;
     use std::time::Duration;
+
+    #[test]
+    fn tokens_beyond_a_thousand_are_counted_together() {
+        let metrics = Metrics::default();
+        for account in 1..=MAX_TOKENS as u64 + 5 {
+            let caller = Caller::plain(AccountId(account));
+            metrics.converted(&caller, "png", Timing::default());
+            metrics.converted(&caller, "png", Timing::default());
+        }
+        metrics.count(|counts| {
+            assert_eq!(counts.by_token.len(), MAX_TOKENS + 1);
+            assert_eq!(counts.by_token[&(0, OTHER.to_owned())], 10);
+            assert_eq!(counts.by_token[&(5, "default".to_owned())], 2);
+        });
+        assert_eq!(escaped("a\"b\\"), "a\\\"b\\\\");
+    }
 
     #[test]
     fn buckets_hold_all_that_is_below_their_end() {
@@ -304,7 +353,8 @@ mod tests {
             ..Timing::default()
         };
         for milliseconds in [1, 2, 100_000] {
-            metrics.converted("png", timing(milliseconds));
+            let caller = Caller::plain(AccountId(7));
+            metrics.converted(&caller, "png", timing(milliseconds));
         }
         let text = metrics.to_text(&Gauges {
             memory: MemoryBudget::new(1, 1),
@@ -318,6 +368,7 @@ mod tests {
             "towebp_stage_seconds_bucket{stage=\"decode\",le=\"+Inf\"} 3",
             "towebp_stage_seconds_count{stage=\"decode\"} 3",
             "towebp_conversions_total{format=\"png\"} 3",
+            "towebp_token_conversions_total{account=\"7\",token=\"default\"} 3",
             "towebp_memory_budget_bytes 1",
             "# HELP towebp_connections Connections of clients, idle ones included.",
             "# TYPE towebp_connections gauge",

@@ -9,6 +9,7 @@ use super::response::{Response, with_problem_headers};
 use super::settings::Settings;
 use super::state::AppState;
 use crate::admission::{ClientRateLimiter, seconds};
+use crate::conversion::Preset;
 use crate::dashboard::{self, Form, Outcome, Page, PageContext, PageStatus, SessionChange};
 use crate::store::StoreError;
 use std::time::Instant;
@@ -104,9 +105,29 @@ pub fn sign_out_everywhere(state: &AppState, request: &Request, body: &mut Body)
     submit(state, request, body, None, dashboard::sign_out_everywhere)
 }
 
-/// Replaces the account's token.
+/// The page of all tokens.
+pub fn tokens(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
+    show(state, request, |context, _| Ok(dashboard::tokens(context)?))
+}
+
+/// Makes a token.
+pub fn create_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
+    submit(state, request, body, None, dashboard::create_token)
+}
+
+/// Replaces what is set for a token.
+pub fn change_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
+    submit(state, request, body, None, dashboard::change_token)
+}
+
+/// Replaces the text of a token.
 pub fn rotate_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
     submit(state, request, body, None, dashboard::rotate_token)
+}
+
+/// Deletes a token.
+pub fn delete_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
+    submit(state, request, body, None, dashboard::delete_token)
 }
 
 /// Replaces the account's password. The present one is asked for, so attempts count as those to
@@ -204,7 +225,14 @@ fn context<'a>(state: &'a AppState, request: &'a Request, base_url: &'a str) -> 
         base_url,
         signup: state.settings.signup,
         monthly_quota: state.settings.monthly_quota,
+        check_preset,
     }
+}
+
+/// The text of a preset to store.
+fn check_preset(text: &str) -> Result<String, String> {
+    let preset = Preset::parse(text).map_err(|error| error.detail)?;
+    Ok(preset.text())
 }
 
 fn is_same_site(settings: &Settings, request: &Request) -> bool {

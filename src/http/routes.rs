@@ -90,7 +90,7 @@ const READINESS: &str = "/readyz";
 const USAGE: &str = "/api/usage";
 
 /// All paths. Any other path is a 404, whatever the method and the body.
-const ROUTES: [Route; 19] = [
+const ROUTES: [Route; 23] = [
     Route {
         path: paths::CONVERT,
         methods: "POST",
@@ -116,7 +116,11 @@ const ROUTES: [Route; 19] = [
         "POST",
         pages::sign_out_everywhere,
     ),
+    page(paths::TOKENS, READ, pages::tokens),
+    page(paths::CREATE_TOKEN, "POST", pages::create_token),
+    page(paths::CHANGE_TOKEN, "POST", pages::change_token),
     page(paths::ROTATE_TOKEN, "POST", pages::rotate_token),
+    page(paths::DELETE_TOKEN, "POST", pages::delete_token),
     page(paths::CHANGE_PASSWORD, "POST", pages::change_password),
     page(paths::DELETE_ACCOUNT, "POST", pages::delete_account),
     page(paths::PASSWORD_CHANGED, READ, pages::password_changed),

@@ -7,7 +7,7 @@ use crate::admission::{ClientRateLimiter, MemoryBudget, Quotas};
 use crate::conversion::{CpuBudget, Fonts};
 use crate::fetch::Fetcher;
 use crate::image;
-use crate::store::Store;
+use crate::store::{Limits, Store};
 use std::sync::Arc;
 
 /// The state that requests are answered from.
@@ -40,7 +40,7 @@ pub struct Limiters {
     pub(super) signin: Option<ClientRateLimiter>,
     /// Attempts to sign up, by client address.
     pub(super) signup: Option<ClientRateLimiter>,
-    /// Conversions, by account.
+    /// Conversions, by account and token.
     pub(super) quotas: Quotas,
 }
 
@@ -50,7 +50,10 @@ impl Limiters {
         Limiters {
             signin: settings.signin_rate.map(ClientRateLimiter::new),
             signup: settings.signup_rate.map(ClientRateLimiter::new),
-            quotas: Quotas::new(settings.rate_limit, settings.monthly_quota),
+            quotas: Quotas::new(Limits {
+                per_minute: settings.rate_limit,
+                monthly: settings.monthly_quota,
+            }),
         }
     }
 }

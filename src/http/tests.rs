@@ -9,7 +9,7 @@ use crate::front::{self, Listeners};
 use crate::image;
 use crate::store::tests::disk::Disk;
 use crate::store::tests::{Folder, entry, store_on};
-use crate::store::{Account, Store, UsageEntry};
+use crate::store::{Account, Store, TokenNumber, UsageEntry};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
@@ -29,7 +29,10 @@ fn admission_does_not_read_the_disk() {
     let rotated = account(store, "rotated@example.org");
     let spent = account(store, "spent@example.org");
     let cookie = store.start_session(owner.id).unwrap();
-    store.rotate_token(rotated.id).unwrap();
+    let old = store.token(rotated.id).unwrap();
+    store
+        .rotate_token(rotated.id, TokenNumber::DEFAULT, Duration::ZERO)
+        .unwrap();
     for _ in 0..2 {
         let entry = UsageEntry {
             time: SystemTime::now(),
@@ -37,12 +40,18 @@ fn admission_does_not_read_the_disk() {
         };
         store.record_usage(spent.id, &entry).unwrap();
     }
-    let convert = |account: &Account| format!("/convert?token={}", store.token(account));
+    let convert =
+        |account: &Account| format!("/convert?token={}", store.token(account.id).unwrap());
     let cookie = format!("towebp_session={cookie}");
     let form = "application/x-www-form-urlencoded";
     let mut cases = vec![
         ("POST", convert(&owner), "image/png", None),
-        ("POST", convert(&rotated), "image/png", Some(401)),
+        (
+            "POST",
+            format!("/convert?token={old}"),
+            "image/png",
+            Some(401),
+        ),
         ("POST", convert(&spent), "image/png", Some(429)),
         ("POST", "/convert".to_owned(), "image/png", Some(401)),
         ("GET", "/healthz".to_owned(), "", Some(200)),
@@ -82,7 +91,7 @@ fn while_the_disk_does_not_answer_the_event_loop_goes_on() {
     let state = state(&disk);
     let store = Arc::clone(&state.store);
     let owner = account(&store, "owner@example.org");
-    let token = store.token(&owner);
+    let token = store.token(owner.id).unwrap();
     let cookie = store.start_session(owner.id).unwrap();
     let folder = Folder::new();
     let local = SocketAddr::from(([127, 0, 0, 1], 0));

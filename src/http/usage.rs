@@ -7,8 +7,9 @@ use super::request::{Body, Request};
 use super::response::Response;
 use super::state::AppState;
 use crate::front::NEXT_PART;
-use crate::store::{AccountId, UsageEntry, UsagePage, UsageTotals};
+use crate::store::{AccountId, TokenNumber, TokenUsage, UsageEntry, UsagePage, UsageTotals};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::time::SystemTime;
 
@@ -25,7 +26,7 @@ const MIN_PART: usize = 256 << 10;
 
 /// The first row of the CSV.
 const COLUMNS: &str =
-    "id,time,format,input_bytes,output_bytes,width,height,quality,watermark,milliseconds\r\n";
+    "id,time,format,input_bytes,output_bytes,width,height,quality,watermark,milliseconds,token\r\n";
 
 /// One page, newest first, and the totals of the whole history. The parameter `before` takes the
 /// `next_before` of the preceding page; `limit` is capped to 1 to 1000.
@@ -40,14 +41,16 @@ pub fn json(state: &AppState, request: &Request, _body: &mut Body) -> Result<Res
         .clamp(1, MAX_LIMIT);
     let page = state.store.usage(account, before, limit as usize)?;
     let totals = state.store.usage_totals(account)?;
+    let tokens = Tokens(state.store.tokens(account)?);
     Ok(Response::json(&Page {
         entries: page
             .entries
             .iter()
-            .map(|(id, entry)| Entry::new(*id, entry))
+            .map(|(id, entry)| Entry::new(*id, entry, &tokens))
             .collect(),
         next_before: page.next_before,
         totals: totals.into(),
+        tokens: tokens.0.iter().map(OfToken::new).collect(),
     }))
 }
 
@@ -65,7 +68,8 @@ pub fn csv(state: &AppState, request: &Request, _body: &mut Body) -> Result<Resp
     let before = request
         .header(NEXT_PART)
         .and_then(|number| number.parse().ok());
-    let (text, next) = csv_part(before, |before| {
+    let tokens = Tokens(state.store.tokens(account)?);
+    let (text, next) = csv_part(before, &tokens, |before| {
         state.store.usage(account, before, MAX_LIMIT as usize)
     })?;
     let response = Response::new(200, "text/csv; charset=utf-8; header=present", text)
@@ -84,6 +88,7 @@ pub fn csv(state: &AppState, request: &Request, _body: &mut Body) -> Result<Resp
 /// part, if there is one. The first part, without `before`, begins with the columns' names.
 fn csv_part<E>(
     before: Option<u64>,
+    tokens: &Tokens,
     page: impl Fn(Option<u64>) -> Result<UsagePage, E>,
 ) -> Result<(String, Option<u64>), E> {
     let mut text = String::new();
@@ -94,7 +99,7 @@ fn csv_part<E>(
     loop {
         let page = page(before)?;
         for (id, entry) in &page.entries {
-            push_row(&mut text, &Entry::new(*id, entry));
+            push_row(&mut text, &Entry::new(*id, entry, tokens));
         }
         before = page.next_before;
         if before.is_none() || text.len() >= MIN_PART {
@@ -108,6 +113,42 @@ struct Page<'a> {
     entries: Vec<Entry<'a>>,
     next_before: Option<u64>,
     totals: Totals,
+    tokens: Vec<OfToken<'a>>,
+}
+
+/// An account's tokens.
+struct Tokens(Vec<TokenUsage>);
+
+impl Tokens {
+    /// The name of a token, also of one that is deleted, unless that is forgotten.
+    fn name(&self, number: TokenNumber) -> &str {
+        let mut tokens = self.0.iter().map(|usage| &usage.token);
+        let token = tokens.find(|token| token.number == number);
+        token.map_or("(deleted)", |token| &token.settings.name)
+    }
+}
+
+/// The sums over the conversions by one token.
+#[derive(Serialize)]
+struct OfToken<'a> {
+    name: &'a str,
+    is_deleted: bool,
+    created: String,
+    last_used: Option<String>,
+    #[serde(flatten)]
+    totals: Totals,
+}
+
+impl OfToken<'_> {
+    fn new(usage: &TokenUsage) -> OfToken<'_> {
+        OfToken {
+            name: &usage.token.settings.name,
+            is_deleted: usage.deleted.is_some(),
+            created: rfc3339(usage.token.created),
+            last_used: usage.last_used.map(rfc3339),
+            totals: usage.totals.into(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -122,6 +163,7 @@ struct Entry<'a> {
     quality: u8,
     watermark: &'static str,
     milliseconds: u32,
+    token: &'a str,
 }
 
 #[derive(Serialize)]
@@ -131,8 +173,8 @@ struct Totals {
     output_bytes: u64,
 }
 
-impl Entry<'_> {
-    fn new(id: u64, entry: &UsageEntry) -> Entry<'_> {
+impl<'a> Entry<'a> {
+    fn new(id: u64, entry: &'a UsageEntry, tokens: &'a Tokens) -> Entry<'a> {
         Entry {
             id,
             time: rfc3339(entry.time),
@@ -144,6 +186,7 @@ impl Entry<'_> {
             quality: entry.quality,
             watermark: entry.watermark.name(),
             milliseconds: entry.milliseconds,
+            token: tokens.name(entry.token),
         }
     }
 }
@@ -163,7 +206,8 @@ impl From<UsageTotals> for Totals {
     }
 }
 
-/// Appends one row. No field needs quoting: they are numbers, times and the server's own words.
+/// Appends one row. No field but the token's name needs quotes: they are numbers, times and the
+/// server's own words.
 fn push_row(text: &mut String, entry: &Entry<'_>) {
     let Entry {
         id,
@@ -176,12 +220,23 @@ fn push_row(text: &mut String, entry: &Entry<'_>) {
         quality,
         watermark,
         milliseconds,
+        token,
     } = entry;
+    let token = quoted(token);
     write!(
         text,
-        "{id},{time},{format},{input_bytes},{output_bytes},{width},{height},{quality},{watermark},{milliseconds}\r\n"
+        "{id},{time},{format},{input_bytes},{output_bytes},{width},{height},{quality},{watermark},{milliseconds},{token}\r\n"
     )
     .expect("a String takes everything");
+}
+
+/// A field of CSV, in quotes if it needs them (RFC 4180, section 2).
+fn quoted(field: &str) -> Cow<'_, str> {
+    if field.contains([',', '"']) {
+        Cow::Owned(format!("\"{}\"", field.replace('"', "\"\"")))
+    } else {
+        Cow::Borrowed(field)
+    }
 }
 
 /// UTC, with milliseconds.
@@ -214,12 +269,13 @@ fn number(query: &Pairs, name: &'static str) -> Result<Option<u64>, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::WatermarkKind;
+    use crate::store::{ApiToken, Limits, TokenSettings, WatermarkKind};
     use std::time::Duration;
 
     fn entry() -> UsageEntry {
         UsageEntry {
             time: SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_123),
+            token: TokenNumber::DEFAULT,
             format: "png".to_owned(),
             input_bytes: 1000,
             output_bytes: 100,
@@ -231,14 +287,35 @@ mod tests {
         }
     }
 
+    fn tokens(name: &str) -> Tokens {
+        let usage = TokenUsage {
+            token: ApiToken {
+                number: TokenNumber::DEFAULT,
+                created: SystemTime::UNIX_EPOCH,
+                serial: 0,
+                previous: None,
+                settings: TokenSettings {
+                    name: name.to_owned(),
+                    ends: None,
+                    limits: Limits::default(),
+                    preset: String::new(),
+                },
+            },
+            deleted: None,
+            totals: UsageTotals::default(),
+            last_used: None,
+        };
+        Tokens(vec![usage])
+    }
+
     #[test]
     fn rows_of_the_csv_have_the_header_s_columns() {
-        let mut text = String::new();
-        push_row(&mut text, &Entry::new(4, &entry()));
-        assert_eq!(
-            text,
-            "4,2023-11-14T22:13:20.123Z,png,1000,100,30,20,85,text,7\r\n"
-        );
+        for (name, written) in [("default", "default"), ("a, \"b\"", "\"a, \"\"b\"\"\"")] {
+            let mut text = String::new();
+            push_row(&mut text, &Entry::new(4, &entry(), &tokens(name)));
+            let row = "4,2023-11-14T22:13:20.123Z,png,1000,100,30,20,85,text,7";
+            assert_eq!(text, format!("{row},{written}\r\n"));
+        }
     }
 
     #[test]
@@ -259,7 +336,8 @@ mod tests {
         };
         let (mut before, mut expected, mut parts) = (None, ROWS, 0);
         loop {
-            let (text, next) = csv_part(before, page).expect("pages do not fail");
+            let (text, next) =
+                csv_part(before, &tokens("default"), page).expect("pages do not fail");
             assert!(text.len() < MIN_PART + 200_000, "{} bytes", text.len());
             let rows = text.strip_prefix(COLUMNS).unwrap_or(&text);
             assert_eq!(rows.len() < text.len(), parts == 0, "the columns come once");

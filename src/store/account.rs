@@ -13,8 +13,6 @@ pub struct Account {
     pub email: String,
     /// When the account was made, to the millisecond.
     pub created: SystemTime,
-    /// How often the account's token has been replaced.
-    pub token_generation: u32,
     /// Whether the account can sign in to the dashboard.
     pub has_password: bool,
 }

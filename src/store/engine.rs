@@ -34,6 +34,8 @@ use serde::{Deserialize, Serialize};
 use super::account::{Account, AccountRecord};
 use super::error::StoreError;
 use super::session::SessionEnds;
+use super::token::{AccountAccess, Restrictions, TokenSettings, TokenUsage};
+use super::token_number::TokenNumber;
 use super::usage::{UsageEntry, UsagePage, UsageTotals};
 use crate::auth::{AccountId, CodeHash, Email};
 
@@ -48,8 +50,20 @@ pub trait Engine: Send + Sync {
     /// All accounts, oldest first.
     fn accounts(&self) -> Result<Vec<Account>, StoreError>;
 
-    /// The token generations of the youngest accounts, at most `limit` of them, youngest first.
-    fn token_generations(&self, limit: usize) -> Result<Vec<(AccountId, u32)>, StoreError>;
+    /// What decides about the requests of this account; `None` if there is no such account.
+    fn access(&self, id: AccountId) -> Result<Option<AccountAccess>, StoreError>;
+
+    /// Calls `each` with what [`Engine::access`] gives of the youngest accounts, at most `limit` of
+    /// them, youngest first.
+    fn each_access(
+        &self,
+        limit: usize,
+        each: &mut dyn FnMut(AccountId, AccountAccess),
+    ) -> Result<(), StoreError>;
+
+    /// The tokens of an account by number, with those that are deleted; none if there is no such
+    /// account.
+    fn tokens(&self, account: AccountId) -> Result<Vec<TokenUsage>, StoreError>;
 
     /// The session of the cookie with this hash, with its account. It may have ended already: the
     /// caller compares. `None` if there is no such session, or its account is deleted.
@@ -71,8 +85,14 @@ pub trait Engine: Send + Sync {
     /// The sums over an account's whole history; zeros if there is no such account.
     fn usage_totals(&self, account: AccountId) -> Result<UsageTotals, StoreError>;
 
-    /// The account's conversions in the month whose first millisecond is `month`.
-    fn usage_in_month(&self, account: AccountId, month: u64) -> Result<u64, StoreError>;
+    /// The account's conversions, or those by one of its tokens, in the month whose first
+    /// millisecond is `month`.
+    fn usage_in_month(
+        &self,
+        account: AccountId,
+        token: Option<TokenNumber>,
+        month: u64,
+    ) -> Result<u64, StoreError>;
 
     /// Stores the mark of the secret in use, and returns the one that was stored before.
     fn exchange_secret_mark(&self, mark: u64) -> Result<Option<u64>, StoreError>;
@@ -157,10 +177,16 @@ pub enum Command {
     ///
     /// Outcome: [`Outcome::Unchanged`] if there is no such account.
     DeleteAccount(AccountId),
-    /// Adds one to an account's token generation.
+    /// Changes the tokens of an account, or what the operator has set for it.
     ///
-    /// Outcome: the account, or [`Outcome::Unchanged`] if there is none.
-    RotateToken(AccountId),
+    /// Outcome: [`Outcome::Token`], [`Outcome::Unchanged`] if there is no such account or no such
+    /// token, or [`Outcome::NameTaken`] or [`Outcome::TooManyTokens`].
+    ChangeTokens {
+        /// The account.
+        account: AccountId,
+        /// The change.
+        change: TokenChange,
+    },
     /// Replaces an account's password and ends its sessions.
     ///
     /// Outcome: the account, or [`Outcome::Unchanged`] if there is none, or if its password is no
@@ -212,7 +238,7 @@ pub enum Command {
         now: u64,
     },
     /// Adds an entry to an account's history, with the next sequence number, and counts it in the
-    /// totals and in the month (UTC) of its time.
+    /// totals and in the month and the day (UTC) of its time, of the account and of the token.
     ///
     /// Outcome: [`Outcome::Recorded`], or [`Outcome::Unchanged`] if there is no such account.
     RecordUsage {
@@ -223,11 +249,60 @@ pub enum Command {
     },
 }
 
+/// A change of an account's tokens.
+pub enum TokenChange {
+    /// Makes a token, whose number and serial number are the next serial number
+    /// ([`super::token::next_serial`]).
+    Create {
+        /// What its owner sets.
+        settings: TokenSettings,
+        /// The present time.
+        now: u64,
+    },
+    /// Replaces what the owner has set for a token.
+    Set {
+        /// The token.
+        token: TokenNumber,
+        /// What is set from now on.
+        settings: TokenSettings,
+    },
+    /// Gives a token the next serial number.
+    Rotate {
+        /// The token.
+        token: TokenNumber,
+        /// Until when the present serial number goes on working, if it does.
+        overlap_ends: Option<u64>,
+        /// The present time.
+        now: u64,
+    },
+    /// Deletes a token. Its name is kept for the history, as are those of
+    /// [`super::token::MAX_DELETED_TOKENS`] tokens.
+    Delete {
+        /// The token.
+        token: TokenNumber,
+        /// The present time.
+        now: u64,
+    },
+    /// Replaces what the operator has set for the account. The outcome is that of `default`.
+    Restrict(Restrictions),
+}
+
 /// What came of a command.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The account that was made or changed.
     Account(Account),
+    /// A token that was made, changed or deleted, or whose account was restricted.
+    Token {
+        /// The token.
+        token: TokenNumber,
+        /// What decides about the requests of its account from now on.
+        access: AccountAccess,
+    },
+    /// Nothing was changed: another token of the account has the name.
+    NameTaken,
+    /// Nothing was changed: the account has [`super::token::MAX_TOKENS`] tokens.
+    TooManyTokens,
     /// Something was changed.
     Changed,
     /// A conversion was recorded.
@@ -236,6 +311,8 @@ pub enum Outcome {
         month: u64,
         /// The account's conversions in that month, this one included.
         conversions: u64,
+        /// Those of them by the same token.
+        by_token: u64,
     },
     /// Nothing was changed.
     Unchanged,
@@ -255,13 +332,16 @@ impl Outcome {
     pub fn account(self) -> Option<Account> {
         match self {
             Outcome::Account(account) => Some(account),
-            Outcome::Changed | Outcome::Recorded { .. } | Outcome::Unchanged => None,
+            _ => None,
         }
     }
 
     /// Whether anything was changed.
     pub fn changed(&self) -> bool {
-        !matches!(self, Outcome::Unchanged)
+        !matches!(
+            self,
+            Outcome::Unchanged | Outcome::NameTaken | Outcome::TooManyTokens
+        )
     }
 }
 

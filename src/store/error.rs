@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use super::token::{MAX_NAME, MAX_PRESET_BYTES, MAX_TOKENS};
 use crate::auth::AuthError;
 
 /// The store could not be opened.
@@ -90,8 +91,30 @@ pub enum OwnerError {
 /// A token was not accepted.
 #[derive(Debug)]
 pub enum TokenError {
-    /// The token is malformed, mistyped or forged, was replaced, or belongs to a deleted account.
+    /// The token is malformed, mistyped or forged, was replaced or deleted, or belongs to a deleted
+    /// account.
     Invalid,
+    /// The token's end, which its owner has set, is over.
+    Ended,
+    /// The store failed.
+    Store(StoreError),
+}
+
+/// A token was not made, changed or deleted.
+#[derive(Debug)]
+pub enum ChangeTokenError {
+    /// The name is empty, too long, or has control characters.
+    Name,
+    /// Another token of the account has the name.
+    NameTaken,
+    /// The account has as many tokens as are allowed.
+    TooMany,
+    /// The token `default` keeps its name, has no end, and is not deleted.
+    Default,
+    /// The preset has this many bytes, which is more than are allowed.
+    PresetTooLong(usize),
+    /// There is no such token or no such account.
+    NoToken,
     /// The store failed.
     Store(StoreError),
 }
@@ -170,11 +193,40 @@ impl fmt::Display for TokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TokenError::Invalid => f.write_str("the token is not valid"),
+            TokenError::Ended => f.write_str("the token has ended"),
             TokenError::Store(error) => error.fmt(f),
         }
     }
 }
 
+impl fmt::Display for ChangeTokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChangeTokenError::Name => write!(
+                f,
+                "the name of a token has 1 to {MAX_NAME} characters, none of them a control character"
+            ),
+            ChangeTokenError::NameTaken => f.write_str("another token has this name"),
+            ChangeTokenError::TooMany => {
+                write!(
+                    f,
+                    "an account has at most {MAX_TOKENS} tokens; delete one first"
+                )
+            }
+            ChangeTokenError::Default => f.write_str(
+                "the token \"default\" keeps its name, has no end, and cannot be deleted",
+            ),
+            ChangeTokenError::PresetTooLong(bytes) => write!(
+                f,
+                "the preset has {bytes} bytes; allowed are {MAX_PRESET_BYTES}"
+            ),
+            ChangeTokenError::NoToken => f.write_str("there is no such token"),
+            ChangeTokenError::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ChangeTokenError {}
 impl std::error::Error for OpenError {}
 impl std::error::Error for StoreError {}
 impl std::error::Error for CreateAccountError {}
@@ -214,4 +266,4 @@ macro_rules! wrap_store_errors {
     };
 }
 
-wrap_store_errors! { CreateAccountError SetPasswordError SignInError OwnerError TokenError }
+wrap_store_errors! { ChangeTokenError CreateAccountError SetPasswordError SignInError OwnerError TokenError }

@@ -5,30 +5,40 @@
 //! once its commit has succeeded and before its caller goes on, so a token that was replaced is
 //! invalid from then on. After a commit that failed, what the engine holds is in doubt: everything
 //! is forgotten, and read again by callers that may wait. For an account that is not in memory,
-//! because it was forgotten or because there are more than [`MAX_ACCOUNTS`], the result is
-//! [`TokenCheck::Unknown`].
+//! because it was forgotten, because there are more than [`MAX_ACCOUNTS`], or because what is set
+//! for all of them takes more than [`MAX_ACCESS_BYTES`], the result is [`TokenCheck::Unknown`].
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::engine::{Command, Engine, Outcome};
 use super::error::StoreError;
+use super::token::{AccountAccess, Caller, SerialCheck};
+use super::token_number::TokenNumber;
 use crate::auth::{AccountId, Token};
 
 /// The most accounts in memory: as many as a hash map of 2^17 places takes.
 const MAX_ACCOUNTS: usize = (1 << 17) / 8 * 7;
 
-/// The most bytes of both maps. Each has 2^17 places of 1 byte for the map itself and 16 bytes for
-/// a generation or 24 bytes for a month. While a map grows, the one of half its size exists too.
-pub const MEMORY: usize = (1 << 17) * (17 + 25) * 3 / 2;
+/// The most bytes of what is set for accounts and their tokens: 2,000 accounts with some tokens
+/// each, or 18 whose 50 tokens have presets of the greatest length. The engine is asked about
+/// others, which takes some microseconds.
+const MAX_ACCESS_BYTES: usize = 2 << 20;
+
+/// The most bytes of the maps of accounts and months, and of what is set for accounts. Each map has
+/// 2^17 places of 1 byte for the map itself, and 16 bytes for an account or 32 bytes for a month.
+/// While a map grows, the one of half its size exists too.
+pub const MEMORY: usize = (1 << 17) * (17 + 33) * 3 / 2 + MAX_ACCESS_BYTES;
 
 /// What memory alone tells about a token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum TokenCheck {
-    /// The token is this account's present one.
-    Valid(AccountId),
-    /// The token is malformed or forged, was replaced, or belongs to a deleted account.
+    /// The token is good.
+    Valid(Caller),
+    /// The token has ended.
+    Ended,
+    /// The token is malformed or forged, was replaced or deleted, or belongs to a deleted account.
     Invalid,
     /// The token was this account's at some time; only the engine can tell whether it still is.
     Unknown(AccountId),
@@ -38,14 +48,29 @@ pub enum TokenCheck {
 pub struct KnownAccounts(RwLock<State>);
 
 struct State {
-    /// The token generation of each account; `None` for an account that does not exist.
-    generations: HashMap<AccountId, Option<u32>>,
-    /// Whether `generations` has all accounts, so that one that is not in it does not exist.
+    accounts: HashMap<AccountId, Known>,
+    /// Whether `accounts` has all accounts, so that one that is not in it does not exist.
     is_complete: bool,
+    /// What is set for the accounts that are [`Known::Elsewhere`]; the engine knows those that are
+    /// not here.
+    accesses: HashMap<AccountId, Arc<AccountAccess>>,
+    /// The sum of [`AccountAccess::heap_bytes`].
+    access_bytes: usize,
     /// Counts the changes that can make what was just read from the engine outdated.
     changes: u64,
-    /// The first millisecond of a month and the account's conversions in that month.
-    months: HashMap<AccountId, (u64, u64)>,
+    /// The first millisecond of a month, and the conversions of an account, or by one of its
+    /// tokens, in that month.
+    months: HashMap<(AccountId, Option<TokenNumber>), (u64, u64)>,
+}
+
+/// What is known about one account.
+enum Known {
+    /// There is no such account.
+    Absent,
+    /// It has only its first token, with this serial number, and nothing is set.
+    Plain(u32),
+    /// It has others, or something is set: see [`State::accesses`].
+    Elsewhere,
 }
 
 impl KnownAccounts {
@@ -54,28 +79,36 @@ impl KnownAccounts {
     /// # Errors
     /// The engine cannot be read.
     pub fn load(engine: &dyn Engine) -> Result<KnownAccounts, StoreError> {
-        let mut generations = engine.token_generations(MAX_ACCOUNTS + 1)?;
-        let is_complete = generations.len() <= MAX_ACCOUNTS;
-        generations.truncate(MAX_ACCOUNTS);
-        let generations = generations
-            .into_iter()
-            .map(|(id, generation)| (id, Some(generation)));
-        Ok(KnownAccounts(RwLock::new(State {
-            generations: generations.collect(),
-            is_complete,
+        let mut state = State {
+            accounts: HashMap::new(),
+            is_complete: true,
+            accesses: HashMap::new(),
+            access_bytes: 0,
             changes: 0,
             months: HashMap::new(),
-        })))
+        };
+        engine.each_access(MAX_ACCOUNTS + 1, &mut |account, access| {
+            if state.accounts.len() < MAX_ACCOUNTS {
+                state.put(account, Some(access));
+            } else {
+                state.is_complete = false;
+            }
+        })?;
+        Ok(KnownAccounts(RwLock::new(state)))
     }
 
-    /// What is known about a token whose HMAC was found right.
-    pub fn check(&self, token: Token) -> TokenCheck {
+    /// What is known at the time `now` about a token whose HMAC was found right.
+    pub fn check(&self, token: Token, now: u64) -> TokenCheck {
         let state = self.read();
-        match state.generations.get(&token.account) {
-            Some(generation) if *generation == Some(token.generation) => {
-                TokenCheck::Valid(token.account)
+        match state.accounts.get(&token.account) {
+            Some(Known::Plain(serial)) if *serial == token.serial => {
+                TokenCheck::Valid(Caller::plain(token.account))
             }
-            Some(_) => TokenCheck::Invalid,
+            Some(Known::Plain(_) | Known::Absent) => TokenCheck::Invalid,
+            Some(Known::Elsewhere) => match state.accesses.get(&token.account) {
+                Some(access) => check(token, access, now),
+                None => TokenCheck::Unknown(token.account),
+            },
             None if state.is_complete => TokenCheck::Invalid,
             None => TokenCheck::Unknown(token.account),
         }
@@ -89,10 +122,10 @@ impl KnownAccounts {
 
     /// Stores what was read from the engine, unless a change since `changes_before` may have made
     /// it outdated.
-    pub fn learn(&self, account: AccountId, generation: Option<u32>, changes_before: u64) {
+    pub fn learn(&self, account: AccountId, access: Option<AccountAccess>, changes_before: u64) {
         self.write(|state| {
             if state.changes == changes_before {
-                state.put(account, generation);
+                state.put(account, access);
             }
         });
     }
@@ -100,13 +133,23 @@ impl KnownAccounts {
     /// Takes over what a command that is durable now has changed.
     pub fn update(&self, command: &Command, outcome: &Outcome) {
         match (command, outcome) {
-            (
-                Command::CreateAccount { .. } | Command::RotateToken(_),
-                Outcome::Account(account),
-            ) => self.changed(account.id, account.token_generation),
+            (Command::CreateAccount { created, .. }, Outcome::Account(account)) => {
+                self.changed(account.id, AccountAccess::of_new_account(*created));
+            }
+            (Command::ChangeTokens { account, .. }, Outcome::Token { access, .. }) => {
+                self.changed(*account, access.clone());
+            }
             (Command::DeleteAccount(account), Outcome::Changed) => self.deleted(*account),
-            (Command::RecordUsage { account, .. }, Outcome::Recorded { month, conversions }) => {
-                self.counted(*account, *month, *conversions);
+            (
+                Command::RecordUsage { account, entry },
+                Outcome::Recorded {
+                    month,
+                    conversions,
+                    by_token,
+                },
+            ) => {
+                self.counted(*account, None, *month, *conversions);
+                self.counted(*account, Some(entry.token), *month, *by_token);
             }
             _ => {}
         }
@@ -115,10 +158,10 @@ impl KnownAccounts {
     /// Forgets what is in doubt after a command that failed.
     pub fn forget(&self, command: &Command) {
         match command {
-            Command::CreateAccount { .. } | Command::RotateToken(_) | Command::DeleteAccount(_) => {
-                self.forget_all();
-            }
-            Command::RecordUsage { account, .. } => self.forget_month(*account),
+            Command::CreateAccount { .. }
+            | Command::ChangeTokens { .. }
+            | Command::DeleteAccount(_) => self.forget_all(),
+            Command::RecordUsage { account, entry } => self.forget_month(*account, entry.token),
             Command::AddInvite { .. }
             | Command::SetPassword { .. }
             | Command::StartSession { .. }
@@ -129,20 +172,29 @@ impl KnownAccounts {
         }
     }
 
-    /// The account's conversions in the month with this first millisecond.
-    pub fn month(&self, account: AccountId, month: u64) -> Option<u64> {
-        let (known, conversions) = *self.read().months.get(&account)?;
+    /// The conversions of the account, or by one of its tokens, in the month with this first
+    /// millisecond.
+    pub fn month(&self, account: AccountId, token: Option<TokenNumber>, month: u64) -> Option<u64> {
+        let (known, conversions) = *self.read().months.get(&(account, token))?;
         (known == month).then_some(conversions)
     }
 
-    /// The account has had at least this many conversions in the month. Counts only grow, so a
-    /// count that was read from the engine and overtaken by a conversion changes nothing.
-    pub fn counted(&self, account: AccountId, month: u64, conversions: u64) {
+    /// The account has had at least this many conversions in the month, or its token has. Counts
+    /// only grow, so a count that was read from the engine and overtaken by a conversion changes
+    /// nothing.
+    pub fn counted(
+        &self,
+        account: AccountId,
+        token: Option<TokenNumber>,
+        month: u64,
+        conversions: u64,
+    ) {
         self.write(|state| {
-            if !state.months.contains_key(&account) {
+            let key = (account, token);
+            if !state.months.contains_key(&key) {
                 evict(&mut state.months, MAX_ACCOUNTS - 1);
             }
-            let known = state.months.entry(account).or_insert((month, 0));
+            let known = state.months.entry(key).or_insert((month, 0));
             *known = match *known {
                 (same, more) if same == month => (month, conversions.max(more)),
                 _ => (month, conversions),
@@ -150,20 +202,20 @@ impl KnownAccounts {
         });
     }
 
-    /// An account was made, or its token replaced.
-    fn changed(&self, account: AccountId, generation: u32) {
+    /// An account was made, or what decides about its requests was changed.
+    fn changed(&self, account: AccountId, access: AccountAccess) {
         self.write(|state| {
             state.changes += 1;
-            state.put(account, Some(generation));
+            state.put(account, Some(access));
         });
     }
 
     fn deleted(&self, account: AccountId) {
         self.write(|state| {
             state.changes += 1;
-            state.months.remove(&account);
+            state.months.retain(|(owner, _), _| *owner != account);
             if state.is_complete {
-                state.generations.remove(&account);
+                state.remove(account);
             } else {
                 state.put(account, None);
             }
@@ -174,14 +226,17 @@ impl KnownAccounts {
         self.write(|state| {
             state.changes += 1;
             state.is_complete = false;
-            state.generations.clear();
+            state.access_bytes = 0;
+            state.accesses.clear();
+            state.accounts.clear();
             state.months.clear();
         });
     }
 
-    fn forget_month(&self, account: AccountId) {
+    fn forget_month(&self, account: AccountId, token: TokenNumber) {
         self.write(|state| {
-            state.months.remove(&account);
+            state.months.remove(&(account, None));
+            state.months.remove(&(account, Some(token)));
         });
     }
 
@@ -195,13 +250,64 @@ impl KnownAccounts {
     }
 }
 
-impl State {
-    fn put(&mut self, account: AccountId, generation: Option<u32>) {
-        if self.generations.len() >= MAX_ACCOUNTS && !self.generations.contains_key(&account) {
-            self.is_complete = false;
-            evict(&mut self.generations, MAX_ACCOUNTS - 1);
+/// What is set for its account tells about a token.
+pub fn check(token: Token, access: &Arc<AccountAccess>, now: u64) -> TokenCheck {
+    match access.check(token.serial, now) {
+        SerialCheck::Valid(index) => {
+            TokenCheck::Valid(Caller::new(token.account, Arc::clone(access), index))
         }
-        self.generations.insert(account, generation);
+        SerialCheck::Ended => TokenCheck::Ended,
+        SerialCheck::Unknown => TokenCheck::Invalid,
+    }
+}
+
+impl State {
+    fn put(&mut self, account: AccountId, access: Option<AccountAccess>) {
+        self.remove(account);
+        if self.accounts.len() >= MAX_ACCOUNTS {
+            self.is_complete = false;
+            while self.accounts.len() >= MAX_ACCOUNTS {
+                let Some(evicted) = self.accounts.keys().next().copied() else {
+                    break;
+                };
+                self.remove(evicted);
+            }
+        }
+        let known = match access {
+            None => Known::Absent,
+            Some(access) => match access.plain_serial() {
+                Some(serial) => Known::Plain(serial),
+                None => {
+                    self.keep(account, access);
+                    Known::Elsewhere
+                }
+            },
+        };
+        self.accounts.insert(account, known);
+    }
+
+    /// Keeps what is set for an account, at the expense of others, which are chosen at random.
+    fn keep(&mut self, account: AccountId, access: AccountAccess) {
+        let bytes = access.heap_bytes();
+        while self.access_bytes + bytes > MAX_ACCESS_BYTES {
+            let Some(evicted) = self.accesses.keys().next().copied() else {
+                return;
+            };
+            self.forget_access(evicted);
+        }
+        self.access_bytes += bytes;
+        self.accesses.insert(account, Arc::new(access));
+    }
+
+    fn remove(&mut self, account: AccountId) {
+        self.accounts.remove(&account);
+        self.forget_access(account);
+    }
+
+    fn forget_access(&mut self, account: AccountId) {
+        if let Some(access) = self.accesses.remove(&account) {
+            self.access_bytes -= access.heap_bytes();
+        }
     }
 }
 
@@ -219,35 +325,68 @@ fn evict<K: Copy + Eq + Hash, V>(map: &mut HashMap<K, V>, most: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::token::{ApiToken, TokenSettings};
 
     fn known(is_complete: bool) -> KnownAccounts {
         KnownAccounts(RwLock::new(State {
-            generations: HashMap::from([(AccountId(1), Some(7))]),
+            accounts: HashMap::from([(AccountId(1), Known::Plain(7))]),
             is_complete,
+            accesses: HashMap::new(),
+            access_bytes: 0,
             changes: 0,
             months: HashMap::new(),
         }))
     }
 
-    fn token(account: u64, generation: u32) -> Token {
-        Token {
+    fn plain(serial: u32) -> AccountAccess {
+        let mut access = AccountAccess::of_new_account(0);
+        access.tokens[0].serial = serial;
+        access
+    }
+
+    /// Two tokens, of which the second has a preset of so many bytes.
+    fn with_preset(bytes: usize) -> AccountAccess {
+        let mut access = plain(7);
+        access.tokens.push(ApiToken {
+            number: TokenNumber(8),
+            serial: 8,
+            settings: TokenSettings {
+                name: "shop".to_owned(),
+                preset: "x".repeat(bytes),
+                ..TokenSettings::of_default()
+            },
+            ..access.tokens[0].clone()
+        });
+        access
+    }
+
+    /// `Ok` with the account and the token's number, or the other results by name.
+    fn result(
+        known: &KnownAccounts,
+        account: u64,
+        serial: u32,
+    ) -> Result<(u64, u32), &'static str> {
+        let token = Token {
             account: AccountId(account),
-            generation,
+            serial,
+        };
+        match known.check(token, 1000) {
+            TokenCheck::Valid(caller) => Ok((caller.account.0, caller.token.0)),
+            TokenCheck::Ended => Err("ended"),
+            TokenCheck::Invalid => Err("invalid"),
+            TokenCheck::Unknown(_) => Err("unknown"),
         }
     }
 
     #[test]
     fn an_unknown_token_is_invalid_only_if_all_accounts_are_known() {
-        for (is_complete, absent) in [
-            (true, TokenCheck::Invalid),
-            (false, TokenCheck::Unknown(AccountId(2))),
-        ] {
+        for (is_complete, absent) in [(true, "invalid"), (false, "unknown")] {
             let known = known(is_complete);
-            assert_eq!(known.check(token(1, 7)), TokenCheck::Valid(AccountId(1)));
-            assert_eq!(known.check(token(1, 6)), TokenCheck::Invalid);
-            assert_eq!(known.check(token(2, 0)), absent);
+            assert_eq!(result(&known, 1, 7), Ok((1, 0)));
+            assert_eq!(result(&known, 1, 6), Err("invalid"));
+            assert_eq!(result(&known, 2, 0), Err(absent));
             known.deleted(AccountId(1));
-            assert_eq!(known.check(token(1, 7)), TokenCheck::Invalid);
+            assert_eq!(result(&known, 1, 7), Err("invalid"));
         }
     }
 
@@ -256,49 +395,78 @@ mod tests {
         let known = known(true);
         known.forget_all();
         let before = known.changes();
-        known.changed(AccountId(1), 8);
+        known.changed(AccountId(1), plain(8));
         known.deleted(AccountId(2));
-        known.learn(AccountId(1), Some(7), before);
-        known.learn(AccountId(2), Some(0), before);
-        assert_eq!(known.check(token(1, 7)), TokenCheck::Invalid);
-        assert_eq!(known.check(token(1, 8)), TokenCheck::Valid(AccountId(1)));
-        assert_eq!(known.check(token(2, 0)), TokenCheck::Invalid);
+        known.learn(AccountId(1), Some(plain(7)), before);
+        known.learn(AccountId(2), Some(plain(0)), before);
+        assert_eq!(result(&known, 1, 7), Err("invalid"));
+        assert_eq!(result(&known, 1, 8), Ok((1, 0)));
+        assert_eq!(result(&known, 2, 0), Err("invalid"));
         let before = known.changes();
-        known.learn(AccountId(3), Some(0), before);
-        assert_eq!(known.check(token(3, 0)), TokenCheck::Valid(AccountId(3)));
+        known.learn(AccountId(3), Some(plain(0)), before);
+        assert_eq!(result(&known, 3, 0), Ok((3, 0)));
     }
 
     #[test]
     fn accounts_that_do_not_fit_are_unknown_and_not_invalid() {
         let known = known(true);
         for account in 2..=MAX_ACCOUNTS as u64 {
-            known.changed(AccountId(account), 0);
+            known.changed(AccountId(account), plain(0));
         }
         assert!(known.read().is_complete, "all of them fit");
-        known.changed(AccountId(u64::MAX), 0);
-        assert_eq!(known.read().generations.len(), MAX_ACCOUNTS);
+        known.changed(AccountId(u64::MAX), plain(0));
+        assert_eq!(known.read().accounts.len(), MAX_ACCOUNTS);
         let unknown = (1..=MAX_ACCOUNTS as u64).filter(|account| {
-            known.check(token(*account, 0)) == TokenCheck::Unknown(AccountId(*account))
+            let serial = if *account == 1 { 7 } else { 0 };
+            result(&known, *account, serial) == Err("unknown")
         });
         assert_eq!(unknown.count(), 1, "one was evicted");
         for account in 0..=MAX_ACCOUNTS as u64 {
-            known.counted(AccountId(account), 0, 1);
+            known.counted(AccountId(account), None, 0, 1);
         }
         assert_eq!(known.read().months.len(), MAX_ACCOUNTS);
     }
 
     #[test]
+    fn what_is_set_for_accounts_is_bounded_and_never_makes_a_token_invalid() {
+        let known = known(true);
+        let many = 2 * MAX_ACCESS_BYTES as u64 / 100_000;
+        let result = |account| result(&known, account, 8);
+        for account in 2..2 + many {
+            known.changed(AccountId(account), with_preset(100_000));
+            assert_eq!(result(account), Ok((account, 8)));
+            let state = known.read();
+            let all = state.accesses.values().map(|access| access.heap_bytes());
+            assert_eq!(state.access_bytes, all.sum::<usize>());
+            assert!(state.access_bytes <= MAX_ACCESS_BYTES);
+        }
+        let unknown = (2..2 + many).filter(|account| result(*account) == Err("unknown"));
+        let unknown = unknown.count() as u64;
+        assert!(unknown > many / 3 && unknown < many * 2 / 3, "{unknown}");
+        let too_much = AccountId(1_000_000);
+        known.changed(too_much, with_preset(MAX_ACCESS_BYTES));
+        assert_eq!(result(too_much.0), Err("unknown"));
+        for account in 2..2 + many {
+            known.deleted(AccountId(account));
+        }
+        assert_eq!(known.read().access_bytes, 0);
+    }
+
+    #[test]
     fn a_monthly_count_never_goes_back_and_ends_with_the_month() {
         let (known, account) = (known(true), AccountId(1));
-        assert_eq!(known.month(account, 100), None);
-        known.counted(account, 100, 6);
-        known.counted(account, 100, 5);
-        assert_eq!(known.month(account, 100), Some(6));
-        assert_eq!(known.month(account, 200), None);
-        known.counted(account, 200, 1);
-        assert_eq!(known.month(account, 200), Some(1));
-        assert_eq!(known.month(account, 100), None);
-        known.forget_month(account);
-        assert_eq!(known.month(account, 200), None);
+        for token in [None, Some(TokenNumber::DEFAULT)] {
+            assert_eq!(known.month(account, token, 100), None);
+            known.counted(account, token, 100, 6);
+            known.counted(account, token, 100, 5);
+            assert_eq!(known.month(account, token, 100), Some(6));
+            assert_eq!(known.month(account, token, 200), None);
+            known.counted(account, token, 200, 1);
+            assert_eq!(known.month(account, token, 200), Some(1));
+            assert_eq!(known.month(account, token, 100), None);
+        }
+        known.forget_month(account, TokenNumber::DEFAULT);
+        assert_eq!(known.month(account, None, 200), None);
+        assert_eq!(known.month(account, Some(TokenNumber::DEFAULT), 200), None);
     }
 }

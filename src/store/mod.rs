@@ -19,6 +19,9 @@ mod known;
 mod redb;
 mod secret_file;
 mod session;
+mod token;
+mod token_number;
+mod tokens;
 mod usage;
 mod writer;
 
@@ -31,17 +34,22 @@ pub use crate::auth::AccountId;
 pub use account::Account;
 pub use engine::{Findings, Snapshot};
 pub use error::{
-    CreateAccountError, OpenError, OwnerError, SetPasswordError, SignInError, StoreError,
-    TokenError,
+    ChangeTokenError, CreateAccountError, OpenError, OwnerError, SetPasswordError, SignInError,
+    StoreError, TokenError,
 };
 pub(crate) use folder::rename_new;
 pub use known::TokenCheck;
 pub use session::Session;
+pub use token::{
+    ApiToken, Caller, Limits, MAX_NAME, MAX_OVERLAP, MAX_PRESET_BYTES, MAX_TOKENS, PreviousText,
+    Restrictions, TokenSettings, TokenUsage,
+};
+pub use token_number::TokenNumber;
 pub use usage::{Month, UsageEntry, UsagePage, UsageTotals, WatermarkKind, saved_percent};
 
 use self::redb::{FileSnapshot, RedbEngine};
 use crate::auth::{
-    self, Code, CodeHash, Email, Origin, Password, Passwords, Secret, SignInThrottle, Token,
+    self, Code, CodeHash, Email, Origin, Password, Passwords, Secret, SignInThrottle,
 };
 use account::AccountRecord;
 use availability::Availability;
@@ -113,7 +121,8 @@ impl Store {
             folder::reject_shared(&database, "database").map_err(OpenError::Failed)?;
         }
         let engine = RedbEngine::open(&database)?;
-        let has_accounts = !engine.token_generations(1)?.is_empty();
+        let mut has_accounts = false;
+        engine.each_access(1, &mut |_, _| has_accounts = true)?;
         let secret_file = settings
             .secret_file
             .clone()
@@ -294,54 +303,6 @@ impl Store {
     /// The store failed.
     pub fn delete_account(&self, id: AccountId) -> Result<bool, StoreError> {
         Ok(self.writer.write(Command::DeleteAccount(id))?.changed())
-    }
-
-    /// The text of the account's present token: 53 characters that need no escaping in a URL.
-    pub fn token(&self, account: &Account) -> String {
-        Token {
-            account: account.id,
-            generation: account.token_generation,
-        }
-        .text(&self.secret)
-    }
-
-    /// Replaces the account's token; the old one is invalid at once. Returns the changed account,
-    /// or `None` if there is none.
-    ///
-    /// # Errors
-    /// The store failed.
-    pub fn rotate_token(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
-        Ok(self.writer.write(Command::RotateToken(id))?.account())
-    }
-
-    /// What memory tells about a token. The event loop may call this: it waits neither for a disk
-    /// nor for a lock whose holder waits for one. The HMAC is compared in constant time.
-    pub fn check_token(&self, token: &str) -> TokenCheck {
-        Token::parse(token, &self.secret)
-            .map_or(TokenCheck::Invalid, |token| self.known.check(token))
-    }
-
-    /// The account that a token belongs to. As [`Store::check_token`], but the engine is asked if
-    /// memory does not know; it is never asked about a mistyped or forged token.
-    ///
-    /// # Errors
-    /// The token is invalid, or the store failed.
-    pub fn authenticate(&self, token: &str) -> Result<AccountId, TokenError> {
-        let token = Token::parse(token, &self.secret).ok_or(TokenError::Invalid)?;
-        let id = match self.known.check(token) {
-            TokenCheck::Valid(id) => return Ok(id),
-            TokenCheck::Invalid => return Err(TokenError::Invalid),
-            TokenCheck::Unknown(id) => id,
-        };
-        let changes = self.known.changes();
-        let record = self.read(|engine| engine.account(id))?;
-        let generation = record.map(|record| record.account.token_generation);
-        self.known.learn(id, generation, changes);
-        if generation == Some(token.generation) {
-            Ok(id)
-        } else {
-            Err(TokenError::Invalid)
-        }
     }
 
     /// [`Store::sign_in_from`] with a browser that has no device cookie.
@@ -615,25 +576,35 @@ impl Store {
         self.read(|engine| engine.usage_page(id, before, limit))
     }
 
-    /// The account's conversions in the month in which `now` lies.
+    /// The conversions of the account, or by one of its tokens, in the month in which `now` lies.
     ///
     /// # Errors
     /// The store failed.
-    pub fn usage_in_month(&self, id: AccountId, now: SystemTime) -> Result<Month, StoreError> {
-        if let Some(month) = self.known_usage_in_month(id, now) {
+    pub fn usage_in_month(
+        &self,
+        id: AccountId,
+        token: Option<TokenNumber>,
+        now: SystemTime,
+    ) -> Result<Month, StoreError> {
+        if let Some(month) = self.known_usage_in_month(id, token, now) {
             return Ok(month);
         }
         let (start, end) = clock::month(clock::to_milliseconds(now));
-        let conversions = self.read(|engine| engine.usage_in_month(id, start))?;
-        self.known.counted(id, start, conversions);
+        let conversions = self.read(|engine| engine.usage_in_month(id, token, start))?;
+        self.known.counted(id, token, start, conversions);
         Ok(Month::new(start, end, conversions))
     }
 
     /// As [`Store::usage_in_month`], but `None` if memory does not know it. The event loop may call
     /// this.
-    pub fn known_usage_in_month(&self, id: AccountId, now: SystemTime) -> Option<Month> {
+    pub fn known_usage_in_month(
+        &self,
+        id: AccountId,
+        token: Option<TokenNumber>,
+        now: SystemTime,
+    ) -> Option<Month> {
         let (start, end) = clock::month(clock::to_milliseconds(now));
-        let conversions = self.known.month(id, start)?;
+        let conversions = self.known.month(id, token, start)?;
         Some(Month::new(start, end, conversions))
     }
 

@@ -6,8 +6,10 @@ mod known;
 mod memory;
 mod owner;
 mod time;
+mod tokens;
 
 use super::*;
+use crate::auth::Token;
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
@@ -64,19 +66,21 @@ fn a_token_names_its_account_until_it_is_rotated() {
     let store = folder.store();
     let account = store.create_account("Owner@Example.org ", None).unwrap();
     assert_eq!(account.email, "owner@example.org");
-    let old = store.token(&account);
-    assert_eq!(store.authenticate(&old).unwrap(), account.id);
+    let old = store.token(account.id).unwrap();
+    let caller = store.authenticate(&old).unwrap();
+    assert_eq!(caller.account, account.id);
+    assert_eq!(
+        (caller.token, caller.token_name()),
+        (TokenNumber::DEFAULT, "default")
+    );
 
-    let rotated = store.rotate_token(account.id).unwrap().unwrap();
-    assert_eq!(rotated.token_generation, 1);
+    let new = rotate(&store, account.id);
     assert!(
         matches!(store.authenticate(&old), Err(TokenError::Invalid)),
         "the old token is still accepted"
     );
-    assert_eq!(
-        store.authenticate(&store.token(&rotated)).unwrap(),
-        rotated.id
-    );
+    assert_eq!(store.authenticate(&new).unwrap().account, account.id);
+    assert_eq!(store.token(account.id).unwrap(), new);
 }
 
 #[test]
@@ -118,7 +122,7 @@ fn a_stolen_database_yields_no_working_token() {
     let folder = Folder::new();
     let store = folder.store();
     let account = store.create_account("owner@example.org", None).unwrap();
-    let token = store.token(&account);
+    let token = store.token(account.id).unwrap();
     drop(store);
 
     let thief = Settings {
@@ -134,12 +138,8 @@ fn a_stolen_database_yields_no_working_token() {
     .unwrap();
     fs::write(thief.data.join("secret"), "5".repeat(64)).unwrap();
     let stolen = Store::open(&thief).unwrap();
-    let forged = stolen.token(
-        &stolen
-            .account_by_email("owner@example.org")
-            .unwrap()
-            .unwrap(),
-    );
+    let owner = stolen.account_by_email("owner@example.org").unwrap();
+    let forged = stolen.token(owner.unwrap().id).unwrap();
     assert!(
         stolen.authenticate(&forged).is_ok(),
         "the thief's own copy accepts its token"
@@ -151,7 +151,7 @@ fn a_stolen_database_yields_no_working_token() {
         matches!(store.authenticate(&forged), Err(TokenError::Invalid)),
         "the forged token works"
     );
-    assert_eq!(store.authenticate(&token).unwrap(), account.id);
+    assert_eq!(store.authenticate(&token).unwrap().account, account.id);
 }
 
 #[test]
@@ -162,7 +162,8 @@ fn older_tokens_do_not_open_accounts_made_after_a_restore() {
     let path = database_path(&folder.settings().data);
     let backup = fs::read(&path).unwrap();
     let store = folder.store();
-    let old = store.token(&store.create_account("before@example.org", None).unwrap());
+    let old = store.create_account("before@example.org", None).unwrap();
+    let old = store.token(old.id).unwrap();
     drop(store);
     fs::write(&path, backup).unwrap();
     std::thread::sleep(Duration::from_millis(2));
@@ -265,7 +266,7 @@ fn deleting_an_account_deletes_its_sessions_history_and_token_only() {
         "the session goes on"
     );
     assert!(matches!(
-        store.authenticate(&store.token(&owner)),
+        store.authenticate(&token_text(&store, owner.id, 0)),
         Err(TokenError::Invalid)
     ));
     assert_eq!(
@@ -278,7 +279,8 @@ fn deleting_an_account_deletes_its_sessions_history_and_token_only() {
         "a deleted account has a history again"
     );
     assert!(store.start_session(owner.id).is_err());
-    assert!(store.rotate_token(owner.id).unwrap().is_none());
+    let rotated = store.rotate_token(owner.id, TokenNumber::DEFAULT, Duration::ZERO);
+    assert!(rotated.unwrap().is_none());
 
     assert!(store.session(&cookies[1]).unwrap().is_some());
     assert_eq!(store.usage_totals(other.id).unwrap().conversions, 1);
@@ -286,7 +288,7 @@ fn deleting_an_account_deletes_its_sessions_history_and_token_only() {
     let again = store.create_account("owner@example.org", None).unwrap();
     assert!(again.id > other.id, "the number was given again");
     assert!(matches!(
-        store.authenticate(&store.token(&owner)),
+        store.authenticate(&token_text(&store, owner.id, 0)),
         Err(TokenError::Invalid)
     ));
 }
@@ -469,23 +471,22 @@ fn a_reopened_store_has_everything() {
     let owner = store
         .create_account("owner@example.org", Some("correct horse"))
         .unwrap();
-    let rotated = store.rotate_token(owner.id).unwrap().unwrap();
-    let token = store.token(&rotated);
+    let token = rotate(&store, owner.id);
     let cookie = store.start_session(owner.id).unwrap();
     store.record_usage(owner.id, &entry(1)).unwrap();
     drop(store);
 
     let store = folder.store();
-    assert_eq!(store.accounts().unwrap(), std::slice::from_ref(&rotated));
-    assert_eq!(store.authenticate(&token).unwrap(), rotated.id);
-    assert_eq!(store.session(&cookie).unwrap().unwrap().account, rotated);
+    assert_eq!(store.accounts().unwrap(), std::slice::from_ref(&owner));
+    assert_eq!(store.authenticate(&token).unwrap().account, owner.id);
+    assert_eq!(store.session(&cookie).unwrap().unwrap().account, owner);
     assert_eq!(
         store.usage(owner.id, None, 10).unwrap().entries,
         [(1, entry(1))]
     );
     assert_eq!(
         store.sign_in("owner@example.org", "correct horse").unwrap(),
-        rotated
+        owner
     );
 }
 
@@ -509,7 +510,8 @@ fn the_secret_file_can_be_elsewhere() {
         ..folder.settings()
     };
     let store = Store::open(&settings).unwrap();
-    let token = store.token(&store.create_account("owner@example.org", None).unwrap());
+    let owner = store.create_account("owner@example.org", None).unwrap();
+    let token = store.token(owner.id).unwrap();
     drop(store);
     assert!(!settings.data.join("secret").exists());
     assert!(Store::open(&settings).unwrap().authenticate(&token).is_ok());
@@ -534,12 +536,17 @@ fn a_month_counts_its_own_conversions() {
         };
         store.record_usage(account.id, &entry).unwrap();
     }
-    let count = |id, now: &str| store.usage_in_month(id, time(now)).unwrap().conversions;
+    let count = |id, now: &str| {
+        store
+            .usage_in_month(id, None, time(now))
+            .unwrap()
+            .conversions
+    };
     assert_eq!(count(account.id, "2026-11-30T23:59:59Z"), 2);
     assert_eq!(count(account.id, "2026-12-01T00:00:00Z"), 0);
     assert_eq!(count(other.id, "2026-11-30T23:59:59Z"), 0);
     let month = store
-        .usage_in_month(account.id, time("2026-11-21T08:00:00Z"))
+        .usage_in_month(account.id, None, time("2026-11-21T08:00:00Z"))
         .unwrap();
     assert_eq!(
         (month.start, month.end),
@@ -547,10 +554,22 @@ fn a_month_counts_its_own_conversions() {
     );
 }
 
+/// The text of the token that an account's serial number gives, without asking the engine.
+pub(crate) fn token_text(store: &Store, account: AccountId, serial: u32) -> String {
+    Token { account, serial }.text(&store.secret)
+}
+
+/// Replaces an account's token `default`, and returns its new text.
+pub(crate) fn rotate(store: &Store, id: AccountId) -> String {
+    let rotated = store.rotate_token(id, TokenNumber::DEFAULT, Duration::ZERO);
+    store.token_text(id, &rotated.unwrap().unwrap())
+}
+
 /// The `i`-th of a series of different entries.
 pub(crate) fn entry(i: u64) -> UsageEntry {
     UsageEntry {
         time: UNIX_EPOCH + Duration::from_millis(1_795_000_000_000 + i),
+        token: TokenNumber::DEFAULT,
         format: "jpeg".into(),
         input_bytes: 1000 + i,
         output_bytes: i,

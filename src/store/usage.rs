@@ -3,12 +3,15 @@
 use std::time::SystemTime;
 
 use super::clock;
+use super::token_number::TokenNumber;
 
 /// What is stored of one successful conversion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageEntry {
     /// When the conversion ended; stored to the millisecond.
     pub time: SystemTime,
+    /// The token that it was sent with.
+    pub token: TokenNumber,
     /// The input format: `png`, `jpeg`, `gif` or `bmp`.
     pub format: String,
     /// The size of the input in bytes.
@@ -48,6 +51,7 @@ impl UsageEntry {
     pub(crate) fn example(time: SystemTime) -> UsageEntry {
         UsageEntry {
             time,
+            token: TokenNumber::DEFAULT,
             format: "png".to_owned(),
             input_bytes: 2,
             output_bytes: 1,

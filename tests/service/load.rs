@@ -126,8 +126,8 @@ fn a_conversion_that_takes_too_long_is_stopped_and_answered_with_503() {
         free_after < Duration::from_secs(5),
         "answered after {waited:?}, but its worker was free {free_after:?} later"
     );
-    let account = service.store.authenticate(&service.token).expect("a token");
-    let totals = service.store.usage_totals(account).expect("a store");
+    let caller = service.store.authenticate(&service.token).expect("a token");
+    let totals = service.store.usage_totals(caller.account).expect("a store");
     assert_eq!(totals.conversions, 2, "what failed is not in the history");
 }
 
@@ -172,7 +172,7 @@ impl Hurried {
         let server = Server::start(listeners, state, &settings.data).expect("a server");
         Hurried {
             address: server.addresses()[0],
-            token: store.token(&account),
+            token: store.token(account.id).expect("a token"),
             store,
             _folder: folder,
         }

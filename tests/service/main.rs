@@ -17,6 +17,7 @@ mod modes;
 mod operations;
 mod resize;
 mod systemd;
+mod tokens;
 mod watermark_host;
 
 // These read /proc.

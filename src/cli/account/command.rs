@@ -1,8 +1,10 @@
 //! The arguments of `towebp account`.
 
+use crate::admin::LimitChange;
 use crate::cli::shared::default_data;
 use crate::store::Settings;
 use argh::{ArgsInfo, FromArgs};
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
 /// Make and look after accounts, beside a running server too.
@@ -31,6 +33,12 @@ pub(super) enum Action {
     Invite(Invite),
     Token(Token),
     Rotate(Rotate),
+    SetToken(SetToken),
+    DeleteToken(DeleteToken),
+    Usage(Usage),
+    Limit(Limit),
+    Disable(Disable),
+    Enable(Enable),
     Password(SetPassword),
     Delete(Delete),
 }
@@ -101,6 +109,9 @@ action! {
         /// its e-mail address
         #[argh(positional)]
         pub(super) email: String,
+        /// the token's name (default: default)
+        #[argh(option)]
+        pub(super) name: Option<String>,
         /// write the token into a new file that only its owner may read, instead of standard output
         #[argh(option, short = 'o', arg_name = "file")]
         pub(super) output: Option<PathBuf>,
@@ -111,17 +122,103 @@ action! {
 }
 
 action! {
-    /// Give an account a new token and print it; the old one is rejected at once.
+    /// Replace an account's token and print the new one; the old one is refused at once, or after
+    /// --overlap.
     Rotate = "rotate" {
         /// its e-mail address
         #[argh(positional)]
         pub(super) email: String,
+        /// the token's name (default: default)
+        #[argh(option)]
+        pub(super) name: Option<String>,
+        /// hours for which the old one goes on working, 0 to 72 (default: 0)
+        #[argh(option, default = "0")]
+        pub(super) overlap: u32,
         /// write the token into a new file that only its owner may read, instead of standard output
         #[argh(option, short = 'o', arg_name = "file")]
         pub(super) output: Option<PathBuf>,
         /// replace the file of --output if it exists
         #[argh(switch)]
         pub(super) force: bool,
+    }
+}
+
+action! {
+    /// Make a token of this name for an account, or replace what is set for it, and print it.
+    SetToken = "set-token" {
+        /// the account's e-mail address
+        #[argh(positional)]
+        pub(super) email: String,
+        /// the token's name, 1 to 40 characters
+        #[argh(positional)]
+        pub(super) name: String,
+        /// its last day (UTC), such as 2026-12-31 (default: it does not end)
+        #[argh(option)]
+        pub(super) ends: Option<String>,
+        /// its conversions a minute (default: no limit of its own)
+        #[argh(option)]
+        pub(super) rate: Option<NonZeroU32>,
+        /// its conversions a calendar month, UTC (default: no limit of its own)
+        #[argh(option)]
+        pub(super) monthly: Option<NonZeroU64>,
+        /// a parameter that its requests need not give, such as quality=80, or !quality=80 that
+        /// they may not give; repeatable
+        #[argh(option)]
+        pub(super) preset: Vec<String>,
+    }
+}
+
+action! {
+    /// Delete a token of an account; it is refused at once.
+    DeleteToken = "delete-token" {
+        /// the account's e-mail address
+        #[argh(positional)]
+        pub(super) email: String,
+        /// the token's name
+        #[argh(positional)]
+        pub(super) name: String,
+    }
+}
+
+action! {
+    /// Show what an account has done, its limits and its tokens; by tabs.
+    Usage = "usage" {
+        /// its e-mail address
+        #[argh(positional)]
+        pub(super) email: String,
+    }
+}
+
+action! {
+    /// Limit the conversions of one account, whatever the server's limits are.
+    Limit = "limit" {
+        /// its e-mail address
+        #[argh(positional)]
+        pub(super) email: String,
+        /// conversions a minute: a number, 0 for any number, or server for the server's own limit
+        #[argh(option, from_str_fn(limit_change), default = "LimitChange::Keep")]
+        pub(super) rate: LimitChange,
+        /// conversions a calendar month, likewise
+        #[argh(option, from_str_fn(limit_change), default = "LimitChange::Keep")]
+        pub(super) monthly: LimitChange,
+    }
+}
+
+action! {
+    /// Refuse all conversions of an account from now on.
+    Disable = "disable" {
+        /// its e-mail address
+        #[argh(positional)]
+        pub(super) email: String,
+    }
+}
+
+action! {
+    /// Allow the conversions of a disabled account again.
+    Enable = "enable" {
+        /// its e-mail address
+        #[argh(positional)]
+        pub(super) email: String,
     }
 }
 
@@ -145,4 +242,14 @@ action! {
         #[argh(switch)]
         pub(super) yes: bool,
     }
+}
+
+fn limit_change(text: &str) -> Result<LimitChange, String> {
+    if text == "server" {
+        return Ok(LimitChange::Server);
+    }
+    let number = text.parse().map(LimitChange::Set);
+    number.map_err(|_| {
+        format!("{text:?} was given; allowed is a whole number, 0 for any number, or server")
+    })
 }

@@ -27,7 +27,7 @@ fn an_accounts_life_beside_a_server() {
     let token = token.unwrap().output;
     let owner = store.account_by_email("owner@example.org").unwrap();
     assert_eq!(
-        store.authenticate(token.trim_end()).unwrap(),
+        store.authenticate(token.trim_end()).unwrap().account,
         owner.unwrap().id
     );
     assert!(
@@ -69,6 +69,61 @@ fn live(folder: &Folder) {
     assert_eq!(shown.output, created.output);
     let rotated = account(folder, &["rotate", "machine@example.org"], "").unwrap();
     assert_ne!(rotated.output, created.output);
+    let shop = ["set-token", "machine@example.org", "shop", "--rate", "5"];
+    let preset = ["--preset", "!watermark=© Example", "--preset", "quality=60"];
+    let shop = account(folder, &[&shop[..], &preset].concat(), "").unwrap();
+    assert_ne!(shop.output, rotated.output);
+    let named = ["machine@example.org", "--name", "shop"];
+    let shown = account(folder, &[&["token"], &named[..]].concat(), "").unwrap();
+    assert_eq!(shown.output, shop.output);
+    let ends = [
+        "set-token",
+        "machine@example.org",
+        "shop",
+        "--ends",
+        "2999-12-31",
+    ];
+    let again = account(folder, &ends, "").unwrap();
+    assert_eq!(again.output, shop.output, "it is the same token");
+    let rotate = [&["rotate", "--overlap", "24"], &named[..]].concat();
+    assert_ne!(account(folder, &rotate, "").unwrap().output, shop.output);
+    let limit = ["limit", "machine@example.org", "--monthly", "0"];
+    account(folder, &limit, "").unwrap();
+    account(folder, &["disable", "machine@example.org"], "").unwrap();
+    let usage = account(folder, &["usage", "machine@example.org"], "").unwrap();
+    for line in [
+        "conversions\t0",
+        "limit a minute\tserver",
+        "limit a month\tany number",
+        "disabled\ttrue",
+        "token\tdefault\t0\t-\t-",
+        "token\tshop\t0\t-\t3000-01-01T00:00:00Z",
+    ] {
+        let mut lines = usage.output.lines();
+        assert!(lines.any(|it| it == line), "no {line} in {}", usage.output);
+    }
+    account(folder, &["enable", "machine@example.org"], "").unwrap();
+    let delete = ["delete-token", "machine@example.org", "shop"];
+    account(folder, &delete, "").unwrap();
+    for (args, expected) in [
+        (&delete[..], "no token \"shop\""),
+        (&["limit", "machine@example.org"], "--rate or --monthly"),
+        (
+            &["set-token", "machine@example.org", "a", "--preset", "x=1"],
+            "--preset: Parameter \"x\"",
+        ),
+        (
+            &["set-token", "machine@example.org", "a", "--ends", "soon"],
+            "--ends: \"soon\"",
+        ),
+        (
+            &["set-token", "machine@example.org", " "],
+            "1 to 40 characters",
+        ),
+    ] {
+        let error = account(folder, args, "").unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
     let listed = account(folder, &["list"], "").unwrap().output;
     assert!(
         listed.starts_with("machine@example.org\t2") && listed.ends_with("\t0\tno dashboard\n"),

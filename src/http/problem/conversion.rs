@@ -17,6 +17,7 @@ impl From<ParamError> for Problem {
     fn from(error: ParamError) -> Problem {
         let kind = match error.code {
             "repeated_parameter" => Kind::RepeatedParameter,
+            "fixed_parameter" => Kind::FixedParameter,
             _ => Kind::InvalidParameter,
         };
         Problem::new(kind, error.detail)

@@ -41,6 +41,8 @@ kinds! {
     // 400 Bad Request: unsupported image format, or invalid data
     InvalidParameter: 400 "invalid_parameter" "A parameter cannot be used",
         "A parameter has a value that is not allowed, or text that is not UTF-8.";
+    FixedParameter: 400 "fixed_parameter" "A parameter is fixed for this token",
+        "A parameter is given that the token's preset fixes, or one that goes with it.";
     RepeatedParameter: 400 "repeated_parameter" "A parameter is given more than once",
         "A parameter that may be given once is given more than once.";
     ContentTypeMissing: 400 "content_type_missing" "Content-Type does not say what the picture is",
@@ -93,7 +95,9 @@ kinds! {
     TokenMissing: 401 "token_missing" "An API token is needed",
         "The request has no API token, nor, where one would do, a session.";
     TokenInvalid: 401 "token_invalid" "The API token is not valid",
-        "The token is mistyped or was replaced, or its account was deleted.";
+        "The token is mistyped, or was replaced or deleted, or its account was.";
+    TokenExpired: 401 "token_expired" "The API token has ended",
+        "The token's end, which the account's owner has set, is over.";
     TokensDiffer: 401 "tokens_differ" "More than one API token is given",
         "The query and the header `Authorization` carry different tokens.";
     // 405 Method Not Allowed: method other than POST
@@ -103,6 +107,10 @@ kinds! {
     InternalError: 500 "internal_error" "The server failed",
         "The server has a fault; its log has the cause under the request's id.";
     // Beyond the specification.
+    AccountDisabled: 403 "account_disabled" "The account may not convert",
+        "The server's operator has disabled the account (`towebp account disable`).";
+    TokenConvertsOnly: 403 "token_converts_only" "This token only converts",
+        "The usage history was asked for with another token than the account's `default`.";
     CrossSiteForm: 403 "cross_site_form" "The form came from another site",
         "A form of the dashboard was sent by a page of another site.";
     NotFound: 404 "not_found" "There is nothing here",
@@ -110,9 +118,9 @@ kinds! {
     TooManyAttempts: 429 "too_many_attempts" "There were too many attempts",
         "Too many attempts to sign in or up came from the client's address.";
     RateLimited: 429 "rate_limited" "There were too many conversions",
-        "The account has had its conversions of this minute (`--rate-limit`).";
+        "The account (`--rate-limit`) or the token has had its conversions of this minute.";
     QuotaExceeded: 429 "quota_exceeded" "The month's conversions are used up",
-        "The account has had its conversions of this month (`--monthly-quota`).";
+        "The account (`--monthly-quota`) or the token has had its conversions of this month.";
     BodyTooLarge: 413 "body_too_large" "The body is too large",
         "The body has more bytes than `--max-body`, or a form more than 16 KiB.";
     TooMuchMemory: 413 "too_much_memory" "The picture takes more memory than there is",

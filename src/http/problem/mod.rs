@@ -98,6 +98,13 @@ impl Problem {
         Problem::new(Kind::TooManyAttempts, detail).with_retry_after(retry_after)
     }
 
+    /// 403 for a token that only converts.
+    pub fn token_converts_only(name: &str) -> Problem {
+        let detail =
+            format!("The token {name:?} only converts; the token \"default\" reads the history.");
+        Problem::new(Kind::TokenConvertsOnly, detail)
+    }
+
     /// 401 for a request without any token.
     pub fn token_missing() -> Problem {
         Problem::new(

@@ -12,8 +12,13 @@ impl From<TokenError> for Problem {
         match error {
             TokenError::Invalid => Problem::new(
                 Kind::TokenInvalid,
-                "The token is mistyped, or it was replaced by a new one, or its account was deleted. The dashboard \
-                 shows the present one.",
+                "The token is mistyped, or it was replaced by a new one or deleted, or its account was deleted. The \
+                 dashboard shows the present ones.",
+            ),
+            TokenError::Ended => Problem::new(
+                Kind::TokenExpired,
+                "The token was made to end at a time that is over. The account's owner can set another end on the \
+                 dashboard.",
             ),
             TokenError::Store(error) => Problem::from(error),
         }

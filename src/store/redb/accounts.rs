@@ -5,7 +5,7 @@
 //!            value  0  1  length n of the e-mail, 1 to 253; for 254: the bytes 254, 254, 0, and
 //!                         everything that follows lies two bytes further on
 //!                   1  8  created, u64, milliseconds since the epoch
-//!                   9  4  token generation, u32
+//!                   9  4  last serial number of a token, u32
 //!                  13  n  e-mail, UTF-8
 //!                13+n  1  1 if there is a password, else 0 and the end
 //!                14+n  .  the password's hash as a PHC string, to the end
@@ -28,13 +28,14 @@ use super::meta::META;
 use crate::auth::{AccountId, Email};
 use crate::store::account::{Account, AccountRecord};
 use crate::store::clock;
+use crate::store::token::next_serial;
 
 /// Accounts by their number.
 pub const ACCOUNTS: TableDefinition<u64, Value> = TableDefinition::new("accounts");
 /// Account numbers by e-mail address.
 pub const EMAILS: TableDefinition<&str, u64> = TableDefinition::new("emails");
 
-/// Created, token generation, e-mail address, password hash.
+/// Created, last serial number of a token, e-mail address, password hash.
 pub type Value = (u64, u32, &'static str, Option<&'static str>);
 type ValueRef<'a> = (u64, u32, &'a str, Option<&'a str>);
 
@@ -49,18 +50,19 @@ pub fn all(read: &ReadTransaction) -> Result<Vec<Account>, redb::Error> {
     Ok(all)
 }
 
-/// The token generations of the youngest accounts, at most `limit` of them, youngest first.
-pub fn token_generations(
-    read: &ReadTransaction,
-    limit: usize,
-) -> Result<Vec<(AccountId, u32)>, redb::Error> {
+/// The numbers of the youngest accounts, at most `limit` of them, youngest first.
+pub fn youngest(read: &ReadTransaction, limit: usize) -> Result<Vec<AccountId>, redb::Error> {
     let accounts = read.open_table(ACCOUNTS)?;
-    let mut generations = Vec::new();
+    let mut youngest = Vec::new();
     for row in accounts.iter()?.rev().take(limit) {
-        let (id, value) = row?;
-        generations.push((AccountId(id.value()), value.value().1));
+        youngest.push(AccountId(row?.0.value()));
     }
-    Ok(generations)
+    Ok(youngest)
+}
+
+/// Whether there is such an account.
+pub fn exists(read: &ReadTransaction, id: AccountId) -> Result<bool, redb::Error> {
+    Ok(read.open_table(ACCOUNTS)?.get(id.0)?.is_some())
 }
 
 /// The account with this number.
@@ -124,19 +126,20 @@ impl<'t> AccountTables<'t> {
         Ok(Some(record(AccountId(id), value).account))
     }
 
-    /// Adds one to the token generation; `None` if there is no such account.
-    pub fn rotate_token(&mut self, id: AccountId) -> Result<Option<Account>, redb::Error> {
-        let Some(before) = self.record(id)? else {
+    /// Gives the next serial number of a token; `None` if there is no such account.
+    pub fn next_serial(&mut self, id: AccountId, now: u64) -> Result<Option<u32>, redb::Error> {
+        let Some(stored) = self.stored(id)? else {
             return Ok(None);
         };
-        let value: ValueRef = (
-            clock::to_milliseconds(before.account.created),
-            before.account.token_generation.wrapping_add(1),
-            &before.account.email,
-            before.password_hash.as_deref(),
-        );
-        self.accounts.insert(id.0, value)?;
-        Ok(Some(record(id, value).account))
+        let serial = next_serial(stored.last_serial, now);
+        self.put(
+            id,
+            &StoredAccount {
+                last_serial: serial,
+                ..stored
+            },
+        )?;
+        Ok(Some(serial))
     }
 
     /// Replaces the password's hash; `None` if there is no such account. If `verified` is given and
@@ -148,48 +151,66 @@ impl<'t> AccountTables<'t> {
         password_hash: &str,
         verified: Option<&str>,
     ) -> Result<Option<Account>, redb::Error> {
-        let Some(before) = self.record(id)? else {
+        let Some(stored) = self.stored(id)? else {
             return Ok(None);
         };
-        if verified.is_some() && verified != before.password_hash.as_deref() {
+        let before = stored.record.password_hash.as_deref();
+        if verified.is_some() && verified != before {
             return Ok(None);
         }
-        let value: ValueRef = (
-            clock::to_milliseconds(before.account.created),
-            before.account.token_generation,
-            &before.account.email,
-            Some(password_hash),
-        );
-        self.accounts.insert(id.0, value)?;
-        Ok(Some(record(id, value).account))
+        let mut stored = stored;
+        stored.record.password_hash = Some(password_hash.to_owned());
+        stored.record.account.has_password = true;
+        self.put(id, &stored)?;
+        Ok(Some(stored.record.account))
     }
 
     /// Deletes an account; false if there is none.
     pub fn delete(&mut self, id: AccountId) -> Result<bool, redb::Error> {
-        let Some(before) = self.record(id)? else {
+        let Some(stored) = self.stored(id)? else {
             return Ok(false);
         };
         self.accounts.remove(id.0)?;
-        self.emails.remove(before.account.email.as_str())?;
+        self.emails.remove(stored.record.account.email.as_str())?;
         Ok(true)
     }
 
-    fn record(&self, id: AccountId) -> Result<Option<AccountRecord>, redb::Error> {
+    fn stored(&self, id: AccountId) -> Result<Option<StoredAccount>, redb::Error> {
         let value = self.accounts.get(id.0)?;
-        Ok(value.map(|value| record(id, value.value())))
+        Ok(value.map(|value| StoredAccount {
+            last_serial: value.value().1,
+            record: record(id, value.value()),
+        }))
+    }
+
+    fn put(&mut self, id: AccountId, stored: &StoredAccount) -> Result<(), redb::Error> {
+        let StoredAccount {
+            last_serial,
+            record,
+        } = stored;
+        let value: ValueRef = (
+            clock::to_milliseconds(record.account.created),
+            *last_serial,
+            &record.account.email,
+            record.password_hash.as_deref(),
+        );
+        self.accounts.insert(id.0, value)?;
+        Ok(())
     }
 }
 
-fn record(
-    id: AccountId,
-    (created, token_generation, email, password_hash): ValueRef,
-) -> AccountRecord {
+/// A row.
+struct StoredAccount {
+    last_serial: u32,
+    record: AccountRecord,
+}
+
+fn record(id: AccountId, (created, _, email, password_hash): ValueRef) -> AccountRecord {
     AccountRecord {
         account: Account {
             id,
             email: email.to_owned(),
             created: clock::from_milliseconds(created),
-            token_generation,
             has_password: password_hash.is_some(),
         },
         password_hash: password_hash.map(str::to_owned),
@@ -205,7 +226,7 @@ mod tests {
         let drawn = [
             &[1][..],                  // length of the e-mail
             &[2, 0, 0, 0, 0, 0, 0, 0], // created
-            &[3, 0, 0, 0],             // token generation
+            &[3, 0, 0, 0],             // last serial number
             b"e",                      // e-mail
             &[1],                      // there is a password
             b"$p",                     // its hash

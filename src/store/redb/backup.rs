@@ -33,7 +33,7 @@ use redb::{
 };
 
 use super::meta::{FORMAT, META};
-use super::{accounts, invites, sessions, usage};
+use super::{accounts, invites, sessions, tokens, usage};
 use crate::auth::random_bytes;
 use crate::store::folder;
 
@@ -279,10 +279,14 @@ fn visit(visitor: &mut impl Visitor) -> io::Result<()> {
     visitor.visit(3, invites::INVITES)?;
     visitor.visit(4, sessions::SESSIONS)?;
     visitor.visit(5, sessions::SESSION_ENDS)?;
-    visitor.visit(6, usage::USAGE)?;
+    visitor.visit(6, usage::HISTORY)?;
     visitor.visit(7, usage::USAGE_TOTALS)?;
     visitor.visit(8, usage::USAGE_MONTHS)?;
-    visitor.visit(9, META)
+    visitor.visit(9, tokens::TOKENS)?;
+    visitor.visit(10, tokens::RESTRICTIONS)?;
+    visitor.visit(11, usage::USAGE_TOKENS)?;
+    visitor.visit(12, usage::USAGE_DAYS)?;
+    visitor.visit(13, META)
 }
 
 struct Count<'a> {
@@ -376,23 +380,26 @@ fn read<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::TokenNumber;
     use crate::store::tests::{Folder, entry};
     use crate::store::{Settings, Store, check_file, database_path};
     use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
+    use std::time::Duration;
 
     /// A store with two accounts, the second deleted again, an invitation, a session and `entries`
     /// conversions.
     fn filled(folder: &Folder, entries: u64) -> (Store, String, String) {
         let store = folder.store();
         let owner = store.create_account("owner@example.org", None).unwrap();
-        let owner = store.rotate_token(owner.id).unwrap().unwrap();
+        let token = TokenNumber::DEFAULT;
+        store.rotate_token(owner.id, token, Duration::ZERO).unwrap();
         let other = store.create_account("other@example.org", None).unwrap();
         store.delete_account(other.id).unwrap();
         let cookie = store.start_session(owner.id).unwrap();
         for i in 0..entries {
             store.record_usage(owner.id, &entry(i)).unwrap();
         }
-        let token = store.token(&owner);
+        let token = store.token(owner.id).unwrap();
         (store, token, cookie)
     }
 
@@ -408,7 +415,7 @@ mod tests {
         let (store, token, cookie) = filled(&folder, 3);
         let code = store.invite().unwrap();
         let rows = exported(&store);
-        let later = store.authenticate(&token).unwrap();
+        let later = store.authenticate(&token).unwrap().account;
         store.record_usage(later, &entry(9)).unwrap();
 
         let restored = Settings {
@@ -431,7 +438,7 @@ mod tests {
         assert_eq!(fs::read_dir(&restored.data).unwrap().count(), 1);
 
         let copy = Store::open(&restored).unwrap();
-        let owner = copy.authenticate(&token).unwrap();
+        let owner = copy.authenticate(&token).unwrap().account;
         assert_eq!(copy.usage_totals(owner).unwrap().conversions, 3);
         assert!(
             copy.session(&cookie).unwrap().is_none(),
@@ -472,15 +479,15 @@ mod tests {
     fn other_bytes_make_no_file() {
         let folder = Folder::new();
         let file = folder.path().join("backup");
-        let head = [2_u64, 1].map(u64::to_le_bytes).concat();
+        let head = [FORMAT, 1].map(u64::to_le_bytes).concat();
         let long = [&head[..], &[1], &[255; 8]].concat();
-        let unknown = [&head[..], &[10, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
-        let other = [3_u64, 0].map(u64::to_le_bytes).concat();
+        let unknown = [&head[..], &[14, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
+        let other = [FORMAT + 1, 0].map(u64::to_le_bytes).concat();
         let fewer = [&head[..], &[0]].concat();
         for (rows, expected) in [
             (long, "too long"),
-            (unknown, "no table 10"),
-            (other, "format 3"),
+            (unknown, "no table 14"),
+            (other, "format 4"),
             (fewer, "0 rows came of 1"),
         ] {
             let made = Backup::create(&file, false)
@@ -500,7 +507,7 @@ mod tests {
         let lengths = |key: u32, value: u32| [key, value].map(u32::to_le_bytes).concat();
         let session = [&[4][..], &lengths(32, 24), &[7; 56]].concat();
         let end = [&[5][..], &lengths(40, 0), &[7; 40]].concat();
-        let meta = [&[9][..], &lengths(6, 8), b"format", &FORMAT.to_le_bytes()].concat();
+        let meta = [&[13][..], &lengths(6, 8), b"format", &FORMAT.to_le_bytes()].concat();
         let rows = [head, session, end, meta, vec![0]].concat();
         let backup = Backup::create(&file, false).unwrap();
         assert_eq!(backup.fill(&rows[..], &mut |_, _| {}), Ok(3));

@@ -10,11 +10,14 @@ use super::accounts::{ACCOUNTS, EMAILS};
 use super::database::is_final;
 use super::meta::{self, FORMAT, META};
 use super::sessions::{SESSION_ENDS, SESSIONS};
-use super::usage::{self, USAGE, USAGE_MONTHS, USAGE_TOTALS};
+use super::tokens::{self, RESTRICTIONS, TOKENS};
+use super::usage::{self, HISTORY, Sums, USAGE_DAYS, USAGE_MONTHS, USAGE_TOKENS, USAGE_TOTALS};
 use crate::auth::{AccountId, Email};
 use crate::store::clock;
 use crate::store::engine::Findings;
 use crate::store::error::StoreError;
+use crate::store::token::MAX_TOKENS;
+use crate::store::token_number::TokenNumber;
 use crate::store::usage::UsageTotals;
 
 /// How many rows are named for each kind of problem; the others are only counted.
@@ -75,6 +78,39 @@ struct History {
     last: u64,
     sums: UsageTotals,
     months: BTreeMap<u64, u64>,
+    /// Sums and the time of the last conversion by token.
+    tokens: BTreeMap<u32, (Sums, u64)>,
+    /// Sums by day, token and format.
+    days: BTreeMap<(u32, u32, String), Sums>,
+}
+
+impl History {
+    fn add(&mut self, value: usage::ValueRef<'_>) {
+        let (time, input_bytes, output_bytes, _, _, _, token, _, _, format) = value;
+        let add = |(conversions, input, output): Sums| {
+            (
+                conversions + 1,
+                input.saturating_add(input_bytes),
+                output.saturating_add(output_bytes),
+            )
+        };
+        let (conversions, input, output) = add((
+            self.sums.conversions,
+            self.sums.input_bytes,
+            self.sums.output_bytes,
+        ));
+        self.sums = UsageTotals {
+            conversions,
+            input_bytes: input,
+            output_bytes: output,
+        };
+        *self.months.entry(clock::month(time).0).or_default() += 1;
+        let (by_token, last) = self.tokens.entry(token).or_default();
+        (*by_token, *last) = (add(*by_token), time);
+        let key = (usage::day(time), token, format.to_owned());
+        let by_day = self.days.entry(key).or_default();
+        *by_day = add(*by_day);
+    }
 }
 
 impl Check<'_> {
@@ -82,6 +118,7 @@ impl Check<'_> {
         self.format()?;
         self.accounts()?;
         self.emails()?;
+        self.tokens()?;
         self.sessions()?;
         self.session_ends()?;
         self.history()?;
@@ -143,6 +180,45 @@ impl Check<'_> {
         Ok(())
     }
 
+    fn tokens(&mut self) -> Result<(), redb::Error> {
+        let accounts = self.read.open_table(ACCOUNTS)?;
+        for row in accounts.iter()? {
+            let (id, value) = row?;
+            let (id, (_, last_serial, email, _)) = (id.value(), value.value());
+            let access = tokens::access(self.read, AccountId(id))?;
+            if access.token(TokenNumber::DEFAULT).is_none() {
+                self.fault("accounts without their first token", name(id, email));
+            }
+            if access.tokens.len() > MAX_TOKENS {
+                self.fault("accounts with too many tokens", name(id, email));
+            }
+            if access.tokens.iter().any(|token| token.serial > last_serial) {
+                self.fault("serial numbers above the last one given", name(id, email));
+            }
+            let mut names: Vec<_> = access.tokens.iter().map(|it| &it.settings.name).collect();
+            names.sort_unstable();
+            if names.windows(2).any(|pair| pair[0] == pair[1]) {
+                self.fault("accounts with tokens of the same name", name(id, email));
+            }
+        }
+        for row in self.read.open_table(TOKENS)?.iter()? {
+            let (id, number) = row?.0.value();
+            if accounts.get(id)?.is_none() {
+                self.fault(
+                    "tokens without an account",
+                    format!("account {id}: {number}"),
+                );
+            }
+        }
+        for row in self.read.open_table(RESTRICTIONS)?.iter()? {
+            let id = row?.0.value();
+            if accounts.get(id)?.is_none() {
+                self.fault("restrictions without an account", id.to_string());
+            }
+        }
+        Ok(())
+    }
+
     fn sessions(&mut self) -> Result<(), redb::Error> {
         let accounts = self.read.open_table(ACCOUNTS)?;
         let ends = self.read.open_table(SESSION_ENDS)?;
@@ -188,7 +264,7 @@ impl Check<'_> {
     }
 
     fn history(&mut self) -> Result<(), redb::Error> {
-        let usage = self.read.open_table(USAGE)?;
+        let usage = self.read.open_table(HISTORY)?;
         self.findings.entries = usage.len()?;
         let mut history = History::default();
         for row in usage.iter()? {
@@ -206,12 +282,7 @@ impl Check<'_> {
                 self.fault("gaps in a history", gap);
             }
             history.last = sequence;
-            let (time, input_bytes, output_bytes) = (value.0, value.1, value.2);
-            *history.months.entry(clock::month(time).0).or_default() += 1;
-            let sums = &mut history.sums;
-            sums.conversions += 1;
-            sums.input_bytes = sums.input_bytes.saturating_add(input_bytes);
-            sums.output_bytes = sums.output_bytes.saturating_add(output_bytes);
+            history.add(value);
             if usage::entry(value).is_err() {
                 let entry = format!("account {account}: {sequence}");
                 self.fault("history entries that cannot be read", entry);
@@ -247,25 +318,65 @@ impl Check<'_> {
             let differ = format!("account {id}: {months:?} for {:?}", history.months);
             self.fault("monthly counts that differ from the history", differ);
         }
+        let mut tokens = BTreeMap::new();
+        let by_token = self.read.open_table(USAGE_TOKENS)?;
+        for row in by_token.range((id, 0)..=(id, u32::MAX))? {
+            let (key, value) = row?;
+            let (conversions, input, output, last, ..) = value.value();
+            tokens.insert(key.value().1, ((conversions, input, output), last));
+        }
+        if tokens != history.tokens {
+            self.fault("sums by token that differ from the history", id.to_string());
+        }
+        let mut days = BTreeMap::new();
+        let by_day = self.read.open_table(USAGE_DAYS)?;
+        for row in by_day.range((id, 0, 0, "")..)? {
+            let (key, value) = row?;
+            let (account, day, token, format) = key.value();
+            if account != id {
+                break;
+            }
+            days.insert((day, token, format.to_owned()), value.value());
+        }
+        if days != history.days {
+            self.fault("sums by day that differ from the history", id.to_string());
+        }
         Ok(())
     }
 
     fn sums_without_history(&mut self) -> Result<(), redb::Error> {
-        let usage = self.read.open_table(USAGE)?;
+        let history = self.read.open_table(HISTORY)?;
         for row in self.read.open_table(USAGE_TOTALS)?.iter()? {
             let (id, _) = row?;
             let id = id.value();
-            if usage.range((id, 0)..=(id, u64::MAX))?.next().is_none() {
+            if history.range((id, 0)..=(id, u64::MAX))?.next().is_none() {
                 self.fault("totals without a history", id.to_string());
             }
         }
         for row in self.read.open_table(USAGE_MONTHS)?.iter()? {
             let (key, _) = row?;
             let (id, month) = key.value();
-            if usage.range((id, 0)..=(id, u64::MAX))?.next().is_none() {
+            if history.range((id, 0)..=(id, u64::MAX))?.next().is_none() {
                 self.fault(
                     "monthly counts without a history",
                     format!("account {id}: {month}"),
+                );
+            }
+        }
+        for row in self.read.open_table(USAGE_TOKENS)?.iter()? {
+            let (id, token) = row?.0.value();
+            if history.range((id, 0)..=(id, u64::MAX))?.next().is_none() {
+                let name = format!("account {id}: {token}");
+                self.fault("sums by token without a history", name);
+            }
+        }
+        for row in self.read.open_table(USAGE_DAYS)?.iter()? {
+            let row = row?;
+            let (id, day, ..) = row.0.value();
+            if history.range((id, 0)..=(id, u64::MAX))?.next().is_none() {
+                self.fault(
+                    "sums by day without a history",
+                    format!("account {id}: {day}"),
                 );
             }
         }
@@ -374,6 +485,7 @@ mod tests {
                     "e-mail addresses without their account: 1 (",
                     "histories without an account: 1 (",
                     "sessions without an account: 1 (",
+                    "tokens without an account: 1 (account ",
                 ],
                 |write, a, _| Ok(write.open_table(ACCOUNTS)?.remove(a).map(drop)?),
             ),
@@ -401,17 +513,20 @@ mod tests {
                 &[
                     "gaps in a history: 1 (account ",
                     "monthly counts that differ from the history: 1 (account ",
+                    "sums by day that differ from the history: 1 (",
+                    "sums by token that differ from the history: 1 (",
                     "totals that differ from the history: 1 (account ",
                 ],
-                |write, a, _| Ok(write.open_table(USAGE)?.remove((a, 2)).map(drop)?),
+                |write, a, _| Ok(write.open_table(HISTORY)?.remove((a, 2)).map(drop)?),
             ),
             (
                 &["history entries that cannot be read: 1 (account "],
                 |write, a, _| {
-                    let mut usage = write.open_table(USAGE)?;
+                    let mut usage = write.open_table(HISTORY)?;
                     let row = usage.remove((a, 3))?.expect("there are three");
                     let sums = row.value();
-                    let value = (sums.0, sums.1, sums.2, 1, 1, 1, 85, 9, "png");
+                    let format = sums.9.to_owned();
+                    let value = (sums.0, sums.1, sums.2, 1, 1, 1, 0, 85, 9, &*format);
                     drop(row);
                     Ok(usage.insert((a, 3), value).map(drop)?)
                 },
@@ -437,11 +552,36 @@ mod tests {
             (
                 &[
                     "monthly counts without a history: 1 (account ",
+                    "sums by day without a history: 1 (account ",
+                    "sums by token without a history: 1 (account ",
                     "totals without a history: 1 (",
                 ],
                 |write, a, _| {
-                    let mut usage = write.open_table(USAGE)?;
+                    let mut usage = write.open_table(HISTORY)?;
                     Ok(usage.retain_in((a, 0)..=(a, u64::MAX), |_, _| false)?)
+                },
+            ),
+            (
+                &["accounts without their first token: 1 ("],
+                |write, a, _| Ok(write.open_table(TOKENS)?.remove((a, 0)).map(drop)?),
+            ),
+            (
+                &[
+                    "accounts with tokens of the same name: 1 (",
+                    "serial numbers above the last one given: 1 (",
+                ],
+                |write, a, _| {
+                    let value = (1, 0, 0, 0, 0, 9, 0, 0, "default", "");
+                    Ok(write.open_table(TOKENS)?.insert((a, 9), value).map(drop)?)
+                },
+            ),
+            (
+                &["restrictions without an account: 1 (7)"],
+                |write, _, _| {
+                    Ok(write
+                        .open_table(RESTRICTIONS)?
+                        .insert(7, (1, 0, 0))
+                        .map(drop)?)
                 },
             ),
         ];

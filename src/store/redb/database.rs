@@ -7,7 +7,7 @@ use std::sync::{PoisonError, RwLock};
 
 use redb::{DatabaseError, ReadTransaction, ReadableDatabase, StorageError, WriteTransaction};
 
-use super::meta::{self, FORMAT};
+use super::meta::{self, FORMAT, FORMAT_BEFORE};
 use super::tables;
 use crate::store::error::{OpenError, StoreError};
 use crate::store::folder;
@@ -42,9 +42,43 @@ impl Database {
     /// # Errors
     /// Another process has the file open, or a sentence that names it.
     pub fn open(path: &Path) -> Result<Database, OpenError> {
+        Database::open_with(path, |_| Ok(()))
+    }
+
+    /// As [`Database::open`], but `prepare` may bring one of another format forward before its
+    /// format is looked at.
+    ///
+    /// # Errors
+    /// As [`Database::open`], or those of `prepare`.
+    pub fn open_with(
+        path: &Path,
+        prepare: impl FnOnce(&Database) -> Result<(), StoreError>,
+    ) -> Result<Database, OpenError> {
+        let database = Database::open_unchecked(path)?;
+        prepare(&database)
+            .map_err(|error| error.to_string())
+            .and_then(|()| database.ensure_format())
+            .map_err(|reason| {
+                OpenError::Failed(format!(
+                    "the database {} cannot be used: {reason}",
+                    path.display()
+                ))
+            })?;
+        // The file's name must be durable before anything in the file is.
+        folder::sync(folder::of(path)).map_err(|error| {
+            OpenError::Failed(format!("{} cannot be synced: {error}", path.display()))
+        })?;
+        Ok(database)
+    }
+
+    /// Opens the file, whatever its format is.
+    ///
+    /// # Errors
+    /// Another process has the file open, or a sentence that names it.
+    pub fn open_unchecked(path: &Path) -> Result<Database, OpenError> {
         let file = PathBuf::from(path);
         let opener = move || open_redb(&file);
-        let database = Database::open_by(Box::new(opener)).map_err(|error| match error {
+        Database::open_by(Box::new(opener)).map_err(|error| match error {
             DatabaseError::DatabaseAlreadyOpen => OpenError::InUse(path.to_owned()),
             DatabaseError::Storage(StorageError::Io(error)) if forbids_writes(&error) => {
                 OpenError::Failed(format!(
@@ -57,18 +91,7 @@ impl Database {
                 "the database {} cannot be opened: {error}",
                 path.display()
             )),
-        })?;
-        database.ensure_format().map_err(|reason| {
-            OpenError::Failed(format!(
-                "the database {} cannot be used: {reason}",
-                path.display()
-            ))
-        })?;
-        // The file's name must be durable before anything in the file is.
-        folder::sync(folder::of(path)).map_err(|error| {
-            OpenError::Failed(format!("{} cannot be synced: {error}", path.display()))
-        })?;
-        Ok(database)
+        })
     }
 
     /// The database that `opener` opens, now and after failures. Its format is not checked.
@@ -93,9 +116,17 @@ impl Database {
     pub fn ensure_format(&self) -> Result<(), String> {
         let sentence = |error: StoreError| error.to_string();
         match self.read(meta::format).map_err(sentence)? {
+            Some(FORMAT) if self.read(meta::is_migrating).map_err(sentence)? => Err(format!(
+                "it is being brought to format {FORMAT}; `towebp serve` goes on with that"
+            )),
             Some(FORMAT) => Ok(()),
+            Some(FORMAT_BEFORE) => Err(format!(
+                "it was written by an older towebp (format {FORMAT_BEFORE}); `towebp serve` brings it to \
+                 format {FORMAT}"
+            )),
             Some(other) => Err(format!(
-                "it was written by {} towebp (format {other}; this one knows format {FORMAT} only)",
+                "it was written by {} towebp (format {other}; this one knows formats {FORMAT_BEFORE} \
+                 and {FORMAT} only)",
                 if other > FORMAT {
                     "a newer"
                 } else {
@@ -299,9 +330,12 @@ mod tests {
         for (format, expected) in [
             (
                 1,
-                "an older towebp (format 1; this one knows format 2 only)",
+                "an older towebp (format 1; this one knows formats 2 and 3 only)",
             ),
-            (3, "a newer towebp (format 3; this one knows format 2 only)"),
+            (
+                4,
+                "a newer towebp (format 4; this one knows formats 2 and 3 only)",
+            ),
         ] {
             let folder = Folder::new();
             let path = folder.path().join("towebp.redb");

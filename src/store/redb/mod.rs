@@ -3,14 +3,18 @@
 //! | table | key | value | drawn in |
 //! |---|---|---|---|
 //! | `meta` | name | number | [`meta`] |
-//! | `accounts` | account | e-mail, creation, generation, password hash | [`accounts`] |
+//! | `accounts` | account | e-mail, creation, last serial number, password hash | [`accounts`] |
 //! | `emails` | e-mail | account | [`accounts`] |
 //! | `invites` | hash of the code | end | [`invites`] |
 //! | `sessions` | hash of the cookie | account, end, latest end | [`sessions`] |
 //! | `session_ends` | end, hash of the cookie | nothing | [`sessions`] |
-//! | `usage` | account, sequence | one conversion | [`usage`] |
+//! | `tokens` | account, number | serial numbers, name, limits, preset | [`tokens`] |
+//! | `restrictions` | account | limits set by the operator | [`tokens`] |
+//! | `history` | account, sequence | one conversion | [`usage`] |
 //! | `usage_totals` | account | sums | [`usage`] |
 //! | `usage_months` | account, month | conversions | [`usage`] |
+//! | `usage_tokens` | account, token | sums | [`usage`] |
+//! | `usage_days` | account, day, token, format | sums | [`usage`] |
 //!
 //! Functions below this module that return `redb::Error` pass on redb's own errors: the file cannot
 //! be read or written, or it is damaged.
@@ -21,9 +25,11 @@ mod check;
 mod database;
 mod invites;
 mod meta;
+mod migration;
 mod sessions;
 mod snapshot;
 mod tables;
+mod tokens;
 mod usage;
 
 use std::path::{Path, PathBuf};
@@ -35,11 +41,15 @@ pub use database::Database;
 pub use snapshot::{FileSnapshot, check_file};
 
 use super::account::{Account, AccountRecord};
+use super::clock;
 use super::engine::{Command, Engine, Outcome, SessionRecord, Snapshot};
 use super::error::{OpenError, StoreError};
+use super::token::{AccountAccess, TokenUsage};
+use super::token_number::TokenNumber;
 use super::usage::{UsagePage, UsageTotals};
 use crate::auth::{AccountId, CodeHash, Email};
 use tables::Tables;
+use tokens::StoredToken;
 
 /// The most bytes that the engine takes: pages of the database, and those of a backup being made.
 pub const MEMORY: usize = database::CACHE_BYTES + backup::CACHE_BYTES;
@@ -63,12 +73,13 @@ pub struct RedbEngine {
 }
 
 impl RedbEngine {
-    /// Opens the database file, and makes it with its tables if it is missing.
+    /// Opens the database file, and makes it with its tables if it is missing. One of the format
+    /// before is brought forward.
     ///
     /// # Errors
     /// Another process has the file open, or a sentence that names it.
     pub fn open(path: &Path) -> Result<RedbEngine, OpenError> {
-        Database::open(path).map(RedbEngine::on)
+        Database::open_with(path, migration::run).map(RedbEngine::on)
     }
 
     /// The engine on an open database.
@@ -90,9 +101,40 @@ impl Engine for RedbEngine {
         self.database.read(accounts::all)
     }
 
-    fn token_generations(&self, limit: usize) -> Result<Vec<(AccountId, u32)>, StoreError> {
-        self.database
-            .read(|read| accounts::token_generations(read, limit))
+    fn access(&self, id: AccountId) -> Result<Option<AccountAccess>, StoreError> {
+        self.database.read(|read| {
+            let access = accounts::exists(read, id)?.then(|| tokens::access(read, id));
+            access.transpose()
+        })
+    }
+
+    fn each_access(
+        &self,
+        limit: usize,
+        each: &mut dyn FnMut(AccountId, AccountAccess),
+    ) -> Result<(), StoreError> {
+        self.database.read(|read| {
+            for id in accounts::youngest(read, limit)? {
+                each(id, tokens::access(read, id)?);
+            }
+            Ok(())
+        })
+    }
+
+    fn tokens(&self, account: AccountId) -> Result<Vec<TokenUsage>, StoreError> {
+        self.database.read(|read| {
+            let mut all = Vec::new();
+            for StoredToken { token, deleted } in tokens::all(read, account)? {
+                let (totals, last_used) = usage::by_token(read, account, token.number)?;
+                all.push(TokenUsage {
+                    token,
+                    deleted: (deleted != 0).then(|| clock::from_milliseconds(deleted)),
+                    totals,
+                    last_used: last_used.map(clock::from_milliseconds),
+                });
+            }
+            Ok(all)
+        })
     }
 
     fn session(&self, cookie: &CodeHash) -> Result<Option<SessionRecord>, StoreError> {
@@ -117,9 +159,14 @@ impl Engine for RedbEngine {
         self.database.read(|read| usage::totals(read, account))
     }
 
-    fn usage_in_month(&self, account: AccountId, month: u64) -> Result<u64, StoreError> {
+    fn usage_in_month(
+        &self,
+        account: AccountId,
+        token: Option<TokenNumber>,
+        month: u64,
+    ) -> Result<u64, StoreError> {
         self.database
-            .read(|read| usage::in_month(read, account, month))
+            .read(|read| usage::in_month(read, account, token, month))
     }
 
     fn exchange_secret_mark(&self, mark: u64) -> Result<Option<u64>, StoreError> {
@@ -171,6 +218,6 @@ mod tests {
         };
         let before = tables();
         engine.probe().unwrap();
-        assert_eq!((before, tables()), (9, 9));
+        assert_eq!((before, tables()), (13, 13));
     }
 }

@@ -6,13 +6,19 @@ use super::accounts::AccountTables;
 use super::invites::InviteTable;
 use super::meta;
 use super::sessions::SessionTables;
-use super::usage::UsageTables;
-use crate::store::engine::{Command, Outcome};
+use super::tokens::TokenTables;
+use super::usage::{Counted, UsageTables};
+use crate::auth::AccountId;
+use crate::store::clock;
+use crate::store::engine::{Command, Outcome, TokenChange};
+use crate::store::token::{AccountAccess, ApiToken, MAX_TOKENS, TokenSettings};
+use crate::store::token_number::TokenNumber;
 
 /// All tables of one transaction.
 pub struct Tables<'t> {
     accounts: AccountTables<'t>,
     sessions: SessionTables<'t>,
+    tokens: TokenTables<'t>,
     usage: UsageTables<'t>,
     invites: InviteTable<'t>,
 }
@@ -29,6 +35,7 @@ impl<'t> Tables<'t> {
         Ok(Tables {
             accounts: AccountTables::open(write)?,
             sessions: SessionTables::open(write)?,
+            tokens: TokenTables::open(write)?,
             usage: UsageTables::open(write)?,
             invites: InviteTable::open(write)?,
         })
@@ -54,6 +61,10 @@ impl<'t> Tables<'t> {
                 if let (Some(code), Some(_)) = (invite, &account) {
                     self.invites.remove(code)?;
                 }
+                if let Some(account) = &account {
+                    let token = ApiToken::default_token(*created, 0);
+                    self.tokens.put(account.id, &token)?;
+                }
                 Ok(account.into())
             }
             Command::AddInvite { code, end, now } => {
@@ -64,11 +75,12 @@ impl<'t> Tables<'t> {
                 let existed = self.accounts.delete(*account)?;
                 if existed {
                     self.sessions.end_all_of(*account, None)?;
+                    self.tokens.delete_all_of(*account)?;
                     self.usage.delete_all_of(*account)?;
                 }
                 Ok(Outcome::of_change(existed))
             }
-            Command::RotateToken(account) => Ok(self.accounts.rotate_token(*account)?.into()),
+            Command::ChangeTokens { account, change } => self.change_tokens(*account, change),
             Command::SetPassword {
                 account,
                 password_hash,
@@ -110,9 +122,100 @@ impl<'t> Tables<'t> {
                 if !self.accounts.contains(*account)? {
                     return Ok(Outcome::Unchanged);
                 }
-                let (month, conversions) = self.usage.record(*account, entry)?;
-                Ok(Outcome::Recorded { month, conversions })
+                let Counted {
+                    month,
+                    conversions,
+                    by_token,
+                } = self.usage.record(*account, entry)?;
+                Ok(Outcome::Recorded {
+                    month,
+                    conversions,
+                    by_token,
+                })
             }
         }
     }
+
+    fn change_tokens(
+        &mut self,
+        account: AccountId,
+        change: &TokenChange,
+    ) -> Result<Outcome, redb::Error> {
+        let access = self.tokens.access(account)?;
+        let number = match change {
+            TokenChange::Create { settings, now } => {
+                return self.create_token(account, &access, settings, *now);
+            }
+            TokenChange::Set { token, .. }
+            | TokenChange::Rotate { token, .. }
+            | TokenChange::Delete { token, .. } => *token,
+            TokenChange::Restrict(_) => TokenNumber::DEFAULT,
+        };
+        let Some(mut token) = access.token(number).cloned() else {
+            return Ok(Outcome::Unchanged);
+        };
+        match change {
+            TokenChange::Set { settings, .. } => {
+                if has_name(&access, &settings.name, Some(number)) {
+                    return Ok(Outcome::NameTaken);
+                }
+                token.settings = settings.clone();
+                self.tokens.put(account, &token)?;
+            }
+            TokenChange::Rotate {
+                overlap_ends, now, ..
+            } => {
+                if let Some(serial) = self.accounts.next_serial(account, *now)? {
+                    token.rotate(serial, *overlap_ends);
+                    self.tokens.put(account, &token)?;
+                }
+            }
+            TokenChange::Delete { now, .. } => self.tokens.delete(account, &token, *now)?,
+            TokenChange::Restrict(restrictions) => self.tokens.restrict(account, *restrictions)?,
+            TokenChange::Create { .. } => unreachable!("it was carried out above"),
+        }
+        self.token_outcome(account, number)
+    }
+
+    fn create_token(
+        &mut self,
+        account: AccountId,
+        access: &AccountAccess,
+        settings: &TokenSettings,
+        now: u64,
+    ) -> Result<Outcome, redb::Error> {
+        if has_name(access, &settings.name, None) {
+            return Ok(Outcome::NameTaken);
+        }
+        if access.tokens.len() >= MAX_TOKENS {
+            return Ok(Outcome::TooManyTokens);
+        }
+        let Some(serial) = self.accounts.next_serial(account, now)? else {
+            return Ok(Outcome::Unchanged);
+        };
+        let token = ApiToken {
+            number: TokenNumber(serial),
+            created: clock::from_milliseconds(now),
+            serial,
+            previous: None,
+            settings: settings.clone(),
+        };
+        self.tokens.put(account, &token)?;
+        self.token_outcome(account, token.number)
+    }
+
+    fn token_outcome(
+        &self,
+        account: AccountId,
+        token: TokenNumber,
+    ) -> Result<Outcome, redb::Error> {
+        let access = self.tokens.access(account)?;
+        Ok(Outcome::Token { token, access })
+    }
+}
+
+/// Whether a token of this name exists, other than `except`.
+fn has_name(access: &AccountAccess, name: &str, except: Option<TokenNumber>) -> bool {
+    let mut tokens = access.tokens.iter();
+    tokens.any(|token| token.settings.name == name && Some(token.number) != except)
 }

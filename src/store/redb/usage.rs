@@ -1,7 +1,7 @@
-//! Tables `usage`, `usage_totals` and `usage_months`.
+//! Tables `history`, `usage_totals`, `usage_months`, `usage_tokens` and `usage_days`.
 //!
 //! ```text
-//! usage         key    0   8  account, u64
+//! history       key    0   8  account, u64
 //!                      8   8  sequence, u64: 1, 2, 3 ... per account, without gaps
 //!               value  0   8  time, u64, milliseconds since the epoch
 //!                      8   8  bytes in, u64
@@ -9,9 +9,10 @@
 //!                     24   4  width, u32
 //!                     28   4  height, u32
 //!                     32   4  milliseconds, u32
-//!                     36   1  quality, 0 to 100
-//!                     37   1  watermark: 0 none, 1 text, 2 picture, 3 both
-//!                     38   .  input format, UTF-8, to the end
+//!                     36   4  token, u32
+//!                     40   1  quality, 0 to 100
+//!                     41   1  watermark: 0 none, 1 text, 2 picture, 3 both
+//!                     42   .  input format, UTF-8, to the end
 //!
 //! usage_totals  key    0   8  account, u64
 //!               value  0   8  conversions, u64: also the last sequence number given
@@ -21,6 +22,23 @@
 //! usage_months  key    0   8  account, u64
 //!                      8   8  first millisecond of a month (UTC), u64
 //!               value  0   8  conversions with a time in that month, u64
+//!
+//! usage_tokens  key    0   8  account, u64
+//!                      8   4  token, u32
+//!               value  0   8  conversions, u64
+//!                      8   8  bytes in, u64
+//!                     16   8  bytes out, u64
+//!                     24   8  time of the last one, u64
+//!                     32   8  first millisecond of the month (UTC) of the last one, u64
+//!                     40   8  conversions with a time in that month, u64
+//!
+//! usage_days    key    0   8  account, u64
+//!                      8   4  day (UTC) since the epoch, u32
+//!                     12   4  token, u32
+//!                     16   .  input format, UTF-8, to the end
+//!               value  0   8  conversions, u64
+//!                      8   8  bytes in, u64
+//!                     16   8  bytes out, u64
 //! ```
 //!
 //! A history is ordered by its sequence numbers. Its times follow the clock, which may be set back,
@@ -33,19 +51,41 @@ use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransact
 
 use crate::auth::AccountId;
 use crate::store::clock;
+use crate::store::token_number::TokenNumber;
 use crate::store::usage::{UsageEntry, UsagePage, UsageTotals, WatermarkKind};
 
 /// Conversions by account and sequence number.
-pub const USAGE: TableDefinition<(u64, u64), Value> = TableDefinition::new("usage");
+pub const HISTORY: TableDefinition<(u64, u64), Value> = TableDefinition::new("history");
 /// Conversions, bytes in and bytes out by account.
-pub const USAGE_TOTALS: TableDefinition<u64, (u64, u64, u64)> =
-    TableDefinition::new("usage_totals");
+pub const USAGE_TOTALS: TableDefinition<u64, Sums> = TableDefinition::new("usage_totals");
 /// Conversions by account and month.
 pub const USAGE_MONTHS: TableDefinition<(u64, u64), u64> = TableDefinition::new("usage_months");
+/// Sums, last time, and conversions of its month, by account and token.
+pub const USAGE_TOKENS: TableDefinition<(u64, u32), TokenValue> =
+    TableDefinition::new("usage_tokens");
+/// Conversions, bytes in and bytes out by account, day, token and format.
+pub const USAGE_DAYS: TableDefinition<DayKey, Sums> = TableDefinition::new("usage_days");
 
-/// Time, bytes in, bytes out, width, height, milliseconds, quality, watermark, format.
-pub type Value = (u64, u64, u64, u32, u32, u32, u8, u8, &'static str);
-pub type ValueRef<'a> = (u64, u64, u64, u32, u32, u32, u8, u8, &'a str);
+/// Time, bytes in, bytes out, width, height, milliseconds, token, quality, watermark, format.
+pub type Value = (u64, u64, u64, u32, u32, u32, u32, u8, u8, &'static str);
+pub type ValueRef<'a> = (u64, u64, u64, u32, u32, u32, u32, u8, u8, &'a str);
+/// Conversions, bytes in, bytes out.
+pub type Sums = (u64, u64, u64);
+/// Conversions, bytes in, bytes out, time of the last one, its month, conversions in that month.
+pub type TokenValue = (u64, u64, u64, u64, u64, u64);
+/// Account, day, token, format.
+pub type DayKey = (u64, u32, u32, &'static str);
+
+/// No format comes after it.
+const LAST: &str = "\u{10ffff}";
+
+/// Milliseconds of a day.
+const DAY: u64 = 24 * 60 * 60 * 1000;
+
+/// The number of the day (UTC) of a time in milliseconds since the epoch.
+pub fn day(time: u64) -> u32 {
+    u32::try_from(time / DAY).unwrap_or(u32::MAX)
+}
 
 /// At most `limit` entries with sequence numbers below `before`, newest first.
 pub fn page(
@@ -54,9 +94,9 @@ pub fn page(
     before: Option<u64>,
     limit: usize,
 ) -> Result<UsagePage, redb::Error> {
-    let usage = read.open_table(USAGE)?;
+    let history = read.open_table(HISTORY)?;
     let mut entries = Vec::new();
-    for row in usage
+    for row in history
         .range((account.0, 0)..(account.0, before.unwrap_or(u64::MAX)))?
         .rev()
         .take(limit)
@@ -82,77 +122,185 @@ pub fn totals(read: &ReadTransaction, account: AccountId) -> Result<UsageTotals,
     Ok(totals.map_or_else(UsageTotals::default, |value| sums(value.value())))
 }
 
-/// The account's conversions in the month with this first millisecond.
+/// The account's conversions, or those by one of its tokens, in the month with this first
+/// millisecond.
 pub fn in_month(
     read: &ReadTransaction,
     account: AccountId,
+    token: Option<TokenNumber>,
     month: u64,
 ) -> Result<u64, redb::Error> {
-    let count = read.open_table(USAGE_MONTHS)?.get((account.0, month))?;
-    Ok(count.map_or(0, |count| count.value()))
+    let Some(token) = token else {
+        let count = read.open_table(USAGE_MONTHS)?.get((account.0, month))?;
+        return Ok(count.map_or(0, |count| count.value()));
+    };
+    let last = read.open_table(USAGE_TOKENS)?.get((account.0, token.0))?;
+    match last.map(|value| value.value()) {
+        Some((_, _, _, _, last_month, count)) if last_month == month => Ok(count),
+        _ => sum_of_days(&read.open_table(USAGE_DAYS)?, account, token, month),
+    }
 }
 
-/// The three tables, open for writing.
+/// The sums and the time of the last conversion by a token of the account.
+pub fn by_token(
+    read: &ReadTransaction,
+    account: AccountId,
+    token: TokenNumber,
+) -> Result<(UsageTotals, Option<u64>), redb::Error> {
+    let row = read.open_table(USAGE_TOKENS)?.get((account.0, token.0))?;
+    Ok(row.map_or_else(Default::default, |row| {
+        let (conversions, input_bytes, output_bytes, last, ..) = row.value();
+        (sums((conversions, input_bytes, output_bytes)), Some(last))
+    }))
+}
+
+/// The conversions by a token in the days of a month.
+fn sum_of_days(
+    days: &impl ReadableTable<DayKey, Sums>,
+    account: AccountId,
+    token: TokenNumber,
+    month: u64,
+) -> Result<u64, redb::Error> {
+    let (start, end) = clock::month(month);
+    let mut sum: u64 = 0;
+    for row in days.range((account.0, day(start), 0, "")..(account.0, day(end), 0, ""))? {
+        let (key, value) = row?;
+        if key.value().2 == token.0 {
+            sum = sum.saturating_add(value.value().0);
+        }
+    }
+    Ok(sum)
+}
+
+/// How many conversions an account has had in a month, with the one that was just recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The first millisecond of the month.
+    pub month: u64,
+    /// All of them.
+    pub conversions: u64,
+    /// Those by the same token.
+    pub by_token: u64,
+}
+
+/// The five tables, open for writing.
 pub struct UsageTables<'t> {
-    usage: Table<'t, (u64, u64), Value>,
-    totals: Table<'t, u64, (u64, u64, u64)>,
+    history: Table<'t, (u64, u64), Value>,
+    totals: Table<'t, u64, Sums>,
     months: Table<'t, (u64, u64), u64>,
+    tokens: Table<'t, (u64, u32), TokenValue>,
+    days: Table<'t, DayKey, Sums>,
 }
 
 impl<'t> UsageTables<'t> {
     /// Opens the tables, and makes them if they are missing.
     pub fn open(write: &'t WriteTransaction) -> Result<UsageTables<'t>, redb::Error> {
         Ok(UsageTables {
-            usage: write.open_table(USAGE)?,
+            history: write.open_table(HISTORY)?,
             totals: write.open_table(USAGE_TOTALS)?,
             months: write.open_table(USAGE_MONTHS)?,
+            tokens: write.open_table(USAGE_TOKENS)?,
+            days: write.open_table(USAGE_DAYS)?,
         })
     }
 
-    /// Adds an entry to the history of an account, which must exist. Returns the first millisecond
-    /// of the entry's month and the account's conversions in that month.
+    /// Adds an entry to the history of an account, which must exist.
     pub fn record(
         &mut self,
         account: AccountId,
         entry: &UsageEntry,
-    ) -> Result<(u64, u64), redb::Error> {
-        let before = self
-            .totals
-            .get(account.0)?
-            .map_or_else(UsageTotals::default, |value| sums(value.value()));
-        let sequence = before.conversions + 1;
-        let input_bytes = before.input_bytes.saturating_add(entry.input_bytes);
-        let output_bytes = before.output_bytes.saturating_add(entry.output_bytes);
-        self.usage.insert((account.0, sequence), value(entry))?;
-        self.totals
-            .insert(account.0, (sequence, input_bytes, output_bytes))?;
+    ) -> Result<Counted, redb::Error> {
+        let before = self.totals.get(account.0)?.map(|value| value.value());
+        let (last, ..) = before.unwrap_or_default();
+        self.insert(account, last + 1, entry)?;
+        self.totals.insert(account.0, with(before, entry))?;
         let (month, _) = clock::month(clock::to_milliseconds(entry.time));
         let key = (account.0, month);
         let conversions = self.months.get(key)?.map_or(0, |count| count.value());
         let conversions = conversions.saturating_add(1);
         self.months.insert(key, conversions)?;
-        Ok((month, conversions))
+        let by_token = self.count_for_token(account, entry, month)?;
+        Ok(Counted {
+            month,
+            conversions,
+            by_token,
+        })
+    }
+
+    /// Writes an entry of a history, and counts nothing.
+    pub fn insert(
+        &mut self,
+        account: AccountId,
+        sequence: u64,
+        entry: &UsageEntry,
+    ) -> Result<(), redb::Error> {
+        self.history.insert((account.0, sequence), value(entry))?;
+        Ok(())
+    }
+
+    /// Counts an entry of a history for its token and its day. Returns the token's conversions in
+    /// the entry's month.
+    pub fn count_for_token(
+        &mut self,
+        account: AccountId,
+        entry: &UsageEntry,
+        month: u64,
+    ) -> Result<u64, redb::Error> {
+        let time = clock::to_milliseconds(entry.time);
+        let key = (account.0, day(time), entry.token.0, &*entry.format);
+        let before = self.days.get(key)?.map(|value| value.value());
+        self.days.insert(key, with(before, entry))?;
+        let key = (account.0, entry.token.0);
+        let before = self.tokens.get(key)?.map(|value| value.value());
+        let (conversions, input, output, _, last_month, in_last_month) = before.unwrap_or_default();
+        let in_month = if before.is_some() && last_month == month {
+            in_last_month.saturating_add(1)
+        } else {
+            sum_of_days(&self.days, account, entry.token, month)?
+        };
+        let (conversions, input, output) = with(Some((conversions, input, output)), entry);
+        let value = (conversions, input, output, time, month, in_month);
+        self.tokens.insert(key, value)?;
+        Ok(in_month)
     }
 
     /// Removes an account's history.
     pub fn delete_all_of(&mut self, account: AccountId) -> Result<(), redb::Error> {
-        self.usage
-            .retain_in((account.0, 0)..=(account.0, u64::MAX), |_, _| false)?;
-        self.totals.remove(account.0)?;
+        let id = account.0;
+        self.history
+            .retain_in((id, 0)..=(id, u64::MAX), |_, _| false)?;
+        self.totals.remove(id)?;
         self.months
-            .retain_in((account.0, 0)..=(account.0, u64::MAX), |_, _| false)?;
+            .retain_in((id, 0)..=(id, u64::MAX), |_, _| false)?;
+        self.tokens
+            .retain_in((id, 0)..=(id, u32::MAX), |_, _| false)?;
+        self.days
+            .retain_in((id, 0, 0, "")..=(id, u32::MAX, u32::MAX, LAST), |_, _| {
+                false
+            })?;
         Ok(())
     }
 }
 
-/// The entry of a row of `usage`.
+/// The entry of a row of `history`.
 pub fn entry(value: ValueRef) -> Result<UsageEntry, redb::Error> {
-    let (time, input_bytes, output_bytes, width, height, milliseconds, quality, watermark, format) =
-        value;
+    let (
+        time,
+        input_bytes,
+        output_bytes,
+        width,
+        height,
+        milliseconds,
+        token,
+        quality,
+        watermark,
+        format,
+    ) = value;
     let watermark = watermark_from_number(watermark)
         .ok_or_else(|| redb::Error::Corrupted(format!("there is no watermark kind {watermark}")))?;
     Ok(UsageEntry {
         time: clock::from_milliseconds(time),
+        token: TokenNumber(token),
         format: format.to_owned(),
         input_bytes,
         output_bytes,
@@ -172,9 +320,20 @@ fn value(entry: &UsageEntry) -> ValueRef<'_> {
         entry.width,
         entry.height,
         entry.milliseconds,
+        entry.token.0,
         entry.quality,
         watermark_number(entry.watermark),
         &entry.format,
+    )
+}
+
+/// The sums with an entry more.
+fn with(before: Option<Sums>, entry: &UsageEntry) -> Sums {
+    let (conversions, input_bytes, output_bytes) = before.unwrap_or_default();
+    (
+        conversions.saturating_add(1),
+        input_bytes.saturating_add(entry.input_bytes),
+        output_bytes.saturating_add(entry.output_bytes),
     )
 }
 
@@ -218,12 +377,14 @@ mod tests {
             &[4, 0, 0, 0],                 // width
             &[5, 0, 0, 0],                 // height
             &[6, 0, 0, 0],                 // milliseconds
+            &[8, 0, 0, 0],                 // token
             &[7],                          // quality
             &[3],                          // watermark
             b"png",                        // input format
         ];
         let entry = UsageEntry {
             time: clock::from_milliseconds(1),
+            token: TokenNumber(8),
             format: "png".into(),
             input_bytes: 2,
             output_bytes: 3,

@@ -6,9 +6,15 @@ use super::memory::MemoryEngine;
 use crate::auth::{AccountId, Email};
 use crate::store::account::Account;
 use crate::store::clock;
-use crate::store::engine::{Command, Engine, Outcome};
+use crate::store::engine::{Command, Engine, Outcome, TokenChange};
 use crate::store::session::SessionEnds;
+use crate::store::token::{
+    AccountAccess, ApiToken, Limits, MAX_DELETED_TOKENS, MAX_TOKENS, PreviousText, Restrictions,
+    TokenSettings,
+};
+use crate::store::token_number::TokenNumber;
 use crate::store::usage::{UsageEntry, UsageTotals};
+use std::num::{NonZeroU32, NonZeroU64};
 
 /// Makes two tests of each function: one on redb, one on the engine in memory.
 macro_rules! on_each_engine {
@@ -26,7 +32,10 @@ on_each_engine! {
     accounts_are_found_by_number_and_by_address
     account_numbers_are_not_given_again
     an_invitation_makes_one_account_until_it_ends
-    a_token_generation_grows_by_one
+    tokens_are_made_changed_rotated_and_deleted
+    an_account_has_at_most_fifty_tokens
+    an_account_is_restricted
+    conversions_are_counted_by_their_token
     a_password_is_replaced_only_if_it_is_the_verified_one
     sessions_start_move_and_end
     ended_sessions_are_swept
@@ -54,8 +63,14 @@ fn accounts_are_found_by_number_and_by_address(engine: &dyn Engine) {
     let found = engine.account_by_email(&email("third@example.org"));
     assert!(found.unwrap().is_none());
     for limit in 0..3 {
-        let youngest = [(second.id, 0), (first.id, 0)];
-        assert_eq!(engine.token_generations(limit).unwrap(), youngest[..limit]);
+        let youngest = [
+            (second.id, AccountAccess::of_new_account(9)),
+            (first.id, AccountAccess::of_new_account(5)),
+        ];
+        let mut found = Vec::new();
+        let mut each = |id, access| found.push((id, access));
+        engine.each_access(limit, &mut each).unwrap();
+        assert_eq!(found, youngest[..limit]);
     }
 }
 
@@ -111,27 +126,222 @@ fn an_invitation_makes_one_account_until_it_ends(engine: &dyn Engine) {
     );
 }
 
-fn a_token_generation_grows_by_one(engine: &dyn Engine) {
-    let owner = account(engine, "owner@example.org", 5);
-    for generation in 1..=2 {
-        let changed = Account {
-            token_generation: generation,
-            ..owner.clone()
-        };
-        assert_eq!(
-            one(engine, Command::RotateToken(owner.id)),
-            Outcome::Account(changed.clone())
-        );
-        assert_eq!(engine.accounts().unwrap(), [changed]);
-        assert_eq!(
-            engine.token_generations(9).unwrap(),
-            [(owner.id, generation)]
-        );
+fn settings(name: &str) -> TokenSettings {
+    TokenSettings {
+        name: name.to_owned(),
+        ends: Some(clock::from_milliseconds(5000)),
+        limits: Limits {
+            per_minute: NonZeroU32::new(3),
+            monthly: NonZeroU64::new(4),
+        },
+        preset: "quality=5\n".to_owned(),
     }
+}
+
+fn changed(engine: &dyn Engine, account: AccountId, change: TokenChange) -> Outcome {
+    one(engine, Command::ChangeTokens { account, change })
+}
+
+/// The token that a command has made or changed, as the engine has it, too.
+fn token_of(engine: &dyn Engine, account: AccountId, change: TokenChange) -> ApiToken {
+    let Outcome::Token { token, access } = changed(engine, account, change) else {
+        panic!("no token was changed");
+    };
+    assert_eq!(engine.access(account).unwrap(), Some(access.clone()));
+    access.token(token).cloned().expect("it is not deleted")
+}
+
+fn tokens_are_made_changed_rotated_and_deleted(engine: &dyn Engine) {
+    let id = account(engine, "owner@example.org", 5).id;
+    let other = account(engine, "other@example.org", 6).id;
+    let create = |name: &str, now| TokenChange::Create {
+        settings: settings(name),
+        now,
+    };
+    let shop = token_of(engine, id, create("shop", 7_000));
+    assert_eq!((shop.number, shop.serial), (TokenNumber(7), 7));
+    assert_eq!(clock::to_milliseconds(shop.created), 7_000);
+    assert_eq!(shop.settings, settings("shop"));
+    let blog = token_of(engine, id, create("blog", 7_000));
+    assert_eq!(blog.serial, 8, "serial numbers grow without the clock, too");
     assert_eq!(
-        one(engine, Command::RotateToken(AccountId(6))),
+        changed(engine, id, create("shop", 9_000)),
+        Outcome::NameTaken
+    );
+    assert!(changed(engine, other, create("shop", 1_000)).changed());
+    assert_eq!(
+        changed(engine, AccountId(99), create("shop", 9_000)),
         Outcome::Unchanged
     );
+
+    let change = |token, name: &str| TokenChange::Set {
+        token,
+        settings: settings(name),
+    };
+    assert_eq!(
+        changed(engine, id, change(blog.number, "shop")),
+        Outcome::NameTaken
+    );
+    assert_eq!(
+        changed(engine, id, change(TokenNumber(99), "x")),
+        Outcome::Unchanged
+    );
+    let journal = token_of(engine, id, change(blog.number, "journal"));
+    assert_eq!(journal.settings, settings("journal"));
+    assert_eq!(journal.serial, blog.serial);
+    token_of(engine, id, change(blog.number, "journal"));
+
+    let rotate = |overlap_ends, now| TokenChange::Rotate {
+        token: shop.number,
+        overlap_ends,
+        now,
+    };
+    let rotated = token_of(engine, id, rotate(Some(20_000), 10_000));
+    let previous = PreviousText {
+        serial: 7,
+        ends: clock::from_milliseconds(20_000),
+    };
+    assert_eq!((rotated.serial, rotated.previous), (10, Some(previous)));
+    let rotated = token_of(engine, id, rotate(None, 3_000));
+    assert_eq!((rotated.serial, rotated.previous), (11, None));
+    assert_eq!(rotated.number, shop.number);
+
+    let delete = |now| TokenChange::Delete {
+        token: shop.number,
+        now,
+    };
+    assert!(changed(engine, id, delete(12_000)).changed());
+    assert_eq!(changed(engine, id, delete(13_000)), Outcome::Unchanged);
+    assert_eq!(changed(engine, id, rotate(None, 1)), Outcome::Unchanged);
+    let access = engine.access(id).unwrap().unwrap();
+    let names: Vec<_> = access.tokens.iter().map(|it| &*it.settings.name).collect();
+    assert_eq!(names, ["default", "journal"]);
+    let all = engine.tokens(id).unwrap();
+    let told: Vec<_> = all
+        .iter()
+        .map(|it| {
+            (
+                &*it.token.settings.name,
+                it.deleted.map(clock::to_milliseconds),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [("default", None), ("shop", Some(12_000)), ("journal", None)]
+    );
+    assert_eq!(all[1].token.settings.preset, "", "what was set is gone");
+    assert!(token_of(engine, id, create("shop", 14_000)).serial == 14);
+}
+
+fn an_account_has_at_most_fifty_tokens(engine: &dyn Engine) {
+    let id = account(engine, "owner@example.org", 5).id;
+    let create = |name: String| {
+        changed(
+            engine,
+            id,
+            TokenChange::Create {
+                settings: settings(&name),
+                now: 0,
+            },
+        )
+    };
+    for number in 1..MAX_TOKENS {
+        assert!(create(number.to_string()).changed(), "{number}");
+    }
+    assert_eq!(create("more".to_owned()), Outcome::TooManyTokens);
+    let rounds = 0..MAX_DELETED_TOKENS + 3;
+    for (last, round) in (MAX_TOKENS as u32 - 1..).zip(rounds) {
+        let delete = TokenChange::Delete {
+            token: TokenNumber(last),
+            now: round as u64,
+        };
+        assert!(changed(engine, id, delete).changed());
+        assert!(create(format!("again {round}")).changed());
+    }
+    let all = engine.tokens(id).unwrap();
+    let deleted = all.iter().filter(|token| token.deleted.is_some()).count();
+    assert_eq!(deleted, MAX_DELETED_TOKENS, "the oldest are forgotten");
+    assert_eq!(all.len(), MAX_TOKENS + MAX_DELETED_TOKENS);
+}
+
+fn an_account_is_restricted(engine: &dyn Engine) {
+    let id = account(engine, "owner@example.org", 5).id;
+    for restrictions in [
+        Restrictions {
+            per_minute: Some(0),
+            monthly: Some(7),
+            disabled: None,
+        },
+        Restrictions {
+            per_minute: None,
+            monthly: None,
+            disabled: Some(clock::from_milliseconds(9)),
+        },
+        Restrictions::default(),
+    ] {
+        let restrict = || TokenChange::Restrict(restrictions);
+        assert_eq!(
+            changed(engine, AccountId(6), restrict()),
+            Outcome::Unchanged
+        );
+        assert!(changed(engine, id, restrict()).changed());
+        let access = engine.access(id).unwrap().unwrap();
+        assert_eq!(access.restrictions, restrictions);
+    }
+}
+
+fn conversions_are_counted_by_their_token(engine: &dyn Engine) {
+    let id = account(engine, "owner@example.org", 5).id;
+    let shop = TokenChange::Create {
+        settings: settings("shop"),
+        now: 7_000,
+    };
+    let shop = token_of(engine, id, shop).number;
+    let day = 24 * 60 * 60 * 1000;
+    let (first, next) = (3 * day, 40 * day);
+    let (january, february) = (0, 31 * day);
+    // The clock is set back in between.
+    for (time, token, in_its_month) in [
+        (first, shop, 1),
+        (next, TokenNumber::DEFAULT, 1),
+        (next, shop, 1),
+        (first, shop, 2),
+        (next, shop, 2),
+    ] {
+        let entry = UsageEntry {
+            token,
+            ..UsageEntry::example(clock::from_milliseconds(time))
+        };
+        let record = Command::RecordUsage { account: id, entry };
+        let Outcome::Recorded { by_token, .. } = one(engine, record) else {
+            panic!("it was not recorded");
+        };
+        assert_eq!(by_token, in_its_month, "{token:?} at {time}");
+    }
+    for (token, month, expected) in [
+        (Some(shop), january, 2),
+        (Some(shop), february, 2),
+        (Some(TokenNumber::DEFAULT), january, 0),
+        (Some(TokenNumber::DEFAULT), february, 1),
+        (None, february, 3),
+        (Some(TokenNumber(99)), february, 0),
+    ] {
+        let count = engine.usage_in_month(id, token, month).unwrap();
+        assert_eq!(count, expected, "{token:?} in {month}");
+    }
+    let told: Vec<_> = engine
+        .tokens(id)
+        .unwrap()
+        .into_iter()
+        .map(|it| {
+            (
+                it.totals.conversions,
+                it.last_used.map(clock::to_milliseconds),
+            )
+        })
+        .collect();
+    assert_eq!(told, [(1, Some(next)), (4, Some(next))]);
 }
 
 fn a_password_is_replaced_only_if_it_is_the_verified_one(engine: &dyn Engine) {
@@ -245,7 +455,7 @@ fn a_deleted_account_leaves_nothing(engine: &dyn Engine) {
         engine.usage_totals(owner.id).unwrap(),
         UsageTotals::default()
     );
-    assert_eq!(engine.usage_in_month(owner.id, month).unwrap(), 0);
+    assert_eq!(engine.usage_in_month(owner.id, None, month).unwrap(), 0);
     assert!(
         engine
             .usage_page(owner.id, None, 9)
@@ -294,11 +504,18 @@ fn conversions_are_counted_by_the_month_of_their_time(engine: &dyn Engine) {
         let month = month_of(&at(time));
         assert_eq!(
             one(engine, record(owner.id, at(time))),
-            Outcome::Recorded { month, conversions }
+            Outcome::Recorded {
+                month,
+                conversions,
+                by_token: conversions
+            }
         );
-        assert_eq!(engine.usage_in_month(owner.id, month).unwrap(), conversions);
+        assert_eq!(
+            engine.usage_in_month(owner.id, None, month).unwrap(),
+            conversions
+        );
     }
-    assert_eq!(engine.usage_in_month(owner.id, 0).unwrap(), 0);
+    assert_eq!(engine.usage_in_month(owner.id, None, 0).unwrap(), 0);
 }
 
 fn each_command_of_a_group_sees_the_earlier_ones(engine: &dyn Engine) {

@@ -6,9 +6,14 @@ use std::sync::{Mutex, MutexGuard};
 use crate::auth::{AccountId, CodeHash, Email};
 use crate::store::account::{Account, AccountRecord};
 use crate::store::clock;
-use crate::store::engine::{Command, Engine, Outcome, SessionRecord, Snapshot};
+use crate::store::engine::{Command, Engine, Outcome, SessionRecord, Snapshot, TokenChange};
 use crate::store::error::StoreError;
 use crate::store::session::SessionEnds;
+use crate::store::token::{
+    AccountAccess, ApiToken, MAX_DELETED_TOKENS, MAX_TOKENS, Restrictions, TokenSettings,
+    TokenUsage, next_serial,
+};
+use crate::store::token_number::TokenNumber;
 use crate::store::usage::{UsageEntry, UsagePage, UsageTotals};
 
 /// The engine.
@@ -21,8 +26,134 @@ struct State {
     sessions: HashMap<CodeHash, (AccountId, SessionEnds)>,
     invites: HashMap<CodeHash, u64>,
     histories: HashMap<AccountId, Vec<UsageEntry>>,
+    keys: HashMap<AccountId, Keys>,
     last_account: u64,
     secret_mark: Option<u64>,
+}
+
+/// The tokens of an account.
+#[derive(Default)]
+struct Keys {
+    last_serial: u32,
+    /// With the times at which they were deleted.
+    tokens: BTreeMap<TokenNumber, (ApiToken, Option<u64>)>,
+    restrictions: Restrictions,
+}
+
+impl Keys {
+    fn access(&self) -> AccountAccess {
+        let tokens = self.tokens.values();
+        let living = tokens.filter(|(_, deleted)| deleted.is_none());
+        AccountAccess {
+            tokens: living.map(|(token, _)| token.clone()).collect(),
+            restrictions: self.restrictions,
+        }
+    }
+
+    fn living(&mut self, token: TokenNumber) -> Option<&mut ApiToken> {
+        let (token, deleted) = self.tokens.get_mut(&token)?;
+        deleted.is_none().then_some(token)
+    }
+
+    fn has_name(&self, name: &str, except: Option<TokenNumber>) -> bool {
+        let access = self.access();
+        let mut others = access.tokens.iter();
+        others.any(|token| token.settings.name == name && Some(token.number) != except)
+    }
+
+    fn outcome(&self, token: TokenNumber) -> Outcome {
+        Outcome::Token {
+            token,
+            access: self.access(),
+        }
+    }
+
+    fn next_serial(&mut self, now: u64) -> u32 {
+        self.last_serial = next_serial(self.last_serial, now);
+        self.last_serial
+    }
+
+    fn apply(&mut self, change: &TokenChange) -> Outcome {
+        match change {
+            TokenChange::Create { settings, now } => self.create(settings, *now),
+            TokenChange::Set { token, settings } => self.change(*token, settings),
+            TokenChange::Rotate {
+                token,
+                overlap_ends,
+                now,
+            } => self.rotate(*token, *overlap_ends, *now),
+            TokenChange::Delete { token, now } => self.delete(*token, *now),
+            TokenChange::Restrict(restrictions) => {
+                self.restrictions = *restrictions;
+                self.outcome(TokenNumber::DEFAULT)
+            }
+        }
+    }
+
+    fn create(&mut self, settings: &TokenSettings, now: u64) -> Outcome {
+        if self.has_name(&settings.name, None) {
+            return Outcome::NameTaken;
+        }
+        if self.access().tokens.len() >= MAX_TOKENS {
+            return Outcome::TooManyTokens;
+        }
+        let serial = self.next_serial(now);
+        let token = ApiToken {
+            number: TokenNumber(serial),
+            created: clock::from_milliseconds(now),
+            serial,
+            previous: None,
+            settings: settings.clone(),
+        };
+        self.tokens.insert(TokenNumber(serial), (token, None));
+        self.outcome(TokenNumber(serial))
+    }
+
+    fn change(&mut self, token: TokenNumber, settings: &TokenSettings) -> Outcome {
+        if self.living(token).is_none() {
+            return Outcome::Unchanged;
+        }
+        if self.has_name(&settings.name, Some(token)) {
+            return Outcome::NameTaken;
+        }
+        if let Some(token) = self.living(token) {
+            token.settings = settings.clone();
+        }
+        self.outcome(token)
+    }
+
+    fn rotate(&mut self, token: TokenNumber, overlap_ends: Option<u64>, now: u64) -> Outcome {
+        if self.living(token).is_none() {
+            return Outcome::Unchanged;
+        }
+        let serial = self.next_serial(now);
+        if let Some(token) = self.living(token) {
+            token.rotate(serial, overlap_ends);
+        }
+        self.outcome(token)
+    }
+
+    fn delete(&mut self, number: TokenNumber, now: u64) -> Outcome {
+        let Some((token, deleted @ None)) = self.tokens.get_mut(&number) else {
+            return Outcome::Unchanged;
+        };
+        *deleted = Some(now.max(1));
+        token.previous = None;
+        token.settings = TokenSettings {
+            name: token.settings.name.clone(),
+            ..TokenSettings::of_default()
+        };
+        let mut gone: Vec<_> = self
+            .tokens
+            .iter()
+            .filter_map(|(number, (_, deleted))| deleted.map(|deleted| (deleted, *number)))
+            .collect();
+        gone.sort_unstable();
+        for (_, number) in &gone[..gone.len().saturating_sub(MAX_DELETED_TOKENS)] {
+            self.tokens.remove(number);
+        }
+        self.outcome(number)
+    }
 }
 
 impl MemoryEngine {
@@ -46,12 +177,38 @@ impl Engine for MemoryEngine {
         Ok(records.map(|record| record.account.clone()).collect())
     }
 
-    fn token_generations(&self, limit: usize) -> Result<Vec<(AccountId, u32)>, StoreError> {
+    fn access(&self, id: AccountId) -> Result<Option<AccountAccess>, StoreError> {
+        Ok(self.state().keys.get(&id).map(Keys::access))
+    }
+
+    fn each_access(
+        &self,
+        limit: usize,
+        each: &mut dyn FnMut(AccountId, AccountAccess),
+    ) -> Result<(), StoreError> {
         let state = self.state();
-        let youngest = state.accounts.values().rev().take(limit);
-        Ok(youngest
-            .map(|record| (record.account.id, record.account.token_generation))
-            .collect())
+        for id in state.accounts.keys().rev().take(limit) {
+            each(*id, state.keys[id].access());
+        }
+        Ok(())
+    }
+
+    fn tokens(&self, account: AccountId) -> Result<Vec<TokenUsage>, StoreError> {
+        let state = self.state();
+        let history = state.histories.get(&account).map_or(&[][..], |all| all);
+        let Some(keys) = state.keys.get(&account) else {
+            return Ok(Vec::new());
+        };
+        let tokens = keys.tokens.values().map(|(token, deleted)| {
+            let by_it = || history.iter().filter(|entry| entry.token == token.number);
+            TokenUsage {
+                token: token.clone(),
+                deleted: deleted.map(clock::from_milliseconds),
+                totals: totals(by_it()),
+                last_used: by_it().next_back().map(|entry| entry.time),
+            }
+        });
+        Ok(tokens.collect())
     }
 
     fn session(&self, cookie: &CodeHash) -> Result<Option<SessionRecord>, StoreError> {
@@ -91,17 +248,18 @@ impl Engine for MemoryEngine {
     }
 
     fn usage_totals(&self, account: AccountId) -> Result<UsageTotals, StoreError> {
-        let mut totals = UsageTotals::default();
-        for entry in self.state().histories.get(&account).into_iter().flatten() {
-            totals.conversions += 1;
-            totals.input_bytes += entry.input_bytes;
-            totals.output_bytes += entry.output_bytes;
-        }
-        Ok(totals)
+        Ok(totals(
+            self.state().histories.get(&account).into_iter().flatten(),
+        ))
     }
 
-    fn usage_in_month(&self, account: AccountId, month: u64) -> Result<u64, StoreError> {
-        Ok(self.state().in_month(account, month))
+    fn usage_in_month(
+        &self,
+        account: AccountId,
+        token: Option<TokenNumber>,
+        month: u64,
+    ) -> Result<u64, StoreError> {
+        Ok(self.state().in_month(account, token, month))
     }
 
     fn exchange_secret_mark(&self, mark: u64) -> Result<Option<u64>, StoreError> {
@@ -131,9 +289,10 @@ impl State {
         records.find(|record| record.account.email == email.as_str())
     }
 
-    fn in_month(&self, account: AccountId, month: u64) -> u64 {
+    fn in_month(&self, account: AccountId, token: Option<TokenNumber>, month: u64) -> u64 {
         let history = self.histories.get(&account).into_iter().flatten();
-        history.filter(|entry| month_of(entry) == month).count() as u64
+        let by_it = history.filter(|entry| token.is_none_or(|token| entry.token == token));
+        by_it.filter(|entry| month_of(entry) == month).count() as u64
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm for each command")]
@@ -157,13 +316,15 @@ impl State {
                     id: AccountId(self.last_account),
                     email: email.as_str().to_owned(),
                     created: clock::from_milliseconds(*created),
-                    token_generation: 0,
                     has_password: password_hash.is_some(),
                 };
                 let record = AccountRecord {
                     account: account.clone(),
                     password_hash: password_hash.clone(),
                 };
+                let first = ApiToken::default_token(*created, 0);
+                let keys = self.keys.entry(account.id).or_default();
+                keys.tokens.insert(first.number, (first, None));
                 self.accounts.insert(account.id, record);
                 Outcome::Account(account)
             }
@@ -175,14 +336,12 @@ impl State {
             Command::DeleteAccount(id) => {
                 self.sessions.retain(|_, (owner, _)| owner != id);
                 self.histories.remove(id);
+                self.keys.remove(id);
                 Outcome::of_change(self.accounts.remove(id).is_some())
             }
-            Command::RotateToken(id) => {
-                let Some(record) = self.accounts.get_mut(id) else {
-                    return Outcome::Unchanged;
-                };
-                record.account.token_generation += 1;
-                Outcome::Account(record.account.clone())
+            Command::ChangeTokens { account, change } => {
+                let keys = self.keys.get_mut(account);
+                keys.map_or(Outcome::Unchanged, |keys| keys.apply(change))
             }
             Command::SetPassword {
                 account,
@@ -237,8 +396,11 @@ impl State {
                 let history = self.histories.entry(*account).or_default();
                 history.push(entry.clone());
                 let month = month_of(entry);
-                let conversions = self.in_month(*account, month);
-                Outcome::Recorded { month, conversions }
+                Outcome::Recorded {
+                    month,
+                    conversions: self.in_month(*account, None, month),
+                    by_token: self.in_month(*account, Some(entry.token), month),
+                }
             }
         }
     }
@@ -252,4 +414,14 @@ impl State {
 
 fn month_of(entry: &UsageEntry) -> u64 {
     clock::month(clock::to_milliseconds(entry.time)).0
+}
+
+fn totals<'a>(history: impl Iterator<Item = &'a UsageEntry>) -> UsageTotals {
+    let mut totals = UsageTotals::default();
+    for entry in history {
+        totals.conversions += 1;
+        totals.input_bytes += entry.input_bytes;
+        totals.output_bytes += entry.output_bytes;
+    }
+    totals
 }

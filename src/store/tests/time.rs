@@ -148,7 +148,7 @@ fn a_clock_set_forward_ends_sessions_and_invitations_and_nothing_else() {
         .account_by_email("owner@example.org")
         .unwrap()
         .unwrap();
-    assert!(store.authenticate(&store.token(&owner)).is_ok());
+    assert!(store.authenticate(&store.token(owner.id).unwrap()).is_ok());
     assert_eq!(store.usage_totals(id).unwrap().conversions, 1);
     let cookie = store.start_session(id).unwrap();
     assert!(is_open(&store, &cookie), "a new session cannot be used");
@@ -222,9 +222,95 @@ fn the_history_keeps_its_order_and_its_months_while_the_clock_jumps() {
         ("2027-11-30", 1),
     ] {
         let now = humantime::parse_rfc3339(&format!("{day}T00:00:00Z")).unwrap();
-        let month = store.usage_in_month(id, now).unwrap();
+        let month = store.usage_in_month(id, None, now).unwrap();
         assert_eq!(month.conversions, conversions, "{day}");
     }
     let findings = store.snapshot().unwrap().check().unwrap();
     assert_eq!(findings.problems, [""; 0]);
+}
+
+fn named(name: &str, ends: Option<SystemTime>) -> TokenSettings {
+    TokenSettings {
+        name: name.to_owned(),
+        ends,
+        limits: Limits::default(),
+        preset: String::new(),
+    }
+}
+
+#[test]
+fn a_replaced_token_works_as_long_as_it_was_given() {
+    let (folder, clock) = (Folder::new(), TestClock::default());
+    let (store, id, _) = signed_in(&folder, &clock);
+    let rotate = |overlap| {
+        let rotated = store.rotate_token(id, TokenNumber::DEFAULT, overlap);
+        store.token_text(id, &rotated.unwrap().unwrap())
+    };
+    let is_good = |token: &str| store.authenticate(token).is_ok();
+    let first = store.token(id).unwrap();
+    let second = rotate(HOUR);
+    assert!(is_good(&first) && is_good(&second));
+    clock.forward(SECOND * 3599);
+    assert!(is_good(&first) && is_good(&second));
+    clock.forward(SECOND);
+    assert!(!is_good(&first) && is_good(&second));
+    clock.back(HOUR);
+    assert!(is_good(&second), "a clock set back ends nothing");
+    let third = rotate(DAY * 100);
+    clock.forward(SECOND * (3 * 86_400 - 1));
+    assert!(is_good(&second) && is_good(&third));
+    clock.forward(SECOND);
+    assert!(!is_good(&second), "72 hours are the most");
+    let fourth = rotate(HOUR);
+    let fifth = rotate(HOUR);
+    assert!(!is_good(&third), "of replaced ones only the last works");
+    assert!(is_good(&fourth) && is_good(&fifth));
+    rotate(Duration::ZERO);
+    assert!(!is_good(&fourth) && !is_good(&fifth), "all at once");
+}
+
+#[test]
+fn a_token_ends_when_its_owner_says() {
+    let (folder, clock) = (Folder::new(), TestClock::default());
+    let (store, id, _) = signed_in(&folder, &clock);
+    let token = store
+        .create_token(id, named("shop", Some(clock.now() + HOUR)))
+        .unwrap();
+    let text = store.token_text(id, &token);
+    clock.forward(SECOND * 3599);
+    assert_eq!(store.authenticate(&text).unwrap().token_name(), "shop");
+    clock.forward(SECOND);
+    assert!(matches!(store.authenticate(&text), Err(TokenError::Ended)));
+    assert!(matches!(store.check_token(&text), TokenCheck::Ended));
+    drop(store);
+    let store = clock.open(&folder);
+    assert!(matches!(store.check_token(&text), TokenCheck::Ended));
+    let later = named("shop", Some(clock.now() + HOUR));
+    store.change_token(id, token.number, later).unwrap();
+    assert!(store.authenticate(&text).is_ok(), "it goes on");
+    clock.forward(DAY * 1000);
+    store
+        .change_token(id, token.number, named("shop", None))
+        .unwrap();
+    assert!(store.authenticate(&text).is_ok(), "it has no end");
+}
+
+/// The database is put back to what it was before a token was made and replaced.
+#[test]
+fn no_serial_number_is_given_twice_even_after_an_old_copy_was_put_back() {
+    let (folder, clock) = (Folder::new(), TestClock::default());
+    let (store, id, _) = signed_in(&folder, &clock);
+    drop(store);
+    let path = database_path(&folder.settings().data);
+    let backup = fs::read(&path).unwrap();
+    let store = clock.open(&folder);
+    let lost = store.create_token(id, named("contractor", None)).unwrap();
+    let lost = store.token_text(id, &lost);
+    drop(store);
+    fs::write(&path, backup).unwrap();
+    clock.forward(SECOND);
+    let store = clock.open(&folder);
+    let other = store.create_token(id, named("shop", None)).unwrap();
+    assert_ne!(store.token_text(id, &other), lost);
+    assert!(store.authenticate(&lost).is_err());
 }

@@ -9,9 +9,9 @@ use std::net::TcpStream;
 use std::process::Command;
 use std::thread;
 use std::time::SystemTime;
-use towebp::store::{self, Store, UsageEntry, WatermarkKind};
+use towebp::store::{self, Store, TokenNumber, UsageEntry, WatermarkKind};
 
-/// Rows of the history, of 110 bytes each: more than the kernel's buffers of a connection hold, and
+/// Rows of the history, of 120 bytes each: more than the kernel's buffers of a connection hold, and
 /// more than two parts of an answer.
 const ROWS: u64 = 100_000;
 
@@ -28,9 +28,10 @@ fn with_a_history() -> Service {
     };
     let store = Store::open(&settings).unwrap_or_else(|_| panic!("a new store is opened"));
     let account = store.create_account(OWNER, None).expect("a new account");
-    let token = store.token(&account);
+    let token = store.token(account.id).expect("a token");
     let entry = UsageEntry {
         time: SystemTime::now(),
+        token: TokenNumber::DEFAULT,
         format: "jpeg".to_owned(),
         input_bytes: u64::MAX / 1_000_000,
         output_bytes: u64::MAX / 10_000_000,
@@ -75,7 +76,7 @@ fn check_rows(text: &str, newest: u64) {
             row.starts_with(&format!("{expected},")),
             "{row}, not {expected}"
         );
-        assert_eq!(row.split(',').count(), 10, "{row}");
+        assert_eq!(row.split(',').count(), 11, "{row}");
         expected -= 1;
     }
     assert_eq!(expected, 0, "the last rows are missing");

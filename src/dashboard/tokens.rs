@@ -1,0 +1,493 @@
+//! The page of all tokens: their owner makes, changes, replaces and deletes them here.
+
+use super::context::{Form, PageContext};
+use super::document::{Viewer, document};
+use super::forms::{alert, as_sentence, csrf_field, is_from_session, stale_form};
+use super::outcome::{Outcome, PageStatus};
+use super::paths;
+use super::units::{date_and_time, size};
+use crate::store::{
+    ApiToken, ChangeTokenError, Limits, MAX_NAME, MAX_PRESET_BYTES, MAX_TOKENS, Session,
+    StoreError, TokenNumber, TokenSettings, TokenUsage,
+};
+use maud::{Markup, html};
+use std::num::{NonZeroU32, NonZeroU64};
+use std::time::{Duration, SystemTime};
+
+/// How long a replaced token may go on working, in hours, as the form offers it.
+const OVERLAPS: [(u64, &str); 5] = [
+    (0, "at once"),
+    (1, "after 1 hour"),
+    (24, "after 24 hours"),
+    (48, "after 48 hours"),
+    (72, "after 72 hours"),
+];
+
+const HOUR: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
+
+/// The page of all tokens.
+///
+/// # Errors
+/// The store failed.
+pub fn tokens(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
+    let Some(session) = context.session()? else {
+        return Ok(Outcome::redirect(paths::SIGN_IN));
+    };
+    let page = page(context, &session, &Draft::default(), None)?;
+    Ok(Outcome::page(page))
+}
+
+/// Makes a token.
+///
+/// # Errors
+/// The store failed.
+pub fn create_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    change(context, form, |id, settings| {
+        context.store.create_token(id, settings).map(drop)
+    })
+}
+
+/// Replaces what is set for a token.
+///
+/// # Errors
+/// The store failed.
+pub fn change_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let token = number(form);
+    change(context, form, |id, settings| {
+        let token = token.ok_or(ChangeTokenError::NoToken)?;
+        context.store.change_token(id, token, settings).map(drop)
+    })
+}
+
+/// Replaces the text of a token; the present one is refused at once, or after some hours.
+///
+/// # Errors
+/// The store failed.
+pub fn rotate_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let Some(session) = context.session()? else {
+        return Ok(Outcome::redirect(paths::SIGN_IN));
+    };
+    if !is_from_session(form, &session) {
+        return Ok(stale_form(&session));
+    }
+    let token = number(form).unwrap_or(TokenNumber::DEFAULT);
+    let hours: u32 = form.field("overlap").parse().unwrap_or(0);
+    let overlap = HOUR * hours.min(72);
+    context
+        .store
+        .rotate_token(session.account.id, token, overlap)?;
+    let is_default = token == TokenNumber::DEFAULT;
+    Ok(Outcome::redirect(if is_default {
+        paths::DASHBOARD
+    } else {
+        paths::TOKENS
+    }))
+}
+
+/// Deletes a token, which is refused at once.
+///
+/// # Errors
+/// The store failed.
+pub fn delete_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let token = number(form);
+    submit(context, form, &Draft::default(), |id| {
+        let token = token.ok_or(ChangeTokenError::NoToken)?;
+        context.store.delete_token(id, token)
+    })
+}
+
+fn change(
+    context: &PageContext<'_>,
+    form: &Form,
+    change: impl FnOnce(crate::store::AccountId, TokenSettings) -> Result<(), ChangeTokenError>,
+) -> Result<Outcome, StoreError> {
+    let draft = Draft::of(form);
+    match draft.settings(context.check_preset) {
+        Ok(settings) => submit(context, form, &draft, |id| change(id, settings)),
+        Err(reason) => {
+            let Some(session) = context.session()? else {
+                return Ok(Outcome::redirect(paths::SIGN_IN));
+            };
+            invalid(context, &session, &draft, &reason)
+        }
+    }
+}
+
+/// Carries out an action of a form; the page comes again with the reason if it is not possible.
+fn submit(
+    context: &PageContext<'_>,
+    form: &Form,
+    draft: &Draft,
+    action: impl FnOnce(crate::store::AccountId) -> Result<(), ChangeTokenError>,
+) -> Result<Outcome, StoreError> {
+    let Some(session) = context.session()? else {
+        return Ok(Outcome::redirect(paths::SIGN_IN));
+    };
+    if !is_from_session(form, &session) {
+        return Ok(stale_form(&session));
+    }
+    match action(session.account.id) {
+        Ok(()) => Ok(Outcome::redirect(paths::TOKENS)),
+        Err(ChangeTokenError::Store(error)) => Err(error),
+        Err(error) => invalid(context, &session, draft, &as_sentence(&error.to_string())),
+    }
+}
+
+fn invalid(
+    context: &PageContext<'_>,
+    session: &Session,
+    draft: &Draft,
+    reason: &str,
+) -> Result<Outcome, StoreError> {
+    let page = page(context, session, draft, Some(reason))?;
+    Ok(Outcome::page_with(page, PageStatus::Invalid))
+}
+
+fn number(form: &Form) -> Option<TokenNumber> {
+    form.field("token").parse().ok().map(TokenNumber)
+}
+
+/// The settings of a token as the fields of a form.
+#[derive(Default)]
+struct Draft {
+    /// The token that is changed; `None` for a new one.
+    token: Option<TokenNumber>,
+    name: String,
+    ends: String,
+    per_minute: String,
+    monthly: String,
+    preset: String,
+}
+
+impl Draft {
+    fn of(form: &Form) -> Draft {
+        let field = |name: &str| form.field(name).trim().to_owned();
+        Draft {
+            token: number(form),
+            name: field("name"),
+            ends: field("ends"),
+            per_minute: field("per_minute"),
+            monthly: field("monthly"),
+            preset: form.field("preset").to_owned(),
+        }
+    }
+
+    fn of_token(token: &ApiToken) -> Draft {
+        let TokenSettings {
+            name,
+            ends,
+            limits,
+            preset,
+        } = &token.settings;
+        let text = |number: Option<String>| number.unwrap_or_default();
+        Draft {
+            token: Some(token.number),
+            name: name.clone(),
+            ends: ends.map_or_else(String::new, last_day),
+            per_minute: text(limits.per_minute.map(|number| number.to_string())),
+            monthly: text(limits.monthly.map(|number| number.to_string())),
+            preset: preset.clone(),
+        }
+    }
+
+    /// The settings, or a sentence that says which field cannot be used.
+    fn settings(
+        &self,
+        check_preset: fn(&str) -> Result<String, String>,
+    ) -> Result<TokenSettings, String> {
+        Ok(TokenSettings {
+            name: self.name.clone(),
+            ends: after_day(&self.ends)?,
+            limits: Limits {
+                per_minute: limit(&self.per_minute, "Conversions a minute", NonZeroU32::new)?,
+                monthly: limit(&self.monthly, "Conversions a month", NonZeroU64::new)?,
+            },
+            preset: check_preset(&self.preset)?,
+        })
+    }
+}
+
+/// A limit as it is written; `None` for an empty field.
+fn limit<N: std::str::FromStr, L>(
+    text: &str,
+    field: &str,
+    limit: impl FnOnce(N) -> Option<L>,
+) -> Result<Option<L>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let parsed = text.parse().ok().and_then(limit);
+    parsed.map(Some).ok_or_else(|| {
+        let shown: String = text.chars().take(40).collect();
+        format!("{field}: {shown:?} was given; allowed is a whole number of at least 1, or nothing for no limit.")
+    })
+}
+
+/// The end of a day (UTC), such as `2026-12-31`; `None` for an empty field.
+fn after_day(text: &str) -> Result<Option<SystemTime>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let start = humantime::parse_rfc3339(&format!("{text}T00:00:00Z")).ok();
+    let end = start.and_then(|start| start.checked_add(DAY));
+    end.map(Some).ok_or_else(|| {
+        let shown: String = text.chars().take(40).collect();
+        format!("Last day: {shown:?} was given; allowed is a day such as 2026-12-31, or nothing.")
+    })
+}
+
+/// The last day (UTC) before an end.
+fn last_day(end: SystemTime) -> String {
+    let before = end.checked_sub(Duration::from_millis(1)).unwrap_or(end);
+    let text = date_and_time(before);
+    text.split_once(' ')
+        .map_or(text.clone(), |(day, _)| day.to_owned())
+}
+
+fn page(
+    context: &PageContext<'_>,
+    session: &Session,
+    draft: &Draft,
+    reason: Option<&str>,
+) -> Result<Markup, StoreError> {
+    let all = context.store.tokens(session.account.id)?;
+    let (deleted, living): (Vec<_>, Vec<_>) = all.iter().partition(|it| it.deleted.is_some());
+    let is_new = draft.token.is_none();
+    let content = html! {
+        h1 { "Tokens" }
+        p {
+            "A token for each place that converts: each can be named, limited, given parameters, replaced and deleted \
+             by itself. All of them convert; only " code { "default" } " reads the usage history."
+        }
+        (alert(reason))
+        @for usage in &living {
+            @let changed = draft.token == Some(usage.token.number);
+            @let of_token = Draft::of_token(&usage.token);
+            (token_card(context, session, usage, if changed { draft } else { &of_token }, changed))
+        }
+        section.card #new {
+            details open[is_new && reason.is_some()] {
+                summary { "Make another token" }
+                @if living.len() >= MAX_TOKENS {
+                    p { "An account has at most " (MAX_TOKENS) " tokens; delete one first." }
+                } @else {
+                    @let empty = Draft::default();
+                    (settings_form(paths::CREATE_TOKEN, session, if is_new { draft } else { &empty }, "new"))
+                }
+            }
+        }
+        @if !deleted.is_empty() { (deleted_card(&deleted)) }
+        p { a href=(paths::DASHBOARD) { "Back to the dashboard" } }
+    };
+    Ok(document("Tokens", Viewer::of(session), &content))
+}
+
+fn token_card(
+    context: &PageContext<'_>,
+    session: &Session,
+    usage: &TokenUsage,
+    draft: &Draft,
+    is_open: bool,
+) -> Markup {
+    let token = &usage.token;
+    let number = token.number.0;
+    let text = context.store.token_text(session.account.id, token);
+    let id = format!("token-{number}");
+    let now = SystemTime::now();
+    let has_ended = token.settings.ends.is_some_and(|ends| ends <= now);
+    let previous = token.previous.filter(|previous| previous.ends > now);
+    html! {
+        section.card {
+            h2 { (token.settings.name) }
+            div.field {
+                input id=(id) type="text" value=(text) readonly spellcheck="false" autocomplete="off"
+                    aria-label={ "Token " (token.settings.name) };
+                button.copy type="button" data-copy=(id) hidden { "Copy" }
+            }
+            p.hint {
+                "Made " (date_and_time(token.created)) ". "
+                @match usage.last_used {
+                    Some(time) => {
+                        "Last used " (date_and_time(time)) ": " (usage.totals.conversions) " conversions, "
+                        (size(usage.totals.input_bytes)) " in, " (size(usage.totals.output_bytes)) " out. "
+                    }
+                    None => "Not used yet. ",
+                }
+                @if let Some(ends) = token.settings.ends {
+                    @if has_ended { strong { "Ended with " (last_day(ends)) "." } }
+                    @else { "Ends with " (last_day(ends)) "." }
+                }
+                @if let Some(previous) = previous {
+                    " The one that it replaced works until " (date_and_time(previous.ends)) "."
+                }
+                " Times are UTC."
+            }
+            (settings_line(&token.settings))
+            details open[is_open] {
+                summary { "Change what is set" }
+                (settings_form(paths::CHANGE_TOKEN, session, draft, &number.to_string()))
+            }
+            details {
+                summary { "Replace the token" }
+                (rotation_form(session, token.number))
+            }
+            @if token.number != TokenNumber::DEFAULT {
+                details {
+                    summary { "Delete the token" }
+                    form method="post" action=(paths::DELETE_TOKEN) {
+                        (csrf_field(&session.csrf))
+                        input type="hidden" name="token" value=(number);
+                        p { "It is refused at once, wherever it is in use. Its conversions stay in the history." }
+                        label.check { input type="checkbox" required; "I have understood this" }
+                        button.danger type="submit" { "Delete the token now" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What is set for a token, if anything is.
+fn settings_line(settings: &TokenSettings) -> Markup {
+    let Limits {
+        per_minute,
+        monthly,
+    } = settings.limits;
+    html! {
+        @if per_minute.is_some() || monthly.is_some() {
+            p {
+                "At most "
+                @if let Some(number) = per_minute { (number) " conversions a minute" }
+                @if per_minute.is_some() && monthly.is_some() { " and " }
+                @if let Some(number) = monthly { (number) " conversions a month" }
+                "."
+            }
+        }
+        @if !settings.preset.is_empty() {
+            p { "Preset: " @for line in settings.preset.lines() { code { (line) } " " } }
+        }
+    }
+}
+
+/// The form that replaces a token.
+pub fn rotation_form(session: &Session, token: TokenNumber) -> Markup {
+    let id = format!("overlap-{}", token.0);
+    html! {
+        form method="post" action=(paths::ROTATE_TOKEN) {
+            (csrf_field(&session.csrf))
+            input type="hidden" name="token" value=(token.0);
+            p { "A new token is made. There is no way back to the old one." }
+            label for=(id) { "The old one is refused" }
+            select id=(id) name="overlap" {
+                @for (hours, text) in OVERLAPS { option value=(hours) { (text) } }
+            }
+            label.check { input type="checkbox" required; "I have understood this" }
+            button.danger type="submit" { "Replace the token now" }
+        }
+    }
+}
+
+fn settings_form(action: &str, session: &Session, draft: &Draft, id: &str) -> Markup {
+    let field = |name: &str| format!("{name}-{id}");
+    let is_default = draft.token == Some(TokenNumber::DEFAULT);
+    html! {
+        form method="post" action=(action) {
+            (csrf_field(&session.csrf))
+            @if let Some(token) = draft.token { input type="hidden" name="token" value=(token.0); }
+            @if is_default {
+                input type="hidden" name="name" value=(TokenNumber::DEFAULT_NAME);
+            } @else {
+                label for=(field("name")) { "Name" }
+                input id=(field("name")) type="text" name="name" value=(draft.name) required
+                    maxlength=(MAX_NAME) autocomplete="off";
+                label for=(field("ends")) { "Last day (UTC), or nothing" }
+                input id=(field("ends")) type="date" name="ends" value=(draft.ends);
+            }
+            label for=(field("minute")) { "Conversions a minute, or nothing for no limit of its own" }
+            input id=(field("minute")) type="number" name="per_minute" min="1" value=(draft.per_minute);
+            label for=(field("month")) { "Conversions a month, or nothing for no limit of its own" }
+            input id=(field("month")) type="number" name="monthly" min="1" value=(draft.monthly);
+            label for=(field("preset")) { "Preset: parameters that its requests need not give" }
+            textarea id=(field("preset")) name="preset" rows="4" maxlength=(MAX_PRESET_BYTES)
+                spellcheck="false" aria-describedby=(field("hint")) { (draft.preset) }
+            p.hint id=(field("hint")) {
+                "One a line, such as " code { "quality=80" } " or " code { "width=1200" } ". A " code { "!" }
+                " before the name fixes it, so that no request may give it: " code { "!watermark=© Example" }
+                " fixes everything about the watermark."
+            }
+            button type="submit" { @if draft.token.is_some() { "Save" } @else { "Make the token" } }
+        }
+    }
+}
+
+fn deleted_card(deleted: &[&TokenUsage]) -> Markup {
+    html! {
+        section.card {
+            details {
+                summary { "Deleted tokens: " (deleted.len()) }
+                ul {
+                    @for usage in deleted.iter().rev() {
+                        li {
+                            (usage.token.settings.name) ": " (usage.totals.conversions) " conversions"
+                            @if let Some(time) = usage.deleted { ", deleted " (date_and_time(time)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft(ends: &str, per_minute: &str, monthly: &str) -> Draft {
+        Draft {
+            ends: ends.to_owned(),
+            per_minute: per_minute.to_owned(),
+            monthly: monthly.to_owned(),
+            ..Draft::default()
+        }
+    }
+
+    #[test]
+    fn fields_become_settings_and_back() {
+        let settings = draft("2026-12-31", "5", "")
+            .settings(|preset| Ok(preset.to_owned()))
+            .unwrap();
+        let end = humantime::parse_rfc3339("2027-01-01T00:00:00Z").unwrap();
+        assert_eq!(settings.ends, Some(end));
+        assert_eq!(settings.limits.per_minute, NonZeroU32::new(5));
+        assert_eq!(settings.limits.monthly, None);
+        let token = ApiToken {
+            number: TokenNumber(7),
+            created: end,
+            serial: 7,
+            previous: None,
+            settings,
+        };
+        let back = Draft::of_token(&token);
+        assert_eq!(
+            (&*back.ends, &*back.per_minute, &*back.monthly),
+            ("2026-12-31", "5", "")
+        );
+    }
+
+    #[test]
+    fn a_field_that_cannot_be_used_is_named() {
+        for (draft, expected) in [
+            (draft("31.12.2026", "", ""), "Last day: \"31.12.2026\""),
+            (draft("9999-99-99", "", ""), "Last day: "),
+            (draft("", "0", ""), "Conversions a minute: \"0\""),
+            (draft("", "", "-1"), "Conversions a month: \"-1\""),
+            (draft("", "4294967296", ""), "Conversions a minute: "),
+        ] {
+            let reason = draft.settings(|it| Ok(it.to_owned())).unwrap_err();
+            assert!(reason.starts_with(expected), "{reason}");
+        }
+        let reason = draft("", "", "").settings(|_| Err("No.".to_owned()));
+        assert_eq!(reason.unwrap_err(), "No.");
+    }
+}

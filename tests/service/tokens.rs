@@ -1,0 +1,286 @@
+//! Tokens with names, limits and presets: made on the dashboard and on the command line, and used
+//! over a real socket.
+
+use crate::support::picture::Picture;
+use crate::support::service::OWNER;
+use crate::support::{Response, Server, TOWEBP};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+const PASSWORD: &str = "correct horse battery";
+
+/// A browser that is signed in to the dashboard.
+struct Browser<'a> {
+    server: &'a Server,
+    cookie: String,
+}
+
+impl Browser<'_> {
+    fn sign_up(server: &Server) -> Browser<'_> {
+        let form = [("email", OWNER), ("password", PASSWORD)];
+        let signed_up = server.request("POST", "/signup").form(&form).send();
+        assert_eq!(signed_up.status, 303, "{}", signed_up.text());
+        Browser {
+            server,
+            cookie: signed_up.session_cookie(),
+        }
+    }
+
+    fn page(&self, path: &str) -> String {
+        let request = self.server.request("GET", path);
+        let page = request.header("Cookie", &self.cookie).send();
+        assert_eq!(page.status, 200, "{path}: {}", page.text());
+        page.text().to_owned()
+    }
+
+    /// Sends a form of the page of all tokens, with the session's secret.
+    fn send(&self, path: &str, fields: &[(&str, &str)]) -> Response {
+        let page = self.page("/tokens");
+        let csrf = between(&page, "name=\"csrf\" value=\"", "\"");
+        let fields = [&[("csrf", csrf)][..], fields].concat();
+        let request = self.server.request("POST", path);
+        request.header("Cookie", &self.cookie).form(&fields).send()
+    }
+
+    /// The text and the number of the token of this name.
+    fn token(&self, name: &str) -> (String, String) {
+        let page = self.page("/tokens");
+        let (_, card) = page
+            .split_once(&format!("<h2>{name}</h2>"))
+            .unwrap_or_else(|| panic!("no token {name} in {page}"));
+        let number = between(card, "id=\"token-", "\"").to_owned();
+        (between(card, "value=\"", "\"").to_owned(), number)
+    }
+}
+
+fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
+    let (_, rest) = text.split_once(start).expect("where it begins");
+    rest.split_once(end).expect("where it ends").0
+}
+
+fn convert(server: &Server, token: &str, query: &str) -> Response {
+    server
+        .request("POST", &format!("/convert?token={token}{query}"))
+        .header("Content-Type", "image/png")
+        .body(Picture::waves(24, 16).png())
+        .send()
+}
+
+#[track_caller]
+fn assert_problem(answer: &Response, status: u16, code: &str) {
+    let json = answer.json();
+    assert_eq!(
+        (answer.status, json["code"].as_str()),
+        (status, Some(code)),
+        "{}",
+        answer.text()
+    );
+}
+
+#[test]
+fn a_token_s_life_on_the_dashboard() {
+    let server = Server::start();
+    let browser = Browser::sign_up(&server);
+    let made = browser.send(
+        "/token/create",
+        &[
+            ("name", "shop <1>"),
+            ("per_minute", "3"),
+            ("preset", "!watermark=© Example\nwidth=12"),
+        ],
+    );
+    assert_eq!(made.status, 303, "{}", made.text());
+    let (token, number) = browser.token("shop &lt;1&gt;");
+    let converted = convert(&server, &token, "");
+    assert_eq!(converted.status, 200, "{}", converted.text());
+    assert_eq!(converted.header("image-width"), Some("12"), "its preset");
+    assert_eq!(
+        converted.header("ratelimit-policy"),
+        Some("\"token-rate\";q=3;w=60")
+    );
+    let larger = convert(&server, &token, "&width=20");
+    assert_eq!(larger.header("image-width"), Some("20"));
+    for query in ["&watermark=mine", "&watermark_opacity=0"] {
+        assert_problem(&convert(&server, &token, query), 400, "fixed_parameter");
+    }
+    assert_eq!(convert(&server, &token, "").status, 200);
+    assert_problem(&convert(&server, &token, ""), 429, "rate_limited");
+
+    let changed = browser.send(
+        "/token/change",
+        &[("token", &number), ("name", "shop"), ("preset", "")],
+    );
+    assert_eq!(changed.status, 303, "{}", changed.text());
+    let (same, _) = browser.token("shop");
+    assert_eq!(same, token);
+    let free = convert(&server, &token, "&watermark=mine");
+    assert_eq!(free.status, 200, "{}", free.text());
+    assert_eq!(free.header("image-width"), Some("24"));
+
+    let overlap = [("token", &*number), ("overlap", "24")];
+    assert_eq!(browser.send("/token/rotate", &overlap).status, 303);
+    let (next, _) = browser.token("shop");
+    assert_ne!(next, token);
+    for good in [&token, &next] {
+        assert_eq!(convert(&server, good, "").status, 200, "both work");
+    }
+    let ended = [
+        ("token", &*number),
+        ("name", "shop"),
+        ("ends", "2001-01-01"),
+    ];
+    assert_eq!(browser.send("/token/change", &ended).status, 303);
+    assert_problem(&convert(&server, &next, ""), 401, "token_expired");
+    let deleted = browser.send("/token/delete", &[("token", &number)]);
+    assert_eq!(deleted.status, 303);
+    for gone in [&token, &next] {
+        assert_problem(&convert(&server, gone, ""), 401, "token_invalid");
+    }
+    let page = browser.page("/tokens");
+    assert!(page.contains("Deleted tokens: 1"), "{page}");
+
+    let refused = browser.send("/token/create", &[("name", "x"), ("preset", "qality=1")]);
+    assert_eq!(refused.status, 400);
+    let text = refused.text();
+    assert!(text.contains("there is no such parameter"), "{text}");
+    assert!(text.contains("qality=1"), "the draft is lost: {text}");
+}
+
+#[test]
+fn history_and_metrics_tell_the_token_and_only_default_reads_it() {
+    let server = Server::start();
+    let browser = Browser::sign_up(&server);
+    browser.send("/token/create", &[("name", "a, \"b\"")]);
+    let (token, number) = browser.token("a, &quot;b&quot;");
+    let (default, _) = browser.token("default");
+    for token in [&token, &default, &token] {
+        assert_eq!(convert(&server, token, "").status, 200);
+    }
+    browser.send("/token/delete", &[("token", &number)]);
+    let get = |path: &str, token: &str| {
+        let request = server.request("GET", path);
+        let bearer = format!("Bearer {token}");
+        request.header("Authorization", &bearer).send()
+    };
+    let json = get("/api/usage", &default).json();
+    let names: Vec<_> = json["entries"]
+        .as_array()
+        .expect("entries")
+        .iter()
+        .map(|entry| entry["token"].as_str().expect("a name"))
+        .collect();
+    assert_eq!(names, ["a, \"b\"", "default", "a, \"b\""]);
+    let told = &json["tokens"][1];
+    assert_eq!(told["name"], "a, \"b\"");
+    assert_eq!(
+        (&told["conversions"], &told["is_deleted"]),
+        (&2.into(), &true.into())
+    );
+    let csv = get("/api/usage.csv", &default);
+    let rows: Vec<_> = csv.text().lines().collect();
+    assert!(rows[0].ends_with(",milliseconds,token"), "{rows:?}");
+    assert!(rows[1].ends_with(",\"a, \"\"b\"\"\""), "{rows:?}");
+    assert!(rows[2].ends_with(",default"), "{rows:?}");
+
+    browser.send("/token/create", &[("name", "public page")]);
+    let (public, _) = browser.token("public page");
+    for path in ["/api/usage", "/api/usage.csv"] {
+        assert_problem(&get(path, &public), 403, "token_converts_only");
+    }
+}
+
+fn account(server: &Server, args: &[&str]) -> String {
+    let command = Command::new(TOWEBP)
+        .arg("account")
+        .args(args)
+        .arg("--data")
+        .arg(server.data())
+        .output()
+        .expect("it starts");
+    let error = String::from_utf8_lossy(&command.stderr);
+    assert!(command.status.success(), "{args:?}: {error}");
+    String::from_utf8(command.stdout)
+        .expect("text")
+        .trim()
+        .to_owned()
+}
+
+#[test]
+fn the_operator_limits_and_disables_an_account() {
+    let server = Server::start_with(&["--monthly-quota", "1"]);
+    let token = server.create_account(OWNER);
+    assert_eq!(convert(&server, &token, "").status, 200);
+    assert_problem(&convert(&server, &token, ""), 429, "quota_exceeded");
+    account(&server, &["limit", OWNER, "--monthly", "3", "--rate", "2"]);
+    for _ in 0..2 {
+        assert_eq!(convert(&server, &token, "").status, 200);
+    }
+    assert_problem(&convert(&server, &token, ""), 429, "rate_limited");
+    account(&server, &["limit", OWNER, "--rate", "0"]);
+    assert_problem(&convert(&server, &token, ""), 429, "quota_exceeded");
+    account(&server, &["limit", OWNER, "--monthly", "0"]);
+    assert_eq!(convert(&server, &token, "").status, 200);
+    account(&server, &["disable", OWNER]);
+    assert_problem(&convert(&server, &token, ""), 403, "account_disabled");
+    account(&server, &["enable", OWNER]);
+    assert_eq!(convert(&server, &token, "").status, 200);
+    let usage = account(&server, &["usage", OWNER]);
+    assert!(usage.starts_with("conversions\t5\n"), "{usage}");
+    account(&server, &["limit", OWNER, "--monthly", "server"]);
+    assert_problem(&convert(&server, &token, ""), 429, "quota_exceeded");
+}
+
+#[test]
+fn a_hundred_tokens_have_exactly_what_they_may() {
+    const TOKENS: usize = 50;
+    const MONTHLY: usize = 3;
+    let server = Server::start();
+    let owners = ["a@example.org", "b@example.org"];
+    let tokens: Vec<String> = owners
+        .iter()
+        .flat_map(|owner| {
+            let first = server.create_account(owner);
+            account(&server, &["set-token", owner, "default", "--monthly", "3"]);
+            let others = (1..TOKENS).map(|number| {
+                let name = format!("token {number}");
+                account(&server, &["set-token", owner, &name, "--monthly", "3"])
+            });
+            std::iter::once(first).chain(others).collect::<Vec<_>>()
+        })
+        .collect();
+    let next = AtomicUsize::new(0);
+    let converted = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..64 {
+            scope.spawn(|| {
+                // Every token is used by many threads at once.
+                loop {
+                    let turn = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(token) = tokens.get(turn / 6) else {
+                        break;
+                    };
+                    let answer = convert(&server, token, "&quality=1");
+                    if answer.status == 200 {
+                        converted.fetch_add(1, Ordering::Relaxed);
+                    } else {
+                        assert_problem(&answer, 429, "quota_exceeded");
+                    }
+                }
+            });
+        }
+    });
+    // Some may have been refused while the last place was taken by one that was under way.
+    for token in &tokens {
+        while convert(&server, token, "&quality=1").status == 200 {
+            converted.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    assert_eq!(converted.into_inner(), tokens.len() * MONTHLY);
+    for owner in owners {
+        let usage = account(&server, &["usage", owner]);
+        let rows = usage.lines().filter(|line| line.starts_with("token\t"));
+        let counts: Vec<_> = rows.map(|row| row.split('\t').nth(2)).collect();
+        assert_eq!(counts, [Some("3"); TOKENS], "{usage}");
+    }
+}
