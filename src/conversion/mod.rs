@@ -258,14 +258,16 @@ mod tests {
         };
         let (outcome, all) = run_until(usize::MAX);
         assert_eq!(outcome, Ok(()));
-        // All of the first, then fewer and fewer, and the last.
+        // All of the first, then fewer and fewer.
         let growing = |allowed: &usize| Some(allowed + 1 + allowed / 64);
         for allowed in std::iter::successors(Some(0), growing).take_while(|&allowed| allowed < all)
         {
-            let (outcome, _) = run_until(allowed);
-            assert_eq!(outcome, Err(ConversionError::Cancelled), "after {allowed}");
+            let (outcome, asked) = run_until(allowed);
+            // Threads that work beside each other do not ask equally often each time.
+            if asked > allowed {
+                assert_eq!(outcome, Err(ConversionError::Cancelled), "after {allowed}");
+            }
         }
-        assert_eq!(run_until(all - 1).0, Err(ConversionError::Cancelled));
         all
     }
 

@@ -55,11 +55,16 @@ impl Resize {
     }
 
     /// The least number of pixels, 1, 2, 4 or 8, that may stand for 8 on each side of the source:
-    /// as many as leave two for each new one, at least.
+    /// 1 or 2 if they leave two for each new one, at least, and 4 if they leave 1.75.
+    ///
+    /// Of seven JPEGs, four of them text and lines, that gives a mean SSIMULACRA2 of 89.5 at 1/3.75
+    /// and 90.6 at 1/5. With 8, at 1/3, it is 95.8, and with 4 there 87.7; 1 at 1/9 would have 78
+    /// where 2 has 92.
     pub(super) fn least_eighths(&self) -> u32 {
         let shrink = self.across.shrink().min(self.down.shrink());
-        let suffice = |eighths: &u32| shrink * f64::from(*eighths) >= 16.0;
-        [1, 2, 4].into_iter().find(suffice).unwrap_or(8)
+        let suffice = |(_, least): &(u32, f64)| shrink >= *least;
+        let found = [(1, 16.0), (2, 8.0), (4, 3.5)].into_iter().find(suffice);
+        found.map_or(8, |(eighths, _)| eighths)
     }
 
     /// The resize of a source that has `eighths` pixels in place of 8 on each side.
