@@ -224,7 +224,9 @@ impl<'a> Header<'a> {
 
     /// Whether the picture can stay in `Y'CbCr` 4:2:0. Its samples have to be that or gray, their
     /// colors those of sRGB, and each chroma sample still has to be the mean of 2x2 pixels once the
-    /// picture is oriented.
+    /// picture is oriented. A progressive file in 4:2:0 is decoded to RGB: its planes save neither
+    /// time nor memory, since the decoder holds the coefficients twice for them, and take 0.7 and 2
+    /// % more bytes at equal SSIMULACRA2 (nine photographs, qualities 75 and 90).
     pub fn planes(&self) -> PlanesPath {
         let is_gray = self.is_gray();
         let is_ycbcr = self.sampling == [[2, 2], [1, 1], [1, 1]]
@@ -233,7 +235,7 @@ impl<'a> Header<'a> {
                 transform => transform == Some(1),
             };
         let can_orient = || planes::can_orient(self.width, self.height, self.orientation());
-        let can_stay = is_gray || is_ycbcr && can_orient();
+        let can_stay = is_gray || (is_ycbcr && !self.is_progressive && can_orient());
         match (can_stay, self.applications.profile.is_empty()) {
             (false, _) => PlanesPath::Never,
             (true, true) => PlanesPath::Always,

@@ -44,21 +44,20 @@ fn four_units(segments: &[u8]) -> Vec<u8> {
     subsampled((30, 18), &FOUR_UNITS, segments)
 }
 
-/// [`subsampled`] as a progressive file: DC coefficients alone.
-fn progressive(size: (u16, u16), units: &[[u8; 6]]) -> Vec<u8> {
-    let blocks = blocks_of(units);
-    let mut file = subsampled(size, units, &[]);
+/// A file as a progressive one, of DC coefficients alone: component and sample of each block.
+fn progressive(sequential: &[u8], blocks: &[(u8, u8)], components: usize) -> Vec<u8> {
+    let mut file = sequential.to_vec();
     let place = |file: &[u8], marker| {
         let place = file.windows(2).position(|pair| pair == [0xff, marker]);
         place.expect("it has the segment")
     };
     let frame = place(&file, 0xc0);
     file[frame + 1] = 0xc2;
-    let scan = place(&file, 0xda);
-    // The last coefficient, behind marker, length, count and three selectors.
-    file[scan + 12] = 0;
-    file.truncate(scan + 14);
-    file.extend(entropy_code(&blocks, ""));
+    // The first and the last coefficient stand behind marker, length, count and selectors.
+    let coefficients = place(&file, 0xda) + 5 + 2 * components;
+    file[coefficients + 1] = 0;
+    file.truncate(coefficients + 3);
+    file.extend(entropy_code(blocks, ""));
     file.extend([0xff, 0xd9]);
     file
 }
@@ -87,21 +86,31 @@ fn planes_are_the_samples_of_the_file_in_limited_range() {
 }
 
 #[test]
-fn progressive_files_have_the_planes_of_sequential_ones() {
-    for (sequential, progressive) in [
-        (four_units(&[]), progressive((30, 18), &FOUR_UNITS)),
-        (
-            subsampled((16, 16), &FOUR_UNITS[1..2], &[]),
-            progressive((16, 16), &FOUR_UNITS[1..2]),
-        ),
-    ] {
-        let of_progressive = planes(&progressive);
-        assert!(of_progressive.is_some() && of_progressive == planes(&sequential));
+fn progressive_gray_has_the_planes_of_sequential_gray() {
+    for (width, height) in [(8u16, 8u16), (20, 30), (33, 9)] {
+        let count = width.div_ceil(8) * height.div_ceil(8);
+        let samples: Vec<[u8; 1]> = (0..count).map(|index| [(index * 19) as u8]).collect();
+        let blocks: Vec<&[u8]> = samples.iter().map(<[u8; 1]>::as_slice).collect();
+        let sequential = jpeg(width, height, &blocks, &[]);
+        let blocks: Vec<(u8, u8)> = samples.iter().map(|[sample]| (0, *sample)).collect();
+        let progressive = progressive(&sequential, &blocks, 1);
+        let expected = planes(&sequential);
+        assert!(expected.is_some() && planes(&progressive) == expected);
+        for length in 3..progressive.len() {
+            let outcome = try_planes(&progressive[..length], &Cancel::never());
+            assert!(!matches!(outcome, Ok(Some(_))), "{length} bytes");
+        }
     }
-    let cut = progressive((30, 18), &FOUR_UNITS);
-    for length in 3..cut.len() {
-        let outcome = try_planes(&cut[..length], &Cancel::never());
-        assert!(!matches!(outcome, Ok(Some(_))), "{length} bytes");
+    let color = progressive(&four_units(&[]), &blocks_of(&FOUR_UNITS), 3);
+    assert!(planes(&color).is_none(), "RGB takes less");
+    assert!(!pixels(&color).is_empty(), "it is a good file");
+}
+
+#[test]
+fn gray_is_mirrored_along_odd_sides() {
+    for orientation in 1..=8 {
+        let file = jpeg(9, 7, &[&[200], &[3]], &turning(orientation));
+        assert!(planes(&file).is_some(), "orientation {orientation}");
     }
 }
 

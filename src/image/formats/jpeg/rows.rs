@@ -42,9 +42,9 @@ pub fn decode(
     Ok(planes)
 }
 
-/// Decodes all rows of a progressive picture. The decoder collects its coefficients before it gives
-/// the first row, and holds them twice until then. The planes are made after that, so that they do
-/// not add to it.
+/// Decodes all rows of a progressive picture in gray. The decoder collects its coefficients before
+/// it gives the first row, and holds them twice until then. The planes are made after that, so that
+/// they do not add to it.
 pub fn decode_progressive(
     decoder: &mut LibraryDecoder<'_>,
     (width, height): (u32, u32),
@@ -61,7 +61,7 @@ pub fn decode_progressive(
     Ok(planes)
 }
 
-/// The most rows of luma in a row of MCUs of a picture in 4:2:0 or gray.
+/// The most rows of luma in a row of MCUs, which may have two of blocks.
 const MOST_MCU_ROWS: u32 = 16;
 
 /// Decodes the rows from an even row of luma on.
