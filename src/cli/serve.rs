@@ -150,6 +150,11 @@ pub struct ServeCommand {
     #[argh(option, arg_name = "number", default = "0")]
     monthly_quota: u64,
 
+    /// an origin whose pages may call the API, as browsers send it, or * for all, with tokens in
+    /// headers alone; may be given more than once (default none)
+    #[argh(option, arg_name = "origin")]
+    allow_origin: Vec<http::AllowedOrigin>,
+
     /// address or network of a proxy whose X-Forwarded-For is trusted, may be given more than once
     /// (default none)
     #[argh(option, arg_name = "network")]
@@ -368,6 +373,7 @@ impl ServeCommand {
                 signup: self.signup,
                 rate_limit: NonZeroU32::new(self.rate_limit),
                 monthly_quota: NonZeroU64::new(self.monthly_quota),
+                allowed_origins: self.allow_origin,
                 signin_rate: rate(self.signin_limit, http::SIGNIN_WINDOW, http.signin_rate),
                 signup_rate: rate(self.signup_limit, http::SIGNUP_WINDOW, http.signup_rate),
             },

@@ -24,7 +24,7 @@ impl HttpAdmission {
     /// Logs and counts a response that no worker has given.
     fn respond(&self, request: &Request, response: Response, started: Instant) -> EarlyResponse {
         exchange::log(request, &response, 0, started, &self.state.metrics);
-        let response = exchange::complete(response, request, self.state.settings.is_behind_tls());
+        let response = exchange::complete(response, request, &self.state.settings);
         EarlyResponse {
             status: response.status,
             headers: response.headers,

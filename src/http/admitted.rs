@@ -1,6 +1,7 @@
 //! What admission finds out about a request by its head, and the hand-over to a worker.
 
 use super::convert::{self, AdmittedConversion};
+use super::cors;
 use super::request::{Body, Request, RequestId};
 use super::response::Response;
 use super::routes::{self, Handler, PageHandler, Route};
@@ -33,6 +34,13 @@ enum Work {
 /// The response, if the request is rejected, or needs no worker.
 pub fn admit(state: &AppState, request: &Request) -> Result<Admitted, Response> {
     let to_response = |problem| routes::problem_response(request, problem);
+    let allowed = &state.settings.allowed_origins;
+    if let Some(preflight) = routes::preflight(request, allowed) {
+        return Err(preflight);
+    }
+    if routes::is_for_programs(request) {
+        cors::check(allowed, request).map_err(to_response)?;
+    }
     let route = routes::find(request).map_err(to_response)?;
     let work = match route.handler {
         Handler::EventLoop(answer) => return Err(answer()),

@@ -7,7 +7,8 @@ use super::metrics::Metrics;
 use super::problem::{Kind, Problem};
 use super::request::{Body, Request};
 use super::response::Response;
-use super::routes;
+use super::settings::Settings;
+use super::{cors, routes};
 use crate::front::{self, Clients, NEXT_PART};
 use std::any::Any;
 use std::io;
@@ -15,13 +16,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 /// Reads the request, calls `answer`, sends the response and writes one line to the log. A panic
-/// of `answer` becomes a 500; nothing here unwinds into the worker. `is_https` says whether clients
-/// reach the service by https.
+/// of `answer` becomes a 500; nothing here unwinds into the worker. `settings` are those
+/// of the service.
 pub fn run(
     incoming: tiny_http::Request,
     clients: &Clients,
     metrics: &Metrics,
-    is_https: bool,
+    settings: &Settings,
     answer: impl FnOnce(&Request, Option<Admitted>, &mut Body) -> Response,
 ) {
     let started = Instant::now();
@@ -40,7 +41,7 @@ pub fn run(
         )
     });
     log(&request, &response, body.received(), started, metrics);
-    let response = complete(response, &request, is_https);
+    let response = complete(response, &request, settings);
     let sent = catch_unwind(AssertUnwindSafe(|| send(incoming, &response)));
     if let Err(panic) = sent {
         log::error!(
@@ -88,8 +89,14 @@ pub fn log(
 }
 
 /// Adds the headers that every response has.
-pub fn complete(response: Response, request: &Request, is_https: bool) -> Response {
-    response.for_request(&request.id, routes::warning(request), is_https)
+pub fn complete(response: Response, request: &Request, settings: &Settings) -> Response {
+    let warning = routes::warning(request);
+    let response = response.for_request(&request.id, warning, settings.is_behind_tls());
+    if routes::is_for_programs(request) {
+        cors::allow(response, &settings.allowed_origins, request)
+    } else {
+        response
+    }
 }
 
 /// The head, what admission has found out, and the body; `None` if it is no client's request.
@@ -161,7 +168,7 @@ mod tests {
                     server.recv().expect("a request"),
                     &Clients::default(),
                     &Metrics::default(),
-                    false,
+                    &Settings::default(),
                     |request, _, body| handler(request, body),
                 );
             }
@@ -212,7 +219,7 @@ mod tests {
             server.recv().expect("a request"),
             &Clients::default(),
             &Metrics::default(),
-            false,
+            &Settings::default(),
             |_, _, _| panic!("it has no client"),
         );
         let mut answer = String::new();

@@ -9,6 +9,7 @@
 mod admission;
 mod admitted;
 mod convert;
+mod cors;
 mod credentials;
 mod exchange;
 mod health;
@@ -33,6 +34,7 @@ mod watermark_fetch;
 mod tests;
 
 pub use crate::dashboard::Signup;
+pub use cors::AllowedOrigin;
 pub use metrics::{Gauges, Metrics};
 pub use metrics_listener::serve_metrics;
 pub use readiness::Readiness;

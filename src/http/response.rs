@@ -1,6 +1,6 @@
 //! A response as the handlers give it: plain data, turned into bytes by [`super::exchange`].
 
-use super::problem::{Kind, Problem};
+use super::problem::Problem;
 use super::request::RequestId;
 use crate::admission::Reservation;
 use serde::Serialize;
@@ -127,10 +127,7 @@ impl From<Problem> for Response {
 /// to the log.
 pub fn with_problem_headers(mut response: Response, problem: Problem) -> Response {
     response = response.header("Cache-Control", "no-store");
-    if matches!(
-        problem.kind,
-        Kind::TokenMissing | Kind::TokenInvalid | Kind::TokensDiffer
-    ) {
+    if problem.kind.row().status == 401 {
         response = response.header("WWW-Authenticate", "Bearer realm=\"towebp\"");
     }
     if let Some(methods) = problem.allow {
@@ -147,6 +144,7 @@ pub fn with_problem_headers(mut response: Response, problem: Problem) -> Respons
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::problem::Kind;
 
     #[test]
     fn header_values_cannot_split_the_response() {

@@ -1,12 +1,13 @@
 //! The one table of paths. Whatever depends on a path stands in its row: methods, body limit,
 //! parameters, who reads its errors, and who answers it.
 
+use super::cors::AllowedOrigin;
 use super::problem::{Kind, Problem};
 use super::request::{Body, Request};
 use super::response::Response;
 use super::settings::Settings;
 use super::state::AppState;
-use super::{health, pages, suggestion, usage};
+use super::{cors, health, pages, suggestion, usage};
 use crate::conversion::KNOWN_NAMES;
 use crate::dashboard::paths;
 
@@ -193,6 +194,21 @@ pub fn problem_response(request: &Request, problem: Problem) -> Response {
     } else {
         problem.into()
     }
+}
+
+/// Whether programs read the path of the request, and so pages of other origins may.
+pub fn is_for_programs(request: &Request) -> bool {
+    by_path(&request.path).is_some_and(|route| route.audience == Audience::Programs)
+}
+
+/// The response to a preflight of a page from another origin, which needs no worker; `None` if the
+/// request is none.
+pub fn preflight(request: &Request, allowed: &[AllowedOrigin]) -> Option<Response> {
+    let route = by_path(&request.path)?;
+    if route.audience == Audience::People {
+        return None;
+    }
+    cors::preflight(allowed, request, route.methods)
 }
 
 /// The parameters of a request that are probably mistyped, as text for `X-Towebp-Warning`.

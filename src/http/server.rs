@@ -129,7 +129,6 @@ impl Server {
 
 /// Answers requests until the server has ended.
 fn work(server: &tiny_http::Server, state: &AppState, clients: &Clients, is_over: &AtomicBool) {
-    let is_https = state.settings.is_behind_tls();
     while !is_over.load(Ordering::SeqCst) {
         // There are errors at the start, when the front has all its connections and stops the
         // accepting of more, and at the end.
@@ -138,7 +137,7 @@ fn work(server: &tiny_http::Server, state: &AppState, clients: &Clients, is_over
                 incoming,
                 clients,
                 &state.metrics,
-                is_https,
+                &state.settings,
                 |request, admitted, body| admitted::answer(state, request, admitted, body),
             );
         }

@@ -1,5 +1,6 @@
 //! The settings of the HTTP service.
 
+use super::cors::AllowedOrigin;
 use crate::admission::Rate;
 use crate::dashboard::Signup;
 use crate::front;
@@ -52,6 +53,8 @@ pub struct Settings {
     pub rate_limit: Option<NonZeroU32>,
     /// Conversions of one account in a calendar month (UTC); `None`, the default, for no limit.
     pub monthly_quota: Option<NonZeroU64>,
+    /// The origins whose pages may call the API; by default none but the service's own.
+    pub allowed_origins: Vec<AllowedOrigin>,
 }
 
 impl Default for Settings {
@@ -73,6 +76,7 @@ impl Default for Settings {
             }),
             rate_limit: None,
             monthly_quota: None,
+            allowed_origins: Vec::new(),
         }
     }
 }

@@ -273,15 +273,14 @@ impl State {
                 self.remove(evicted);
             }
         }
-        let known = match access {
-            None => Known::Absent,
-            Some(access) => match access.plain_serial() {
-                Some(serial) => Known::Plain(serial),
-                None => {
-                    self.keep(account, access);
-                    Known::Elsewhere
-                }
-            },
+        let serial = access.as_ref().and_then(AccountAccess::plain_serial);
+        let known = match (access, serial) {
+            (None, _) => Known::Absent,
+            (_, Some(serial)) => Known::Plain(serial),
+            (Some(access), None) => {
+                self.keep(account, access);
+                Known::Elsewhere
+            }
         };
         self.accounts.insert(account, known);
     }

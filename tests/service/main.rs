@@ -7,6 +7,7 @@ mod accounts;
 mod attack;
 mod backup;
 mod cli;
+mod cors;
 mod disk;
 mod fonts;
 mod http;

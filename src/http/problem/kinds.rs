@@ -111,6 +111,8 @@ kinds! {
         "The server's operator has disabled the account (`towebp account disable`).";
     TokenConvertsOnly: 403 "token_converts_only" "This token only converts",
         "The usage history was asked for with another token than the account's `default`.";
+    TokenInUrl: 403 "token_in_url" "The token may not be in the URL",
+        "A page of another origin, allowed by `--allow-origin '*'`, has its token in the URL.";
     CrossSiteForm: 403 "cross_site_form" "The form came from another site",
         "A form of the dashboard was sent by a page of another site.";
     NotFound: 404 "not_found" "There is nothing here",
