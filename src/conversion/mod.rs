@@ -151,8 +151,11 @@ mod tests {
         };
         let (stays, planes) = convert(&[]);
         assert!(stays, "it has 4:2:0 and no profile");
-        // An invisible watermark is drawn by way of RGB, too.
-        let (stays, rgb) = convert(&[("watermark", "x"), ("watermark_opacity", "0")]);
+        // An invisible watermark touches nothing, and tiles of it go by way of RGB.
+        let invisible = [("watermark", "x"), ("watermark_opacity", "0")];
+        let (stays, same) = convert(&invisible);
+        assert!(stays && same == planes);
+        let (stays, rgb) = convert(&[&invisible[..], &[("watermark_tile", "true")]].concat());
         assert!(!stays);
         let (stays, exact) = convert(&[("mode", "lossless")]);
         assert!(!stays);
