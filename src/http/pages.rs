@@ -143,6 +143,13 @@ pub fn delete_account(state: &AppState, request: &Request, body: &mut Body) -> A
     submit(state, request, body, limiter, dashboard::delete_account)
 }
 
+/// Where password managers look for the form that changes the password (the W3C's "A Well-Known URL
+/// for Changing Passwords").
+pub fn change_password_form(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
+    request.query().check()?;
+    Ok(Response::see_other("/dashboard#account").header("Cache-Control", "no-store"))
+}
+
 /// The page after a change of the password.
 pub fn password_changed(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     show(state, request, |context, _| {
@@ -301,10 +308,25 @@ fn html(status: u16, text: String) -> Response {
     .header("Referrer-Policy", "same-origin")
 }
 
+/// A file of the pages. It is sent again only if it is another than the browser has (RFC 9110,
+/// section 13.1.2).
 fn asset(request: &Request, media_type: &str, text: &'static str) -> Answer {
     request.query().check()?;
+    let tag = format!("\"{:08x}\"", crc32fast::hash(text.as_bytes()));
+    let is_known = request
+        .headers("if-none-match")
+        .flat_map(|tags| tags.split(','))
+        .map(|given| given.trim().trim_start_matches("W/"))
+        .any(|given| given == tag || given == "*");
+    let response = if is_known {
+        Response::new(304, media_type, "")
+    } else {
+        Response::new(200, media_type, text)
+    };
     // Five minutes, so that browsers soon have the files of a new version.
-    Ok(Response::new(200, media_type, text).header("Cache-Control", "max-age=300"))
+    Ok(response
+        .header("ETag", &tag)
+        .header("Cache-Control", "max-age=300"))
 }
 
 fn redirect(settings: &Settings, to: &str, session: &SessionChange) -> Response {

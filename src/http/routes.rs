@@ -87,11 +87,14 @@ const HEALTH: &str = "/healthz";
 /// The readiness check.
 const READINESS: &str = "/readyz";
 
+/// Where password managers look for the form that changes the password.
+const CHANGE_PASSWORD_FORM: &str = "/.well-known/change-password";
+
 /// The usage history as JSON.
 const USAGE: &str = "/api/usage";
 
 /// All paths. Any other path is a 404, whatever the method and the body.
-const ROUTES: [Route; 23] = [
+const ROUTES: [Route; 24] = [
     Route {
         path: paths::CONVERT,
         methods: "POST",
@@ -123,6 +126,7 @@ const ROUTES: [Route; 23] = [
     page(paths::ROTATE_TOKEN, "POST", pages::rotate_token),
     page(paths::DELETE_TOKEN, "POST", pages::delete_token),
     page(paths::CHANGE_PASSWORD, "POST", pages::change_password),
+    page(CHANGE_PASSWORD_FORM, READ, pages::change_password_form),
     page(paths::DELETE_ACCOUNT, "POST", pages::delete_account),
     page(paths::PASSWORD_CHANGED, READ, pages::password_changed),
     page(paths::ACCOUNT_DELETED, READ, pages::account_deleted),
