@@ -25,6 +25,7 @@ use std::time::Duration;
 /// Runs the HTTP service and the dashboard.
 #[derive(FromArgs, ArgsInfo)]
 #[argh(subcommand, name = "serve", help_triggers("-h", "--help", "help"))]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct ServeCommand {
     /// address and port, may be given more than once; port 0 takes a free one (default
     /// 127.0.0.1:8080: this machine); stdin is the listening socket that systemd gives
@@ -149,6 +150,11 @@ pub struct ServeCommand {
     /// conversions of one account in a calendar month (UTC), 0 for no limit (default 0)
     #[argh(option, arg_name = "number", default = "0")]
     monthly_quota: u64,
+
+    /// convert pictures without a Content-Type, or of application/octet-stream, by what their bytes
+    /// say (without it they are an error)
+    #[argh(switch)]
+    sniff: bool,
 
     /// an origin whose pages may call the API, as browsers send it, or * for all, with tokens in
     /// headers alone; may be given more than once (default none)
@@ -373,6 +379,7 @@ impl ServeCommand {
                 signup: self.signup,
                 rate_limit: NonZeroU32::new(self.rate_limit),
                 monthly_quota: NonZeroU64::new(self.monthly_quota),
+                sniff: self.sniff,
                 allowed_origins: self.allow_origin,
                 signin_rate: rate(self.signin_limit, http::SIGNIN_WINDOW, http.signin_rate),
                 signup_rate: rate(self.signup_limit, http::SIGNUP_WINDOW, http.signup_rate),

@@ -28,7 +28,8 @@ pub struct AdmittedConversion {
     /// Whether the token's preset was known, so that `params` has it.
     is_preset_known: bool,
     params: Params,
-    format: Format,
+    /// What `Content-Type` says; `None` if it says nothing, and the bytes are asked.
+    format: Option<Format>,
     /// The name to save the picture by, if `download` is given.
     download: Option<String>,
 }
@@ -51,7 +52,7 @@ pub fn admit(state: &AppState, request: &Request) -> Result<AdmittedConversion, 
     caller.map_or(Ok(()), check_enabled)?;
     let params = params(&query, caller.map_or("", Caller::preset))?;
     let download = query.parameter("download")?.map(str::to_owned);
-    let format = content_type(request)?;
+    let format = content_type(request, state.settings.sniff)?;
     state.store.check_available()?;
     if let Some(caller) = caller {
         state.limiters.quotas.check(&state.store, caller)?;
@@ -147,6 +148,10 @@ fn convert(
         ..
     } = conversion;
     let bytes = body.read();
+    let format = match format {
+        Some(format) => format,
+        None => sniffed(&bytes)?,
+    };
     if bytes.is_empty() {
         return Err(Problem::new(
             Kind::BodyEmpty,
@@ -260,10 +265,16 @@ impl Sent {
 /// The flags of curl that send a picture, for clients that send no usable `Content-Type` or body.
 const FLAGS: &str = "for example -H 'Content-Type: image/png' --data-binary @picture.png";
 
-fn content_type(request: &Request) -> Result<Format, Problem> {
+/// The format that `Content-Type` names; `None` if it says nothing and `may_sniff`.
+fn content_type(request: &Request, may_sniff: bool) -> Result<Option<Format>, Problem> {
     let media_type = request.media_type();
     if let Some(format) = Format::from_media_type(media_type) {
-        return Ok(format);
+        return Ok(Some(format));
+    }
+    let says_nothing =
+        media_type.is_empty() || media_type.eq_ignore_ascii_case("application/octet-stream");
+    if may_sniff && says_nothing {
+        return Ok(None);
     }
     if media_type.is_empty() {
         let detail = format!("Say what the picture is, {FLAGS}.");
@@ -280,6 +291,18 @@ fn content_type(request: &Request) -> Result<Format, Problem> {
         "Content-Type is {given}; allowed are image/png, image/jpeg, image/jpg, image/gif and image/bmp, {FLAGS}."
     );
     Err(Problem::new(Kind::ContentTypeUnsupported, detail))
+}
+
+/// The format of the bytes by their beginning; PNG for none at all, of which the body's own check
+/// says what is wrong.
+fn sniffed(bytes: &[u8]) -> Result<Format, Problem> {
+    if bytes.is_empty() {
+        return Ok(Format::Png);
+    }
+    Format::sniff(bytes).ok_or_else(|| {
+        let detail = "The body begins like none of PNG, JPEG, GIF and BMP.";
+        Problem::new(Kind::WrongFormat, detail)
+    })
 }
 
 fn usage_entry(
@@ -460,7 +483,7 @@ mod tests {
                 Ipv4Addr::LOCALHOST.into(),
                 headers.iter().copied(),
             );
-            let problem = content_type(&request).expect_err("no picture type");
+            let problem = content_type(&request, false).expect_err("no picture type");
             assert_eq!(problem.kind, Kind::ContentTypeMissing);
             let flag = "-H 'Content-Type: image/png' --data-binary @picture.png";
             assert!(problem.detail.contains(flag), "{}", problem.detail);

@@ -53,6 +53,8 @@ pub struct Settings {
     pub rate_limit: Option<NonZeroU32>,
     /// Conversions of one account in a calendar month (UTC); `None`, the default, for no limit.
     pub monthly_quota: Option<NonZeroU64>,
+    /// Whether a picture may come without a `Content-Type` that says what it is.
+    pub sniff: bool,
     /// The origins whose pages may call the API; by default none but the service's own.
     pub allowed_origins: Vec<AllowedOrigin>,
 }
@@ -76,6 +78,7 @@ impl Default for Settings {
             }),
             rate_limit: None,
             monthly_quota: None,
+            sniff: false,
             allowed_origins: Vec::new(),
         }
     }

@@ -753,30 +753,3 @@ fn between(page: &str, start: &str) -> String {
         .0
         .to_owned()
 }
-
-#[test]
-fn the_pages_files_are_sent_again_only_if_they_changed() {
-    let server = Server::start();
-    for path in ["/style.css", "/app.js", "/icon.svg"] {
-        let first = server.request("GET", path).send();
-        let tag = first.header("etag").expect("a tag").to_owned();
-        assert!(!first.body.is_empty());
-        for known in [tag.clone(), format!("\"other\", W/{tag}")] {
-            let request = server.request("GET", path);
-            let again = request.header("If-None-Match", &known).send();
-            assert_eq!((again.status, again.body.len()), (304, 0), "{path}");
-            assert_eq!(again.header("etag"), Some(&*tag));
-        }
-        let request = server.request("GET", path);
-        let other = request.header("If-None-Match", "\"other\"").send();
-        assert_eq!((other.status, &other.body), (200, &first.body), "{path}");
-    }
-}
-
-#[test]
-fn password_managers_find_the_form() {
-    let server = Server::start();
-    let answer = server.request("GET", "/.well-known/change-password").send();
-    assert_eq!(answer.status, 303);
-    assert_eq!(answer.header("location"), Some("/dashboard#account"));
-}

@@ -13,6 +13,7 @@ mod fonts;
 mod http;
 mod kill;
 mod load;
+mod media;
 mod metadata;
 mod modes;
 mod operations;
