@@ -273,7 +273,11 @@ fn photographs_are_estimated_within_twice_as_much() {
         let path = folder.path.join(name);
         fs::write(&path, bytes).expect("a new file");
         for query in ["quality=75", "", "quality=95"] {
-            let Measured { taken, estimated } = measure(&path, query);
+            // What a smaller conversion before has left is used again, more or less of it as the
+            // threads come, so the largest of three is what the conversion takes.
+            let measured = [(); 3].map(|()| measure(&path, query));
+            let largest = measured.into_iter().max_by_key(|measured| measured.taken);
+            let Measured { taken, estimated } = largest.expect("there are three");
             assert!(
                 taken <= estimated && estimated <= taken * most_tenths / 10,
                 "{name} {query}: {taken} bytes, estimated were {estimated}"
