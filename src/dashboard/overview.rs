@@ -9,8 +9,8 @@ use super::paths;
 use super::tokens::rotation_form;
 use super::units::{date_and_time, size};
 use crate::store::{
-    AccountId, Limits, Session, StoreError, TokenNumber, UsageEntry, UsagePage, UsageTotals,
-    WatermarkKind,
+    AccountId, Limits, Session, StoreError, TokenNumber, TokenUsage, UsageEntry, UsagePage,
+    UsageTotals, WatermarkKind,
 };
 use maud::{Markup, html};
 use std::time::SystemTime;
@@ -29,13 +29,14 @@ pub fn overview(context: &PageContext<'_>, before: Option<u64>) -> Result<Outcom
     let token = context.store.token(session.account.id)?;
     let totals = context.store.usage_totals(session.account.id)?;
     let history = context.store.usage(session.account.id, before, ROWS)?;
+    let tokens = context.store.tokens(session.account.id)?;
     let content = html! {
         h1 { "Dashboard" }
         (totals_row(&totals))
         (quota_line(context, session.account.id)?)
         (token_card(context, &token, &session))
         (try_card())
-        (history_card(&history, before.is_some()))
+        (history_card(&history, &tokens, before.is_some()))
         (sessions_card(&session.csrf))
         (account_card(&session, &totals))
     };
@@ -147,7 +148,9 @@ fn try_card() -> Markup {
     }
 }
 
-fn history_card(history: &UsagePage, is_later_page: bool) -> Markup {
+/// The history. Whoever has had one token only does not see which one it was.
+fn history_card(history: &UsagePage, tokens: &[TokenUsage], is_later_page: bool) -> Markup {
+    let tokens = (tokens.len() > 1).then_some(tokens);
     html! {
         section.card #history {
             div.title {
@@ -167,9 +170,10 @@ fn history_card(history: &UsagePage, is_later_page: bool) -> Markup {
                                 th.number { "No." } th { "Time (UTC)" } th { "Format" }
                                 th.number { "In" } th.number { "Out" } th.number { "Saved" }
                                 th.number { "Pixels" } th.number { "Quality" } th { "Watermark" } th.number { "Took" }
+                                @if tokens.is_some() { th { "Token" } }
                             }
                         }
-                        tbody { @for (id, entry) in &history.entries { (row(*id, entry)) } }
+                        tbody { @for (id, entry) in &history.entries { (row(*id, entry, tokens)) } }
                     }
                 }
             }
@@ -198,7 +202,7 @@ fn sessions_card(csrf: &str) -> Markup {
 
 /// One row of the history. On narrow screens each cell shows its own label in place of the
 /// column's head.
-fn row(id: u64, entry: &UsageEntry) -> Markup {
+fn row(id: u64, entry: &UsageEntry, tokens: Option<&[TokenUsage]>) -> Markup {
     html! {
         tr {
             td.number data-label="No." { (id) }
@@ -214,8 +218,18 @@ fn row(id: u64, entry: &UsageEntry) -> Markup {
                 @else { (entry.watermark.name()) }
             }
             td.number data-label="Took" { (entry.milliseconds) " ms" }
+            @if let Some(tokens) = tokens {
+                td data-label="Token" { (token_name(tokens, entry.token)) }
+            }
         }
     }
+}
+
+/// The name of a token, also of one that is deleted, unless that is forgotten.
+fn token_name(tokens: &[TokenUsage], number: TokenNumber) -> &str {
+    let mut tokens = tokens.iter().map(|usage| &usage.token);
+    let token = tokens.find(|token| token.number == number);
+    token.map_or("(deleted)", |token| &token.settings.name)
 }
 
 /// A percentage, with a true minus sign if it is negative.
@@ -229,6 +243,7 @@ fn saved(percent: Option<i64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::{ApiToken, TokenSettings};
 
     #[test]
     fn savings_may_be_losses() {
@@ -239,12 +254,32 @@ mod tests {
 
     #[test]
     fn the_cells_of_a_row_are_labelled_as_their_columns() {
-        let entry = UsageEntry::example(SystemTime::UNIX_EPOCH);
+        let tokens = ["default", "shop"].map(|name| TokenUsage {
+            token: ApiToken {
+                number: TokenNumber(u32::from(name == "shop")),
+                created: SystemTime::UNIX_EPOCH,
+                serial: 0,
+                previous: None,
+                settings: TokenSettings {
+                    name: name.to_owned(),
+                    ends: None,
+                    limits: Limits::default(),
+                    preset: String::new(),
+                },
+            },
+            deleted: None,
+            totals: UsageTotals::default(),
+            last_used: None,
+        });
+        let entry = UsageEntry {
+            token: TokenNumber(1),
+            ..UsageEntry::example(SystemTime::UNIX_EPOCH)
+        };
         let history = UsagePage {
             entries: vec![(1, entry)],
             next_before: None,
         };
-        let text = history_card(&history, false).into_string();
+        let text = history_card(&history, &tokens, false).into_string();
         let between = |start: &str, end: char| -> Vec<String> {
             let parts = text.split(start).skip(1);
             parts
@@ -259,7 +294,10 @@ mod tests {
             .collect();
         let heads: Vec<&str> = heads.into_iter().filter(|head| !head.is_empty()).collect();
         assert_eq!(between("data-label=\"", '"'), heads, "{text}");
-        assert_eq!(heads.len(), 10, "{text}");
+        assert_eq!(heads.len(), 11, "{text}");
+        assert!(text.contains("data-label=\"Token\">shop<"), "{text}");
+        let of_one = history_card(&history, &tokens[..1], false).into_string();
+        assert!(!of_one.contains("Token"), "{of_one}");
     }
 
     #[test]
