@@ -74,17 +74,18 @@ fn two_by_two(block: &Block) -> ([f32; 2], [f32; 2]) {
 fn four_by_four<S: Simd>(simd: S, block: &Block) -> [f32x4<S>; 4] {
     let down = f32x4::simd_from(simd, [SCALES[0], SCALES[1], SCALES[1], SCALES[1]]);
     let columns = block.as_chunks::<4>().0;
-    let column = |number: usize| {
-        let column: f32x4<S> = i32x4::simd_from(simd, columns[number]).to_float();
-        column * down
-    };
     let columns = [
-        column(0) * SCALES[0],
-        column(1) * SCALES[1],
-        column(2) * SCALES[1],
-        column(3) * SCALES[1],
+        column(simd, columns[0]) * down * SCALES[0],
+        column(simd, columns[1]) * down * SCALES[1],
+        column(simd, columns[2]) * down * SCALES[1],
+        column(simd, columns[3]) * down * SCALES[1],
     ];
     four_points(transpose(four_points(columns)))
+}
+
+#[inline(always)]
+fn column<S: Simd>(simd: S, coefficients: [i32; 4]) -> f32x4<S> {
+    i32x4::simd_from(simd, coefficients).to_float()
 }
 
 /// Inverse cosine transforms of four points beside each other.
@@ -167,31 +168,23 @@ impl Row<'_> {
     /// Writes red, green and blue of each pixel (JFIF 1.02), with the energy that was left out.
     #[inline(always)]
     pub fn write<S: Simd>(&self, simd: S, pixels: &mut [u8]) {
-        let zero = f32x8::splat(simd, 0.0);
         let portions = self
             .luma
             .chunks_exact(PORTION)
             .zip(self.shares.chunks_exact(PORTION));
         let portions = portions.zip(pixels.chunks_mut(3 * PORTION));
         for (number, ((luma, shares), pixels)) in portions.enumerate() {
-            let portion =
-                |row: &[f32]| f32x8::from_slice(simd, &row[number * PORTION..][..PORTION]);
             let luma = f32x8::from_slice(simd, luma);
             let energy = f32x8::from_slice(simd, shares) * weight(simd, luma);
-            let level = |sample: f32x8<S>| {
-                let sample = (sample + 128.0).max(zero);
-                let bright = (sample * sample + energy).sqrt() + 0.5;
-                let level: i32x8<S> = bright.min(f32x8::splat(simd, 255.0)).to_int();
-                level
-            };
             let [red, green, blue] = match self.chroma {
-                None => [level(luma); 3],
+                None => [level(simd, luma, energy); 3],
                 Some([blue, red]) => {
-                    let (blue, red) = (portion(blue), portion(red));
+                    let blue = f32x8::from_slice(simd, &blue[number * PORTION..][..PORTION]);
+                    let red = f32x8::from_slice(simd, &red[number * PORTION..][..PORTION]);
                     [
-                        level(luma + red * 1.402),
-                        level(luma - blue * 0.344_136 - red * 0.714_136),
-                        level(luma + blue * 1.772),
+                        level(simd, luma + red * 1.402, energy),
+                        level(simd, luma - blue * 0.344_136 - red * 0.714_136, energy),
+                        level(simd, luma + blue * 1.772, energy),
                     ]
                 }
             };
@@ -199,6 +192,14 @@ impl Row<'_> {
             write_pixels(&packed, pixels);
         }
     }
+}
+
+/// Samples around 0 with the energy that was left out, as samples of 8 bits.
+#[inline(always)]
+fn level<S: Simd>(simd: S, sample: f32x8<S>, energy: f32x8<S>) -> i32x8<S> {
+    let sample = (sample + 128.0).max(f32x8::splat(simd, 0.0));
+    let bright = (sample * sample + energy).sqrt() + 0.5;
+    bright.min(f32x8::splat(simd, 255.0)).to_int()
 }
 
 /// Writes pixels of three bytes.
