@@ -5,11 +5,13 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use super::address::{Address, socket_path};
 use super::protocol::{AccountSummary, AccountUsage, Answer, LimitChange, Request, answer};
-use crate::store::{self, Backup, Findings, OpenError, Settings, Store, TokenSettings};
+use crate::store::{
+    self, Backup, Findings, OpenError, Settings, Store, TokenSettings, to_milliseconds,
+};
 
 /// How long to wait for another command to release the data folder, or for a server that is
 /// starting or ending to listen or to release it.
@@ -124,12 +126,10 @@ impl AdminClient {
             limits,
             preset,
         } = settings;
-        let since = ends.map(|ends| ends.duration_since(UNIX_EPOCH).unwrap_or_default());
         self.token_of(Request::SetToken {
             email: email.to_owned(),
             name,
-            ends_milliseconds: since
-                .map(|since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)),
+            ends_milliseconds: ends.map(to_milliseconds),
             per_minute: limits.per_minute,
             monthly: limits.monthly,
             preset,

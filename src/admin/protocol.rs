@@ -18,13 +18,13 @@
 //! ```
 
 use std::num::{NonZeroU32, NonZeroU64};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use crate::store::{
     Account, ApiToken, CreateAccountError, Findings, Limits, SetPasswordError, Store, StoreError,
-    TokenNumber, TokenSettings,
+    TokenNumber, TokenSettings, from_milliseconds, to_milliseconds,
 };
 
 /// A request. It has no `Debug`: a password must not reach a log.
@@ -211,7 +211,7 @@ impl Request {
 impl AccountSummary {
     /// When the account was made.
     pub fn created(&self) -> SystemTime {
-        time(self.created_milliseconds)
+        from_milliseconds(self.created_milliseconds)
     }
 }
 
@@ -262,7 +262,7 @@ fn try_answer(store: &Store, request: Request) -> Result<Answer, String> {
             let account = find(store, &email)?;
             let settings = TokenSettings {
                 name,
-                ends: ends_milliseconds.map(time),
+                ends: ends_milliseconds.map(from_milliseconds),
                 limits: Limits {
                     per_minute,
                     monthly,
@@ -379,8 +379,8 @@ fn usage(store: &Store, account: &Account) -> Result<AccountUsage, StoreError> {
     let living = living.filter(|usage| usage.deleted.is_none());
     let tokens = living.map(|usage| TokenSummary {
         conversions: usage.totals.conversions,
-        last_used_milliseconds: usage.last_used.map(milliseconds),
-        ends_milliseconds: usage.token.settings.ends.map(milliseconds),
+        last_used_milliseconds: usage.last_used.map(to_milliseconds),
+        ends_milliseconds: usage.token.settings.ends.map(to_milliseconds),
         name: usage.token.settings.name,
     });
     Ok(AccountUsage {
@@ -450,21 +450,10 @@ fn find(store: &Store, email: &str) -> Result<Account, String> {
 fn summary(store: &Store, account: &Account) -> Result<AccountSummary, StoreError> {
     Ok(AccountSummary {
         email: account.email.clone(),
-        created_milliseconds: milliseconds(account.created),
+        created_milliseconds: to_milliseconds(account.created),
         has_password: account.has_password,
         conversions: store.usage_totals(account.id)?.conversions,
     })
-}
-
-fn time(milliseconds: u64) -> SystemTime {
-    UNIX_EPOCH
-        .checked_add(Duration::from_millis(milliseconds))
-        .unwrap_or(UNIX_EPOCH)
-}
-
-fn milliseconds(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn unknown(email: &str) -> String {

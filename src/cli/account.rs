@@ -10,11 +10,12 @@ use super::terminal;
 use crate::admin::{AccountUsage, AdminClient, LimitChange, TokenSummary};
 use crate::conversion::Preset;
 use crate::process::interrupt::Outputs;
-use crate::store::{self, Limits, Settings, TokenSettings, saved_percent};
+use crate::store::{
+    self, Limits, Settings, TokenSettings, end_of_day, from_milliseconds, saved_percent,
+};
 use command::{Action, Create, SetToken};
 use std::io::{self, BufRead, Cursor, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 /// Carries out the command. A token is the only thing that goes to standard output, so that a
 /// script can take it from there.
@@ -145,9 +146,9 @@ fn run_with(command: AccountCommand, streams: &mut Streams<'_>) -> Result<(), St
 /// What is set for a token by its options.
 fn token_settings(action: &SetToken) -> Result<TokenSettings, String> {
     let ends = action.ends.as_deref().map(|day| {
-        let start = humantime::parse_rfc3339(&format!("{day}T00:00:00Z")).ok();
-        let end = start.and_then(|start| start.checked_add(Duration::from_hours(24)));
-        end.ok_or_else(|| format!("--ends: {day:?} was given; allowed is a day such as 2026-12-31"))
+        end_of_day(day).ok_or_else(|| {
+            format!("--ends: {day:?} was given; allowed is a day such as 2026-12-31")
+        })
     });
     let preset = Preset::parse(&action.preset.join("\n"));
     let preset = preset.map_err(|error| format!("--preset: {}", error.detail))?;
@@ -170,8 +171,7 @@ fn print_usage(usage: &AccountUsage, streams: &mut Streams<'_>) -> Result<(), St
     };
     let time = |milliseconds: Option<u64>| match milliseconds {
         Some(milliseconds) => {
-            let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(milliseconds));
-            let time = time.unwrap_or(SystemTime::UNIX_EPOCH);
+            let time = from_milliseconds(milliseconds);
             humantime::format_rfc3339_seconds(time).to_string()
         }
         None => "-".to_owned(),

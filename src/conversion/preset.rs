@@ -63,12 +63,22 @@ impl Preset {
     /// # Errors
     /// [`ParamError`], for the first parameter at fault.
     pub fn parse(text: &str) -> Result<Preset, ParamError> {
-        let mut preset = Preset::default();
-        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            preset.parameters.push(parameter(line)?);
-        }
+        let preset = Preset::parse_stored(text)?;
         Params::parse(preset.pairs())?;
         Ok(preset)
+    }
+
+    /// As [`Preset::parse`], of a text that was checked before it was stored: the values are not
+    /// read twice, since [`Preset::complete`] reads them.
+    ///
+    /// # Errors
+    /// [`ParamError`], for a line that is no parameter.
+    pub fn parse_stored(text: &str) -> Result<Preset, ParamError> {
+        let lines = text.lines().map(str::trim);
+        let parameters = lines.filter(|line| !line.is_empty()).map(parameter);
+        Ok(Preset {
+            parameters: parameters.collect::<Result<_, _>>()?,
+        })
     }
 
     /// The text that [`Preset::parse`] reads: what is stored.

@@ -10,7 +10,7 @@ use super::tokens::rotation_form;
 use super::units::{date_and_time, size};
 use crate::store::{
     AccountId, Limits, Session, StoreError, TokenNumber, TokenUsage, UsageEntry, UsagePage,
-    UsageTotals, WatermarkKind,
+    UsageTotals, WatermarkKind, token_name,
 };
 use maud::{Markup, html};
 use std::time::SystemTime;
@@ -225,13 +225,6 @@ fn row(id: u64, entry: &UsageEntry, tokens: Option<&[TokenUsage]>) -> Markup {
     }
 }
 
-/// The name of a token, also of one that is deleted, unless that is forgotten.
-fn token_name(tokens: &[TokenUsage], number: TokenNumber) -> &str {
-    let mut tokens = tokens.iter().map(|usage| &usage.token);
-    let token = tokens.find(|token| token.number == number);
-    token.map_or("(deleted)", |token| &token.settings.name)
-}
-
 /// A percentage, with a true minus sign if it is negative.
 fn saved(percent: Option<i64>) -> String {
     match percent {
@@ -243,7 +236,6 @@ fn saved(percent: Option<i64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{ApiToken, TokenSettings};
 
     #[test]
     fn savings_may_be_losses() {
@@ -254,23 +246,8 @@ mod tests {
 
     #[test]
     fn the_cells_of_a_row_are_labelled_as_their_columns() {
-        let tokens = ["default", "shop"].map(|name| TokenUsage {
-            token: ApiToken {
-                number: TokenNumber(u32::from(name == "shop")),
-                created: SystemTime::UNIX_EPOCH,
-                serial: 0,
-                previous: None,
-                settings: TokenSettings {
-                    name: name.to_owned(),
-                    ends: None,
-                    limits: Limits::default(),
-                    preset: String::new(),
-                },
-            },
-            deleted: None,
-            totals: UsageTotals::default(),
-            last_used: None,
-        });
+        let tokens = [(0, "default"), (1, "shop")];
+        let tokens = tokens.map(|(number, name)| TokenUsage::example(number, name));
         let entry = UsageEntry {
             token: TokenNumber(1),
             ..UsageEntry::example(SystemTime::UNIX_EPOCH)

@@ -8,7 +8,7 @@ use super::paths;
 use super::units::{date_and_time, size};
 use crate::store::{
     ApiToken, ChangeTokenError, Limits, MAX_NAME, MAX_PRESET_BYTES, MAX_TOKENS, Session,
-    StoreError, TokenNumber, TokenSettings, TokenUsage,
+    StoreError, TokenNumber, TokenSettings, TokenUsage, end_of_day,
 };
 use maud::{Markup, html};
 use std::num::{NonZeroU32, NonZeroU64};
@@ -24,7 +24,6 @@ const OVERLAPS: [(u64, &str); 5] = [
 ];
 
 const HOUR: Duration = Duration::from_hours(1);
-const DAY: Duration = Duration::from_hours(24);
 
 /// The page of all tokens.
 ///
@@ -229,9 +228,7 @@ fn after_day(text: &str) -> Result<Option<SystemTime>, String> {
     if text.is_empty() {
         return Ok(None);
     }
-    let start = humantime::parse_rfc3339(&format!("{text}T00:00:00Z")).ok();
-    let end = start.and_then(|start| start.checked_add(DAY));
-    end.map(Some).ok_or_else(|| {
+    end_of_day(text).map(Some).ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
         format!("Last day: {shown:?} was given; allowed is a day such as 2026-12-31, or nothing.")
     })

@@ -73,9 +73,7 @@ pub fn admit(state: &AppState, request: &Request) -> Result<AdmittedConversion, 
 
 /// The parameters of a query, completed by the preset of its token.
 fn params(query: &Pairs, preset: &str) -> Result<Params, Problem> {
-    // What is stored was checked, but a newer version may allow less.
-    let preset = Preset::parse(preset)?;
-    Ok(preset.complete(query.iter())?)
+    Ok(Preset::parse_stored(preset)?.complete(query.iter())?)
 }
 
 /// Checks that the operator has not disabled the caller's account.

@@ -7,7 +7,7 @@ use super::request::{Body, Request};
 use super::response::Response;
 use super::state::AppState;
 use crate::front::NEXT_PART;
-use crate::store::{AccountId, TokenNumber, TokenUsage, UsageEntry, UsagePage, UsageTotals};
+use crate::store::{AccountId, TokenUsage, UsageEntry, UsagePage, UsageTotals, token_name};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -41,7 +41,7 @@ pub fn json(state: &AppState, request: &Request, _body: &mut Body) -> Result<Res
         .clamp(1, MAX_LIMIT);
     let page = state.store.usage(account, before, limit as usize)?;
     let totals = state.store.usage_totals(account)?;
-    let tokens = Tokens(state.store.tokens(account)?);
+    let tokens = state.store.tokens(account)?;
     Ok(Response::json(&Page {
         entries: page
             .entries
@@ -50,7 +50,7 @@ pub fn json(state: &AppState, request: &Request, _body: &mut Body) -> Result<Res
             .collect(),
         next_before: page.next_before,
         totals: totals.into(),
-        tokens: tokens.0.iter().map(OfToken::new).collect(),
+        tokens: tokens.iter().map(OfToken::new).collect(),
     }))
 }
 
@@ -68,7 +68,7 @@ pub fn csv(state: &AppState, request: &Request, _body: &mut Body) -> Result<Resp
     let before = request
         .header(NEXT_PART)
         .and_then(|number| number.parse().ok());
-    let tokens = Tokens(state.store.tokens(account)?);
+    let tokens = state.store.tokens(account)?;
     let (text, next) = csv_part(before, &tokens, |before| {
         state.store.usage(account, before, MAX_LIMIT as usize)
     })?;
@@ -88,7 +88,7 @@ pub fn csv(state: &AppState, request: &Request, _body: &mut Body) -> Result<Resp
 /// part, if there is one. The first part, without `before`, begins with the columns' names.
 fn csv_part<E>(
     before: Option<u64>,
-    tokens: &Tokens,
+    tokens: &[TokenUsage],
     page: impl Fn(Option<u64>) -> Result<UsagePage, E>,
 ) -> Result<(String, Option<u64>), E> {
     let mut text = String::new();
@@ -114,18 +114,6 @@ struct Page<'a> {
     next_before: Option<u64>,
     totals: Totals,
     tokens: Vec<OfToken<'a>>,
-}
-
-/// An account's tokens.
-struct Tokens(Vec<TokenUsage>);
-
-impl Tokens {
-    /// The name of a token, also of one that is deleted, unless that is forgotten.
-    fn name(&self, number: TokenNumber) -> &str {
-        let mut tokens = self.0.iter().map(|usage| &usage.token);
-        let token = tokens.find(|token| token.number == number);
-        token.map_or("(deleted)", |token| &token.settings.name)
-    }
 }
 
 /// The sums over the conversions by one token.
@@ -174,7 +162,7 @@ struct Totals {
 }
 
 impl<'a> Entry<'a> {
-    fn new(id: u64, entry: &'a UsageEntry, tokens: &'a Tokens) -> Entry<'a> {
+    fn new(id: u64, entry: &'a UsageEntry, tokens: &'a [TokenUsage]) -> Entry<'a> {
         Entry {
             id,
             time: rfc3339(entry.time),
@@ -186,7 +174,7 @@ impl<'a> Entry<'a> {
             quality: entry.quality,
             watermark: entry.watermark.name(),
             milliseconds: entry.milliseconds,
-            token: tokens.name(entry.token),
+            token: token_name(tokens, entry.token),
         }
     }
 }
@@ -269,7 +257,7 @@ fn number(query: &Pairs, name: &'static str) -> Result<Option<u64>, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{ApiToken, Limits, TokenSettings, WatermarkKind};
+    use crate::store::{TokenNumber, WatermarkKind};
     use std::time::Duration;
 
     fn entry() -> UsageEntry {
@@ -287,25 +275,8 @@ mod tests {
         }
     }
 
-    fn tokens(name: &str) -> Tokens {
-        let usage = TokenUsage {
-            token: ApiToken {
-                number: TokenNumber::DEFAULT,
-                created: SystemTime::UNIX_EPOCH,
-                serial: 0,
-                previous: None,
-                settings: TokenSettings {
-                    name: name.to_owned(),
-                    ends: None,
-                    limits: Limits::default(),
-                    preset: String::new(),
-                },
-            },
-            deleted: None,
-            totals: UsageTotals::default(),
-            last_used: None,
-        };
-        Tokens(vec![usage])
+    fn tokens(name: &str) -> [TokenUsage; 1] {
+        [TokenUsage::example(0, name)]
     }
 
     #[test]

@@ -32,6 +32,7 @@ use std::time::{Instant, SystemTime};
 pub use self::redb::{Backup, check_file, database_path};
 pub use crate::auth::AccountId;
 pub use account::Account;
+pub use clock::{from_milliseconds, to_milliseconds};
 pub use engine::{Findings, Snapshot};
 pub use error::{
     ChangeTokenError, CreateAccountError, OpenError, OwnerError, SetPasswordError, SignInError,
@@ -42,7 +43,7 @@ pub use known::TokenCheck;
 pub use session::Session;
 pub use token::{
     ApiToken, Caller, Limits, MAX_NAME, MAX_OVERLAP, MAX_PRESET_BYTES, MAX_TOKENS, PreviousText,
-    Restrictions, TokenSettings, TokenUsage,
+    Restrictions, TokenSettings, TokenUsage, end_of_day, token_name,
 };
 pub use token_number::TokenNumber;
 pub use usage::{Month, UsageEntry, UsagePage, UsageTotals, WatermarkKind, saved_percent};

@@ -6,7 +6,7 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::clock;
 use super::token_number::TokenNumber;
@@ -229,6 +229,36 @@ pub struct TokenUsage {
     pub totals: UsageTotals,
     /// When its last conversion ended.
     pub last_used: Option<SystemTime>,
+}
+
+/// The name of one of an account's tokens, also of one that is deleted, unless that is forgotten.
+pub fn token_name(tokens: &[TokenUsage], number: TokenNumber) -> &str {
+    let mut tokens = tokens.iter().map(|usage| &usage.token);
+    let token = tokens.find(|token| token.number == number);
+    token.map_or("(deleted)", |token| &token.settings.name)
+}
+
+#[cfg(test)]
+impl TokenUsage {
+    /// A token for tests, which was not used yet.
+    pub(crate) fn example(number: u32, name: &str) -> TokenUsage {
+        let mut token = ApiToken::default_token(0, number);
+        token.number = TokenNumber(number);
+        name.clone_into(&mut token.settings.name);
+        TokenUsage {
+            token,
+            deleted: None,
+            totals: UsageTotals::default(),
+            last_used: None,
+        }
+    }
+}
+
+/// The end of a day (UTC) that is written such as `2026-12-31`, when a token ends whose last day it
+/// is; `None` if the text is no day.
+pub fn end_of_day(text: &str) -> Option<SystemTime> {
+    let start = humantime::parse_rfc3339(&format!("{text}T00:00:00Z")).ok()?;
+    start.checked_add(Duration::from_hours(24))
 }
 
 /// Who sends a request: an account, by one of its tokens.

@@ -10,7 +10,7 @@ use super::accounts::{ACCOUNTS, EMAILS};
 use super::database::is_final;
 use super::meta::{self, FORMAT, META};
 use super::sessions::{SESSION_ENDS, SESSIONS};
-use super::tokens::{self, RESTRICTIONS, TOKENS};
+use super::tokens::{AccessReader, RESTRICTIONS, TOKENS};
 use super::usage::{self, HISTORY, Sums, USAGE_DAYS, USAGE_MONTHS, USAGE_TOKENS, USAGE_TOTALS};
 use crate::auth::{AccountId, Email};
 use crate::store::clock;
@@ -182,10 +182,11 @@ impl Check<'_> {
 
     fn tokens(&mut self) -> Result<(), redb::Error> {
         let accounts = self.read.open_table(ACCOUNTS)?;
+        let reader = AccessReader::open(self.read)?;
         for row in accounts.iter()? {
             let (id, value) = row?;
             let (id, (_, last_serial, email, _)) = (id.value(), value.value());
-            let access = tokens::access(self.read, AccountId(id))?;
+            let access = reader.access(AccountId(id))?;
             if access.token(TokenNumber::DEFAULT).is_none() {
                 self.fault("accounts without their first token", name(id, email));
             }

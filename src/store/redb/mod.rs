@@ -49,7 +49,7 @@ use super::token_number::TokenNumber;
 use super::usage::{UsagePage, UsageTotals};
 use crate::auth::{AccountId, CodeHash, Email};
 use tables::Tables;
-use tokens::StoredToken;
+use tokens::{AccessReader, StoredToken};
 
 /// The most bytes that the engine takes: pages of the database, and those of a backup being made.
 pub const MEMORY: usize = database::CACHE_BYTES + backup::CACHE_BYTES;
@@ -103,8 +103,10 @@ impl Engine for RedbEngine {
 
     fn access(&self, id: AccountId) -> Result<Option<AccountAccess>, StoreError> {
         self.database.read(|read| {
-            let access = accounts::exists(read, id)?.then(|| tokens::access(read, id));
-            access.transpose()
+            if !accounts::exists(read, id)? {
+                return Ok(None);
+            }
+            AccessReader::open(read)?.access(id).map(Some)
         })
     }
 
@@ -114,8 +116,9 @@ impl Engine for RedbEngine {
         each: &mut dyn FnMut(AccountId, AccountAccess),
     ) -> Result<(), StoreError> {
         self.database.read(|read| {
+            let reader = AccessReader::open(read)?;
             for id in accounts::youngest(read, limit)? {
-                each(id, tokens::access(read, id)?);
+                each(id, reader.access(id)?);
             }
             Ok(())
         })

@@ -25,7 +25,9 @@
 //! [`Value`]. An account that the operator has set nothing for has no row in
 //! `restrictions`.
 
-use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
+use redb::{
+    ReadOnlyTable, ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction,
+};
 use std::num::{NonZeroU32, NonZeroU64};
 
 use crate::auth::AccountId;
@@ -66,13 +68,25 @@ pub struct StoredToken {
     pub deleted: u64,
 }
 
-/// What decides about an account's requests. An account that does not exist has no tokens.
-pub fn access(read: &ReadTransaction, account: AccountId) -> Result<AccountAccess, redb::Error> {
-    access_in(
-        &read.open_table(TOKENS)?,
-        &read.open_table(RESTRICTIONS)?,
-        account,
-    )
+/// Both tables, open for reading.
+pub struct AccessReader {
+    tokens: ReadOnlyTable<(u64, u32), Value>,
+    restrictions: ReadOnlyTable<u64, (u64, u64, u64)>,
+}
+
+impl AccessReader {
+    /// Opens the tables.
+    pub fn open(read: &ReadTransaction) -> Result<AccessReader, redb::Error> {
+        Ok(AccessReader {
+            tokens: read.open_table(TOKENS)?,
+            restrictions: read.open_table(RESTRICTIONS)?,
+        })
+    }
+
+    /// What decides about an account's requests. An account that does not exist has no tokens.
+    pub fn access(&self, account: AccountId) -> Result<AccountAccess, redb::Error> {
+        access_in(&self.tokens, &self.restrictions, account)
+    }
 }
 
 /// All tokens of an account by number, with those that are deleted.

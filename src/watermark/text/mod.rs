@@ -296,8 +296,8 @@ impl Renderer<'_> {
         };
         let em = |layout: &Option<TextLayout>| layout.as_ref().map_or(0.0, |layout| layout.em);
         let mut best = unbroken;
-        // The most lines whose height fits at the smallest em, and the space that they have.
-        let mut room = space
+        // The most lines whose height fits at the smallest em, and the width that they have.
+        let mut most_lines = space
             .line_width(&best.0)
             .map(|width| (paragraphs.len(), width));
         for count in paragraphs.len() + 1..=MAX_LINES {
@@ -309,7 +309,7 @@ impl Renderer<'_> {
                 break;
             };
             if let Some(width) = space.line_width(&block) {
-                room = Some((count, width));
+                most_lines = Some((count, width));
             }
             let layout = space.largest(&block);
             if em(&layout) > em(&best.1) {
@@ -320,7 +320,7 @@ impl Renderer<'_> {
             }
         }
         if best.1.is_none()
-            && let Some((count, width)) = room
+            && let Some((count, width)) = most_lines
             && let Some(block) = block(&words.filled(width as f32 / MIN_EM, count))?
         {
             best.0 = block;
