@@ -145,7 +145,9 @@ fn start_session(context: &PageContext<'_>, id: AccountId) -> Result<Outcome, St
     Ok(Outcome::Redirect {
         to: paths::DASHBOARD,
         session: SessionChange::Start {
-            session: context.store.start_session(id)?,
+            session: context
+                .store
+                .start_session(id, &crate::store::Browser::default())?,
             device: context.store.device_cookie(id)?,
         },
     })

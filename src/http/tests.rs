@@ -28,7 +28,9 @@ fn admission_does_not_read_the_disk() {
     let owner = account(store, "owner@example.org");
     let rotated = account(store, "rotated@example.org");
     let spent = account(store, "spent@example.org");
-    let cookie = store.start_session(owner.id).unwrap();
+    let cookie = store
+        .start_session(owner.id, &crate::store::Browser::default())
+        .unwrap();
     let old = store.token(rotated.id).unwrap();
     store
         .rotate_token(rotated.id, TokenNumber::DEFAULT, Duration::ZERO)
@@ -92,7 +94,9 @@ fn while_the_disk_does_not_answer_the_event_loop_goes_on() {
     let store = Arc::clone(&state.store);
     let owner = account(&store, "owner@example.org");
     let token = store.token(owner.id).unwrap();
-    let cookie = store.start_session(owner.id).unwrap();
+    let cookie = store
+        .start_session(owner.id, &crate::store::Browser::default())
+        .unwrap();
     let folder = Folder::new();
     let local = SocketAddr::from(([127, 0, 0, 1], 0));
     let listeners = Listeners::bind(&[local], front::Settings::default()).expect("a free port");

@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use super::account::{Account, AccountRecord};
 use super::error::StoreError;
-use super::session::SessionEnds;
+use super::session::{Browser, SessionId, SessionTimes, StoredSession};
 use super::token::{AccountAccess, Restrictions, TokenSettings, TokenUsage};
 use super::token_number::TokenNumber;
 use super::usage::{UsageEntry, UsagePage, UsageTotals};
@@ -68,6 +68,10 @@ pub trait Engine: Send + Sync {
     /// The session of the cookie with this hash, with its account. It may have ended already: the
     /// caller compares. `None` if there is no such session, or its account is deleted.
     fn session(&self, cookie: &CodeHash) -> Result<Option<SessionRecord>, StoreError>;
+
+    /// The sessions of an account with the hashes of their cookies, in no order; also those that
+    /// have ended and were not removed yet.
+    fn sessions(&self, account: AccountId) -> Result<Vec<(CodeHash, StoredSession)>, StoreError>;
 
     /// When the invitation with this hash ends; `None` if it is used or unknown.
     fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>, StoreError>;
@@ -143,8 +147,8 @@ pub struct Findings {
 pub struct SessionRecord {
     /// The account.
     pub record: AccountRecord,
-    /// When the session ends.
-    pub ends: SessionEnds,
+    /// When the session was used and ends.
+    pub times: SessionTimes,
 }
 
 /// One change.
@@ -201,7 +205,9 @@ pub enum Command {
         /// The hash of the cookie whose session does not end.
         kept_session: Option<CodeHash>,
     },
-    /// Starts a session, and removes some of those that have ended.
+    /// Starts a session, and removes some of those that have ended. If the account has
+    /// [`super::session::MAX_SESSIONS`] already, the one ends that was not used for the longest
+    /// time.
     ///
     /// Outcome: [`Outcome::Unchanged`] if there is no such account.
     StartSession {
@@ -209,17 +215,19 @@ pub enum Command {
         cookie: CodeHash,
         /// The account.
         account: AccountId,
-        /// When the session ends.
-        ends: SessionEnds,
+        /// Its times and its browser.
+        session: StoredSession,
         /// The present time.
         now: u64,
     },
-    /// Moves the end of a session; nothing happens if there is none.
+    /// Writes the use of a session, which moves its end; nothing happens if there is none.
     RenewSession {
         /// The hash of the cookie.
         cookie: CodeHash,
-        /// When the session ends from now on.
-        ends: SessionEnds,
+        /// The session's times from now on.
+        times: SessionTimes,
+        /// The browser that uses it, if it is to be written.
+        browser: Option<Browser>,
     },
     /// Ends a session.
     ///
@@ -227,6 +235,15 @@ pub enum Command {
     EndSession {
         /// The hash of the cookie.
         cookie: CodeHash,
+    },
+    /// Ends the session of this name, if it is one of the account.
+    ///
+    /// Outcome: [`Outcome::Unchanged`] if the account has no such session.
+    EndSessionOf {
+        /// The account.
+        account: AccountId,
+        /// The session.
+        session: SessionId,
     },
     /// Ends all sessions of an account.
     EndSessionsOf(AccountId),

@@ -167,6 +167,7 @@ impl KnownAccounts {
             | Command::StartSession { .. }
             | Command::RenewSession { .. }
             | Command::EndSession { .. }
+            | Command::EndSessionOf { .. }
             | Command::EndSessionsOf(_)
             | Command::SweepSessions { .. } => {}
         }

@@ -19,6 +19,7 @@ mod known;
 mod redb;
 mod secret_file;
 mod session;
+mod sessions;
 mod token;
 mod token_number;
 mod tokens;
@@ -40,7 +41,7 @@ pub use error::{
 };
 pub(crate) use folder::rename_new;
 pub use known::TokenCheck;
-pub use session::Session;
+pub use session::{Browser, ListedSession, MAX_SESSIONS, Session, SessionId};
 pub use token::{
     ApiToken, Caller, Limits, MAX_NAME, MAX_OVERLAP, MAX_PRESET_BYTES, MAX_TOKENS, PreviousText,
     Restrictions, TokenSettings, TokenUsage, end_of_day, token_name,
@@ -57,7 +58,6 @@ use availability::Availability;
 use clock::Clock;
 use engine::{Command, Engine};
 use known::KnownAccounts;
-use session::SessionEnds;
 use writer::{Shared, Writer};
 
 /// The most bytes that an open store takes: the engine's, what is known about accounts, and
@@ -417,7 +417,7 @@ impl Store {
         let now = self.clock.now();
         let record = self
             .read(|engine| engine.session(&session))?
-            .filter(|found| !found.ends.is_over(now))
+            .filter(|found| !found.times.is_over(now))
             .ok_or(OwnerError::SignedOut)?
             .record;
         // An address that is stored was parsed before, so this cannot fail unless the file is
@@ -437,83 +437,6 @@ impl Store {
         }
         self.throttle.forget(&email, origin);
         Ok((record, session))
-    }
-
-    /// Starts a session and returns the cookie's value: 43 letters and digits. The session ends
-    /// after 7 days without use, and after 30 days at the latest.
-    ///
-    /// # Errors
-    /// There is no such account, or the store failed.
-    pub fn start_session(&self, id: AccountId) -> Result<String, StoreError> {
-        let (cookie, now) = (Code::random()?, self.clock.now());
-        let started = self.writer.write(Command::StartSession {
-            cookie: cookie.hash(),
-            account: id,
-            ends: SessionEnds::at_start(now),
-            now,
-        })?;
-        if !started.changed() {
-            return Err(StoreError::Failed(format!(
-                "no session started: account {} does not exist",
-                id.0
-            )));
-        }
-        Ok(cookie.as_str().to_owned())
-    }
-
-    /// The session of this cookie; `None` if it is unknown or has ended. This counts as a use of
-    /// it.
-    ///
-    /// # Errors
-    /// The store failed.
-    pub fn session(&self, cookie: &str) -> Result<Option<Session>, StoreError> {
-        let Some(cookie) = Code::parse(cookie) else {
-            return Ok(None);
-        };
-        let (hash, now) = (cookie.hash(), self.clock.now());
-        let found = self
-            .read(|engine| engine.session(&hash))?
-            .filter(|found| !found.ends.is_over(now));
-        let Some(found) = found else {
-            return Ok(None);
-        };
-        if let Some(ends) = found.ends.worth_writing(now) {
-            let renewed = self
-                .writer
-                .write(Command::RenewSession { cookie: hash, ends });
-            match renewed {
-                // A session does not end because the disk is full.
-                Ok(_) | Err(StoreError::Unavailable(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(Some(Session {
-            account: found.record.account,
-            csrf: cookie.csrf(&self.secret),
-        }))
-    }
-
-    /// Ends the session of this cookie, if there is one.
-    ///
-    /// # Errors
-    /// The store failed.
-    pub fn end_session(&self, cookie: &str) -> Result<(), StoreError> {
-        let Some(cookie) = Code::parse(cookie) else {
-            return Ok(());
-        };
-        self.writer.write(Command::EndSession {
-            cookie: cookie.hash(),
-        })?;
-        Ok(())
-    }
-
-    /// Ends all sessions of the account, in every browser.
-    ///
-    /// # Errors
-    /// The store failed.
-    pub fn end_all_sessions(&self, id: AccountId) -> Result<(), StoreError> {
-        self.writer.write(Command::EndSessionsOf(id))?;
-        Ok(())
     }
 
     /// Whether the storage can be written, as far as memory knows. The event loop may call this.

@@ -1,13 +1,29 @@
 //! Sessions of signed-in browsers, and how long they last.
 //!
 //! Each use of a session moves its end to 7 days from then, but never past 30 days from its start.
-//! The new end is written only if it differs from the stored one by at least an hour, so there is
-//! at most one commit an hour for each session. The same rule corrects ends in the far future that
+//! A use is written only if it differs from the one that is stored by at least an hour, so there is
+//! at most one commit an hour for each session. The same rule corrects times in the far future that
 //! were written while the clock was ahead.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::SystemTime;
 
 use subtle::ConstantTimeEq;
 
 use super::account::Account;
+use crate::auth::CodeHash;
+
+/// The most sessions of an account; the one that was not used for the longest time ends then. A
+/// person has some ten browsers. A program that signs in anew each time, instead of using a token,
+/// must neither fill the database nor make the list endless.
+pub const MAX_SESSIONS: usize = 100;
+
+/// The most characters of a browser's name.
+pub const MAX_BROWSER_NAME: usize = 60;
+
+/// The most characters of a network, as `2001:db8:1234:5600::/56`.
+pub const MAX_NETWORK: usize = 45;
 
 const HOUR: u64 = 60 * 60 * 1000;
 
@@ -18,7 +34,7 @@ const MAX_LIFETIME: u64 = 30 * 24 * HOUR;
 /// stay signed in, and a browser that was left somewhere does not for long.
 const MAX_IDLE: u64 = 7 * 24 * HOUR;
 
-/// The least change of a session's end that is written, in milliseconds.
+/// The least change of a session's last use that is written, in milliseconds.
 const MIN_WRITTEN_CHANGE: u64 = HOUR;
 
 /// A signed-in browser.
@@ -37,31 +53,72 @@ impl Session {
     }
 }
 
-/// When a session ends. Times are milliseconds since the epoch.
+/// What a browser tells about itself. It is text from outside: whoever shows it has to escape it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Browser {
+    /// Its name and system, at most [`MAX_BROWSER_NAME`] characters; empty if they are unknown.
+    pub name: String,
+    /// The network of its address, at most [`MAX_NETWORK`] characters; empty if it is unknown.
+    pub network: String,
+}
+
+impl Browser {
+    /// The same with both texts cut to what is stored.
+    #[must_use]
+    pub fn bounded(&self) -> Browser {
+        let cut = |text: &str, most| text.chars().take(most).collect();
+        Browser {
+            name: cut(&self.name, MAX_BROWSER_NAME),
+            network: cut(&self.network, MAX_NETWORK),
+        }
+    }
+}
+
+/// When a session began, was used, and ends. Times are milliseconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SessionEnds {
-    /// When the session ends unless it is used again.
+pub struct SessionTimes {
+    /// When it began.
+    pub created: u64,
+    /// When it was used last, as far as that was written.
+    pub used: u64,
+    /// When it ends unless it is used again.
     pub end: u64,
-    /// When the session ends even if it is used.
+    /// When it ends even if it is used.
     pub latest: u64,
 }
 
-impl SessionEnds {
-    /// The ends of a session that starts now.
-    pub fn at_start(now: u64) -> SessionEnds {
-        SessionEnds {
+impl SessionTimes {
+    /// The times of a session that starts now.
+    pub fn at_start(now: u64) -> SessionTimes {
+        SessionTimes {
+            created: now,
+            used: now,
             end: 0,
             latest: u64::MAX,
         }
         .after_use(now)
     }
 
-    /// The ends of this session once it is used now. No session lasts longer than one that starts
-    /// now.
-    pub fn after_use(self, now: u64) -> SessionEnds {
+    /// The times of this session once it is used now. No session lasts longer than one that starts
+    /// now, and none began later.
+    pub fn after_use(self, now: u64) -> SessionTimes {
         let latest = self.latest.min(now.saturating_add(MAX_LIFETIME));
-        SessionEnds {
+        SessionTimes {
+            created: self.created.min(now),
+            used: now,
             end: latest.min(now.saturating_add(MAX_IDLE)),
+            latest,
+        }
+    }
+
+    /// The times of a session of which only the ends were stored. In the last week of a session the
+    /// use is taken for up to a week earlier than it was.
+    pub fn of_ends(end: u64, latest: u64) -> SessionTimes {
+        let created = latest.saturating_sub(MAX_LIFETIME);
+        SessionTimes {
+            created,
+            used: end.saturating_sub(MAX_IDLE).max(created),
+            end,
             latest,
         }
     }
@@ -71,10 +128,122 @@ impl SessionEnds {
         self.end <= now
     }
 
-    /// The ends to write because of a use now; `None` if they differ too little from the stored
+    /// The times to write because of a use now; `None` if they differ too little from the stored
     /// ones.
-    pub fn worth_writing(self, now: u64) -> Option<SessionEnds> {
-        let used = self.after_use(now);
-        (used.end.abs_diff(self.end) >= MIN_WRITTEN_CHANGE).then_some(used)
+    pub fn worth_writing(self, now: u64) -> Option<SessionTimes> {
+        (self.used.abs_diff(now) >= MIN_WRITTEN_CHANGE).then(|| self.after_use(now))
+    }
+}
+
+/// A session as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredSession {
+    /// Its times.
+    pub times: SessionTimes,
+    /// The browser at its last written use.
+    pub browser: Browser,
+}
+
+/// Names a session to its owner: the first half of the hash of its cookie. Neither the cookie nor
+/// the whole hash can be computed from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionId(pub [u8; 16]);
+
+impl SessionId {
+    /// That of the session whose cookie has this hash.
+    pub fn of(cookie: &CodeHash) -> SessionId {
+        let mut id = [0; 16];
+        id.copy_from_slice(&cookie[..16]);
+        SessionId(id)
+    }
+
+    /// The first and the last hash of a cookie that a session of this name can have.
+    pub fn hashes(self) -> [CodeHash; 2] {
+        [0, u8::MAX].map(|filler| {
+            let mut hash = [filler; 32];
+            hash[..16].copy_from_slice(&self.0);
+            hash
+        })
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
+    }
+}
+
+impl FromStr for SessionId {
+    type Err = ();
+
+    /// Reads what [`SessionId`] writes: 32 hexadecimal digits.
+    fn from_str(text: &str) -> Result<SessionId, ()> {
+        let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = u128::from_str_radix(text, 16).ok().filter(|_| is_hex);
+        number
+            .map(|number| SessionId(number.to_be_bytes()))
+            .ok_or(())
+    }
+}
+
+/// A session as its owner sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedSession {
+    /// Names it.
+    pub id: SessionId,
+    /// When it began, to the millisecond.
+    pub created: SystemTime,
+    /// When it was used last; at most an hour earlier than it really was.
+    pub used: SystemTime,
+    /// The browser at its last written use.
+    pub browser: Browser,
+    /// Whether it is the one that asks.
+    pub is_own: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_s_name_is_written_and_read() {
+        let mut hash = [0; 32];
+        for (i, byte) in (0..).zip(&mut hash) {
+            *byte = i;
+        }
+        let id = SessionId::of(&hash);
+        let text = id.to_string();
+        assert_eq!(text, "000102030405060708090a0b0c0d0e0f");
+        assert_eq!(text.parse(), Ok(id));
+        let [first, last] = id.hashes();
+        assert!(first < hash && hash < last);
+        for wrong in ["", "0", &text[1..], &format!("+{}", &text[1..]), "ä"] {
+            assert_eq!(wrong.parse::<SessionId>(), Err(()), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn texts_of_browsers_are_cut() {
+        let browser = Browser {
+            name: "é".repeat(MAX_BROWSER_NAME + 1),
+            network: "1".repeat(MAX_NETWORK + 1),
+        };
+        let cut = browser.bounded();
+        assert_eq!(cut.name.chars().count(), MAX_BROWSER_NAME);
+        assert_eq!(cut.network.len(), MAX_NETWORK);
+        assert_eq!(cut.bounded(), cut);
+    }
+
+    #[test]
+    fn times_are_derived_from_ends() {
+        let start = SessionTimes::at_start(MAX_LIFETIME * 20);
+        assert_eq!(SessionTimes::of_ends(start.end, start.latest), start);
+        let later = start.after_use(start.created + 5 * HOUR);
+        assert_eq!(SessionTimes::of_ends(later.end, later.latest), later);
+        let last_day = start.after_use(start.latest - 24 * HOUR);
+        let derived = SessionTimes::of_ends(last_day.end, last_day.latest);
+        assert_eq!(derived.used, last_day.used - 6 * 24 * HOUR);
+        let _must_not_panic = [(0, 0), (9, 8), (u64::MAX, u64::MAX)]
+            .map(|(end, latest)| SessionTimes::of_ends(end, latest));
     }
 }

@@ -250,7 +250,8 @@ fn deleting_an_account_deletes_its_sessions_history_and_token_only() {
     let store = folder.store();
     let owner = store.create_account("owner@example.org", None).unwrap();
     let other = store.create_account("other@example.org", None).unwrap();
-    let cookies = [owner.id, other.id].map(|id| store.start_session(id).unwrap());
+    let cookies =
+        [owner.id, other.id].map(|id| store.start_session(id, &Browser::default()).unwrap());
     for id in [owner.id, other.id] {
         store.record_usage(id, &entry(1)).unwrap();
     }
@@ -278,7 +279,7 @@ fn deleting_an_account_deletes_its_sessions_history_and_token_only() {
         store.record_usage(owner.id, &entry(2)).is_err(),
         "a deleted account has a history again"
     );
-    assert!(store.start_session(owner.id).is_err());
+    assert!(store.start_session(owner.id, &Browser::default()).is_err());
     let rotated = store.rotate_token(owner.id, TokenNumber::DEFAULT, Duration::ZERO);
     assert!(rotated.unwrap().is_none());
 
@@ -298,8 +299,12 @@ fn a_session_lasts_until_it_is_ended() {
     let folder = Folder::new();
     let store = folder.store();
     let account = store.create_account("owner@example.org", None).unwrap();
-    let cookie = store.start_session(account.id).unwrap();
-    let another = store.start_session(account.id).unwrap();
+    let cookie = store
+        .start_session(account.id, &Browser::default())
+        .unwrap();
+    let another = store
+        .start_session(account.id, &Browser::default())
+        .unwrap();
     let session = store.session(&cookie).unwrap().unwrap();
     assert_eq!(session.account, account);
     assert!(session.csrf_matches(&session.csrf.clone()));
@@ -472,7 +477,7 @@ fn a_reopened_store_has_everything() {
         .create_account("owner@example.org", Some("correct horse"))
         .unwrap();
     let token = rotate(&store, owner.id);
-    let cookie = store.start_session(owner.id).unwrap();
+    let cookie = store.start_session(owner.id, &Browser::default()).unwrap();
     store.record_usage(owner.id, &entry(1)).unwrap();
     drop(store);
 

@@ -21,7 +21,7 @@
 //! Numbers have their least significant byte first.
 //!
 //! Sessions are left out: they are not worth keeping, and whoever restores a backup after a theft
-//! does not want the thief's sessions back. The new file has their two tables, empty.
+//! does not want the thief's sessions back. The new file has their tables, empty.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -267,7 +267,7 @@ trait Visitor {
 /// Whether this is one of the session tables, whose rows are neither written nor, if an older
 /// server sends them, read.
 fn holds_sessions(table: u8) -> bool {
-    matches!(table, 4 | 5)
+    matches!(table, 4..=6)
 }
 
 /// Calls the visitor for every table with the table's number in the stream. `meta` comes last:
@@ -279,14 +279,15 @@ fn visit(visitor: &mut impl Visitor) -> io::Result<()> {
     visitor.visit(3, invites::INVITES)?;
     visitor.visit(4, sessions::SESSIONS)?;
     visitor.visit(5, sessions::SESSION_ENDS)?;
-    visitor.visit(6, usage::HISTORY)?;
-    visitor.visit(7, usage::USAGE_TOTALS)?;
-    visitor.visit(8, usage::USAGE_MONTHS)?;
-    visitor.visit(9, tokens::TOKENS)?;
-    visitor.visit(10, tokens::RESTRICTIONS)?;
-    visitor.visit(11, usage::USAGE_TOKENS)?;
-    visitor.visit(12, usage::USAGE_DAYS)?;
-    visitor.visit(13, META)
+    visitor.visit(6, sessions::ACCOUNT_SESSIONS)?;
+    visitor.visit(7, usage::HISTORY)?;
+    visitor.visit(8, usage::USAGE_TOTALS)?;
+    visitor.visit(9, usage::USAGE_MONTHS)?;
+    visitor.visit(10, tokens::TOKENS)?;
+    visitor.visit(11, tokens::RESTRICTIONS)?;
+    visitor.visit(12, usage::USAGE_TOKENS)?;
+    visitor.visit(13, usage::USAGE_DAYS)?;
+    visitor.visit(14, META)
 }
 
 struct Count<'a> {
@@ -395,7 +396,9 @@ mod tests {
         store.rotate_token(owner.id, token, Duration::ZERO).unwrap();
         let other = store.create_account("other@example.org", None).unwrap();
         store.delete_account(other.id).unwrap();
-        let cookie = store.start_session(owner.id).unwrap();
+        let cookie = store
+            .start_session(owner.id, &crate::store::Browser::default())
+            .unwrap();
         for i in 0..entries {
             store.record_usage(owner.id, &entry(i)).unwrap();
         }
@@ -481,13 +484,13 @@ mod tests {
         let file = folder.path().join("backup");
         let head = [FORMAT, 1].map(u64::to_le_bytes).concat();
         let long = [&head[..], &[1], &[255; 8]].concat();
-        let unknown = [&head[..], &[14, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
+        let unknown = [&head[..], &[15, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
         let other = [FORMAT + 1, 0].map(u64::to_le_bytes).concat();
         let fewer = [&head[..], &[0]].concat();
         for (rows, expected) in [
             (long, "too long"),
-            (unknown, "no table 14"),
-            (other, "format 4"),
+            (unknown, "no table 15"),
+            (other, "format 5"),
             (fewer, "0 rows came of 1"),
         ] {
             let made = Backup::create(&file, false)
@@ -503,14 +506,15 @@ mod tests {
     fn sessions_of_an_older_servers_stream_are_left_out() {
         let folder = Folder::new();
         let file = folder.path().join("backup");
-        let head = [FORMAT, 3].map(u64::to_le_bytes).concat();
+        let head = [FORMAT, 4].map(u64::to_le_bytes).concat();
         let lengths = |key: u32, value: u32| [key, value].map(u32::to_le_bytes).concat();
-        let session = [&[4][..], &lengths(32, 24), &[7; 56]].concat();
+        let session = [&[4][..], &lengths(32, 41), &[7; 73]].concat();
         let end = [&[5][..], &lengths(40, 0), &[7; 40]].concat();
-        let meta = [&[13][..], &lengths(6, 8), b"format", &FORMAT.to_le_bytes()].concat();
-        let rows = [head, session, end, meta, vec![0]].concat();
+        let owner = [&[6][..], &lengths(40, 0), &[7; 40]].concat();
+        let meta = [&[14][..], &lengths(6, 8), b"format", &FORMAT.to_le_bytes()].concat();
+        let rows = [head, session, end, owner, meta, vec![0]].concat();
         let backup = Backup::create(&file, false).unwrap();
-        assert_eq!(backup.fill(&rows[..], &mut |_, _| {}), Ok(3));
+        assert_eq!(backup.fill(&rows[..], &mut |_, _| {}), Ok(4));
         let findings = check_file(&file).unwrap();
         assert_eq!((findings.sessions, &findings.problems[..]), (0, &[][..]));
     }

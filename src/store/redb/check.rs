@@ -9,13 +9,14 @@ use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata};
 use super::accounts::{ACCOUNTS, EMAILS};
 use super::database::is_final;
 use super::meta::{self, FORMAT, META};
-use super::sessions::{SESSION_ENDS, SESSIONS};
+use super::sessions::{ACCOUNT_SESSIONS, SESSION_ENDS, SESSIONS};
 use super::tokens::{AccessReader, RESTRICTIONS, TOKENS};
 use super::usage::{self, HISTORY, Sums, USAGE_DAYS, USAGE_MONTHS, USAGE_TOKENS, USAGE_TOTALS};
 use crate::auth::{AccountId, Email};
 use crate::store::clock;
 use crate::store::engine::Findings;
 use crate::store::error::StoreError;
+use crate::store::session::MAX_SESSIONS;
 use crate::store::token::MAX_TOKENS;
 use crate::store::token_number::TokenNumber;
 use crate::store::usage::UsageTotals;
@@ -121,6 +122,7 @@ impl Check<'_> {
         self.tokens()?;
         self.sessions()?;
         self.session_ends()?;
+        self.account_sessions()?;
         self.history()?;
         self.sums_without_history()
     }
@@ -223,9 +225,10 @@ impl Check<'_> {
     fn sessions(&mut self) -> Result<(), redb::Error> {
         let accounts = self.read.open_table(ACCOUNTS)?;
         let ends = self.read.open_table(SESSION_ENDS)?;
+        let by_account = self.read.open_table(ACCOUNT_SESSIONS)?;
         for row in self.read.open_table(SESSIONS)?.iter()? {
             let (cookie, value) = row?;
-            let (cookie, (account, end, latest)) = (cookie.value(), value.value());
+            let (cookie, (account, _, _, end, latest, ..)) = (cookie.value(), value.value());
             self.findings.sessions += 1;
             if accounts.get(account)?.is_none() {
                 self.fault("sessions without an account", account.to_string());
@@ -242,6 +245,12 @@ impl Check<'_> {
                     account.to_string(),
                 );
             }
+            if by_account.get((account, cookie))?.is_none() {
+                self.fault(
+                    "sessions missing from the index of accounts",
+                    account.to_string(),
+                );
+            }
         }
         Ok(())
     }
@@ -253,12 +262,35 @@ impl Check<'_> {
             let (end, cookie) = key.value();
             if sessions
                 .get(cookie)?
-                .is_none_or(|value| value.value().1 != end)
+                .is_none_or(|value| value.value().3 != end)
             {
                 self.fault(
                     "entries in the index of ends without a session",
                     end.to_string(),
                 );
+            }
+        }
+        Ok(())
+    }
+
+    fn account_sessions(&mut self) -> Result<(), redb::Error> {
+        let sessions = self.read.open_table(SESSIONS)?;
+        let mut last = (0, 0);
+        for row in self.read.open_table(ACCOUNT_SESSIONS)?.iter()? {
+            let key = row?.0;
+            let (account, cookie) = key.value();
+            if sessions
+                .get(cookie)?
+                .is_none_or(|value| value.value().0 != account)
+            {
+                self.fault(
+                    "entries in the index of accounts without a session",
+                    account.to_string(),
+                );
+            }
+            last = (account, if last.0 == account { last.1 + 1 } else { 1 });
+            if last.1 == MAX_SESSIONS + 1 {
+                self.fault("accounts with too many sessions", account.to_string());
             }
         }
         Ok(())
@@ -393,6 +425,8 @@ fn name(id: u64, email: &str) -> String {
 mod tests {
     use super::*;
     use crate::store::redb::Database;
+    use crate::store::redb::sessions::SessionTables;
+    use crate::store::session::{Browser, SessionTimes, StoredSession};
     use crate::store::tests::{Folder, entry};
     use crate::store::{OpenError, Store, check_file, database_path};
     use redb::WriteTransaction;
@@ -403,7 +437,9 @@ mod tests {
         let store = folder.store();
         for email in ["a@example.org", "b@example.org"] {
             let account = store.create_account(email, None).unwrap();
-            store.start_session(account.id).unwrap();
+            store
+                .start_session(account.id, &Browser::default())
+                .unwrap();
             for i in 1..=3 {
                 store.record_usage(account.id, &entry(i)).unwrap();
             }
@@ -495,19 +531,44 @@ mod tests {
                 |write, _, _| Ok(write.open_table(SESSION_ENDS)?.retain(|_, ()| false)?),
             ),
             (
-                &["entries in the index of ends without a session: 2 ("],
-                |write, _, _| Ok(write.open_table(SESSIONS)?.retain(|_, _| false)?),
+                &["sessions missing from the index of accounts: 2 ("],
+                |write, _, _| Ok(write.open_table(ACCOUNT_SESSIONS)?.retain(|_, ()| false)?),
             ),
             (
                 &[
+                    "entries in the index of accounts without a session: 2 (",
+                    "entries in the index of ends without a session: 2 (",
+                ],
+                |write, _, _| Ok(write.open_table(SESSIONS)?.retain(|_, _| false)?),
+            ),
+            (&["accounts with too many sessions: 1 ("], |write, a, _| {
+                let mut tables = SessionTables::open(write)?;
+                let session = StoredSession {
+                    times: SessionTimes::at_start(1),
+                    browser: Browser::default(),
+                };
+                for i in 0..=MAX_SESSIONS as u8 {
+                    tables.put(&[i; 32], AccountId(a), &session)?;
+                }
+                Ok(())
+            }),
+            (
+                &[
+                    "entries in the index of accounts without a session: 1 (",
                     "entries in the index of ends without a session: 1 (",
+                    "sessions missing from the index of accounts: 1 (",
                     "sessions missing from the index of ends: 1 (",
                     "sessions that end after their latest end: 1 (",
                 ],
-                |write, a, _| {
+                |write, a, b| {
                     let mut sessions = write.open_table(SESSIONS)?;
-                    let cookie = *sessions.first()?.expect("there are two").0.value();
-                    Ok(sessions.insert(&cookie, (a, 9, 8)).map(drop)?)
+                    let (cookie, owner) = {
+                        let (cookie, value) = sessions.first()?.expect("there are two");
+                        (*cookie.value(), value.value().0)
+                    };
+                    let other = if owner == a { b } else { a };
+                    let value = (other, 1, 1, 9, 8, "", "");
+                    Ok(sessions.insert(&cookie, value).map(drop)?)
                 },
             ),
             (

@@ -7,7 +7,7 @@ use std::sync::{PoisonError, RwLock};
 
 use redb::{DatabaseError, ReadTransaction, ReadableDatabase, StorageError, WriteTransaction};
 
-use super::meta::{self, FORMAT, FORMAT_BEFORE};
+use super::meta::{self, FORMAT, OLDEST_FORMAT};
 use super::tables;
 use crate::store::error::{OpenError, StoreError};
 use crate::store::folder;
@@ -120,13 +120,13 @@ impl Database {
                 "it is being brought to format {FORMAT}; `towebp serve` goes on with that"
             )),
             Some(FORMAT) => Ok(()),
-            Some(FORMAT_BEFORE) => Err(format!(
-                "it was written by an older towebp (format {FORMAT_BEFORE}); `towebp serve` brings it to \
+            Some(older @ OLDEST_FORMAT..FORMAT) => Err(format!(
+                "it was written by an older towebp (format {older}); `towebp serve` brings it to \
                  format {FORMAT}"
             )),
             Some(other) => Err(format!(
-                "it was written by {} towebp (format {other}; this one knows formats {FORMAT_BEFORE} \
-                 and {FORMAT} only)",
+                "it was written by {} towebp (format {other}; this one knows formats {OLDEST_FORMAT} \
+                 to {FORMAT} only)",
                 if other > FORMAT {
                     "a newer"
                 } else {
@@ -330,11 +330,11 @@ mod tests {
         for (format, expected) in [
             (
                 1,
-                "an older towebp (format 1; this one knows formats 2 and 3 only)",
+                "an older towebp (format 1; this one knows formats 2 to 4 only)",
             ),
             (
-                4,
-                "a newer towebp (format 4; this one knows formats 2 and 3 only)",
+                5,
+                "a newer towebp (format 5; this one knows formats 2 to 4 only)",
             ),
         ] {
             let folder = Folder::new();

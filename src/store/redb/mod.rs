@@ -6,8 +6,9 @@
 //! | `accounts` | account | e-mail, creation, last serial number, password hash | [`accounts`] |
 //! | `emails` | e-mail | account | [`accounts`] |
 //! | `invites` | hash of the code | end | [`invites`] |
-//! | `sessions` | hash of the cookie | account, end, latest end | [`sessions`] |
+//! | `sessions` | hash of the cookie | account, times, browser, network | [`sessions`] |
 //! | `session_ends` | end, hash of the cookie | nothing | [`sessions`] |
+//! | `account_sessions` | account, hash of the cookie | nothing | [`sessions`] |
 //! | `tokens` | account, number | serial numbers, name, limits, preset | [`tokens`] |
 //! | `restrictions` | account | limits set by the operator | [`tokens`] |
 //! | `history` | account, sequence | one conversion | [`usage`] |
@@ -44,6 +45,7 @@ use super::account::{Account, AccountRecord};
 use super::clock;
 use super::engine::{Command, Engine, Outcome, SessionRecord, Snapshot};
 use super::error::{OpenError, StoreError};
+use super::session::StoredSession;
 use super::token::{AccountAccess, TokenUsage};
 use super::token_number::TokenNumber;
 use super::usage::{UsagePage, UsageTotals};
@@ -73,8 +75,8 @@ pub struct RedbEngine {
 }
 
 impl RedbEngine {
-    /// Opens the database file, and makes it with its tables if it is missing. One of the format
-    /// before is brought forward.
+    /// Opens the database file, and makes it with its tables if it is missing. One of an
+    /// older format that [`migration`] knows is brought forward.
     ///
     /// # Errors
     /// Another process has the file open, or a sentence that names it.
@@ -142,6 +144,10 @@ impl Engine for RedbEngine {
 
     fn session(&self, cookie: &CodeHash) -> Result<Option<SessionRecord>, StoreError> {
         self.database.read(|read| sessions::find(read, cookie))
+    }
+
+    fn sessions(&self, account: AccountId) -> Result<Vec<(CodeHash, StoredSession)>, StoreError> {
+        self.database.read(|read| sessions::all_of(read, account))
     }
 
     fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>, StoreError> {
@@ -221,6 +227,6 @@ mod tests {
         };
         let before = tables();
         engine.probe().unwrap();
-        assert_eq!((before, tables()), (13, 13));
+        assert_eq!((before, tables()), (14, 14));
     }
 }

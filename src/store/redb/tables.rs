@@ -25,7 +25,7 @@ pub struct Tables<'t> {
 
 /// Makes all tables of a new database.
 pub fn create(write: &WriteTransaction) -> Result<(), redb::Error> {
-    meta::set_format(write)?;
+    meta::set_format(write, meta::FORMAT)?;
     Tables::open(write).map(drop)
 }
 
@@ -98,21 +98,28 @@ impl<'t> Tables<'t> {
             Command::StartSession {
                 cookie,
                 account,
-                ends,
+                session,
                 now,
             } => {
                 self.sessions.sweep(*now)?;
                 let exists = self.accounts.contains(*account)?;
                 if exists {
-                    self.sessions.start(cookie, *account, *ends)?;
+                    self.sessions.start(cookie, *account, session)?;
                 }
                 Ok(Outcome::of_change(exists))
             }
-            Command::RenewSession { cookie, ends } => {
-                self.sessions.renew(cookie, *ends)?;
+            Command::RenewSession {
+                cookie,
+                times,
+                browser,
+            } => {
+                self.sessions.renew(cookie, *times, browser.as_ref())?;
                 Ok(Outcome::Changed)
             }
             Command::EndSession { cookie } => Ok(Outcome::of_change(self.sessions.end(cookie)?)),
+            Command::EndSessionOf { account, session } => Ok(Outcome::of_change(
+                self.sessions.end_of(*account, *session)?,
+            )),
             Command::EndSessionsOf(account) => {
                 self.sessions.end_all_of(*account, None)?;
                 Ok(Outcome::Changed)

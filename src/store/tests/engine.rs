@@ -7,7 +7,7 @@ use crate::auth::{AccountId, Email};
 use crate::store::account::Account;
 use crate::store::clock;
 use crate::store::engine::{Command, Engine, Outcome, TokenChange};
-use crate::store::session::SessionEnds;
+use crate::store::session::{Browser, MAX_SESSIONS, SessionId, SessionTimes, StoredSession};
 use crate::store::token::{
     AccountAccess, ApiToken, Limits, MAX_DELETED_TOKENS, MAX_TOKENS, PreviousText, Restrictions,
     TokenSettings,
@@ -39,6 +39,8 @@ on_each_engine! {
     a_password_is_replaced_only_if_it_is_the_verified_one
     sessions_start_move_and_end
     ended_sessions_are_swept
+    sessions_are_listed_and_ended_by_their_account
+    an_account_has_at_most_a_hundred_sessions
     a_deleted_account_leaves_nothing
     a_history_is_read_in_pages_from_the_newest_entry
     conversions_are_counted_by_the_month_of_their_time
@@ -391,14 +393,26 @@ fn sessions_start_move_and_end(engine: &dyn Engine) {
     assert!(one(engine, start(cookie, owner.id, 100, 0)).changed());
     let session = engine.session(&cookie).unwrap().unwrap();
     assert_eq!(session.record.account, owner);
-    assert_eq!(session.ends, ends(100));
-    let renew = |cookie, end| Command::RenewSession {
+    assert_eq!(session.times, times(100));
+    let renew = |cookie, end, browser| Command::RenewSession {
         cookie,
-        ends: ends(end),
+        times: times(end),
+        browser,
     };
-    one(engine, renew(cookie, 200));
-    assert_eq!(engine.session(&cookie).unwrap().unwrap().ends, ends(200));
-    one(engine, renew([2; 32], 200));
+    one(engine, renew(cookie, 200, None));
+    let stored = |name, end| {
+        let session = StoredSession {
+            times: times(end),
+            browser: browser(name),
+        };
+        vec![(cookie, session)]
+    };
+    assert_eq!(engine.session(&cookie).unwrap().unwrap().times, times(200));
+    let found = engine.sessions(owner.id).unwrap();
+    assert_eq!(found, stored("Firefox on Linux", 200));
+    one(engine, renew(cookie, 300, Some(browser(""))));
+    assert_eq!(engine.sessions(owner.id).unwrap(), stored("", 300));
+    one(engine, renew([2; 32], 200, None));
     assert!(
         !has_session(engine, &[2; 32]),
         "a renewal started a session"
@@ -420,7 +434,8 @@ fn ended_sessions_are_swept(engine: &dyn Engine) {
     one(engine, start(third, owner.id, 101, 0));
     let moved = Command::RenewSession {
         cookie: second,
-        ends: ends(102),
+        times: times(102),
+        browser: None,
     };
     one(engine, moved);
     let sweep = |now| Command::SweepSessions { now };
@@ -430,6 +445,51 @@ fn ended_sessions_are_swept(engine: &dyn Engine) {
     assert_eq!(present, [false, true, true]);
     one(engine, start(first, owner.id, 200, 101));
     assert!(!has_session(engine, &third), "a start did not sweep");
+}
+
+fn sessions_are_listed_and_ended_by_their_account(engine: &dyn Engine) {
+    let owner = account(engine, "owner@example.org", 5).id;
+    let other = account(engine, "other@example.org", 6).id;
+    let [first, second, others] = [[1; 32], [2; 32], [3; 32]];
+    for (cookie, account) in [(first, owner), (second, owner), (others, other)] {
+        one(engine, start(cookie, account, 100, 0));
+    }
+    let listed = |account| {
+        let sessions = engine.sessions(account).unwrap();
+        let mut cookies: Vec<_> = sessions.iter().map(|(cookie, _)| *cookie).collect();
+        cookies.sort_unstable();
+        cookies
+    };
+    assert_eq!(listed(owner), [first, second]);
+    assert_eq!(listed(other), [others]);
+    assert_eq!(listed(AccountId(7)), [[0; 32]; 0]);
+    let end = |account, cookie| {
+        let session = SessionId::of(&cookie);
+        one(engine, Command::EndSessionOf { account, session }).changed()
+    };
+    assert!(!end(owner, others), "a session of another account");
+    assert!(!end(owner, [4; 32]), "no session");
+    assert!(end(owner, first));
+    assert!(!end(owner, first), "it has ended");
+    assert_eq!((listed(owner), listed(other)), (vec![second], vec![others]));
+}
+
+fn an_account_has_at_most_a_hundred_sessions(engine: &dyn Engine) {
+    let owner = account(engine, "owner@example.org", 5).id;
+    let other = account(engine, "other@example.org", 6).id;
+    one(engine, start([255; 32], other, 500, 0));
+    // The one that began first was used last.
+    one(engine, start([0; 32], owner, 900, 0));
+    for i in 1..MAX_SESSIONS as u8 {
+        one(engine, start([i; 32], owner, 500 + u64::from(i), 0));
+    }
+    assert_eq!(engine.sessions(owner).unwrap().len(), MAX_SESSIONS);
+    assert!(has_session(engine, &[0; 32]) && has_session(engine, &[1; 32]));
+    one(engine, start([200; 32], owner, 800, 0));
+    assert_eq!(engine.sessions(owner).unwrap().len(), MAX_SESSIONS);
+    assert!(has_session(engine, &[0; 32]) && has_session(engine, &[2; 32]));
+    assert!(!has_session(engine, &[1; 32]), "not used for the longest");
+    assert!(has_session(engine, &[255; 32]), "another account's");
 }
 
 fn a_deleted_account_leaves_nothing(engine: &dyn Engine) {
@@ -574,13 +634,28 @@ fn start(cookie: [u8; 32], account: AccountId, end: u64, now: u64) -> Command {
     Command::StartSession {
         cookie,
         account,
-        ends: ends(end),
+        session: StoredSession {
+            times: times(end),
+            browser: browser("Firefox on Linux"),
+        },
         now,
     }
 }
 
-fn ends(end: u64) -> SessionEnds {
-    SessionEnds { end, latest: 1000 }
+fn times(end: u64) -> SessionTimes {
+    SessionTimes {
+        created: end / 4,
+        used: end / 2,
+        end,
+        latest: 1000,
+    }
+}
+
+fn browser(name: &str) -> Browser {
+    Browser {
+        name: name.to_owned(),
+        network: "192.0.2.0/24".to_owned(),
+    }
 }
 
 fn record(account: AccountId, entry: UsageEntry) -> Command {

@@ -8,7 +8,7 @@ use crate::store::account::{Account, AccountRecord};
 use crate::store::clock;
 use crate::store::engine::{Command, Engine, Outcome, SessionRecord, Snapshot, TokenChange};
 use crate::store::error::StoreError;
-use crate::store::session::SessionEnds;
+use crate::store::session::{MAX_SESSIONS, SessionId, StoredSession};
 use crate::store::token::{
     AccountAccess, ApiToken, MAX_DELETED_TOKENS, MAX_TOKENS, Restrictions, TokenSettings,
     TokenUsage, next_serial,
@@ -23,7 +23,7 @@ pub struct MemoryEngine(Mutex<State>);
 #[derive(Default)]
 struct State {
     accounts: BTreeMap<AccountId, AccountRecord>,
-    sessions: HashMap<CodeHash, (AccountId, SessionEnds)>,
+    sessions: HashMap<CodeHash, (AccountId, StoredSession)>,
     invites: HashMap<CodeHash, u64>,
     histories: HashMap<AccountId, Vec<UsageEntry>>,
     keys: HashMap<AccountId, Keys>,
@@ -214,13 +214,22 @@ impl Engine for MemoryEngine {
     fn session(&self, cookie: &CodeHash) -> Result<Option<SessionRecord>, StoreError> {
         let state = self.state();
         let session = state.sessions.get(cookie);
-        Ok(session.and_then(|(id, ends)| {
+        Ok(session.and_then(|(id, session)| {
             let record = state.accounts.get(id)?.clone();
             Some(SessionRecord {
                 record,
-                ends: *ends,
+                times: session.times,
             })
         }))
+    }
+
+    fn sessions(&self, account: AccountId) -> Result<Vec<(CodeHash, StoredSession)>, StoreError> {
+        let state = self.state();
+        let all = state.sessions.iter();
+        let of_it = all.filter(|(_, (owner, _))| *owner == account);
+        Ok(of_it
+            .map(|(cookie, (_, session))| (*cookie, session.clone()))
+            .collect())
     }
 
     fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>, StoreError> {
@@ -365,21 +374,34 @@ impl State {
             Command::StartSession {
                 cookie,
                 account,
-                ends,
+                session,
                 now,
             } => {
                 self.sweep(*now);
                 if !self.accounts.contains_key(account) {
                     return Outcome::Unchanged;
                 }
-                self.sessions.insert(*cookie, (*account, *ends));
+                self.make_room(*account);
+                self.sessions.insert(*cookie, (*account, session.clone()));
                 Outcome::Changed
             }
-            Command::RenewSession { cookie, ends } => {
+            Command::RenewSession {
+                cookie,
+                times,
+                browser,
+            } => {
                 if let Some((_, stored)) = self.sessions.get_mut(cookie) {
-                    *stored = *ends;
+                    stored.times = *times;
+                    stored.browser = browser.clone().unwrap_or(stored.browser.clone());
                 }
                 Outcome::Changed
+            }
+            Command::EndSessionOf { account, session } => {
+                let before = self.sessions.len();
+                self.sessions.retain(|cookie, (owner, _)| {
+                    owner != account || SessionId::of(cookie) != *session
+                });
+                Outcome::of_change(self.sessions.len() < before)
             }
             Command::EndSession { cookie } => {
                 Outcome::of_change(self.sessions.remove(cookie).is_some())
@@ -407,8 +429,21 @@ impl State {
 
     fn sweep(&mut self, now: u64) -> bool {
         let before = self.sessions.len();
-        self.sessions.retain(|_, (_, ends)| !ends.is_over(now));
+        self.sessions
+            .retain(|_, (_, session)| !session.times.is_over(now));
         self.sessions.len() < before
+    }
+
+    fn make_room(&mut self, account: AccountId) {
+        let of_it = self.sessions.iter().filter(|(_, (it, _))| *it == account);
+        let mut by_use: Vec<_> = of_it
+            .map(|(cookie, (_, session))| (session.times.used, *cookie))
+            .collect();
+        by_use.sort_unstable();
+        let ended = (by_use.len() + 1).saturating_sub(MAX_SESSIONS);
+        for (_, cookie) in &by_use[..ended] {
+            self.sessions.remove(cookie);
+        }
     }
 }
 

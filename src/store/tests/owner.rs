@@ -11,7 +11,8 @@ fn the_operator_sets_and_replaces_passwords() {
         .create_account("other@example.org", Some("battery staple"))
         .unwrap();
     let token = store.token(owner.id).unwrap();
-    let [session, others] = [owner.id, other.id].map(|id| store.start_session(id).unwrap());
+    let [session, others] =
+        [owner.id, other.id].map(|id| store.start_session(id, &Browser::default()).unwrap());
     for _ in 0..5 {
         assert!(store.sign_in("owner@example.org", "wrong horse").is_err());
     }
@@ -136,7 +137,8 @@ fn the_owner_changes_the_password_and_keeps_only_this_session() {
     let store = folder.store();
     let owner = store.create_account(EMAIL, Some("correct horse")).unwrap();
     let token = store.token(owner.id).unwrap();
-    let [here, elsewhere] = [(); 2].map(|()| store.start_session(owner.id).unwrap());
+    let [here, elsewhere] =
+        [(); 2].map(|()| store.start_session(owner.id, &Browser::default()).unwrap());
     exhaust(&store, EMAIL, Origin::Unknown);
     let short = store.change_password(&here, "correct horse", "short");
     assert!(
@@ -181,7 +183,7 @@ fn the_owner_deletes_the_account_with_everything_in_it() {
     let owner = store
         .create_account("owner@example.org", Some("correct horse"))
         .unwrap();
-    let session = store.start_session(owner.id).unwrap();
+    let session = store.start_session(owner.id, &Browser::default()).unwrap();
     store.record_usage(owner.id, &entry(1)).unwrap();
     let wrong = store.delete_own_account(&session, "wrong horse");
     assert!(matches!(wrong, Err(OwnerError::Wrong)), "{wrong:?}");

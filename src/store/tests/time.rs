@@ -36,7 +36,7 @@ impl TestClock {
 fn signed_in(folder: &Folder, clock: &TestClock) -> (Store, AccountId, String) {
     let store = clock.open(folder);
     let id = store.create_account("owner@example.org", None).unwrap().id;
-    let cookie = store.start_session(id).unwrap();
+    let cookie = store.start_session(id, &Browser::default()).unwrap();
     (store, id, cookie)
 }
 
@@ -48,7 +48,7 @@ fn is_open(store: &Store, cookie: &str) -> bool {
 fn a_session_ends_after_seven_days_without_use() {
     let (folder, clock) = (Folder::new(), TestClock::default());
     let (store, id, used) = signed_in(&folder, &clock);
-    let unused = store.start_session(id).unwrap();
+    let unused = store.start_session(id, &Browser::default()).unwrap();
     clock.forward(DAY * 6);
     assert!(is_open(&store, &used));
     clock.forward(DAY + SECOND);
@@ -90,7 +90,7 @@ fn a_use_is_written_once_an_hour() {
     let (folder, clock) = (Folder::new(), TestClock::default());
     let (store, _, cookie) = signed_in(&folder, &clock);
     let hash = Code::parse(&cookie).unwrap().hash();
-    let end = || store.engine.session(&hash).unwrap().unwrap().ends.end;
+    let end = || store.engine.session(&hash).unwrap().unwrap().times.end;
     let first = end();
     clock.forward(HOUR);
     clock.back(SECOND);
@@ -150,7 +150,7 @@ fn a_clock_set_forward_ends_sessions_and_invitations_and_nothing_else() {
         .unwrap();
     assert!(store.authenticate(&store.token(owner.id).unwrap()).is_ok());
     assert_eq!(store.usage_totals(id).unwrap().conversions, 1);
-    let cookie = store.start_session(id).unwrap();
+    let cookie = store.start_session(id, &Browser::default()).unwrap();
     assert!(is_open(&store, &cookie), "a new session cannot be used");
 }
 

@@ -1,0 +1,163 @@
+//! Databases of older formats, made by undoing the steps.
+
+use super::{advance, sessions, tokens};
+use crate::auth::{Code, Token};
+use crate::store::redb::accounts::ACCOUNTS;
+use crate::store::redb::meta::{self, FORMAT, OLDEST_FORMAT};
+use crate::store::redb::{Database, RedbEngine, check_file, database_path};
+use crate::store::session::Browser;
+use crate::store::tests::{Folder, entry};
+use crate::store::{Store, TokenNumber, secret_file};
+use redb::ReadableTable;
+use std::path::PathBuf;
+
+/// A data folder of an older format with two accounts, of which the first has some entries, a token
+/// that was replaced once, and a session.
+struct Old {
+    folder: Folder,
+    token: String,
+    cookie: String,
+    entries: u64,
+}
+
+impl Old {
+    fn new(format: u64, entries: u64) -> Old {
+        let folder = Folder::new();
+        let store = folder.store();
+        let owner = store.create_account("owner@example.org", None).unwrap().id;
+        store.create_account("other@example.org", None).unwrap();
+        for i in 0..entries {
+            store.record_usage(owner, &entry(i)).unwrap();
+        }
+        let cookie = store.start_session(owner, &browser()).unwrap();
+        if format > 2 {
+            store
+                .rotate_token(owner, TokenNumber::DEFAULT, std::time::Duration::ZERO)
+                .unwrap();
+        }
+        let mut token = store.token(owner).unwrap();
+        drop(store);
+        let path = database_path(&folder.settings().data);
+        let database = Database::open(&path).unwrap();
+        let undone = database.write(|write| {
+            sessions::set_back(write)?;
+            if format == 2 {
+                tokens::set_back(write)?;
+            }
+            meta::set_format(write, format)
+        });
+        undone.unwrap();
+        if format == 2 {
+            // The serial number was in the account's row alone.
+            let generation = 3;
+            let replaced = database.write(|write| {
+                let mut accounts = write.open_table(ACCOUNTS)?;
+                let (created, email) = {
+                    let row = accounts.get(owner.0)?.expect("it was made");
+                    (row.value().0, row.value().2.to_owned())
+                };
+                accounts.insert(owner.0, (created, generation, &*email, None))?;
+                Ok(())
+            });
+            replaced.unwrap();
+            let secret = secret_file::open(&folder.settings().data.join("secret"), true);
+            let serial = generation;
+            token = Token {
+                account: owner,
+                serial,
+            }
+            .text(&secret.unwrap());
+        }
+        Old {
+            folder,
+            token,
+            cookie,
+            entries,
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        database_path(&self.folder.settings().data)
+    }
+
+    /// Whoever does not bring it forward is told who does.
+    fn assert_rejected(&self) {
+        let rejection = check_file(&self.path()).expect_err("it is old");
+        let rejection = rejection.to_string();
+        assert!(rejection.contains("towebp serve"), "{rejection}");
+    }
+
+    /// The database is sound, and all that was in it is there.
+    fn assert_brought_forward(&self) {
+        let findings = check_file(&self.path()).unwrap();
+        assert_eq!(
+            (findings.accounts, findings.entries, findings.sessions),
+            (2, self.entries, 1)
+        );
+        assert_eq!(findings.problems, [""; 0]);
+        let store = Store::open(&self.folder.settings()).unwrap();
+        let caller = store.authenticate(&self.token).unwrap();
+        let page = store.usage(caller.account, None, 10_000).unwrap();
+        assert_eq!(page.entries.len() as u64, self.entries);
+        for (sequence, found) in page.entries {
+            assert_eq!(found, entry(sequence - 1));
+        }
+        let [token] = &store.tokens(caller.account).unwrap()[..] else {
+            panic!("one token");
+        };
+        assert_eq!(token.totals, store.usage_totals(caller.account).unwrap());
+
+        let hash = Code::parse(&self.cookie).unwrap().hash();
+        let times = store.engine.session(&hash).unwrap().unwrap().times;
+        let [(_, session)] = &store.engine.sessions(caller.account).unwrap()[..] else {
+            panic!("one session");
+        };
+        assert_eq!(session.browser, Browser::default(), "it was not stored");
+        assert_eq!(session.times, times);
+        let lifetimes = (times.end - times.used, times.latest - times.created);
+        let day = 24 * 60 * 60 * 1000;
+        assert_eq!(lifetimes, (7 * day, 30 * day));
+        let open = store.session(&self.cookie).unwrap().expect("it goes on");
+        assert_eq!(open.account.id, caller.account);
+    }
+}
+
+fn browser() -> Browser {
+    Browser {
+        name: "Firefox on Linux".to_owned(),
+        network: "192.0.2.0/24".to_owned(),
+    }
+}
+
+#[test]
+fn databases_of_older_formats_are_brought_forward_and_keep_everything() {
+    for format in OLDEST_FORMAT..FORMAT {
+        let old = Old::new(format, 30);
+        old.assert_rejected();
+        drop(Store::open(&old.folder.settings()).unwrap());
+        old.assert_brought_forward();
+    }
+}
+
+#[test]
+fn a_migration_that_was_killed_after_any_commit_goes_on() {
+    for format in OLDEST_FORMAT..FORMAT {
+        let mut commits = 1;
+        loop {
+            let old = Old::new(format, 3);
+            let database = Database::open_unchecked(&old.path()).unwrap();
+            for _ in 0..commits {
+                assert!(advance(&database).unwrap());
+            }
+            if database.ensure_format().is_ok() {
+                assert!(!advance(&database).unwrap(), "there is more to do");
+                break;
+            }
+            drop(database);
+            old.assert_rejected();
+            drop(RedbEngine::open(&old.path()).unwrap());
+            old.assert_brought_forward();
+            commits += 1;
+        }
+    }
+}
