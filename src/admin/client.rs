@@ -185,6 +185,20 @@ impl AdminClient {
         }
     }
 
+    /// Gives the account another e-mail address; its tokens, sessions and history stay.
+    ///
+    /// # Errors
+    /// A sentence; also if the address is none or taken, or there is no such account.
+    pub fn set_email(&self, email: &str, new: &str) -> Result<(), String> {
+        match self.ask(Request::Email {
+            email: email.to_owned(),
+            new: new.to_owned(),
+        })? {
+            Answer::Changed => Ok(()),
+            other => Err(unexpected(other)),
+        }
+    }
+
     /// Gives the account a password, whether it had one or not, and ends its sessions.
     ///
     /// # Errors

@@ -9,6 +9,7 @@
 //! {"delete_token":{"email":"a@example.org", ...}}        "deleted"
 //! {"usage":{"email":"a@example.org"}}                    {"usage":{"conversions":1, ...}}
 //! {"restrict":{"email":"a@example.org","disable":true}}  "changed"
+//! {"email":{"email":"a@example.org","new":"b@..."}}      "changed"
 //! {"password":{"email":"a@example.org","password":"b"}}  "changed"
 //! {"delete":{"email":"a@example.org"}}                   "deleted"
 //! "invite"                                               {"invite":"a code"}
@@ -23,8 +24,8 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use crate::store::{
-    Account, ApiToken, CreateAccountError, Findings, Limits, SetPasswordError, Store, StoreError,
-    TokenNumber, TokenSettings, from_milliseconds, to_milliseconds,
+    Account, ApiToken, CreateAccountError, Findings, Limits, SetEmailError, SetPasswordError,
+    Store, StoreError, TokenNumber, TokenSettings, from_milliseconds, to_milliseconds,
 };
 
 /// A request. It has no `Debug`: a password must not reach a log.
@@ -102,6 +103,13 @@ pub enum Request {
         /// Whether it may not convert; `None` leaves that as it is.
         disable: Option<bool>,
     },
+    /// Give the account another address.
+    Email {
+        /// Its address.
+        email: String,
+        /// The new one.
+        new: String,
+    },
     /// Give the account a password and end its sessions.
     Password {
         /// Its address.
@@ -140,7 +148,7 @@ pub enum Answer {
     Accounts(Vec<AccountSummary>),
     /// The code of a new invitation.
     Invite(String),
-    /// The account has the new password.
+    /// The account was changed.
     Changed,
     /// The account is deleted.
     Deleted,
@@ -302,13 +310,13 @@ fn try_answer(store: &Store, request: Request) -> Result<Answer, String> {
             let token = rotate(store, &account, name.as_deref(), overlap_hours)?;
             Ok(Answer::Token(token))
         }
+        Request::Email { email, new } => {
+            set_email(store, &email, &new)?;
+            Ok(Answer::Changed)
+        }
         Request::Password { email, password } => {
-            let account = find(store, &email)?;
-            match store.set_password(account.id, &password) {
-                Ok(_) => Ok(Answer::Changed),
-                Err(SetPasswordError::NoAccount) => Err(unknown(&email)),
-                Err(error) => Err(error.to_string()),
-            }
+            set_password(store, &email, &password)?;
+            Ok(Answer::Changed)
         }
         Request::Delete { email } => {
             let account = find(store, &email)?;
@@ -326,7 +334,7 @@ fn try_answer(store: &Store, request: Request) -> Result<Answer, String> {
 fn create(store: &Store, email: &str, password: Option<&str>) -> Result<Account, String> {
     let created = store.create_account(email, password);
     created.map_err(|error| match error {
-        CreateAccountError::Exists => format!("there is an account {} already", email.trim()),
+        CreateAccountError::Exists => taken(email),
         error => error.to_string(),
     })
 }
@@ -454,6 +462,29 @@ fn summary(store: &Store, account: &Account) -> Result<AccountSummary, StoreErro
         has_password: account.has_password,
         conversions: store.usage_totals(account.id)?.conversions,
     })
+}
+
+fn set_email(store: &Store, email: &str, new: &str) -> Result<(), String> {
+    let account = find(store, email)?;
+    match store.set_email(account.id, new) {
+        Ok(_) => Ok(()),
+        Err(SetEmailError::NoAccount) => Err(unknown(email)),
+        Err(SetEmailError::Taken) => Err(taken(new)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn set_password(store: &Store, email: &str, password: &str) -> Result<(), String> {
+    let account = find(store, email)?;
+    match store.set_password(account.id, password) {
+        Ok(_) => Ok(()),
+        Err(SetPasswordError::NoAccount) => Err(unknown(email)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn taken(email: &str) -> String {
+    format!("there is an account {} already", email.trim())
 }
 
 fn unknown(email: &str) -> String {

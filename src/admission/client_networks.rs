@@ -2,6 +2,7 @@
 
 use ipnet::IpNet;
 use std::collections::HashMap;
+use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
@@ -13,6 +14,12 @@ impl Network {
     /// Whether the address belongs to it. An IPv4 address may be given as an IPv6 one.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.contains(&address.to_canonical())
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -95,6 +102,19 @@ pub fn client_networks(address: IpAddr) -> impl Iterator<Item = Network> {
     })
 }
 
+/// The network around an address that is kept in place of the address: enough for people to tell
+/// their home from elsewhere, and not a household from its neighbors. It is the /24 of an IPv4
+/// address, and of an IPv6 address the /56, which providers give a home.
+pub fn surrounding_network(address: IpAddr) -> Network {
+    let address = address.to_canonical();
+    let prefix = match address {
+        IpAddr::V4(_) => 24,
+        IpAddr::V6(_) => 56,
+    };
+    let network = IpNet::new(address, prefix).expect("no prefix is longer than its address");
+    Network(network.trunc())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,6 +147,18 @@ mod tests {
             "10.0.0.0/-1",
         ] {
             wrong.parse::<Network>().expect_err(wrong);
+        }
+    }
+
+    #[test]
+    fn an_address_is_told_by_its_surroundings_only() {
+        for (address, network) in [
+            ("192.0.2.77", "192.0.2.0/24"),
+            ("::ffff:192.0.2.77", "192.0.2.0/24"),
+            ("2001:db8:1234:56ff::1", "2001:db8:1234:5600::/56"),
+            ("::1", "::/56"),
+        ] {
+            assert_eq!(surrounding_network(ip(address)).to_string(), network);
         }
     }
 

@@ -11,7 +11,7 @@ mod rate_limit;
 
 pub use account_shares::{AccountShares, Share};
 pub use client_networks::{
-    CLIENT_FACTORS, ConnectionCounts, Network, client_group, client_networks,
+    CLIENT_FACTORS, ConnectionCounts, Network, client_group, client_networks, surrounding_network,
 };
 pub(crate) use fair_queue::FairQueue;
 pub use memory_budget::{MemoryBudget, MemoryUsage, Need, Reservation, ReserveError};

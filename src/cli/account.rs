@@ -7,7 +7,7 @@ pub use command::AccountCommand;
 use super::output::{IfCreated, Output};
 use super::shared::must_exist;
 use super::terminal;
-use crate::admin::{AccountUsage, AdminClient, LimitChange, TokenSummary};
+use crate::admin::{AccountSummary, AccountUsage, AdminClient, LimitChange, TokenSummary};
 use crate::conversion::Preset;
 use crate::process::interrupt::Outputs;
 use crate::store::{
@@ -49,19 +49,10 @@ fn run_with(command: AccountCommand, streams: &mut Streams<'_>) -> Result<(), St
     match command.action {
         Action::Create(create) => create_account(&create, streams),
         Action::List(list) => {
-            for account in open_existing(&list.settings(), streams)?.list()? {
-                let created = humantime::format_rfc3339_seconds(account.created());
-                let dashboard = if account.has_password {
-                    "dashboard"
-                } else {
-                    "no dashboard"
-                };
-                streams.print(&format!(
-                    "{}\t{created}\t{}\t{dashboard}",
-                    account.email, account.conversions
-                ))?;
-            }
-            Ok(())
+            let accounts = open_existing(&list.settings(), streams)?.list()?;
+            accounts
+                .iter()
+                .try_for_each(|account| print_account(account, streams))
         }
         Action::Invite(invite) => {
             let code = open_existing(&invite.settings(), streams)?.invite()?;
@@ -121,6 +112,13 @@ fn run_with(command: AccountCommand, streams: &mut Streams<'_>) -> Result<(), St
             streams.note(&format!("the account {} may convert", action.email.trim()));
             Ok(())
         }
+        Action::SetEmail(action) => {
+            let client = open_existing(&action.settings(), streams)?;
+            client.set_email(&action.email, &action.new)?;
+            let (old, new) = (action.email.trim(), action.new.trim());
+            streams.note(&format!("the account {old} is {new} now"));
+            Ok(())
+        }
         Action::Password(action) => {
             let password = streams.read_password()?;
             let client = open_existing(&action.settings(), streams)?;
@@ -141,6 +139,19 @@ fn run_with(command: AccountCommand, streams: &mut Streams<'_>) -> Result<(), St
             Ok(())
         }
     }
+}
+
+fn print_account(account: &AccountSummary, streams: &mut Streams<'_>) -> Result<(), String> {
+    let created = humantime::format_rfc3339_seconds(account.created());
+    let dashboard = if account.has_password {
+        "dashboard"
+    } else {
+        "no dashboard"
+    };
+    streams.print(&format!(
+        "{}\t{created}\t{}\t{dashboard}",
+        account.email, account.conversions
+    ))
 }
 
 /// What is set for a token by its options.

@@ -1,5 +1,5 @@
-//! What owners do with their accounts: they change the password, or delete the account. Both ask
-//! for the present password, and count wrong ones as sign-in does.
+//! What owners do with their accounts: they change the e-mail address or the password, or delete
+//! the account. All of these ask for the present password, and count wrong ones as sign-in does.
 
 use super::context::{Form, PageContext};
 use super::document::{Viewer, document, message};
@@ -10,12 +10,16 @@ use super::paths;
 use crate::store::{OwnerError, Session, StoreError, UsageTotals};
 use maud::{Markup, html};
 
-/// The card of the dashboard with both forms, closed at first.
+/// The card of the dashboard with the forms, closed at first.
 pub fn account_card(session: &Session, totals: &UsageTotals) -> Markup {
     html! {
         section.card #account {
             h2 { "Account" }
             @if session.account.has_password {
+                details {
+                    summary { "Change the e-mail address" }
+                    (email_form(session, ""))
+                }
                 details {
                     summary { "Change the password" }
                     (password_form(session))
@@ -30,6 +34,30 @@ pub fn account_card(session: &Session, totals: &UsageTotals) -> Markup {
                     code { "towebp account password" } "."
                 }
             }
+        }
+    }
+}
+
+/// Replaces the e-mail address.
+///
+/// # Errors
+/// The store failed.
+pub fn change_email(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let (Some(cookie), Some(session)) = (context.session_cookie, context.session()?) else {
+        return Ok(Outcome::redirect(paths::SIGN_IN));
+    };
+    if !is_from_session(form, &session) {
+        return Ok(stale_form(&session));
+    }
+    let new = form.field("new");
+    match context
+        .store
+        .change_email(cookie, form.field("password"), new)
+    {
+        Ok(_) => Ok(Outcome::redirect(paths::EMAIL_CHANGED)),
+        Err(error) => {
+            let form = email_form(&session, new);
+            rejected(&session, "Change the e-mail address", &form, error)
         }
     }
 }
@@ -105,6 +133,31 @@ pub fn delete_account(context: &PageContext<'_>, form: &Form) -> Result<Outcome,
     ))
 }
 
+/// The page after a change of the e-mail address.
+///
+/// # Errors
+/// The store failed.
+pub fn email_changed(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
+    let Some(session) = context.session()? else {
+        return Ok(Outcome::redirect(paths::SIGN_IN));
+    };
+    let content = html! {
+        section.card.narrow {
+            h1 { "The e-mail address is changed" }
+            p {
+                "From now on you sign in as " strong { (session.account.email) } ". The password, the API tokens and \
+                 all sessions are the same as before."
+            }
+            p { a href=(paths::DASHBOARD) { "Back to the dashboard" } }
+        }
+    };
+    Ok(Outcome::page(document(
+        "The e-mail address is changed",
+        Viewer::of(&session),
+        &content,
+    )))
+}
+
 /// The page after a change of the password.
 ///
 /// # Errors
@@ -135,6 +188,27 @@ pub fn account_deleted() -> Outcome {
     ))
 }
 
+/// `new` is the address that was typed before.
+fn email_form(session: &Session, new: &str) -> Markup {
+    html! {
+        form method="post" action=(paths::CHANGE_EMAIL) {
+            (hidden_fields(session))
+            p { "The account's address is " strong { (session.account.email) } "." }
+            label for="new-email" { "New e-mail address" }
+            input #new-email type="email" name="new" value=(new) required maxlength="254" autocomplete="email"
+                aria-describedby="new-email-hint";
+            p.hint #new-email-hint {
+                "You sign in by it. No e-mail is sent to find out whether it is right. Sessions and API tokens stay \
+                 as they are."
+            }
+            label for="email-password" { "Password" }
+            input #email-password type="password" name="password" required maxlength="1024"
+                autocomplete="current-password";
+            button type="submit" { "Change the e-mail address" }
+        }
+    }
+}
+
 fn password_form(session: &Session) -> Markup {
     html! {
         form method="post" action=(paths::CHANGE_PASSWORD) {
@@ -158,9 +232,14 @@ fn deletion_form(session: &Session, totals: &UsageTotals) -> Markup {
         form method="post" action=(paths::DELETE_ACCOUNT) {
             (hidden_fields(session))
             p {
-                "This deletes the account " strong { (session.account.email) } " with its API token, its sessions and \
-                 its usage history (conversions: " (totals.conversions) "), at once. There is no way back; the \
-                 history can be kept as " a href=(paths::USAGE_CSV) { "CSV" } " before."
+                "This deletes the account " strong { (session.account.email) } " with its API tokens, its sessions \
+                 and its usage history (conversions: " (totals.conversions) "), at once. There is no way back."
+            }
+            @if totals.conversions > 0 {
+                p {
+                    "First get the history, if you want to keep it: all of it as "
+                    a href=(paths::USAGE_CSV) { "CSV" } ", or page by page as " a href=(paths::USAGE) { "JSON" } "."
+                }
             }
             label for="delete-password" { "Password" }
             input #delete-password type="password" name="password" required maxlength="1024"
@@ -195,7 +274,13 @@ fn rejected(
             "The present password is wrong.".to_owned(),
             PageStatus::Invalid,
         ),
-        OwnerError::NewPassword(reason) => (as_sentence(&reason), PageStatus::Invalid),
+        OwnerError::NewPassword(reason) | OwnerError::NewEmail(reason) => {
+            (as_sentence(&reason), PageStatus::Invalid)
+        }
+        OwnerError::EmailTaken => (
+            "Another account has this address already.".to_owned(),
+            PageStatus::Invalid,
+        ),
         OwnerError::TooMany { retry_after } => (
             format!("Too many attempts. Try again in {}.", duration(retry_after)),
             PageStatus::TooManyAttempts { retry_after },

@@ -1,6 +1,6 @@
 //! What an action of the dashboard is given: the visitor, the service's settings, and a form.
 
-use crate::store::{Session, Store, StoreError};
+use crate::store::{Browser, Session, Store, StoreError};
 use std::num::NonZeroU64;
 
 /// The visitor's cookies, and what the pages need of the service.
@@ -11,6 +11,8 @@ pub struct PageContext<'a> {
     pub session_cookie: Option<&'a str>,
     /// The device cookie's value, unchecked: it tells a browser that has signed in before.
     pub device_cookie: Option<&'a str>,
+    /// What the browser tells about itself.
+    pub browser: Browser,
     /// The beginning of the service's URLs, without a slash at the end.
     pub base_url: &'a str,
     /// Who may create an account.
@@ -39,8 +41,9 @@ impl PageContext<'_> {
     /// # Errors
     /// The store failed.
     pub fn session(&self) -> Result<Option<Session>, StoreError> {
-        self.session_cookie
-            .map_or(Ok(None), |cookie| self.store.session(cookie))
+        self.session_cookie.map_or(Ok(None), |cookie| {
+            self.store.session_of(cookie, Some(&self.browser))
+        })
     }
 }
 

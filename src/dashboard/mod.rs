@@ -4,6 +4,7 @@
 //! escaped by its type. `http` turns the outcome into a response.
 
 mod account;
+mod browser;
 mod context;
 mod document;
 mod duration;
@@ -11,18 +12,23 @@ mod forms;
 mod outcome;
 mod overview;
 pub mod paths;
+mod sessions;
 mod sign_in;
 mod start;
 mod tokens;
 mod units;
 
-pub use account::{account_deleted, change_password, delete_account, password_changed};
+pub use account::{
+    account_deleted, change_email, change_password, delete_account, email_changed, password_changed,
+};
+pub use browser::browser_name;
 pub use context::{Form, PageContext, Signup};
 pub use document::message;
 pub use duration::duration;
 pub use outcome::{Outcome, Page, PageStatus, SessionChange};
 pub use overview::overview;
-pub use sign_in::{sign_in, sign_in_form, sign_out, sign_out_everywhere, sign_up, sign_up_form};
+pub use sessions::{end_session, sessions, sign_out_everywhere};
+pub use sign_in::{sign_in, sign_in_form, sign_out, sign_up, sign_up_form};
 pub use start::{PARAMETERS, start};
 pub use tokens::{change_token, create_token, delete_token, rotate_token, tokens};
 

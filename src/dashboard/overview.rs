@@ -3,9 +3,9 @@
 use super::account::account_card;
 use super::context::PageContext;
 use super::document::{Viewer, command, curl_command, document};
-use super::forms::csrf_field;
 use super::outcome::Outcome;
 use super::paths;
+use super::sessions::sessions_card;
 use super::tokens::rotation_form;
 use super::units::{date_and_time, size};
 use crate::store::{
@@ -37,7 +37,7 @@ pub fn overview(context: &PageContext<'_>, before: Option<u64>) -> Result<Outcom
         (token_card(context, &token, &session))
         (try_card())
         (history_card(&history, &tokens, before.is_some()))
-        (sessions_card(&session.csrf))
+        (sessions_card(&session))
         (account_card(&session, &totals))
     };
     Ok(Outcome::page(document(
@@ -182,19 +182,6 @@ fn history_card(history: &UsagePage, tokens: &[TokenUsage], is_later_page: bool)
                 @if let Some(before) = history.next_before {
                     a href={ (paths::DASHBOARD) "?before=" (before) "#history" } { "Older" }
                 }
-            }
-        }
-    }
-}
-
-fn sessions_card(csrf: &str) -> Markup {
-    html! {
-        section.card {
-            h2 { "Sessions" }
-            p { "A browser stays signed in for up to 30 days. This ends it for all browsers, with this one." }
-            form method="post" action=(paths::SIGN_OUT_EVERYWHERE) {
-                (csrf_field(csrf))
-                button.secondary type="submit" { "Sign out everywhere" }
             }
         }
     }

@@ -24,6 +24,10 @@ paths! {
     SIGN_OUT = "/signout";
     /// The form that ends all sessions of the account.
     SIGN_OUT_EVERYWHERE = "/signout/everywhere";
+    /// The page of the account's sessions.
+    SESSIONS = "/sessions";
+    /// The form that ends one session.
+    END_SESSION = "/session/end";
     /// The page of all tokens.
     TOKENS = "/tokens";
     /// The form that makes a token.
@@ -34,6 +38,10 @@ paths! {
     ROTATE_TOKEN = "/token/rotate";
     /// The form that deletes a token.
     DELETE_TOKEN = "/token/delete";
+    /// The form that changes the e-mail address.
+    CHANGE_EMAIL = "/account/email";
+    /// The page after a change of the e-mail address.
+    EMAIL_CHANGED = "/account/email/changed";
     /// The form that changes the password.
     CHANGE_PASSWORD = "/account/password";
     /// The form that deletes the account.
@@ -50,6 +58,8 @@ paths! {
     ICON = "/icon.svg";
     /// The conversion.
     CONVERT = "/convert";
+    /// The usage history as JSON.
+    USAGE = "/api/usage";
     /// The usage history as CSV.
     USAGE_CSV = "/api/usage.csv";
 }

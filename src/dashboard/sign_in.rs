@@ -120,24 +120,6 @@ pub fn sign_out(context: &PageContext<'_>, form: &Form) -> Result<Outcome, Store
     })
 }
 
-/// Ends all sessions of the account, this one included.
-///
-/// # Errors
-/// The store failed.
-pub fn sign_out_everywhere(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    let Some(session) = context.session()? else {
-        return Ok(Outcome::redirect(paths::SIGN_IN));
-    };
-    if !is_from_session(form, &session) {
-        return Ok(stale_form(&session));
-    }
-    context.store.end_all_sessions(session.account.id)?;
-    Ok(Outcome::Redirect {
-        to: paths::START,
-        session: SessionChange::End,
-    })
-}
-
 fn start_session(context: &PageContext<'_>, id: AccountId) -> Result<Outcome, StoreError> {
     if let Some(old) = context.session_cookie {
         context.store.end_session(old)?;
@@ -145,9 +127,7 @@ fn start_session(context: &PageContext<'_>, id: AccountId) -> Result<Outcome, St
     Ok(Outcome::Redirect {
         to: paths::DASHBOARD,
         session: SessionChange::Start {
-            session: context
-                .store
-                .start_session(id, &crate::store::Browser::default())?,
+            session: context.store.start_session(id, &context.browser)?,
             device: context.store.device_cookie(id)?,
         },
     })

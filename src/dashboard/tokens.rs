@@ -7,7 +7,7 @@ use super::outcome::{Outcome, PageStatus};
 use super::paths;
 use super::units::{date_and_time, size};
 use crate::store::{
-    ApiToken, ChangeTokenError, Limits, MAX_NAME, MAX_PRESET_BYTES, MAX_TOKENS, Session,
+    AccountId, ApiToken, ChangeTokenError, Limits, MAX_NAME, MAX_PRESET_BYTES, MAX_TOKENS, Session,
     StoreError, TokenNumber, TokenSettings, TokenUsage, end_of_day,
 };
 use maud::{Markup, html};
@@ -42,8 +42,9 @@ pub fn tokens(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
 /// # Errors
 /// The store failed.
 pub fn create_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    change(context, form, |id, settings| {
-        context.store.create_token(id, settings).map(drop)
+    submit(context, form, &Draft::of(form), |id, draft| {
+        let settings = draft.settings(context.check_preset)?;
+        Ok(context.store.create_token(id, settings).map(drop)?)
     })
 }
 
@@ -52,10 +53,10 @@ pub fn create_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, S
 /// # Errors
 /// The store failed.
 pub fn change_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    let token = number(form);
-    change(context, form, |id, settings| {
-        let token = token.ok_or(ChangeTokenError::NoToken)?;
-        context.store.change_token(id, token, settings).map(drop)
+    submit(context, form, &Draft::of(form), |id, draft| {
+        let settings = draft.settings(context.check_preset)?;
+        let token = draft.token.ok_or(ChangeTokenError::NoToken)?;
+        Ok(context.store.change_token(id, token, settings).map(drop)?)
     })
 }
 
@@ -89,26 +90,30 @@ pub fn rotate_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, S
 /// # Errors
 /// The store failed.
 pub fn delete_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    let token = number(form);
-    submit(context, form, &Draft::default(), |id| {
-        let token = token.ok_or(ChangeTokenError::NoToken)?;
-        context.store.delete_token(id, token)
+    submit(context, form, &Draft::default(), |id, _| {
+        let token = number(form).ok_or(ChangeTokenError::NoToken)?;
+        Ok(context.store.delete_token(id, token)?)
     })
 }
 
-fn change(
-    context: &PageContext<'_>,
-    form: &Form,
-    change: impl FnOnce(crate::store::AccountId, TokenSettings) -> Result<(), ChangeTokenError>,
-) -> Result<Outcome, StoreError> {
-    let draft = Draft::of(form);
-    match draft.settings(context.check_preset) {
-        Ok(settings) => submit(context, form, &draft, |id| change(id, settings)),
-        Err(reason) => {
-            let Some(session) = context.session()? else {
-                return Ok(Outcome::redirect(paths::SIGN_IN));
-            };
-            invalid(context, &session, &draft, &reason)
+/// Why a form was not taken.
+enum Refusal {
+    /// A sentence for the page.
+    Invalid(String),
+    Store(StoreError),
+}
+
+impl From<String> for Refusal {
+    fn from(reason: String) -> Refusal {
+        Refusal::Invalid(reason)
+    }
+}
+
+impl From<ChangeTokenError> for Refusal {
+    fn from(error: ChangeTokenError) -> Refusal {
+        match error {
+            ChangeTokenError::Store(error) => Refusal::Store(error),
+            error => Refusal::Invalid(as_sentence(&error.to_string())),
         }
     }
 }
@@ -118,7 +123,7 @@ fn submit(
     context: &PageContext<'_>,
     form: &Form,
     draft: &Draft,
-    action: impl FnOnce(crate::store::AccountId) -> Result<(), ChangeTokenError>,
+    action: impl FnOnce(AccountId, &Draft) -> Result<(), Refusal>,
 ) -> Result<Outcome, StoreError> {
     let Some(session) = context.session()? else {
         return Ok(Outcome::redirect(paths::SIGN_IN));
@@ -126,21 +131,14 @@ fn submit(
     if !is_from_session(form, &session) {
         return Ok(stale_form(&session));
     }
-    match action(session.account.id) {
+    match action(session.account.id, draft) {
         Ok(()) => Ok(Outcome::redirect(paths::TOKENS)),
-        Err(ChangeTokenError::Store(error)) => Err(error),
-        Err(error) => invalid(context, &session, draft, &as_sentence(&error.to_string())),
+        Err(Refusal::Store(error)) => Err(error),
+        Err(Refusal::Invalid(reason)) => {
+            let page = page(context, &session, draft, Some(&reason))?;
+            Ok(Outcome::page_with(page, PageStatus::Invalid))
+        }
     }
-}
-
-fn invalid(
-    context: &PageContext<'_>,
-    session: &Session,
-    draft: &Draft,
-    reason: &str,
-) -> Result<Outcome, StoreError> {
-    let page = page(context, session, draft, Some(reason))?;
-    Ok(Outcome::page_with(page, PageStatus::Invalid))
 }
 
 fn number(form: &Form) -> Option<TokenNumber> {

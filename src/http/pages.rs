@@ -8,10 +8,10 @@ use super::request::{Body, Request};
 use super::response::{Response, with_problem_headers};
 use super::settings::Settings;
 use super::state::AppState;
-use crate::admission::{ClientRateLimiter, seconds};
+use crate::admission::{ClientRateLimiter, seconds, surrounding_network};
 use crate::conversion::Preset;
 use crate::dashboard::{self, Form, Outcome, Page, PageContext, PageStatus, SessionChange};
-use crate::store::StoreError;
+use crate::store::{Browser, StoreError};
 use std::time::Instant;
 
 /// How long a browser keeps the device cookie, in seconds: 400 days, the longest that browsers
@@ -75,8 +75,8 @@ pub fn overview(state: &AppState, request: &Request, _body: &mut Body) -> Answer
 /// The sign-up form, and what it sends. The parameter `invite` fills in an invitation's code.
 pub fn sign_up(state: &AppState, request: &Request, body: &mut Body) -> Answer {
     if request.method == "POST" {
-        let limiter = state.limiters.signup.as_ref();
-        return submit(state, request, body, limiter, dashboard::sign_up);
+        let limiters = [state.limiters.signup.as_ref()];
+        return submit(state, request, body, &limiters, dashboard::sign_up);
     }
     show(state, request, |context, query| {
         let invite = query.parameter("invite")?.unwrap_or_default();
@@ -87,8 +87,8 @@ pub fn sign_up(state: &AppState, request: &Request, body: &mut Body) -> Answer {
 /// The sign-in form, and what it sends.
 pub fn sign_in(state: &AppState, request: &Request, body: &mut Body) -> Answer {
     if request.method == "POST" {
-        let limiter = state.limiters.signin.as_ref();
-        return submit(state, request, body, limiter, dashboard::sign_in);
+        let limiters = [state.limiters.signin.as_ref()];
+        return submit(state, request, body, &limiters, dashboard::sign_in);
     }
     show(state, request, |context, _| {
         Ok(dashboard::sign_in_form(context)?)
@@ -97,12 +97,24 @@ pub fn sign_in(state: &AppState, request: &Request, body: &mut Body) -> Answer {
 
 /// Ends the browser's session.
 pub fn sign_out(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    submit(state, request, body, None, dashboard::sign_out)
+    submit(state, request, body, &[], dashboard::sign_out)
 }
 
 /// Ends all sessions of the account.
 pub fn sign_out_everywhere(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    submit(state, request, body, None, dashboard::sign_out_everywhere)
+    submit(state, request, body, &[], dashboard::sign_out_everywhere)
+}
+
+/// The page of the account's sessions.
+pub fn sessions(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
+    show(state, request, |context, _| {
+        Ok(dashboard::sessions(context)?)
+    })
+}
+
+/// Ends one session of the account.
+pub fn end_session(state: &AppState, request: &Request, body: &mut Body) -> Answer {
+    submit(state, request, body, &[], dashboard::end_session)
 }
 
 /// The page of all tokens.
@@ -112,35 +124,52 @@ pub fn tokens(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
 
 /// Makes a token.
 pub fn create_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    submit(state, request, body, None, dashboard::create_token)
+    submit(state, request, body, &[], dashboard::create_token)
 }
 
 /// Replaces what is set for a token.
 pub fn change_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    submit(state, request, body, None, dashboard::change_token)
+    submit(state, request, body, &[], dashboard::change_token)
 }
 
 /// Replaces the text of a token.
 pub fn rotate_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    submit(state, request, body, None, dashboard::rotate_token)
+    submit(state, request, body, &[], dashboard::rotate_token)
 }
 
 /// Deletes a token.
 pub fn delete_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    submit(state, request, body, None, dashboard::delete_token)
+    submit(state, request, body, &[], dashboard::delete_token)
+}
+
+/// Replaces the account's e-mail address. The password is asked for, so attempts count as those to
+/// sign in; and whether an address is taken is told, so they count as those to sign up too.
+pub fn change_email(state: &AppState, request: &Request, body: &mut Body) -> Answer {
+    let limiters = [
+        state.limiters.signin.as_ref(),
+        state.limiters.signup.as_ref(),
+    ];
+    submit(state, request, body, &limiters, dashboard::change_email)
+}
+
+/// The page after a change of the e-mail address.
+pub fn email_changed(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
+    show(state, request, |context, _| {
+        Ok(dashboard::email_changed(context)?)
+    })
 }
 
 /// Replaces the account's password. The present one is asked for, so attempts count as those to
 /// sign in.
 pub fn change_password(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    let limiter = state.limiters.signin.as_ref();
-    submit(state, request, body, limiter, dashboard::change_password)
+    let limiters = [state.limiters.signin.as_ref()];
+    submit(state, request, body, &limiters, dashboard::change_password)
 }
 
 /// Deletes the account. The password is asked for, so attempts count as those to sign in.
 pub fn delete_account(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    let limiter = state.limiters.signin.as_ref();
-    submit(state, request, body, limiter, dashboard::delete_account)
+    let limiters = [state.limiters.signin.as_ref()];
+    submit(state, request, body, &limiters, dashboard::delete_account)
 }
 
 /// Where password managers look for the form that changes the password (the W3C's "A Well-Known URL
@@ -197,14 +226,14 @@ fn show(
     Ok(response(&state.settings, outcome))
 }
 
-/// Answers with the outcome of an action that takes a form. The attempt counts for `limiter`
-/// before the action costs anything: two passwords are computed at a time, and everybody else
-/// waits.
+/// Answers with the outcome of an action that takes a form. The attempt counts for each of
+/// `limiters` before the action costs anything: two passwords are computed at a time, and everybody
+/// else waits.
 fn submit(
     state: &AppState,
     request: &Request,
     body: &mut Body,
-    limiter: Option<&ClientRateLimiter>,
+    limiters: &[Option<&ClientRateLimiter>],
     action: impl FnOnce(&PageContext<'_>, &Form) -> Result<Outcome, StoreError>,
 ) -> Answer {
     show(state, request, |context, _| {
@@ -216,7 +245,7 @@ fn submit(
                 "A field is not UTF-8; send all of them as text in UTF-8, percent-encoded.",
             )
         })?;
-        if let Some(limiter) = limiter {
+        for limiter in limiters.iter().flatten() {
             let taken = limiter.take(request.client, Instant::now());
             taken.map_err(|wait| Problem::too_many_attempts(seconds(wait.next_after)))?;
         }
@@ -229,6 +258,10 @@ fn context<'a>(state: &'a AppState, request: &'a Request, base_url: &'a str) -> 
         store: &state.store,
         session_cookie: session_cookie(request, &state.settings),
         device_cookie: request.cookie(state.settings.device_cookie()),
+        browser: Browser {
+            name: dashboard::browser_name(request.header("user-agent").unwrap_or_default()),
+            network: surrounding_network(request.client).to_string(),
+        },
         base_url,
         signup: state.settings.signup,
         monthly_quota: state.settings.monthly_quota,

@@ -90,11 +90,8 @@ const READINESS: &str = "/readyz";
 /// Where password managers look for the form that changes the password.
 const CHANGE_PASSWORD_FORM: &str = "/.well-known/change-password";
 
-/// The usage history as JSON.
-const USAGE: &str = "/api/usage";
-
 /// All paths. Any other path is a 404, whatever the method and the body.
-const ROUTES: [Route; 24] = [
+const ROUTES: [Route; 28] = [
     Route {
         path: paths::CONVERT,
         methods: "POST",
@@ -108,7 +105,7 @@ const ROUTES: [Route; 24] = [
         ..api(HEALTH, &[], health::ready)
     },
     api(READINESS, &[], health::ready),
-    api(USAGE, &[&["token", "before", "limit"]], usage::json),
+    api(paths::USAGE, &[&["token", "before", "limit"]], usage::json),
     api(paths::USAGE_CSV, &[&["token"]], usage::csv),
     page(paths::START, READ, pages::start),
     page(paths::DASHBOARD, READ, pages::overview),
@@ -120,11 +117,15 @@ const ROUTES: [Route; 24] = [
         "POST",
         pages::sign_out_everywhere,
     ),
+    page(paths::SESSIONS, READ, pages::sessions),
+    page(paths::END_SESSION, "POST", pages::end_session),
     page(paths::TOKENS, READ, pages::tokens),
     page(paths::CREATE_TOKEN, "POST", pages::create_token),
     page(paths::CHANGE_TOKEN, "POST", pages::change_token),
     page(paths::ROTATE_TOKEN, "POST", pages::rotate_token),
     page(paths::DELETE_TOKEN, "POST", pages::delete_token),
+    page(paths::CHANGE_EMAIL, "POST", pages::change_email),
+    page(paths::EMAIL_CHANGED, READ, pages::email_changed),
     page(paths::CHANGE_PASSWORD, "POST", pages::change_password),
     page(CHANGE_PASSWORD_FORM, READ, pages::change_password_form),
     page(paths::DELETE_ACCOUNT, "POST", pages::delete_account),

@@ -205,6 +205,18 @@ pub enum Command {
         /// The hash of the cookie whose session does not end.
         kept_session: Option<CodeHash>,
     },
+    /// Replaces an account's e-mail address. Its sessions go on.
+    ///
+    /// Outcome: the account; [`Outcome::EmailTaken`]; or [`Outcome::Unchanged`] if there is none,
+    /// or if its password is no longer the one that was verified.
+    SetEmail {
+        /// The account.
+        account: AccountId,
+        /// The new address.
+        email: Email,
+        /// The PHC string that must still be stored, if one must.
+        verified: Option<String>,
+    },
     /// Starts a session, and removes some of those that have ended. If the account has
     /// [`super::session::MAX_SESSIONS`] already, the one ends that was not used for the longest
     /// time.
@@ -316,6 +328,8 @@ pub enum Outcome {
         /// What decides about the requests of its account from now on.
         access: AccountAccess,
     },
+    /// Nothing was changed: another account has the e-mail address.
+    EmailTaken,
     /// Nothing was changed: another token of the account has the name.
     NameTaken,
     /// Nothing was changed: the account has [`super::token::MAX_TOKENS`] tokens.
@@ -357,7 +371,7 @@ impl Outcome {
     pub fn changed(&self) -> bool {
         !matches!(
             self,
-            Outcome::Unchanged | Outcome::NameTaken | Outcome::TooManyTokens
+            Outcome::Unchanged | Outcome::EmailTaken | Outcome::NameTaken | Outcome::TooManyTokens
         )
     }
 }

@@ -53,6 +53,19 @@ pub enum SetPasswordError {
     Store(StoreError),
 }
 
+/// An e-mail address was not set.
+#[derive(Debug)]
+pub enum SetEmailError {
+    /// The text is not an e-mail address: a sentence that says why.
+    Email(String),
+    /// Another account has the address.
+    Taken,
+    /// There is no such account.
+    NoAccount,
+    /// The store failed.
+    Store(StoreError),
+}
+
 /// Somebody was not signed in.
 #[derive(Debug)]
 pub enum SignInError {
@@ -84,6 +97,10 @@ pub enum OwnerError {
     /// The new password is too short (under 8 characters) or too long (over 1024 bytes): a
     /// sentence.
     NewPassword(String),
+    /// The new e-mail address is none: a sentence that says why.
+    NewEmail(String),
+    /// Another account has the new e-mail address.
+    EmailTaken,
     /// The store failed.
     Store(StoreError),
 }
@@ -119,6 +136,8 @@ pub enum ChangeTokenError {
     Store(StoreError),
 }
 
+const TAKEN: &str = "there is an account with this e-mail address already";
+
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -142,9 +161,7 @@ impl fmt::Display for CreateAccountError {
             CreateAccountError::Email(sentence) | CreateAccountError::Password(sentence) => {
                 f.write_str(sentence)
             }
-            CreateAccountError::Exists => {
-                f.write_str("there is an account with this e-mail address already")
-            }
+            CreateAccountError::Exists => f.write_str(TAKEN),
             CreateAccountError::Invite => {
                 f.write_str("the invitation is mistyped, used or expired")
             }
@@ -159,6 +176,17 @@ impl fmt::Display for SetPasswordError {
             SetPasswordError::Password(sentence) => f.write_str(sentence),
             SetPasswordError::NoAccount => f.write_str("there is no such account"),
             SetPasswordError::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for SetEmailError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SetEmailError::Email(sentence) => f.write_str(sentence),
+            SetEmailError::Taken => f.write_str(TAKEN),
+            SetEmailError::NoAccount => f.write_str("there is no such account"),
+            SetEmailError::Store(error) => error.fmt(f),
         }
     }
 }
@@ -183,7 +211,10 @@ impl fmt::Display for OwnerError {
             OwnerError::TooMany { retry_after } => {
                 write!(f, "too many attempts: try again in {retry_after} seconds")
             }
-            OwnerError::NewPassword(sentence) => f.write_str(sentence),
+            OwnerError::NewPassword(sentence) | OwnerError::NewEmail(sentence) => {
+                f.write_str(sentence)
+            }
+            OwnerError::EmailTaken => f.write_str(TAKEN),
             OwnerError::Store(error) => error.fmt(f),
         }
     }
@@ -231,6 +262,7 @@ impl std::error::Error for OpenError {}
 impl std::error::Error for StoreError {}
 impl std::error::Error for CreateAccountError {}
 impl std::error::Error for SetPasswordError {}
+impl std::error::Error for SetEmailError {}
 impl std::error::Error for SignInError {}
 impl std::error::Error for OwnerError {}
 impl std::error::Error for TokenError {}
@@ -266,4 +298,4 @@ macro_rules! wrap_store_errors {
     };
 }
 
-wrap_store_errors! { ChangeTokenError CreateAccountError SetPasswordError SignInError OwnerError TokenError }
+wrap_store_errors! { ChangeTokenError CreateAccountError SetEmailError SetPasswordError SignInError OwnerError TokenError }

@@ -164,6 +164,7 @@ impl KnownAccounts {
             Command::RecordUsage { account, entry } => self.forget_month(*account, entry.token),
             Command::AddInvite { .. }
             | Command::SetPassword { .. }
+            | Command::SetEmail { .. }
             | Command::StartSession { .. }
             | Command::RenewSession { .. }
             | Command::EndSession { .. }

@@ -36,12 +36,12 @@ pub use account::Account;
 pub use clock::{from_milliseconds, to_milliseconds};
 pub use engine::{Findings, Snapshot};
 pub use error::{
-    ChangeTokenError, CreateAccountError, OpenError, OwnerError, SetPasswordError, SignInError,
-    StoreError, TokenError,
+    ChangeTokenError, CreateAccountError, OpenError, OwnerError, SetEmailError, SetPasswordError,
+    SignInError, StoreError, TokenError,
 };
 pub(crate) use folder::rename_new;
 pub use known::TokenCheck;
-pub use session::{Browser, ListedSession, MAX_SESSIONS, Session, SessionId};
+pub use session::{Browser, ListedSession, MAX_BROWSER_NAME, MAX_SESSIONS, Session, SessionId};
 pub use token::{
     ApiToken, Caller, Limits, MAX_NAME, MAX_OVERLAP, MAX_PRESET_BYTES, MAX_TOKENS, PreviousText,
     Restrictions, TokenSettings, TokenUsage, end_of_day, token_name,
@@ -56,7 +56,7 @@ use crate::auth::{
 use account::AccountRecord;
 use availability::Availability;
 use clock::Clock;
-use engine::{Command, Engine};
+use engine::{Command, Engine, Outcome};
 use known::KnownAccounts;
 use writer::{Shared, Writer};
 
@@ -297,6 +297,24 @@ impl Store {
         Ok(account)
     }
 
+    /// Gives the account another e-mail address. It is meant for the operator; sessions and tokens
+    /// go on.
+    ///
+    /// # Errors
+    /// The address is not acceptable or taken, there is no such account, or the store failed.
+    pub fn set_email(&self, id: AccountId, email: &str) -> Result<Account, SetEmailError> {
+        let email = Email::parse(email).map_err(SetEmailError::Email)?;
+        let verified = None;
+        match self.writer.write(Command::SetEmail {
+            account: id,
+            email,
+            verified,
+        })? {
+            Outcome::EmailTaken => Err(SetEmailError::Taken),
+            outcome => outcome.account().ok_or(SetEmailError::NoAccount),
+        }
+    }
+
     /// Deletes the account with its sessions and its history. Returns false if there is no such
     /// account.
     ///
@@ -394,6 +412,32 @@ impl Store {
             .account()
             // Another browser has replaced the password meanwhile, which has ended this session.
             .ok_or(OwnerError::SignedOut)
+    }
+
+    /// Replaces the e-mail address of the account that is signed in by this session cookie. The
+    /// password stays the same, and so all sessions, tokens and device cookies go on. Wrong
+    /// passwords are slowed down as in [`Store::change_password`]; whether the address is taken is
+    /// told only with the right one.
+    ///
+    /// # Errors
+    /// See [`OwnerError`].
+    pub fn change_email(
+        &self,
+        cookie: &str,
+        password: &str,
+        new: &str,
+    ) -> Result<Account, OwnerError> {
+        let email = Email::parse(new).map_err(OwnerError::NewEmail)?;
+        let (record, _) = self.verify_owner(cookie, password)?;
+        match self.writer.write(Command::SetEmail {
+            account: record.account.id,
+            email,
+            verified: record.password_hash,
+        })? {
+            Outcome::EmailTaken => Err(OwnerError::EmailTaken),
+            // Another browser has replaced the password meanwhile, which has ended this session.
+            outcome => outcome.account().ok_or(OwnerError::SignedOut),
+        }
     }
 
     /// Deletes the account that is signed in by this session cookie, as [`Store::delete_account`]

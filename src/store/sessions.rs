@@ -82,8 +82,8 @@ impl Store {
         }))
     }
 
-    /// The open sessions of the account, the one used last first. `cookie` is the one of the
-    /// browser that asks.
+    /// The open sessions of the account: first that of `cookie`, which is the one of the browser
+    /// that asks, then the others, the one used last first.
     ///
     /// # Errors
     /// The store failed.
@@ -92,7 +92,9 @@ impl Store {
         let now = self.clock.now();
         let mut sessions = self.read(|engine| engine.sessions(id))?;
         sessions.retain(|(_, session)| !session.times.is_over(now));
-        sessions.sort_unstable_by_key(|(hash, session)| (Reverse(session.times.used), *hash));
+        sessions.sort_unstable_by_key(|(hash, session)| {
+            (own != Some(*hash), Reverse(session.times.used), *hash)
+        });
         let listed = |(hash, session): (CodeHash, StoredSession)| ListedSession {
             id: SessionId::of(&hash),
             created: clock::from_milliseconds(session.times.created),

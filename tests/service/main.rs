@@ -18,6 +18,7 @@ mod metadata;
 mod modes;
 mod operations;
 mod resize;
+mod sessions;
 mod systemd;
 mod tokens;
 mod watermark_host;

@@ -39,6 +39,7 @@ pub(super) enum Action {
     Limit(Limit),
     Disable(Disable),
     Enable(Enable),
+    SetEmail(SetEmail),
     Password(SetPassword),
     Delete(Delete),
 }
@@ -219,6 +220,18 @@ action! {
         /// its e-mail address
         #[argh(positional)]
         pub(super) email: String,
+    }
+}
+
+action! {
+    /// Give an account another e-mail address; its tokens, sessions and history stay.
+    SetEmail = "set-email" {
+        /// its e-mail address
+        #[argh(positional)]
+        pub(super) email: String,
+        /// the new one
+        #[argh(positional)]
+        pub(super) new: String,
     }
 }
 

@@ -57,8 +57,27 @@ fn a_mistyped_folder_is_not_made() {
     assert!(!folder.settings().data.exists());
 }
 
+/// Makes an account under an address that is replaced. Returns what its creation said.
+fn move_account(folder: &Folder) -> Said {
+    let created = account(folder, &["create", "old@example.org"], "").unwrap();
+    for (email, new, refusal) in [
+        ("nobody@example.org", "a@example.org", "there is no account"),
+        ("old@example.org", "example.org", "has no @"),
+    ] {
+        let refused = account(folder, &["set-email", email, new], "").unwrap_err();
+        assert!(refused.contains(refusal), "{refused}");
+    }
+    let moved = ["set-email", "Old@example.org", " Machine@example.org"];
+    let moved = account(folder, &moved, "").unwrap();
+    let said = "the account Old@example.org is Machine@example.org now\n";
+    assert_eq!((&*moved.output, &*moved.notes), ("", said));
+    let gone = account(folder, &["token", "old@example.org"], "").unwrap_err();
+    assert!(gone.contains("there is no account"), "{gone}");
+    created
+}
+
 fn live(folder: &Folder) {
-    let created = account(folder, &["create", "machine@example.org"], "").unwrap();
+    let created = move_account(folder);
     assert!(
         created.output.starts_with("twp_") && created.output.lines().count() == 1,
         "{}",

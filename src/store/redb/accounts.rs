@@ -28,6 +28,7 @@ use super::meta::META;
 use crate::auth::{AccountId, Email};
 use crate::store::account::{Account, AccountRecord};
 use crate::store::clock;
+use crate::store::engine::Outcome;
 use crate::store::token::next_serial;
 
 /// Accounts by their number.
@@ -163,6 +164,32 @@ impl<'t> AccountTables<'t> {
         stored.record.account.has_password = true;
         self.put(id, &stored)?;
         Ok(Some(stored.record.account))
+    }
+
+    /// Replaces the e-mail address. If `verified` is given and is not the hash that is stored,
+    /// nothing is changed.
+    pub fn set_email(
+        &mut self,
+        id: AccountId,
+        email: &Email,
+        verified: Option<&str>,
+    ) -> Result<Outcome, redb::Error> {
+        let Some(mut stored) = self.stored(id)? else {
+            return Ok(Outcome::Unchanged);
+        };
+        if verified.is_some() && verified != stored.record.password_hash.as_deref() {
+            return Ok(Outcome::Unchanged);
+        }
+        if let Some(owner) = self.emails.get(email.as_str())?
+            && owner.value() != id.0
+        {
+            return Ok(Outcome::EmailTaken);
+        }
+        self.emails.remove(stored.record.account.email.as_str())?;
+        self.emails.insert(email.as_str(), id.0)?;
+        email.as_str().clone_into(&mut stored.record.account.email);
+        self.put(id, &stored)?;
+        Ok(Outcome::Account(stored.record.account))
     }
 
     /// Deletes an account; false if there is none.

@@ -8,7 +8,7 @@ use super::meta;
 use super::sessions::SessionTables;
 use super::tokens::TokenTables;
 use super::usage::{Counted, UsageTables};
-use crate::auth::AccountId;
+use crate::auth::{AccountId, CodeHash, Email};
 use crate::store::clock;
 use crate::store::engine::{Command, Outcome, TokenChange};
 use crate::store::token::{AccountAccess, ApiToken, MAX_TOKENS, TokenSettings};
@@ -50,22 +50,8 @@ impl<'t> Tables<'t> {
                 created,
                 invite,
             } => {
-                if let Some(code) = invite
-                    && !self.invites.is_good(code, *created)?
-                {
-                    return Ok(Outcome::Unchanged);
-                }
-                let account = self
-                    .accounts
-                    .create(email, password_hash.as_deref(), *created)?;
-                if let (Some(code), Some(_)) = (invite, &account) {
-                    self.invites.remove(code)?;
-                }
-                if let Some(account) = &account {
-                    let token = ApiToken::default_token(*created, 0);
-                    self.tokens.put(account.id, &token)?;
-                }
-                Ok(account.into())
+                let (hash, code) = (password_hash.as_deref(), invite.as_ref());
+                self.create_account(email, hash, *created, code)
             }
             Command::AddInvite { code, end, now } => {
                 self.invites.add(code, *end, *now)?;
@@ -95,6 +81,13 @@ impl<'t> Tables<'t> {
                 }
                 Ok(changed.into())
             }
+            Command::SetEmail {
+                account,
+                email,
+                verified,
+            } => self
+                .accounts
+                .set_email(*account, email, verified.as_deref()),
             Command::StartSession {
                 cookie,
                 account,
@@ -141,6 +134,29 @@ impl<'t> Tables<'t> {
                 })
             }
         }
+    }
+
+    fn create_account(
+        &mut self,
+        email: &Email,
+        password_hash: Option<&str>,
+        created: u64,
+        invite: Option<&CodeHash>,
+    ) -> Result<Outcome, redb::Error> {
+        if let Some(code) = invite
+            && !self.invites.is_good(code, created)?
+        {
+            return Ok(Outcome::Unchanged);
+        }
+        let account = self.accounts.create(email, password_hash, created)?;
+        if let (Some(code), Some(_)) = (invite, &account) {
+            self.invites.remove(code)?;
+        }
+        if let Some(account) = &account {
+            let token = ApiToken::default_token(created, 0);
+            self.tokens.put(account.id, &token)?;
+        }
+        Ok(account.into())
     }
 
     fn change_tokens(

@@ -37,6 +37,7 @@ on_each_engine! {
     an_account_is_restricted
     conversions_are_counted_by_their_token
     a_password_is_replaced_only_if_it_is_the_verified_one
+    an_address_is_replaced_unless_it_is_taken
     sessions_start_move_and_end
     ended_sessions_are_swept
     sessions_are_listed_and_ended_by_their_account
@@ -381,6 +382,46 @@ fn a_password_is_replaced_only_if_it_is_the_verified_one(engine: &dyn Engine) {
         one(engine, set(AccountId(7), "$a", None, None)),
         Outcome::Unchanged
     );
+}
+
+fn an_address_is_replaced_unless_it_is_taken(engine: &dyn Engine) {
+    let owner = account(engine, "owner@example.org", 5);
+    let other = account(engine, "other@example.org", 6);
+    let set = |account, address: &str, verified: Option<&str>| Command::SetEmail {
+        account,
+        email: email(address),
+        verified: verified.map(str::to_owned),
+    };
+    let found = |address| {
+        let found = engine.account_by_email(&email(address)).unwrap();
+        found.map(|record| record.account.id)
+    };
+    assert!(one(engine, start([1; 32], owner.id, 100, 0)).changed());
+    assert_eq!(
+        one(engine, set(owner.id, "other@example.org", None)),
+        Outcome::EmailTaken
+    );
+    assert_eq!(
+        one(engine, set(owner.id, "new@example.org", Some("$a"))),
+        Outcome::Unchanged,
+        "another password was verified"
+    );
+    assert_eq!(
+        one(engine, set(AccountId(7), "new@example.org", None)),
+        Outcome::Unchanged
+    );
+    assert_eq!(found("new@example.org"), None);
+    let changed = one(engine, set(owner.id, "new@example.org", None)).account();
+    assert_eq!(changed.unwrap().email, "new@example.org");
+    assert_eq!(found("owner@example.org"), None);
+    assert_eq!(found("new@example.org"), Some(owner.id));
+    let again = one(engine, set(owner.id, "new@example.org", None));
+    assert!(again.changed(), "its own address is not taken");
+    assert_eq!(found("new@example.org"), Some(owner.id));
+    // What one has given up, another may take.
+    assert!(one(engine, set(other.id, "owner@example.org", None)).changed());
+    let session = engine.session(&[1; 32]).unwrap().unwrap();
+    assert_eq!(session.record.account.email, "new@example.org");
 }
 
 fn sessions_start_move_and_end(engine: &dyn Engine) {

@@ -371,6 +371,24 @@ impl State {
                 });
                 Outcome::Account(record.account.clone())
             }
+            Command::SetEmail {
+                account,
+                email,
+                verified,
+            } => {
+                let owner = self.by_email(email).map(|record| record.account.id);
+                let Some(record) = self.accounts.get_mut(account) else {
+                    return Outcome::Unchanged;
+                };
+                if verified.is_some() && *verified != record.password_hash {
+                    return Outcome::Unchanged;
+                }
+                if owner.is_some_and(|owner| owner != *account) {
+                    return Outcome::EmailTaken;
+                }
+                email.as_str().clone_into(&mut record.account.email);
+                Outcome::Account(record.account.clone())
+            }
             Command::StartSession {
                 cookie,
                 account,

@@ -200,3 +200,81 @@ fn the_owner_deletes_the_account_with_everything_in_it() {
     let gone = store.delete_own_account(&session, "correct horse");
     assert!(matches!(gone, Err(OwnerError::SignedOut)), "{gone:?}");
 }
+
+#[test]
+fn the_owner_changes_the_address_and_everything_else_stays() {
+    const EMAIL: &str = "owner@example.org";
+    const NEW: &str = "new@example.org";
+    const PASSWORD: &str = "correct horse";
+    let folder = Folder::new();
+    let store = folder.store();
+    let owner = store.create_account(EMAIL, Some(PASSWORD)).unwrap();
+    let machine = store.create_account("machine@example.org", None).unwrap();
+    let token = store.token(owner.id).unwrap();
+    let start = |id| store.start_session(id, &Browser::default()).unwrap();
+    let (here, elsewhere) = (start(owner.id), start(owner.id));
+    let device = store.device_cookie(owner.id).unwrap().unwrap();
+    let invalid = store.change_email(&here, PASSWORD, "example.org");
+    assert!(
+        matches!(&invalid, Err(OwnerError::NewEmail(reason)) if reason.contains("no @")),
+        "{invalid:?}"
+    );
+    for taken in [NEW, "machine@example.org"] {
+        let wrong = store.change_email(&here, "wrong horse", taken);
+        assert!(matches!(wrong, Err(OwnerError::Wrong)), "{wrong:?}");
+    }
+    let taken = store.change_email(&here, PASSWORD, " Machine@example.org");
+    assert!(matches!(taken, Err(OwnerError::EmailTaken)), "{taken:?}");
+    let none = store.change_email(&start(machine.id), "", NEW);
+    assert!(matches!(none, Err(OwnerError::Wrong)), "{none:?}");
+
+    let changed = store
+        .change_email(&here, PASSWORD, " New@Example.org")
+        .unwrap();
+    assert_eq!((changed.id, &*changed.email), (owner.id, NEW));
+    for cookie in [&here, &elsewhere] {
+        let session = store.session(cookie).unwrap().expect("it goes on");
+        assert_eq!(session.account, changed);
+    }
+    assert_eq!(store.authenticate(&token).unwrap().account, owner.id);
+    let old = store.sign_in_from(Some(&device), EMAIL, PASSWORD);
+    assert!(matches!(old, Err(SignInError::Wrong)), "{old:?}");
+    drop(store);
+    let store = folder.store();
+    let signed_in = store.sign_in_from(Some(&device), NEW, PASSWORD);
+    assert_eq!(signed_in.unwrap(), changed);
+    store.create_account(EMAIL, None).expect("it is free again");
+    let findings = store.snapshot().unwrap().check().unwrap();
+    assert_eq!(findings.problems, [""; 0]);
+
+    let session = Code::parse(&here).unwrap().hash();
+    exhaust(&store, NEW, Origin::Session(session));
+    let refused = store.change_email(&here, PASSWORD, "third@example.org");
+    assert!(
+        matches!(refused, Err(OwnerError::TooMany { .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn the_operator_sets_an_address() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let machine = store.create_account("machine@example.org", None).unwrap();
+    let other = store.create_account("other@example.org", None).unwrap();
+    let set = |id, email| store.set_email(id, email);
+    assert_eq!(
+        set(machine.id, "New@example.org").unwrap().email,
+        "new@example.org"
+    );
+    assert!(matches!(
+        set(other.id, "new@example.org"),
+        Err(SetEmailError::Taken)
+    ));
+    assert!(matches!(set(other.id, "new"), Err(SetEmailError::Email(_))));
+    let nobody = AccountId(other.id.0 + 1);
+    assert!(matches!(
+        set(nobody, "a@example.org"),
+        Err(SetEmailError::NoAccount)
+    ));
+}

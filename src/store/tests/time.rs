@@ -102,6 +102,75 @@ fn a_use_is_written_once_an_hour() {
 }
 
 #[test]
+fn a_use_is_listed_even_when_the_end_no_longer_moves() {
+    let (folder, clock) = (Folder::new(), TestClock::default());
+    let (store, id, cookie) = signed_in(&folder, &clock);
+    let began = clock.now();
+    for _ in 0..29 {
+        clock.forward(DAY);
+        assert!(is_open(&store, &cookie));
+    }
+    let [listed] = &store.sessions(id, &cookie).unwrap()[..] else {
+        panic!("one session");
+    };
+    assert_eq!((listed.created, listed.used), (began, clock.now()));
+    clock.forward(HOUR);
+    clock.back(SECOND);
+    assert!(is_open(&store, &cookie));
+    let used = store.sessions(id, &cookie).unwrap()[0].used;
+    assert_eq!(used, listed.used, "written within the hour");
+}
+
+#[test]
+fn sessions_are_listed_with_their_browser_by_their_last_use() {
+    let (folder, clock) = (Folder::new(), TestClock::default());
+    let (store, id, own) = signed_in(&folder, &clock);
+    let at = |name: &str, network: &str| Browser {
+        name: name.to_owned(),
+        network: network.to_owned(),
+    };
+    let (home, cafe) = (
+        at("Firefox on Linux", "192.0.2.0/24"),
+        at("Firefox on Linux", "198.51.100.0/24"),
+    );
+    let laptop = store.start_session(id, &home).unwrap();
+    clock.forward(HOUR);
+    assert!(is_open(&store, &own));
+    let listed = || {
+        let all = store.sessions(id, &own).unwrap();
+        all.into_iter()
+            .map(|session| (session.is_own, session.browser))
+            .collect::<Vec<_>>()
+    };
+    let unknown = (true, Browser::default());
+    assert_eq!(listed(), [unknown.clone(), (false, home.clone())]);
+    clock.forward(HOUR);
+    let found = store.session_of(&laptop, Some(&cafe)).unwrap();
+    assert!(found.is_some());
+    assert_eq!(listed(), [unknown.clone(), (false, cafe.clone())]);
+    // Within the hour nothing is written, whoever asks.
+    clock.forward(SECOND);
+    store.session_of(&laptop, Some(&home)).unwrap();
+    let third = store.start_session(id, &home).unwrap();
+    assert_eq!(
+        listed(),
+        [unknown.clone(), (false, home.clone()), (false, cafe)],
+        "the one used last first"
+    );
+    store.end_session(&third).unwrap();
+    // Those that have ended are not listed.
+    clock.forward(DAY * 6);
+    assert!(is_open(&store, &own));
+    clock.forward(DAY);
+    assert_eq!(listed(), [unknown]);
+    // The clock was ahead all the time.
+    clock.back(DAY * 7);
+    assert!(is_open(&store, &own));
+    let used = store.sessions(id, &own).unwrap()[0].used;
+    assert_eq!(used, clock.now());
+}
+
+#[test]
 fn a_clock_set_back_ends_no_session_and_makes_none_longer() {
     let (folder, clock) = (Folder::new(), TestClock::default());
     clock.forward(DAY * 1000);

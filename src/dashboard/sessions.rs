@@ -1,0 +1,164 @@
+//! The page of the account's sessions: its owner sees where the account is signed in, and ends one
+//! session or all of them.
+
+use super::context::{Form, PageContext};
+use super::document::{Viewer, document};
+use super::forms::{alert, csrf_field, is_from_session, stale_form};
+use super::outcome::{Outcome, PageStatus, SessionChange};
+use super::paths;
+use super::units::date_and_time;
+use crate::store::{ListedSession, MAX_SESSIONS, Session, StoreError};
+use maud::{Markup, html};
+
+/// The card of the dashboard that leads to the page.
+pub fn sessions_card(session: &Session) -> Markup {
+    html! {
+        section.card {
+            h2 { "Sessions" }
+            p {
+                "A browser stays signed in for up to 30 days. "
+                a href=(paths::SESSIONS) { "See where you are signed in" }
+                ", and end one session, or all of them with this one:"
+            }
+            (everywhere_form(session))
+        }
+    }
+}
+
+/// The page of the sessions.
+///
+/// # Errors
+/// The store failed.
+pub fn sessions(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
+    let Some(session) = context.session()? else {
+        return Ok(Outcome::redirect(paths::SIGN_IN));
+    };
+    Ok(Outcome::page(page(context, &session, None)?))
+}
+
+/// Ends one session of the account.
+///
+/// # Errors
+/// The store failed.
+pub fn end_session(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let Some(session) = context.session()? else {
+        return Ok(Outcome::redirect(paths::SIGN_IN));
+    };
+    if !is_from_session(form, &session) {
+        return Ok(stale_form(&session));
+    }
+    let ended = match form.field("session").parse() {
+        Ok(id) => context.store.end_session_of(session.account.id, id)?,
+        Err(()) => false,
+    };
+    if !ended {
+        let reason = "There is no such session of this account; it may have ended meanwhile.";
+        let page = page(context, &session, Some(reason))?;
+        return Ok(Outcome::page_with(page, PageStatus::Invalid));
+    }
+    Ok(if context.session()?.is_some() {
+        Outcome::redirect(paths::SESSIONS)
+    } else {
+        Outcome::Redirect {
+            to: paths::START,
+            session: SessionChange::End,
+        }
+    })
+}
+
+/// Ends all sessions of the account, this one included.
+///
+/// # Errors
+/// The store failed.
+pub fn sign_out_everywhere(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let Some(session) = context.session()? else {
+        return Ok(Outcome::redirect(paths::SIGN_IN));
+    };
+    if !is_from_session(form, &session) {
+        return Ok(stale_form(&session));
+    }
+    context.store.end_all_sessions(session.account.id)?;
+    Ok(Outcome::Redirect {
+        to: paths::START,
+        session: SessionChange::End,
+    })
+}
+
+fn page(
+    context: &PageContext<'_>,
+    session: &Session,
+    reason: Option<&str>,
+) -> Result<Markup, StoreError> {
+    let cookie = context.session_cookie.unwrap_or_default();
+    let all = context.store.sessions(session.account.id, cookie)?;
+    let content = html! {
+        h1 { "Sessions" }
+        (alert(reason))
+        section.card {
+            p {
+                "The browsers that are signed in to this account. End what you do not know, and then change the \
+                 password on the " a href={ (paths::DASHBOARD) "#account" } { "dashboard" } "."
+            }
+            div.scroll tabindex="0" role="region" aria-label="Sessions" {
+                table.sessions {
+                    thead {
+                        tr {
+                            th { "Browser" } th { "Network" } th { "Last used (UTC)" } th { "Signed in (UTC)" }
+                            th { "End" }
+                        }
+                    }
+                    tbody { @for listed in &all { (row(session, listed)) } }
+                }
+            }
+            p.hint {
+                "Browser and network are those of the last use, which is noted at most once an hour; of an address \
+                 only its network is kept. A session ends 7 days after its last use, or 30 days after the sign-in. \
+                 Of more than " (MAX_SESSIONS) ", the one ends that was not used for the longest time."
+            }
+        }
+        section.card {
+            h2 { "All at once" }
+            p { "This ends all sessions, with this one. API tokens go on." }
+            (everywhere_form(session))
+        }
+        p { a href=(paths::DASHBOARD) { "Back to the dashboard" } }
+    };
+    Ok(document("Sessions", Viewer::of(session), &content))
+}
+
+/// On narrow screens each cell shows its own label in place of the column's head.
+fn row(session: &Session, listed: &ListedSession) -> Markup {
+    let or = |text: &str, otherwise: &str| {
+        let text = if text.is_empty() { otherwise } else { text };
+        text.to_owned()
+    };
+    let name = or(&listed.browser.name, "Unknown browser");
+    html! {
+        tr {
+            td data-label="Browser" { (name) }
+            td data-label="Network" { (or(&listed.browser.network, "unknown")) }
+            td data-label="Last used (UTC)" { (date_and_time(listed.used)) }
+            td data-label="Signed in (UTC)" { (date_and_time(listed.created)) }
+            td data-label="End" {
+                @if listed.is_own {
+                    strong { "This browser" }
+                } @else {
+                    form method="post" action=(paths::END_SESSION) {
+                        (csrf_field(&session.csrf))
+                        input type="hidden" name="session" value=(listed.id);
+                        button.secondary type="submit" aria-label={ "End the session of " (name) } { "End" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn everywhere_form(session: &Session) -> Markup {
+    html! {
+        form method="post" action=(paths::SIGN_OUT_EVERYWHERE) {
+            (csrf_field(&session.csrf))
+            button.secondary type="submit" { "Sign out everywhere" }
+        }
+    }
+}
