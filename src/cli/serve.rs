@@ -277,6 +277,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
         limiters: Limiters::new(&config.http),
         readiness: Readiness::default(),
         metrics: metrics.clone(),
+        openapi: http::describe(&config.http),
         settings: config.http,
     };
     let server = Server::start(listeners, state, &data)?;

@@ -25,9 +25,9 @@ pub use crate::watermark::{
 pub use error::ConversionError;
 pub use goal::Goal;
 pub use outcome::{Conversion, FoundQuality, Timing};
-pub use params::{Animation, IfLarger, KNOWN_NAMES, ParamError, Params};
+pub use params::{Animation, IfLarger, ParamError, Params};
 #[doc(hidden)]
-pub use params::{DefaultValue, PARAMETERS, Parameter, Value};
+pub use params::{CAPPED, DefaultValue, PARAMETERS, Parameter, TOKEN, Value};
 pub use plan::{Plan, Resources};
 pub use preset::Preset;
 pub use run::{Job, memory, run};

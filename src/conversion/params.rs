@@ -54,6 +54,8 @@ pub struct Parameter {
     pub name: &'static str,
     /// The type of the value, with what is allowed.
     pub value: Value,
+    /// A value that is allowed, for the description of the API.
+    pub example: &'static str,
     /// The value if the parameter is not given.
     pub default: DefaultValue,
     /// The meaning of its values, in one line of Markdown.
@@ -73,7 +75,8 @@ pub enum DefaultValue {
 }
 
 /// The treatment of values that are not allowed in most rows of [`PARAMETERS`].
-const CAPPED: &str = "capped into the range";
+#[doc(hidden)]
+pub const CAPPED: &str = "capped into the range";
 
 const TRUE_OR_FALSE: &str = "true or false";
 
@@ -81,15 +84,10 @@ const TRUE_OR_FALSE: &str = "true or false";
 /// among them, although it is read elsewhere.
 #[doc(hidden)]
 pub const PARAMETERS: [Parameter; 30] = [
-    Parameter {
-        name: "token",
-        value: Value::Text,
-        default: DefaultValue::Other("none"),
-        meaning: "your API token; needed unless it is in the header",
-        otherwise: "401",
-    },
+    TOKEN,
     number(
         "quality",
+        "80",
         (0, 100),
         DefaultValue::Given("85"),
         "0 (smallest) to 100 (best)",
@@ -97,12 +95,14 @@ pub const PARAMETERS: [Parameter; 30] = [
     Parameter {
         name: "max_bytes",
         value: Value::Size(1, i32::MAX),
+        example: "100k",
         default: DefaultValue::Other("none"),
         meaning: "the best quality whose file has at most so many bytes; `100k` is 100000, `2M` is 2000000",
         otherwise: "capped into the range; 400 beside `quality` or `target`",
     },
     word(
         "best_effort",
+        "true",
         TRUE_OR_FALSE,
         "false",
         "`true`: if no file has as few bytes as `max_bytes`, the smallest one; `false`: a 400 that names its size",
@@ -111,6 +111,7 @@ pub const PARAMETERS: [Parameter; 30] = [
         otherwise: "capped into the range; 400 beside `quality`",
         ..number(
             "target",
+            "70",
             (30, 95),
             DefaultValue::Other("none"),
             "30 to 95, the least score of SSIMULACRA2: the smallest file that looks at least so good",
@@ -118,60 +119,70 @@ pub const PARAMETERS: [Parameter; 30] = [
     },
     word(
         "effort",
+        "high",
         Effort::ALLOWED,
         "medium",
         "`low`, `medium`, `high`, `max`: how much work goes into the file",
     ),
     word(
         "mode",
+        "lossless",
         Mode::ALLOWED,
         "auto",
         "`auto`, `lossy`, `lossless`: how pixels are coded",
     ),
     word(
         "lossless",
+        "true",
         TRUE_OR_FALSE,
         "false",
         "`true`: as `mode=lossless`, and a 400 beside `mode=lossy`; `false`: as if absent",
     ),
     number(
         "alpha_quality",
+        "90",
         (0, 100),
         DefaultValue::Given("100"),
         "0 to 100, of transparency beside lossy pixels; 100 is without loss",
     ),
     number(
         "near_lossless",
+        "60",
         (0, 100),
         DefaultValue::Given("100"),
         "0 to 100, of pixels coded without loss; 100 is exactly",
     ),
     word(
         "animation",
+        "first",
         Animation::ALLOWED,
         "all",
         "`all`, `first`: whether an animated GIF or PNG keeps moving",
     ),
     word(
         "metadata",
+        "keep",
         "strip or keep",
         "strip",
         "`strip`, `keep`: what becomes of Exif, XMP and the ICC profile",
     ),
     number(
         "width",
+        "800",
         (1, 16383),
         DefaultValue::Other("that of the picture"),
         "1 to 16383 pixels, the width of the box that the picture is resized to",
     ),
     number(
         "height",
+        "600",
         (1, 16383),
         DefaultValue::Other("that of the picture"),
         "1 to 16383 pixels, the height of that box",
     ),
     word(
         "fit",
+        "cover",
         Fit::ALLOWED,
         "contain",
         "`contain` and `inside` (all of the picture, within the box), `cover` (the box is filled, what goes beyond it is \
@@ -179,12 +190,14 @@ pub const PARAMETERS: [Parameter; 30] = [
     ),
     word(
         "gravity",
+        "top",
         Position::ALLOWED,
         "center",
         "with `fit=cover`, the part that stays: the names of `watermark_position`",
     ),
     word(
         "enlarge",
+        "true",
         TRUE_OR_FALSE,
         "false",
         "`true`: the picture may become larger than it is",
@@ -192,6 +205,7 @@ pub const PARAMETERS: [Parameter; 30] = [
     Parameter {
         name: "dpr",
         value: Value::Decimal(100, 8000),
+        example: "2",
         default: DefaultValue::Given("1"),
         meaning: "0.1 to 8, pixels of the device for each of `width` and `height`, such as 2 or 1.5",
         otherwise: CAPPED,
@@ -200,6 +214,7 @@ pub const PARAMETERS: [Parameter; 30] = [
         otherwise: "400, and beside a watermark or another size",
         ..word(
             "if_larger",
+            "original",
             IfLarger::ALLOWED,
             "webp",
             "`webp`, `original`: what is sent if the WebP is not smaller than the input",
@@ -208,6 +223,7 @@ pub const PARAMETERS: [Parameter; 30] = [
     Parameter {
         name: "watermark",
         value: Value::Text,
+        example: "© example.org",
         default: DefaultValue::Other("none"),
         meaning: "any characters that the fonts have; `%0A` begins a new line",
         otherwise: "400, naming the characters",
@@ -219,21 +235,27 @@ pub const PARAMETERS: [Parameter; 30] = [
             percent: (100, 100_000),
             has_auto: true,
         },
+        example: "3%",
         default: DefaultValue::Given("24"),
         meaning: "the height of the em: 8 to 200 pixels; or `0.1%` to `100%` of the shorter side, such as `3%`, which a URL \
                   needs as `3%25`, at least 8 pixels; or `auto`, 2.5 % of that side, at least 12 pixels. The range of \
                   pixels does not bound the latter two, whose lines are broken to fit",
         otherwise: CAPPED,
     },
-    word(
-        "watermark_color",
-        Color::ALLOWED,
-        "white",
-        "`white`, `black`, `red`, `blue`, `yellow`, `gray`, `#RRGGBB`, `#RGB`, in any case of letters and with or without \
-         the `#`, which a URL needs as `%23`",
-    ),
+    Parameter {
+        value: Value::Color(Color::ALLOWED),
+        ..word(
+            "watermark_color",
+            "#ffcc00",
+            Color::ALLOWED,
+            "white",
+            "`white`, `black`, `red`, `blue`, `yellow`, `gray`, `#RRGGBB`, `#RGB`, in any case of letters and with or \
+             without the `#`, which a URL needs as `%23`",
+        )
+    },
     word(
         "watermark_outline",
+        "shadow",
         Outline::ALLOWED,
         "none",
         "`none`, `outline` (a line around the letters), `shadow` (a soft one)",
@@ -241,12 +263,14 @@ pub const PARAMETERS: [Parameter; 30] = [
     Parameter {
         name: "watermark_image",
         value: Value::Url,
+        example: "https://example.org/logo.png",
         default: DefaultValue::Other("none"),
         meaning: "an http or https URL of a PNG or JPEG",
         otherwise: "400, with a code that tells why",
     },
     word(
         "watermark_position",
+        "topLeft",
         Position::ALLOWED,
         "bottomRight",
         "`topLeft`, `top`, `topRight`, `left`, `center`, `right`, `bottomLeft`, `bottom`, `bottomRight`, in any case of \
@@ -254,6 +278,7 @@ pub const PARAMETERS: [Parameter; 30] = [
     ),
     number(
         "watermark_opacity",
+        "80",
         (0, 100),
         DefaultValue::Given("50"),
         "0 (invisible) to 100 (solid)",
@@ -266,6 +291,7 @@ pub const PARAMETERS: [Parameter; 30] = [
             percent: (0, 25_000),
             has_auto: false,
         },
+        example: "2.5%",
         default: DefaultValue::Other("2 % of the shorter side"),
         meaning: "what is kept free beside it, or between tiles: 0 to 16383 pixels, or `0%` to `25%` of the shorter side, \
                   such as `2.5%`, which a URL needs as `2.5%25`",
@@ -273,33 +299,36 @@ pub const PARAMETERS: [Parameter; 30] = [
     Parameter {
         name: "watermark_scale",
         value: Value::Percent(1, 100),
+        example: "25",
         default: DefaultValue::Other("its own size"),
         meaning: "1 to 100, percent of the picture's width; a `%` may follow, which a URL needs as `%25`",
         otherwise: CAPPED,
     },
     number(
         "watermark_rotate",
+        "-30",
         (-360, 360),
         DefaultValue::Given("0"),
         "-360 to 360 degrees, clockwise",
     ),
     word(
         "watermark_tile",
+        "true",
         TRUE_OR_FALSE,
         "false",
         "`true`, `false`: repeated over the whole picture",
     ),
 ];
 
-/// The names of [`PARAMETERS`], each of which may be given once.
-pub const KNOWN_NAMES: [&str; PARAMETERS.len()] = {
-    let mut names = [""; PARAMETERS.len()];
-    let mut row = 0;
-    while row < names.len() {
-        names[row] = PARAMETERS[row].name;
-        row += 1;
-    }
-    names
+/// The row of the API token, by which paths other than that of the conversion have it, too.
+#[doc(hidden)]
+pub const TOKEN: Parameter = Parameter {
+    name: "token",
+    value: Value::Token,
+    example: "twp_...",
+    default: DefaultValue::Other("none"),
+    meaning: "your API token; needed unless it is in the header",
+    otherwise: "401",
 };
 
 /// Which frames of a GIF are converted.
@@ -416,6 +445,7 @@ impl std::error::Error for ParamError {}
 
 const fn number(
     name: &'static str,
+    example: &'static str,
     (min, max): (i32, i32),
     default: DefaultValue,
     meaning: &'static str,
@@ -423,6 +453,7 @@ const fn number(
     Parameter {
         name,
         value: Value::Number(min, max),
+        example,
         default,
         meaning,
         otherwise: CAPPED,
@@ -431,6 +462,7 @@ const fn number(
 
 const fn word(
     name: &'static str,
+    example: &'static str,
     allowed: &'static str,
     default: &'static str,
     meaning: &'static str,
@@ -438,6 +470,7 @@ const fn word(
     Parameter {
         name,
         value: Value::Word(allowed),
+        example,
         default: DefaultValue::Given(default),
         meaning,
         otherwise: "400",

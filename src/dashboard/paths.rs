@@ -62,4 +62,6 @@ paths! {
     USAGE = "/api/usage";
     /// The usage history as CSV.
     USAGE_CSV = "/api/usage.csv";
+    /// The description of the API.
+    OPENAPI = "/openapi.json";
 }

@@ -168,7 +168,7 @@ fn explain(error: ureq::Error, host: &str) -> FetchError {
         Error::Io(cause) => explain_io(&cause),
         _ => "the connection failed",
     };
-    FetchError::Unreachable(format!("Nothing could be fetched from {host}: {reason}."))
+    FetchError::unreachable(host, reason)
 }
 
 fn explain_io(error: &std::io::Error) -> &'static str {

@@ -33,6 +33,25 @@ pub enum FetchError {
     Failed,
 }
 
+impl FetchError {
+    /// The text is no URL.
+    pub fn no_url() -> FetchError {
+        FetchError::Url("This is not a URL: write it as https://example.org/logo.png.".into())
+    }
+
+    /// The host has an address that may not be reached.
+    pub fn forbidden(host: &str) -> FetchError {
+        FetchError::Forbidden(format!(
+            "{host} is at a private, local or otherwise special address, which this server does not fetch from."
+        ))
+    }
+
+    /// The host did not answer by HTTP; the reason begins in lower case and has no full stop.
+    pub fn unreachable(host: &str, reason: &str) -> FetchError {
+        FetchError::Unreachable(format!("Nothing could be fetched from {host}: {reason}."))
+    }
+}
+
 impl fmt::Display for FetchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

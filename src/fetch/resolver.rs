@@ -79,9 +79,7 @@ fn check_addresses(
         return Ok(());
     };
     log::debug!("{host} is rejected: {address} is {reason}");
-    Err(FetchError::Forbidden(format!(
-        "{host} is at a private, local or otherwise special address, which this server does not fetch from."
-    )))
+    Err(FetchError::forbidden(host))
 }
 
 fn into_ureq(error: FetchError) -> Error {

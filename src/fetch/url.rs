@@ -41,9 +41,7 @@ pub(super) fn parse(text: &str) -> Result<Uri, FetchError> {
         ));
     }
     let encoded = format!("{origin}{}", utf8_percent_encode(path, &SPACE));
-    encoded.parse().map_err(|_| {
-        FetchError::Url("This is not a URL: write it as https://example.org/logo.png.".into())
-    })
+    encoded.parse().map_err(|_| FetchError::no_url())
 }
 
 /// Checks the URL of one hop and returns its host (an IPv6 address without brackets) and its port.

@@ -10,13 +10,23 @@ use super::state::AppState;
 use super::watermark_fetch::WatermarkFetch;
 use crate::admission::Need;
 use crate::conversion::{
-    Cancel, Coding, Conversion, ConversionError, FoundQuality, Params, Plan, Preset, Resources,
-    Timing,
+    Cancel, Coding, Conversion, ConversionError, DefaultValue, FoundQuality, Parameter, Params,
+    Plan, Preset, Resources, Timing, Value,
 };
 use crate::image::{self, Format};
 use crate::store::{AccountId, Caller, TokenNumber, UsageEntry, WatermarkKind};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::time::{Duration, Instant, SystemTime};
+
+/// The parameter that names the response's file: the one that is not of the conversion.
+pub const DOWNLOAD: Parameter = Parameter {
+    name: "download",
+    value: Value::Text,
+    example: "coffee",
+    default: DefaultValue::Other("none"),
+    meaning: "a name: the answer then carries `Content-Disposition: attachment` with `NAME.webp`",
+    otherwise: "characters unfit for file names become `_`",
+};
 
 /// A conversion that was admitted: all that the head of its request says.
 pub struct AdmittedConversion {
@@ -81,10 +91,23 @@ fn check_enabled(caller: &Caller) -> Result<(), Problem> {
     if caller.restrictions().disabled.is_none() {
         return Ok(());
     }
-    Err(Problem::new(
+    Err(account_disabled())
+}
+
+/// 403 for an account that the operator has disabled.
+pub fn account_disabled() -> Problem {
+    Problem::new(
         Kind::AccountDisabled,
         "The server's operator has disabled this account; ask there.",
-    ))
+    )
+}
+
+/// 400 for a request without a picture.
+pub fn body_empty() -> Problem {
+    Problem::new(
+        Kind::BodyEmpty,
+        format!("Send the picture's bytes as the body: {FLAGS}."),
+    )
 }
 
 /// Converts the body of an admitted request. It checks what may have changed since admission: the
@@ -151,10 +174,7 @@ fn convert(
         None => sniffed(&bytes)?,
     };
     if bytes.is_empty() {
-        return Err(Problem::new(
-            Kind::BodyEmpty,
-            format!("Send the picture's bytes as the body: {FLAGS}."),
-        ));
+        return Err(body_empty());
     }
     let watermark_picture = watermark.into_picture()?;
     let watermark_picture = watermark_picture.as_deref();
@@ -264,7 +284,10 @@ impl Sent {
 const FLAGS: &str = "for example -H 'Content-Type: image/png' --data-binary @picture.png";
 
 /// The format that `Content-Type` names; `None` if it says nothing and `may_sniff`.
-fn content_type(request: &Request, may_sniff: bool) -> Result<Option<Format>, Problem> {
+///
+/// # Errors
+/// 400, if it names no format, and nothing does.
+pub fn content_type(request: &Request, may_sniff: bool) -> Result<Option<Format>, Problem> {
     let media_type = request.media_type();
     if let Some(format) = Format::from_media_type(media_type) {
         return Ok(Some(format));

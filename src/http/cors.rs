@@ -5,15 +5,11 @@
 use super::problem::{Kind, Problem};
 use super::request::Request;
 use super::response::Response;
+use super::response_headers;
 use std::str::FromStr;
 
 /// The request headers that a page may set.
 const REQUEST_HEADERS: &str = "Authorization, Content-Type";
-
-/// The response headers that a page may read, beside those that it always may.
-const EXPOSED_HEADERS: &str = "Content-Disposition, Image-Height, Image-Width, RateLimit, \
-    RateLimit-Policy, Retry-After, Server-Timing, X-Original-Bytes, X-Request-Id, X-Saved-Percent, \
-    X-Towebp-Warning, X-Webp-Mode, X-Webp-Quality, X-Webp-Score";
 
 /// How long a browser may remember what a preflight was answered, in seconds: two hours, the most
 /// that Chromium takes.
@@ -101,7 +97,7 @@ pub fn allow(response: Response, allowed: &[AllowedOrigin], request: &Request) -
     match allowed_origin(allowed, request) {
         Some(origin) => response
             .header("Access-Control-Allow-Origin", origin)
-            .header("Access-Control-Expose-Headers", EXPOSED_HEADERS),
+            .header("Access-Control-Expose-Headers", &response_headers::NAMES),
         None => response,
     }
 }

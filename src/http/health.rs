@@ -13,6 +13,9 @@ use crate::image::{Format, Limits};
 use crate::store::StoreError;
 use std::time::Instant;
 
+/// Seconds until it is worth asking again: as long as an outcome is reused.
+const RETRY_AFTER: u64 = 1;
+
 /// 200 with `ok`.
 pub fn alive() -> Response {
     Response::new(200, "text/plain; charset=utf-8", "ok").header("Cache-Control", "no-store")
@@ -29,10 +32,16 @@ pub fn ready(state: &AppState, _request: &Request, _body: &mut Body) -> Result<R
     match outcome {
         Ok(()) => Ok(Response::new(200, "text/plain; charset=utf-8", "ready")
             .header("Cache-Control", "no-store")),
-        Err(NotReady { reason, cause }) => Err(Problem {
+        Err(not_ready) => Err(not_ready.into()),
+    }
+}
+
+impl From<NotReady> for Problem {
+    fn from(NotReady { reason, cause }: NotReady) -> Problem {
+        Problem {
             cause,
-            ..Problem::new(Kind::NotReady, reason)
-        }),
+            ..Problem::new(Kind::NotReady, reason).with_retry_after(RETRY_AFTER)
+        }
     }
 }
 
@@ -54,7 +63,8 @@ fn check(
     })
 }
 
-fn not_converted(cause: String) -> NotReady {
+/// The service cannot convert; the cause is for the log.
+pub fn not_converted(cause: String) -> NotReady {
     NotReady {
         reason: "A tiny picture could not be converted.",
         cause: Some(cause),

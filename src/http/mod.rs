@@ -4,10 +4,12 @@
 //! and some for pages. The front's event loop asks [`admission`] whether a request is worth its
 //! body, by its head alone; a worker then takes the whole request ([`exchange`]) and answers it.
 //! Who answers which path stands in one table ([`routes`]). Handlers give a [`response`] or a
-//! [`problem`], for which there is one table, too.
+//! [`problem`], for which there is one table, too. [`openapi`] makes the description of the API of
+//! these tables.
 
 mod admission;
 mod admitted;
+mod asset;
 mod convert;
 mod cors;
 mod credentials;
@@ -15,6 +17,7 @@ mod exchange;
 mod health;
 mod metrics;
 mod metrics_listener;
+mod openapi;
 mod pages;
 mod pairs;
 mod problem;
@@ -22,6 +25,7 @@ mod rate_limit_headers;
 mod readiness;
 mod request;
 mod response;
+mod response_headers;
 mod routes;
 mod server;
 mod settings;
@@ -37,11 +41,16 @@ pub use crate::dashboard::Signup;
 pub use cors::AllowedOrigin;
 pub use metrics::{Gauges, Metrics};
 pub use metrics_listener::serve_metrics;
+pub use openapi::describe;
 pub use readiness::Readiness;
 pub use server::Server;
 pub use settings::{LONGEST_BODY, SIGNIN_WINDOW, SIGNUP_WINDOW, Settings};
 pub use state::{AppState, Limiters};
 
-/// The table of problems, for the script that writes it into the documentation.
+/// The tables, for the script that writes them into the documentation.
+#[doc(hidden)]
+pub use convert::DOWNLOAD;
 #[doc(hidden)]
 pub use problem::{PROBLEMS, ProblemRow};
+#[doc(hidden)]
+pub use response_headers::{RESPONSE_HEADERS, ResponseHeader};

@@ -1,6 +1,7 @@
 //! The pages for people: from requests to actions of [`dashboard`], and from their outcomes to
 //! responses.
 
+use super::asset::Asset;
 use super::credentials::session_cookie;
 use super::pairs::Pairs;
 use super::problem::{Kind, Problem};
@@ -12,6 +13,7 @@ use crate::admission::{ClientRateLimiter, seconds, surrounding_network};
 use crate::conversion::Preset;
 use crate::dashboard::{self, Form, Outcome, Page, PageContext, PageStatus, SessionChange};
 use crate::store::{Browser, StoreError};
+use std::sync::LazyLock;
 use std::time::Instant;
 
 /// How long a browser keeps the device cookie, in seconds: 400 days, the longest that browsers
@@ -39,21 +41,31 @@ pub fn admit(state: &AppState, request: &Request) -> Result<(), Problem> {
         return Ok(());
     }
     if !is_same_site(&state.settings, request) {
-        return Err(Problem::new(
-            Kind::CrossSiteForm,
-            "Open the page here and send the form from there.",
-        ));
+        return Err(cross_site_form());
     }
     if !request
         .media_type()
         .eq_ignore_ascii_case("application/x-www-form-urlencoded")
     {
-        return Err(Problem::new(
-            Kind::InvalidForm,
-            "Send the form as application/x-www-form-urlencoded.",
-        ));
+        return Err(invalid_form());
     }
     Ok(())
+}
+
+/// 403 for a form that another site has sent.
+pub fn cross_site_form() -> Problem {
+    Problem::new(
+        Kind::CrossSiteForm,
+        "Open the page here and send the form from there.",
+    )
+}
+
+/// 400 for a form in another encoding.
+pub fn invalid_form() -> Problem {
+    Problem::new(
+        Kind::InvalidForm,
+        "Send the form as application/x-www-form-urlencoded.",
+    )
 }
 
 type Answer = Result<Response, Problem>;
@@ -193,17 +205,22 @@ pub fn account_deleted(state: &AppState, request: &Request, _body: &mut Body) ->
 
 /// The stylesheet.
 pub fn style(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    asset(request, "text/css; charset=utf-8", dashboard::STYLE)
+    static STYLE: LazyLock<Asset> =
+        LazyLock::new(|| Asset::new("text/css; charset=utf-8", dashboard::STYLE));
+    asset(request, &STYLE)
 }
 
 /// The script.
 pub fn script(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    asset(request, "text/javascript; charset=utf-8", dashboard::SCRIPT)
+    static SCRIPT: LazyLock<Asset> =
+        LazyLock::new(|| Asset::new("text/javascript; charset=utf-8", dashboard::SCRIPT));
+    asset(request, &SCRIPT)
 }
 
 /// The icon.
 pub fn icon(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    asset(request, "image/svg+xml", dashboard::ICON)
+    static ICON: LazyLock<Asset> = LazyLock::new(|| Asset::new("image/svg+xml", dashboard::ICON));
+    asset(request, &ICON)
 }
 
 /// A problem as a page.
@@ -341,25 +358,10 @@ fn html(status: u16, text: String) -> Response {
     .header("Referrer-Policy", "same-origin")
 }
 
-/// A file of the pages. It is sent again only if it is another than the browser has (RFC 9110,
-/// section 13.1.2).
-fn asset(request: &Request, media_type: &str, text: &'static str) -> Answer {
+/// A file of the pages.
+fn asset(request: &Request, asset: &Asset) -> Answer {
     request.query().check()?;
-    let tag = format!("\"{:08x}\"", crc32fast::hash(text.as_bytes()));
-    let is_known = request
-        .headers("if-none-match")
-        .flat_map(|tags| tags.split(','))
-        .map(|given| given.trim().trim_start_matches("W/"))
-        .any(|given| given == tag || given == "*");
-    let response = if is_known {
-        Response::new(304, media_type, "")
-    } else {
-        Response::new(200, media_type, text)
-    };
-    // Five minutes, so that browsers soon have the files of a new version.
-    Ok(response
-        .header("ETag", &tag)
-        .header("Cache-Control", "max-age=300"))
+    Ok(asset.answer(request))
 }
 
 fn redirect(settings: &Settings, to: &str, session: &SessionChange) -> Response {

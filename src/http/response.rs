@@ -1,8 +1,9 @@
 //! A response as the handlers give it: plain data, turned into bytes by [`super::exchange`].
 
-use super::problem::Problem;
+use super::problem::{Problem, ProblemRow};
 use super::request::RequestId;
 use crate::admission::Reservation;
+use crate::dashboard::paths;
 use serde::Serialize;
 
 /// A response.
@@ -107,7 +108,7 @@ impl From<Problem> for Response {
         }
         let row = problem.kind.row();
         let body = Body {
-            r#type: format!("urn:towebp:error:{}", row.code),
+            r#type: problem_type(&row),
             title: row.title,
             status: row.status,
             detail: &problem.detail,
@@ -123,10 +124,27 @@ impl From<Problem> for Response {
     }
 }
 
+/// The `type` of a problem, a URN that names it.
+pub fn problem_type(row: &ProblemRow) -> String {
+    format!("urn:towebp:error:{}", row.code)
+}
+
 /// Adds the headers that belong to a problem, whatever the body looks like, and passes its cause on
 /// to the log.
+///
+/// `Link` leads to what the description of the API says of the problem (the relation of the W3C's
+/// POWDER, section 4.1.4, by which JSON Schema, too, links instances to their schemas). The link's
+/// context is the problem itself: a response that is an error stands for no resource (RFC 8288,
+/// section 3.2; RFC 9110, section 6.4.2).
 pub fn with_problem_headers(mut response: Response, problem: Problem) -> Response {
-    response = response.header("Cache-Control", "no-store");
+    let link = format!(
+        "<{}#/components/responses/{}>; rel=\"describedby\"",
+        paths::OPENAPI,
+        problem.kind.row().code
+    );
+    response = response
+        .header("Cache-Control", "no-store")
+        .header("Link", &link);
     if problem.kind.row().status == 401 {
         response = response.header("WWW-Authenticate", "Bearer realm=\"towebp\"");
     }

@@ -2,13 +2,13 @@
 //! parameters, who reads its errors, and who answers it.
 
 use super::cors::AllowedOrigin;
-use super::problem::{Kind, Problem};
+use super::problem::{Kind, Problem, Scope};
 use super::request::{Body, Request};
 use super::response::Response;
 use super::settings::Settings;
 use super::state::AppState;
-use super::{cors, health, pages, suggestion, usage};
-use crate::conversion::KNOWN_NAMES;
+use super::{convert, cors, health, pages, suggestion, usage};
+use crate::conversion::{PARAMETERS, Parameter, TOKEN};
 use crate::dashboard::paths;
 
 /// How one path is answered.
@@ -19,12 +19,56 @@ pub struct Route {
     pub methods: &'static str,
     /// Most bytes of a body.
     pub body_limit: BodyLimit,
-    /// Lists of the names of its parameters, if a mistyped one is pointed out.
-    parameters: &'static [&'static [&'static str]],
+    /// Lists of its parameters, if a mistyped one is pointed out.
+    pub parameters: &'static [&'static [Parameter]],
     /// Who reads its errors.
     audience: Audience,
     /// Who answers it.
     pub handler: Handler,
+    /// What the description of the API says of it, if programs call it.
+    pub operation: Option<Operation>,
+}
+
+/// What the description of the API says of a path, beside what the other columns do.
+pub struct Operation {
+    /// By which generated clients name it.
+    pub id: &'static str,
+    /// The group that it belongs to.
+    pub tag: &'static str,
+    /// A few words.
+    pub summary: &'static str,
+    /// Sentences in Markdown.
+    pub description: &'static str,
+    /// What shows whose the request is.
+    pub credentials: Credentials,
+    /// The body of a success.
+    pub success: Success,
+    /// The problems that it is answered with.
+    pub scopes: &'static [Scope],
+}
+
+/// What shows whose a request is.
+pub enum Credentials {
+    /// Nothing is needed.
+    None,
+    /// A token.
+    Token,
+    /// A token, or the session of a browser.
+    TokenOrSession,
+}
+
+/// The body of a success.
+pub enum Success {
+    /// A picture.
+    Picture,
+    /// This text.
+    Text(&'static str),
+    /// A page of the usage history.
+    History,
+    /// The usage history as CSV.
+    HistoryCsv,
+    /// The description of the API.
+    Description,
 }
 
 /// Who answers a path.
@@ -91,22 +135,34 @@ const READINESS: &str = "/readyz";
 const CHANGE_PASSWORD_FORM: &str = "/.well-known/change-password";
 
 /// All paths. Any other path is a 404, whatever the method and the body.
-const ROUTES: [Route; 28] = [
+pub const ROUTES: [Route; 29] = [
     Route {
         path: paths::CONVERT,
         methods: "POST",
         body_limit: BodyLimit::Picture,
-        parameters: &[&KNOWN_NAMES, &["download"]],
+        parameters: &[&PARAMETERS, &[convert::DOWNLOAD]],
         audience: Audience::Programs,
         handler: Handler::Conversion,
+        operation: Some(CONVERSION),
     },
     Route {
         handler: Handler::EventLoop(health::alive),
-        ..api(HEALTH, &[], health::ready)
+        ..api(HEALTH, &[], health::ready, ALIVE)
     },
-    api(READINESS, &[], health::ready),
-    api(paths::USAGE, &[&["token", "before", "limit"]], usage::json),
-    api(paths::USAGE_CSV, &[&["token"]], usage::csv),
+    api(READINESS, &[], health::ready, READY),
+    api(
+        paths::USAGE,
+        &[&[TOKEN], &usage::PARAMETERS],
+        usage::json,
+        HISTORY,
+    ),
+    api(paths::USAGE_CSV, &[&[TOKEN]], usage::csv, HISTORY_CSV),
+    api(
+        paths::OPENAPI,
+        &[],
+        |state, request, _| Ok(state.openapi.answer(request)),
+        DESCRIPTION,
+    ),
     page(paths::START, READ, pages::start),
     page(paths::DASHBOARD, READ, pages::overview),
     page(paths::SIGN_UP, FORM, pages::sign_up),
@@ -136,11 +192,83 @@ const ROUTES: [Route; 28] = [
     page(paths::ICON, READ, pages::icon),
 ];
 
+const CONVERSION: Operation = Operation {
+    id: "convert",
+    tag: "conversion",
+    summary: "Converts a picture to WebP",
+    description: "The body is the picture's bytes, and `Content-Type` says what they are. Of `quality`, \
+        `max_bytes` and `target` one may be given. A success adds one entry to the usage history.",
+    credentials: Credentials::Token,
+    success: Success::Picture,
+    scopes: &[
+        Scope::Connection,
+        Scope::Worker,
+        Scope::Token,
+        Scope::Conversion,
+    ],
+};
+
+const ALIVE: Operation = Operation {
+    id: "getHealth",
+    tag: "server",
+    summary: "Whether the process runs",
+    description: "It needs no worker, so that it is answered however busy the server is.",
+    credentials: Credentials::None,
+    success: Success::Text("ok"),
+    scopes: &[Scope::Connection],
+};
+
+const READY: Operation = Operation {
+    id: "getReadiness",
+    tag: "server",
+    summary: "Whether the server can do its work",
+    description: "It converts a tiny picture and commits to the database. An outcome is reused for a second.",
+    credentials: Credentials::None,
+    success: Success::Text("ready"),
+    scopes: &[Scope::Connection, Scope::Worker, Scope::Readiness],
+};
+
+const HISTORY: Operation = Operation {
+    id: "getHistory",
+    tag: "history",
+    summary: "A page of the usage history",
+    description: "Newest first. Of an account's tokens only `default` reads it.",
+    credentials: Credentials::TokenOrSession,
+    success: Success::History,
+    scopes: HISTORY_SCOPES,
+};
+
+const HISTORY_CSV: Operation = Operation {
+    id: "getHistoryCsv",
+    summary: "The whole usage history as CSV",
+    description: "As of the moment of the request, newest first, however long it is: it is sent in chunks.",
+    success: Success::HistoryCsv,
+    ..HISTORY
+};
+
+const HISTORY_SCOPES: &[Scope] = &[
+    Scope::Connection,
+    Scope::Worker,
+    Scope::Token,
+    Scope::History,
+];
+
+const DESCRIPTION: Operation = Operation {
+    id: "getDescription",
+    tag: "server",
+    summary: "The description of the API",
+    description: "This document.",
+    credentials: Credentials::None,
+    success: Success::Description,
+    scopes: &[Scope::Connection, Scope::Worker],
+};
+
 /// A path that programs read.
 const fn api(
     path: &'static str,
-    parameters: &'static [&'static [&'static str]],
+    parameters: &'static [&'static [Parameter]],
     answer: PageHandler,
+    operation: Operation,
 ) -> Route {
     Route {
         path,
@@ -152,6 +280,7 @@ const fn api(
             admit: |_, _| Ok(()),
             answer,
         },
+        operation: Some(operation),
     }
 }
 
@@ -167,6 +296,7 @@ const fn page(path: &'static str, methods: &'static str, answer: PageHandler) ->
             admit: pages::admit,
             answer,
         },
+        operation: None,
     }
 }
 
@@ -218,7 +348,8 @@ pub fn preflight(request: &Request, allowed: &[AllowedOrigin]) -> Option<Respons
 
 /// The parameters of a request that are probably mistyped, as text for `X-Towebp-Warning`.
 pub fn warning(request: &Request) -> Option<String> {
-    let known = by_path(&request.path)?.parameters.concat();
+    let rows = by_path(&request.path)?.parameters.iter().copied().flatten();
+    let known: Vec<&str> = rows.map(|row| row.name).collect();
     suggestion::warning(request.parameter_names(), &known)
 }
 

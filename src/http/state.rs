@@ -1,5 +1,6 @@
 //! What all workers and the event loop share.
 
+use super::asset::Asset;
 use super::metrics::Metrics;
 use super::readiness::Readiness;
 use super::settings::Settings;
@@ -30,6 +31,8 @@ pub struct AppState {
     pub readiness: Readiness,
     /// Counts of what was done.
     pub metrics: Metrics,
+    /// The description of the API: [`describe`](super::openapi::describe).
+    pub openapi: Asset,
     /// The settings of the HTTP service.
     pub settings: Settings,
 }

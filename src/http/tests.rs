@@ -163,6 +163,7 @@ fn state(disk: &Disk) -> AppState {
         limiters: Limiters::new(&settings),
         readiness: Readiness::default(),
         metrics: Metrics::default(),
+        openapi: openapi::describe(&settings),
         settings,
     }
 }

@@ -6,6 +6,7 @@ use super::problem::{Kind, Problem};
 use super::request::{Body, Request};
 use super::response::Response;
 use super::state::AppState;
+use crate::conversion::{CAPPED, DefaultValue, Parameter, Value};
 use crate::front::NEXT_PART;
 use crate::store::{AccountId, TokenUsage, UsageEntry, UsagePage, UsageTotals, token_name};
 use serde::Serialize;
@@ -18,6 +19,26 @@ const DEFAULT_LIMIT: u64 = 100;
 
 /// Most entries of a page: some 200 KB of JSON.
 const MAX_LIMIT: u64 = 1000;
+
+/// The parameters of the JSON, beside the token.
+pub const PARAMETERS: [Parameter; 2] = [
+    Parameter {
+        name: "before",
+        value: Value::Count(0, u64::MAX),
+        example: "1000",
+        default: DefaultValue::Other("none"),
+        meaning: "the `next_before` of the page before; the first page without it",
+        otherwise: "400",
+    },
+    Parameter {
+        name: "limit",
+        value: Value::Count(1, MAX_LIMIT),
+        example: "10",
+        default: DefaultValue::Given("100"),
+        meaning: "the most entries of the page, 1 to 1000",
+        otherwise: CAPPED,
+    },
+];
 
 /// A part of the CSV ends with the page that brings it to this many bytes: some 3,000 rows. Each
 /// part waits for a worker like any request, so shorter parts would take longer; each client that

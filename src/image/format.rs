@@ -16,6 +16,23 @@ pub enum Format {
 }
 
 impl Format {
+    /// All of them.
+    pub const ALL: [Format; 4] = [Format::Png, Format::Jpeg, Format::Gif, Format::Bmp];
+
+    /// The media types that [`Format::from_media_type`] reads.
+    pub const MEDIA_TYPES: [(&str, Format); 8] = [
+        ("image/png", Format::Png),
+        // Registered for animated ones (PNG, third edition).
+        ("image/apng", Format::Png),
+        ("image/jpeg", Format::Jpeg),
+        ("image/jpg", Format::Jpeg),
+        ("image/gif", Format::Gif),
+        ("image/bmp", Format::Bmp),
+        // Older names, still given by the shared MIME database and some browsers.
+        ("image/x-ms-bmp", Format::Bmp),
+        ("image/x-bmp", Format::Bmp),
+    ];
+
     /// The short lower-case name: `png`, `jpeg`, `gif`, `bmp`.
     pub fn name(self) -> &'static str {
         match self {
@@ -47,16 +64,9 @@ impl Format {
     /// Reads a media type such as `image/jpg; charset=x`: case-insensitive, parameters ignored.
     pub fn from_media_type(text: &str) -> Option<Format> {
         let essence = text.split(';').next().unwrap_or_default().trim();
-        match essence.to_ascii_lowercase().as_str() {
-            // The second is registered for animated ones (PNG, third edition).
-            "image/png" | "image/apng" => Some(Format::Png),
-            "image/jpeg" | "image/jpg" => Some(Format::Jpeg),
-            "image/gif" => Some(Format::Gif),
-            // The two others are older names, still given by the shared MIME database and some
-            // browsers.
-            "image/bmp" | "image/x-ms-bmp" | "image/x-bmp" => Some(Format::Bmp),
-            _ => None,
-        }
+        let mut types = Format::MEDIA_TYPES.into_iter();
+        let found = types.find(|(name, _)| name.eq_ignore_ascii_case(essence));
+        found.map(|(_, format)| format)
     }
 
     /// The format that the first bytes of a file look like.

@@ -165,6 +165,7 @@ impl Hurried {
             limiters: http::Limiters::new(&http_settings),
             readiness: http::Readiness::default(),
             metrics: http::Metrics::default(),
+            openapi: http::describe(&http_settings),
             settings: http_settings,
         };
         let local = SocketAddr::from(([127, 0, 0, 1], 0));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use towebp::conversion::{DefaultValue, PARAMETERS, Value};
-use towebp::http::PROBLEMS;
+use towebp::http::{DOWNLOAD, PROBLEMS, RESPONSE_HEADERS};
 
 /// Set by `scripts/docs`: tables are written instead of compared.
 const WRITE: &str = "TOWEBP_WRITE_DOCS";
@@ -29,15 +29,15 @@ fn the_table_of_problems_is_that_of_the_code() {
 fn the_table_of_parameters_is_that_of_the_code() {
     let mut table =
         "| name | type | default | allowed | otherwise |\n|---|---|---|---|---|\n".to_owned();
-    for row in &PARAMETERS {
+    for row in PARAMETERS.iter().chain([&DOWNLOAD]) {
         let kind = match row.value {
-            Value::Number(..) => "whole number",
+            Value::Number(..) | Value::Count(..) => "whole number",
             Value::Decimal(..) => "number",
             Value::Size(..) => "bytes",
             Value::Percent(..) => "percent",
             Value::Length { has_auto: true, .. } => "pixels, percent or `auto`",
             Value::Length { .. } => "pixels or percent",
-            Value::Word(_) | Value::Text => "text",
+            Value::Word(_) | Value::Color(_) | Value::Text | Value::Token => "text",
             Value::Url => "URL",
         };
         let default = match (row.default, row.value) {
@@ -55,12 +55,16 @@ fn the_table_of_parameters_is_that_of_the_code() {
         )
         .expect("a String takes all");
     }
-    // This one is not of the conversion: it names the answer's file.
-    table.push_str(
-        "| `download` | text | none | a name: the answer then carries `Content-Disposition: attachment` with `NAME.webp` \
-         | characters unfit for file names become `_` |\n",
-    );
     hold("docs/api.md", "parameters", &table);
+}
+
+#[test]
+fn the_table_of_headers_is_that_of_the_code() {
+    let mut table = "| header | what it says |\n|---|---|\n".to_owned();
+    for row in RESPONSE_HEADERS {
+        writeln!(table, "| `{}` | {} |", row.name, row.meaning).expect("a String takes all");
+    }
+    hold("docs/api.md", "headers", &table);
 }
 
 /// Compares what stands between the marks of `name` with `table`, or writes it there.

@@ -393,7 +393,7 @@ fn an_empty_watermark_is_none() {
 
 #[test]
 fn a_known_parameter_given_twice_is_rejected_and_unknown_ones_are_ignored() {
-    for name in KNOWN_NAMES {
+    for Parameter { name, .. } in PARAMETERS {
         let value = match name {
             "effort" => "low",
             "mode" => "lossy",

@@ -27,8 +27,14 @@ pub enum Value {
     },
     /// One of a few words, listed as error texts name them.
     Word(&'static str),
+    /// A color: one of a few words or hexadecimal digits, listed as error texts name them.
+    Color(&'static str),
+    /// A whole number that is not negative, and is capped into this range.
+    Count(u64, u64),
     /// Any text.
     Text,
+    /// An API token.
+    Token,
     /// A URL, which is checked where it is fetched.
     Url,
 }
@@ -79,6 +85,16 @@ impl Value {
         }
     }
 
+    /// The words that are allowed, if it is one of a few.
+    pub fn words(self) -> Vec<&'static str> {
+        let (Value::Word(allowed) | Value::Color(allowed)) = self else {
+            return Vec::new();
+        };
+        let words = allowed.split(", ").flat_map(|part| part.split(" or "));
+        // `#RRGGBB` stands for digits.
+        words.filter(|word| !word.starts_with('#')).collect()
+    }
+
     /// What is allowed, for error texts.
     pub(super) fn allowed(self) -> String {
         let thousandths = |number: i32| f64::from(number) / 1000.0;
@@ -107,8 +123,10 @@ impl Value {
                      needs as %25"
                 )
             }
-            Value::Word(allowed) => allowed.to_owned(),
-            Value::Text | Value::Url => "any text".to_owned(),
+            Value::Count(0, u64::MAX) => "a whole number, 0 or more".to_owned(),
+            Value::Count(min, max) => format!("a whole number from {min} to {max}"),
+            Value::Word(allowed) | Value::Color(allowed) => allowed.to_owned(),
+            Value::Text | Value::Token | Value::Url => "any text".to_owned(),
         }
     }
 }

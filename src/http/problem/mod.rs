@@ -12,7 +12,7 @@ mod quota;
 mod request;
 mod store;
 
-pub use kinds::{Kind, PROBLEMS, ProblemRow};
+pub use kinds::{Kind, PROBLEMS, ProblemRow, Scope};
 
 use crate::dashboard::duration;
 

@@ -1,0 +1,214 @@
+//! The paths, and what each is answered with.
+
+use super::parameters::parameter;
+use crate::http::problem::{PROBLEMS, ProblemRow};
+use crate::http::response_headers::{On, RESPONSE_HEADERS};
+use crate::http::routes::{Credentials, Operation, ROUTES, Route, Success};
+use crate::http::settings::Settings;
+use crate::image::Format;
+use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
+
+/// The media type of problems.
+const PROBLEM: &str = "application/problem+json";
+
+/// The Paths Object: all paths that programs call.
+pub fn paths(settings: &Settings) -> Json {
+    let described = |route: &Route| {
+        let operation = route.operation.as_ref()?;
+        // HEAD is as GET, and clients do not ask for it by a function of its own.
+        let methods = route.methods.split(", ").filter(|method| *method != "HEAD");
+        let item: Map<String, Json> = methods
+            .map(|method| {
+                let described = describe(route, operation, settings);
+                (method.to_ascii_lowercase(), described)
+            })
+            .collect();
+        Some((route.path.to_owned(), Json::Object(item)))
+    };
+    Json::Object(ROUTES.iter().filter_map(described).collect())
+}
+
+/// The Response Objects of all problems, by their codes.
+pub fn problem_responses() -> Json {
+    let responses = sent_problems().map(|row| {
+        let schema = json!({
+            "allOf": [{"$ref": "#/components/schemas/Problem"}],
+            "properties": {
+                "type": {"const": super::problem_type(row)},
+                "title": {"const": row.title},
+                "status": {"const": row.status},
+                "code": {"const": row.code},
+            },
+        });
+        let response = json!({
+            "description": row.when,
+            "headers": headers(|on| is_on_problem(on, row.status, true)),
+            "content": {PROBLEM: {"schema": schema, "examples": examples(&[row])}},
+        });
+        (row.code.to_owned(), response)
+    });
+    Json::Object(responses.collect())
+}
+
+/// The problems that clients see.
+pub fn sent_problems() -> impl Iterator<Item = &'static ProblemRow> {
+    PROBLEMS.iter().filter(|row| row.is_sent())
+}
+
+/// The Operation Object.
+fn describe(route: &Route, operation: &Operation, settings: &Settings) -> Json {
+    let rows = route.parameters.iter().copied().flatten();
+    let parameters: Vec<Json> = rows.filter_map(parameter).collect();
+    let schemes: &[&str] = match operation.credentials {
+        Credentials::None => &[],
+        Credentials::Token => &["query", "bearer"],
+        Credentials::TokenOrSession => &["query", "bearer", "session"],
+    };
+    let security: Vec<Json> = schemes.iter().map(|name| json!({*name: []})).collect();
+    let mut described = json!({
+        "operationId": operation.id,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "description": operation.description,
+        "parameters": parameters,
+        "security": security,
+        "responses": responses(operation),
+    });
+    if matches!(operation.success, Success::Picture) {
+        described["requestBody"] = picture(settings);
+    }
+    described
+}
+
+/// The Request Body Object of a conversion.
+fn picture(settings: &Settings) -> Json {
+    let mut types: Vec<&str> = Format::MEDIA_TYPES.iter().map(|(name, _)| *name).collect();
+    if settings.sniff {
+        types.push("application/octet-stream");
+    }
+    let content: Map<String, Json> = types
+        .into_iter()
+        .map(|media_type| (media_type.to_owned(), json!({"schema": bytes(media_type)})))
+        .collect();
+    json!({
+        "description": format!("The picture's bytes, up to {} of them.", settings.max_body),
+        "required": true,
+        "content": content,
+    })
+}
+
+/// Bytes as they are. `format` is how code generators of `OpenAPI` 3.0 and 3.1 know them.
+fn bytes(media_type: &str) -> Json {
+    json!({"type": "string", "format": "binary", "contentMediaType": media_type})
+}
+
+/// The Responses Object.
+fn responses(operation: &Operation) -> Json {
+    let is_conversion = matches!(operation.success, Success::Picture);
+    let mut responses = Map::new();
+    responses.insert("200".to_owned(), success(&operation.success));
+    if matches!(operation.success, Success::Description) {
+        let response = json!({
+            "description": "It is the one that `If-None-Match` names.",
+            "headers": headers(|on| matches!(on, On::All | On::Asset)),
+        });
+        responses.insert("304".to_owned(), response);
+    }
+    let mut by_status: BTreeMap<u16, Vec<&ProblemRow>> = BTreeMap::new();
+    for row in sent_problems().filter(|row| operation.scopes.contains(&row.scope)) {
+        by_status.entry(row.status).or_default().push(row);
+    }
+    for (status, rows) in by_status {
+        let response = match rows.as_slice() {
+            [row] => json!({"$ref": format!("#/components/responses/{}", row.code)}),
+            rows => {
+                let when: Vec<String> = rows
+                    .iter()
+                    .map(|row| format!("- `{}`: {}", row.code, row.when))
+                    .collect();
+                json!({
+                    "description": when.join("\n"),
+                    "headers": headers(|on| is_on_problem(on, status, is_conversion)),
+                    "content": {PROBLEM: {
+                        "schema": {"$ref": "#/components/schemas/Problem"},
+                        "examples": examples(rows),
+                    }},
+                })
+            }
+        };
+        responses.insert(status.to_string(), response);
+    }
+    Json::Object(responses)
+}
+
+/// The Response Object of a success.
+fn success(success: &Success) -> Json {
+    let (description, content, headers_on): (_, _, &[On]) = match success {
+        Success::Picture => {
+            let originals = Format::ALL.map(Format::media_type);
+            let types = ["image/webp"].into_iter().chain(originals);
+            let content: Map<String, Json> = types
+                .map(|name| (name.to_owned(), json!({"schema": bytes(name)})))
+                .collect();
+            (
+                "The WebP file; with `if_larger=original`, perhaps the input.",
+                Json::Object(content),
+                &[On::Picture, On::Conversion, On::File],
+            )
+        }
+        Success::Text(text) => (
+            "The server is well.",
+            json!({"text/plain; charset=utf-8": {"schema": {"type": "string", "const": text}}}),
+            &[],
+        ),
+        Success::History => (
+            "A page of the history.",
+            json!({"application/json": {"schema": {"$ref": "#/components/schemas/History"}}}),
+            &[],
+        ),
+        Success::HistoryCsv => (
+            "The whole history, with a first row of names.",
+            json!({"text/csv; charset=utf-8; header=present": {"schema": {"type": "string"}}}),
+            &[On::File],
+        ),
+        Success::Description => (
+            "This document.",
+            json!({"application/json": {"schema": {"type": "object"}}}),
+            &[On::Asset],
+        ),
+    };
+    json!({
+        "description": description,
+        "headers": headers(|on| on == On::All || headers_on.contains(&on)),
+        "content": content,
+    })
+}
+
+/// References to the headers that come with a response.
+fn headers(is_sent: impl Fn(On) -> bool) -> Json {
+    let rows = RESPONSE_HEADERS.iter().filter(|row| is_sent(row.on));
+    let reference = |name: &str| json!({"$ref": format!("#/components/headers/{name}")});
+    Json::Object(
+        rows.map(|row| (row.name.to_owned(), reference(row.name)))
+            .collect(),
+    )
+}
+
+fn is_on_problem(on: On, status: u16, is_conversion: bool) -> bool {
+    match on {
+        On::All | On::Problem => true,
+        On::Conversion => is_conversion,
+        On::Status(statuses) => statuses.contains(&status),
+        On::Picture | On::File | On::Asset => false,
+    }
+}
+
+/// References to the examples of these problems.
+fn examples(rows: &[&ProblemRow]) -> Json {
+    let reference = |code: &str| json!({"$ref": format!("#/components/examples/{code}")});
+    let examples = rows
+        .iter()
+        .map(|row| (row.code.to_owned(), reference(row.code)));
+    Json::Object(examples.collect())
+}

@@ -1,0 +1,132 @@
+//! Parameters of a query as `OpenAPI` has them.
+
+use crate::conversion::{CAPPED, DefaultValue, Parameter, Value};
+use serde_json::{Map, Value as Json, json};
+
+/// The extension that says what becomes of numbers out of the range of a schema: `capped`, where
+/// the server takes the nearest one that is allowed. All others are an error.
+const OUT_OF_RANGE: &str = "x-out-of-range";
+
+/// The Parameter Object; `None` for the token, which is a security scheme.
+pub fn parameter(row: &Parameter) -> Option<Json> {
+    if matches!(row.value, Value::Token) {
+        return None;
+    }
+    let default = match row.default {
+        DefaultValue::Given(_) => String::new(),
+        DefaultValue::Other(words) => format!(" Default: {words}."),
+    };
+    let (meaning, otherwise) = (row.meaning, row.otherwise);
+    Some(json!({
+        "name": row.name,
+        "in": "query",
+        "required": false,
+        "description": format!("{meaning}. Otherwise: {otherwise}.{default}"),
+        "schema": schema(row),
+    }))
+}
+
+/// The Schema Object of its value.
+pub fn schema(row: &Parameter) -> Json {
+    let mut schema = typed(row.value);
+    if row.otherwise.starts_with(CAPPED) {
+        schema.insert(OUT_OF_RANGE.to_owned(), json!("capped"));
+    }
+    if let DefaultValue::Given(value) = row.default {
+        schema.insert("default".to_owned(), literal(row.value, value));
+    }
+    schema.insert(
+        "examples".to_owned(),
+        json!([literal(row.value, row.example)]),
+    );
+    Json::Object(schema)
+}
+
+fn typed(value: Value) -> Map<String, Json> {
+    let schema = match value {
+        Value::Number(min, max) => whole(min, max),
+        Value::Count(min, u64::MAX) => json!({"type": "integer", "minimum": min}),
+        Value::Count(min, max) => json!({"type": "integer", "minimum": min, "maximum": max}),
+        Value::Decimal(min, max) => {
+            json!({"type": "number", "minimum": thousandths(min), "maximum": thousandths(max)})
+        }
+        Value::Size(min, max) => json!({"anyOf": [whole(min, max), text("^[0-9]+[kKM]$")]}),
+        Value::Percent(min, max) => json!({"anyOf": [whole(min, max), text("^[0-9]+%$")]}),
+        Value::Length {
+            pixels: (min, max),
+            has_auto,
+            ..
+        } => {
+            let mut kinds = vec![whole(min, max), text(r"^[0-9]+(\.[0-9]+)?%$")];
+            if has_auto {
+                kinds.push(json!({"type": "string", "enum": ["auto"]}));
+            }
+            json!({ "anyOf": kinds })
+        }
+        Value::Word(_) => json!({"type": "string", "enum": value.words()}),
+        Value::Color(_) => json!({"anyOf": [
+            {"type": "string", "enum": value.words()},
+            text("^#?([0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$"),
+        ]}),
+        Value::Text | Value::Token => json!({"type": "string"}),
+        Value::Url => json!({"type": "string", "format": "uri", "pattern": "^https?://"}),
+    };
+    match schema {
+        Json::Object(schema) => schema,
+        _ => unreachable!("each of them is an object"),
+    }
+}
+
+fn whole(min: i32, max: i32) -> Json {
+    json!({"type": "integer", "minimum": min, "maximum": max})
+}
+
+fn text(pattern: &str) -> Json {
+    json!({"type": "string", "pattern": pattern})
+}
+
+fn thousandths(number: i32) -> f64 {
+    f64::from(number) / 1000.0
+}
+
+/// A value of the table in the type of its schema: numbers as numbers, all else as text.
+fn literal(value: Value, written: &str) -> Json {
+    let is_number = !matches!(value, Value::Word(_) | Value::Color(_) | Value::Text);
+    let number = || serde_json::from_str(written).ok().filter(Json::is_number);
+    is_number
+        .then(number)
+        .flatten()
+        .unwrap_or_else(|| json!(written))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversion::{PARAMETERS, Params};
+
+    #[test]
+    fn examples_and_words_are_allowed_ones() {
+        for row in PARAMETERS {
+            let mut values = row.value.words();
+            values.push(row.example);
+            for value in values {
+                let pairs = [(row.name, value)];
+                let parsed = Params::parse(pairs.iter().copied());
+                parsed.unwrap_or_else(|error| panic!("{error}"));
+            }
+        }
+    }
+
+    #[test]
+    fn values_are_of_their_schema_s_type() {
+        let [quality, size] = ["quality", "watermark_size"].map(|name| {
+            let row = PARAMETERS.iter().find(|row| row.name == name);
+            schema(row.expect("it is in the table"))
+        });
+        let expected = json!({"type": "integer", "minimum": 0, "maximum": 100, "default": 85,
+            "examples": [80], "x-out-of-range": "capped"});
+        assert_eq!(quality, expected);
+        assert_eq!(size["default"], json!(24));
+        assert_eq!(size["examples"], json!(["3%"]));
+    }
+}
