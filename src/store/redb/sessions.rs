@@ -105,17 +105,24 @@ impl<'t> SessionTables<'t> {
         account: AccountId,
         session: &StoredSession,
     ) -> Result<(), redb::Error> {
-        let mut others = Vec::new();
+        self.end_unused(account, MAX_SESSIONS - 1)?;
+        self.put(cookie, account, session)
+    }
+
+    /// Ends those sessions of an account that were not used for the longest time, until there are
+    /// at most `most`.
+    pub fn end_unused(&mut self, account: AccountId, most: usize) -> Result<(), redb::Error> {
+        let mut all = Vec::new();
         for cookie in self.cookies_of(account, every_hash())? {
             let used = self.sessions.get(&cookie)?.map(|value| value.value().2);
-            others.push((used, cookie));
+            all.push((used, cookie));
         }
-        let ended = (others.len() + 1).saturating_sub(MAX_SESSIONS);
-        others.sort_unstable();
-        for (_, cookie) in &others[..ended] {
+        all.sort_unstable();
+        let ended = all.len().saturating_sub(most);
+        for (_, cookie) in &all[..ended] {
             self.end(cookie)?;
         }
-        self.put(cookie, account, session)
+        Ok(())
     }
 
     /// Writes the use of a session; nothing happens if there is none.

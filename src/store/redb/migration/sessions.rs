@@ -8,7 +8,7 @@ use redb::{ReadableTable, TableDefinition, WriteTransaction};
 
 use crate::auth::{AccountId, CodeHash};
 use crate::store::redb::sessions::SessionTables;
-use crate::store::session::{Browser, SessionTimes, StoredSession};
+use crate::store::session::{Browser, MAX_SESSIONS, SessionTimes, StoredSession};
 
 /// Account, end and latest end of the sessions of format 3, by the hash of the cookie.
 const OLD: TableDefinition<&CodeHash, (u64, u64, u64)> = TableDefinition::new("sessions");
@@ -17,7 +17,9 @@ const OLD: TableDefinition<&CodeHash, (u64, u64, u64)> = TableDefinition::new("s
 const RENAMED: TableDefinition<&CodeHash, (u64, u64, u64)> =
     TableDefinition::new("sessions_of_format_3");
 
-/// Rewrites the sessions: some bytes for each browser that was signed in during the last week.
+/// Rewrites the sessions: some bytes for each browser that was signed in during the last week. Of
+/// an account that has more than are allowed now, those end that were not used for the longest
+/// time.
 pub fn begin(write: &WriteTransaction) -> Result<(), redb::Error> {
     // A table is opened with the types of its rows, so one of the same name must not be there.
     write.rename_table(OLD, RENAMED)?;
@@ -30,10 +32,32 @@ pub fn begin(write: &WriteTransaction) -> Result<(), redb::Error> {
             times: SessionTimes::of_ends(end, latest),
             browser: Browser::default(),
         };
-        sessions.put(cookie.value(), AccountId(account), &session)?;
+        let account = AccountId(account);
+        sessions.put(cookie.value(), account, &session)?;
+        sessions.end_unused(account, MAX_SESSIONS)?;
     }
     drop(old);
     write.delete_table(RENAMED)?;
+    Ok(())
+}
+
+/// Gives an account of format 3 this many sessions more, each used a millisecond after the one
+/// before; the last 31 bytes of each hash are zero.
+#[cfg(test)]
+pub fn add_sessions(
+    write: &WriteTransaction,
+    account: AccountId,
+    count: u8,
+) -> Result<(), redb::Error> {
+    use crate::store::redb::sessions::SESSION_ENDS;
+    let (mut sessions, mut ends) = (write.open_table(OLD)?, write.open_table(SESSION_ENDS)?);
+    for i in 0..count {
+        let mut cookie = [0; 32];
+        cookie[0] = i;
+        let times = SessionTimes::at_start(2_000_000_000_000 + u64::from(i));
+        sessions.insert(&cookie, (account.0, times.end, times.latest))?;
+        ends.insert((times.end, &cookie), ())?;
+    }
     Ok(())
 }
 

@@ -2,10 +2,11 @@
 
 use super::{advance, sessions, tokens};
 use crate::auth::{Code, Token};
-use crate::store::redb::accounts::ACCOUNTS;
+use crate::store::engine::Engine;
+use crate::store::redb::accounts::{self, ACCOUNTS};
 use crate::store::redb::meta::{self, FORMAT, OLDEST_FORMAT};
 use crate::store::redb::{Database, RedbEngine, check_file, database_path};
-use crate::store::session::Browser;
+use crate::store::session::{Browser, MAX_SESSIONS};
 use crate::store::tests::{Folder, entry};
 use crate::store::{Store, TokenNumber, secret_file};
 use redb::ReadableTable;
@@ -140,11 +141,30 @@ fn databases_of_older_formats_are_brought_forward_and_keep_everything() {
 }
 
 #[test]
+fn of_too_many_sessions_those_go_on_that_were_used_last() {
+    let old = Old::new(3, 0);
+    let database = Database::open_unchecked(&old.path()).unwrap();
+    let owner = database.read(accounts::all).unwrap()[0].id;
+    let count = MAX_SESSIONS as u8 + 50;
+    let added = database.write(|write| sessions::add_sessions(write, owner, count));
+    added.unwrap();
+    drop(database);
+    drop(RedbEngine::open(&old.path()).unwrap());
+    let findings = check_file(&old.path()).unwrap();
+    assert_eq!(findings.problems, [""; 0]);
+    let engine = RedbEngine::open(&old.path()).unwrap();
+    let kept = engine.sessions(owner).unwrap();
+    let mut kept: Vec<_> = kept.iter().map(|(cookie, _)| cookie[0]).collect();
+    kept.sort_unstable();
+    assert_eq!(kept, (50..count).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_migration_that_was_killed_after_any_commit_goes_on() {
     for format in OLDEST_FORMAT..FORMAT {
         let mut commits = 1;
         loop {
-            let old = Old::new(format, 3);
+            let old = Old::new(format, 5);
             let database = Database::open_unchecked(&old.path()).unwrap();
             for _ in 0..commits {
                 assert!(advance(&database).unwrap());

@@ -13,8 +13,9 @@ use crate::store::redb::tokens::TokenTables;
 use crate::store::redb::usage::{self, UsageTables};
 use crate::store::token::ApiToken;
 
-/// The entries that are moved in one commit: some 3 MB of rows.
-const BATCH: usize = 20_000;
+/// The entries that are moved in one commit: some 3 MB of rows. Tests move few, so that there are
+/// several commits.
+const BATCH: usize = if cfg!(test) { 2 } else { 20_000 };
 
 /// Conversions of format 2 by account and sequence number: time, bytes in, bytes out, width,
 /// height, milliseconds, quality, watermark, format.
