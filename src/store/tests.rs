@@ -5,6 +5,7 @@ mod engine;
 mod known;
 mod memory;
 mod owner;
+mod sessions;
 mod time;
 mod tokens;
 
@@ -152,28 +153,6 @@ fn a_stolen_database_yields_no_working_token() {
         "the forged token works"
     );
     assert_eq!(store.authenticate(&token).unwrap().account, account.id);
-}
-
-#[test]
-fn a_stolen_database_and_the_name_of_a_session_yield_no_cookie() {
-    let folder = Folder::new();
-    let store = folder.store();
-    let owner = store.create_account("owner@example.org", None).unwrap();
-    let cookie = store.start_session(owner.id, &Browser::default()).unwrap();
-    let hash = Code::parse(&cookie).unwrap().hash();
-    let name = store.sessions(owner.id, &cookie).unwrap()[0].id.to_string();
-    assert!(!cookie.contains(&name));
-    let [first, second] = [&hash[..16], &hash[16..]]
-        .map(|half| u128::from_be_bytes(half.try_into().expect("16 bytes")));
-    assert_eq!(name, format!("{first:032x}"));
-    let hex = format!("{first:032x}{second:032x}");
-    for forged in [&name, &hex, &hex[..43], &format!("{name}{}", &name[..11])] {
-        assert!(store.session(forged).unwrap().is_none(), "{forged}");
-    }
-    drop(store);
-    let bytes = fs::read(database_path(&folder.settings().data)).unwrap();
-    let has = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
-    assert!(has(&hash) && !has(cookie.as_bytes()));
 }
 
 #[test]

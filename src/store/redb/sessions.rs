@@ -112,13 +112,17 @@ impl<'t> SessionTables<'t> {
     /// Ends those sessions of an account that were not used for the longest time, until there are
     /// at most `most`.
     pub fn end_unused(&mut self, account: AccountId, most: usize) -> Result<(), redb::Error> {
+        let cookies = self.cookies_of(account, every_hash())?;
+        let ended = cookies.len().saturating_sub(most);
+        if ended == 0 {
+            return Ok(());
+        }
         let mut all = Vec::new();
-        for cookie in self.cookies_of(account, every_hash())? {
+        for cookie in cookies {
             let used = self.sessions.get(&cookie)?.map(|value| value.value().2);
             all.push((used, cookie));
         }
         all.sort_unstable();
-        let ended = all.len().saturating_sub(most);
         for (_, cookie) in &all[..ended] {
             self.end(cookie)?;
         }
