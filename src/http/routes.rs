@@ -76,7 +76,7 @@ pub enum Success {
 pub enum Handler {
     /// The event loop answers at once, however busy the workers are.
     EventLoop(fn() -> Response),
-    /// [`convert`](super::convert) admits the request, and a worker for conversions answers it.
+    /// [`convert`] admits the request, and a worker for conversions answers it.
     Conversion,
     /// A worker for pages answers it.
     Page {

@@ -16,6 +16,7 @@ mod load;
 mod media;
 mod metadata;
 mod modes;
+mod openapi;
 mod operations;
 mod resize;
 mod sessions;
