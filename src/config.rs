@@ -8,7 +8,7 @@ mod memory;
 use crate::process::logging::LogFormat;
 use crate::{fetch, front, http, image, store};
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 /// Everything that a server needs to know.
@@ -228,6 +228,18 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
         .map_err(|_| "expected a whole number of seconds, such as 10".to_owned())
 }
 
+/// Parses a number of days, at most a hundred years.
+///
+/// # Errors
+/// A sentence that says what is allowed.
+pub fn days(text: &str) -> Result<NonZeroU32, String> {
+    let days = text
+        .parse()
+        .ok()
+        .filter(|days: &NonZeroU32| days.get() <= 36_500);
+    days.ok_or_else(|| "expected a whole number of days, 1 to 36500".to_owned())
+}
+
 /// Parses a number of threads.
 ///
 /// # Errors
@@ -308,6 +320,7 @@ mod tests {
                 data: PathBuf::from("no-such-folder"),
                 secret_file: None,
                 allow_shared_data: false,
+                history_keep: None,
             },
             http: http::Settings::default(),
             limits: image::Limits::default(),

@@ -46,6 +46,11 @@ pub struct ServeCommand {
     #[argh(switch)]
     allow_shared_data: bool,
 
+    /// remove entries of histories after this many days, 1 to 36500; totals and the sums of days
+    /// are kept (default: entries are kept, at some 100 bytes each)
+    #[argh(option, arg_name = "days", from_str_fn(config::days))]
+    history_keep: Option<NonZeroU32>,
+
     /// conversions at the same time, and the most cores for a conversion that is alone (default:
     /// one for each core)
     #[argh(option, arg_name = "number", from_str_fn(config::threads))]
@@ -370,6 +375,7 @@ impl ServeCommand {
                 data: self.data,
                 secret_file: self.secret_file,
                 allow_shared_data: self.allow_shared_data,
+                history_keep: self.history_keep,
             },
             http: http::Settings {
                 threads: self.threads.unwrap_or(http.threads),

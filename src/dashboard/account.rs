@@ -238,7 +238,8 @@ fn deletion_form(session: &Session, totals: &UsageTotals) -> Markup {
             @if totals.conversions > 0 {
                 p {
                     "First get the history, if you want to keep it: all of it as "
-                    a href=(paths::USAGE_CSV) { "CSV" } ", or page by page as " a href=(paths::USAGE) { "JSON" } "."
+                    a href=(paths::USAGE_CSV) { "CSV" } ", or as " a href=(paths::USAGE_LINES) { "JSON" }
+                    ", one object a line."
                 }
             }
             label for="delete-password" { "Password" }

@@ -62,6 +62,10 @@ paths! {
     USAGE = "/api/usage";
     /// The usage history as CSV.
     USAGE_CSV = "/api/usage.csv";
+    /// The whole usage history, one JSON object a line.
+    USAGE_LINES = "/api/usage.ndjson";
+    /// Failed conversions as CSV.
+    FAILURES_CSV = "/api/failures.csv";
     /// The description of the API.
     OPENAPI = "/openapi.json";
 }

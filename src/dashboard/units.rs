@@ -27,9 +27,24 @@ pub fn size(bytes: u64) -> String {
     format!("{amount:.1} {}", UNITS[unit])
 }
 
+/// A percentage, with a true minus sign if it is negative.
+pub fn saved(percent: Option<i64>) -> String {
+    match percent {
+        Some(percent) => format!("{percent} %").replace('-', "−"),
+        None => "–".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn savings_may_be_losses() {
+        assert_eq!(saved(Some(75)), "75 %");
+        assert_eq!(saved(Some(-50)), "−50 %");
+        assert_eq!(saved(None), "–");
+    }
 
     #[test]
     fn sizes_are_short() {

@@ -19,7 +19,7 @@ pub trait Admission: Send + 'static {
     /// The response that rejects the request, or that needs no worker.
     fn admit(&self, head: &Head, client: IpAddr) -> Result<Admitted, EarlyResponse>;
 
-    /// Words a rejection. `head` is missing if it could not be read.
+    /// Words a rejection. `head` is missing if it could not be read, or a worker had the request.
     fn reject(&self, rejection: Rejection, head: Option<&Head>, client: IpAddr) -> EarlyResponse;
 }
 

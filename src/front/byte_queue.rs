@@ -63,6 +63,11 @@ impl ByteQueue {
         }
     }
 
+    /// The number of bytes.
+    pub fn len(&self) -> usize {
+        self.queue.iter().map(Vec::len).sum::<usize>() - self.consumed
+    }
+
     /// Whether no bytes are left.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
@@ -73,8 +78,7 @@ impl ByteQueue {
         if self.queue.len() == 1 && self.consumed == 0 {
             return self.queue.pop_front().expect("there is one");
         }
-        let length = self.queue.iter().map(Vec::len).sum::<usize>() - self.consumed;
-        let mut bytes = Vec::with_capacity(length);
+        let mut bytes = Vec::with_capacity(self.len());
         while !self.is_empty() {
             bytes.extend_from_slice(self.first());
             self.consume(self.first().len());

@@ -93,6 +93,17 @@ pub enum Stage {
     },
 }
 
+impl Stage {
+    /// The request, from its head on until a worker has it.
+    pub fn request(&self) -> Option<&Request> {
+        match self {
+            Stage::Body(body) => Some(body.request()),
+            Stage::Queued { request, .. } => Some(request),
+            _ => None,
+        }
+    }
+}
+
 /// A request's [`Ticket`](super::Ticket) waits for something.
 #[derive(Clone, Copy, Debug)]
 pub struct Preparing {

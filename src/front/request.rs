@@ -54,6 +54,11 @@ impl IncomingBody {
         }
     }
 
+    /// The request.
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
     /// Takes the bytes that belong to the body, and returns how many they are.
     ///
     /// # Errors

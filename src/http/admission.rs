@@ -4,8 +4,8 @@ use super::problem::Problem;
 use super::request::Request;
 use super::response::Response;
 use super::state::AppState;
-use super::{admitted, exchange, routes};
-use crate::front::{self, EarlyResponse, Head, Rejection};
+use super::{admitted, exchange, failures, routes};
+use crate::front::{self, EarlyResponse, Framing, Head, Rejection};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -49,17 +49,21 @@ impl front::Admission for HttpAdmission {
             || Request::new("-", "-", client, std::iter::empty()),
             |head| request(head, client),
         );
-        let response = routes::problem_response(&request, Problem::from(rejection));
+        let problem = Problem::from(rejection);
+        if routes::is_conversion(&request) {
+            failures::note_rejected(&self.state, &request, &problem);
+        }
+        let response = routes::problem_response(&request, problem);
         self.respond(&request, response, started)
     }
 }
 
 fn request(head: &Head, client: IpAddr) -> Request {
     let headers = head.headers.iter();
-    Request::new(
-        &head.method,
-        &head.target,
-        client,
-        headers.map(|(name, value)| (name.as_str(), value.as_str())),
-    )
+    let headers = headers.map(|(name, value)| (name.as_str(), value.as_str()));
+    let mut request = Request::new(&head.method, &head.target, client, headers);
+    if let Framing::Length(length) = head.framing {
+        request.announced = length;
+    }
+    request
 }

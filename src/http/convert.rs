@@ -1,6 +1,7 @@
 //! `POST /convert`: the order of the checks, and one conversion.
 
-use super::credentials::Token;
+use super::credentials::{Checked, Token};
+use super::failures;
 use super::pairs::Pairs;
 use super::problem::{Kind, Problem};
 use super::rate_limit_headers::rate_limit_headers;
@@ -55,12 +56,27 @@ pub fn admit(state: &AppState, request: &Request) -> Result<AdmittedConversion, 
     let query = request.query();
     let token = Token::of(request, &query)?;
     let checked = token.check(&state.store)?;
+    let admitted = admit_checked(state, request, &query, token, &checked);
+    if let (Err(problem), Some(caller)) = (&admitted, checked.known()) {
+        failures::note(state, caller, request, None, problem);
+    }
+    admitted
+}
+
+/// As [`admit`], of a request whose token was checked.
+fn admit_checked(
+    state: &AppState,
+    request: &Request,
+    query: &Pairs,
+    token: Token,
+    checked: &Checked,
+) -> Result<AdmittedConversion, Problem> {
     query.check()?;
     // A token that is given twice is an error, even if it is the same one.
     query.parameter("token")?;
     let caller = checked.known();
     caller.map_or(Ok(()), check_enabled)?;
-    let params = params(&query, caller.map_or("", Caller::preset))?;
+    let params = params(query, caller.map_or("", Caller::preset))?;
     let download = query.parameter("download")?.map(str::to_owned);
     let format = content_type(request, state.settings.sniff)?;
     state.store.check_available()?;
@@ -119,23 +135,45 @@ pub fn body_empty() -> Problem {
 pub fn answer(
     state: &AppState,
     request: &Request,
-    mut conversion: AdmittedConversion,
+    conversion: AdmittedConversion,
     body: &mut Body,
 ) -> Result<Response, Problem> {
     let caller = conversion.token.caller(&state.store)?;
-    check_enabled(&caller)?;
+    let received = body.len();
+    let answered = answer_caller(state, request, &caller, conversion, body);
+    answered.inspect_err(|problem| {
+        failures::note(state, &caller, request, Some(received), problem);
+    })
+}
+
+/// As [`answer`], of a caller who is known.
+fn answer_caller(
+    state: &AppState,
+    request: &Request,
+    caller: &Caller,
+    mut conversion: AdmittedConversion,
+    body: &mut Body,
+) -> Result<Response, Problem> {
+    check_enabled(caller)?;
     if !conversion.is_preset_known {
-        conversion.complete(request, &caller)?;
+        conversion.complete(request, caller)?;
     }
     if request.cancel.is_cancelled() {
         return Err(Problem::client_gone());
     }
     state.store.check_available()?;
-    let quota = state.limiters.quotas.take(&state.store, &caller)?;
-    let converted = convert(state, request, &caller, conversion, body);
-    let mut response = converted.unwrap_or_else(Response::from);
-    response.headers.extend(rate_limit_headers(quota.limits()));
-    Ok(response)
+    let quota = state.limiters.quotas.take(&state.store, caller)?;
+    let headers = rate_limit_headers(quota.limits());
+    match convert(state, request, caller, conversion, body) {
+        Ok(mut response) => {
+            response.headers.extend(headers);
+            Ok(response)
+        }
+        Err(mut problem) => {
+            problem.headers.extend(headers);
+            Err(problem)
+        }
+    }
 }
 
 impl AdmittedConversion {

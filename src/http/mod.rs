@@ -14,6 +14,7 @@ mod convert;
 mod cors;
 mod credentials;
 mod exchange;
+mod failures;
 mod health;
 mod metrics;
 mod metrics_listener;

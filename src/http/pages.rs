@@ -9,9 +9,12 @@ use super::request::{Body, Request};
 use super::response::{Response, with_problem_headers};
 use super::settings::Settings;
 use super::state::AppState;
+use super::usage::filter_texts;
 use crate::admission::{ClientRateLimiter, seconds, surrounding_network};
 use crate::conversion::Preset;
-use crate::dashboard::{self, Form, Outcome, Page, PageContext, PageStatus, SessionChange};
+use crate::dashboard::{
+    self, Form, HistoryError, HistoryView, Outcome, Page, PageContext, PageStatus, SessionChange,
+};
 use crate::store::{Browser, StoreError};
 use std::sync::LazyLock;
 use std::time::Instant;
@@ -75,12 +78,22 @@ pub fn start(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     show(state, request, |context, _| Ok(dashboard::start(context)?))
 }
 
-/// The dashboard. The parameter `before` turns to a later page of the history.
+/// The dashboard. The parameters `before` and `failed_before` turn to later pages of the history,
+/// and those of `/api/usage` filter it.
 pub fn overview(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     show(state, request, |context, query| {
-        let before = query.parameter("before")?;
-        let before = before.and_then(|number| number.parse().ok());
-        Ok(dashboard::overview(context, before)?)
+        let number = |name| -> Result<Option<u64>, Problem> {
+            Ok(query.parameter(name)?.and_then(|text| text.parse().ok()))
+        };
+        let view = HistoryView {
+            texts: filter_texts(query)?,
+            before: number("before")?,
+            failed_before: number("failed_before")?,
+        };
+        dashboard::overview(context, &view).map_err(|error| match error {
+            HistoryError::Store(error) => error.into(),
+            HistoryError::Filter(error) => error.into(),
+        })
     })
 }
 

@@ -20,6 +20,8 @@ pub struct Request {
     query: String,
     /// The address of the connection, or what a trusted proxy says.
     pub client: IpAddr,
+    /// Bytes of the body as the head announces them; 0 for none, and for chunks.
+    pub announced: u64,
     /// Set once nobody waits for the response any more.
     pub cancel: Arc<Cancel<'static>>,
     /// When the complete request began to wait for a worker.
@@ -43,6 +45,7 @@ impl Request {
             path: path.to_owned(),
             query: query.to_owned(),
             client,
+            announced: 0,
             cancel: Arc::default(),
             queued_since: Instant::now(),
             headers: headers
@@ -158,6 +161,11 @@ impl Body {
         let bytes = std::mem::take(&mut self.bytes).into_vec();
         self.received += bytes.len() as u64;
         bytes
+    }
+
+    /// The number of bytes that were not yet taken.
+    pub fn len(&self) -> u64 {
+        self.bytes.len() as u64
     }
 
     /// Bytes read so far.

@@ -7,7 +7,7 @@ use super::request::{Body, Request};
 use super::response::Response;
 use super::settings::Settings;
 use super::state::AppState;
-use super::{convert, cors, health, pages, suggestion, usage};
+use super::{convert, cors, failures, health, pages, suggestion, usage};
 use crate::conversion::{PARAMETERS, Parameter, TOKEN};
 use crate::dashboard::paths;
 
@@ -65,8 +65,14 @@ pub enum Success {
     Text(&'static str),
     /// A page of the usage history.
     History,
-    /// The usage history as CSV.
+    /// A history as CSV.
     HistoryCsv,
+    /// The usage history, one JSON object a line.
+    HistoryLines,
+    /// Sums, in the schema of this name.
+    Sums(&'static str),
+    /// A page of failed conversions.
+    Failures,
     /// The description of the API.
     Description,
 }
@@ -134,8 +140,17 @@ const READINESS: &str = "/readyz";
 /// Where password managers look for the form that changes the password.
 const CHANGE_PASSWORD_FORM: &str = "/.well-known/change-password";
 
+/// The sums of days.
+const USAGE_DAYS: &str = "/api/usage/days";
+
+/// The sums of months.
+const USAGE_MONTHS: &str = "/api/usage/months";
+
+/// Failed conversions, page by page.
+const FAILURES: &str = "/api/failures";
+
 /// All paths. Any other path is a 404, whatever the method and the body.
-pub const ROUTES: [Route; 29] = [
+pub const ROUTES: [Route; 34] = [
     Route {
         path: paths::CONVERT,
         methods: "POST",
@@ -152,11 +167,46 @@ pub const ROUTES: [Route; 29] = [
     api(READINESS, &[], health::ready, READY),
     api(
         paths::USAGE,
-        &[&[TOKEN], &usage::PARAMETERS],
+        &[&[TOKEN], &usage::PAGE, &usage::FILTERS],
         usage::json,
         HISTORY,
     ),
-    api(paths::USAGE_CSV, &[&[TOKEN]], usage::csv, HISTORY_CSV),
+    api(
+        paths::USAGE_CSV,
+        &[&[TOKEN], &usage::FILTERS],
+        usage::csv,
+        HISTORY_CSV,
+    ),
+    api(
+        paths::USAGE_LINES,
+        &[&[TOKEN], &usage::FILTERS],
+        usage::ndjson,
+        HISTORY_LINES,
+    ),
+    api(
+        USAGE_DAYS,
+        &[&[TOKEN], &usage::FILTERS],
+        usage::days,
+        HISTORY_DAYS,
+    ),
+    api(
+        USAGE_MONTHS,
+        &[&[TOKEN], &usage::FILTERS],
+        usage::months,
+        HISTORY_MONTHS,
+    ),
+    api(
+        FAILURES,
+        &[&[TOKEN], &usage::PAGE, &failures::FILTERS],
+        failures::json,
+        FAILED,
+    ),
+    api(
+        paths::FAILURES_CSV,
+        &[&[TOKEN], &failures::FILTERS],
+        failures::csv,
+        FAILED_CSV,
+    ),
     api(
         paths::OPENAPI,
         &[],
@@ -244,6 +294,45 @@ const HISTORY_CSV: Operation = Operation {
     description: "As of the moment of the request, newest first, however long it is: it is sent in chunks.",
     success: Success::HistoryCsv,
     ..HISTORY
+};
+
+const HISTORY_LINES: Operation = Operation {
+    id: "getHistoryLines",
+    summary: "The whole usage history, one JSON object a line",
+    success: Success::HistoryLines,
+    ..HISTORY_CSV
+};
+
+const HISTORY_DAYS: Operation = Operation {
+    id: "getDays",
+    summary: "Conversions and bytes by day",
+    description: "Oldest first; days without conversions are left out. Without `from`, of the last ten years. Sums \
+        stay when old entries are removed.",
+    success: Success::Sums("Days"),
+    ..HISTORY
+};
+
+const HISTORY_MONTHS: Operation = Operation {
+    id: "getMonths",
+    summary: "Conversions and bytes by month",
+    description: "As the days. A month is summed up over those of its days that are asked for.",
+    success: Success::Sums("Months"),
+    ..HISTORY
+};
+
+const FAILED: Operation = Operation {
+    id: "getFailures",
+    summary: "A page of the conversions that failed",
+    description: "Newest first, of the last 30 days, at most 10,000. They count nowhere.",
+    success: Success::Failures,
+    ..HISTORY
+};
+
+const FAILED_CSV: Operation = Operation {
+    id: "getFailuresCsv",
+    summary: "The conversions that failed as CSV",
+    success: Success::HistoryCsv,
+    ..FAILED
 };
 
 const HISTORY_SCOPES: &[Scope] = &[
@@ -334,6 +423,12 @@ pub fn problem_response(request: &Request, problem: Problem) -> Response {
 /// Whether programs read the path of the request, and so pages of other origins may.
 pub fn is_for_programs(request: &Request) -> bool {
     by_path(&request.path).is_some_and(|route| route.audience == Audience::Programs)
+}
+
+/// Whether the request is answered by a conversion.
+pub fn is_conversion(request: &Request) -> bool {
+    let route = by_path(&request.path);
+    route.is_some_and(|route| matches!(route.handler, Handler::Conversion))
 }
 
 /// The response to a preflight of a page from another origin, which needs no worker; `None` if the

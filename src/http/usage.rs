@@ -1,4 +1,5 @@
-//! `GET /api/usage` and `GET /api/usage.csv`: the usage history for programs.
+//! The usage history for programs: `GET /api/usage`, `/api/usage.csv`, `/api/usage.ndjson`, and
+//! sums by `/api/usage/days` and `/api/usage/months`.
 
 use super::credentials::Credentials;
 use super::pairs::Pairs;
@@ -8,7 +9,10 @@ use super::response::Response;
 use super::state::AppState;
 use crate::conversion::{CAPPED, DefaultValue, Parameter, Value};
 use crate::front::NEXT_PART;
-use crate::store::{AccountId, TokenUsage, UsageEntry, UsagePage, UsageTotals, token_name};
+use crate::store::{
+    AccountId, FilterTexts, Period, TokenUsage, UsageEntry, UsageFilter, UsagePage, UsageSum,
+    UsageTotals, day_text, token_name,
+};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -18,10 +22,10 @@ use std::time::SystemTime;
 const DEFAULT_LIMIT: u64 = 100;
 
 /// Most entries of a page: some 200 KB of JSON.
-const MAX_LIMIT: u64 = 1000;
+pub const MAX_LIMIT: u64 = 1000;
 
-/// The parameters of the JSON, beside the token.
-pub const PARAMETERS: [Parameter; 2] = [
+/// The parameters of a page, beside the token.
+pub const PAGE: [Parameter; 2] = [
     Parameter {
         name: "before",
         value: Value::Count(0, u64::MAX),
@@ -40,34 +44,149 @@ pub const PARAMETERS: [Parameter; 2] = [
     },
 ];
 
-/// A part of the CSV ends with the page that brings it to this many bytes: some 3,000 rows. Each
-/// part waits for a worker like any request, so shorter parts would take longer; each client that
-/// reads one holds that much memory.
+/// Only from this day on.
+pub const FROM: Parameter = Parameter {
+    name: "from",
+    value: Value::Day,
+    example: "2026-11-01",
+    default: DefaultValue::Other("none"),
+    meaning: "the first day (UTC)",
+    otherwise: "400",
+};
+
+/// Only up to this day.
+pub const TO: Parameter = Parameter {
+    name: "to",
+    meaning: "the last day (UTC)",
+    ..FROM
+};
+
+/// Only by this token.
+pub const TOKEN_NAME: Parameter = Parameter {
+    name: "token_name",
+    value: Value::Text,
+    example: "default",
+    default: DefaultValue::Other("all tokens"),
+    meaning: "the name of one of the account's tokens",
+    otherwise: "400",
+};
+
+/// Which entries are asked for.
+pub const FILTERS: [Parameter; 4] = [
+    FROM,
+    TO,
+    TOKEN_NAME,
+    Parameter {
+        name: "format",
+        value: Value::Word("png, jpeg, gif or bmp"),
+        example: "png",
+        default: DefaultValue::Other("all formats"),
+        meaning: "the format of the input",
+        otherwise: "400",
+    },
+];
+
+/// Most days that are summed up at a time: the days of ten years. Each has a sum for each token and
+/// each format.
+const MAX_DAYS: u32 = 3660;
+
+/// A part of a long response ends with the page that brings it to this many bytes: some 3,000 rows
+/// of CSV. Each part waits for a worker like any request, so shorter parts would take longer; each
+/// client that reads one holds that much memory.
 const MIN_PART: usize = 256 << 10;
+
+/// Most pages of the store for one part. A page without an entry that passes the filter takes up to
+/// some 20 ms.
+const MAX_PAGES: usize = 10;
+
+/// The media type of CSV.
+pub const CSV: &str = "text/csv; charset=utf-8; header=present";
+
+/// The media type of one JSON object a line.
+const NDJSON: &str = "application/x-ndjson";
 
 /// The first row of the CSV.
 const COLUMNS: &str =
     "id,time,format,input_bytes,output_bytes,width,height,quality,watermark,milliseconds,token\r\n";
 
-/// One page, newest first, and the totals of the whole history. The parameter `before` takes the
-/// `next_before` of the preceding page; `limit` is capped to 1 to 1000.
+/// What a request for entries or sums says.
+pub struct Listing {
+    /// Whose they are.
+    pub account: AccountId,
+    /// The account's tokens, with deleted ones.
+    pub tokens: Vec<TokenUsage>,
+    /// Which ones are asked for.
+    pub texts: FilterTexts,
+    query: Pairs,
+}
+
+impl Listing {
+    /// Reads the request.
+    ///
+    /// # Errors
+    /// 401 without a good token or session, 400 for a parameter that is repeated or no text.
+    pub fn of(state: &AppState, request: &Request) -> Result<Listing, Problem> {
+        let query = request.query();
+        let credentials = Credentials::of(request, &query, &state.settings)?;
+        let account = credentials.account(&state.store)?;
+        query.check()?;
+        Ok(Listing {
+            account,
+            tokens: state.store.tokens(account)?,
+            texts: filter_texts(&query)?,
+            query,
+        })
+    }
+
+    /// `before`, and `limit` within its bounds.
+    ///
+    /// # Errors
+    /// 400 for numbers that are none.
+    pub fn page(&self) -> Result<(Option<u64>, usize), Problem> {
+        let before = number(&self.query, "before")?;
+        let limit = number(&self.query, "limit")?;
+        let limit = limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
+        Ok((before, limit as usize))
+    }
+}
+
+/// The filters of a query. An empty one counts as none.
 ///
 /// # Errors
-/// 401 without a good token or session, 400 for numbers that are none.
+/// 400 for one that is repeated.
+pub fn filter_texts(query: &Pairs) -> Result<FilterTexts, Problem> {
+    let text = |name| -> Result<String, Problem> {
+        Ok(query.parameter(name)?.unwrap_or_default().to_owned())
+    };
+    Ok(FilterTexts {
+        from: text("from")?,
+        to: text("to")?,
+        token_name: text("token_name")?,
+        format: text("format")?,
+        status: text("status")?,
+    })
+}
+
+/// One page, newest first, and the totals of the whole history. The parameter `before` takes the
+/// `next_before` of the preceding page; `limit` is capped to 1 to 1000. With a filter, a page may
+/// have fewer entries, or none, and yet not be the last one.
+///
+/// # Errors
+/// 401 without a good token or session, 400 for a parameter that cannot be used.
 pub fn json(state: &AppState, request: &Request, _body: &mut Body) -> Result<Response, Problem> {
-    let (account, query) = account(state, request)?;
-    let before = number(&query, "before")?;
-    let limit = number(&query, "limit")?
-        .unwrap_or(DEFAULT_LIMIT)
-        .clamp(1, MAX_LIMIT);
-    let page = state.store.usage(account, before, limit as usize)?;
-    let totals = state.store.usage_totals(account)?;
-    let tokens = state.store.tokens(account)?;
+    let listing = Listing::of(state, request)?;
+    let Listing {
+        account, tokens, ..
+    } = &listing;
+    let filter = listing.texts.usage(tokens)?;
+    let (before, limit) = listing.page()?;
+    let page = state.store.usage(*account, &filter, before, limit)?;
+    let totals = state.store.usage_totals(*account)?;
     Ok(Response::json(&Page {
         entries: page
             .entries
             .iter()
-            .map(|(id, entry)| Entry::new(*id, entry, &tokens))
+            .map(|(id, entry)| Entry::new(*id, entry, tokens))
             .collect(),
         next_before: page.next_before,
         totals: totals.into(),
@@ -75,57 +194,147 @@ pub fn json(state: &AppState, request: &Request, _body: &mut Body) -> Result<Res
     }))
 }
 
-/// The whole history, newest first, as of the first part: later entries have larger numbers and
-/// would come before it.
+/// All entries that pass the filter as CSV, newest first, as of the first part: later entries have
+/// larger numbers and would come before it.
 ///
 /// It is answered in parts, each from a few pages of the store, so that its memory does not grow
 /// with the history, and that a client which reads slowly holds neither a worker nor a view of the
 /// database. The token or session is checked again for each part.
 ///
 /// # Errors
-/// 401 without a good token or session.
+/// As [`json`].
 pub fn csv(state: &AppState, request: &Request, _body: &mut Body) -> Result<Response, Problem> {
-    let (account, _) = account(state, request)?;
-    let before = request
-        .header(NEXT_PART)
-        .and_then(|number| number.parse().ok());
-    let tokens = state.store.tokens(account)?;
-    let (text, next) = csv_part(before, &tokens, |before| {
-        state.store.usage(account, before, MAX_LIMIT as usize)
-    })?;
-    let response = Response::new(200, "text/csv; charset=utf-8; header=present", text)
+    entries(state, request, CSV, "towebp-usage.csv", COLUMNS, push_row)
+}
+
+/// All entries that pass the filter, one JSON object a line, in parts as those of [`csv`].
+///
+/// # Errors
+/// As [`json`].
+pub fn ndjson(state: &AppState, request: &Request, _body: &mut Body) -> Result<Response, Problem> {
+    entries(state, request, NDJSON, "towebp-usage.ndjson", "", push_line)
+}
+
+/// The sums of days, oldest first; days without conversions are left out.
+///
+/// # Errors
+/// As [`json`].
+pub fn days(state: &AppState, request: &Request, _body: &mut Body) -> Result<Response, Problem> {
+    sums(state, request, Period::Day)
+}
+
+/// The sums of months, oldest first; months without conversions are left out. A month is summed up
+/// over those of its days that are asked for.
+///
+/// # Errors
+/// As [`json`].
+pub fn months(state: &AppState, request: &Request, _body: &mut Body) -> Result<Response, Problem> {
+    sums(state, request, Period::Month)
+}
+
+fn sums(state: &AppState, request: &Request, period: Period) -> Result<Response, Problem> {
+    let listing = Listing::of(state, request)?;
+    let mut filter = listing.texts.usage(&listing.tokens)?;
+    // Without a first day, the last ten years.
+    let last = filter.days.last.min(UsageFilter::today(SystemTime::now()));
+    filter.days.first = filter.days.first.max(last.saturating_sub(MAX_DAYS - 1));
+    let sums = state.store.usage_sums(listing.account, &filter, period)?;
+    let sums: Vec<_> = sums.iter().map(|sum| Sum::new(sum, period)).collect();
+    Ok(Response::json(&Sums { sums }))
+}
+
+/// Where the part of a long response begins that is asked for; `None` for the first part.
+pub fn part_before(request: &Request) -> Option<u64> {
+    request.header(NEXT_PART)?.parse().ok()
+}
+
+/// One part of a long response, to be saved as a file of this name; `next` is [`part_before`] of
+/// the next one.
+pub fn part(media_type: &str, file: &str, text: String, next: Option<u64>) -> Response {
+    let response = Response::new(200, media_type, text)
         .header("Cache-Control", "private, no-store")
         .header(
             "Content-Disposition",
-            "attachment; filename=\"towebp-usage.csv\"",
+            &format!("attachment; filename=\"{file}\""),
         );
-    Ok(match next {
+    match next {
         Some(before) => response.header(NEXT_PART, &before.to_string()),
         None => response,
-    })
+    }
 }
 
-/// One part of the CSV: the rows with smaller numbers than `before`, and the `before` of the next
-/// part, if there is one. The first part, without `before`, begins with the columns' names.
-fn csv_part<E>(
-    before: Option<u64>,
+/// One part of all entries that pass the request's filter. The first part begins with `head`.
+fn entries(
+    state: &AppState,
+    request: &Request,
+    media_type: &str,
+    file: &str,
+    head: &str,
+    push: fn(&mut String, &Entry<'_>),
+) -> Result<Response, Problem> {
+    let listing = Listing::of(state, request)?;
+    let filter = listing.texts.usage(&listing.tokens)?;
+    let before = part_before(request);
+    let head = if before.is_none() { head } else { "" };
+    let page = |before| {
+        let limit = MAX_LIMIT as usize;
+        state.store.usage(listing.account, &filter, before, limit)
+    };
+    let (text, next) = text_part(before, head, &listing.tokens, push, page)?;
+    Ok(part(media_type, file, text, next))
+}
+
+/// The text of a part: `head` and the entries with smaller numbers than `before`. Returns the
+/// `before` of the next part, too, if there is one.
+fn text_part<E>(
+    mut before: Option<u64>,
+    head: &str,
     tokens: &[TokenUsage],
+    push: fn(&mut String, &Entry<'_>),
     page: impl Fn(Option<u64>) -> Result<UsagePage, E>,
 ) -> Result<(String, Option<u64>), E> {
-    let mut text = String::new();
-    if before.is_none() {
-        text.push_str(COLUMNS);
-    }
-    let mut before = before;
-    loop {
+    let mut text = head.to_owned();
+    for _ in 0..MAX_PAGES {
         let page = page(before)?;
         for (id, entry) in &page.entries {
-            push_row(&mut text, &Entry::new(*id, entry, tokens));
+            push(&mut text, &Entry::new(*id, entry, tokens));
         }
         before = page.next_before;
         if before.is_none() || text.len() >= MIN_PART {
-            return Ok((text, before));
+            break;
         }
+    }
+    Ok((text, before))
+}
+
+#[derive(Serialize)]
+struct Sums {
+    sums: Vec<Sum>,
+}
+
+/// The sums of a day or a month.
+#[derive(Serialize)]
+struct Sum {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    day: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    month: Option<String>,
+    #[serde(flatten)]
+    totals: Totals,
+}
+
+impl Sum {
+    fn new(sum: &UsageSum, period: Period) -> Sum {
+        let mut text = day_text(sum.first_day);
+        let totals = sum.totals.into();
+        let (day, month) = match period {
+            Period::Day => (Some(text), None),
+            Period::Month => {
+                text.truncate("2026-11".len());
+                (None, Some(text))
+            }
+        };
+        Sum { day, month, totals }
     }
 }
 
@@ -239,8 +448,14 @@ fn push_row(text: &mut String, entry: &Entry<'_>) {
     .expect("a String takes everything");
 }
 
+/// Appends one line of JSON.
+fn push_line(text: &mut String, entry: &Entry<'_>) {
+    text.push_str(&serde_json::to_string(entry).expect("texts and numbers"));
+    text.push('\n');
+}
+
 /// A field of CSV, in quotes if it needs them (RFC 4180, section 2).
-fn quoted(field: &str) -> Cow<'_, str> {
+pub fn quoted(field: &str) -> Cow<'_, str> {
     if field.contains([',', '"']) {
         Cow::Owned(format!("\"{}\"", field.replace('"', "\"\"")))
     } else {
@@ -249,17 +464,8 @@ fn quoted(field: &str) -> Cow<'_, str> {
 }
 
 /// UTC, with milliseconds.
-fn rfc3339(time: SystemTime) -> String {
+pub fn rfc3339(time: SystemTime) -> String {
     humantime::format_rfc3339_millis(time).to_string()
-}
-
-/// The account whose history is asked for, and the query.
-fn account(state: &AppState, request: &Request) -> Result<(AccountId, Pairs), Problem> {
-    let query = request.query();
-    let credentials = Credentials::of(request, &query, &state.settings)?;
-    let account = credentials.account(&state.store)?;
-    query.check()?;
-    Ok((account, query))
 }
 
 fn number(query: &Pairs, name: &'static str) -> Result<Option<u64>, Problem> {
@@ -328,8 +534,11 @@ mod tests {
         };
         let (mut before, mut expected, mut parts) = (None, ROWS, 0);
         loop {
-            let (text, next) =
-                csv_part(before, &tokens("default"), page).expect("pages do not fail");
+            let (text, next) = {
+                let head = if before.is_none() { COLUMNS } else { "" };
+                text_part(before, head, &tokens("default"), push_row, page)
+                    .expect("pages do not fail")
+            };
             assert!(text.len() < MIN_PART + 200_000, "{} bytes", text.len());
             let rows = text.strip_prefix(COLUMNS).unwrap_or(&text);
             assert_eq!(rows.len() < text.len(), parts == 0, "the columns come once");

@@ -2,6 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// The milliseconds of a day.
+pub const DAY: u64 = 24 * 60 * 60 * 1000;
+
 /// Tells the store what time it is. The time may be set back and forward while the store is open.
 pub struct Clock(Box<dyn Fn() -> SystemTime + Send + Sync>);
 
@@ -31,9 +34,13 @@ pub fn from_milliseconds(milliseconds: u64) -> SystemTime {
         .unwrap_or(UNIX_EPOCH)
 }
 
+/// The number of the day (UTC) of a time in milliseconds since the epoch.
+pub fn day(milliseconds: u64) -> u32 {
+    u32::try_from(milliseconds / DAY).unwrap_or(u32::MAX)
+}
+
 /// The month (UTC) in which a time lies: the first millisecond of that month and of the next one.
 pub fn month(milliseconds: u64) -> (u64, u64) {
-    const DAY: u64 = 24 * 60 * 60 * 1000;
     let days = milliseconds / DAY;
     let (mut year, mut first) = (1970, 0);
     // The Gregorian calendar repeats every 400 years of 146,097 days.

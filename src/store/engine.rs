@@ -33,10 +33,11 @@ use serde::{Deserialize, Serialize};
 
 use super::account::{Account, AccountRecord};
 use super::error::StoreError;
+use super::failure::{Failure, FailureFilter, FailurePage};
 use super::session::{Browser, SessionId, SessionTimes, StoredSession};
 use super::token::{AccountAccess, Restrictions, TokenSettings, TokenUsage};
 use super::token_number::TokenNumber;
-use super::usage::{UsageEntry, UsagePage, UsageTotals};
+use super::usage::{Days, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageTotals};
 use crate::auth::{AccountId, CodeHash, Email};
 
 /// A storage engine. See the module's guarantees, which hold for every method.
@@ -76,17 +77,38 @@ pub trait Engine: Send + Sync {
     /// When the invitation with this hash ends; `None` if it is used or unknown.
     fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>, StoreError>;
 
-    /// At most `limit` entries of an account's history, newest first, of those whose sequence
-    /// number is below `before`. The memory that this takes depends on `limit` only, however long
-    /// the history is.
+    /// At most `limit` entries of an account's history that pass the filter, newest first, of those
+    /// whose sequence number is below `before`. The memory that this takes depends on `limit` only,
+    /// however long the history is. So does the time: a page may have fewer entries than there are.
     fn usage_page(
         &self,
         account: AccountId,
+        filter: &UsageFilter,
         before: Option<u64>,
         limit: usize,
     ) -> Result<UsagePage, StoreError>;
 
-    /// The sums over an account's whole history; zeros if there is no such account.
+    /// Calls `each` with the sums of an account by day, token and format, in this order, over all
+    /// entries that there have ever been.
+    fn usage_days(
+        &self,
+        account: AccountId,
+        days: Days,
+        each: &mut dyn FnMut(UsageDay),
+    ) -> Result<(), StoreError>;
+
+    /// At most `limit` failed conversions of an account that pass the filter, newest first, of
+    /// those whose sequence number is below `before`.
+    fn failures(
+        &self,
+        account: AccountId,
+        filter: &FailureFilter,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<FailurePage, StoreError>;
+
+    /// The sums over all entries that an account's history has ever had; zeros if there is no such
+    /// account.
     fn usage_totals(&self, account: AccountId) -> Result<UsageTotals, StoreError>;
 
     /// The account's conversions, or those by one of its tokens, in the month whose first
@@ -276,6 +298,32 @@ pub enum Command {
         /// The entry.
         entry: UsageEntry,
     },
+    /// Adds failed conversions to those of an account, and removes the oldest of more than
+    /// [`super::failure::MAX_FAILURES`].
+    ///
+    /// Outcome: [`Outcome::Unchanged`] if there is no such account.
+    RecordFailures {
+        /// The account.
+        account: AccountId,
+        /// The failures, oldest first.
+        failures: Vec<Failure>,
+    },
+    /// Removes some of the rows that are too old. Sums over histories stay.
+    ///
+    /// Outcome: [`Outcome::Removed`].
+    RemoveOld(OldRows),
+}
+
+/// Which rows are too old.
+#[derive(Clone, Copy, Debug)]
+pub struct OldRows {
+    /// The account to begin with; those with smaller numbers have no such row any more.
+    pub first: AccountId,
+    /// Entries of histories from before this time go, up to the first one of an account that is not
+    /// from before it.
+    pub history_before: u64,
+    /// Failed conversions from before this time go.
+    pub failures_before: u64,
 }
 
 /// A change of an account's tokens.
@@ -344,6 +392,11 @@ pub enum Outcome {
         conversions: u64,
         /// Those of them by the same token.
         by_token: u64,
+    },
+    /// Old rows were removed.
+    Removed {
+        /// The account to go on with; `None` if no row is too old any more.
+        next: Option<AccountId>,
     },
     /// Nothing was changed.
     Unchanged,

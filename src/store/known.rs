@@ -170,7 +170,9 @@ impl KnownAccounts {
             | Command::EndSession { .. }
             | Command::EndSessionOf { .. }
             | Command::EndSessionsOf(_)
-            | Command::SweepSessions { .. } => {}
+            | Command::SweepSessions { .. }
+            | Command::RecordFailures { .. }
+            | Command::RemoveOld(_) => {}
         }
     }
 

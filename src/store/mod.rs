@@ -14,7 +14,10 @@ mod availability;
 mod clock;
 mod engine;
 mod error;
+mod failure;
+mod filter;
 mod folder;
+mod janitor;
 mod known;
 mod redb;
 mod secret_file;
@@ -26,6 +29,7 @@ mod tokens;
 mod usage;
 mod writer;
 
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -39,6 +43,8 @@ pub use error::{
     ChangeTokenError, CreateAccountError, OpenError, OwnerError, SetEmailError, SetPasswordError,
     SignInError, StoreError, TokenError,
 };
+pub use failure::{Failure, FailureFilter, FailurePage, StatusFilter};
+pub use filter::{FilterError, FilterTexts, USAGE_FORMATS, day_text};
 pub(crate) use folder::rename_new;
 pub use known::TokenCheck;
 pub use session::{Browser, ListedSession, MAX_BROWSER_NAME, MAX_SESSIONS, Session, SessionId};
@@ -47,7 +53,10 @@ pub use token::{
     Restrictions, TokenSettings, TokenUsage, end_of_day, token_name,
 };
 pub use token_number::TokenNumber;
-pub use usage::{Month, UsageEntry, UsagePage, UsageTotals, WatermarkKind, saved_percent};
+pub use usage::{
+    Days, Month, Period, UsageEntry, UsageFilter, UsagePage, UsageSum, UsageTotals, WatermarkKind,
+    saved_percent,
+};
 
 use self::redb::{FileSnapshot, RedbEngine};
 use crate::auth::{
@@ -57,6 +66,7 @@ use account::AccountRecord;
 use availability::Availability;
 use clock::Clock;
 use engine::{Command, Engine, Outcome};
+use janitor::Janitor;
 use known::KnownAccounts;
 use writer::{Shared, Writer};
 
@@ -79,19 +89,24 @@ pub struct Settings {
     /// Whether the folder and the database may be writable by others than their owner. If not, such
     /// a folder is an error.
     pub allow_shared_data: bool,
+    /// For how many days entries of histories are kept; `None`, the default, for ever. Sums are
+    /// kept for ever.
+    pub history_keep: Option<NonZeroU32>,
 }
 
 /// The open store; share it by reference or `Arc`. Dropping it waits for the writes under way.
 pub struct Store {
-    // Declared before the engine, so that the writer's thread ends before the file is closed.
-    writer: Writer,
+    // Declared in this order so that the janitor's last write is carried out, and the writer's
+    // thread ends before the file is closed.
+    janitor: Janitor,
+    writer: Arc<Writer>,
     engine: Arc<dyn Engine>,
     known: Arc<KnownAccounts>,
     availability: Arc<Availability>,
     secret: Secret,
     passwords: Passwords,
     throttle: SignInThrottle,
-    clock: Clock,
+    clock: Arc<Clock>,
 }
 
 /// The state of the database file of a data folder that no process has open.
@@ -137,11 +152,16 @@ impl Store {
                 secret_file.display()
             );
         }
-        Store::start(Arc::new(engine), secret, clock)
+        Store::start(Arc::new(engine), secret, clock, settings.history_keep)
     }
 
     /// A store on this engine.
-    fn start(engine: Arc<dyn Engine>, secret: Secret, clock: Clock) -> Result<Store, OpenError> {
+    fn start(
+        engine: Arc<dyn Engine>,
+        secret: Secret,
+        clock: Clock,
+        history_keep: Option<NonZeroU32>,
+    ) -> Result<Store, OpenError> {
         let known = Arc::new(KnownAccounts::load(&*engine)?);
         let availability = Arc::new(Availability::default());
         let writer = Writer::start(Shared {
@@ -150,13 +170,17 @@ impl Store {
             availability: Arc::clone(&availability),
         })
         .map_err(OpenError::Failed)?;
+        let (writer, clock) = (Arc::new(writer), Arc::new(clock));
         match writer.write(Command::SweepSessions { now: clock.now() }) {
             // The writer has logged it: a store that can only be read is useful too, and it may
             // become writable again.
             Ok(_) | Err(StoreError::Unavailable(_)) => {}
             Err(error) => return Err(OpenError::from(error)),
         }
+        let janitor = Janitor::start(Arc::clone(&writer), Arc::clone(&clock), history_keep)
+            .map_err(OpenError::Failed)?;
         Ok(Store {
+            janitor,
             writer,
             engine,
             known,
@@ -530,18 +554,74 @@ impl Store {
         Ok(())
     }
 
-    /// At most `limit` entries of the account's history, newest first, of those whose sequence
-    /// number is below `before`.
+    /// At most `limit` entries of the account's history that pass the filter, newest first, of
+    /// those whose sequence number is below `before`. However long the history is, this takes no
+    /// longer: a page may have fewer entries than there are, or none, and yet be followed by
+    /// another.
     ///
     /// # Errors
     /// The store failed.
     pub fn usage(
         &self,
         id: AccountId,
+        filter: &UsageFilter,
         before: Option<u64>,
         limit: usize,
     ) -> Result<UsagePage, StoreError> {
-        self.read(|engine| engine.usage_page(id, before, limit))
+        self.read(|engine| engine.usage_page(id, filter, before, limit))
+    }
+
+    /// The sums over the conversions that pass the filter by day or by month, oldest first; those
+    /// without conversions are left out. Sums are kept even when entries are removed.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn usage_sums(
+        &self,
+        id: AccountId,
+        filter: &UsageFilter,
+        period: Period,
+    ) -> Result<Vec<UsageSum>, StoreError> {
+        let mut sums: Vec<UsageSum> = Vec::new();
+        self.read(|engine| {
+            engine.usage_days(id, filter.days, &mut |day| {
+                if !filter.passes_kind(day.token, &day.format) {
+                    return;
+                }
+                let first_day = period.first_day(day.day);
+                match sums.last_mut() {
+                    Some(sum) if sum.first_day == first_day => sum.totals += day.totals,
+                    _ => sums.push(UsageSum {
+                        first_day,
+                        totals: day.totals,
+                    }),
+                }
+            })
+        })?;
+        Ok(sums)
+    }
+
+    /// Keeps a conversion that failed for a while. It is written within a second, unless the
+    /// account or all accounts together have too many in it. The event loop may call this.
+    pub fn record_failure(&self, id: AccountId, failure: Failure) {
+        self.janitor.note(id, failure);
+    }
+
+    /// At most `limit` failed conversions of the account that pass the filter, newest first, of
+    /// those whose sequence number is below `before`.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn failures(
+        &self,
+        id: AccountId,
+        filter: &FailureFilter,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<FailurePage, StoreError> {
+        // What cannot be written now is missing; the rest can be read all the same.
+        let _ = self.janitor.write_failures_of(id);
+        self.read(|engine| engine.failures(id, filter, before, limit))
     }
 
     /// The conversions of the account, or by one of its tokens, in the month in which `now` lies.

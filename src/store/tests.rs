@@ -40,6 +40,7 @@ impl Folder {
             data: self.0.join("data"),
             secret_file: None,
             allow_shared_data: false,
+            history_keep: None,
         }
     }
 
@@ -54,11 +55,21 @@ impl Drop for Folder {
     }
 }
 
+/// A page of a history without a filter.
+pub(crate) fn all_usage(
+    store: &Store,
+    id: AccountId,
+    before: Option<u64>,
+    limit: usize,
+) -> Result<UsagePage, StoreError> {
+    store.usage(id, &UsageFilter::default(), before, limit)
+}
+
 /// A store that reads each page from this disk whenever it needs it.
 pub(crate) fn store_on(disk: &disk::Disk) -> Store {
     let engine = Arc::new(disk.engine_without_cache());
     let secret = Secret::random().unwrap();
-    Store::start(engine, secret, Clock::new(SystemTime::now)).unwrap()
+    Store::start(engine, secret, Clock::new(SystemTime::now), None).unwrap()
 }
 
 #[test]
@@ -130,6 +141,7 @@ fn a_stolen_database_yields_no_working_token() {
         data: folder.path().join("stolen"),
         secret_file: None,
         allow_shared_data: false,
+        history_keep: None,
     };
     super::folder::create_private(&thief.data).unwrap();
     fs::copy(
@@ -203,7 +215,7 @@ fn concurrent_conversions_are_all_counted_and_survive() {
     };
     assert_eq!(store.usage_totals(id).unwrap(), expected);
     assert_eq!(store.usage_totals(other).unwrap().conversions, 1);
-    let page = store.usage(id, None, 1000).unwrap();
+    let page = all_usage(&store, id, None, 1000).unwrap();
     let sequences: Vec<u64> = page.entries.iter().map(|(sequence, _)| *sequence).collect();
     assert_eq!(
         sequences,
@@ -221,23 +233,27 @@ fn pages_go_back_from_the_newest() {
     for i in 1..=5 {
         store.record_usage(id, &entry(i)).unwrap();
     }
-    let first = store.usage(id, None, 2).unwrap();
+    let first = all_usage(&store, id, None, 2).unwrap();
     assert_eq!(first.entries, [(5, entry(5)), (4, entry(4))]);
     assert_eq!(first.next_before, Some(4));
-    let second = store.usage(id, first.next_before, 2).unwrap();
+    let second = all_usage(&store, id, first.next_before, 2).unwrap();
     assert_eq!(second.entries, [(3, entry(3)), (2, entry(2))]);
-    let third = store.usage(id, second.next_before, 2).unwrap();
+    let third = all_usage(&store, id, second.next_before, 2).unwrap();
     assert_eq!(third.entries, [(1, entry(1))]);
     assert_eq!(third.next_before, None);
     assert_eq!(
-        store.usage(id, Some(4), 3).unwrap().next_before,
+        all_usage(&store, id, Some(4), 3).unwrap().next_before,
         None,
         "the page ended with the first entry"
     );
-    assert!(store.usage(id, Some(0), 2).unwrap().entries.is_empty());
     assert!(
-        store
-            .usage(AccountId(id.0 + 1), None, 2)
+        all_usage(&store, id, Some(0), 2)
+            .unwrap()
+            .entries
+            .is_empty()
+    );
+    assert!(
+        all_usage(&store, AccountId(id.0 + 1), None, 2)
             .unwrap()
             .entries
             .is_empty(),
@@ -275,7 +291,12 @@ fn deleting_an_account_deletes_its_sessions_history_and_token_only() {
         store.usage_totals(owner.id).unwrap(),
         UsageTotals::default()
     );
-    assert!(store.usage(owner.id, None, 10).unwrap().entries.is_empty());
+    assert!(
+        all_usage(&store, owner.id, None, 10)
+            .unwrap()
+            .entries
+            .is_empty()
+    );
     assert!(
         store.record_usage(owner.id, &entry(2)).is_err(),
         "a deleted account has a history again"
@@ -487,7 +508,7 @@ fn a_reopened_store_has_everything() {
     assert_eq!(store.authenticate(&token).unwrap().account, owner.id);
     assert_eq!(store.session(&cookie).unwrap().unwrap().account, owner);
     assert_eq!(
-        store.usage(owner.id, None, 10).unwrap().entries,
+        all_usage(&store, owner.id, None, 10).unwrap().entries,
         [(1, entry(1))]
     );
     assert_eq!(

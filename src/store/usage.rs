@@ -100,10 +100,77 @@ pub struct UsageTotals {
     pub output_bytes: u64,
 }
 
+impl std::ops::AddAssign for UsageTotals {
+    fn add_assign(&mut self, more: UsageTotals) {
+        self.conversions = self.conversions.saturating_add(more.conversions);
+        self.input_bytes = self.input_bytes.saturating_add(more.input_bytes);
+        self.output_bytes = self.output_bytes.saturating_add(more.output_bytes);
+    }
+}
+
 impl UsageTotals {
     /// See [`saved_percent`].
     pub fn saved_percent(&self) -> Option<i64> {
         saved_percent(self.input_bytes, self.output_bytes)
+    }
+}
+
+/// Which entries of a history are asked for; all of them by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UsageFilter {
+    /// The first and the last day (UTC).
+    pub days: Days,
+    /// The token that they were sent with.
+    pub token: Option<TokenNumber>,
+    /// The input format.
+    pub format: Option<String>,
+}
+
+impl UsageFilter {
+    /// The day (UTC) in which `now` lies, counted from the epoch.
+    pub fn today(now: SystemTime) -> u32 {
+        clock::day(clock::to_milliseconds(now))
+    }
+
+    /// Whether all entries pass.
+    pub fn is_empty(&self) -> bool {
+        *self == UsageFilter::default()
+    }
+
+    /// Whether an entry of this day, token and input format passes.
+    pub fn passes(&self, day: u32, token: TokenNumber, format: &str) -> bool {
+        self.days.contains(day) && self.passes_kind(token, format)
+    }
+
+    /// Whether an entry of this token and input format passes, on a day that passes.
+    pub fn passes_kind(&self, token: TokenNumber, format: &str) -> bool {
+        self.token.is_none_or(|wanted| wanted == token)
+            && self.format.as_deref().is_none_or(|wanted| wanted == format)
+    }
+}
+
+/// A range of days (UTC), each counted from the epoch, both ends included; all days by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Days {
+    /// The first day.
+    pub first: u32,
+    /// The last day.
+    pub last: u32,
+}
+
+impl Days {
+    /// Whether the day is one of them.
+    pub fn contains(self, day: u32) -> bool {
+        (self.first..=self.last).contains(&day)
+    }
+}
+
+impl Default for Days {
+    fn default() -> Days {
+        Days {
+            first: 0,
+            last: u32::MAX,
+        }
     }
 }
 
@@ -112,8 +179,50 @@ impl UsageTotals {
 pub struct UsagePage {
     /// The entries with their sequence numbers, which count 1, 2, 3 ... for each account.
     pub entries: Vec<(u64, UsageEntry)>,
-    /// The value of `before` that gives the next page; `None` if there is no older entry.
+    /// The value of `before` that gives the next page; `None` if there is no older entry. With a
+    /// filter, the next page may be empty.
     pub next_before: Option<u64>,
+}
+
+/// Sums over the conversions of one day by one token from one input format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageDay {
+    /// The day (UTC), counted from the epoch.
+    pub day: u32,
+    /// The token.
+    pub token: TokenNumber,
+    /// The input format.
+    pub format: String,
+    /// The sums.
+    pub totals: UsageTotals,
+}
+
+/// Sums over the conversions of a day or a month.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsageSum {
+    /// The day, or the first day of the month (UTC), counted from the epoch.
+    pub first_day: u32,
+    /// The sums.
+    pub totals: UsageTotals,
+}
+
+/// Whether sums are over days or over months.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Period {
+    /// A day (UTC).
+    Day,
+    /// A calendar month (UTC).
+    Month,
+}
+
+impl Period {
+    /// The first day of the period in which a day lies.
+    pub fn first_day(self, day: u32) -> u32 {
+        match self {
+            Period::Day => day,
+            Period::Month => clock::day(clock::month(u64::from(day) * clock::DAY).0),
+        }
+    }
 }
 
 /// An account's conversions in one calendar month (UTC).

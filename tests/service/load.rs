@@ -147,6 +147,7 @@ impl Hurried {
             data: folder.path.join("data"),
             secret_file: None,
             allow_shared_data: false,
+            history_keep: None,
         };
         let store = Arc::new(Store::open(&settings).expect("a new store"));
         let account = store.create_account(OWNER, None).expect("a new account");

@@ -10,6 +10,7 @@ mod cli;
 mod cors;
 mod disk;
 mod fonts;
+mod history;
 mod http;
 mod kill;
 mod load;

@@ -37,7 +37,12 @@ fn the_table_of_parameters_is_that_of_the_code() {
             Value::Percent(..) => "percent",
             Value::Length { has_auto: true, .. } => "pixels, percent or `auto`",
             Value::Length { .. } => "pixels or percent",
-            Value::Word(_) | Value::Color(_) | Value::Text | Value::Token => "text",
+            Value::Word(_)
+            | Value::Color(_)
+            | Value::Text
+            | Value::Token
+            | Value::Day
+            | Value::Status => "text",
             Value::Url => "URL",
         };
         let default = match (row.default, row.value) {

@@ -69,6 +69,7 @@ macro_rules! action {
                     data: self.data.clone(),
                     secret_file: self.secret_file.clone(),
                     allow_shared_data: self.allow_shared_data,
+                    history_keep: None,
                 }
             }
         }

@@ -31,6 +31,10 @@ pub enum Value {
     Color(&'static str),
     /// A whole number that is not negative, and is capped into this range.
     Count(u64, u64),
+    /// A day, such as `2026-11-01`.
+    Day,
+    /// A status code of an error, or all of a class, such as `4xx`.
+    Status,
     /// Any text.
     Text,
     /// An API token.
@@ -126,6 +130,8 @@ impl Value {
             Value::Count(0, u64::MAX) => "a whole number, 0 or more".to_owned(),
             Value::Count(min, max) => format!("a whole number from {min} to {max}"),
             Value::Word(allowed) | Value::Color(allowed) => allowed.to_owned(),
+            Value::Day => "a day (UTC), such as 2026-11-01".to_owned(),
+            Value::Status => "a status code from 400 to 599, 4xx or 5xx".to_owned(),
             Value::Text | Value::Token | Value::Url => "any text".to_owned(),
         }
     }

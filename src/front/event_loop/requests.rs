@@ -48,7 +48,14 @@ impl<A: Admission> EventLoop<A> {
         let Some(client) = self.client(key, head) else {
             return false;
         };
-        let word = || self.admission.reject(rejection, head, client);
+        // A rejection may come long after the head.
+        let connection = self.connections.get_mut(key);
+        let request = connection.and_then(|connection| connection.stage.request());
+        let (known, client) = match request {
+            Some(request) => (Some(&request.head), request.client),
+            None => (head, client),
+        };
+        let word = || self.admission.reject(rejection, known, client);
         if let Ok(response) = catch_unwind(AssertUnwindSafe(word)) {
             return self.respond(key, &response, head);
         }

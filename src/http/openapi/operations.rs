@@ -168,9 +168,24 @@ fn success(success: &Success) -> Json {
             &[],
         ),
         Success::HistoryCsv => (
-            "The whole history, with a first row of names.",
+            "All rows, after a first one of names.",
             json!({"text/csv; charset=utf-8; header=present": {"schema": {"type": "string"}}}),
             &[On::File],
+        ),
+        Success::HistoryLines => (
+            "The whole history.",
+            json!({"application/x-ndjson": {"schema": {"type": "string"}}}),
+            &[On::File],
+        ),
+        Success::Sums(name) => (
+            "The sums.",
+            json!({"application/json": {"schema": {"$ref": format!("#/components/schemas/{name}")}}}),
+            &[],
+        ),
+        Success::Failures => (
+            "A page of failed conversions.",
+            json!({"application/json": {"schema": {"$ref": "#/components/schemas/Failures"}}}),
+            &[],
         ),
         Success::Description => (
             "This document.",

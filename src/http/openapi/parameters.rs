@@ -68,6 +68,8 @@ fn typed(value: Value) -> Map<String, Json> {
             {"type": "string", "enum": value.words()},
             text("^#?([0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$"),
         ]}),
+        Value::Day => json!({"type": "string", "format": "date"}),
+        Value::Status => text("^[45]([0-9]{2}|[xX]{2})$"),
         Value::Text | Value::Token => json!({"type": "string"}),
         Value::Url => json!({"type": "string", "format": "uri", "pattern": "^https?://"}),
     };

@@ -11,6 +11,9 @@ pub fn schemas() -> Json {
         "HistoryEntry": entry(),
         "HistoryTotals": totals(),
         "HistoryToken": token(),
+        "Days": sums_of("day", "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
+        "Months": sums_of("month", "^[0-9]{4}-[0-9]{2}$"),
+        "Failures": failures(),
     })
 }
 
@@ -86,6 +89,40 @@ fn entry() -> Json {
 
 fn totals() -> Json {
     object("The sums over all conversions.", &sums())
+}
+
+/// The sums of all days or months, each with its name in this pattern.
+fn sums_of(period: &str, pattern: &str) -> Json {
+    let mut properties = sums();
+    properties[period] = json!({"type": "string", "pattern": pattern});
+    let one = object(&format!("The sums of a {period} (UTC)."), &properties);
+    object(
+        &format!("The sums of each {period} (UTC) with conversions, oldest first."),
+        &json!({"sums": {"type": "array", "items": one}}),
+    )
+}
+
+fn failures() -> Json {
+    let one = object(
+        "A conversion that failed.",
+        &json!({
+            "id": {"type": "integer", "minimum": 1},
+            "time": time(),
+            "status": {"type": "integer", "minimum": 400, "maximum": 599},
+            "code": {"type": "string", "pattern": "^[a-z0-9_]+$",
+                "description": "The problem's `code`."},
+            "input_bytes": count("Bytes of the body, as far as they are known."),
+            "token": {"type": "string", "description": "The name of the token."},
+        }),
+    );
+    object(
+        "A page of failed conversions, newest first.",
+        &json!({
+            "failures": {"type": "array", "maxItems": 1000, "items": one},
+            "next_before": {"type": ["integer", "null"], "minimum": 1,
+                "description": "The parameter `before` of the next page; `null` if this is the last."},
+        }),
+    )
 }
 
 fn sums() -> Json {

@@ -1,6 +1,7 @@
 //! Failures of the store, and tokens that it refuses.
 
 use super::{Kind, Problem};
+use crate::store::FilterError;
 use crate::store::{StoreError, TokenError};
 
 /// Seconds until it is worth asking again whether the disk has room: somebody has to make it, and
@@ -36,6 +37,20 @@ impl From<StoreError> for Problem {
             .with_retry_after(RETRY_AFTER_STORAGE),
             StoreError::Failed(cause) => Problem::internal(format!("store: {cause}")),
         }
+    }
+}
+
+impl From<FilterError> for Problem {
+    fn from(error: FilterError) -> Problem {
+        let FilterError {
+            name,
+            given,
+            allowed,
+        } = error;
+        Problem::new(
+            Kind::InvalidParameter,
+            format!("{name} is {given:?}; allowed: {allowed}."),
+        )
     }
 }
 

@@ -105,6 +105,12 @@ impl<'t> AccountTables<'t> {
         Ok(self.accounts.get(id.0)?.is_some())
     }
 
+    /// The accounts from this number on, oldest first, at most `limit`.
+    pub fn from(&self, first: AccountId, limit: usize) -> Result<Vec<AccountId>, redb::Error> {
+        let rows = self.accounts.range(first.0..)?.take(limit);
+        rows.map(|row| Ok(AccountId(row?.0.value()))).collect()
+    }
+
     /// Makes an account; `None` if the e-mail address is taken.
     pub fn create(
         &mut self,

@@ -33,7 +33,7 @@ use redb::{
 };
 
 use super::meta::{FORMAT, META};
-use super::{accounts, invites, sessions, tokens, usage};
+use super::{accounts, blocks, failures, invites, sessions, tokens, usage};
 use crate::auth::random_bytes;
 use crate::store::folder;
 
@@ -287,7 +287,10 @@ fn visit(visitor: &mut impl Visitor) -> io::Result<()> {
     visitor.visit(11, tokens::RESTRICTIONS)?;
     visitor.visit(12, usage::USAGE_TOKENS)?;
     visitor.visit(13, usage::USAGE_DAYS)?;
-    visitor.visit(14, META)
+    visitor.visit(14, usage::HISTORY_REMOVED)?;
+    visitor.visit(15, blocks::HISTORY_BLOCKS)?;
+    visitor.visit(16, failures::FAILURES)?;
+    visitor.visit(17, META)
 }
 
 struct Count<'a> {
@@ -425,6 +428,7 @@ mod tests {
             data: folder.path().join("restored"),
             secret_file: Some(folder.settings().data.join("secret")),
             allow_shared_data: false,
+            history_keep: None,
         };
         let mut private = fs::DirBuilder::new();
         private.mode(0o700).create(&restored.data).unwrap();
@@ -484,12 +488,12 @@ mod tests {
         let file = folder.path().join("backup");
         let head = [FORMAT, 1].map(u64::to_le_bytes).concat();
         let long = [&head[..], &[1], &[255; 8]].concat();
-        let unknown = [&head[..], &[15, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
+        let unknown = [&head[..], &[18, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
         let other = [FORMAT + 1, 0].map(u64::to_le_bytes).concat();
         let fewer = [&head[..], &[0]].concat();
         for (rows, expected) in [
             (long, "too long"),
-            (unknown, "no table 15"),
+            (unknown, "no table 18"),
             (other, "format 5"),
             (fewer, "0 rows came of 1"),
         ] {
@@ -511,7 +515,7 @@ mod tests {
         let session = [&[4][..], &lengths(32, 41), &[7; 73]].concat();
         let end = [&[5][..], &lengths(40, 0), &[7; 40]].concat();
         let owner = [&[6][..], &lengths(40, 0), &[7; 40]].concat();
-        let meta = [&[14][..], &lengths(6, 8), b"format", &FORMAT.to_le_bytes()].concat();
+        let meta = [&[17][..], &lengths(6, 8), b"format", &FORMAT.to_le_bytes()].concat();
         let rows = [head, session, end, owner, meta, vec![0]].concat();
         let backup = Backup::create(&file, false).unwrap();
         assert_eq!(backup.fill(&rows[..], &mut |_, _| {}), Ok(4));

@@ -1,25 +1,24 @@
 //! Checks whether the rows of all tables are consistent: all that the modules of the tables
 //! promise.
 
+mod history;
+
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata};
+use redb::{ReadTransaction, ReadableTable};
 
 use super::accounts::{ACCOUNTS, EMAILS};
 use super::database::is_final;
 use super::meta::{self, FORMAT, META};
 use super::sessions::{ACCOUNT_SESSIONS, SESSION_ENDS, SESSIONS};
 use super::tokens::{AccessReader, RESTRICTIONS, TOKENS};
-use super::usage::{self, HISTORY, Sums, USAGE_DAYS, USAGE_MONTHS, USAGE_TOKENS, USAGE_TOTALS};
 use crate::auth::{AccountId, Email};
-use crate::store::clock;
 use crate::store::engine::Findings;
 use crate::store::error::StoreError;
 use crate::store::session::MAX_SESSIONS;
 use crate::store::token::MAX_TOKENS;
 use crate::store::token_number::TokenNumber;
-use crate::store::usage::UsageTotals;
 
 /// How many rows are named for each kind of problem; the others are only counted.
 const MAX_NAMED: usize = 5;
@@ -72,48 +71,6 @@ fn sentence((what, fault): (&&'static str, &Fault)) -> String {
     format!("{what}: {} ({}{more})", fault.count, fault.names.join(", "))
 }
 
-/// What the entries of one account's history add up to.
-#[derive(Default)]
-struct History {
-    account: u64,
-    last: u64,
-    sums: UsageTotals,
-    months: BTreeMap<u64, u64>,
-    /// Sums and the time of the last conversion by token.
-    tokens: BTreeMap<u32, (Sums, u64)>,
-    /// Sums by day, token and format.
-    days: BTreeMap<(u32, u32, String), Sums>,
-}
-
-impl History {
-    fn add(&mut self, value: usage::ValueRef<'_>) {
-        let (time, input_bytes, output_bytes, _, _, _, token, _, _, format) = value;
-        let add = |(conversions, input, output): Sums| {
-            (
-                conversions + 1,
-                input.saturating_add(input_bytes),
-                output.saturating_add(output_bytes),
-            )
-        };
-        let (conversions, input, output) = add((
-            self.sums.conversions,
-            self.sums.input_bytes,
-            self.sums.output_bytes,
-        ));
-        self.sums = UsageTotals {
-            conversions,
-            input_bytes: input,
-            output_bytes: output,
-        };
-        *self.months.entry(clock::month(time).0).or_default() += 1;
-        let (by_token, last) = self.tokens.entry(token).or_default();
-        (*by_token, *last) = (add(*by_token), time);
-        let key = (usage::day(time), token, format.to_owned());
-        let by_day = self.days.entry(key).or_default();
-        *by_day = add(*by_day);
-    }
-}
-
 impl Check<'_> {
     fn all(&mut self) -> Result<(), redb::Error> {
         self.format()?;
@@ -124,7 +81,8 @@ impl Check<'_> {
         self.session_ends()?;
         self.account_sessions()?;
         self.history()?;
-        self.sums_without_history()
+        self.sums_without_history()?;
+        self.failures()
     }
 
     fn fault(&mut self, what: &'static str, name: impl Into<String>) {
@@ -295,126 +253,6 @@ impl Check<'_> {
         }
         Ok(())
     }
-
-    fn history(&mut self) -> Result<(), redb::Error> {
-        let usage = self.read.open_table(HISTORY)?;
-        self.findings.entries = usage.len()?;
-        let mut history = History::default();
-        for row in usage.iter()? {
-            let (key, value) = row?;
-            let ((account, sequence), value) = (key.value(), value.value());
-            if account != history.account {
-                let next = History {
-                    account,
-                    ..History::default()
-                };
-                self.compare(&std::mem::replace(&mut history, next))?;
-            }
-            if sequence != history.last + 1 {
-                let gap = format!("account {account}: {sequence} after {}", history.last);
-                self.fault("gaps in a history", gap);
-            }
-            history.last = sequence;
-            history.add(value);
-            if usage::entry(value).is_err() {
-                let entry = format!("account {account}: {sequence}");
-                self.fault("history entries that cannot be read", entry);
-            }
-        }
-        self.compare(&history)
-    }
-
-    /// Compares an account's history, if it has one, with its sums in the other tables.
-    fn compare(&mut self, history: &History) -> Result<(), redb::Error> {
-        let id = history.account;
-        if history.last == 0 {
-            return Ok(());
-        }
-        if self.read.open_table(ACCOUNTS)?.get(id)?.is_none() {
-            self.fault("histories without an account", id.to_string());
-        }
-        let totals = usage::totals(self.read, AccountId(id))?;
-        if totals != history.sums {
-            let differ = format!("account {id}: {totals:?} for {:?}", history.sums);
-            self.fault("totals that differ from the history", differ);
-        }
-        let mut months = BTreeMap::new();
-        for row in self
-            .read
-            .open_table(USAGE_MONTHS)?
-            .range((id, 0)..=(id, u64::MAX))?
-        {
-            let (key, count) = row?;
-            months.insert(key.value().1, count.value());
-        }
-        if months != history.months {
-            let differ = format!("account {id}: {months:?} for {:?}", history.months);
-            self.fault("monthly counts that differ from the history", differ);
-        }
-        let mut tokens = BTreeMap::new();
-        let by_token = self.read.open_table(USAGE_TOKENS)?;
-        for row in by_token.range((id, 0)..=(id, u32::MAX))? {
-            let (key, value) = row?;
-            let (conversions, input, output, last, ..) = value.value();
-            tokens.insert(key.value().1, ((conversions, input, output), last));
-        }
-        if tokens != history.tokens {
-            self.fault("sums by token that differ from the history", id.to_string());
-        }
-        let mut days = BTreeMap::new();
-        let by_day = self.read.open_table(USAGE_DAYS)?;
-        for row in by_day.range((id, 0, 0, "")..)? {
-            let (key, value) = row?;
-            let (account, day, token, format) = key.value();
-            if account != id {
-                break;
-            }
-            days.insert((day, token, format.to_owned()), value.value());
-        }
-        if days != history.days {
-            self.fault("sums by day that differ from the history", id.to_string());
-        }
-        Ok(())
-    }
-
-    fn sums_without_history(&mut self) -> Result<(), redb::Error> {
-        let history = self.read.open_table(HISTORY)?;
-        for row in self.read.open_table(USAGE_TOTALS)?.iter()? {
-            let (id, _) = row?;
-            let id = id.value();
-            if history.range((id, 0)..=(id, u64::MAX))?.next().is_none() {
-                self.fault("totals without a history", id.to_string());
-            }
-        }
-        for row in self.read.open_table(USAGE_MONTHS)?.iter()? {
-            let (key, _) = row?;
-            let (id, month) = key.value();
-            if history.range((id, 0)..=(id, u64::MAX))?.next().is_none() {
-                self.fault(
-                    "monthly counts without a history",
-                    format!("account {id}: {month}"),
-                );
-            }
-        }
-        for row in self.read.open_table(USAGE_TOKENS)?.iter()? {
-            let (id, token) = row?.0.value();
-            if history.range((id, 0)..=(id, u64::MAX))?.next().is_none() {
-                let name = format!("account {id}: {token}");
-                self.fault("sums by token without a history", name);
-            }
-        }
-        for row in self.read.open_table(USAGE_DAYS)?.iter()? {
-            let row = row?;
-            let (id, day, ..) = row.0.value();
-            if history.range((id, 0)..=(id, u64::MAX))?.next().is_none() {
-                self.fault(
-                    "sums by day without a history",
-                    format!("account {id}: {day}"),
-                );
-            }
-        }
-        Ok(())
-    }
 }
 
 fn name(id: u64, email: &str) -> String {
@@ -425,7 +263,12 @@ fn name(id: u64, email: &str) -> String {
 mod tests {
     use super::*;
     use crate::store::redb::Database;
+    use crate::store::redb::blocks::HISTORY_BLOCKS;
+    use crate::store::redb::failures::FAILURES;
     use crate::store::redb::sessions::SessionTables;
+    use crate::store::redb::usage::{
+        HISTORY, HISTORY_REMOVED, USAGE_DAYS, USAGE_MONTHS, USAGE_TOTALS,
+    };
     use crate::store::session::{Browser, SessionTimes, StoredSession};
     use crate::store::tests::{Folder, entry};
     use crate::store::{OpenError, Store, check_file, database_path};
@@ -613,6 +456,7 @@ mod tests {
             ),
             (
                 &[
+                    "blocks without entries: 1 (account ",
                     "monthly counts without a history: 1 (account ",
                     "sums by day without a history: 1 (account ",
                     "sums by token without a history: 1 (account ",
@@ -621,6 +465,39 @@ mod tests {
                 |write, a, _| {
                     let mut usage = write.open_table(HISTORY)?;
                     Ok(usage.retain_in((a, 0)..=(a, u64::MAX), |_, _| false)?)
+                },
+            ),
+            (
+                &["history entries that no block tells of: 3 (account "],
+                |write, a, _| {
+                    let mut blocks = write.open_table(HISTORY_BLOCKS)?;
+                    let kinds = b"\0\0\0\0\x03gif";
+                    Ok(blocks.insert((a, 0), (0, u32::MAX, &kinds[..])).map(drop)?)
+                },
+            ),
+            (&["blocks without entries: 1 (account "], |write, a, _| {
+                let mut blocks = write.open_table(HISTORY_BLOCKS)?;
+                Ok(blocks.insert((a, 1), (0, 0, &[][..])).map(drop)?)
+            }),
+            (
+                &["failures without an account: 1 (account 7: 1)"],
+                |write, _, _| {
+                    let mut failures = write.open_table(FAILURES)?;
+                    Ok(failures.insert((7, 1), (0, 0, 0, 400, "x")).map(drop)?)
+                },
+            ),
+            (
+                &[
+                    "gaps in a history: 1 (account ",
+                    "sums that differ from each other: 1 (",
+                    "totals that differ from the history: 1 (account ",
+                ],
+                |write, a, _| {
+                    let mut removed = write.open_table(HISTORY_REMOVED)?;
+                    removed.insert(a, (1, 5, 5))?;
+                    let mut days = write.open_table(USAGE_DAYS)?;
+                    let key = (a, 0, 0, "png");
+                    Ok(days.insert(key, (1, 5, 5)).map(drop)?)
                 },
             ),
             (

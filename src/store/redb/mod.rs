@@ -12,6 +12,9 @@
 //! | `tokens` | account, number | serial numbers, name, limits, preset | [`tokens`] |
 //! | `restrictions` | account | limits set by the operator | [`tokens`] |
 //! | `history` | account, sequence | one conversion | [`usage`] |
+//! | `history_blocks` | account, block | days and kinds of 1024 entries | [`blocks`] |
+//! | `history_removed` | account | sums of entries that were removed | [`usage`] |
+//! | `failures` | account, sequence | one conversion that failed | [`failures`] |
 //! | `usage_totals` | account | sums | [`usage`] |
 //! | `usage_months` | account, month | conversions | [`usage`] |
 //! | `usage_tokens` | account, token | sums | [`usage`] |
@@ -22,8 +25,10 @@
 
 mod accounts;
 mod backup;
+mod blocks;
 mod check;
 mod database;
+mod failures;
 mod invites;
 mod meta;
 mod migration;
@@ -45,10 +50,11 @@ use super::account::{Account, AccountRecord};
 use super::clock;
 use super::engine::{Command, Engine, Outcome, SessionRecord, Snapshot};
 use super::error::{OpenError, StoreError};
+use super::failure::{FailureFilter, FailurePage};
 use super::session::StoredSession;
 use super::token::{AccountAccess, TokenUsage};
 use super::token_number::TokenNumber;
-use super::usage::{UsagePage, UsageTotals};
+use super::usage::{Days, UsageDay, UsageFilter, UsagePage, UsageTotals};
 use crate::auth::{AccountId, CodeHash, Email};
 use tables::Tables;
 use tokens::{AccessReader, StoredToken};
@@ -157,11 +163,33 @@ impl Engine for RedbEngine {
     fn usage_page(
         &self,
         account: AccountId,
+        filter: &UsageFilter,
         before: Option<u64>,
         limit: usize,
     ) -> Result<UsagePage, StoreError> {
         self.database
-            .read(|read| usage::page(read, account, before, limit))
+            .read(|read| usage::page(read, account, filter, before, limit))
+    }
+
+    fn usage_days(
+        &self,
+        account: AccountId,
+        days: Days,
+        each: &mut dyn FnMut(UsageDay),
+    ) -> Result<(), StoreError> {
+        self.database
+            .read(|read| usage::each_day(read, account, days, each))
+    }
+
+    fn failures(
+        &self,
+        account: AccountId,
+        filter: &FailureFilter,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<FailurePage, StoreError> {
+        self.database
+            .read(|read| failures::page(read, account, filter, before, limit))
     }
 
     fn usage_totals(&self, account: AccountId) -> Result<UsageTotals, StoreError> {
@@ -227,6 +255,6 @@ mod tests {
         };
         let before = tables();
         engine.probe().unwrap();
-        assert_eq!((before, tables()), (14, 14));
+        assert_eq!((before, tables()), (17, 17));
     }
 }

@@ -3,6 +3,7 @@
 use redb::WriteTransaction;
 
 use super::accounts::AccountTables;
+use super::failures::FailureTable;
 use super::invites::InviteTable;
 use super::meta;
 use super::sessions::SessionTables;
@@ -10,9 +11,16 @@ use super::tokens::TokenTables;
 use super::usage::{Counted, UsageTables};
 use crate::auth::{AccountId, CodeHash, Email};
 use crate::store::clock;
-use crate::store::engine::{Command, Outcome, TokenChange};
+use crate::store::engine::{Command, OldRows, Outcome, TokenChange};
 use crate::store::token::{AccountAccess, ApiToken, MAX_TOKENS, TokenSettings};
 use crate::store::token_number::TokenNumber;
+
+/// The most entries of histories that are removed at a time: other commands of the same commit wait
+/// some 50 ms for it.
+const MAX_REMOVED: usize = 10_000;
+
+/// The most accounts that are looked at for old rows at a time.
+const MAX_ACCOUNTS: usize = 1000;
 
 /// All tables of one transaction.
 pub struct Tables<'t> {
@@ -20,6 +28,7 @@ pub struct Tables<'t> {
     sessions: SessionTables<'t>,
     tokens: TokenTables<'t>,
     usage: UsageTables<'t>,
+    failures: FailureTable<'t>,
     invites: InviteTable<'t>,
 }
 
@@ -37,6 +46,7 @@ impl<'t> Tables<'t> {
             sessions: SessionTables::open(write)?,
             tokens: TokenTables::open(write)?,
             usage: UsageTables::open(write)?,
+            failures: FailureTable::open(write)?,
             invites: InviteTable::open(write)?,
         })
     }
@@ -63,6 +73,7 @@ impl<'t> Tables<'t> {
                     self.sessions.end_all_of(*account, None)?;
                     self.tokens.delete_all_of(*account)?;
                     self.usage.delete_all_of(*account)?;
+                    self.failures.delete_all_of(*account)?;
                 }
                 Ok(Outcome::of_change(existed))
             }
@@ -118,6 +129,14 @@ impl<'t> Tables<'t> {
                 Ok(Outcome::Changed)
             }
             Command::SweepSessions { now } => Ok(Outcome::of_change(self.sessions.sweep(*now)?)),
+            Command::RecordFailures { account, failures } => {
+                let exists = self.accounts.contains(*account)?;
+                if exists {
+                    self.failures.add(*account, failures)?;
+                }
+                Ok(Outcome::of_change(exists))
+            }
+            Command::RemoveOld(old) => self.remove_old(*old),
             Command::RecordUsage { account, entry } => {
                 if !self.accounts.contains(*account)? {
                     return Ok(Outcome::Unchanged);
@@ -157,6 +176,29 @@ impl<'t> Tables<'t> {
             self.tokens.put(account.id, &token)?;
         }
         Ok(account.into())
+    }
+
+    fn remove_old(&mut self, old: OldRows) -> Result<Outcome, redb::Error> {
+        let mut left = MAX_REMOVED;
+        let accounts = self.accounts.from(old.first, MAX_ACCOUNTS + 1)?;
+        for (index, account) in accounts.into_iter().enumerate() {
+            if index == MAX_ACCOUNTS {
+                return Ok(Outcome::Removed {
+                    next: Some(account),
+                });
+            }
+            self.failures.remove_before(account, old.failures_before)?;
+            let removed = self
+                .usage
+                .remove_before(account, old.history_before, left)?;
+            left -= removed;
+            if left == 0 {
+                return Ok(Outcome::Removed {
+                    next: Some(account),
+                });
+            }
+        }
+        Ok(Outcome::Removed { next: None })
     }
 
     fn change_tokens(

@@ -1,8 +1,10 @@
-//! Tables `history`, `usage_totals`, `usage_months`, `usage_tokens` and `usage_days`.
+//! Tables `history`, `history_removed`, `usage_totals`, `usage_months`, `usage_tokens` and
+//! `usage_days`.
 //!
 //! ```text
 //! history       key    0   8  account, u64
-//!                      8   8  sequence, u64: 1, 2, 3 ... per account, without gaps
+//!                      8   8  sequence, u64: 1, 2, 3 ... per account, without gaps but for
+//!                             the oldest ones, which may be removed
 //!               value  0   8  time, u64, milliseconds since the epoch
 //!                      8   8  bytes in, u64
 //!                     16   8  bytes out, u64
@@ -13,6 +15,12 @@
 //!                     40   1  quality, 0 to 100
 //!                     41   1  watermark: 0 none, 1 text, 2 picture, 3 both
 //!                     42   .  input format, UTF-8, to the end
+//!
+//! history_removed
+//!               key    0   8  account, u64
+//!               value  0   8  entries that were removed, u64: also the last of their numbers
+//!                      8   8  their bytes in, u64
+//!                     16   8  their bytes out, u64
 //!
 //! usage_totals  key    0   8  account, u64
 //!               value  0   8  conversions, u64: also the last sequence number given
@@ -43,19 +51,24 @@
 //!
 //! A history is ordered by its sequence numbers. Its times follow the clock, which may be set back,
 //! so they are not in order, and the conversions of a month could not be found between two times.
-//! Therefore they are counted.
+//! Therefore they are counted. Sums stay when entries are removed.
 //!
 //! Numbers have their least significant byte first; redb orders them by value.
 
 use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
 
+use super::blocks::{self, BlockTable, HISTORY_BLOCKS};
 use crate::auth::AccountId;
 use crate::store::clock;
 use crate::store::token_number::TokenNumber;
-use crate::store::usage::{UsageEntry, UsagePage, UsageTotals, WatermarkKind};
+use crate::store::usage::{
+    Days, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageTotals, WatermarkKind,
+};
 
 /// Conversions by account and sequence number.
 pub const HISTORY: TableDefinition<(u64, u64), Value> = TableDefinition::new("history");
+/// Entries that were removed, with their bytes in and out, by account.
+pub const HISTORY_REMOVED: TableDefinition<u64, Sums> = TableDefinition::new("history_removed");
 /// Conversions, bytes in and bytes out by account.
 pub const USAGE_TOTALS: TableDefinition<u64, Sums> = TableDefinition::new("usage_totals");
 /// Conversions by account and month.
@@ -79,41 +92,97 @@ pub type DayKey = (u64, u32, u32, &'static str);
 /// No format comes after it.
 const LAST: &str = "\u{10ffff}";
 
-/// Milliseconds of a day.
-const DAY: u64 = 24 * 60 * 60 * 1000;
+/// The most rows of entries and blocks that are read for one page: some 20 ms. Who asks for entries
+/// that are rare in a history of many millions gets short pages.
+const MAX_READ: u64 = 50_000;
 
-/// The number of the day (UTC) of a time in milliseconds since the epoch.
-pub fn day(time: u64) -> u32 {
-    u32::try_from(time / DAY).unwrap_or(u32::MAX)
-}
-
-/// At most `limit` entries with sequence numbers below `before`, newest first.
+/// At most `limit` entries that pass the filter, with sequence numbers below `before`, newest
+/// first.
 pub fn page(
     read: &ReadTransaction,
     account: AccountId,
+    filter: &UsageFilter,
     before: Option<u64>,
     limit: usize,
 ) -> Result<UsagePage, redb::Error> {
+    let id = account.0;
+    let (removed, ..) = removed(read, account)?;
+    let (last, ..) = read
+        .open_table(USAGE_TOTALS)?
+        .get(id)?
+        .map_or_else(Default::default, |value| value.value());
+    // All entries from here on are either on the page or do not pass.
+    let mut reached = before.map_or(last + 1, |before| before.min(last + 1));
     let history = read.open_table(HISTORY)?;
     let mut entries = Vec::new();
-    for row in history
-        .range((account.0, 0)..(account.0, before.unwrap_or(u64::MAX)))?
-        .rev()
-        .take(limit)
-    {
-        let (key, value) = row?;
-        entries.push((key.value().1, entry(value.value())?));
+    if filter.is_empty() {
+        for row in history.range((id, 0)..(id, reached))?.rev().take(limit) {
+            let (key, value) = row?;
+            reached = key.value().1;
+            entries.push((reached, entry(value.value())?));
+        }
+    } else {
+        let mut rows_read = 0;
+        let table = read.open_table(HISTORY_BLOCKS)?;
+        let candidates =
+            table.range((id, 0)..=(id, blocks::block_of(reached.saturating_sub(1))))?;
+        'blocks: for row in candidates.rev() {
+            let (key, value) = row?;
+            let first = blocks::first_of(key.value().1).max(1);
+            rows_read += 1;
+            if blocks::may_pass(value.value(), filter) {
+                for row in history.range((id, first)..(id, reached))?.rev() {
+                    if entries.len() == limit {
+                        break 'blocks;
+                    }
+                    let (key, value) = row?;
+                    reached = key.value().1;
+                    rows_read += 1;
+                    let value = value.value();
+                    if filter.passes(clock::day(value.0), TokenNumber(value.6), value.9) {
+                        entries.push((reached, entry(value)?));
+                    }
+                }
+            }
+            reached = reached.min(first);
+            if rows_read >= MAX_READ || entries.len() == limit {
+                break;
+            }
+        }
     }
-    // Sequence numbers have no gaps: there is an older entry unless the page ends with the first
-    // one.
-    let next_before = entries
-        .last()
-        .map(|(sequence, _)| *sequence)
-        .filter(|sequence| *sequence > 1);
     Ok(UsagePage {
         entries,
-        next_before,
+        // Sequence numbers have no gaps: there is an older entry unless the first one was reached.
+        next_before: (reached > removed + 1).then_some(reached),
     })
+}
+
+/// How many entries were removed from the account's history, with their bytes in and out.
+pub fn removed(read: &ReadTransaction, account: AccountId) -> Result<Sums, redb::Error> {
+    let row = read.open_table(HISTORY_REMOVED)?.get(account.0)?;
+    Ok(row.map_or_else(Default::default, |row| row.value()))
+}
+
+/// Calls `each` with the sums of the account by day, token and format, in order.
+pub fn each_day(
+    read: &ReadTransaction,
+    account: AccountId,
+    days: Days,
+    each: &mut dyn FnMut(UsageDay),
+) -> Result<(), redb::Error> {
+    let Days { first, last } = days;
+    let table = read.open_table(USAGE_DAYS)?;
+    for row in table.range((account.0, first, 0, "")..=(account.0, last, u32::MAX, LAST))? {
+        let (key, value) = row?;
+        let (_, day, token, format) = key.value();
+        each(UsageDay {
+            day,
+            token: TokenNumber(token),
+            format: format.to_owned(),
+            totals: sums(value.value()),
+        });
+    }
+    Ok(())
 }
 
 /// The sums over the account's history.
@@ -163,7 +232,9 @@ fn sum_of_days(
 ) -> Result<u64, redb::Error> {
     let (start, end) = clock::month(month);
     let mut sum: u64 = 0;
-    for row in days.range((account.0, day(start), 0, "")..(account.0, day(end), 0, ""))? {
+    for row in
+        days.range((account.0, clock::day(start), 0, "")..(account.0, clock::day(end), 0, ""))?
+    {
         let (key, value) = row?;
         if key.value().2 == token.0 {
             sum = sum.saturating_add(value.value().0);
@@ -183,9 +254,11 @@ pub struct Counted {
     pub by_token: u64,
 }
 
-/// The five tables, open for writing.
+/// The tables of histories and sums, open for writing.
 pub struct UsageTables<'t> {
     history: Table<'t, (u64, u64), Value>,
+    blocks: BlockTable<'t>,
+    removed: Table<'t, u64, Sums>,
     totals: Table<'t, u64, Sums>,
     months: Table<'t, (u64, u64), u64>,
     tokens: Table<'t, (u64, u32), TokenValue>,
@@ -197,6 +270,8 @@ impl<'t> UsageTables<'t> {
     pub fn open(write: &'t WriteTransaction) -> Result<UsageTables<'t>, redb::Error> {
         Ok(UsageTables {
             history: write.open_table(HISTORY)?,
+            blocks: BlockTable::open(write)?,
+            removed: write.open_table(HISTORY_REMOVED)?,
             totals: write.open_table(USAGE_TOTALS)?,
             months: write.open_table(USAGE_MONTHS)?,
             tokens: write.open_table(USAGE_TOKENS)?,
@@ -235,7 +310,44 @@ impl<'t> UsageTables<'t> {
         entry: &UsageEntry,
     ) -> Result<(), redb::Error> {
         self.history.insert((account.0, sequence), value(entry))?;
-        Ok(())
+        self.blocks.add(account, sequence, entry)
+    }
+
+    /// Removes entries of an account from before this time, the oldest first, at most `limit`, up
+    /// to the first one that is not from before it. Sums stay. Returns the number of entries that
+    /// were removed.
+    pub fn remove_before(
+        &mut self,
+        account: AccountId,
+        time: u64,
+        limit: usize,
+    ) -> Result<usize, redb::Error> {
+        let id = account.0;
+        let before = self.removed.get(id)?.map(|row| row.value());
+        let mut removed = before.unwrap_or_default();
+        let (first, ..) = removed;
+        let mut count = 0;
+        for row in self
+            .history
+            .range((id, first)..=(id, u64::MAX))?
+            .take(limit)
+        {
+            let (key, value) = row?;
+            let entry = entry(value.value())?;
+            if clock::to_milliseconds(entry.time) >= time {
+                break;
+            }
+            removed = with(Some(removed), &entry);
+            debug_assert_eq!(removed.0, key.value().1, "a gap");
+            count += 1;
+        }
+        if count > 0 {
+            let (last, ..) = removed;
+            self.history.retain_in((id, 0)..=(id, last), |_, _| false)?;
+            self.blocks.remove_before(account, last + 1)?;
+            self.removed.insert(id, removed)?;
+        }
+        Ok(count)
     }
 
     /// Counts an entry of a history for its token and its day. Returns the token's conversions in
@@ -247,7 +359,7 @@ impl<'t> UsageTables<'t> {
         month: u64,
     ) -> Result<u64, redb::Error> {
         let time = clock::to_milliseconds(entry.time);
-        let key = (account.0, day(time), entry.token.0, &*entry.format);
+        let key = (account.0, clock::day(time), entry.token.0, &*entry.format);
         let before = self.days.get(key)?.map(|value| value.value());
         self.days.insert(key, with(before, entry))?;
         let key = (account.0, entry.token.0);
@@ -269,6 +381,8 @@ impl<'t> UsageTables<'t> {
         let id = account.0;
         self.history
             .retain_in((id, 0)..=(id, u64::MAX), |_, _| false)?;
+        self.blocks.delete_all_of(account)?;
+        self.removed.remove(id)?;
         self.totals.remove(id)?;
         self.months
             .retain_in((id, 0)..=(id, u64::MAX), |_, _| false)?;

@@ -13,7 +13,7 @@ use crate::store::token::{
     TokenSettings,
 };
 use crate::store::token_number::TokenNumber;
-use crate::store::usage::{UsageEntry, UsageTotals};
+use crate::store::usage::{UsageEntry, UsageFilter, UsageTotals};
 use std::num::{NonZeroU32, NonZeroU64};
 
 /// Makes two tests of each function: one on redb, one on the engine in memory.
@@ -27,6 +27,8 @@ macro_rules! on_each_engine {
         }
     };
 }
+
+mod history;
 
 on_each_engine! {
     accounts_are_found_by_number_and_by_address
@@ -559,7 +561,7 @@ fn a_deleted_account_leaves_nothing(engine: &dyn Engine) {
     assert_eq!(engine.usage_in_month(owner.id, None, month).unwrap(), 0);
     assert!(
         engine
-            .usage_page(owner.id, None, 9)
+            .usage_page(owner.id, &UsageFilter::default(), None, 9)
             .unwrap()
             .entries
             .is_empty()
@@ -575,7 +577,9 @@ fn a_history_is_read_in_pages_from_the_newest_entry(engine: &dyn Engine) {
         one(engine, record(other.id, entry(10)));
     }
     let page = |before, limit| {
-        let page = engine.usage_page(owner.id, before, limit).unwrap();
+        let page = engine
+            .usage_page(owner.id, &UsageFilter::default(), before, limit)
+            .unwrap();
         (page.entries, page.next_before)
     };
     assert_eq!(page(None, 2), (vec![(3, entry(3)), (2, entry(2))], Some(2)));

@@ -6,15 +6,18 @@ use std::sync::{Mutex, MutexGuard};
 use crate::auth::{AccountId, CodeHash, Email};
 use crate::store::account::{Account, AccountRecord};
 use crate::store::clock;
-use crate::store::engine::{Command, Engine, Outcome, SessionRecord, Snapshot, TokenChange};
+use crate::store::engine::{
+    Command, Engine, OldRows, Outcome, SessionRecord, Snapshot, TokenChange,
+};
 use crate::store::error::StoreError;
+use crate::store::failure::{Failure, FailureFilter, FailurePage, MAX_FAILURES};
 use crate::store::session::{MAX_SESSIONS, SessionId, StoredSession};
 use crate::store::token::{
     AccountAccess, ApiToken, MAX_DELETED_TOKENS, MAX_TOKENS, Restrictions, TokenSettings,
     TokenUsage, next_serial,
 };
 use crate::store::token_number::TokenNumber;
-use crate::store::usage::{UsageEntry, UsagePage, UsageTotals};
+use crate::store::usage::{Days, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageTotals};
 
 /// The engine.
 #[derive(Default)]
@@ -26,6 +29,10 @@ struct State {
     sessions: HashMap<CodeHash, (AccountId, StoredSession)>,
     invites: HashMap<CodeHash, u64>,
     histories: HashMap<AccountId, Vec<UsageEntry>>,
+    /// How many of the first entries of each history were removed.
+    removed: HashMap<AccountId, usize>,
+    /// With their sequence numbers.
+    failures: HashMap<AccountId, Vec<(u64, Failure)>>,
     keys: HashMap<AccountId, Keys>,
     last_account: u64,
     secret_mark: Option<u64>,
@@ -239,20 +246,73 @@ impl Engine for MemoryEngine {
     fn usage_page(
         &self,
         account: AccountId,
+        filter: &UsageFilter,
         before: Option<u64>,
         limit: usize,
     ) -> Result<UsagePage, StoreError> {
         let state = self.state();
         let history = state.histories.get(&account).map_or(&[][..], |all| all);
-        let entries: Vec<_> = (1..)
-            .zip(history.iter().cloned())
+        let removed = state.removed.get(&account).map_or(0, |count| *count);
+        let kept = (1..).zip(history).skip(removed);
+        let passing: Vec<_> = kept
             .filter(|(sequence, _)| before.is_none_or(|before| *sequence < before))
+            .filter(|(_, entry)| filter.passes(day_of(entry), entry.token, &entry.format))
+            .map(|(sequence, entry)| (sequence, entry.clone()))
             .collect();
-        let entries: Vec<_> = entries.into_iter().rev().take(limit).collect();
-        let last = entries.last().map(|(sequence, _)| *sequence);
+        let entries: Vec<_> = passing.into_iter().rev().take(limit).collect();
+        // It reads a history to its first entry unless the page is full.
+        let last = entries.last().filter(|_| entries.len() == limit);
+        let first = removed as u64 + 1;
         Ok(UsagePage {
+            next_before: last.map(|(it, _)| *it).filter(|it| *it > first),
             entries,
-            next_before: last.filter(|sequence| *sequence > 1),
+        })
+    }
+
+    fn usage_days(
+        &self,
+        account: AccountId,
+        days: Days,
+        each: &mut dyn FnMut(UsageDay),
+    ) -> Result<(), StoreError> {
+        let state = self.state();
+        let history = state.histories.get(&account).into_iter().flatten();
+        let mut sums = BTreeMap::new();
+        for entry in history.filter(|entry| days.contains(day_of(entry))) {
+            let key = (day_of(entry), entry.token, entry.format.clone());
+            *sums.entry(key).or_default() += totals(std::iter::once(entry));
+        }
+        for ((day, token, format), totals) in sums {
+            each(UsageDay {
+                day,
+                token,
+                format,
+                totals,
+            });
+        }
+        Ok(())
+    }
+
+    fn failures(
+        &self,
+        account: AccountId,
+        filter: &FailureFilter,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<FailurePage, StoreError> {
+        let state = self.state();
+        let all = state.failures.get(&account).into_iter().flatten().rev();
+        let mut passing = all
+            .filter(|(sequence, _)| before.is_none_or(|before| *sequence < before))
+            .filter(|(_, it)| {
+                let day = clock::day(clock::to_milliseconds(it.time));
+                filter.passes(day, it.token, it.status)
+            });
+        let failures: Vec<_> = passing.by_ref().take(limit).cloned().collect();
+        let next = passing.next().and(failures.last());
+        Ok(FailurePage {
+            next_before: next.map(|(sequence, _)| *sequence),
+            failures,
         })
     }
 
@@ -345,6 +405,8 @@ impl State {
             Command::DeleteAccount(id) => {
                 self.sessions.retain(|_, (owner, _)| owner != id);
                 self.histories.remove(id);
+                self.removed.remove(id);
+                self.failures.remove(id);
                 self.keys.remove(id);
                 Outcome::of_change(self.accounts.remove(id).is_some())
             }
@@ -429,6 +491,22 @@ impl State {
                 Outcome::Changed
             }
             Command::SweepSessions { now } => Outcome::of_change(self.sweep(*now)),
+            Command::RecordFailures { account, failures } => {
+                if !self.accounts.contains_key(account) {
+                    return Outcome::Unchanged;
+                }
+                let all = self.failures.entry(*account).or_default();
+                for failure in failures {
+                    let sequence = all.last().map_or(1, |(last, _)| last + 1);
+                    all.push((sequence, failure.clone()));
+                }
+                all.drain(..all.len().saturating_sub(MAX_FAILURES as usize));
+                Outcome::Changed
+            }
+            Command::RemoveOld(old) => {
+                self.remove_old(*old);
+                Outcome::Removed { next: None }
+            }
             Command::RecordUsage { account, entry } => {
                 if !self.accounts.contains_key(account) {
                     return Outcome::Unchanged;
@@ -442,6 +520,21 @@ impl State {
                     by_token: self.in_month(*account, Some(entry.token), month),
                 }
             }
+        }
+    }
+
+    fn remove_old(&mut self, old: OldRows) {
+        for (account, history) in &self.histories {
+            let is_old =
+                |entry: &UsageEntry| clock::to_milliseconds(entry.time) < old.history_before;
+            let removed = self.removed.entry(*account).or_default();
+            *removed += history[*removed..]
+                .iter()
+                .take_while(|it| is_old(it))
+                .count();
+        }
+        for failures in self.failures.values_mut() {
+            failures.retain(|(_, it)| clock::to_milliseconds(it.time) >= old.failures_before);
         }
     }
 
@@ -463,6 +556,10 @@ impl State {
             self.sessions.remove(cookie);
         }
     }
+}
+
+fn day_of(entry: &UsageEntry) -> u32 {
+    clock::day(clock::to_milliseconds(entry.time))
 }
 
 fn month_of(entry: &UsageEntry) -> u64 {

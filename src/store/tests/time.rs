@@ -279,7 +279,7 @@ fn the_history_keeps_its_order_and_its_months_while_the_clock_jumps() {
     for day in days {
         record(day);
     }
-    let page = store.usage(id, None, 10).unwrap();
+    let page = all_usage(&store, id, None, 10).unwrap();
     let order: Vec<u64> = page.entries.iter().map(|(sequence, _)| *sequence).collect();
     assert_eq!(order, [6, 5, 4, 3, 2, 1]);
     for (day, conversions) in [
@@ -382,4 +382,80 @@ fn no_serial_number_is_given_twice_even_after_an_old_copy_was_put_back() {
     let other = store.create_token(id, named("shop", None)).unwrap();
     assert_ne!(store.token_text(id, &other), lost);
     assert!(store.authenticate(&lost).is_err());
+}
+
+fn failure(clock: &TestClock) -> Failure {
+    Failure {
+        time: clock.now(),
+        token: TokenNumber::DEFAULT,
+        status: 400,
+        code: "body_empty".to_owned(),
+        input_bytes: 0,
+    }
+}
+
+#[test]
+fn histories_are_kept_for_the_days_that_are_set_and_failures_for_thirty() {
+    let (folder, clock) = (Folder::new(), TestClock::default());
+    let now = clock.clone();
+    let settings = Settings {
+        history_keep: NonZeroU32::new(40),
+        ..folder.settings()
+    };
+    let store = Store::open_with(&settings, Clock::new(move || now.now())).unwrap();
+    let id = store.create_account("owner@example.org", None).unwrap().id;
+    let record = || {
+        store
+            .record_usage(id, &UsageEntry::example(clock.now()))
+            .unwrap();
+        store.record_failure(id, failure(&clock));
+    };
+    let counts = || {
+        store.janitor.remove_old().unwrap();
+        let page = all_usage(&store, id, None, 9).unwrap();
+        let failures = store.failures(id, &FailureFilter::default(), None, 9);
+        (page.entries.len(), failures.unwrap().failures.len())
+    };
+    record();
+    clock.forward(DAY);
+    record();
+    assert_eq!(counts(), (2, 2));
+    clock.forward(DAY * 29);
+    assert_eq!(counts(), (2, 2));
+    clock.forward(SECOND);
+    assert_eq!(counts(), (2, 1));
+    clock.forward(DAY * 10);
+    assert_eq!(counts(), (1, 0));
+    // The clock is set back, and forward again.
+    clock.back(DAY * 40);
+    assert_eq!(counts(), (1, 0));
+    clock.forward(DAY * 41);
+    assert_eq!(counts(), (0, 0));
+    assert_eq!(store.usage_totals(id).unwrap().conversions, 2);
+    drop(store);
+    let path = database_path(&folder.settings().data);
+    assert_eq!(check_file(&path).unwrap().problems, [""; 0]);
+}
+
+#[test]
+fn without_a_limit_histories_are_kept() {
+    let (folder, clock) = (Folder::new(), TestClock::default());
+    let (store, id, _) = signed_in(&folder, &clock);
+    store
+        .record_usage(id, &UsageEntry::example(clock.now()))
+        .unwrap();
+    clock.forward(DAY * 40_000);
+    store.janitor.remove_old().unwrap();
+    assert_eq!(all_usage(&store, id, None, 9).unwrap().entries.len(), 1);
+}
+
+#[test]
+fn failures_are_written_when_the_store_is_closed() {
+    let (folder, clock) = (Folder::new(), TestClock::default());
+    let (store, id, _) = signed_in(&folder, &clock);
+    store.record_failure(id, failure(&clock));
+    drop(store);
+    let engine = RedbEngine::open(&database_path(&folder.settings().data)).unwrap();
+    let page = engine.failures(id, &FailureFilter::default(), None, 9);
+    assert_eq!(page.unwrap().failures.len(), 1);
 }

@@ -67,7 +67,10 @@ fn a_deleted_token_is_invalid_at_once_and_its_conversions_stay() {
     assert_eq!(told[1].totals.conversions, 1);
     assert_eq!(told[1].last_used, Some(entry(1).time));
     assert!(told[1].deleted.is_some());
-    assert_eq!(store.usage(id, None, 9).unwrap().entries, [(1, recorded)]);
+    assert_eq!(
+        all_usage(&store, id, None, 9).unwrap().entries,
+        [(1, recorded)]
+    );
     let again = store.delete_token(id, token.number);
     assert!(matches!(again, Err(ChangeTokenError::NoToken)));
     let again = store.create_token(id, settings("shop")).unwrap();

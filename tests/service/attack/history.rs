@@ -25,6 +25,7 @@ fn with_a_history() -> Service {
         data: folder.path.join("data"),
         secret_file: None,
         allow_shared_data: false,
+        history_keep: None,
     };
     let store = Store::open(&settings).unwrap_or_else(|_| panic!("a new store is opened"));
     let account = store.create_account(OWNER, None).expect("a new account");

@@ -6,6 +6,7 @@
 //! the histories are, and the last of these commits removes the mark. A process that was killed
 //! between two commits goes on where it was.
 
+mod history;
 mod sessions;
 mod tokens;
 
@@ -32,8 +33,7 @@ struct Step {
 type MoveRows = fn(&WriteTransaction) -> Result<u64, redb::Error>;
 
 /// The steps from format 2 on. Each has its number and the formats that it knows in its own module.
-/// All that came with one format is one step: what else changes in format 4 is added to its
-/// `begin`, and rows that are many to its `move_rows`.
+/// All that came with one format is one step.
 const STEPS: &[Step] = &[
     Step {
         format: 3,
@@ -42,7 +42,10 @@ const STEPS: &[Step] = &[
     },
     Step {
         format: 4,
-        begin: sessions::begin,
+        begin: |write| {
+            sessions::begin(write)?;
+            history::begin(write)
+        },
         move_rows: None,
     },
 ];

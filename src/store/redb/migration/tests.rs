@@ -1,13 +1,13 @@
 //! Databases of older formats, made by undoing the steps.
 
-use super::{advance, sessions, tokens};
+use super::{advance, history, sessions, tokens};
 use crate::auth::{Code, Token};
 use crate::store::engine::Engine;
 use crate::store::redb::accounts::{self, ACCOUNTS};
 use crate::store::redb::meta::{self, FORMAT, OLDEST_FORMAT};
 use crate::store::redb::{Database, RedbEngine, check_file, database_path};
 use crate::store::session::{Browser, MAX_SESSIONS};
-use crate::store::tests::{Folder, entry};
+use crate::store::tests::{Folder, all_usage, entry};
 use crate::store::{Store, TokenNumber, secret_file};
 use redb::ReadableTable;
 use std::path::PathBuf;
@@ -42,6 +42,7 @@ impl Old {
         let database = Database::open(&path).unwrap();
         let undone = database.write(|write| {
             sessions::set_back(write)?;
+            history::set_back(write)?;
             if format == 2 {
                 tokens::set_back(write)?;
             }
@@ -98,7 +99,7 @@ impl Old {
         assert_eq!(findings.problems, [""; 0]);
         let store = Store::open(&self.folder.settings()).unwrap();
         let caller = store.authenticate(&self.token).unwrap();
-        let page = store.usage(caller.account, None, 10_000).unwrap();
+        let page = all_usage(&store, caller.account, None, 10_000).unwrap();
         assert_eq!(page.entries.len() as u64, self.entries);
         for (sequence, found) in page.entries {
             assert_eq!(found, entry(sequence - 1));

@@ -1,0 +1,183 @@
+//! Conversions that failed: how they are kept, and `GET /api/failures` and `/api/failures.csv`.
+
+use super::credentials::{Checked, Token};
+use super::problem::Problem;
+use super::request::{Body, Request};
+use super::response::Response;
+use super::state::AppState;
+use super::usage::{self, Listing, MAX_LIMIT};
+use crate::conversion::{DefaultValue, Parameter, Value};
+use crate::store::{Caller, Failure, FailurePage, TokenUsage, token_name};
+use serde::Serialize;
+use std::fmt::Write;
+use std::time::SystemTime;
+
+/// The first row of the CSV.
+const COLUMNS: &str = "id,time,status,code,input_bytes,token\r\n";
+
+/// Which failed conversions are asked for.
+pub const FILTERS: [Parameter; 4] = [
+    usage::FROM,
+    usage::TO,
+    usage::TOKEN_NAME,
+    Parameter {
+        name: "status",
+        value: Value::Status,
+        example: "4xx",
+        default: DefaultValue::Other("all"),
+        meaning: "the status code, 400 to 599, or all that begin with 4 or 5",
+        otherwise: "400",
+    },
+];
+
+/// Keeps a failed conversion of a known caller. `received` is the number of bytes of the body, if
+/// they have arrived; else what the head announces is kept. The event loop may call this.
+pub fn note(
+    state: &AppState,
+    caller: &Caller,
+    request: &Request,
+    received: Option<u64>,
+    problem: &Problem,
+) {
+    let row = problem.kind.row();
+    let failure = Failure {
+        time: SystemTime::now(),
+        token: caller.token,
+        status: row.status,
+        code: row.code.to_owned(),
+        input_bytes: received.unwrap_or(request.announced),
+    };
+    state.store.record_failure(caller.account, failure);
+}
+
+/// Keeps a conversion that the front has rejected, if its head shows whose it is. The event loop
+/// may call this.
+pub fn note_rejected(state: &AppState, request: &Request, problem: &Problem) {
+    let Ok(token) = Token::of(request, &request.query()) else {
+        return;
+    };
+    if let Ok(Checked::Known(caller)) = token.check(&state.store) {
+        note(state, &caller, request, None, problem);
+    }
+}
+
+/// One page of failed conversions, newest first. Parameters: those of the history, but `status` in
+/// place of `format`.
+///
+/// # Errors
+/// 401 without a good token or session, 400 for a parameter that cannot be used.
+pub fn json(state: &AppState, request: &Request, _body: &mut Body) -> Result<Response, Problem> {
+    let listing = Listing::of(state, request)?;
+    let filter = listing.texts.failures(&listing.tokens)?;
+    let (before, limit) = listing.page()?;
+    let page = state
+        .store
+        .failures(listing.account, &filter, before, limit)?;
+    Ok(Response::json(&Page {
+        failures: page
+            .failures
+            .iter()
+            .map(|(id, failure)| Entry::new(*id, failure, &listing.tokens))
+            .collect(),
+        next_before: page.next_before,
+    }))
+}
+
+/// All failed conversions that pass the filter, newest first, in parts as those of the history.
+///
+/// # Errors
+/// As [`json`].
+pub fn csv(state: &AppState, request: &Request, _body: &mut Body) -> Result<Response, Problem> {
+    let listing = Listing::of(state, request)?;
+    let filter = listing.texts.failures(&listing.tokens)?;
+    let mut text = String::new();
+    let before = usage::part_before(request);
+    if before.is_none() {
+        text.push_str(COLUMNS);
+    }
+    let FailurePage {
+        failures,
+        next_before,
+    } = state
+        .store
+        .failures(listing.account, &filter, before, MAX_LIMIT as usize)?;
+    for (id, failure) in &failures {
+        push_row(&mut text, &Entry::new(*id, failure, &listing.tokens));
+    }
+    Ok(usage::part(
+        usage::CSV,
+        "towebp-failures.csv",
+        text,
+        next_before,
+    ))
+}
+
+#[derive(Serialize)]
+struct Page<'a> {
+    failures: Vec<Entry<'a>>,
+    next_before: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    id: u64,
+    time: String,
+    status: u16,
+    code: &'a str,
+    input_bytes: u64,
+    token: &'a str,
+}
+
+impl<'a> Entry<'a> {
+    fn new(id: u64, failure: &'a Failure, tokens: &'a [TokenUsage]) -> Entry<'a> {
+        Entry {
+            id,
+            time: usage::rfc3339(failure.time),
+            status: failure.status,
+            code: &failure.code,
+            input_bytes: failure.input_bytes,
+            token: token_name(tokens, failure.token),
+        }
+    }
+}
+
+fn push_row(text: &mut String, entry: &Entry<'_>) {
+    let Entry {
+        id,
+        time,
+        status,
+        code,
+        input_bytes,
+        token,
+    } = entry;
+    let token = usage::quoted(token);
+    write!(
+        text,
+        "{id},{time},{status},{code},{input_bytes},{token}\r\n"
+    )
+    .expect("a String takes everything");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::TokenNumber;
+    use std::time::Duration;
+
+    #[test]
+    fn rows_have_the_header_s_columns() {
+        let failure = Failure {
+            time: SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_123),
+            token: TokenNumber::DEFAULT,
+            status: 413,
+            code: "body_too_large".to_owned(),
+            input_bytes: 99,
+        };
+        let tokens = [TokenUsage::example(0, "a, \"b\"")];
+        let mut text = String::new();
+        push_row(&mut text, &Entry::new(4, &failure, &tokens));
+        let row = "4,2023-11-14T22:13:20.123Z,413,body_too_large,99,\"a, \"\"b\"\"\"\r\n";
+        assert_eq!(text, row);
+        assert_eq!(COLUMNS.split(',').count(), 6);
+    }
+}

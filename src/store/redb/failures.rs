@@ -1,0 +1,124 @@
+//! Table `failures`: conversions that failed.
+//!
+//! ```text
+//! key    0  8  account, u64
+//!        8  8  sequence, u64: grows by 1; the oldest ones are removed
+//! value  0  8  time, u64, milliseconds since the epoch
+//!        8  8  bytes of the body, u64
+//!       16  4  token, u32
+//!       20  2  status code, u16
+//!       22  .  code of the problem, UTF-8, to the end
+//! ```
+//!
+//! Numbers have their least significant byte first.
+
+use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
+
+use crate::auth::AccountId;
+use crate::store::clock;
+use crate::store::failure::{Failure, FailureFilter, FailurePage, MAX_FAILURES};
+use crate::store::token_number::TokenNumber;
+
+/// Time, bytes, token, status and code by account and sequence number.
+pub const FAILURES: TableDefinition<(u64, u64), Value> = TableDefinition::new("failures");
+
+/// Time, bytes, token, status, code.
+pub type Value = (u64, u64, u32, u16, &'static str);
+
+/// At most `limit` failures that pass the filter, newest first, with sequence numbers below
+/// `before`. All of an account are read if need be: there are [`MAX_FAILURES`].
+pub fn page(
+    read: &ReadTransaction,
+    account: AccountId,
+    filter: &FailureFilter,
+    before: Option<u64>,
+    limit: usize,
+) -> Result<FailurePage, redb::Error> {
+    let table = read.open_table(FAILURES)?;
+    let rows = table.range((account.0, 0)..(account.0, before.unwrap_or(u64::MAX)))?;
+    let (mut failures, mut next_before) = (Vec::new(), None);
+    for row in rows.rev() {
+        let (key, value) = row?;
+        let (time, input_bytes, token, status, code) = value.value();
+        let token = TokenNumber(token);
+        if !filter.passes(clock::day(time), token, status) {
+            continue;
+        }
+        if failures.len() == limit {
+            next_before = failures.last().map(|(sequence, _)| *sequence);
+            break;
+        }
+        let failure = Failure {
+            time: clock::from_milliseconds(time),
+            token,
+            status,
+            code: code.to_owned(),
+            input_bytes,
+        };
+        failures.push((key.value().1, failure));
+    }
+    Ok(FailurePage {
+        failures,
+        next_before,
+    })
+}
+
+/// The table, open for writing.
+pub struct FailureTable<'t>(Table<'t, (u64, u64), Value>);
+
+impl<'t> FailureTable<'t> {
+    /// Opens the table, and makes it if it is missing.
+    pub fn open(write: &'t WriteTransaction) -> Result<FailureTable<'t>, redb::Error> {
+        Ok(FailureTable(write.open_table(FAILURES)?))
+    }
+
+    /// Adds failures of an account, which must exist, and removes the oldest of too many.
+    pub fn add(&mut self, account: AccountId, failures: &[Failure]) -> Result<(), redb::Error> {
+        let id = account.0;
+        let newest = self.0.range((id, 0)..=(id, u64::MAX))?.next_back();
+        let mut last = newest.transpose()?.map_or(0, |(key, _)| key.value().1);
+        for failure in failures {
+            last += 1;
+            let value = (
+                clock::to_milliseconds(failure.time),
+                failure.input_bytes,
+                failure.token.0,
+                failure.status,
+                &*failure.code,
+            );
+            self.0.insert((id, last), value)?;
+        }
+        let first_kept = (last + 1).saturating_sub(MAX_FAILURES);
+        Ok(self.0.retain_in((id, 0)..(id, first_kept), |_, _| false)?)
+    }
+
+    /// Removes the failures of an account from before this time.
+    pub fn remove_before(&mut self, account: AccountId, time: u64) -> Result<(), redb::Error> {
+        let all = (account.0, 0)..=(account.0, u64::MAX);
+        Ok(self.0.retain_in(all, |_, (at, ..)| at >= time)?)
+    }
+
+    /// Removes the failures of an account.
+    pub fn delete_all_of(&mut self, account: AccountId) -> Result<(), redb::Error> {
+        let all = (account.0, 0)..=(account.0, u64::MAX);
+        Ok(self.0.retain_in(all, |_, _| false)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_value_has_the_layout_that_is_drawn() {
+        let drawn = [
+            &[1, 0, 0, 0, 0, 0, 0, 0][..], // time
+            &[2, 0, 0, 0, 0, 0, 0, 0],     // bytes
+            &[3, 0, 0, 0],                 // token
+            &[157, 1],                     // status
+            b"body_too_large",             // code
+        ];
+        let value = (1, 2, 3, 413, "body_too_large");
+        assert_eq!(<Value as redb::Value>::as_bytes(&value), drawn.concat());
+    }
+}
