@@ -53,7 +53,11 @@ impl Admission for MetricsAdmission {
 
     fn reject(&self, rejection: Rejection, _head: Option<&Head>, _client: IpAddr) -> EarlyResponse {
         let problem = Problem::from(rejection);
-        text(problem.kind.row().status, format!("{}\n", problem.detail))
+        let mut response = text(problem.kind.row().status, format!("{}\n", problem.detail));
+        if let Some(seconds) = problem.retry_after {
+            response.headers.push(("Retry-After", seconds.to_string()));
+        }
+        response
     }
 }
 

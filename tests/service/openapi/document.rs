@@ -122,7 +122,7 @@ impl Document {
         let Some(media) = content.get(media_type) else {
             panic!("{what}: {media_type} is not described");
         };
-        let is_json = media_type.ends_with("json");
+        let is_json = media_type == "application/json" || media_type.ends_with("+json");
         let value = if is_json {
             answer.json()
         } else {

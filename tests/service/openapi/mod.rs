@@ -13,6 +13,9 @@ use document::Document;
 use jsonschema::Draft;
 use serde_json::{Value as Json, json};
 
+/// The media type of forms with a file.
+const FORM: &str = "multipart/form-data";
+
 /// The schema of documents of `OpenAPI` 3.1.
 const SCHEMA: &str = include_str!("../../../testdata/openapi-3.1.schema.json");
 
@@ -131,11 +134,30 @@ fn send(
         headers.push(("Authorization", bearer.as_str()));
     }
     let mut body = Vec::new();
+    let mut content_type = media_type.to_owned();
     if operation["requestBody"].is_object() {
-        headers.push(("Content-Type", media_type));
-        body = picture(media_type);
+        if media_type == FORM {
+            content_type.push_str("; boundary=part");
+            body = form(operation, &picture("image/png"));
+        } else {
+            body = picture(media_type);
+        }
+        headers.push(("Content-Type", content_type.as_str()));
     }
     service.request(method, &format!("{path}?{query}"), &headers, &body)
+}
+
+/// A form with this PNG as the one field that is required.
+fn form(operation: &Json, png: &[u8]) -> Vec<u8> {
+    let schema = &operation["requestBody"]["content"][FORM]["schema"];
+    let [name] = schema["required"].as_array().expect("a list").as_slice() else {
+        panic!("one field is required: {schema}");
+    };
+    let head = format!(
+        "--part\r\nContent-Disposition: form-data; name={name}; filename=\"a.png\"\r\n\
+         Content-Type: image/png\r\n\r\n"
+    );
+    [head.as_bytes(), png, b"\r\n--part--\r\n"].concat()
 }
 
 /// A small picture of this media type.
