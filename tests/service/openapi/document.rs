@@ -16,6 +16,17 @@ const UNDESCRIBED: [&str; 8] = [
     "x-content-type-options",
 ];
 
+/// Allows no other properties of objects than those that are described.
+fn close(schema: &mut Json) {
+    if let Some(properties) = schema.get_mut("properties").and_then(Json::as_object_mut) {
+        properties.values_mut().for_each(close);
+        schema["additionalProperties"] = json!(false);
+    }
+    if let Some(items) = schema.get_mut("items") {
+        close(items);
+    }
+}
+
 /// The document that a server sends.
 pub struct Document(pub Json);
 
@@ -55,9 +66,11 @@ impl Document {
     /// a new field fails until it is described.
     pub fn validator(&self, schema: &Json) -> Validator {
         let mut schemas = self.0["components"]["schemas"].clone();
-        for schema in schemas.as_object_mut().expect("an object").values_mut() {
-            schema["additionalProperties"] = json!(false);
-        }
+        schemas
+            .as_object_mut()
+            .expect("an object")
+            .values_mut()
+            .for_each(close);
         let whole = json!({"allOf": [schema], "components": {"schemas": schemas}});
         let options = jsonschema::options().with_draft(Draft::Draft202012);
         let options = options.should_validate_formats(true);

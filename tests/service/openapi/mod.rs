@@ -93,6 +93,9 @@ fn the_document_is_kept_by_caches_and_read_by_other_origins() {
 #[test]
 fn every_operation_answers_as_it_says() {
     let service = Service::start();
+    // Histories have something to tell.
+    service.webp(&[("watermark", "Ab")], &picture("image/png"));
+    service.convert(&[], "image/png", b"no picture");
     let document = Document::of(&service.server);
     for (path, method, operation) in document.operations() {
         let content = operation["requestBody"]["content"].as_object();
