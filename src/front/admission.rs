@@ -1,6 +1,7 @@
 //! What is decided about a request by its head alone, and what then goes with the request until a
 //! worker has it.
 
+use super::byte_queue::ByteQueue;
 use super::head::Head;
 use super::rejection::Rejection;
 use super::response::EarlyResponse;
@@ -91,6 +92,13 @@ impl Owner {
 /// What admission found out about a request. The worker takes it from
 /// [`Clients`](super::Clients); if the client leaves before that, it is dropped.
 pub trait Ticket: Any + Send {
+    /// Adds the next bytes of the request's body to `body`, which the worker gets: as they are,
+    /// unless the worker wants something that is within them. `to_come` is how many are known to
+    /// follow. The event loop calls it while the body arrives; it must not block.
+    fn receive(&mut self, bytes: &[u8], to_come: Option<u64>, body: &mut ByteQueue) {
+        body.push(bytes, to_come);
+    }
+
     /// Says whether a worker can begin. The event loop calls it once the request is complete, and
     /// again after `waker` was used or the time that it gave is over. It must not block.
     fn prepare(&mut self, waker: &Waker) -> Preparation;

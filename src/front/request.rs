@@ -8,6 +8,7 @@ use super::min_rate::MinRate;
 use super::rejection::Rejection;
 use super::settings::Settings;
 use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 /// A request that was admitted.
@@ -18,9 +19,9 @@ pub struct Request {
     pub client: IpAddr,
     /// What was decided about it.
     pub admitted: Admitted,
-    /// Its body, without any coding.
+    /// What its ticket keeps of its body, without any coding.
     pub body: ByteQueue,
-    /// Bytes of the body.
+    /// Bytes of the body that have arrived.
     pub length: u64,
     /// The part of the response that is asked for, as the worker named it; `None` for the first
     /// part or the whole.
@@ -65,21 +66,33 @@ impl IncomingBody {
     /// The body is too large, or its chunks cannot be read.
     pub fn take(&mut self, bytes: &[u8], rate: u64, now: Instant) -> Result<usize, Rejection> {
         let limit = self.request.admitted.body_limit;
-        let Request { body, length, .. } = &mut self.request;
+        let Request {
+            admitted,
+            body,
+            length,
+            ..
+        } = &mut self.request;
+        let mut keep = |bytes: &[u8], to_come| match &mut admitted.ticket {
+            Some(ticket) => ticket.receive(bytes, to_come, body),
+            None => body.push(bytes, to_come),
+        };
         let before = *length;
-        let used = match &mut self.remaining {
+        let remaining = &mut self.remaining;
+        // A fault of the ticket ends this request alone.
+        let taken = catch_unwind(AssertUnwindSafe(|| match remaining {
             Remaining::Length(left) => {
                 let count = (*left).min(bytes.len() as u64);
                 *left -= count;
                 *length += count;
-                body.push(&bytes[..count as usize], Some(*left));
-                count as usize
+                keep(&bytes[..count as usize], Some(*left));
+                Ok(count as usize)
             }
             Remaining::Chunks(decoder) => decoder.read(bytes, |data| {
                 *length += data.len() as u64;
-                body.push(data, None);
-            })?,
-        };
+                keep(data, None);
+            }),
+        }));
+        let used = taken.unwrap_or(Err(Rejection::UpstreamFailed))?;
         if *length > limit {
             return Err(Rejection::BodyTooLarge { limit });
         }

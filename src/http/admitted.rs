@@ -8,7 +8,7 @@ use super::routes::{self, Handler, PageHandler, Route};
 use super::settings::Settings;
 use super::state::AppState;
 use crate::admission::client_group;
-use crate::front::{self, Owner, Pool, Preparation, Waker};
+use crate::front::{self, ByteQueue, Owner, Pool, Preparation, Waker};
 use std::net::IpAddr;
 
 /// A request that was admitted, with all that its head says. It is made by the event loop, waits
@@ -57,6 +57,14 @@ pub fn admit(state: &AppState, request: &Request) -> Result<Admitted, Response> 
 }
 
 impl Admitted {
+    /// The names of the fields of the request's form.
+    pub fn field_names(&self) -> Vec<String> {
+        match &self.work {
+            Work::Conversion(conversion) => conversion.field_names(),
+            Work::Page(_) => Vec::new(),
+        }
+    }
+
     /// The admission as the front takes it; `client` is the address of the request's client.
     pub fn into_front(self, settings: &Settings, client: IpAddr) -> front::Admitted {
         let (pool, owner) = match &self.work {
@@ -94,16 +102,23 @@ pub fn answer(
 }
 
 impl front::Ticket for Admitted {
+    fn receive(&mut self, bytes: &[u8], to_come: Option<u64>, body: &mut ByteQueue) {
+        match &mut self.work {
+            Work::Conversion(conversion) => conversion.receive(bytes, to_come, body),
+            Work::Page(_) => body.push(bytes, to_come),
+        }
+    }
+
     fn prepare(&mut self, waker: &Waker) -> Preparation {
         match &mut self.work {
-            Work::Conversion(conversion) => conversion.watermark.prepare(waker),
+            Work::Conversion(conversion) => conversion.prepare(waker),
             Work::Page(_) => Preparation::Ready,
         }
     }
 
     fn held(&self) -> usize {
         match &self.work {
-            Work::Conversion(conversion) => conversion.watermark.held(),
+            Work::Conversion(conversion) => conversion.held(),
             Work::Page(_) => 0,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::credentials::{Checked, Token};
 use super::failures;
+use super::multipart::{Form, FormReader};
 use super::pairs::Pairs;
 use super::problem::{Kind, Problem};
 use super::rate_limit_headers::rate_limit_headers;
@@ -14,7 +15,8 @@ use crate::conversion::{
     Cancel, Coding, Conversion, ConversionError, DefaultValue, FoundQuality, Parameter, Params,
     Plan, Preset, Resources, Timing, Value,
 };
-use crate::image::{self, Format};
+use crate::front::{ByteQueue, Preparation, Waker};
+use crate::image::{self, DecodeError, Format};
 use crate::store::{AccountId, Caller, TokenNumber, UsageEntry, WatermarkKind};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::time::{Duration, Instant, SystemTime};
@@ -34,7 +36,7 @@ pub struct AdmittedConversion {
     /// Whose conversion it is.
     pub account: AccountId,
     /// The watermark's picture.
-    pub watermark: WatermarkFetch,
+    watermark: WatermarkFetch,
     token: Token,
     /// Whether the token's preset was known, so that `params` has it.
     is_preset_known: bool,
@@ -43,18 +45,35 @@ pub struct AdmittedConversion {
     format: Option<Format>,
     /// The name to save the picture by, if `download` is given.
     download: Option<String>,
+    /// The body until it is complete, if it is a form.
+    form: Option<Box<IncomingForm>>,
+    /// The fields of the form, once it is complete.
+    fields: Pairs,
+    /// What is wrong with the form.
+    problem: Option<Problem>,
+    /// The flags of curl that send a picture in the way in which this request does.
+    flags: &'static str,
+}
+
+/// A form that arrives, and what the head says of what it asks for.
+struct IncomingForm {
+    reader: FormReader,
+    query: Pairs,
+    preset: String,
+    may_sniff: bool,
 }
 
 /// Decides by the head, and by what is in memory, whether the body is worth being sent: it checks
 /// the token (401), the parameters and the `Content-Type` (400), whether the disk takes writes
 /// (503), and the account's quotas (429). The event loop calls it, so it waits for nothing; an
-/// account that is not in memory passes, and [`answer`] asks the disk.
+/// account that is not in memory passes, and [`answer`] asks the disk. Of a form, the fields come
+/// with the body: [`AdmittedConversion::prepare`] reads them.
 ///
 /// # Errors
 /// Why the request is rejected.
 pub fn admit(state: &AppState, request: &Request) -> Result<AdmittedConversion, Problem> {
     let query = request.query();
-    let token = Token::of(request, &query)?;
+    let token = Token::of(request, &query).map_err(|problem| no_field(request, problem))?;
     let checked = token.check(&state.store)?;
     let admitted = admit_checked(state, request, &query, token, &checked);
     if let (Err(problem), Some(caller)) = (&admitted, checked.known()) {
@@ -76,9 +95,18 @@ fn admit_checked(
     query.parameter("token")?;
     let caller = checked.known();
     caller.map_or(Ok(()), check_enabled)?;
-    let params = params(query, caller.map_or("", Caller::preset))?;
+    let preset = caller.map_or("", Caller::preset);
+    let (params, form) = match form(request)? {
+        None => (params(query, preset)?, None),
+        // What is wrong without the fields is wrong with them; the preset may suit them alone.
+        Some(reader) => (Params::parse(query.iter())?, Some(reader)),
+    };
     let download = query.parameter("download")?.map(str::to_owned);
-    let format = content_type(request, state.settings.sniff)?;
+    let may_sniff = state.settings.sniff;
+    let format = match &form {
+        None => picture_type(request.media_type(), may_sniff, FLAGS)?,
+        Some(_) => None,
+    };
     state.store.check_available()?;
     if let Some(caller) = caller {
         state.limiters.quotas.check(&state.store, caller)?;
@@ -86,6 +114,7 @@ fn admit_checked(
     let (account, is_preset_known) = (checked.account(), caller.is_some());
     let url = params.picture_url.clone();
     let (fetcher, metrics) = (state.fetcher.clone(), state.metrics.clone());
+    let flags = if form.is_some() { FORM_FLAGS } else { FLAGS };
     Ok(AdmittedConversion {
         account,
         watermark: WatermarkFetch::new(account, url, fetcher, metrics),
@@ -94,7 +123,35 @@ fn admit_checked(
         params,
         format,
         download,
+        form: form.map(|reader| {
+            Box::new(IncomingForm {
+                reader,
+                query: request.query(),
+                preset: preset.to_owned(),
+                may_sniff,
+            })
+        }),
+        fields: Pairs::default(),
+        problem: None,
+        flags,
     })
+}
+
+/// The reader of the request's body, if that is a form.
+fn form(request: &Request) -> Result<Option<FormReader>, Problem> {
+    let content_type = request.header("content-type").unwrap_or_default();
+    Ok(FormReader::of_content_type(content_type)?)
+}
+
+/// Says of a missing token that no field can be it, if the body is a form.
+fn no_field(request: &Request, mut problem: Problem) -> Problem {
+    let media_type = request.media_type();
+    if problem.kind == Kind::TokenMissing && media_type.eq_ignore_ascii_case("multipart/form-data")
+    {
+        let why = " A field of a form comes too late: the token is needed before the body is read.";
+        problem.detail.push_str(why);
+    }
+    problem
 }
 
 /// The parameters of a query, completed by the preset of its token.
@@ -118,11 +175,11 @@ pub fn account_disabled() -> Problem {
     )
 }
 
-/// 400 for a request without a picture.
-pub fn body_empty() -> Problem {
+/// 400 for a request without a picture. `flags` are those of curl that send one.
+pub fn body_empty(flags: &str) -> Problem {
     Problem::new(
         Kind::BodyEmpty,
-        format!("Send the picture's bytes as the body: {FLAGS}."),
+        format!("Send the picture's bytes as the body: {flags}."),
     )
 }
 
@@ -155,6 +212,9 @@ fn answer_caller(
     body: &mut Body,
 ) -> Result<Response, Problem> {
     check_enabled(caller)?;
+    if let Some(problem) = conversion.problem.take() {
+        return Err(problem);
+    }
     if !conversion.is_preset_known {
         conversion.complete(request, caller)?;
     }
@@ -177,10 +237,66 @@ fn answer_caller(
 }
 
 impl AdmittedConversion {
+    /// Adds the next bytes of the body to `picture`, or of a form what belongs to its file;
+    /// `to_come` is how many are known to follow.
+    pub fn receive(&mut self, bytes: &[u8], to_come: Option<u64>, picture: &mut ByteQueue) {
+        match &mut self.form {
+            Some(form) => form.reader.read(bytes, to_come, picture),
+            None => picture.push(bytes, to_come),
+        }
+    }
+
+    /// Reads the fields of a form, once it is complete, and begins to fetch the watermark's
+    /// picture. What is wrong with the form is for the worker to say.
+    pub fn prepare(&mut self, waker: &Waker) -> Preparation {
+        if let Some(form) = self.form.take() {
+            self.problem = self.read_form(*form).err();
+        }
+        if self.problem.is_some() {
+            return Preparation::Ready;
+        }
+        self.watermark.prepare(waker)
+    }
+
+    /// Bytes of memory that it holds.
+    pub fn held(&self) -> usize {
+        let form = self.form.as_ref().map_or(0, |form| form.reader.held());
+        form + self.fields.held() + self.watermark.held()
+    }
+
+    /// The names of the form's fields.
+    pub fn field_names(&self) -> Vec<String> {
+        let names = self.fields.iter().map(|(name, _)| name.to_owned());
+        names.collect()
+    }
+
+    fn read_form(&mut self, form: IncomingForm) -> Result<(), Problem> {
+        let IncomingForm {
+            reader,
+            mut query,
+            preset,
+            may_sniff,
+        } = form;
+        let Form { fields, file } = reader.finish()?;
+        query.append(&fields);
+        self.fields = fields;
+        self.params = params(&query, &preset)?;
+        self.download = query.parameter("download")?.map(str::to_owned);
+        let file = file.ok_or_else(|| {
+            let detail = format!("The form has no file; send the picture as one: {FORM_FLAGS}.");
+            Problem::new(Kind::BodyEmpty, detail)
+        })?;
+        self.format = picture_type(&file.media_type, may_sniff, FORM_FLAGS)?;
+        self.watermark.plan(self.params.picture_url.clone());
+        Ok(())
+    }
+
     /// Completes the parameters by the preset of a token that was not in memory. Its watermark's
     /// picture would have to be fetched before a worker took the request.
     fn complete(&mut self, request: &Request, caller: &Caller) -> Result<(), Problem> {
-        let params = params(&request.query(), caller.preset())?;
+        let mut given = request.query();
+        given.append(&self.fields);
+        let params = params(&given, caller.preset())?;
         if params.picture_url != self.params.picture_url {
             let detail =
                 "The token's preset was not in memory, and is now; send the request again.";
@@ -204,6 +320,7 @@ fn convert(
         params,
         format,
         download,
+        flags,
         ..
     } = conversion;
     let bytes = body.read();
@@ -212,7 +329,7 @@ fn convert(
         None => sniffed(&bytes)?,
     };
     if bytes.is_empty() {
-        return Err(body_empty());
+        return Err(body_empty(flags));
     }
     let watermark_picture = watermark.into_picture()?;
     let watermark_picture = watermark_picture.as_deref();
@@ -221,7 +338,13 @@ fn convert(
         threads: state.cpu_budget.total(),
         cpu_budget: Some(&state.cpu_budget),
     };
-    let opened = image::open(&bytes, format, &state.limits).map_err(ConversionError::from)?;
+    let opened = image::open(&bytes, format, &state.limits).map_err(|error| match error {
+        DecodeError::WrongFormat {
+            declared,
+            found: Some(found),
+        } if flags == FORM_FLAGS => wrong_format_in_form(declared, found),
+        error => ConversionError::from(error).into(),
+    })?;
     let plan = Plan::new(&opened, &params, watermark_picture, resources)?;
     let need = Need {
         bytes: plan.memory() + watermark_picture.map_or(0, <[u8]>::len) as u64,
@@ -319,14 +442,21 @@ impl Sent {
 }
 
 /// The flags of curl that send a picture, for clients that send no usable `Content-Type` or body.
-const FLAGS: &str = "for example -H 'Content-Type: image/png' --data-binary @picture.png";
+pub const FLAGS: &str = "for example -H 'Content-Type: image/png' --data-binary @picture.png";
 
-/// The format that `Content-Type` names; `None` if it says nothing and `may_sniff`.
+/// The same of a picture in a form.
+const FORM_FLAGS: &str = "for example -F 'file=@picture.png;type=image/png'";
+
+/// The format of a picture whose `Content-Type` is this, without parameters; `None` if that says
+/// nothing and `may_sniff`. `flags` are those of curl that would have said it.
 ///
 /// # Errors
 /// 400, if it names no format, and nothing does.
-pub fn content_type(request: &Request, may_sniff: bool) -> Result<Option<Format>, Problem> {
-    let media_type = request.media_type();
+pub fn picture_type(
+    media_type: &str,
+    may_sniff: bool,
+    flags: &str,
+) -> Result<Option<Format>, Problem> {
     if let Some(format) = Format::from_media_type(media_type) {
         return Ok(Some(format));
     }
@@ -336,18 +466,18 @@ pub fn content_type(request: &Request, may_sniff: bool) -> Result<Option<Format>
         return Ok(None);
     }
     if media_type.is_empty() {
-        let detail = format!("Say what the picture is, {FLAGS}.");
+        let detail = format!("Say what the picture is, {flags}.");
         return Err(Problem::new(Kind::ContentTypeMissing, detail));
     }
     if media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
         let detail = format!(
-            "Content-Type says that the body is a form, which is curl's default. Say what the picture is, {FLAGS}."
+            "Content-Type says that the body is a form, which is curl's default. Say what the picture is, {flags}."
         );
         return Err(Problem::new(Kind::ContentTypeMissing, detail));
     }
     let given: String = media_type.chars().take(100).collect();
     let detail = format!(
-        "Content-Type is {given}; allowed are image/png, image/jpeg, image/jpg, image/gif and image/bmp, {FLAGS}."
+        "Content-Type is {given}; allowed are image/png, image/jpeg, image/jpg, image/gif and image/bmp, {flags}."
     );
     Err(Problem::new(Kind::ContentTypeUnsupported, detail))
 }
@@ -362,6 +492,15 @@ fn sniffed(bytes: &[u8]) -> Result<Format, Problem> {
         let detail = "The body begins like none of PNG, JPEG, GIF and BMP.";
         Problem::new(Kind::WrongFormat, detail)
     })
+}
+
+fn wrong_format_in_form(declared: Format, found: Format) -> Problem {
+    let (declared, found) = (declared.name(), found.name());
+    let detail = format!(
+        "Content-Type of the form's file says image/{declared}, but it looks like image/{found}; \
+         send -F 'file=@picture;type=image/{found}'."
+    );
+    Problem::new(Kind::WrongFormat, detail)
 }
 
 fn usage_entry(
@@ -542,7 +681,8 @@ mod tests {
                 Ipv4Addr::LOCALHOST.into(),
                 headers.iter().copied(),
             );
-            let problem = content_type(&request, false).expect_err("no picture type");
+            let problem =
+                picture_type(request.media_type(), false, FLAGS).expect_err("no picture type");
             assert_eq!(problem.kind, Kind::ContentTypeMissing);
             let flag = "-H 'Content-Type: image/png' --data-binary @picture.png";
             assert!(problem.detail.contains(flag), "{}", problem.detail);

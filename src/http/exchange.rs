@@ -115,6 +115,7 @@ fn read(
     let admitted = ticket.and_then(|ticket| ticket.downcast::<Admitted>().ok());
     if let Some(admitted) = &admitted {
         request.id = admitted.request_id.clone();
+        request.field_names = admitted.field_names();
     }
     let body = Body::new(handover.body);
     Some((request, admitted.map(|admitted| *admitted), body))

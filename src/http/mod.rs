@@ -18,6 +18,7 @@ mod failures;
 mod health;
 mod metrics;
 mod metrics_listener;
+mod multipart;
 mod openapi;
 mod pages;
 mod pairs;
@@ -47,6 +48,10 @@ pub use readiness::Readiness;
 pub use server::Server;
 pub use settings::{LONGEST_BODY, SIGNIN_WINDOW, SIGNUP_WINDOW, Settings};
 pub use state::{AppState, Limiters};
+
+/// Forms, for a fuzz target.
+#[doc(hidden)]
+pub use multipart::FormReader;
 
 /// The tables, for the script that writes them into the documentation.
 #[doc(hidden)]

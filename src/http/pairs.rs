@@ -4,6 +4,7 @@
 use percent_encoding::percent_decode;
 
 /// Names and values of a query or a form, decoded, in order.
+#[derive(Default)]
 pub struct Pairs {
     /// Bytes that are not UTF-8 stand as U+FFFD: whoever uses the values calls [`Pairs::check`]
     /// first.
@@ -34,6 +35,19 @@ impl Pairs {
         Pairs {
             pairs: pairs.collect(),
             undecodable,
+        }
+    }
+
+    /// Adds a name and a value at the end.
+    pub fn push(&mut self, name: String, value: String) {
+        self.pairs.push((name, value));
+    }
+
+    /// Adds all names and values of others at the end.
+    pub fn append(&mut self, others: &Pairs) {
+        self.pairs.extend_from_slice(&others.pairs);
+        if self.undecodable.is_none() {
+            self.undecodable.clone_from(&others.undecodable);
         }
     }
 
@@ -73,6 +87,12 @@ impl Pairs {
         } else {
             Ok(first)
         }
+    }
+
+    /// Bytes of memory that names and values hold.
+    pub fn held(&self) -> usize {
+        let texts = self.iter().map(|(name, value)| name.len() + value.len());
+        self.pairs.capacity() * size_of::<(String, String)>() + texts.sum::<usize>()
     }
 
     /// The names and values themselves.

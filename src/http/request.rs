@@ -26,6 +26,8 @@ pub struct Request {
     pub cancel: Arc<Cancel<'static>>,
     /// When the complete request began to wait for a worker.
     pub queued_since: Instant,
+    /// The names of the fields of its form, once a worker has it.
+    pub field_names: Vec<String>,
     /// Names in lower case, and values without white space around.
     headers: Vec<(String, String)>,
 }
@@ -48,6 +50,7 @@ impl Request {
             announced: 0,
             cancel: Arc::default(),
             queued_since: Instant::now(),
+            field_names: Vec::new(),
             headers: headers
                 .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
                 .collect(),
@@ -59,9 +62,9 @@ impl Request {
         Pairs::decode(self.query.as_bytes())
     }
 
-    /// The names of the query's parameters, each decoded when it is asked for.
+    /// The names of the query's parameters, each decoded when it is asked for, and of the fields.
     pub fn parameter_names(&self) -> impl Iterator<Item = String> {
-        pairs::names(self.query.as_bytes())
+        pairs::names(self.query.as_bytes()).chain(self.field_names.iter().cloned())
     }
 
     /// The first header of this lower-case name.

@@ -45,6 +45,11 @@ impl WatermarkFetch {
         }
     }
 
+    /// Plans the fetch of this URL instead, if one is given.
+    pub fn plan(&mut self, url: Option<String>) {
+        self.progress = url.map_or(Progress::NotNeeded, Progress::Planned);
+    }
+
     /// Begins the fetch if it is planned, and says whether it is over. `waker` is used when it is.
     pub fn prepare(&mut self, waker: &Waker) -> Preparation {
         if let Progress::Planned(url) = &self.progress {

@@ -17,6 +17,7 @@ mod load;
 mod media;
 mod metadata;
 mod modes;
+mod multipart;
 mod openapi;
 mod operations;
 mod resize;

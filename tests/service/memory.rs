@@ -42,6 +42,27 @@ fn a_request_takes_so_many_bytes_a_pixel_and_the_body() {
 }
 
 #[test]
+fn a_picture_in_a_form_is_held_once() {
+    let body = Picture::noise(2000, 1500).png();
+    let part =
+        "--a\r\nContent-Disposition: form-data; name=file\r\nContent-Type: image/png\r\n\r\n";
+    let form = [part.as_bytes(), &body, b"\r\n--a--"].concat();
+    let most = |media_type: &str, body: &[u8]| {
+        let service = Service::start();
+        let answer = service.convert(&[("effort", "low")], media_type, body);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        memory(&service, "VmHWM")
+    };
+    let plain = most("image/png", &body);
+    let in_form = most("multipart/form-data; boundary=a", &form);
+    assert!(
+        in_form <= plain + body.len() / 2,
+        "{in_form} bytes in a form, {plain} as a plain body of {}",
+        body.len()
+    );
+}
+
+#[test]
 fn a_film_takes_a_frame_and_its_file_more_than_a_still_picture() {
     const FRAME: usize = 1000 * 1000 * 4;
     let animation = moving_squares(1000, 1000, 60);

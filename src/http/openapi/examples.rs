@@ -8,6 +8,7 @@ use crate::conversion::{ConversionError, Params, Preset};
 use crate::fetch::FetchError;
 use crate::front::Rejection;
 use crate::http::credentials::TokensDiffer;
+use crate::http::multipart::FormError;
 use crate::http::problem::{Kind, Problem};
 use crate::http::request::Request;
 use crate::http::{AllowedOrigin, convert, cors, health, pages, routes};
@@ -84,7 +85,7 @@ pub fn example(kind: Kind) -> Problem {
         Kind::NotFound => unanswered("GET", "/shrink"),
         Kind::MethodNotAllowed => unanswered("GET", "/convert"),
         Kind::TooManyAttempts => Problem::too_many_attempts(60),
-        Kind::InvalidForm => pages::invalid_form(),
+        Kind::InvalidForm => FormError::BoundaryMissing.into(),
         Kind::CrossSiteForm => pages::cross_site_form(),
         Kind::ClientGone => Problem::client_gone(),
     }
@@ -106,13 +107,12 @@ fn of_the_request(kind: Kind) -> Problem {
             .expect_err(fault)
             .into(),
         Kind::ContentTypeMissing => {
-            convert::content_type(&request("POST", "/convert", &[]), false).expect_err(fault)
+            convert::picture_type("", false, convert::FLAGS).expect_err(fault)
         }
         Kind::ContentTypeUnsupported => {
-            let webp = request("POST", "/convert", &[("Content-Type", "image/webp")]);
-            convert::content_type(&webp, false).expect_err(fault)
+            convert::picture_type("image/webp", false, convert::FLAGS).expect_err(fault)
         }
-        _ => convert::body_empty(),
+        _ => convert::body_empty(convert::FLAGS),
     }
 }
 

@@ -87,12 +87,28 @@ fn picture(settings: &Settings) -> Json {
     if settings.sniff {
         types.push("application/octet-stream");
     }
-    let content: Map<String, Json> = types
+    let mut content: Map<String, Json> = types
         .into_iter()
         .map(|media_type| (media_type.to_owned(), json!({"schema": bytes(media_type)})))
         .collect();
+    let form = json!({
+        "type": "object",
+        "description": "The picture as the one file, and parameters as in the query, without the token.",
+        "properties": {"file": {"type": "string", "format": "binary"}},
+        "required": ["file"],
+        "additionalProperties": {"type": "string"},
+    });
+    let encoding =
+        json!({"file": {"contentType": Format::MEDIA_TYPES.map(|(name, _)| name).join(", ")}});
+    content.insert(
+        "multipart/form-data".to_owned(),
+        json!({"schema": form, "encoding": encoding}),
+    );
     json!({
-        "description": format!("The picture's bytes, up to {} of them.", settings.max_body),
+        "description": format!(
+            "The picture's bytes, or a form with them; up to {} bytes.",
+            settings.max_body
+        ),
         "required": true,
         "content": content,
     })

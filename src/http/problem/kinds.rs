@@ -87,7 +87,7 @@ kinds! {
     ContentTypeUnsupported(Conversion): 400 "content_type_unsupported" "The format is not supported",
         "`Content-Type` names a format other than PNG, JPEG, GIF and BMP.";
     BodyEmpty(Conversion): 400 "body_empty" "There is no picture in the request",
-        "The body has no bytes.";
+        "The body, or the file in a form, has no bytes; or a form has no file.";
     BodyCutShort(Connection): 400 "body_cut_short" "The body ended too early",
         "The client stopped sending before the end of the body that it had announced.";
     ContentLengthInvalid(Connection): 400 "content_length_invalid" "The body's length is not clear",
@@ -126,8 +126,9 @@ kinds! {
     WatermarkTlsUnavailable(Conversion): 400 "watermark_tls_unavailable" "https is not available here",
         "`watermark_image` is an https URL, and the server's processor lacks instructions that TLS \
          needs.";
-    InvalidForm(Form): 400 "invalid_form" "The form cannot be read",
-        "A form of the dashboard is not `application/x-www-form-urlencoded` in UTF-8.";
+    InvalidForm(Conversion): 400 "invalid_form" "The form cannot be read",
+        "A form cannot be read, has two files, or exceeds a limit; the text says which. Or a form of \
+         the dashboard is not `application/x-www-form-urlencoded` in UTF-8.";
     // 401 Unauthorized: API token missing or invalid
     TokenMissing(Token): 401 "token_missing" "An API token is needed",
         "The request has no API token, nor, where one would do, a session.";

@@ -6,6 +6,7 @@
 
 mod conversion;
 mod fetch;
+mod form;
 mod front;
 mod kinds;
 mod quota;
