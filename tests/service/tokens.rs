@@ -5,8 +5,10 @@ use crate::support::picture::Picture;
 use crate::support::service::OWNER;
 use crate::support::{Response, Server, TOWEBP};
 use std::process::Command;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 const PASSWORD: &str = "correct horse battery";
 
@@ -231,24 +233,40 @@ fn the_operator_limits_and_disables_an_account() {
     assert_problem(&convert(&server, &token, ""), 429, "quota_exceeded");
 }
 
+/// The accounts of [`a_hundred_tokens`].
+const OWNERS: [&str; 2] = ["a@example.org", "b@example.org"];
+
+/// Tokens of each account.
+const TOKENS: usize = 50;
+
+/// All tokens of two accounts, each with this limit.
+fn a_hundred_tokens(server: &Server, limit: [&str; 2]) -> Vec<String> {
+    let set_token =
+        |owner, name: &str| account(server, &[&["set-token", owner, name][..], &limit].concat());
+    let of = |owner| {
+        let first = server.create_account(owner);
+        set_token(owner, "default");
+        let others = (1..TOKENS).map(|number| set_token(owner, &format!("token {number}")));
+        std::iter::once(first).chain(others).collect::<Vec<_>>()
+    };
+    OWNERS.into_iter().flat_map(of).collect()
+}
+
+/// How often each token of an account has converted, in the order in which they were made.
+fn conversions(server: &Server, owner: &str) -> Vec<u32> {
+    let usage = account(server, &["usage", owner]);
+    let rows = usage.lines().filter(|line| line.starts_with("token\t"));
+    let counts = rows.filter_map(|row| row.split('\t').nth(2));
+    counts
+        .map(|count| count.parse().expect("a number"))
+        .collect()
+}
+
 #[test]
 fn a_hundred_tokens_have_exactly_what_they_may() {
-    const TOKENS: usize = 50;
     const MONTHLY: usize = 3;
     let server = Server::start();
-    let owners = ["a@example.org", "b@example.org"];
-    let tokens: Vec<String> = owners
-        .iter()
-        .flat_map(|owner| {
-            let first = server.create_account(owner);
-            account(&server, &["set-token", owner, "default", "--monthly", "3"]);
-            let others = (1..TOKENS).map(|number| {
-                let name = format!("token {number}");
-                account(&server, &["set-token", owner, &name, "--monthly", "3"])
-            });
-            std::iter::once(first).chain(others).collect::<Vec<_>>()
-        })
-        .collect();
+    let tokens = a_hundred_tokens(&server, ["--monthly", "3"]);
     let next = AtomicUsize::new(0);
     let converted = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -277,10 +295,83 @@ fn a_hundred_tokens_have_exactly_what_they_may() {
         }
     }
     assert_eq!(converted.into_inner(), tokens.len() * MONTHLY);
-    for owner in owners {
-        let usage = account(&server, &["usage", owner]);
-        let rows = usage.lines().filter(|line| line.starts_with("token\t"));
-        let counts: Vec<_> = rows.map(|row| row.split('\t').nth(2)).collect();
-        assert_eq!(counts, [Some("3"); TOKENS], "{usage}");
+    for owner in OWNERS {
+        assert_eq!(conversions(&server, owner), [3; TOKENS]);
     }
+}
+
+/// What was seen of one token.
+#[derive(Default)]
+struct Seen {
+    converted: u32,
+    first_sent: Option<Instant>,
+    first_answered: Option<Instant>,
+    last_answered: Option<Instant>,
+    /// When the last request that was refused was sent.
+    refused: Option<Instant>,
+}
+
+#[test]
+fn a_hundred_tokens_keep_to_their_rates_under_load() {
+    const RATE: u32 = 20;
+    const SHARE: Duration = Duration::from_secs(60 / RATE as u64);
+    /// Long enough for each token to get several of its times back.
+    const TIME: Duration = Duration::from_secs(8);
+    let server = Server::start();
+    let tokens = a_hundred_tokens(&server, ["--rate", "20"]);
+    let seen: Vec<Mutex<Seen>> = tokens.iter().map(|_| Mutex::default()).collect();
+    let next = AtomicUsize::new(0);
+    let (began, turns) = (Instant::now(), 4 * tokens.len());
+    thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                // Four threads at once use up what a token has, again and again.
+                loop {
+                    let turn = next.fetch_add(1, Ordering::Relaxed);
+                    if turn >= 2 * turns && began.elapsed() >= TIME {
+                        break;
+                    }
+                    let number = turn % turns / 4;
+                    while use_once(&server, &tokens[number], &seen[number]) {}
+                }
+            });
+        }
+    });
+    let counts: Vec<u32> = OWNERS.map(|owner| conversions(&server, owner)).concat();
+    for (seen, counted) in seen.into_iter().zip(counts) {
+        let seen = seen.into_inner().expect("nobody panicked");
+        assert_eq!(seen.converted, counted);
+        let shares = |from: Option<Instant>, to: Option<Instant>| {
+            let time = to.expect("seen") - from.expect("seen");
+            time.as_secs_f64() / SHARE.as_secs_f64()
+        };
+        // The server took all within this time, ...
+        let most = f64::from(RATE) + shares(seen.first_sent, seen.last_answered);
+        // ... and had none left at some moment after the last of these two.
+        let least = f64::from(RATE - 1) + shares(seen.first_answered, seen.refused);
+        let converted = f64::from(seen.converted);
+        assert!(
+            (least..=most).contains(&converted),
+            "{converted} conversions; at least {least:.2} and at most {most:.2} were expected"
+        );
+    }
+}
+
+/// Converts with a token, and says whether it was not refused.
+fn use_once(server: &Server, token: &str, seen: &Mutex<Seen>) -> bool {
+    let sent = Instant::now();
+    let answer = convert(server, token, "&quality=1");
+    let answered = Instant::now();
+    let mut seen = seen.lock().expect("nobody panicked");
+    if answer.status != 200 {
+        assert_problem(&answer, 429, "rate_limited");
+        seen.refused = seen.refused.max(Some(sent));
+        return false;
+    }
+    let earliest = |known: Option<Instant>, other| Some(known.map_or(other, |it| it.min(other)));
+    seen.converted += 1;
+    seen.first_sent = earliest(seen.first_sent, sent);
+    seen.first_answered = earliest(seen.first_answered, answered);
+    seen.last_answered = seen.last_answered.max(Some(answered));
+    true
 }
