@@ -119,7 +119,7 @@ fn every_operation_answers_as_it_says() {
 }
 
 /// Sends a request of this operation with these parameters, the token where it is needed, and a
-/// body of this media type.
+/// body of this media type. The parameters are fields of a form, if it is one.
 fn send(
     service: &Service,
     operation: &Json,
@@ -128,8 +128,9 @@ fn send(
     parameters: &[(&str, &str)],
     media_type: &str,
 ) -> Response {
+    let in_query = if media_type == FORM { &[] } else { parameters };
     let query = form_urlencoded::Serializer::new(String::new())
-        .extend_pairs(parameters)
+        .extend_pairs(in_query)
         .finish();
     let bearer = format!("Bearer {}", service.token);
     let mut headers = vec![];
@@ -141,7 +142,7 @@ fn send(
     if operation["requestBody"].is_object() {
         if media_type == FORM {
             content_type.push_str("; boundary=part");
-            body = form(operation, &picture("image/png"));
+            body = form(operation, parameters);
         } else {
             body = picture(media_type);
         }
@@ -150,17 +151,25 @@ fn send(
     service.request(method, &format!("{path}?{query}"), &headers, &body)
 }
 
-/// A form with this PNG as the one field that is required.
-fn form(operation: &Json, png: &[u8]) -> Vec<u8> {
+/// A form with a PNG as the one field that is required, and these fields.
+fn form(operation: &Json, fields: &[(&str, &str)]) -> Vec<u8> {
     let schema = &operation["requestBody"]["content"][FORM]["schema"];
-    let [name] = schema["required"].as_array().expect("a list").as_slice() else {
+    let [Json::String(file)] = schema["required"].as_array().expect("a list").as_slice() else {
         panic!("one field is required: {schema}");
     };
-    let head = format!(
-        "--part\r\nContent-Disposition: form-data; name={name}; filename=\"a.png\"\r\n\
-         Content-Type: image/png\r\n\r\n"
-    );
-    [head.as_bytes(), png, b"\r\n--part--\r\n"].concat()
+    let field = |name: &str, more: &str, value: &[u8]| {
+        let head =
+            format!("--part\r\nContent-Disposition: form-data; name=\"{name}\"{more}\r\n\r\n");
+        [head.as_bytes(), value, b"\r\n"].concat()
+    };
+    let mut form = Vec::new();
+    for (name, value) in fields {
+        form.extend(field(name, "", value.as_bytes()));
+    }
+    let more = "; filename=\"a.png\"\r\nContent-Type: image/png";
+    form.extend(field(file, more, &picture("image/png")));
+    form.extend(b"--part--\r\n");
+    form
 }
 
 /// A small picture of this media type.

@@ -1,7 +1,7 @@
 //! Each parameter at and beyond its bounds, and each of its words.
 
 use super::document::Document;
-use super::send;
+use super::{FORM, send};
 use crate::support::Response;
 use crate::support::host::Host;
 use crate::support::picture::Picture;
@@ -35,19 +35,24 @@ fn every_parameter_is_as_it_is_described() {
         for parameter in operation["parameters"].as_array().expect("a list") {
             let name = parameter["name"].as_str().expect("a name");
             let url = host.url();
-            let ask = |value: &str| {
+            let ask_as = |media_type: &str, value: &str| {
                 let mut parameters = vec![(name, value)];
                 // What is said of a text has an effect beside one.
                 if name.starts_with("watermark_") {
                     parameters.push(("watermark", "Ab"));
                 }
-                send(&service, operation, &method, path, &parameters, "image/png")
+                send(&service, operation, &method, path, &parameters, media_type)
             };
+            let ask = |value: &str| ask_as("image/png", value);
+            let takes_forms = operation["requestBody"]["content"][FORM].is_object();
             for probe in probes(&document, &parameter["schema"], &url) {
                 let what = format!("{method} {path} {name}: {probe:?}");
                 let answer = ask(&probe.value);
                 document.check(operation, &answer, &what);
                 check(&probe, &answer, ask, &what);
+                if takes_forms {
+                    check_same(&ask_as(FORM, &probe.value), &answer, &what);
+                }
                 sent += 1;
             }
         }
@@ -71,6 +76,26 @@ fn check(probe: &Probe, answer: &Response, ask: impl Fn(&str) -> Response, what:
             assert!(of(answer) == of(&at_bound), "{what}: {}", answer.text());
         }
         Expected::Rejected => assert_eq!(answer.status, 400, "{what}: {}", answer.text()),
+    }
+}
+
+/// Checks that a field of a form is answered as a parameter of the query.
+#[track_caller]
+fn check_same(answer: &Response, expected: &Response, what: &str) {
+    assert_eq!(
+        answer.status,
+        expected.status,
+        "{what}, as a field: {}",
+        answer.text()
+    );
+    if answer.status == 200 {
+        assert!(answer.body == expected.body, "{what}, as a field");
+    } else {
+        assert_eq!(
+            answer.json()["code"],
+            expected.json()["code"],
+            "{what}, as a field"
+        );
     }
 }
 
