@@ -1,6 +1,6 @@
 //! The paths, and what each is answered with.
 
-use super::parameters::parameter;
+use super::parameters::{parameter, schema};
 use crate::http::problem::{PROBLEMS, ProblemRow};
 use crate::http::response_headers::{On, RESPONSE_HEADERS};
 use crate::http::routes::{Credentials, Operation, ROUTES, Route, Success};
@@ -76,13 +76,13 @@ fn describe(route: &Route, operation: &Operation, settings: &Settings) -> Json {
         "responses": responses(operation),
     });
     if matches!(operation.success, Success::Picture) {
-        described["requestBody"] = picture(settings);
+        described["requestBody"] = picture(route, settings);
     }
     described
 }
 
 /// The Request Body Object of a conversion.
-fn picture(settings: &Settings) -> Json {
+fn picture(route: &Route, settings: &Settings) -> Json {
     let mut types: Vec<&str> = Format::MEDIA_TYPES.iter().map(|(name, _)| *name).collect();
     if settings.sniff {
         types.push("application/octet-stream");
@@ -91,19 +91,7 @@ fn picture(settings: &Settings) -> Json {
         .into_iter()
         .map(|media_type| (media_type.to_owned(), json!({"schema": bytes(media_type)})))
         .collect();
-    let form = json!({
-        "type": "object",
-        "description": "The picture as the one file, and parameters as in the query, without the token.",
-        "properties": {"file": {"type": "string", "format": "binary"}},
-        "required": ["file"],
-        "additionalProperties": {"type": "string"},
-    });
-    let encoding =
-        json!({"file": {"contentType": Format::MEDIA_TYPES.map(|(name, _)| name).join(", ")}});
-    content.insert(
-        "multipart/form-data".to_owned(),
-        json!({"schema": form, "encoding": encoding}),
-    );
+    content.insert("multipart/form-data".to_owned(), form(route));
     json!({
         "description": format!(
             "The picture's bytes, or a form with them; up to {} bytes.",
@@ -111,6 +99,30 @@ fn picture(settings: &Settings) -> Json {
         ),
         "required": true,
         "content": content,
+    })
+}
+
+/// The Media Type Object of a form: the picture as the one file, and the parameters as fields.
+fn form(route: &Route) -> Json {
+    let rows = route.parameters.iter().copied().flatten();
+    let fields = rows.filter(|row| parameter(row).is_some());
+    let mut properties: Map<String, Json> = fields
+        .map(|row| (row.name.to_owned(), schema(row)))
+        .collect();
+    properties.insert(
+        "file".to_owned(),
+        json!({"type": "string", "format": "binary", "description": "The picture, by any name."}),
+    );
+    json!({
+        "schema": {
+            "type": "object",
+            "description": "The picture as the one file, and parameters as in the query, without the token.",
+            "properties": properties,
+            "required": ["file"],
+        },
+        "encoding": {
+            "file": {"contentType": Format::MEDIA_TYPES.map(|(name, _)| name).join(", ")},
+        },
     })
 }
 
