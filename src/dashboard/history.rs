@@ -185,8 +185,10 @@ fn filter_form(view: &HistoryView, tokens: Option<&[TokenUsage]>, is_filtered: b
                         }
                     }
                 }
-                button.secondary type="submit" { "Show" }
-                @if is_filtered { a href={ (paths::DASHBOARD) "#history" } { "All" } }
+                div.submit {
+                    button.secondary type="submit" { "Show" }
+                    @if is_filtered { a href={ (paths::DASHBOARD) "#history" } { "Show all" } }
+                }
             }
         }
     }

@@ -582,19 +582,21 @@ impl Store {
         filter: &UsageFilter,
         period: Period,
     ) -> Result<Vec<UsageSum>, StoreError> {
-        let mut sums: Vec<UsageSum> = Vec::new();
+        let (mut sums, mut days) = (Vec::<UsageSum>::new(), 0..0);
         self.read(|engine| {
             engine.usage_days(id, filter.days, &mut |day| {
                 if !filter.passes_kind(day.token, &day.format) {
                     return;
                 }
-                let first_day = period.first_day(day.day);
                 match sums.last_mut() {
-                    Some(sum) if sum.first_day == first_day => sum.totals += day.totals,
-                    _ => sums.push(UsageSum {
-                        first_day,
-                        totals: day.totals,
-                    }),
+                    Some(sum) if days.contains(&day.day) => sum.totals += day.totals,
+                    _ => {
+                        days = period.days(day.day);
+                        sums.push(UsageSum {
+                            first_day: days.start,
+                            totals: day.totals,
+                        });
+                    }
                 }
             })
         })?;

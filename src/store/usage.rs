@@ -1,5 +1,6 @@
 //! The history of conversions as the rest of the program sees it.
 
+use std::ops::Range;
 use std::time::SystemTime;
 
 use super::clock;
@@ -216,11 +217,14 @@ pub enum Period {
 }
 
 impl Period {
-    /// The first day of the period in which a day lies.
-    pub fn first_day(self, day: u32) -> u32 {
+    /// The days of the period in which a day lies.
+    pub fn days(self, day: u32) -> Range<u32> {
         match self {
-            Period::Day => day,
-            Period::Month => clock::day(clock::month(u64::from(day) * clock::DAY).0),
+            Period::Day => day..day.saturating_add(1),
+            Period::Month => {
+                let (start, end) = clock::month(u64::from(day) * clock::DAY);
+                clock::day(start)..clock::day(end)
+            }
         }
     }
 }

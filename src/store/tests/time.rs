@@ -459,3 +459,50 @@ fn failures_are_written_when_the_store_is_closed() {
     let page = engine.failures(id, &FailureFilter::default(), None, 9);
     assert_eq!(page.unwrap().failures.len(), 1);
 }
+
+#[test]
+fn sums_are_of_calendar_days_and_months() {
+    let (folder, clock) = (Folder::new(), TestClock::default());
+    let (store, id, _) = signed_in(&folder, &clock);
+    let days = [
+        "2026-10-31",
+        "2026-11-01",
+        "2026-11-01",
+        "2026-11-30",
+        "2027-11-01",
+    ];
+    for day in days {
+        let time = humantime::parse_rfc3339(&format!("{day}T23:59:59Z")).unwrap();
+        let entry = UsageEntry::example(time);
+        store.record_usage(id, &entry).unwrap();
+    }
+    let sums = |period, filter: &UsageFilter| -> Vec<(String, u64)> {
+        let sums = store.usage_sums(id, filter, period).unwrap();
+        let named = sums.iter();
+        named
+            .map(|sum| (day_text(sum.first_day), sum.totals.conversions))
+            .collect()
+    };
+    let expected = |sums: &[(&str, u64)]| -> Vec<(String, u64)> {
+        sums.iter()
+            .map(|(day, count)| ((*day).to_owned(), *count))
+            .collect()
+    };
+    let all = UsageFilter::default();
+    let by_day = [
+        ("2026-10-31", 1),
+        ("2026-11-01", 2),
+        ("2026-11-30", 1),
+        ("2027-11-01", 1),
+    ];
+    assert_eq!(sums(Period::Day, &all), expected(&by_day));
+    let by_month = [("2026-10-01", 1), ("2026-11-01", 3), ("2027-11-01", 1)];
+    assert_eq!(sums(Period::Month, &all), expected(&by_month));
+    let texts = FilterTexts {
+        from: "2026-11-02".to_owned(),
+        to: "2027-10-31".to_owned(),
+        ..FilterTexts::default()
+    };
+    let some = texts.usage(&[]).unwrap();
+    assert_eq!(sums(Period::Month, &some), expected(&[("2026-11-01", 1)]));
+}
