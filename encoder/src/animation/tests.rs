@@ -279,7 +279,7 @@ fn lossless_codings_that_are_far_too_large_take_no_thorough_search() {
     // So small that both codings are tried.
     let canvas = square(64, |x, y| {
         let shade = random.byte() / 16;
-        [x, y, (x + y) / 2].map(|sample| (sample * 3) as u8 + shade)
+        [x, y, x.midpoint(y)].map(|sample| (sample * 3) as u8 + shade)
     });
     let checks = |mode: Mode, effort: Effort| {
         let checks = Checks::new(usize::MAX);
