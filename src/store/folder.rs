@@ -3,7 +3,9 @@
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use crate::auth::random_bytes;
 
 /// Makes the folder and its missing parents with mode 0700. A folder that exists keeps its mode,
 /// since it may be a mounted volume; the files in it have mode 0600 either way. See
@@ -81,6 +83,18 @@ pub fn create_new_private(path: &Path) -> io::Result<File> {
     // A umask may have cleared bits of the owner.
     file.set_permissions(Permissions::from_mode(0o600))?;
     Ok(file)
+}
+
+/// A name beside `target` for a file that becomes `target` once it is complete. It cannot be
+/// guessed, so nobody can have prepared a file or a link of that name.
+///
+/// # Errors
+/// The system's; [`io::ErrorKind::InvalidInput`] if `target` has no name.
+pub fn partial_name(target: &Path) -> io::Result<PathBuf> {
+    let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let random = u64::from_ne_bytes(random_bytes().map_err(io::Error::other)?);
+    let name = format!(".{}.{random:016x}.partial", name.to_string_lossy());
+    Ok(target.with_file_name(name))
 }
 
 /// Renames a file to a name that is not taken. On a file system without hard links, a file that is

@@ -34,7 +34,6 @@ use redb::{
 
 use super::meta::{FORMAT, META};
 use super::{accounts, blocks, failures, invites, sessions, tokens, usage};
-use crate::auth::random_bytes;
 use crate::store::folder;
 
 /// From this many bytes of rows on, a commit of the new file is made. It bounds the memory.
@@ -76,9 +75,8 @@ pub struct Backup {
 }
 
 impl Backup {
-    /// Makes the temporary file, which only its owner may read. Its name cannot be guessed, so
-    /// nobody can have prepared a file or a link of that name, and such a one would not be used.
-    /// With `replace`, a regular file of the target's name is replaced at the end.
+    /// Makes the temporary file, which only its owner may read ([`folder::partial_name`]). With
+    /// `replace`, a regular file of the target's name is replaced at the end.
     ///
     /// # Errors
     /// A sentence: the target exists already, or the file cannot be made.
@@ -107,12 +105,7 @@ impl Backup {
             }
             Ok(_) => {}
         }
-        let name = target.file_name();
-        let name = name.ok_or_else(|| cannot(io::ErrorKind::InvalidInput.into()))?;
-        let random =
-            u64::from_ne_bytes(random_bytes().map_err(|error| cannot(io::Error::other(error)))?);
-        let name = format!(".{}.{random:016x}.partial", name.to_string_lossy());
-        let partial = target.with_file_name(name);
+        let partial = folder::partial_name(target).map_err(cannot)?;
         let file = folder::create_new_private(&partial).map_err(cannot)?;
         Ok(Backup {
             target: target.to_owned(),
@@ -142,7 +135,12 @@ impl Backup {
             .take()
             .expect("only this function takes it, and it consumes the backup");
         let filled = file.try_clone().and_then(|written| {
-            let rows = import(rows, file, progress)?;
+            let create = || {
+                redb::Database::builder()
+                    .set_cache_size(CACHE_BYTES)
+                    .create_file(file)
+            };
+            let rows = import(rows, create, progress)?;
             written.sync_all()?;
             if self.replace {
                 fs::rename(&self.partial, &self.target)?;
@@ -172,7 +170,16 @@ impl Drop for Backup {
     }
 }
 
-fn import(rows: impl Read, file: File, progress: &mut dyn FnMut(u64, u64)) -> io::Result<u64> {
+/// Fills the new database that `create` makes from what [`export`] writes, and returns the number
+/// of its rows.
+///
+/// # Errors
+/// The rows end too early, or the database cannot be made or written.
+pub fn import(
+    rows: impl Read,
+    create: impl FnOnce() -> Result<redb::Database, redb::DatabaseError>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> io::Result<u64> {
     let mut input = BufReader::with_capacity(64 << 10, rows);
     let format = u64::from_le_bytes(read(&mut input)?);
     if format != FORMAT {
@@ -182,10 +189,7 @@ fn import(rows: impl Read, file: File, progress: &mut dyn FnMut(u64, u64)) -> io
         )));
     }
     let expected = u64::from_le_bytes(read(&mut input)?);
-    let redb = redb::Database::builder()
-        .set_cache_size(CACHE_BYTES)
-        .create_file(file)
-        .map_err(io::Error::other)?;
+    let redb = create().map_err(io::Error::other)?;
     let (mut batch, mut done) = (Batch::default(), 0);
     progress(0, expected);
     loop {

@@ -1,6 +1,7 @@
 //! The database file: made privately, held to one format, and opened anew after a failure of the
 //! disk.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
@@ -255,10 +256,41 @@ impl Database {
 }
 
 fn open_redb(path: &Path) -> Result<redb::Database, DatabaseError> {
-    let file = folder::open_private(path)?;
-    redb::Database::builder()
-        .set_cache_size(CACHE_BYTES)
-        .create_file(file)
+    if !path.try_exists()?
+        && let Some(redb) = create_redb(path)?
+    {
+        return Ok(redb);
+    }
+    builder().create_file(folder::open_private(path)?)
+}
+
+/// Makes a new database. It has a temporary name until it is complete: redb opens no file that it
+/// was still making when the power went or the disk was full. `None` if another process has made
+/// one meanwhile.
+fn create_redb(path: &Path) -> Result<Option<redb::Database>, DatabaseError> {
+    let partial = folder::partial_name(path)?;
+    let file = folder::create_new_private(&partial)?;
+    let made = builder().create_file(file).and_then(|redb| {
+        folder::rename_new(&partial, path)?;
+        Ok(redb)
+    });
+    if made.is_err() {
+        fs::remove_file(&partial).ok();
+    }
+    match made {
+        Err(DatabaseError::Storage(StorageError::Io(error)))
+            if error.kind() == io::ErrorKind::AlreadyExists =>
+        {
+            Ok(None)
+        }
+        made => made.map(Some),
+    }
+}
+
+fn builder() -> redb::Builder {
+    let mut builder = redb::Database::builder();
+    builder.set_cache_size(CACHE_BYTES);
+    builder
 }
 
 fn closed() -> StoreError {
@@ -309,6 +341,19 @@ mod tests {
             std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
             0o600
         );
+        let files = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(files, 1, "the temporary name is left");
+    }
+
+    #[test]
+    fn a_file_that_another_process_makes_meanwhile_is_left_alone() {
+        let folder = Folder::new();
+        let path = folder.path().join("towebp.redb");
+        std::fs::write(&path, "theirs").unwrap();
+        assert!(create_redb(&path).unwrap().is_none());
+        assert_eq!(std::fs::read(&path).unwrap(), b"theirs");
+        let files = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(files, 1, "the temporary file is left");
     }
 
     #[test]
