@@ -32,6 +32,8 @@ mod failures;
 mod invites;
 mod meta;
 mod migration;
+#[cfg(test)]
+mod power;
 mod sessions;
 mod snapshot;
 mod tables;

@@ -91,3 +91,14 @@ fn advance(database: &Database) -> Result<bool, StoreError> {
     }
     Ok(true)
 }
+
+/// Undoes the steps after `format`, for tests.
+#[cfg(test)]
+pub fn set_back(write: &WriteTransaction, format: u64) -> Result<(), redb::Error> {
+    sessions::set_back(write)?;
+    history::set_back(write)?;
+    if format == 2 {
+        tokens::set_back(write)?;
+    }
+    meta::set_format(write, format)
+}

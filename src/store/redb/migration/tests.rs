@@ -1,10 +1,10 @@
 //! Databases of older formats, made by undoing the steps.
 
-use super::{advance, history, sessions, tokens};
+use super::{advance, sessions, set_back};
 use crate::auth::{Code, Token};
 use crate::store::engine::Engine;
 use crate::store::redb::accounts::{self, ACCOUNTS};
-use crate::store::redb::meta::{self, FORMAT, OLDEST_FORMAT};
+use crate::store::redb::meta::{FORMAT, OLDEST_FORMAT};
 use crate::store::redb::{Database, RedbEngine, check_file, database_path};
 use crate::store::session::{Browser, MAX_SESSIONS};
 use crate::store::tests::{Folder, all_usage, entry};
@@ -40,14 +40,7 @@ impl Old {
         drop(store);
         let path = database_path(&folder.settings().data);
         let database = Database::open(&path).unwrap();
-        let undone = database.write(|write| {
-            sessions::set_back(write)?;
-            history::set_back(write)?;
-            if format == 2 {
-                tokens::set_back(write)?;
-            }
-            meta::set_format(write, format)
-        });
+        let undone = database.write(|write| set_back(write, format));
         undone.unwrap();
         if format == 2 {
             // The serial number was in the account's row alone.
