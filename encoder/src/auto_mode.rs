@@ -3,7 +3,7 @@
 use crate::bitstream::{self, Bitstream};
 use crate::content_class;
 use crate::error::EncodeError;
-use crate::options::{Mode, Options};
+use crate::options::{Effort, Mode, Options};
 use crate::picture::Picture;
 use crate::pixel_source::PixelSource;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -80,45 +80,115 @@ pub struct Smaller {
 /// # Errors
 /// See [`EncodeError`].
 pub fn smaller(source: &impl PixelSource, options: &Options<'_>) -> Result<Smaller, EncodeError> {
-    let (width, height) = source.size();
-    let workers = options.workers();
-    let is_small = width * height <= SIDE_BY_SIDE;
-    let workers = workers.at_most(if is_small { 2 } else { 1 });
-    let expected = content_class::expected_lossy_size(source, options.quality, workers)?;
-    let lossless_size = AtomicUsize::new(usize::MAX);
-    let mut coded = workers.run_checked(2, |index| {
-        if index == 0 {
-            let lossless = bitstream::lossless(source, options)?;
-            lossless_size.store(lossless.size(), Ordering::Relaxed);
-            return Ok(Some(lossless));
+    Ok(Both::code(source, options, options.effort)?.smaller())
+}
+
+/// [`smaller`] for a frame of an animation; many are clearly smaller lossy. Above effort `medium`,
+/// the lossless coding is first tried with that, and with the effort of the options only if it
+/// comes close.
+///
+/// In 506 trials with frames of GIFs, the higher effort saved at most 8 % where more than 200 bytes
+/// were left, and took some 15 times as long.
+///
+/// # Errors
+/// See [`EncodeError`].
+pub fn smaller_of_frame(
+    source: &impl PixelSource,
+    options: &Options<'_>,
+) -> Result<Smaller, EncodeError> {
+    let effort = options.effort.min(Effort::Medium);
+    let mut both = Both::code(source, options, effort)?;
+    if effort < options.effort && !both.is_lossy_clearly_smaller() {
+        let lossless = bitstream::lossless(source, options)?;
+        if lossless.size() < both.lossless.size() {
+            both.lossless = lossless;
         }
-        lossy_unless_larger(
-            &mut (),
+    }
+    Ok(both.smaller())
+}
+
+/// Whether a coding of `smaller` bytes is so much smaller than one of `larger` bytes, which takes a
+/// quarter more, that similar pictures need not be coded both ways.
+pub fn is_clearly_smaller(smaller: usize, larger: usize) -> bool {
+    larger * 4 >= smaller * 5
+}
+
+/// Both codings of a picture.
+struct Both {
+    lossless: Bitstream,
+    /// `None` if the lossless one is small enough; without alpha if the colors alone take as many
+    /// bytes as that.
+    lossy: Option<Bitstream>,
+    /// The bytes that the lossy coding is expected to take.
+    expected: usize,
+}
+
+impl Both {
+    /// Encodes a picture both ways, `effort` being that of the lossless coding.
+    fn code(
+        source: &impl PixelSource,
+        options: &Options<'_>,
+        effort: Effort,
+    ) -> Result<Both, EncodeError> {
+        let (width, height) = source.size();
+        let workers = options.workers();
+        let is_small = width * height <= SIDE_BY_SIDE;
+        let workers = workers.at_most(if is_small { 2 } else { 1 });
+        let expected = content_class::expected_lossy_size(source, options.quality, workers)?;
+        let lossless_options = Options { effort, ..*options };
+        let lossless_size = AtomicUsize::new(usize::MAX);
+        let mut coded = workers.run_checked(2, |index| {
+            if index == 0 {
+                let lossless = bitstream::lossless(source, &lossless_options)?;
+                lossless_size.store(lossless.size(), Ordering::Relaxed);
+                return Ok(Some(lossless));
+            }
+            lossy_unless_larger(
+                &mut (),
+                expected,
+                || lossless_size.load(Ordering::Relaxed),
+                |()| bitstream::lossy_without_alpha(source, options),
+                |()| bitstream::lossy_alpha(source, options),
+            )
+        })?;
+        let (lossy, lossless) = (coded.pop().flatten(), coded.pop().flatten());
+        let lossless = lossless.expect("it is always coded");
+        // The lossy one may have been coded side by side with a lossless one that is small enough;
+        // the outcome does not depend on that.
+        let lossy = lossy.filter(|_| lossless.size() > enough(expected));
+        Ok(Both {
+            lossless,
+            lossy,
             expected,
-            || lossless_size.load(Ordering::Relaxed),
-            |()| bitstream::lossy_without_alpha(source, options),
-            |()| bitstream::lossy_alpha(source, options),
-        )
-    })?;
-    let (lossy, lossless) = (coded.pop().flatten(), coded.pop().flatten());
-    let lossless = lossless.expect("it is always coded");
-    // The lossy one may have been coded side by side with a lossless one that is small enough; the
-    // outcome does not depend on that.
-    let lossy = lossy.filter(|_| lossless.size() > enough(expected));
-    Ok(match lossy {
-        None => Smaller {
-            larger: (lossless.size() <= expected).then_some(expected),
-            bitstream: lossless,
-        },
-        Some(lossy) if lossy.size() < lossless.size() => Smaller {
-            larger: Some(lossless.size()),
-            bitstream: lossy,
-        },
-        Some(lossy) => Smaller {
-            larger: Some(lossy.frame.len()),
-            bitstream: lossless,
-        },
-    })
+        })
+    }
+
+    fn is_lossy_clearly_smaller(&self) -> bool {
+        let is_clear = |lossy: &Bitstream| is_clearly_smaller(lossy.size(), self.lossless.size());
+        self.lossy.as_ref().is_some_and(is_clear)
+    }
+
+    fn smaller(self) -> Smaller {
+        let Both {
+            lossless,
+            lossy,
+            expected,
+        } = self;
+        match lossy {
+            None => Smaller {
+                larger: (lossless.size() <= expected).then_some(expected),
+                bitstream: lossless,
+            },
+            Some(lossy) if lossy.size() < lossless.size() => Smaller {
+                larger: Some(lossless.size()),
+                bitstream: lossy,
+            },
+            Some(lossy) => Smaller {
+                larger: Some(lossy.frame.len()),
+                bitstream: lossless,
+            },
+        }
+    }
 }
 
 /// Codes a picture lossy, unless it has been coded lossless in so few bytes that this is not tried.
@@ -163,3 +233,62 @@ fn is_tiny(source: &impl PixelSource) -> bool {
 /// conversion that arrives should wait for its core to come back, and have rows enough for several
 /// threads.
 pub const SIDE_BY_SIDE: usize = 1 << 19;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::picture::ColorType;
+    use crate::testing::Random;
+
+    const SIDE: u32 = 48;
+
+    /// The smaller coding of a picture as a frame at each effort above medium, and its lossless
+    /// sizes with medium effort and with that one.
+    fn coded(pixels: &[u8]) -> [(Smaller, [usize; 2]); 2] {
+        let picture = Picture::new(SIDE, SIDE, ColorType::Rgb8, pixels).expect("a good picture");
+        [Effort::High, Effort::Max].map(|effort| {
+            let options = Options {
+                effort,
+                ..Options::lossy(85)
+            };
+            let lossless = [Effort::Medium, effort].map(|effort| {
+                let options = Options { effort, ..options };
+                let lossless = bitstream::lossless(&picture, &options);
+                lossless.expect("it is not cancelled").size()
+            });
+            let smaller = smaller_of_frame(&picture, &options).expect("it is not cancelled");
+            (smaller, lossless)
+        })
+    }
+
+    #[test]
+    fn frames_that_are_clearly_smaller_lossy_are_coded_lossless_with_medium_effort_only() {
+        let mut random = Random::new(1);
+        let places = (0..SIDE * SIDE).map(|at| [at % SIDE, at / SIDE]);
+        let noisy = |place: u32| (place * 3) as u8 + random.byte() / 16;
+        let pixels: Vec<u8> = places
+            .flat_map(|[x, y]| [x, y, x.midpoint(y)])
+            .map(noisy)
+            .collect();
+        for (smaller, [medium, higher]) in coded(&pixels) {
+            assert!(!smaller.bitstream.is_lossless);
+            assert_ne!(medium, higher, "the efforts cannot be told apart");
+            assert_eq!(smaller.larger, Some(medium));
+        }
+    }
+
+    #[test]
+    fn frames_that_are_not_are_coded_lossless_with_the_effort_of_the_options() {
+        let mut random = Random::new(1);
+        let colors: Vec<u8> = (0..40).map(|_| random.byte()).collect();
+        let cell = |at: u32| (at % SIDE / 3 * 7 + at / SIDE / 5 * 11 + at % 5) as usize % 38;
+        let pixels: Vec<u8> = (0..SIDE * SIDE)
+            .flat_map(|at| [0, 1, 2].map(|channel| colors[cell(at) + channel]))
+            .collect();
+        for (smaller, [medium, higher]) in coded(&pixels) {
+            assert!(smaller.bitstream.is_lossless);
+            assert!(higher < medium, "the efforts cannot be told apart");
+            assert_eq!(smaller.bitstream.size(), higher);
+        }
+    }
+}

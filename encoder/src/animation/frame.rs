@@ -126,7 +126,7 @@ impl Frame {
             CodingPlan::Lossless => (bitstream::lossless(&pixels, options)?, None),
             CodingPlan::Lossy => (bitstream::lossy(&pixels, options)?, None),
             CodingPlan::Smaller => {
-                let smaller = auto_mode::smaller(&pixels, options)?;
+                let smaller = auto_mode::smaller_of_frame(&pixels, options)?;
                 (smaller.bitstream, smaller.larger)
             }
         };

@@ -1,6 +1,6 @@
 //! Which coding was smaller for earlier frames, so that not each has to be coded both ways.
 
-use crate::auto_mode::CodingPlan;
+use crate::auto_mode::{CodingPlan, is_clearly_smaller};
 
 /// The coding that took clearly fewer bytes when both were tried last.
 #[derive(Debug, Default)]
@@ -30,10 +30,9 @@ impl ModeHistory {
     }
 
     /// Records that `smaller` was chosen for a frame of `area` pixels, and the sizes of both
-    /// codings in bytes. The choice is clear if the other one takes a quarter more.
+    /// codings in bytes. The coding is kept if it is clearly smaller.
     pub fn learn(&mut self, area: usize, smaller: CodingPlan, smaller_size: usize, larger: usize) {
-        let is_clear = larger * 4 >= smaller_size * 5;
-        self.plan = is_clear.then_some(smaller);
+        self.plan = is_clearly_smaller(smaller_size, larger).then_some(smaller);
         self.area = area;
         self.followed = 0;
     }

@@ -5,7 +5,7 @@ use super::player::{Playback, merged, play};
 use super::*;
 use crate::cancel::tests::Checks;
 use crate::testing::Random;
-use crate::{Cancel, ColorType, CpuBudget, EncodeError, Encoder, Mode, Picture};
+use crate::{Cancel, Coding, ColorType, CpuBudget, Effort, EncodeError, Encoder, Mode, Picture};
 use image_webp::{LoopCount, WebPDecoder};
 use std::io::Cursor;
 use std::num::NonZeroUsize;
@@ -254,15 +254,54 @@ fn the_file_is_the_same_for_tight_and_for_whole_damage() {
 
 #[test]
 fn the_file_is_the_same_for_every_number_of_threads() {
-    for mode in [Mode::Auto, Mode::Lossy, Mode::Lossless] {
-        let by = |threads: usize| encode_busy(Encoder::lossy(75).mode(mode).threads(threads));
+    for (mode, effort) in [
+        (Mode::Auto, Effort::Medium),
+        (Mode::Auto, Effort::High),
+        (Mode::Lossy, Effort::Medium),
+        (Mode::Lossless, Effort::Medium),
+    ] {
+        let encoder = Encoder::lossy(75).mode(mode).effort(effort);
+        let by = |threads: usize| encode_busy(encoder.threads(threads));
         let alone = by(1).expect("a small file");
         for threads in [2, 3, 8] {
             assert!(
                 by(threads).as_ref() == Ok(&alone),
-                "{mode:?}, {threads} threads"
+                "{mode:?}, {effort:?}, {threads} threads"
             );
         }
+    }
+}
+
+/// Checks for cancellation are counted, of which each pass of a search has some.
+#[test]
+fn lossless_codings_that_are_far_too_large_take_no_thorough_search() {
+    let mut random = Random::new(1);
+    // So small that both codings are tried.
+    let canvas = square(64, |x, y| {
+        let shade = random.byte() / 16;
+        [x, y, x.midpoint(y)].map(|sample| (sample * 3) as u8 + shade)
+    });
+    let checks = |mode: Mode, effort: Effort| {
+        let checks = Checks::new(usize::MAX);
+        let question = || checks.are_used_up();
+        let cancel = Cancel::when(&question);
+        let encoder = Encoder::lossy(85).mode(mode).effort(effort);
+        let mut animation =
+            IncrementalAnimation::new(encoder.cancel(&cancel), (64, 64), 0).expect("good sides");
+        animation
+            .add(&canvas, whole(&[0; 64 * 64 * 4], 64), 40)
+            .expect("a canvas of that size");
+        let coding = animation.finish().expect("a small file").coding;
+        assert_eq!(coding, Coding::Lossy);
+        checks.asked.into_inner()
+    };
+    let medium = checks(Mode::Auto, Effort::Medium);
+    for effort in [Effort::High, Effort::Max] {
+        let (auto, lossy) = (checks(Mode::Auto, effort), checks(Mode::Lossy, effort));
+        assert!(
+            auto <= medium + lossy,
+            "{effort:?}: {auto} checks; {medium} with medium effort and {lossy} lossy"
+        );
     }
 }
 
@@ -306,7 +345,7 @@ fn frames_wait_for_one_another_only_as_long_as_they_are_no_more_than_a_canvas() 
 }
 
 /// An opaque canvas of so many pixels a side.
-fn square(side: usize, pixel: impl Fn(usize, usize) -> [u8; 3]) -> Vec<u8> {
+fn square(side: usize, mut pixel: impl FnMut(usize, usize) -> [u8; 3]) -> Vec<u8> {
     let places = (0..side).flat_map(|y| (0..side).map(move |x| (x, y)));
     let opaque = |[red, green, blue]: [u8; 3]| [red, green, blue, 255];
     places.flat_map(|(x, y)| opaque(pixel(x, y))).collect()
