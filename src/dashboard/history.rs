@@ -6,7 +6,7 @@ use super::units::{date_and_time, saved, size};
 use crate::store::{
     AccountId, Failure, FailurePage, FilterError, FilterTexts, Period, Store, StoreError,
     TokenUsage, USAGE_FORMATS, UsageEntry, UsageFilter, UsagePage, UsageSum, UsageTotals,
-    WatermarkKind, day_text, token_name,
+    WatermarkKind, period_text, token_name,
 };
 use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -235,13 +235,6 @@ fn row(id: u64, entry: &UsageEntry, tokens: Option<&[TokenUsage]>) -> Markup {
 
 /// Sums, newest first; nothing if there are none.
 fn sums_table(title: &str, column: &str, period: Period, sums: &[UsageSum]) -> Markup {
-    let name = |sum: &UsageSum| {
-        let mut text = day_text(sum.first_day);
-        if period == Period::Month {
-            text.truncate("2026-11".len());
-        }
-        text
-    };
     html! {
         @if !sums.is_empty() {
             details.sums {
@@ -257,7 +250,7 @@ fn sums_table(title: &str, column: &str, period: Period, sums: &[UsageSum]) -> M
                         tbody {
                             @for sum in sums.iter().rev() {
                                 tr {
-                                    td { (name(sum)) }
+                                    td { (period_text(period, sum.first_day)) }
                                     td.number { (sum.totals.conversions) }
                                     td.number { (size(sum.totals.input_bytes)) }
                                     td.number { (size(sum.totals.output_bytes)) }

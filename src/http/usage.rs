@@ -11,7 +11,7 @@ use crate::conversion::{CAPPED, DefaultValue, Parameter, Value};
 use crate::front::NEXT_PART;
 use crate::store::{
     AccountId, FilterTexts, Period, TokenUsage, UsageEntry, UsageFilter, UsagePage, UsageSum,
-    UsageTotals, day_text, token_name,
+    UsageTotals, period_text, token_name,
 };
 use serde::Serialize;
 use std::borrow::Cow;
@@ -325,14 +325,11 @@ struct Sum {
 
 impl Sum {
     fn new(sum: &UsageSum, period: Period) -> Sum {
-        let mut text = day_text(sum.first_day);
+        let text = Some(period_text(period, sum.first_day));
         let totals = sum.totals.into();
         let (day, month) = match period {
-            Period::Day => (Some(text), None),
-            Period::Month => {
-                text.truncate("2026-11".len());
-                (None, Some(text))
-            }
+            Period::Day => (text, None),
+            Period::Month => (None, text),
         };
         Sum { day, month, totals }
     }

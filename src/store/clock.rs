@@ -39,6 +39,12 @@ pub fn day(milliseconds: u64) -> u32 {
     u32::try_from(milliseconds / DAY).unwrap_or(u32::MAX)
 }
 
+/// The first moment of a day (UTC) that is written such as `2026-11-01`; `None` if the text is no
+/// day.
+pub fn start_of_day(text: &str) -> Option<SystemTime> {
+    humantime::parse_rfc3339(&format!("{text}T00:00:00Z")).ok()
+}
+
 /// The month (UTC) in which a time lies: the first millisecond of that month and of the next one.
 pub fn month(milliseconds: u64) -> (u64, u64) {
     let days = milliseconds / DAY;

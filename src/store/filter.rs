@@ -7,7 +7,7 @@ use super::clock::{self, DAY};
 use super::failure::{FailureFilter, StatusFilter};
 use super::token::TokenUsage;
 use super::token_number::TokenNumber;
-use super::usage::{Days, UsageFilter};
+use super::usage::{Days, Period, UsageFilter};
 
 /// The input formats that a history tells of.
 pub const USAGE_FORMATS: [&str; 4] = ["png", "jpeg", "gif", "bmp"];
@@ -121,9 +121,8 @@ fn parse_day(name: &'static str, text: &str) -> Result<Option<u32>, FilterError>
     if text.is_empty() {
         return Ok(None);
     }
-    let midnight = humantime::parse_rfc3339(&format!("{text}T00:00:00Z"));
-    let midnight = midnight.ok().filter(|it| *it >= SystemTime::UNIX_EPOCH);
-    let day = midnight.map(|time| clock::day(clock::to_milliseconds(time)));
+    let start = clock::start_of_day(text).filter(|it| *it >= SystemTime::UNIX_EPOCH);
+    let day = start.map(|time| clock::day(clock::to_milliseconds(time)));
     day.map(Some).ok_or_else(|| {
         FilterError::new(
             name,
@@ -140,6 +139,15 @@ pub fn day_text(day: u32) -> String {
     let last = clock::from_milliseconds(253_402_214_400_000);
     let text = humantime::format_rfc3339_seconds(midnight.min(last)).to_string();
     text.split('T').next().unwrap_or_default().to_owned()
+}
+
+/// A day or a month (UTC) by its first day, such as `2026-11-01` or `2026-11`.
+pub fn period_text(period: Period, first_day: u32) -> String {
+    let mut text = day_text(first_day);
+    if period == Period::Month {
+        text.truncate("2026-11".len());
+    }
+    text
 }
 
 #[cfg(test)]
@@ -168,6 +176,8 @@ mod tests {
             assert_eq!(day_text(day), text);
         }
         assert_eq!(day_text(u32::MAX), "9999-12-31");
+        assert_eq!(period_text(Period::Day, 20_758), "2026-11-01");
+        assert_eq!(period_text(Period::Month, 20_758), "2026-11");
         for text in [
             "1969-12-31",
             "2026-11-31",

@@ -44,7 +44,7 @@ pub use error::{
     SignInError, StoreError, TokenError,
 };
 pub use failure::{Failure, FailureFilter, FailurePage, StatusFilter};
-pub use filter::{FilterError, FilterTexts, USAGE_FORMATS, day_text};
+pub use filter::{FilterError, FilterTexts, USAGE_FORMATS, period_text};
 pub(crate) use folder::rename_new;
 pub use known::TokenCheck;
 pub use session::{Browser, ListedSession, MAX_BROWSER_NAME, MAX_SESSIONS, Session, SessionId};

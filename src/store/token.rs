@@ -257,8 +257,7 @@ impl TokenUsage {
 /// The end of a day (UTC) that is written such as `2026-12-31`, when a token ends whose last day it
 /// is; `None` if the text is no day.
 pub fn end_of_day(text: &str) -> Option<SystemTime> {
-    let start = humantime::parse_rfc3339(&format!("{text}T00:00:00Z")).ok()?;
-    start.checked_add(Duration::from_hours(24))
+    clock::start_of_day(text)?.checked_add(Duration::from_hours(24))
 }
 
 /// Who sends a request: an account, by one of its tokens.

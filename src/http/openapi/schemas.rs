@@ -1,6 +1,7 @@
 //! The Schema Objects of JSON that the server sends.
 
 use crate::http::problem::PROBLEMS;
+use crate::store::USAGE_FORMATS;
 use serde_json::{Value as Json, json};
 
 /// The Schema Objects by their names.
@@ -73,7 +74,7 @@ fn entry() -> Json {
         &json!({
             "id": {"type": "integer", "minimum": 1},
             "time": time(),
-            "format": {"type": "string", "enum": ["png", "jpeg", "gif", "bmp"],
+            "format": {"type": "string", "enum": USAGE_FORMATS,
                 "description": "The format of the input."},
             "input_bytes": count("Bytes of the input."),
             "output_bytes": count("Bytes that were sent."),

@@ -480,7 +480,7 @@ fn sums_are_of_calendar_days_and_months() {
         let sums = store.usage_sums(id, filter, period).unwrap();
         let named = sums.iter();
         named
-            .map(|sum| (day_text(sum.first_day), sum.totals.conversions))
+            .map(|sum| (filter::day_text(sum.first_day), sum.totals.conversions))
             .collect()
     };
     let expected = |sums: &[(&str, u64)]| -> Vec<(String, u64)> {

@@ -258,11 +258,13 @@ impl Check<'_> {
             let (id, block) = row?.0.value();
             let last = blocks::first_of(block + 1) - 1;
             let entries = (id, blocks::first_of(block))..=(id, last);
+            if history.range(entries)?.next().is_some() {
+                continue;
+            }
             // The block in which the next entry will be keeps its row when all before it are
             // removed.
             let (removed, ..) = usage::removed(self.read, AccountId(id))?;
-            let is_next = removed > 0 && block == blocks::block_of(removed + 1);
-            if !is_next && history.range(entries)?.next().is_none() {
+            if removed == 0 || block != blocks::block_of(removed + 1) {
                 let name = format!("account {id}: {block}");
                 self.fault("blocks without entries", name);
             }
