@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use towebp::store::{
-    AccountId, Days, FailureFilter, Period, Settings, Store, TokenNumber, UsageEntry, UsageFilter,
-    UsagePage, WatermarkKind,
+    AccountId, Days, EntryId, FailureFilter, Period, Settings, Store, TokenNumber, UsageEntry,
+    UsageFilter, UsagePage, WatermarkKind,
 };
 
 /// Threads that record: the store commits what has queued up together.
@@ -41,6 +41,7 @@ fn main() {
         secret_file: None,
         allow_shared_data: false,
         history_keep: None,
+        postgres: None,
     };
     let open = Instant::now();
     let store = Store::open(&settings).unwrap_or_else(|error| panic!("{error}"));
@@ -135,7 +136,7 @@ fn ask(store: &Store, account: AccountId, newest: u64) {
         "{:<44}{:>8}{:>11}{:>11}{:>11}",
         "page", "entries", "median ms", "most ms", "peak MiB"
     );
-    let middle = Some(newest / 2);
+    let middle = Some(EntryId::from(newest / 2));
     for (name, filter, before, limit) in [
         ("the newest 25", &all, None, 25),
         ("25 in the middle", &all, middle, 25),

@@ -321,6 +321,7 @@ mod tests {
                 secret_file: None,
                 allow_shared_data: false,
                 history_keep: None,
+                postgres: None,
             },
             http: http::Settings::default(),
             limits: image::Limits::default(),

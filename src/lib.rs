@@ -82,6 +82,9 @@ pub mod store;
 // Pictures for watermarks, from URLs.
 pub mod fetch;
 
+// What connects over TLS: `fetch`, and the store to a database.
+pub mod tls;
+
 // The conversion: a picture in, a WebP out.
 pub mod conversion;
 pub mod image;

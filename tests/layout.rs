@@ -49,10 +49,11 @@ const MODULES: &[(&str, &[&str])] = &[
     ("conversion", &["image", "watermark"]),
     ("watermark", &["image"]),
     ("image", &[]),
-    ("fetch", &["admission"]),
+    ("fetch", &["admission", "tls"]),
     ("admission", &["auth", "store"]),
-    ("store", &["auth"]),
+    ("store", &["auth", "tls"]),
     ("auth", &[]),
+    ("tls", &[]),
 ];
 
 /// May import every module.

@@ -49,7 +49,7 @@ impl Picture {
         let mut request = format!(
             "POST /convert?quality=85{}{token} HTTP/1.1\r\nHost: {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n\r\n",
             self.width,
-            server.address,
+            server.address(0),
             self.media_type,
             self.bytes.len()
         )
@@ -67,9 +67,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// Begins with the picture of this number.
+    /// The client of this number; it begins with the picture of this number.
     pub fn connect(server: &Server, account: usize, pictures: &[&Picture], first: usize) -> Client {
-        let stream = TcpStream::connect(server.address).expect("the server accepts connections");
+        let stream =
+            TcpStream::connect(server.address(first)).expect("the server accepts connections");
         stream.set_nodelay(true).expect("TCP has the option");
         let requests = pictures
             .iter()

@@ -3,16 +3,23 @@
 //! `cargo bench --bench service -- [OPTIONS] [PICTURES]`; see `benches/README.md`.
 
 mod client;
+#[path = "../../tests/support/postgres.rs"]
+#[expect(dead_code, reason = "the tests use the rest")]
+mod postgres;
 mod server;
 
 use client::{Picture, Turn, latencies_beside, saturate};
 use server::{Program, Server};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 const USAGE: &str = "cargo bench --bench service -- [OPTIONS] [PICTURES]
-  --server FILE      a binary of towebp; may be given more than once (default: the built one)
+  --server FILE[@THREADS]
+                     a binary of towebp; may be given more than once (default: the built one)
+  --replicas N@THREADS
+                     N servers of the built binary over one PostgreSQL, which has to be installed,
+                     with THREADS each; clients spread over them; may be given more than once
   --peer FOLDER[@CONCURRENCY/POOL]
                      the peer, installed in FOLDER, with sharp.concurrency and UV_THREADPOOL_SIZE
                      (default 1/4); may be given more than once
@@ -68,7 +75,24 @@ impl Options {
             }
             let value = arguments.next().ok_or(format!("{argument} what?"))?;
             match argument.as_str() {
-                "--server" => options.programs.push(Program::Towebp(value.into())),
+                "--server" => {
+                    let (file, threads) = match value.rsplit_once('@') {
+                        Some((file, threads)) => (file, Some(number(threads)? as u32)),
+                        None => (&*value, None),
+                    };
+                    options.programs.push(Program::Towebp(file.into(), threads));
+                }
+                "--replicas" => {
+                    let wrong = || format!("{value}: not N@THREADS");
+                    let (count, threads) = value.split_once('@').ok_or_else(wrong)?;
+                    let (count, threads) = (number(count)? as u32, number(threads)? as u32);
+                    let binary = built()?;
+                    options.programs.push(Program::Replicas {
+                        binary,
+                        count,
+                        threads,
+                    });
+                }
                 "--peer" => options.programs.push(peer(&value)?),
                 "--clients" => {
                     options.clients = value.split(',').map(number).collect::<Result<_, _>>()?;
@@ -82,10 +106,9 @@ impl Options {
         if !options
             .programs
             .iter()
-            .any(|program| matches!(program, Program::Towebp(_)))
+            .any(|program| matches!(program, Program::Towebp(..)))
         {
-            let built = option_env!("CARGO_BIN_EXE_towebp").ok_or("--server is missing")?;
-            options.programs.insert(0, Program::Towebp(built.into()));
+            options.programs.insert(0, Program::Towebp(built()?, None));
         }
         if options.pictures.is_empty() {
             let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
@@ -96,6 +119,11 @@ impl Options {
         }
         Ok(options)
     }
+}
+
+fn built() -> Result<PathBuf, String> {
+    let built = option_env!("CARGO_BIN_EXE_towebp").ok_or("--server is missing")?;
+    Ok(built.into())
 }
 
 fn peer(value: &str) -> Result<Program, String> {

@@ -38,12 +38,18 @@ enum Access<T> {
 }
 
 impl AdminClient {
-    /// Connects to the server of the data folder, or opens the store if no server runs. A server
+    /// Connects to the server of the data folder, or opens the store if no server runs, or if it is
+    /// one that several processes share. A server
     /// uses its own secret file, whatever `settings` says.
     ///
     /// # Errors
     /// A sentence: the store cannot be opened, or it is in use by a process that does not answer.
     pub fn open(settings: &Settings) -> Result<AdminClient, String> {
+        if settings.postgres.is_some() {
+            // Any number of processes may use it at the same time.
+            let store = Store::open(settings).map_err(|error| error.to_string())?;
+            return Ok(AdminClient(Access::Direct(Box::new(store))));
+        }
         open_data(&settings.data, || Store::open(settings).map(Box::new)).map(AdminClient)
     }
 

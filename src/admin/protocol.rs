@@ -382,7 +382,7 @@ fn usage(store: &Store, account: &Account) -> Result<AccountUsage, StoreError> {
     let id = account.id;
     let totals = store.usage_totals(id)?;
     let restrictions = store.restrictions(id)?.unwrap_or_default();
-    let month = store.usage_in_month(id, None, SystemTime::now())?;
+    let month = store.usage_in_month(id, None, store.now())?;
     let living = store.tokens(id)?.into_iter();
     let living = living.filter(|usage| usage.deleted.is_none());
     let tokens = living.map(|usage| TokenSummary {
@@ -436,7 +436,7 @@ fn restrict(
         None => {}
         Some(false) => restrictions.disabled = None,
         Some(true) => {
-            let since = restrictions.disabled.unwrap_or_else(SystemTime::now);
+            let since = restrictions.disabled.unwrap_or_else(|| store.now());
             restrictions.disabled = Some(since);
         }
     }

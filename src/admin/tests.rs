@@ -100,6 +100,7 @@ fn a_data_folder_with_a_long_path_works_too() {
         secret_file: None,
         allow_shared_data: false,
         history_keep: None,
+        postgres: None,
     };
     let store = Arc::new(crate::store::Store::open(&settings).unwrap());
     let socket = serve(store, &settings.data).unwrap();

@@ -6,7 +6,9 @@
 //! counts those in the usage history, and those in progress, so that many at once do not exceed it.
 
 use super::rate_limit::{Rate, RateExceeded, RateLimiter};
-use crate::store::{AccountId, Caller, Limits, Month, Store, StoreError, TokenNumber};
+use crate::store::{
+    AccountId, Caller, Limits, Month, MonthlyQuotas, Store, StoreError, TokenNumber,
+};
 use std::collections::HashMap;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -111,6 +113,10 @@ struct Layer {
     scope: LimitScope,
     key: Key,
     limits: Limits,
+    /// The present time by the store's clock.
+    now: SystemTime,
+    /// Among how many servers the rate is divided.
+    replicas: NonZeroU32,
     /// The conversions of the month that are in the history.
     month: Option<Month>,
     /// Those that are not yet.
@@ -122,7 +128,8 @@ struct Layer {
 impl Layer {
     fn rate(&self) -> Option<Rate> {
         self.limits.per_minute.map(|times| Rate {
-            times,
+            // Rounded up, so that each server has some; it is not 0.
+            times: NonZeroU32::new(times.get().div_ceil(self.replicas.get())).unwrap_or(times),
             window: Duration::from_mins(1),
         })
     }
@@ -131,13 +138,17 @@ impl Layer {
     fn check_month(&self) -> Option<(ExceededLimit, Duration)> {
         let (quota, month) = self.limits.monthly.zip(self.month)?;
         if month.conversions >= quota.get() {
-            Some((ExceededLimit::Month { quota }, left_of(month)))
+            Some((ExceededLimit::Month { quota }, self.left_of(month)))
         } else if month.conversions + self.in_progress >= quota.get() {
             let soon = Duration::from_secs(1);
             Some((ExceededLimit::MonthInProgress { quota }, soon))
         } else {
             None
         }
+    }
+
+    fn left_of(&self, month: Month) -> Duration {
+        month.end.duration_since(self.now).unwrap_or_default()
     }
 
     /// The limits that are set; the month's only if the month is known.
@@ -161,7 +172,7 @@ impl Layer {
                 conversions: quota
                     .get()
                     .saturating_sub(month.conversions + self.in_progress),
-                resets_in: left_of(month),
+                resets_in: self.left_of(month),
             }),
         });
         rate.into_iter().chain(month)
@@ -183,6 +194,36 @@ impl Quotas {
         caller.restrictions().limits(self.server)
     }
 
+    /// The conversions that the caller's account and token may have in a month.
+    pub fn monthly(&self, caller: &Caller) -> MonthlyQuotas {
+        MonthlyQuotas {
+            account: self.account_limits(caller).monthly,
+            token: caller.token_limits().monthly,
+        }
+    }
+
+    /// What to tell a caller whose conversion was not recorded, because the month is full by now.
+    pub fn exceeded(&self, store: &Store, caller: &Caller, of_token: bool) -> QuotaExceeded {
+        let mut layers = self.layers(store, caller);
+        for layer in &mut layers {
+            let (account, token) = layer.key;
+            if layer.limits.monthly.is_some() {
+                layer.month = store.known_usage_in_month(account, token, layer.now);
+            }
+        }
+        let layer = &layers[usize::from(of_token)];
+        QuotaExceeded {
+            scope: layer.scope,
+            limit: ExceededLimit::Month {
+                quota: layer.limits.monthly.unwrap_or(NonZeroU64::MIN),
+            },
+            retry_after: layer
+                .month
+                .map_or(Duration::from_secs(1), |month| layer.left_of(month)),
+            limits: statuses(&layers),
+        }
+    }
+
     /// Checks whether the caller may have one conversion more, before its body is read. The event
     /// loop calls it, so it goes by what is in memory: a month that is not known there passes, and
     /// [`Quotas::take`] asks the disk.
@@ -190,11 +231,10 @@ impl Quotas {
     /// # Errors
     /// A limit is used up.
     pub fn check(&self, store: &Store, caller: &Caller) -> Result<(), QuotaExceeded> {
-        let mut layers = self.layers(caller);
+        let mut layers = self.layers(store, caller);
         for layer in &mut layers {
             let (account, token) = layer.key;
-            let now = SystemTime::now();
-            let monthly = layer.limits.monthly;
+            let (now, monthly) = (layer.now, layer.limits.monthly);
             layer.month = monthly.and_then(|_| store.known_usage_in_month(account, token, now));
             layer.in_progress = self.count(layer.key);
         }
@@ -209,15 +249,14 @@ impl Quotas {
     /// # Errors
     /// See [`QuotaError`].
     pub fn take(&self, store: &Store, caller: &Caller) -> Result<QuotaGuard<'_>, QuotaError> {
-        let mut layers = self.layers(caller);
+        let mut layers = self.layers(store, caller);
         // It counts from now on, whatever else is checked, so that of two at the same time neither
         // overlooks the other.
         let mut guard = self.begin(&mut layers);
         for layer in &mut layers {
             let (account, token) = layer.key;
             if layer.limits.monthly.is_some() {
-                let now = SystemTime::now();
-                layer.month = Some(store.usage_in_month(account, token, now)?);
+                layer.month = Some(store.usage_in_month(account, token, layer.now)?);
             }
         }
         check_months(&layers)?;
@@ -239,11 +278,14 @@ impl Quotas {
     }
 
     /// The limits of the account and the token.
-    fn layers(&self, caller: &Caller) -> [Layer; 2] {
+    fn layers(&self, store: &Store, caller: &Caller) -> [Layer; 2] {
+        let (now, replicas) = (store.now(), store.replicas());
         let layer = |scope, token, limits| Layer {
             scope,
             key: (caller.account, token),
             limits,
+            now,
+            replicas,
             month: None,
             in_progress: 0,
             rate: None,
@@ -355,16 +397,13 @@ impl From<StoreError> for QuotaError {
     }
 }
 
-fn left_of(month: Month) -> Duration {
-    let left = month.end.duration_since(SystemTime::now());
-    left.unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::store::tests::Folder;
-    use crate::store::{TokenSettings, UsageEntry};
+    use crate::store::tests::shared::two;
+    use crate::store::{RecordError, TokenSettings, UsageEntry};
+    use std::sync::atomic::Ordering;
 
     fn limits(per_minute: u32, monthly: u64) -> Limits {
         Limits {
@@ -437,13 +476,59 @@ mod tests {
         let month = store
             .usage_in_month(account, None, SystemTime::now())
             .unwrap();
+        let left = month.end.duration_since(SystemTime::now()).unwrap();
         let wait = third.retry_after.as_secs();
         assert!(
-            wait.abs_diff(left_of(month).as_secs()) <= 2,
+            wait.abs_diff(left.as_secs()) <= 2,
             "until the next month: {wait}"
         );
         assert!(quotas.check(&store, caller).is_err());
         assert!(quotas.lock().is_empty(), "a rejected one is in progress");
+    }
+
+    #[test]
+    fn a_month_that_others_have_filled_meanwhile_is_told() {
+        let folder = Folder::new();
+        let (store, account) = account(&folder);
+        let caller = &Caller::plain(account);
+        let quotas = Quotas::new(limits(0, 2));
+        let guard = quotas.take(&store, caller).unwrap();
+        for _ in 0..2 {
+            store.record_usage(account, &entry()).unwrap();
+        }
+        let monthly = quotas.monthly(caller);
+        assert_eq!((monthly.account, monthly.token), (NonZeroU64::new(2), None));
+        let refused = store.record_usage_within(account, &entry(), monthly);
+        assert!(matches!(
+            refused,
+            Err(RecordError::QuotaExceeded { of_token: false })
+        ));
+        let exceeded = quotas.exceeded(&store, caller, false);
+        let quota = NonZeroU64::new(2).unwrap();
+        assert_eq!(exceeded.limit, ExceededLimit::Month { quota });
+        assert_eq!(exceeded.scope, LimitScope::Account);
+        assert!(exceeded.retry_after > Duration::ZERO);
+        assert_eq!(exceeded.limits[0].remaining.unwrap().conversions, 0);
+        drop(guard);
+        assert_eq!(store.usage_totals(account).unwrap().conversions, 2);
+    }
+
+    #[test]
+    fn each_of_several_servers_allows_its_part_of_a_rate() {
+        let (engine, store, _other) = two();
+        let account = store.create_account("owner@example.org", None).unwrap().id;
+        let caller = &Caller::plain(account);
+        for (replicas, allowed) in [(1, 10), (2, 5), (3, 4), (10, 1), (99, 1)] {
+            engine.replicas.store(replicas, Ordering::SeqCst);
+            let quotas = Quotas::new(limits(10, 0));
+            let first = quotas.take(&store, caller).unwrap();
+            assert_eq!(first.limits()[0].quota, allowed);
+            let more = (1..20).filter(|_| quotas.take(&store, caller).is_ok());
+            assert_eq!(more.count() as u64 + 1, allowed, "{replicas}");
+            // What was set is told.
+            let exceeded = exceeded(&quotas, &store, caller);
+            assert_eq!(exceeded.limit, ExceededLimit::Rate { times: 10 });
+        }
     }
 
     #[test]

@@ -8,6 +8,9 @@ const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 /// How many digits a 256-bit number has: 62^43 is the first power of 62 above 2^256.
 pub const WIDTH_256: usize = 43;
 
+/// How many digits a 128-bit number has: 62^22 is the first power of 62 above 2^128.
+pub const WIDTH_128: usize = 22;
+
 /// How many digits a 32-bit number has: 62^6 is the first power of 62 above 2^32.
 pub const WIDTH_32: usize = 6;
 
@@ -31,6 +34,26 @@ pub fn decode_256(text: &str) -> Option<[u8; 32]> {
         multiply_by_62_and_add(&mut number, value(digit)?)?;
     }
     Some(number)
+}
+
+/// The 22 digits of a 128-bit number.
+pub fn encode_128(mut number: u128) -> String {
+    let mut digits = [0; WIDTH_128];
+    for digit in digits.iter_mut().rev() {
+        *digit = DIGITS[(number % 62) as usize];
+        number /= 62;
+    }
+    digits.map(char::from).iter().collect()
+}
+
+/// The inverse; `None` if the text is not 22 digits, or if the number is 2^128 or above.
+pub fn decode_128(text: &str) -> Option<u128> {
+    if text.len() != WIDTH_128 {
+        return None;
+    }
+    text.bytes().try_fold(0_u128, |number, digit| {
+        number.checked_mul(62)?.checked_add(value(digit)?.into())
+    })
 }
 
 /// The 6 digits of a 32-bit number.
@@ -80,6 +103,8 @@ mod tests {
     fn encodes_the_extremes() {
         assert_eq!(encode_256(&[0; 32]), "0".repeat(43));
         assert_eq!(decode_256(&encode_256(&[255; 32])), Some([255; 32]));
+        assert_eq!(encode_128(0), "0".repeat(22));
+        assert_eq!(decode_128(&encode_128(u128::MAX)), Some(u128::MAX));
         assert_eq!(encode_32(0), "000000");
         assert_eq!(u32_value("4gfFC3"), u64::from(u32::MAX));
         assert_eq!(encode_32(u32::MAX), "4gfFC3");
@@ -108,6 +133,18 @@ mod tests {
             decode_256(&format!("é{}", "0".repeat(41))),
             None,
             "not ASCII"
+        );
+    }
+
+    #[test]
+    fn rejects_texts_that_are_no_128_bit_number() {
+        assert_eq!(decode_128("7n42DGM5Tflk9n8mt7Fhc8"), None, "2^128");
+        assert_eq!(decode_128(&"0".repeat(21)), None, "too short");
+        assert_eq!(decode_128(&"0".repeat(23)), None, "too long");
+        assert_eq!(
+            decode_128(&format!("_{}", "0".repeat(21))),
+            None,
+            "no digit"
         );
     }
 

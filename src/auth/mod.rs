@@ -16,6 +16,7 @@ mod throttle;
 mod token;
 
 pub use account_id::AccountId;
+pub use base62::{decode_128, encode_128};
 pub use code::{Code, CodeHash};
 pub use device_cookie::DeviceId;
 pub use email::Email;
@@ -23,7 +24,7 @@ pub use error::AuthError;
 pub use password::{MEMORY, Password, Passwords};
 pub use random::random_bytes;
 pub use secret::Secret;
-pub use throttle::{Origin, SignInThrottle, Wait};
+pub use throttle::{FailedAttempts, Origin, SignInThrottle, Wait, attempt_key};
 pub use token::Token;
 
 pub use device_cookie::{issue as issue_device_cookie, verify as verify_device_cookie};

@@ -2,7 +2,8 @@
 //!
 //! After five failures in a row, each further attempt for the address has to wait: 1 s, 2 s, 4 s
 //! and so on, up to 15 minutes. Addresses with and without an account are counted alike. The counts
-//! are kept in memory, so a restart clears them.
+//! are kept in memory, so a restart clears them, or by a storage engine that several processes
+//! share.
 //!
 //! All unknown browsers together have one count for an address, and each browser that has signed in
 //! to the account before has a count of its own. So whoever knows an address can make other unknown
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 use super::code::CodeHash;
 use super::device_cookie::DeviceId;
 use super::email::Email;
+use super::secret::Secret;
 
 /// How many failures in a row an address may have before the first wait.
 const FREE_FAILURES: u32 = 5;
@@ -35,6 +37,33 @@ pub enum Origin {
     Session(CodeHash),
 }
 
+impl Origin {
+    /// A text of one length for each origin.
+    fn bytes(self) -> [u8; 33] {
+        let mut bytes = [0; 33];
+        let (kind, name) = bytes.split_at_mut(1);
+        match self {
+            Origin::Unknown => {}
+            Origin::Device(id) => {
+                kind[0] = 1;
+                name[..id.len()].copy_from_slice(&id);
+            }
+            Origin::Session(hash) => {
+                kind[0] = 2;
+                name.copy_from_slice(&hash);
+            }
+        }
+        bytes
+    }
+}
+
+/// What stands for an address and an origin in a count that is stored: nobody learns the address
+/// from it without the secret.
+pub fn attempt_key(secret: &Secret, email: &Email, origin: Origin) -> [u8; 32] {
+    let parts = [&origin.bytes()[..], email.as_str().as_bytes()];
+    secret.mac("towebp attempts", &parts)
+}
+
 /// An attempt that comes too early.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Wait {
@@ -43,14 +72,69 @@ pub struct Wait {
 }
 
 /// Counts the failed attempts of each address and origin.
-#[derive(Default)]
 pub struct SignInThrottle {
-    failures: Mutex<HashMap<(Email, Origin), Failures>>,
+    failures: Mutex<HashMap<(Email, Origin), FailedAttempts>>,
+    /// The times in `failures` are counted from this one.
+    start: Instant,
 }
 
-struct Failures {
-    count: u32,
-    last: Instant,
+/// What is kept of failed attempts in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailedAttempts {
+    /// Their number, at least 1.
+    pub count: u32,
+    /// The time of the last one in milliseconds.
+    pub last: u64,
+}
+
+impl FailedAttempts {
+    /// What is kept from an attempt at the time `now` on, which counts as failed until it has
+    /// succeeded. `previous` is what was kept before.
+    ///
+    /// # Errors
+    /// [`Wait`] if the attempt comes too early; it is not counted then.
+    pub fn next(previous: Option<FailedAttempts>, now: u64) -> Result<FailedAttempts, Wait> {
+        let previous = previous.filter(|previous| !previous.is_forgotten(now));
+        let count = previous.map_or(0, |previous| previous.count);
+        if let Some(previous) = previous {
+            let since = Duration::from_millis(now.saturating_sub(previous.last));
+            let left = previous.wait().saturating_sub(since);
+            if !left.is_zero() {
+                return Err(Wait {
+                    seconds: left.as_secs() + u64::from(left.subsec_nanos() > 0),
+                });
+            }
+        }
+        Ok(FailedAttempts {
+            count: count.saturating_add(1),
+            last: now,
+        })
+    }
+
+    fn wait(self) -> Duration {
+        if self.count < FREE_FAILURES {
+            return Duration::ZERO;
+        }
+        let doublings = (self.count - FREE_FAILURES).min(LONGEST_WAIT.as_secs().ilog2() + 1);
+        Duration::from_secs(1 << doublings).min(LONGEST_WAIT)
+    }
+
+    /// Whether it was long ago. So are times that the clock reaches after the longest wait only:
+    /// they were written while a clock was wrong, and must lock nobody out.
+    fn is_forgotten(self, now: u64) -> bool {
+        let ago = Duration::from_millis(now.saturating_sub(self.last));
+        let ahead = Duration::from_millis(self.last.saturating_sub(now));
+        ago >= FORGOTTEN_AFTER || ahead > LONGEST_WAIT
+    }
+}
+
+impl Default for SignInThrottle {
+    fn default() -> SignInThrottle {
+        SignInThrottle {
+            failures: Mutex::default(),
+            start: Instant::now(),
+        }
+    }
 }
 
 impl SignInThrottle {
@@ -60,38 +144,16 @@ impl SignInThrottle {
     /// # Errors
     /// [`Wait`] if the address has to wait; the attempt is not counted then.
     pub fn begin(&self, email: &Email, origin: Origin, now: Instant) -> Result<(), Wait> {
+        let now = now.saturating_duration_since(self.start).as_millis();
+        let now = u64::try_from(now).unwrap_or(u64::MAX);
         let key = (email.clone(), origin);
         let mut all = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(failures) = all.get_mut(&key) {
-            let left = failures
-                .wait()
-                .saturating_sub(now.saturating_duration_since(failures.last));
-            if !left.is_zero() {
-                return Err(Wait {
-                    seconds: left.as_secs() + u64::from(left.subsec_nanos() > 0),
-                });
-            }
-            let count = if failures.is_forgotten(now) {
-                0
-            } else {
-                failures.count
-            };
-            *failures = Failures {
-                count: count.saturating_add(1),
-                last: now,
-            };
-            return Ok(());
-        }
-        if all.len() >= MAX_COUNTS {
+        let previous = all.get(&key).copied();
+        let next = FailedAttempts::next(previous, now)?;
+        if previous.is_none() && all.len() >= MAX_COUNTS {
             evict(&mut all, now);
         }
-        all.insert(
-            key,
-            Failures {
-                count: 1,
-                last: now,
-            },
-        );
+        all.insert(key, next);
         Ok(())
     }
 
@@ -105,24 +167,10 @@ impl SignInThrottle {
     }
 }
 
-impl Failures {
-    fn wait(&self) -> Duration {
-        if self.count < FREE_FAILURES {
-            return Duration::ZERO;
-        }
-        let doublings = (self.count - FREE_FAILURES).min(LONGEST_WAIT.as_secs().ilog2() + 1);
-        Duration::from_secs(1 << doublings).min(LONGEST_WAIT)
-    }
-
-    fn is_forgotten(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.last) >= FORGOTTEN_AFTER
-    }
-}
-
 /// Removes the counts that are forgotten, or else the one with the fewest and oldest failures. So a
 /// flood of made-up addresses removes its own counts, and not the count of an address that is being
 /// guessed at.
-fn evict(all: &mut HashMap<(Email, Origin), Failures>, now: Instant) {
+fn evict(all: &mut HashMap<(Email, Origin), FailedAttempts>, now: u64) {
     all.retain(|_, failures| !failures.is_forgotten(now));
     if all.len() < MAX_COUNTS {
         return;
@@ -241,6 +289,43 @@ mod tests {
             throttle.begin(&owner, Origin::Unknown, now),
             Err(Wait { seconds: 1 })
         );
+    }
+
+    #[test]
+    fn keys_differ_by_address_origin_and_secret() {
+        let secret = Secret::random().unwrap();
+        let origins = [
+            Origin::Unknown,
+            Origin::Device([0; 16]),
+            Origin::Device([1; 16]),
+            Origin::Session([0; 32]),
+        ];
+        let mut keys = Vec::new();
+        for secret in [&secret, &Secret::random().unwrap()] {
+            for address in ["owner@example.org", "other@example.org"] {
+                keys.extend(origins.map(|it| attempt_key(secret, &email(address), it)));
+            }
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), 16);
+        let again = attempt_key(&secret, &email("owner@example.org"), Origin::Unknown);
+        assert!(keys.contains(&again));
+    }
+
+    #[test]
+    fn times_far_ahead_lock_nobody_out() {
+        let (now, count) = (1_000_000_000, 20);
+        let longest = LONGEST_WAIT.as_millis() as u64;
+        for (last, expected) in [
+            (now, Err(Wait { seconds: 900 })),
+            (now + longest, Err(Wait { seconds: 900 })),
+            (now + longest + 1, Ok(1)),
+            (u64::MAX, Ok(1)),
+        ] {
+            let next = FailedAttempts::next(Some(FailedAttempts { count, last }), now);
+            assert_eq!(next.map(|next| next.count), expected, "{last}");
+        }
     }
 
     fn fail_five_times(throttle: &SignInThrottle, email: &Email, now: Instant) {

@@ -28,10 +28,12 @@ pub fn run(command: AccountCommand) -> Result<(), String> {
     } else {
         Box::new(io::stdin().lock())
     };
+    // They are not locked meanwhile: the store logs to standard error by a thread of its own, for
+    // which the command waits.
     let mut streams = Streams {
         input: &mut *input,
-        output: &mut io::stdout().lock(),
-        notes: &mut io::stderr().lock(),
+        output: &mut io::stdout(),
+        notes: &mut io::stderr(),
     };
     run_with(command, &mut streams)
 }
@@ -49,40 +51,40 @@ fn run_with(command: AccountCommand, streams: &mut Streams<'_>) -> Result<(), St
     match command.action {
         Action::Create(create) => create_account(&create, streams),
         Action::List(list) => {
-            let accounts = open_existing(&list.settings(), streams)?.list()?;
+            let accounts = open_existing(&list.settings()?, streams)?.list()?;
             accounts
                 .iter()
                 .try_for_each(|account| print_account(account, streams))
         }
         Action::Invite(invite) => {
-            let code = open_existing(&invite.settings(), streams)?.invite()?;
+            let code = open_existing(&invite.settings()?, streams)?.invite()?;
             streams.print(&code)
         }
         Action::Token(action) => {
             let output = TokenOutput::find(action.output.as_deref(), action.force)?;
-            let token = open_existing(&action.settings(), streams)?
+            let token = open_existing(&action.settings()?, streams)?
                 .token(&action.email, action.name.as_deref())?;
             output.write(streams, &action.email, &token)
         }
         Action::Rotate(action) => {
             let output = TokenOutput::find(action.output.as_deref(), action.force)?;
-            let client = open_existing(&action.settings(), streams)?;
+            let client = open_existing(&action.settings()?, streams)?;
             let token = client.rotate(&action.email, action.name.as_deref(), action.overlap)?;
             output.write(streams, &action.email, &token)
         }
         Action::SetToken(action) => {
             let settings = token_settings(&action)?;
-            let client = open_existing(&action.settings(), streams)?;
+            let client = open_existing(&action.settings()?, streams)?;
             streams.print(&client.set_token(&action.email, settings)?)
         }
         Action::DeleteToken(action) => {
-            let client = open_existing(&action.settings(), streams)?;
+            let client = open_existing(&action.settings()?, streams)?;
             client.delete_token(&action.email, &action.name)?;
             streams.note(&format!("the token {:?} is deleted", action.name.trim()));
             Ok(())
         }
         Action::Usage(action) => {
-            let client = open_existing(&action.settings(), streams)?;
+            let client = open_existing(&action.settings()?, streams)?;
             print_usage(&client.usage(&action.email)?, streams)
         }
         Action::Limit(action) => {
@@ -90,7 +92,7 @@ fn run_with(command: AccountCommand, streams: &mut Streams<'_>) -> Result<(), St
             if matches!((rate, monthly), (LimitChange::Keep, LimitChange::Keep)) {
                 return Err("say --rate or --monthly, with a number or server".to_owned());
             }
-            let client = open_existing(&action.settings(), streams)?;
+            let client = open_existing(&action.settings()?, streams)?;
             client.restrict(&action.email, rate, monthly, None)?;
             streams.note(&format!(
                 "the account {} is limited so",
@@ -99,21 +101,21 @@ fn run_with(command: AccountCommand, streams: &mut Streams<'_>) -> Result<(), St
             Ok(())
         }
         Action::Disable(action) => {
-            let client = open_existing(&action.settings(), streams)?;
+            let client = open_existing(&action.settings()?, streams)?;
             let keep = LimitChange::Keep;
             client.restrict(&action.email, keep, keep, Some(true))?;
             streams.note(&format!("the account {} is disabled", action.email.trim()));
             Ok(())
         }
         Action::Enable(action) => {
-            let client = open_existing(&action.settings(), streams)?;
+            let client = open_existing(&action.settings()?, streams)?;
             let keep = LimitChange::Keep;
             client.restrict(&action.email, keep, keep, Some(false))?;
             streams.note(&format!("the account {} may convert", action.email.trim()));
             Ok(())
         }
         Action::SetEmail(action) => {
-            let client = open_existing(&action.settings(), streams)?;
+            let client = open_existing(&action.settings()?, streams)?;
             client.set_email(&action.email, &action.new)?;
             let (old, new) = (action.email.trim(), action.new.trim());
             streams.note(&format!("the account {old} is {new} now"));
@@ -121,7 +123,7 @@ fn run_with(command: AccountCommand, streams: &mut Streams<'_>) -> Result<(), St
         }
         Action::Password(action) => {
             let password = streams.read_password()?;
-            let client = open_existing(&action.settings(), streams)?;
+            let client = open_existing(&action.settings()?, streams)?;
             client.set_password(&action.email, &password)?;
             streams.note(&format!(
                 "the account {} has a new password, and its sessions are ended",
@@ -134,7 +136,7 @@ fn run_with(command: AccountCommand, streams: &mut Streams<'_>) -> Result<(), St
             action.email
         )),
         Action::Delete(action) => {
-            open_existing(&action.settings(), streams)?.delete(&action.email)?;
+            open_existing(&action.settings()?, streams)?.delete(&action.email)?;
             streams.note(&format!("the account {} is deleted", action.email));
             Ok(())
         }
@@ -221,7 +223,7 @@ fn create_account(create: &Create, streams: &mut Streams<'_>) -> Result<(), Stri
         .then(|| streams.read_password())
         .transpose()?;
     let output = TokenOutput::find(create.output.as_deref(), create.force);
-    let client = open(&create.settings(), streams)?;
+    let client = open(&create.settings()?, streams)?;
     // Looked at before the file: if the same command was run twice, this message tells more.
     if client.token(email, None).is_ok() {
         let email = email.trim();
@@ -324,7 +326,9 @@ fn open(settings: &Settings, streams: &mut Streams<'_>) -> Result<AdminClient, S
 /// Opens the accounts like [`open`], unless the data folder does not exist. A mistyped `--data`
 /// would otherwise make a new folder, in which nothing could be found.
 fn open_existing(settings: &Settings, streams: &mut Streams<'_>) -> Result<AdminClient, String> {
-    must_exist(&store::database_path(&settings.data), &settings.data)?;
+    if settings.postgres.is_none() {
+        must_exist(&store::database_path(&settings.data), &settings.data)?;
+    }
     open(settings, streams)
 }
 

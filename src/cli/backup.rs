@@ -2,6 +2,7 @@
 
 use super::say;
 use super::shared::must_exist;
+use super::store_flags::with_store_flags;
 use crate::process::interrupt::{self, Outputs};
 use crate::store::Backup;
 use crate::{admin, store};
@@ -10,20 +11,26 @@ use indicatif::ProgressBar;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
-/// Write all accounts and their history into a new file, beside a running server too. The secret
-/// and the sessions are not in it.
-#[derive(FromArgs, ArgsInfo)]
-#[argh(subcommand, name = "backup", help_triggers("-h", "--help", "help"))]
-pub struct BackupCommand {
-    /// the file to make, readable by its owner only
-    #[argh(positional)]
-    file: PathBuf,
-    /// replace the file if it is there already
-    #[argh(switch)]
-    force: bool,
-    /// the data folder (default: towebp-data)
-    #[argh(option, default = "super::shared::default_data()")]
-    data: PathBuf,
+with_store_flags! {
+    /// Write all accounts and their history into a new file, beside a running server too. The
+    /// secret and the sessions are not in it.
+    #[derive(FromArgs, ArgsInfo)]
+    #[argh(subcommand, name = "backup", help_triggers("-h", "--help", "help"))]
+    pub struct BackupCommand {
+        /// the file to make, readable by its owner only
+        #[argh(positional)]
+        file: PathBuf,
+        /// replace the file if it is there already
+        #[argh(switch)]
+        force: bool,
+        /// the data folder (default: towebp-data)
+        #[argh(option, default = "super::shared::default_data()")]
+        data: PathBuf,
+        /// write what is in this PostgreSQL, such as postgres://towebp@db1,db2/towebp, instead of
+        /// the data folder: a file with which one machine can go on
+        #[argh(option, arg_name = "url")]
+        store: Option<String>,
+    }
 }
 
 /// Carries out the command.
@@ -31,7 +38,12 @@ pub struct BackupCommand {
 /// # Errors
 /// A sentence for standard error.
 pub fn run(command: &BackupCommand) -> Result<(), String> {
-    must_exist(&store::database_path(&command.data), &command.data)?;
+    let shared = command.store.as_deref();
+    let shared = shared.map(|url| command.flags_of(url).snapshot());
+    let shared = shared.transpose()?;
+    if shared.is_none() {
+        must_exist(&store::database_path(&command.data), &command.data)?;
+    }
     let outputs = Outputs::default();
     interrupt::catch(&outputs, |_| {
         say::note("towebp: interrupted");
@@ -45,10 +57,14 @@ pub fn run(command: &BackupCommand) -> Result<(), String> {
     } else {
         ProgressBar::hidden()
     };
-    let rows = admin::backup(&command.data, backup, &mut |done, all| {
+    let progress = &mut |done, all| {
         bar.set_length(all);
         bar.set_position(done);
-    });
+    };
+    let rows = match shared {
+        Some(snapshot) => store::fill_backup(backup, &*snapshot, progress),
+        None => admin::backup(&command.data, backup, progress),
+    };
     bar.finish_and_clear();
     say::print(&format!("{}: {} rows", command.file.display(), rows?));
     say::note(

@@ -1,23 +1,30 @@
 //! `towebp check`: checks that all that is stored fits together, beside a running server too.
 
-use super::shared::must_exist;
+use super::shared::{must_exist, sentence};
+use super::store_flags::with_store_flags;
 use crate::admin;
-use crate::store::{self, Findings, OpenError};
+use crate::store::{self, Findings};
 use argh::{ArgsInfo, FromArgs};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// Check that all that is stored fits together, beside a running server too. The exit code is 1 if
-/// it does not.
-#[derive(FromArgs, ArgsInfo)]
-#[argh(subcommand, name = "check", help_triggers("-h", "--help", "help"))]
-pub struct CheckCommand {
-    /// a database file that no server uses, such as a backup, instead of the data folder's
-    #[argh(positional)]
-    file: Option<PathBuf>,
-    /// the data folder (default: towebp-data)
-    #[argh(option, default = "super::shared::default_data()")]
-    data: PathBuf,
+with_store_flags! {
+    /// Check that all that is stored fits together, beside a running server too. The exit code is 1
+    /// if it does not.
+    #[derive(FromArgs, ArgsInfo)]
+    #[argh(subcommand, name = "check", help_triggers("-h", "--help", "help"))]
+    pub struct CheckCommand {
+        /// a database file that no server uses, such as a backup, instead of the data folder's
+        #[argh(positional)]
+        file: Option<PathBuf>,
+        /// the data folder (default: towebp-data)
+        #[argh(option, default = "super::shared::default_data()")]
+        data: PathBuf,
+        /// check this PostgreSQL, such as postgres://towebp@db1,db2/towebp, instead of the data
+        /// folder
+        #[argh(option, arg_name = "url")]
+        store: Option<String>,
+    }
 }
 
 /// Carries out the command.
@@ -25,13 +32,28 @@ pub struct CheckCommand {
 /// # Errors
 /// A sentence for standard error: there is a problem, or nothing to check.
 pub fn run(command: &CheckCommand) -> Result<(), String> {
-    let (path, (findings, by_server)) = if let Some(file) = &command.file {
-        must_exist(file, file)?;
-        (file.clone(), (check_file(file)?, false))
-    } else {
-        let path = store::database_path(&command.data);
-        must_exist(&path, &command.data)?;
-        (path, admin::check(&command.data)?)
+    let (name, (findings, by_server)) = match (&command.file, &command.store) {
+        (Some(file), None) => {
+            must_exist(file, file)?;
+            let findings = store::check_file(file).map_err(sentence)?;
+            (file.display().to_string(), (findings, false))
+        }
+        (None, None) => {
+            let path = store::database_path(&command.data);
+            must_exist(&path, &command.data)?;
+            (path.display().to_string(), admin::check(&command.data)?)
+        }
+        (None, Some(url)) => {
+            let snapshot = command.flags_of(&**url).snapshot()?;
+            let findings = snapshot.check().map_err(|error| error.to_string())?;
+            (url.clone(), (findings, false))
+        }
+        (Some(file), Some(_)) => {
+            return Err(format!(
+                "{} and --store were given; one of them can be checked at a time",
+                file.display()
+            ));
+        }
     };
     let Findings {
         accounts,
@@ -56,14 +78,7 @@ pub fn run(command: &CheckCommand) -> Result<(), String> {
     }
     match problems.len() {
         0 => Ok(()),
-        kinds => Err(format!("{}: problems of {kinds} kinds", path.display())),
-    }
-}
-
-fn check_file(path: &Path) -> Result<Findings, String> {
-    match store::check_file(path) {
-        Ok(findings) => Ok(findings),
-        Err(OpenError::Failed(sentence)) => Err(sentence),
-        Err(in_use @ OpenError::InUse(_)) => Err(in_use.to_string()),
+        1 => Err(format!("{name}: problems of one kind")),
+        kinds => Err(format!("{name}: problems of {kinds} kinds")),
     }
 }

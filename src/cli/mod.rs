@@ -8,14 +8,21 @@
 
 mod account;
 mod arguments;
+#[allow(clippy::doc_markdown, reason = "a help text is printed as it is")]
 mod backup;
+#[allow(clippy::doc_markdown, reason = "a help text is printed as it is")]
 mod check;
 mod convert;
 mod demo;
 mod output;
 mod say;
+mod secret;
 mod serve;
 mod shared;
+#[allow(clippy::doc_markdown, reason = "a help text is printed as it is")]
+#[cfg(feature = "postgres")]
+mod store;
+mod store_flags;
 mod terminal;
 
 use crate::process::allocator;
@@ -47,6 +54,9 @@ enum Command {
     Account(account::AccountCommand),
     Backup(backup::BackupCommand),
     Check(check::CheckCommand),
+    #[cfg(feature = "postgres")]
+    Store(store::StoreCommand),
+    Secret(secret::SecretCommand),
 }
 
 /// Runs the program with the arguments of the process. An error goes to standard error as one line,
@@ -63,7 +73,7 @@ pub fn run() -> ExitCode {
             say::print(&format!("towebp {}", env!("CARGO_PKG_VERSION")));
             Ok(())
         }
-        None => Err("nothing to do: towebp serve, convert, account, backup or check; towebp --help tells more".to_owned()),
+        None => Err("nothing to do: towebp serve, convert, account, backup, check, store or secret; towebp --help tells more".to_owned()),
         Some(Command::Serve(command)) => {
             allocator::return_large_blocks();
             serve::run(command)
@@ -72,6 +82,9 @@ pub fn run() -> ExitCode {
         Some(Command::Account(command)) => account::run(command),
         Some(Command::Backup(command)) => backup::run(&command),
         Some(Command::Check(command)) => check::run(&command),
+        #[cfg(feature = "postgres")]
+        Some(Command::Store(command)) => store::run(&command),
+        Some(Command::Secret(_)) => secret::run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -115,4 +128,30 @@ fn process_arguments() -> Vec<String> {
         say::note(&format!("towebp: not UTF-8: {}", argument.display()));
         process::exit(1)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_commands_say_the_same_of_the_flags_of_the_store() {
+        let program = Towebp::get_args_info();
+        let mut commands: Vec<_> = program.commands.iter().map(|it| &it.command).collect();
+        let mut of_first = None;
+        let mut count = 0;
+        while let Some(command) = commands.pop() {
+            commands.extend(command.commands.iter().map(|it| &it.command));
+            let flags = command.flags.iter();
+            let of_store = flags.filter(|flag| flag.long.starts_with("--store-"));
+            let of_store: Vec<_> = of_store.map(|flag| (flag.long, flag.description)).collect();
+            if of_store.is_empty() {
+                continue;
+            }
+            count += 1;
+            let first = of_first.get_or_insert_with(|| of_store.clone());
+            assert_eq!(*first, of_store, "{}", command.name);
+        }
+        assert!(count > 15, "{count}");
+    }
 }

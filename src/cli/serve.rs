@@ -2,6 +2,7 @@
 
 use super::demo;
 use super::shared::{cores, default_data, fonts};
+use super::store_flags::{StoreFlags, on_or_off};
 use crate::admin;
 use crate::admission::{self, MemoryBudget, Rate};
 use crate::config::{self, Config, Listen};
@@ -45,6 +46,38 @@ pub struct ServeCommand {
     /// account
     #[argh(switch)]
     allow_shared_data: bool,
+
+    #[argh(
+        option,
+        arg_name = "url",
+        description = "the database that several servers share, such as postgres://towebp@db1,db2/towebp \
+                       (default: none, the data folder has all)"
+    )]
+    store: Option<String>,
+
+    #[argh(
+        option,
+        arg_name = "file",
+        description = "file with the password for --store (default: $TOWEBP_STORE_PASSWORD)"
+    )]
+    store_password_file: Option<PathBuf>,
+
+    /// root certificates for --store, as PEM (default: Mozilla's)
+    #[argh(option, arg_name = "file")]
+    store_ca: Option<PathBuf>,
+
+    /// TLS to --store: on, or off for this machine's own addresses and sockets (default on)
+    #[argh(option, arg_name = "on|off", from_str_fn(on_or_off))]
+    store_tls: Option<bool>,
+
+    /// connections to --store (default 4: one writes, the others read)
+    #[argh(option, arg_name = "number")]
+    store_connections: Option<usize>,
+
+    /// how long --store may take to answer (default 5: longer than a standby needs to stand
+    /// in)
+    #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
+    store_timeout: Option<Duration>,
 
     /// remove entries of histories after this many days, 1 to 36500; totals and the sums of days
     /// are kept (default: entries are kept, at some 100 bytes each)
@@ -148,7 +181,7 @@ pub struct ServeCommand {
     signup_limit: Option<u32>,
 
     /// conversions of one account in a minute, 0 for no limit (default 0: on one's own server the
-    /// cores are the limit)
+    /// cores are the limit); of several servers on one --store each allows its part
     #[argh(option, arg_name = "number", default = "0")]
     rate_limit: u32,
 
@@ -257,7 +290,8 @@ pub struct ServeCommand {
 pub fn run(command: ServeCommand) -> Result<(), String> {
     let with_demo = command.demo;
     let fonts = fonts(&command.font)?;
-    let config = command.into_config().check()?;
+    let store_url = command.store.clone();
+    let config = command.into_config()?.check()?;
     let data = config.store.data.clone();
 
     let signals = signals::catch()?;
@@ -266,8 +300,13 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     let bytes = config.memory_for_conversions();
     let memory = MemoryBudget::new(bytes, workers).keep_for_small(config.memory_for_small());
     let listeners = bind(&config.listen, config.front)?;
+    let is_shared = config.store.postgres.is_some();
+    let lock = is_shared.then(|| store::lock_folder(&config.store));
+    let _lock = lock.transpose().map_err(explain)?;
     let store = Arc::new(Store::open(&config.store).map_err(explain)?);
-    let _admin = admin::serve(Arc::clone(&store), &data)?;
+    // A store that is shared is open to the command line, too.
+    let admin = (!is_shared).then(|| admin::serve(Arc::clone(&store), &data));
+    let _admin = admin.transpose()?;
     let fetcher = Fetcher::new(&config.fetch)?;
     let public_url = config.http.public_url.clone();
     let metrics = Metrics::default();
@@ -293,6 +332,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
                 memory,
                 load_gauge: server.load_gauge(),
                 fetcher,
+                store: Arc::clone(&store),
             };
             http::serve_metrics(address, metrics, gauges)
         })
@@ -310,6 +350,9 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     writeln!(out, "Dashboard: {base_url}/dashboard").ok();
     if let Some(address) = metrics {
         writeln!(out, "Metrics: http://{address}/metrics").ok();
+    }
+    if let Some(url) = store_url {
+        writeln!(out, "Store: {url}").ok();
     }
     writeln!(out, "Data folder: {}", data.display()).ok();
     if with_demo {
@@ -338,7 +381,21 @@ fn bind(listen: &[Listen], settings: front::Settings) -> Result<Listeners, Strin
 }
 
 impl ServeCommand {
-    fn into_config(self) -> Config {
+    fn store_flags(&self) -> StoreFlags<'_> {
+        StoreFlags {
+            store: self.store.as_deref(),
+            password_file: self.store_password_file.as_deref(),
+            ca: self.store_ca.as_deref(),
+            tls: self.store_tls,
+            connections: self.store_connections,
+            timeout: self.store_timeout,
+        }
+    }
+
+    /// # Errors
+    /// A sentence for the operator: a flag that says where the store is is wrong.
+    fn into_config(self) -> Result<Config, String> {
+        let postgres = self.store_flags().settings()?;
         let http = http::Settings::default();
         let limits = image::Limits::default();
         let fetch = fetch::Settings::default();
@@ -376,6 +433,7 @@ impl ServeCommand {
                 secret_file: self.secret_file,
                 allow_shared_data: self.allow_shared_data,
                 history_keep: self.history_keep,
+                postgres,
             },
             http: http::Settings {
                 threads: self.threads.unwrap_or(http.threads),
@@ -415,7 +473,7 @@ impl ServeCommand {
                 ..fetch
             },
         };
-        config.with_memory(memory, buffer, memory_limit::default_bytes())
+        Ok(config.with_memory(memory, buffer, memory_limit::default_bytes()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What several commands need.
 
 use crate::conversion::Fonts;
+use crate::store::OpenError;
 use std::fmt::Display;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,14 @@ pub(super) fn must_exist(database: &Path, named: &Path) -> Result<(), String> {
         "there are no accounts in {}{flag}",
         named.display()
     ))
+}
+
+/// Why a store cannot be opened, for standard error.
+pub(super) fn sentence(error: OpenError) -> String {
+    match error {
+        OpenError::Failed(sentence) => sentence,
+        in_use @ OpenError::InUse(_) => in_use.to_string(),
+    }
 }
 
 /// The fonts in these files (`--font`), followed by the bundled ones.

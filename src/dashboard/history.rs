@@ -4,13 +4,12 @@
 use super::paths;
 use super::units::{date_and_time, saved, size};
 use crate::store::{
-    AccountId, Failure, FailurePage, FilterError, FilterTexts, Period, Store, StoreError,
+    AccountId, EntryId, Failure, FailurePage, FilterError, FilterTexts, Period, Store, StoreError,
     TokenUsage, USAGE_FORMATS, UsageEntry, UsageFilter, UsagePage, UsageSum, UsageTotals,
     WatermarkKind, period_text, token_name,
 };
 use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use std::time::SystemTime;
 
 /// Conversions on one page.
 const ROWS: usize = 25;
@@ -30,9 +29,9 @@ pub struct HistoryView {
     /// The filter of conversions and failures.
     pub texts: FilterTexts,
     /// Conversions older than this entry.
-    pub before: Option<u64>,
+    pub before: Option<EntryId>,
     /// Failures older than this one.
-    pub failed_before: Option<u64>,
+    pub failed_before: Option<EntryId>,
 }
 
 /// Why there is no history.
@@ -76,7 +75,7 @@ pub fn history(
         }
         Some(sums)
     };
-    let last = filter.days.last.min(UsageFilter::today(SystemTime::now()));
+    let last = filter.days.last.min(UsageFilter::today(store.now()));
     let since = |days| {
         let mut filter = filter.clone();
         filter.days.first = filter.days.first.max(last.saturating_sub(days - 1));
@@ -105,6 +104,8 @@ fn conversions(
     tokens: Option<&[TokenUsage]>,
 ) -> Markup {
     let is_later_page = view.before.is_some();
+    // Ids that are no sequence numbers mean nothing to people.
+    let has_numbers = page.entries.iter().all(|(id, _)| id.sequence().is_some());
     html! {
         div.title {
             h2 { "Usage history" }
@@ -131,13 +132,14 @@ fn conversions(
                 table.history {
                     thead {
                         tr {
-                            th.number { "No." } th { "Time (UTC)" } th { "Format" }
+                            @if has_numbers { th.number { "No." } }
+                            th { "Time (UTC)" } th { "Format" }
                             th.number { "In" } th.number { "Out" } th.number { "Saved" }
                             th.number { "Pixels" } th.number { "Quality" } th { "Watermark" } th.number { "Took" }
                             @if tokens.is_some() { th { "Token" } }
                         }
                     }
-                    tbody { @for (id, entry) in &page.entries { (row(*id, entry, tokens)) } }
+                    tbody { @for (id, entry) in &page.entries { (row(has_numbers.then_some(*id), entry, tokens)) } }
                 }
             }
         }
@@ -210,10 +212,10 @@ fn names(tokens: &[TokenUsage]) -> Vec<&str> {
 
 /// One row of the history. On narrow screens each cell shows its own label in place of the
 /// column's head.
-fn row(id: u64, entry: &UsageEntry, tokens: Option<&[TokenUsage]>) -> Markup {
+fn row(id: Option<EntryId>, entry: &UsageEntry, tokens: Option<&[TokenUsage]>) -> Markup {
     html! {
         tr {
-            td.number data-label="No." { (id) }
+            @if let Some(id) = id { td.number data-label="No." { (id) } }
             td data-label="Time (UTC)" { (date_and_time(entry.time)) }
             td data-label="Format" { (entry.format) }
             td.number data-label="In" { (size(entry.input_bytes)) }
@@ -356,6 +358,7 @@ impl HistoryView {
 mod tests {
     use super::*;
     use crate::store::TokenNumber;
+    use std::time::SystemTime;
 
     #[test]
     fn the_cells_of_a_row_are_labelled_as_their_columns() {
@@ -366,12 +369,12 @@ mod tests {
             ..UsageEntry::example(SystemTime::UNIX_EPOCH)
         };
         let page = UsagePage {
-            entries: vec![(1, entry)],
+            entries: vec![(EntryId(1), entry)],
             next_before: None,
         };
         let failures = FailurePage {
             failures: vec![(
-                1,
+                EntryId(1),
                 Failure {
                     time: SystemTime::UNIX_EPOCH,
                     token: TokenNumber(1),

@@ -11,7 +11,6 @@ use super::tokens::rotation_form;
 use super::units::{date_and_time, saved, size};
 use crate::store::{AccountId, Limits, Session, StoreError, TokenNumber, UsageTotals};
 use maud::{Markup, html};
-use std::time::SystemTime;
 
 /// The dashboard, with these entries of the history.
 ///
@@ -65,7 +64,7 @@ fn quota_line(context: &PageContext<'_>, account: AccountId) -> Result<Markup, S
     };
     let month = context
         .store
-        .usage_in_month(account, None, SystemTime::now())?;
+        .usage_in_month(account, None, context.store.now())?;
     let next = date_and_time(month.end);
     let day = next.split_once(' ').map_or(next.as_str(), |(day, _)| day);
     Ok(html! {

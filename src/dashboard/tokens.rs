@@ -289,7 +289,7 @@ fn token_card(
     let number = token.number.0;
     let text = context.store.token_text(session.account.id, token);
     let id = format!("token-{number}");
-    let now = SystemTime::now();
+    let now = context.store.now();
     let has_ended = token.settings.ends.is_some_and(|ends| ends <= now);
     let previous = token.previous.filter(|previous| previous.ends > now);
     html! {

@@ -44,7 +44,7 @@ impl Fetcher {
             lookup: Arc::new(resolver::system),
             connector: TcpConnector::default,
         };
-        Fetcher::on(&network, settings, tls::available())
+        Fetcher::on(&network, settings, crate::tls::available())
     }
 
     /// Takes the network as a parameter, so that tests can replace it.

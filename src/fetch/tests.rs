@@ -391,7 +391,7 @@ fn serve_tls(answer: impl Fn(&str, &mut dyn Write) + Send + 'static) -> String {
 
 #[test]
 fn https_works_with_the_operators_certificates_and_no_others() {
-    if !tls::available() {
+    if !crate::tls::available() {
         return;
     }
     let origin =
@@ -415,7 +415,7 @@ fn https_works_with_the_operators_certificates_and_no_others() {
 
 #[test]
 fn https_is_not_redirected_to_http() {
-    if !tls::available() {
+    if !crate::tls::available() {
         return;
     }
     let plain = serve(|_, out| write(out, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
@@ -453,7 +453,7 @@ fn https_is_not_redirected_to_http() {
 
 #[test]
 fn bad_certificates_files_are_named() {
-    if !tls::available() {
+    if !crate::tls::available() {
         return;
     }
     for (path, reason) in [

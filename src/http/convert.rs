@@ -17,7 +17,7 @@ use crate::conversion::{
 };
 use crate::front::{ByteQueue, Preparation, Waker};
 use crate::image::{self, DecodeError, Format};
-use crate::store::{AccountId, Caller, TokenNumber, UsageEntry, WatermarkKind};
+use crate::store::{AccountId, Caller, RecordError, TokenNumber, UsageEntry, WatermarkKind};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -49,7 +49,7 @@ pub struct AdmittedConversion {
     form: Option<Box<IncomingForm>>,
     /// The fields of the form, once it is complete.
     fields: Pairs,
-    /// What is wrong with the form.
+    /// What is wrong with the request, of which the worker is to tell.
     problem: Option<Problem>,
     /// The flags of curl that send a picture in the way in which this request does.
     flags: &'static str,
@@ -66,8 +66,9 @@ struct IncomingForm {
 /// Decides by the head, and by what is in memory, whether the body is worth being sent: it checks
 /// the token (401), the parameters and the `Content-Type` (400), whether the disk takes writes
 /// (503), and the account's quotas (429). The event loop calls it, so it waits for nothing; an
-/// account that is not in memory passes, and [`answer`] asks the disk. Of a form, the fields come
-/// with the body: [`AdmittedConversion::prepare`] reads them.
+/// account that is not in memory passes, and [`answer`] asks the disk; so does what is wrong with
+/// its request, since a bad token is to be told first. Of a form, the fields come with the body:
+/// [`AdmittedConversion::prepare`] reads them.
 ///
 /// # Errors
 /// Why the request is rejected.
@@ -75,11 +76,20 @@ pub fn admit(state: &AppState, request: &Request) -> Result<AdmittedConversion, 
     let query = request.query();
     let token = Token::of(request, &query).map_err(|problem| no_field(request, problem))?;
     let checked = token.check(&state.store)?;
-    let admitted = admit_checked(state, request, &query, token, &checked);
-    if let (Err(problem), Some(caller)) = (&admitted, checked.known()) {
-        failures::note(state, caller, request, None, problem);
+    let admitted = admit_checked(state, request, &query, token.clone(), &checked);
+    match (admitted, checked.known()) {
+        (Err(problem), Some(caller)) => {
+            failures::note(state, caller, request, None, &problem);
+            Err(problem)
+        }
+        (Err(problem), None) if problem.kind != Kind::StorageUnavailable => {
+            Ok(AdmittedConversion {
+                problem: Some(problem),
+                ..AdmittedConversion::new(state, checked.account(), token)
+            })
+        }
+        (admitted, _) => admitted,
     }
-    admitted
 }
 
 /// As [`admit`], of a request whose token was checked.
@@ -95,9 +105,10 @@ fn admit_checked(
     query.parameter("token")?;
     let caller = checked.known();
     caller.map_or(Ok(()), check_enabled)?;
-    let preset = caller.map_or("", Caller::preset);
+    // By the preset that was known last, what the present one needs can be fetched meanwhile.
+    let preset = checked.last_known().map_or("", Caller::preset);
     let (params, form) = match form(request)? {
-        None => (params(query, preset)?, None),
+        None => (params_by(query, preset, caller.is_some())?, None),
         // What is wrong without the fields is wrong with them; the preset may suit them alone.
         Some(reader) => (Params::parse(query.iter())?, Some(reader)),
     };
@@ -111,15 +122,11 @@ fn admit_checked(
     if let Some(caller) = caller {
         state.limiters.quotas.check(&state.store, caller)?;
     }
-    let (account, is_preset_known) = (checked.account(), caller.is_some());
-    let url = params.picture_url.clone();
-    let (fetcher, metrics) = (state.fetcher.clone(), state.metrics.clone());
-    let flags = if form.is_some() { FORM_FLAGS } else { FLAGS };
+    let is_form = form.is_some();
+    let mut admitted = AdmittedConversion::new(state, checked.account(), token);
+    admitted.watermark.plan(params.picture_url.clone());
     Ok(AdmittedConversion {
-        account,
-        watermark: WatermarkFetch::new(account, url, fetcher, metrics),
-        token,
-        is_preset_known,
+        is_preset_known: caller.is_some(),
         params,
         format,
         download,
@@ -131,9 +138,8 @@ fn admit_checked(
                 may_sniff,
             })
         }),
-        fields: Pairs::default(),
-        problem: None,
-        flags,
+        flags: if is_form { FORM_FLAGS } else { FLAGS },
+        ..admitted
     })
 }
 
@@ -152,6 +158,17 @@ fn no_field(request: &Request, mut problem: Problem) -> Problem {
         problem.detail.push_str(why);
     }
     problem
+}
+
+/// As [`params`], unless the preset may have been replaced: then one that does not suit the query
+/// is left away, and the worker, who knows the present one, decides.
+fn params_by(query: &Pairs, preset: &str, is_known: bool) -> Result<Params, Problem> {
+    params(query, preset).or_else(|problem| {
+        if is_known {
+            return Err(problem);
+        }
+        params(query, "")
+    })
 }
 
 /// The parameters of a query, completed by the preset of its token.
@@ -229,6 +246,8 @@ fn answer_caller(
             response.headers.extend(headers);
             Ok(response)
         }
+        // It has the headers of the limits as they are by now.
+        Err(problem) if problem.kind == Kind::QuotaExceeded => Err(problem),
         Err(mut problem) => {
             problem.headers.extend(headers);
             Err(problem)
@@ -237,6 +256,24 @@ fn answer_caller(
 }
 
 impl AdmittedConversion {
+    /// One without parameters, by a token of the account.
+    fn new(state: &AppState, account: AccountId, token: Token) -> AdmittedConversion {
+        let (fetcher, metrics) = (state.fetcher.clone(), state.metrics.clone());
+        AdmittedConversion {
+            account,
+            watermark: WatermarkFetch::new(account, None, fetcher, metrics),
+            token,
+            is_preset_known: false,
+            params: Params::parse(std::iter::empty()).expect("no parameter is needed"),
+            format: None,
+            download: None,
+            form: None,
+            fields: Pairs::default(),
+            problem: None,
+            flags: FLAGS,
+        }
+    }
+
     /// Adds the next bytes of the body to `picture`, or of a form what belongs to its file;
     /// `to_come` is how many are known to follow.
     pub fn receive(&mut self, bytes: &[u8], to_come: Option<u64>, picture: &mut ByteQueue) {
@@ -280,7 +317,7 @@ impl AdmittedConversion {
         let Form { fields, file } = reader.finish()?;
         query.append(&fields);
         self.fields = fields;
-        self.params = params(&query, &preset)?;
+        self.params = params_by(&query, &preset, self.is_preset_known)?;
         self.download = query.parameter("download")?.map(str::to_owned);
         let file = file.ok_or_else(|| {
             let detail = format!("The form has no file; send the picture as one: {FORM_FLAGS}.");
@@ -380,13 +417,36 @@ fn convert(
 
     let entry = UsageEntry {
         token: caller.token,
-        ..usage_entry(&params, format, original_bytes, &sent, started.elapsed())
+        ..usage_entry(
+            state.store.now(),
+            &params,
+            format,
+            original_bytes,
+            &sent,
+            started.elapsed(),
+        )
     };
-    state.store.record_usage(account, &entry)?;
+    record(state, caller, &entry)?;
     state.metrics.converted(caller, format.name(), sent.timing);
     Ok(Response {
         memory: Some(Box::new(reservation)),
         ..success(sent, &entry, download.as_deref())
+    })
+}
+
+/// Adds the entry to the history, unless a month is full by now: other conversions may have been
+/// recorded since the quotas were checked, by other servers, too.
+fn record(state: &AppState, caller: &Caller, entry: &UsageEntry) -> Result<(), Problem> {
+    let quotas = &state.limiters.quotas;
+    let monthly = quotas.monthly(caller);
+    let recorded = state
+        .store
+        .record_usage_within(caller.account, entry, monthly);
+    recorded.map_err(|error| match error {
+        RecordError::QuotaExceeded { of_token } => {
+            quotas.exceeded(&state.store, caller, of_token).into()
+        }
+        RecordError::Store(error) => error.into(),
     })
 }
 
@@ -504,6 +564,7 @@ fn wrong_format_in_form(declared: Format, found: Format) -> Problem {
 }
 
 fn usage_entry(
+    time: SystemTime,
     params: &Params,
     format: Format,
     input_bytes: u64,
@@ -511,7 +572,7 @@ fn usage_entry(
     spent: Duration,
 ) -> UsageEntry {
     UsageEntry {
-        time: SystemTime::now(),
+        time,
         token: TokenNumber::DEFAULT,
         format: format.name().to_owned(),
         input_bytes,

@@ -57,6 +57,7 @@ impl Credentials {
 }
 
 /// An API token as a request gives it, unchecked.
+#[derive(Clone)]
 pub struct Token(String);
 
 /// More than one token was given, and they differ: which account is meant?
@@ -97,7 +98,13 @@ impl Token {
     pub fn check(&self, store: &Store) -> Result<Checked, Problem> {
         match store.check_token(&self.0) {
             TokenCheck::Valid(caller) => Ok(Checked::Known(caller)),
-            TokenCheck::Unknown(account) => Ok(Checked::Unknown(account)),
+            TokenCheck::Unknown {
+                account,
+                last_known,
+            } => Ok(Checked::Unknown {
+                account,
+                last_known,
+            }),
             TokenCheck::Ended => Err(TokenError::Ended.into()),
             TokenCheck::Invalid => Err(TokenError::Invalid.into()),
         }
@@ -116,8 +123,13 @@ impl Token {
 pub enum Checked {
     /// Who sends it.
     Known(Caller),
-    /// The account whose token it was at some time.
-    Unknown(AccountId),
+    /// The account whose token it was at some time, and who sent it when memory last knew.
+    Unknown {
+        /// The account.
+        account: AccountId,
+        /// Who sent it, as far as was known.
+        last_known: Option<Caller>,
+    },
 }
 
 impl Checked {
@@ -125,7 +137,7 @@ impl Checked {
     pub fn account(&self) -> AccountId {
         match self {
             Checked::Known(caller) => caller.account,
-            Checked::Unknown(account) => *account,
+            Checked::Unknown { account, .. } => *account,
         }
     }
 
@@ -133,7 +145,15 @@ impl Checked {
     pub fn known(&self) -> Option<&Caller> {
         match self {
             Checked::Known(caller) => Some(caller),
-            Checked::Unknown(_) => None,
+            Checked::Unknown { .. } => None,
+        }
+    }
+
+    /// Who sends it, if memory tells, or else who did when it last told.
+    pub fn last_known(&self) -> Option<&Caller> {
+        match self {
+            Checked::Known(caller) => Some(caller),
+            Checked::Unknown { last_known, .. } => last_known.as_ref(),
         }
     }
 }

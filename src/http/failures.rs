@@ -1,16 +1,15 @@
 //! Conversions that failed: how they are kept, and `GET /api/failures` and `/api/failures.csv`.
 
-use super::credentials::{Checked, Token};
+use super::credentials::Token;
 use super::problem::Problem;
 use super::request::{Body, Request};
 use super::response::Response;
 use super::state::AppState;
 use super::usage::{self, Listing, MAX_LIMIT};
 use crate::conversion::{DefaultValue, Parameter, Value};
-use crate::store::{Caller, Failure, FailurePage, TokenUsage, token_name};
+use crate::store::{Caller, EntryId, Failure, FailurePage, TokenUsage, token_name};
 use serde::Serialize;
 use std::fmt::Write;
-use std::time::SystemTime;
 
 /// The first row of the CSV.
 const COLUMNS: &str = "id,time,status,code,input_bytes,token\r\n";
@@ -41,7 +40,7 @@ pub fn note(
 ) {
     let row = problem.kind.row();
     let failure = Failure {
-        time: SystemTime::now(),
+        time: state.store.now(),
         token: caller.token,
         status: row.status,
         code: row.code.to_owned(),
@@ -56,8 +55,10 @@ pub fn note_rejected(state: &AppState, request: &Request, problem: &Problem) {
     let Ok(token) = Token::of(request, &request.query()) else {
         return;
     };
-    if let Ok(Checked::Known(caller)) = token.check(&state.store) {
-        note(state, &caller, request, None, problem);
+    if let Ok(checked) = token.check(&state.store)
+        && let Some(caller) = checked.last_known()
+    {
+        note(state, caller, request, None, problem);
     }
 }
 
@@ -115,12 +116,12 @@ pub fn csv(state: &AppState, request: &Request, _body: &mut Body) -> Result<Resp
 #[derive(Serialize)]
 struct Page<'a> {
     failures: Vec<Entry<'a>>,
-    next_before: Option<u64>,
+    next_before: Option<EntryId>,
 }
 
 #[derive(Serialize)]
 struct Entry<'a> {
-    id: u64,
+    id: EntryId,
     time: String,
     status: u16,
     code: &'a str,
@@ -129,7 +130,7 @@ struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    fn new(id: u64, failure: &'a Failure, tokens: &'a [TokenUsage]) -> Entry<'a> {
+    fn new(id: EntryId, failure: &'a Failure, tokens: &'a [TokenUsage]) -> Entry<'a> {
         Entry {
             id,
             time: usage::rfc3339(failure.time),
@@ -162,7 +163,7 @@ fn push_row(text: &mut String, entry: &Entry<'_>) {
 mod tests {
     use super::*;
     use crate::store::TokenNumber;
-    use std::time::Duration;
+    use std::time::{Duration, SystemTime};
 
     #[test]
     fn rows_have_the_header_s_columns() {
@@ -175,7 +176,7 @@ mod tests {
         };
         let tokens = [TokenUsage::example(0, "a, \"b\"")];
         let mut text = String::new();
-        push_row(&mut text, &Entry::new(4, &failure, &tokens));
+        push_row(&mut text, &Entry::new(EntryId(4), &failure, &tokens));
         let row = "4,2023-11-14T22:13:20.123Z,413,body_too_large,99,\"a, \"\"b\"\"\"\r\n";
         assert_eq!(text, row);
         assert_eq!(COLUMNS.split(',').count(), 6);

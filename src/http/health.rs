@@ -73,7 +73,7 @@ pub fn not_converted(cause: String) -> NotReady {
 
 /// A BMP of 2 by 2 pixels: the file's header, the picture's header, and two rows of two pixels and
 /// two bytes of padding.
-const PICTURE: &[u8] = b"BM\x46\0\0\0\0\0\0\0\x36\0\0\0\
+pub(super) const PICTURE: &[u8] = b"BM\x46\0\0\0\0\0\0\0\x36\0\0\0\
     \x28\0\0\0\x02\0\0\0\x02\0\0\0\x01\0\x18\0\0\0\0\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
     \xff\x00\x00\x00\xff\x00\0\0\x00\x00\xff\xff\xff\xff\0\0";
 

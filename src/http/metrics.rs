@@ -5,14 +5,14 @@ use crate::admission::MemoryBudget;
 use crate::conversion::Timing;
 use crate::fetch::{FetchError, Fetched, Fetcher, Source};
 use crate::front::LoadGauge;
-use crate::store::Caller;
+use crate::store::{Caller, Store};
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The families: name, kind, and a help text that says what is counted, in which unit and by which
 /// labels.
-const FAMILIES: [[&str; 3]; 18] = [
+const FAMILIES: [[&str; 3]; 24] = [
     ["towebp_requests_total", "counter", "Answers, by status."],
     [
         "towebp_request_bytes_total",
@@ -95,6 +95,36 @@ const FAMILIES: [[&str; 3]; 18] = [
         "Watermark pictures that wait to be fetched.",
     ],
     [
+        "towebp_store_up",
+        "gauge",
+        "1 if the storage of accounts and usage can be used, else 0.",
+    ],
+    [
+        "towebp_store_groups_total",
+        "counter",
+        "Groups of changes that were committed together.",
+    ],
+    [
+        "towebp_store_changes_total",
+        "counter",
+        "Changes in these groups, conversions included.",
+    ],
+    [
+        "towebp_store_faults_total",
+        "counter",
+        "Faults of the database that several servers share, by class; most were mended by asking again.",
+    ],
+    [
+        "towebp_store_servers",
+        "gauge",
+        "Servers that use the store, this one included, as seen in the last 30 seconds.",
+    ],
+    [
+        "towebp_store_clock_offset_seconds",
+        "gauge",
+        "Seconds by which the clock of the shared database is ahead of this machine's.",
+    ],
+    [
         "process_resident_memory_bytes",
         "gauge",
         "Bytes of memory, as Linux counts them.",
@@ -114,6 +144,8 @@ pub struct Gauges {
     pub load_gauge: LoadGauge,
     /// The fetches of watermarks.
     pub fetcher: Fetcher,
+    /// Accounts and usage.
+    pub store: Arc<Store>,
 }
 
 /// The most pairs of an account and a token that are counted one by one: what Prometheus takes from
@@ -250,6 +282,16 @@ impl Gauges {
         let (fetching, waiting) = self.fetcher.load();
         write_one(text, "towebp_watermark_fetches_running", fetching as u64)?;
         write_one(text, "towebp_watermark_fetches_waiting", waiting as u64)?;
+        let store = self.store.metrics();
+        write_one(text, "towebp_store_up", u64::from(store.is_up))?;
+        write_one(text, "towebp_store_groups_total", store.groups)?;
+        write_one(text, "towebp_store_changes_total", store.commands)?;
+        let faults = store.faults.into_iter().collect();
+        write_each(text, "towebp_store_faults_total", "class", &faults)?;
+        write_one(text, "towebp_store_servers", u64::from(store.replicas))?;
+        begin(text, "towebp_store_clock_offset_seconds")?;
+        let offset = store.clock_offset as f64 / 1000.0;
+        writeln!(text, "towebp_store_clock_offset_seconds {offset}")?;
         match resident_bytes() {
             Some(bytes) => write_one(text, "process_resident_memory_bytes", bytes),
             None => Ok(()),
@@ -327,6 +369,7 @@ mod tests {
     use super::*;
     use crate::fetch;
     use crate::store::AccountId;
+    use crate::store::tests::Folder;
     use std::time::Duration;
 
     #[test]
@@ -360,6 +403,7 @@ mod tests {
             memory: MemoryBudget::new(1, 1),
             load_gauge: LoadGauge::default(),
             fetcher: Fetcher::new(&fetch::Settings::default()).expect("no file is read"),
+            store: Arc::new(Folder::new().store()),
         });
         for line in [
             "towebp_stage_seconds_bucket{stage=\"decode\",le=\"0.001\"} 1",
@@ -370,6 +414,10 @@ mod tests {
             "towebp_conversions_total{format=\"png\"} 3",
             "towebp_token_conversions_total{account=\"7\",token=\"default\"} 3",
             "towebp_memory_budget_bytes 1",
+            "towebp_store_up 1",
+            "towebp_store_changes_total 1",
+            "towebp_store_servers 1",
+            "towebp_store_clock_offset_seconds 0",
             "# HELP towebp_connections Connections of clients, idle ones included.",
             "# TYPE towebp_connections gauge",
             "towebp_connections 0",

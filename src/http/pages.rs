@@ -15,7 +15,7 @@ use crate::conversion::Preset;
 use crate::dashboard::{
     self, Form, HistoryError, HistoryView, Outcome, Page, PageContext, PageStatus, SessionChange,
 };
-use crate::store::{Browser, StoreError};
+use crate::store::{Browser, EntryId, StoreError};
 use std::sync::LazyLock;
 use std::time::Instant;
 
@@ -82,13 +82,13 @@ pub fn start(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
 /// and those of `/api/usage` filter it.
 pub fn overview(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     show(state, request, |context, query| {
-        let number = |name| -> Result<Option<u64>, Problem> {
+        let id = |name| -> Result<Option<EntryId>, Problem> {
             Ok(query.parameter(name)?.and_then(|text| text.parse().ok()))
         };
         let view = HistoryView {
             texts: filter_texts(query)?,
-            before: number("before")?,
-            failed_before: number("failed_before")?,
+            before: id("before")?,
+            failed_before: id("failed_before")?,
         };
         dashboard::overview(context, &view).map_err(|error| match error {
             HistoryError::Store(error) => error.into(),

@@ -1,19 +1,22 @@
-//! Admission beside a slow disk.
+//! Admission beside a slow disk, and beside other servers on the same store.
 
-use super::request::Request;
+use super::request::{Body, Request};
+use super::response::Response;
 use super::*;
 use crate::admission::MemoryBudget;
 use crate::conversion::{CpuBudget, Fonts};
 use crate::fetch::{self, Fetcher};
-use crate::front::{self, Listeners};
+use crate::front::{self, ByteQueue, Listeners};
 use crate::image;
 use crate::store::tests::disk::Disk;
+use crate::store::tests::shared::two;
 use crate::store::tests::{Folder, entry, store_on};
-use crate::store::{Account, Store, TokenNumber, UsageEntry};
+use crate::store::{Account, AccountId, FailureFilter, Store, TokenNumber, UsageEntry};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -147,8 +150,90 @@ fn while_the_disk_does_not_answer_the_event_loop_goes_on() {
     server.wait().expect("a graceful end");
 }
 
+#[test]
+fn what_is_wrong_with_a_request_is_told_when_its_token_is_known() {
+    let (engine, first, second) = two();
+    let state = state_of(first);
+    let owner = account(&second, "owner@example.org").id;
+    let old = second.token(owner).unwrap();
+    let rotated = second.rotate_token(owner, TokenNumber::DEFAULT, Duration::ZERO);
+    let token = second.token_text(owner, &rotated.unwrap().unwrap());
+    let asked = || engine.asked.load(Ordering::SeqCst);
+    let before = asked();
+    let wrong = |token: &str| convert(&state, &format!("/convert?quality=high&token={token}"));
+    let (is_rejected, response) = wrong(&old);
+    assert_eq!((is_rejected, response.status), (false, 401));
+    let (is_rejected, response) = convert(&state, "/convert?quality=high&token=twp_forged");
+    assert_eq!((is_rejected, response.status), (true, 401));
+    thread::sleep(Duration::from_secs(1));
+    let (is_rejected, response) = wrong(&token);
+    assert_eq!((is_rejected, response.status), (false, 400));
+    assert_eq!(asked(), before + 2, "the event loop asked");
+    let (is_rejected, response) = wrong(&token);
+    assert_eq!((is_rejected, response.status), (true, 400));
+    assert_eq!(failures(&state, owner), [400, 400]);
+}
+
+#[test]
+fn a_month_that_another_server_fills_meanwhile_is_a_429() {
+    let (_, first, second) = two();
+    let state = state_of(first);
+    let owner = account(&second, "owner@example.org").id;
+    let target = format!("/convert?token={}", second.token(owner).unwrap());
+    let (_, response) = convert(&state, &target);
+    assert_eq!(response.status, 200);
+    let entry = UsageEntry {
+        time: SystemTime::now(),
+        ..entry(1)
+    };
+    second.record_usage(owner, &entry).unwrap();
+    let (_, response) = convert(&state, &target);
+    assert_eq!(response.status, 429);
+    let header = |name: &str| {
+        let mut values = response.headers.iter().filter(|(it, _)| *it == name);
+        let value = values.next().map(|(_, value)| value.clone());
+        assert!(values.next().is_none(), "{name} is there twice");
+        value
+    };
+    assert!(header("Retry-After").is_some());
+    let limit = header("RateLimit").unwrap();
+    assert!(limit.contains("\"month\";r=0;"), "{limit}");
+    assert_eq!(failures(&state, owner), [429]);
+    assert_eq!(second.usage_totals(owner).unwrap().conversions, 2);
+}
+
+/// Answers a conversion of a tiny picture. Returns whether it was rejected by its head, too.
+fn convert(state: &AppState, target: &str) -> (bool, Response) {
+    let headers = [("Content-Type", "image/bmp")];
+    let client = Ipv4Addr::LOCALHOST.into();
+    let request = Request::new("POST", target, client, headers.into_iter());
+    match admitted::admit(state, &request) {
+        Err(response) => (true, response),
+        Ok(admitted) => {
+            let mut bytes = ByteQueue::default();
+            bytes.push(health::PICTURE, None);
+            let mut body = Body::new(bytes);
+            let answer = admitted::answer(state, &request, Some(admitted), &mut body);
+            (false, answer)
+        }
+    }
+}
+
+/// The status codes of an account's failures, the newest first.
+fn failures(state: &AppState, account: AccountId) -> Vec<u16> {
+    let page = state
+        .store
+        .failures(account, &FailureFilter::default(), None, 9);
+    let failures = page.unwrap().failures;
+    failures.iter().map(|(_, failure)| failure.status).collect()
+}
+
 /// A state on this disk: two workers, two conversions a month.
 fn state(disk: &Disk) -> AppState {
+    state_of(store_on(disk))
+}
+
+fn state_of(store: Store) -> AppState {
     let settings = Settings {
         threads: NonZeroUsize::new(2).unwrap(),
         monthly_quota: NonZeroU64::new(2),
@@ -156,7 +241,7 @@ fn state(disk: &Disk) -> AppState {
         ..Settings::default()
     };
     AppState {
-        store: Arc::new(store_on(disk)),
+        store: Arc::new(store),
         fetcher: Fetcher::new(&fetch::Settings::default()).expect("default settings"),
         fonts: Fonts::default(),
         limits: image::Limits::default(),

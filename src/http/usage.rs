@@ -10,8 +10,8 @@ use super::state::AppState;
 use crate::conversion::{CAPPED, DefaultValue, Parameter, Value};
 use crate::front::NEXT_PART;
 use crate::store::{
-    AccountId, FilterTexts, Period, TokenUsage, UsageEntry, UsageFilter, UsagePage, UsageSum,
-    UsageTotals, period_text, token_name,
+    AccountId, EntryId, FilterTexts, Period, TokenUsage, UsageEntry, UsageFilter, UsagePage,
+    UsageSum, UsageTotals, period_text, token_name,
 };
 use serde::Serialize;
 use std::borrow::Cow;
@@ -28,7 +28,7 @@ pub const MAX_LIMIT: u64 = 1000;
 pub const PAGE: [Parameter; 2] = [
     Parameter {
         name: "before",
-        value: Value::Count(0, u64::MAX),
+        value: Value::Cursor(EntryId::PATTERN),
         example: "1000",
         default: DefaultValue::Other("none"),
         meaning: "the `next_before` of the page before; the first page without it",
@@ -141,9 +141,13 @@ impl Listing {
     /// `before`, and `limit` within its bounds.
     ///
     /// # Errors
-    /// 400 for numbers that are none.
-    pub fn page(&self) -> Result<(Option<u64>, usize), Problem> {
-        let before = number(&self.query, "before")?;
+    /// 400 for a `before` that no answer gave, or a `limit` that is no number.
+    pub fn page(&self) -> Result<(Option<EntryId>, usize), Problem> {
+        let before = self.query.parameter("before")?.map(str::parse);
+        let before = before.transpose().map_err(|_| {
+            let detail = "before must be the next_before of a page.".to_owned();
+            Problem::new(Kind::InvalidParameter, detail)
+        })?;
         let limit = number(&self.query, "limit")?;
         let limit = limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         Ok((before, limit as usize))
@@ -195,7 +199,7 @@ pub fn json(state: &AppState, request: &Request, _body: &mut Body) -> Result<Res
 }
 
 /// All entries that pass the filter as CSV, newest first, as of the first part: later entries have
-/// larger numbers and would come before it.
+/// larger ids and would come before it.
 ///
 /// It is answered in parts, each from a few pages of the store, so that its memory does not grow
 /// with the history, and that a client which reads slowly holds neither a worker nor a view of the
@@ -236,7 +240,7 @@ fn sums(state: &AppState, request: &Request, period: Period) -> Result<Response,
     let listing = Listing::of(state, request)?;
     let mut filter = listing.texts.usage(&listing.tokens)?;
     // Without a first day, the last ten years.
-    let last = filter.days.last.min(UsageFilter::today(SystemTime::now()));
+    let last = filter.days.last.min(UsageFilter::today(state.store.now()));
     filter.days.first = filter.days.first.max(last.saturating_sub(MAX_DAYS - 1));
     let sums = state.store.usage_sums(listing.account, &filter, period)?;
     let sums: Vec<_> = sums.iter().map(|sum| Sum::new(sum, period)).collect();
@@ -244,13 +248,13 @@ fn sums(state: &AppState, request: &Request, period: Period) -> Result<Response,
 }
 
 /// Where the part of a long response begins that is asked for; `None` for the first part.
-pub fn part_before(request: &Request) -> Option<u64> {
+pub fn part_before(request: &Request) -> Option<EntryId> {
     request.header(NEXT_PART)?.parse().ok()
 }
 
 /// One part of a long response, to be saved as a file of this name; `next` is [`part_before`] of
 /// the next one.
-pub fn part(media_type: &str, file: &str, text: String, next: Option<u64>) -> Response {
+pub fn part(media_type: &str, file: &str, text: String, next: Option<EntryId>) -> Response {
     let response = Response::new(200, media_type, text)
         .header("Cache-Control", "private, no-store")
         .header(
@@ -284,15 +288,15 @@ fn entries(
     Ok(part(media_type, file, text, next))
 }
 
-/// The text of a part: `head` and the entries with smaller numbers than `before`. Returns the
+/// The text of a part: `head` and the entries with smaller ids than `before`. Returns the
 /// `before` of the next part, too, if there is one.
 fn text_part<E>(
-    mut before: Option<u64>,
+    mut before: Option<EntryId>,
     head: &str,
     tokens: &[TokenUsage],
     push: fn(&mut String, &Entry<'_>),
-    page: impl Fn(Option<u64>) -> Result<UsagePage, E>,
-) -> Result<(String, Option<u64>), E> {
+    page: impl Fn(Option<EntryId>) -> Result<UsagePage, E>,
+) -> Result<(String, Option<EntryId>), E> {
     let mut text = head.to_owned();
     for _ in 0..MAX_PAGES {
         let page = page(before)?;
@@ -338,7 +342,7 @@ impl Sum {
 #[derive(Serialize)]
 struct Page<'a> {
     entries: Vec<Entry<'a>>,
-    next_before: Option<u64>,
+    next_before: Option<EntryId>,
     totals: Totals,
     tokens: Vec<OfToken<'a>>,
 }
@@ -368,7 +372,7 @@ impl OfToken<'_> {
 
 #[derive(Serialize)]
 struct Entry<'a> {
-    id: u64,
+    id: EntryId,
     time: String,
     format: &'a str,
     input_bytes: u64,
@@ -389,7 +393,7 @@ struct Totals {
 }
 
 impl<'a> Entry<'a> {
-    fn new(id: u64, entry: &'a UsageEntry, tokens: &'a [TokenUsage]) -> Entry<'a> {
+    fn new(id: EntryId, entry: &'a UsageEntry, tokens: &'a [TokenUsage]) -> Entry<'a> {
         Entry {
             id,
             time: rfc3339(entry.time),
@@ -507,7 +511,7 @@ mod tests {
     fn rows_of_the_csv_have_the_header_s_columns() {
         for (name, written) in [("default", "default"), ("a, \"b\"", "\"a, \"\"b\"\"\"")] {
             let mut text = String::new();
-            push_row(&mut text, &Entry::new(4, &entry(), &tokens(name)));
+            push_row(&mut text, &Entry::new(EntryId(4), &entry(), &tokens(name)));
             let row = "4,2023-11-14T22:13:20.123Z,png,1000,100,30,20,85,text,7";
             assert_eq!(text, format!("{row},{written}\r\n"));
         }
@@ -518,15 +522,16 @@ mod tests {
         const ROWS: u64 = 500_000;
         // The store's pages; every other one finds that a row was added meanwhile.
         let rows = std::cell::Cell::new(ROWS);
-        let page = |before: Option<u64>| {
-            let first = before.unwrap_or(rows.get() + 1);
+        let page = |before: Option<EntryId>| {
+            let first = before.and_then(EntryId::sequence);
+            let first = first.unwrap_or(rows.get() + 1);
             rows.set(rows.get() + first % 2);
             let ids = (1..first).rev().take(MAX_LIMIT as usize);
-            let entries: Vec<_> = ids.map(|id| (id, entry())).collect();
-            let last = entries.last().map_or(1, |(id, _)| *id);
+            let entries: Vec<_> = ids.map(|id| (id.into(), entry())).collect();
+            let last = entries.last().map_or(EntryId(1), |(id, _)| *id);
             Ok::<_, ()>(UsagePage {
                 entries,
-                next_before: (last > 1).then_some(last),
+                next_before: (last > EntryId(1)).then_some(last),
             })
         };
         let (mut before, mut expected, mut parts) = (None, ROWS, 0);
@@ -555,8 +560,8 @@ mod tests {
 
     #[test]
     fn numbers_must_be_whole() {
-        let query = Pairs::decode(b"limit=ten&before=3");
-        assert_eq!(number(&query, "before"), Ok(Some(3)));
+        let query = Pairs::decode(b"limit=ten&other=3");
+        assert_eq!(number(&query, "other"), Ok(Some(3)));
         let error = number(&query, "limit").expect_err("a word");
         assert_eq!(error.kind, Kind::InvalidParameter);
         assert_eq!(number(&query, "absent"), Ok(None));

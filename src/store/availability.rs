@@ -1,4 +1,4 @@
-//! Whether the storage can be written. The log gets one line when that ends and one when it is
+//! Whether the storage can be used. The log gets one line when that ends and one when it is
 //! possible again, not one line for each request.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use super::error::StoreError;
 
-/// What the last failed write, or the last successful probe since then, has shown.
+/// What the last failed write, or the last successful probe since then, has shown. With an engine
+/// that several processes share, all other questions to it show it, too.
 #[derive(Default)]
 pub struct Availability(Mutex<Option<Outage>>);
 
@@ -27,7 +28,7 @@ impl Availability {
         }
     }
 
-    /// A write has failed.
+    /// A write has failed, or a question to a shared engine.
     pub fn failed(&self, cause: &str) {
         let is_first = {
             let mut outage = self.lock();
@@ -47,7 +48,7 @@ impl Availability {
         }
     }
 
-    /// A probe has succeeded.
+    /// A probe has succeeded, or a write to a shared engine.
     pub fn succeeded(&self) {
         let over = self.lock().take();
         if let Some(Outage { since, .. }) = over {

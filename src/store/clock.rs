@@ -6,17 +6,45 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub const DAY: u64 = 24 * 60 * 60 * 1000;
 
 /// Tells the store what time it is. The time may be set back and forward while the store is open.
-pub struct Clock(Box<dyn Fn() -> SystemTime + Send + Sync>);
+pub struct Clock {
+    machine: Box<dyn Fn() -> SystemTime + Send + Sync>,
+    /// Says how many milliseconds are to be added, if several machines share an engine.
+    offset: Option<Box<dyn Fn() -> i64 + Send + Sync>>,
+}
 
 impl Clock {
     /// A clock that returns what `time` does.
     pub fn new(time: impl Fn() -> SystemTime + Send + Sync + 'static) -> Clock {
-        Clock(Box::new(time))
+        Clock {
+            machine: Box::new(time),
+            offset: None,
+        }
     }
 
-    /// The present time in milliseconds since the epoch.
+    /// The clock for a store on an engine that says how many milliseconds are to be added: all
+    /// processes on it have nearly the same time, whatever their machines say.
+    pub fn with_offset(self, offset: impl Fn() -> i64 + Send + Sync + 'static) -> Clock {
+        Clock {
+            offset: Some(Box::new(offset)),
+            ..self
+        }
+    }
+
+    /// The present time in milliseconds since the epoch. The event loop may call this.
     pub fn now(&self) -> u64 {
-        to_milliseconds((self.0)())
+        let machine = to_milliseconds((self.machine)());
+        match &self.offset {
+            None => machine,
+            Some(offset) => machine.saturating_add_signed(offset()),
+        }
+    }
+
+    /// As [`Clock::now`].
+    pub fn time(&self) -> SystemTime {
+        match &self.offset {
+            None => (self.machine)(),
+            Some(_) => from_milliseconds(self.now()),
+        }
     }
 }
 

@@ -28,17 +28,22 @@
 //! - **Panics.** An engine that panics on damaged rows stays usable.
 
 use std::io::{self, Write};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
 use super::account::{Account, AccountRecord};
+use super::entry_id::EntryId;
 use super::error::StoreError;
 use super::failure::{Failure, FailureFilter, FailurePage};
+use super::rows::Row;
 use super::session::{Browser, SessionId, SessionTimes, StoredSession};
 use super::token::{AccountAccess, Restrictions, TokenSettings, TokenUsage};
 use super::token_number::TokenNumber;
-use super::usage::{Days, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageTotals};
-use crate::auth::{AccountId, CodeHash, Email};
+use super::usage::{
+    Days, MonthlyQuotas, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageTotals,
+};
+use crate::auth::{AccountId, CodeHash, Email, Wait};
 
 /// A storage engine. See the module's guarantees, which hold for every method.
 pub trait Engine: Send + Sync {
@@ -78,13 +83,13 @@ pub trait Engine: Send + Sync {
     fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>, StoreError>;
 
     /// At most `limit` entries of an account's history that pass the filter, newest first, of those
-    /// whose sequence number is below `before`. The memory that this takes depends on `limit` only,
+    /// whose ids are below `before`. The memory that this takes depends on `limit` only,
     /// however long the history is. So does the time: a page may have fewer entries than there are.
     fn usage_page(
         &self,
         account: AccountId,
         filter: &UsageFilter,
-        before: Option<u64>,
+        before: Option<EntryId>,
         limit: usize,
     ) -> Result<UsagePage, StoreError>;
 
@@ -98,12 +103,12 @@ pub trait Engine: Send + Sync {
     ) -> Result<(), StoreError>;
 
     /// At most `limit` failed conversions of an account that pass the filter, newest first, of
-    /// those whose sequence number is below `before`.
+    /// those whose ids are below `before`.
     fn failures(
         &self,
         account: AccountId,
         filter: &FailureFilter,
-        before: Option<u64>,
+        before: Option<EntryId>,
         limit: usize,
     ) -> Result<FailurePage, StoreError>;
 
@@ -120,12 +125,14 @@ pub trait Engine: Send + Sync {
         month: u64,
     ) -> Result<u64, StoreError>;
 
-    /// Stores the mark of the secret in use, and returns the one that was stored before.
+    /// Stores the mark of the secret in use, and returns the one that was stored before. An engine
+    /// that is shared stores the first one only.
     fn exchange_secret_mark(&self, mark: u64) -> Result<Option<u64>, StoreError>;
 
     /// Carries out the commands, and returns their outcomes in the same order once they are
-    /// durable.
-    fn apply(&self, commands: &[Command]) -> Result<Vec<Outcome>, StoreError>;
+    /// durable. `since` is when the first of them was given: an engine that waits for its storage
+    /// to come back gives up when that is too long ago.
+    fn apply(&self, commands: &[Command], since: Instant) -> Result<Vec<Outcome>, StoreError>;
 
     /// Finds out whether the storage can be written: more than by one small command, which may
     /// still find space on a disk that is full. It changes nothing that is stored.
@@ -134,6 +141,52 @@ pub trait Engine: Send + Sync {
     /// All that is stored, at one moment; `None` if the engine is backed up and checked by tools of
     /// its own.
     fn snapshot(&self) -> Result<Option<Box<dyn Snapshot>>, StoreError>;
+
+    /// Begins an attempt to sign in at the time `now`, which counts as failed until
+    /// [`Engine::forget_attempts`], by the rule of [`crate::auth::FailedAttempts`]. `key` stands
+    /// for an address and an origin. `None`, the default, if the engine keeps no counts: the
+    /// process keeps them then.
+    fn begin_attempt(
+        &self,
+        _key: &[u8; 32],
+        _now: u64,
+    ) -> Result<Option<Result<(), Wait>>, StoreError> {
+        Ok(None)
+    }
+
+    /// Clears the count of this key.
+    fn forget_attempts(&self, _key: &[u8; 32]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// How many milliseconds must be added to the time of this machine's clock. All processes on
+    /// one engine get times that are close to each other by this.
+    fn clock_offset(&self) -> i64 {
+        0
+    }
+
+    /// Whether other processes change what is stored, too, so that what memory knows of it is good
+    /// for a second only.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// What the engine counts for metrics.
+    fn metrics(&self) -> EngineMetrics {
+        EngineMetrics::default()
+    }
+
+    /// How many processes serve from the engine, this one included; at least 1.
+    fn replicas(&self) -> u32 {
+        1
+    }
+}
+
+/// What an engine counts since it was opened.
+#[derive(Clone, Debug, Default)]
+pub struct EngineMetrics {
+    /// The faults that it has met, by class.
+    pub faults: Vec<(&'static str, u64)>,
 }
 
 /// All that is stored, at one moment. While it lives, the engine may keep what is deleted.
@@ -150,7 +203,24 @@ pub trait Snapshot: Send {
     /// # Errors
     /// The rows cannot be read or written.
     fn export(&self, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Calls `each` with all that is stored but sessions, in the order that [`super::rows`] says.
+    /// The memory that this takes does not grow with the history.
+    ///
+    /// # Errors
+    /// The first error of `each`; or the rows cannot be read, or are damaged.
+    fn rows(&self, each: &mut EachRow<'_>) -> Result<(), StoreError>;
+
+    /// The number of entries in all histories, quickly: what the progress of [`Snapshot::rows`] is
+    /// told by.
+    ///
+    /// # Errors
+    /// The storage failed.
+    fn entries(&self) -> Result<u64, StoreError>;
 }
+
+/// What is done with each row of a snapshot.
+pub type EachRow<'a> = dyn FnMut(Row) -> Result<(), StoreError> + 'a;
 
 /// What a check has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -288,15 +358,18 @@ pub enum Command {
         /// The present time.
         now: u64,
     },
-    /// Adds an entry to an account's history, with the next sequence number, and counts it in the
-    /// totals and in the month and the day (UTC) of its time, of the account and of the token.
+    /// Adds an entry to an account's history, with a greater id than any before, and counts it in
+    /// the totals and in the month and the day (UTC) of its time, of the account and of the token.
     ///
-    /// Outcome: [`Outcome::Recorded`], or [`Outcome::Unchanged`] if there is no such account.
+    /// Outcome: [`Outcome::Recorded`]; [`Outcome::Unchanged`] if there is no such account; or
+    /// [`Outcome::QuotaExceeded`] if the month has as many conversions as it may have already.
     RecordUsage {
         /// The account.
         account: AccountId,
         /// The entry.
         entry: UsageEntry,
+        /// The most conversions of the month of the entry's time.
+        quotas: MonthlyQuotas,
     },
     /// Adds failed conversions to those of an account, and removes the oldest of more than
     /// [`super::failure::MAX_FAILURES`].
@@ -393,6 +466,12 @@ pub enum Outcome {
         /// Those of them by the same token.
         by_token: u64,
     },
+    /// Nothing was recorded: the month of the entry is full. If both quotas are used up, it is the
+    /// account's.
+    QuotaExceeded {
+        /// Whether it is the token's quota, and not the account's.
+        of_token: bool,
+    },
     /// Old rows were removed.
     Removed {
         /// The account to go on with; `None` if no row is too old any more.
@@ -424,7 +503,11 @@ impl Outcome {
     pub fn changed(&self) -> bool {
         !matches!(
             self,
-            Outcome::Unchanged | Outcome::EmailTaken | Outcome::NameTaken | Outcome::TooManyTokens
+            Outcome::Unchanged
+                | Outcome::EmailTaken
+                | Outcome::NameTaken
+                | Outcome::TooManyTokens
+                | Outcome::QuotaExceeded { .. }
         )
     }
 }

@@ -105,6 +105,18 @@ pub enum OwnerError {
     Store(StoreError),
 }
 
+/// A conversion was not recorded.
+#[derive(Debug)]
+pub enum RecordError {
+    /// The month has as many conversions as it may have.
+    QuotaExceeded {
+        /// Whether it is the token's quota, and not the account's.
+        of_token: bool,
+    },
+    /// The store failed.
+    Store(StoreError),
+}
+
 /// A token was not accepted.
 #[derive(Debug)]
 pub enum TokenError {
@@ -220,6 +232,15 @@ impl fmt::Display for OwnerError {
     }
 }
 
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordError::QuotaExceeded { .. } => f.write_str("the month has no conversion left"),
+            RecordError::Store(error) => error.fmt(f),
+        }
+    }
+}
+
 impl fmt::Display for TokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -265,6 +286,7 @@ impl std::error::Error for SetPasswordError {}
 impl std::error::Error for SetEmailError {}
 impl std::error::Error for SignInError {}
 impl std::error::Error for OwnerError {}
+impl std::error::Error for RecordError {}
 impl std::error::Error for TokenError {}
 
 impl From<AuthError> for StoreError {
@@ -298,4 +320,4 @@ macro_rules! wrap_store_errors {
     };
 }
 
-wrap_store_errors! { ChangeTokenError CreateAccountError SetEmailError SetPasswordError SignInError OwnerError TokenError }
+wrap_store_errors! { ChangeTokenError CreateAccountError SetEmailError SetPasswordError SignInError OwnerError RecordError TokenError }

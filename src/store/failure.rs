@@ -3,6 +3,7 @@
 
 use std::time::SystemTime;
 
+use super::entry_id::EntryId;
 use super::token_number::TokenNumber;
 use super::usage::Days;
 
@@ -14,7 +15,7 @@ pub const FAILURE_DAYS: u32 = 30;
 pub const MAX_FAILURES: u64 = 10_000;
 
 /// What is stored of a conversion that failed. The query is not: it may name pictures and texts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Failure {
     /// When it was answered; stored to the millisecond.
     pub time: SystemTime,
@@ -82,10 +83,10 @@ impl StatusFilter {
 /// A page of an account's failed conversions, newest first.
 #[derive(Clone, Debug)]
 pub struct FailurePage {
-    /// The failures with their sequence numbers, which grow with time.
-    pub failures: Vec<(u64, Failure)>,
+    /// The failures with their ids.
+    pub failures: Vec<(EntryId, Failure)>,
     /// The value of `before` that gives the next page; `None` if there is no older one.
-    pub next_before: Option<u64>,
+    pub next_before: Option<EntryId>,
 }
 
 #[cfg(test)]

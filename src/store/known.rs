@@ -7,11 +7,17 @@
 //! is forgotten, and read again by callers that may wait. For an account that is not in memory,
 //! because it was forgotten, because there are more than [`MAX_ACCOUNTS`], or because what is set
 //! for all of them takes more than [`MAX_ACCESS_BYTES`], the result is [`TokenCheck::Unknown`].
+//!
+//! Of an engine that other processes change, too ([`Engine::is_shared`]), nothing is read when the
+//! store is opened, and what was read later, also that there is no such account, is good for
+//! [`VALIDITY`]. After that the result is [`TokenCheck::Unknown`] again.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
+use super::clock;
 use super::engine::{Command, Engine, Outcome};
 use super::error::StoreError;
 use super::token::{AccountAccess, Caller, SerialCheck};
@@ -26,9 +32,14 @@ const MAX_ACCOUNTS: usize = (1 << 17) / 8 * 7;
 /// others, which takes some microseconds.
 const MAX_ACCESS_BYTES: usize = 2 << 20;
 
+/// How long is good what was read from an engine that other processes change, too, counted from
+/// before the engine was asked. A change is in force everywhere when it is over.
+pub const VALIDITY: Duration = Duration::from_secs(1);
+
 /// The most bytes of the maps of accounts and months, and of what is set for accounts. Each map has
 /// 2^17 places of 1 byte for the map itself, and 16 bytes for an account or 32 bytes for a month.
-/// While a map grows, the one of half its size exists too.
+/// While a map grows, the one of half its size exists too. With an engine that is shared there are
+/// a quarter as many places, and maps of when each was read, of 24 and 32 bytes, too.
 pub const MEMORY: usize = (1 << 17) * (17 + 33) * 3 / 2 + MAX_ACCESS_BYTES;
 
 /// What memory alone tells about a token.
@@ -41,11 +52,20 @@ pub enum TokenCheck {
     /// The token is malformed or forged, was replaced or deleted, or belongs to a deleted account.
     Invalid,
     /// The token was this account's at some time; only the engine can tell whether it still is.
-    Unknown(AccountId),
+    Unknown {
+        /// The account.
+        account: AccountId,
+        /// Who sent it when memory last knew, if the token was good then.
+        last_known: Option<Caller>,
+    },
 }
 
 /// What is known about the accounts.
-pub struct KnownAccounts(RwLock<State>);
+pub struct KnownAccounts {
+    state: RwLock<State>,
+    /// Whether other processes change accounts, too.
+    is_shared: bool,
+}
 
 struct State {
     accounts: HashMap<AccountId, Known>,
@@ -60,7 +80,20 @@ struct State {
     changes: u64,
     /// The first millisecond of a month, and the conversions of an account, or by one of its
     /// tokens, in that month.
-    months: HashMap<(AccountId, Option<TokenNumber>), (u64, u64)>,
+    months: HashMap<MonthKey, (u64, u64)>,
+    /// When the engine was asked what is in `accounts` and in `months`, if that is good for a while
+    /// only.
+    asked: Option<Asked>,
+}
+
+/// An account, or one of its tokens.
+type MonthKey = (AccountId, Option<TokenNumber>);
+
+/// When the engine was asked, of what is known.
+#[derive(Default)]
+struct Asked {
+    accounts: HashMap<AccountId, Instant>,
+    months: HashMap<MonthKey, Instant>,
 }
 
 /// What is known about one account.
@@ -74,43 +107,60 @@ enum Known {
 }
 
 impl KnownAccounts {
-    /// Reads all accounts, or the youngest ones if there are too many.
+    /// Reads all accounts, or the youngest ones if there are too many; none of an engine that is
+    /// shared.
     ///
     /// # Errors
     /// The engine cannot be read.
     pub fn load(engine: &dyn Engine) -> Result<KnownAccounts, StoreError> {
+        let is_shared = engine.is_shared();
         let mut state = State {
             accounts: HashMap::new(),
-            is_complete: true,
+            is_complete: !is_shared,
             accesses: HashMap::new(),
             access_bytes: 0,
             changes: 0,
             months: HashMap::new(),
+            asked: is_shared.then(Asked::default),
         };
+        if is_shared {
+            return Ok(KnownAccounts::new(state));
+        }
+        let now = Instant::now();
         engine.each_access(MAX_ACCOUNTS + 1, &mut |account, access| {
             if state.accounts.len() < MAX_ACCOUNTS {
-                state.put(account, Some(access));
+                state.put(account, Some(access), now);
             } else {
                 state.is_complete = false;
             }
         })?;
-        Ok(KnownAccounts(RwLock::new(state)))
+        Ok(KnownAccounts::new(state))
+    }
+
+    fn new(state: State) -> KnownAccounts {
+        KnownAccounts {
+            is_shared: state.asked.is_some(),
+            state: RwLock::new(state),
+        }
     }
 
     /// What is known at the time `now` about a token whose HMAC was found right.
     pub fn check(&self, token: Token, now: u64) -> TokenCheck {
         let state = self.read();
-        match state.accounts.get(&token.account) {
-            Some(Known::Plain(serial)) if *serial == token.serial => {
-                TokenCheck::Valid(Caller::plain(token.account))
-            }
-            Some(Known::Plain(_) | Known::Absent) => TokenCheck::Invalid,
-            Some(Known::Elsewhere) => match state.accesses.get(&token.account) {
-                Some(access) => check(token, access, now),
-                None => TokenCheck::Unknown(token.account),
+        let last = state.check(token, now);
+        let is_good = state.asked.as_ref().is_none_or(|asked| {
+            let asked = asked.accounts.get(&token.account);
+            asked.is_some_and(|asked| asked.elapsed() < VALIDITY)
+        });
+        if is_good {
+            return last;
+        }
+        TokenCheck::Unknown {
+            account: token.account,
+            last_known: match last {
+                TokenCheck::Valid(caller) => Some(caller),
+                _ => None,
             },
-            None if state.is_complete => TokenCheck::Invalid,
-            None => TokenCheck::Unknown(token.account),
         }
     }
 
@@ -121,35 +171,60 @@ impl KnownAccounts {
     }
 
     /// Stores what was read from the engine, unless a change since `changes_before` may have made
-    /// it outdated.
-    pub fn learn(&self, account: AccountId, access: Option<AccountAccess>, changes_before: u64) {
+    /// it outdated. The engine was asked at the time `asked`.
+    pub fn learn(
+        &self,
+        account: AccountId,
+        access: Option<AccountAccess>,
+        changes_before: u64,
+        asked: Instant,
+    ) {
         self.write(|state| {
             if state.changes == changes_before {
-                state.put(account, access);
+                state.put(account, access, asked);
             }
         });
     }
 
-    /// Takes over what a command that is durable now has changed.
-    pub fn update(&self, command: &Command, outcome: &Outcome) {
+    /// Takes over what a command that is durable now has changed. The engine was asked to carry it
+    /// out at the time `asked`.
+    pub fn update(&self, command: &Command, outcome: &Outcome, asked: Instant) {
         match (command, outcome) {
             (Command::CreateAccount { created, .. }, Outcome::Account(account)) => {
-                self.changed(account.id, AccountAccess::of_new_account(*created));
+                self.changed(account.id, AccountAccess::of_new_account(*created), asked);
             }
             (Command::ChangeTokens { account, .. }, Outcome::Token { access, .. }) => {
-                self.changed(*account, access.clone());
+                self.changed(*account, access.clone(), asked);
             }
-            (Command::DeleteAccount(account), Outcome::Changed) => self.deleted(*account),
+            (Command::DeleteAccount(account), Outcome::Changed) => self.deleted(*account, asked),
             (
-                Command::RecordUsage { account, entry },
+                Command::RecordUsage { account, entry, .. },
                 Outcome::Recorded {
                     month,
                     conversions,
                     by_token,
                 },
             ) => {
-                self.counted(*account, None, *month, *conversions);
-                self.counted(*account, Some(entry.token), *month, *by_token);
+                self.counted(*account, None, *month, *conversions, asked);
+                self.counted(*account, Some(entry.token), *month, *by_token, asked);
+            }
+            (
+                Command::RecordUsage {
+                    account,
+                    entry,
+                    quotas,
+                },
+                Outcome::QuotaExceeded { of_token },
+            ) => {
+                let (month, _) = clock::month(clock::to_milliseconds(entry.time));
+                let (token, quota) = if *of_token {
+                    (Some(entry.token), quotas.token)
+                } else {
+                    (None, quotas.account)
+                };
+                if let Some(quota) = quota {
+                    self.counted(*account, token, month, quota.get(), asked);
+                }
             }
             _ => {}
         }
@@ -158,10 +233,20 @@ impl KnownAccounts {
     /// Forgets what is in doubt after a command that failed.
     pub fn forget(&self, command: &Command) {
         match command {
+            // What is known of others is forgotten soon enough by itself.
+            Command::ChangeTokens { account, .. } | Command::DeleteAccount(account)
+                if self.is_shared =>
+            {
+                self.write(|state| {
+                    state.changes += 1;
+                    state.remove(*account);
+                });
+            }
+            Command::CreateAccount { .. } if self.is_shared => {}
             Command::CreateAccount { .. }
             | Command::ChangeTokens { .. }
             | Command::DeleteAccount(_) => self.forget_all(),
-            Command::RecordUsage { account, entry } => self.forget_month(*account, entry.token),
+            Command::RecordUsage { account, entry, .. } => self.forget_month(*account, entry.token),
             Command::AddInvite { .. }
             | Command::SetPassword { .. }
             | Command::SetEmail { .. }
@@ -179,7 +264,13 @@ impl KnownAccounts {
     /// The conversions of the account, or by one of its tokens, in the month with this first
     /// millisecond.
     pub fn month(&self, account: AccountId, token: Option<TokenNumber>, month: u64) -> Option<u64> {
-        let (known, conversions) = *self.read().months.get(&(account, token))?;
+        let (state, key) = (self.read(), (account, token));
+        if let Some(asked) = &state.asked
+            && asked.months.get(&key)?.elapsed() >= VALIDITY
+        {
+            return None;
+        }
+        let (known, conversions) = *state.months.get(&key)?;
         (known == month).then_some(conversions)
     }
 
@@ -192,11 +283,20 @@ impl KnownAccounts {
         token: Option<TokenNumber>,
         month: u64,
         conversions: u64,
+        asked: Instant,
     ) {
         self.write(|state| {
             let key = (account, token);
+            let most = state.max_accounts() - 1;
             if !state.months.contains_key(&key) {
-                evict(&mut state.months, MAX_ACCOUNTS - 1);
+                evict(&mut state.months, most);
+            }
+            if let Some(times) = &mut state.asked {
+                if !times.months.contains_key(&key) {
+                    evict(&mut times.months, most);
+                }
+                let last = times.months.entry(key).or_insert(asked);
+                *last = asked.max(*last);
             }
             let known = state.months.entry(key).or_insert((month, 0));
             *known = match *known {
@@ -207,21 +307,21 @@ impl KnownAccounts {
     }
 
     /// An account was made, or what decides about its requests was changed.
-    fn changed(&self, account: AccountId, access: AccountAccess) {
+    fn changed(&self, account: AccountId, access: AccountAccess, asked: Instant) {
         self.write(|state| {
             state.changes += 1;
-            state.put(account, Some(access));
+            state.put(account, Some(access), asked);
         });
     }
 
-    fn deleted(&self, account: AccountId) {
+    fn deleted(&self, account: AccountId, asked: Instant) {
         self.write(|state| {
             state.changes += 1;
             state.months.retain(|(owner, _), _| *owner != account);
             if state.is_complete {
                 state.remove(account);
             } else {
-                state.put(account, None);
+                state.put(account, None, asked);
             }
         });
     }
@@ -234,6 +334,7 @@ impl KnownAccounts {
             state.accesses.clear();
             state.accounts.clear();
             state.months.clear();
+            state.asked = state.asked.take().map(|_| Asked::default());
         });
     }
 
@@ -245,12 +346,12 @@ impl KnownAccounts {
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, State> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// `change` must not wait for anything, because the event loop waits for it.
     fn write(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
@@ -266,11 +367,39 @@ pub fn check(token: Token, access: &Arc<AccountAccess>, now: u64) -> TokenCheck 
 }
 
 impl State {
-    fn put(&mut self, account: AccountId, access: Option<AccountAccess>) {
+    /// What was known when the engine was last asked.
+    fn check(&self, token: Token, now: u64) -> TokenCheck {
+        let unknown = || TokenCheck::Unknown {
+            account: token.account,
+            last_known: None,
+        };
+        match self.accounts.get(&token.account) {
+            Some(Known::Plain(serial)) if *serial == token.serial => {
+                TokenCheck::Valid(Caller::plain(token.account))
+            }
+            Some(Known::Plain(_) | Known::Absent) => TokenCheck::Invalid,
+            Some(Known::Elsewhere) => match self.accesses.get(&token.account) {
+                Some(access) => check(token, access, now),
+                None => unknown(),
+            },
+            None if self.is_complete => TokenCheck::Invalid,
+            None => unknown(),
+        }
+    }
+
+    fn max_accounts(&self) -> usize {
+        match self.asked {
+            None => MAX_ACCOUNTS,
+            Some(_) => MAX_ACCOUNTS / 4,
+        }
+    }
+
+    fn put(&mut self, account: AccountId, access: Option<AccountAccess>, asked: Instant) {
         self.remove(account);
-        if self.accounts.len() >= MAX_ACCOUNTS {
+        let most = self.max_accounts();
+        if self.accounts.len() >= most {
             self.is_complete = false;
-            while self.accounts.len() >= MAX_ACCOUNTS {
+            while self.accounts.len() >= most {
                 let Some(evicted) = self.accounts.keys().next().copied() else {
                     break;
                 };
@@ -287,6 +416,9 @@ impl State {
             }
         };
         self.accounts.insert(account, known);
+        if let Some(times) = &mut self.asked {
+            times.accounts.insert(account, asked);
+        }
     }
 
     /// Keeps what is set for an account, at the expense of others, which are chosen at random.
@@ -304,6 +436,9 @@ impl State {
 
     fn remove(&mut self, account: AccountId) {
         self.accounts.remove(&account);
+        if let Some(times) = &mut self.asked {
+            times.accounts.remove(&account);
+        }
         self.forget_access(account);
     }
 
@@ -331,14 +466,15 @@ mod tests {
     use crate::store::token::{ApiToken, TokenSettings};
 
     fn known(is_complete: bool) -> KnownAccounts {
-        KnownAccounts(RwLock::new(State {
+        KnownAccounts::new(State {
             accounts: HashMap::from([(AccountId(1), Known::Plain(7))]),
             is_complete,
             accesses: HashMap::new(),
             access_bytes: 0,
             changes: 0,
             months: HashMap::new(),
-        }))
+            asked: None,
+        })
     }
 
     fn plain(serial: u32) -> AccountAccess {
@@ -377,7 +513,7 @@ mod tests {
             TokenCheck::Valid(caller) => Ok((caller.account.0, caller.token.0)),
             TokenCheck::Ended => Err("ended"),
             TokenCheck::Invalid => Err("invalid"),
-            TokenCheck::Unknown(_) => Err("unknown"),
+            TokenCheck::Unknown { .. } => Err("unknown"),
         }
     }
 
@@ -388,7 +524,7 @@ mod tests {
             assert_eq!(result(&known, 1, 7), Ok((1, 0)));
             assert_eq!(result(&known, 1, 6), Err("invalid"));
             assert_eq!(result(&known, 2, 0), Err(absent));
-            known.deleted(AccountId(1));
+            known.deleted(AccountId(1), Instant::now());
             assert_eq!(result(&known, 1, 7), Err("invalid"));
         }
     }
@@ -398,15 +534,15 @@ mod tests {
         let known = known(true);
         known.forget_all();
         let before = known.changes();
-        known.changed(AccountId(1), plain(8));
-        known.deleted(AccountId(2));
-        known.learn(AccountId(1), Some(plain(7)), before);
-        known.learn(AccountId(2), Some(plain(0)), before);
+        known.changed(AccountId(1), plain(8), Instant::now());
+        known.deleted(AccountId(2), Instant::now());
+        known.learn(AccountId(1), Some(plain(7)), before, Instant::now());
+        known.learn(AccountId(2), Some(plain(0)), before, Instant::now());
         assert_eq!(result(&known, 1, 7), Err("invalid"));
         assert_eq!(result(&known, 1, 8), Ok((1, 0)));
         assert_eq!(result(&known, 2, 0), Err("invalid"));
         let before = known.changes();
-        known.learn(AccountId(3), Some(plain(0)), before);
+        known.learn(AccountId(3), Some(plain(0)), before, Instant::now());
         assert_eq!(result(&known, 3, 0), Ok((3, 0)));
     }
 
@@ -414,10 +550,10 @@ mod tests {
     fn accounts_that_do_not_fit_are_unknown_and_not_invalid() {
         let known = known(true);
         for account in 2..=MAX_ACCOUNTS as u64 {
-            known.changed(AccountId(account), plain(0));
+            known.changed(AccountId(account), plain(0), Instant::now());
         }
         assert!(known.read().is_complete, "all of them fit");
-        known.changed(AccountId(u64::MAX), plain(0));
+        known.changed(AccountId(u64::MAX), plain(0), Instant::now());
         assert_eq!(known.read().accounts.len(), MAX_ACCOUNTS);
         let unknown = (1..=MAX_ACCOUNTS as u64).filter(|account| {
             let serial = if *account == 1 { 7 } else { 0 };
@@ -425,7 +561,7 @@ mod tests {
         });
         assert_eq!(unknown.count(), 1, "one was evicted");
         for account in 0..=MAX_ACCOUNTS as u64 {
-            known.counted(AccountId(account), None, 0, 1);
+            known.counted(AccountId(account), None, 0, 1, Instant::now());
         }
         assert_eq!(known.read().months.len(), MAX_ACCOUNTS);
     }
@@ -436,7 +572,7 @@ mod tests {
         let many = 2 * MAX_ACCESS_BYTES as u64 / 100_000;
         let result = |account| result(&known, account, 8);
         for account in 2..2 + many {
-            known.changed(AccountId(account), with_preset(100_000));
+            known.changed(AccountId(account), with_preset(100_000), Instant::now());
             assert_eq!(result(account), Ok((account, 8)));
             let state = known.read();
             let all = state.accesses.values().map(|access| access.heap_bytes());
@@ -447,10 +583,10 @@ mod tests {
         let unknown = unknown.count() as u64;
         assert!(unknown > many / 3 && unknown < many * 2 / 3, "{unknown}");
         let too_much = AccountId(1_000_000);
-        known.changed(too_much, with_preset(MAX_ACCESS_BYTES));
+        known.changed(too_much, with_preset(MAX_ACCESS_BYTES), Instant::now());
         assert_eq!(result(too_much.0), Err("unknown"));
         for account in 2..2 + many {
-            known.deleted(AccountId(account));
+            known.deleted(AccountId(account), Instant::now());
         }
         assert_eq!(known.read().access_bytes, 0);
     }
@@ -460,11 +596,11 @@ mod tests {
         let (known, account) = (known(true), AccountId(1));
         for token in [None, Some(TokenNumber::DEFAULT)] {
             assert_eq!(known.month(account, token, 100), None);
-            known.counted(account, token, 100, 6);
-            known.counted(account, token, 100, 5);
+            known.counted(account, token, 100, 6, Instant::now());
+            known.counted(account, token, 100, 5, Instant::now());
             assert_eq!(known.month(account, token, 100), Some(6));
             assert_eq!(known.month(account, token, 200), None);
-            known.counted(account, token, 200, 1);
+            known.counted(account, token, 200, 1, Instant::now());
             assert_eq!(known.month(account, token, 200), Some(1));
             assert_eq!(known.month(account, token, 100), None);
         }

@@ -1,10 +1,10 @@
 //! Accounts, sessions and usage.
 //!
 //! [`Store`] is the one facade. Below it, an engine keeps the rows ([`engine`] says what it must
-//! do); the program runs on the one in [`self::redb`]. Reads go straight to the engine. All writes
-//! go through one thread, which has the engine commit what has queued up together ([`writer`]).
-//! What the event loop asks, which must not wait for a disk, is kept in memory ([`known`],
-//! [`availability`]).
+//! do): `redb/` in one file, `postgres/` in a database that several machines share. Reads go
+//! straight to the engine. All writes go through one thread, which has the engine commit what has
+//! queued up together ([`writer`]). What the event loop asks, which must not wait for a disk, is
+//! kept in memory ([`known`], [`availability`]).
 //!
 //! A token is never stored: it is computed from the server's secret ([`crate::auth`],
 //! [`secret_file`]).
@@ -12,36 +12,56 @@
 mod account;
 mod availability;
 mod clock;
+#[cfg(feature = "postgres")]
+mod copy;
 mod engine;
+mod entry_id;
 mod error;
 mod failure;
 mod filter;
 mod folder;
 mod janitor;
 mod known;
+#[cfg(not(feature = "postgres"))]
+mod no_postgres;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod problems;
 mod redb;
+mod rows;
 mod secret_file;
 mod session;
 mod sessions;
+mod sign_in;
 mod token;
 mod token_number;
 mod tokens;
+mod transfer;
 mod usage;
 mod writer;
 
+use std::fs::{File, TryLockError};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
+#[cfg(not(feature = "postgres"))]
+pub use self::no_postgres::{PostgresSettings, open_postgres_snapshot};
+#[cfg(feature = "postgres")]
+pub use self::postgres::{Migrate, PostgresEngine, PostgresSettings};
 pub use self::redb::{Backup, check_file, database_path};
 pub use crate::auth::AccountId;
 pub use account::Account;
 pub use clock::{from_milliseconds, to_milliseconds};
+#[cfg(feature = "postgres")]
+pub use copy::{Copied, CopyStep, copy_to_folder, copy_to_postgres, migrate_postgres};
 pub use engine::{Findings, Snapshot};
+pub use entry_id::EntryId;
 pub use error::{
-    ChangeTokenError, CreateAccountError, OpenError, OwnerError, SetEmailError, SetPasswordError,
-    SignInError, StoreError, TokenError,
+    ChangeTokenError, CreateAccountError, OpenError, OwnerError, RecordError, SetEmailError,
+    SetPasswordError, SignInError, StoreError, TokenError,
 };
 pub use failure::{Failure, FailureFilter, FailurePage, StatusFilter};
 pub use filter::{FilterError, FilterTexts, USAGE_FORMATS, period_text};
@@ -53,16 +73,16 @@ pub use token::{
     Restrictions, TokenSettings, TokenUsage, end_of_day, token_name,
 };
 pub use token_number::TokenNumber;
+pub use transfer::fill_backup;
 pub use usage::{
-    Days, Month, Period, UsageEntry, UsageFilter, UsagePage, UsageSum, UsageTotals, WatermarkKind,
-    saved_percent,
+    Days, Month, MonthlyQuotas, Period, UsageEntry, UsageFilter, UsagePage, UsageSum, UsageTotals,
+    WatermarkKind, saved_percent,
 };
 
 use self::redb::{FileSnapshot, RedbEngine};
 use crate::auth::{
     self, Code, CodeHash, Email, Origin, Password, Passwords, Secret, SignInThrottle,
 };
-use account::AccountRecord;
 use availability::Availability;
 use clock::Clock;
 use engine::{Command, Engine, Outcome};
@@ -78,13 +98,20 @@ pub const MEMORY: u64 = (self::redb::MEMORY + known::MEMORY + auth::MEMORY) as u
 /// mailbox does not open an account forever.
 const INVITE_LIFETIME: u64 = 14 * 24 * 60 * 60 * 1000;
 
+/// How long a change of tokens waits before it is told, with an engine that is shared: then no
+/// other process takes for known what it read before. The margin is for clocks that do not run
+/// alike: two machines whose clocks are being set differ by a thousandth, and timers of virtual
+/// machines may be late by some milliseconds.
+const IN_FORCE_AFTER: Duration = known::VALIDITY.saturating_add(Duration::from_millis(50));
+
 /// Where the data is.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The data folder. It is made if it is missing, readable by its owner only.
+    /// The data folder. It is made if it is missing, readable by its owner only. With `postgres`,
+    /// [`Store::open`] does not look at it.
     pub data: PathBuf,
     /// The file of the server's secret, if not `DIR/secret`. It is made if it is missing while
-    /// there are no accounts.
+    /// there are no accounts. With `postgres` it must be there: all servers have the same.
     pub secret_file: Option<PathBuf>,
     /// Whether the folder and the database may be writable by others than their owner. If not, such
     /// a folder is an error.
@@ -92,6 +119,50 @@ pub struct Settings {
     /// For how many days entries of histories are kept; `None`, the default, for ever. Sums are
     /// kept for ever.
     pub history_keep: Option<NonZeroU32>,
+    /// The database that several servers share, instead of a file in the data folder.
+    pub postgres: Option<PostgresSettings>,
+}
+
+/// What monitors want to know of a store.
+#[derive(Clone, Debug)]
+pub struct StoreMetrics {
+    /// Whether the storage can be used, as far as memory knows.
+    pub is_up: bool,
+    /// Groups of changes that were given to the engine since the start.
+    pub groups: u64,
+    /// The changes in them.
+    pub commands: u64,
+    /// [`Store::replicas`]
+    pub replicas: u32,
+    /// By how many milliseconds the store's clock is ahead of this machine's.
+    pub clock_offset: i64,
+    /// The faults that the engine has met, by class.
+    pub faults: Vec<(&'static str, u64)>,
+}
+
+/// The hold on a data folder in which there is no database file, which has a hold of its own.
+pub struct FolderLock {
+    _file: File,
+}
+
+/// Makes the data folder of a server whose store is elsewhere, and keeps other servers out of it
+/// until the result is dropped: the server's sockets are in it.
+///
+/// # Errors
+/// [`OpenError::InUse`] if another server has it, or a sentence that names the folder.
+pub fn lock_folder(settings: &Settings) -> Result<FolderLock, OpenError> {
+    folder::create_private(&settings.data).map_err(OpenError::Failed)?;
+    if !settings.allow_shared_data {
+        folder::reject_shared(&settings.data, "data folder").map_err(OpenError::Failed)?;
+    }
+    let path = settings.data.join("lock");
+    let failed = |error| OpenError::Failed(format!("{}: {error}", path.display()));
+    let file = folder::open_private(&path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(FolderLock { _file: file }),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse(path)),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
 }
 
 /// The open store; share it by reference or `Arc`. Dropping it waits for the writes under way.
@@ -101,6 +172,8 @@ pub struct Store {
     janitor: Janitor,
     writer: Arc<Writer>,
     engine: Arc<dyn Engine>,
+    /// [`Engine::is_shared`]
+    is_shared: bool,
     known: Arc<KnownAccounts>,
     availability: Arc<Availability>,
     secret: Secret,
@@ -117,6 +190,15 @@ pub fn open_snapshot(data: &Path) -> Result<Box<dyn Snapshot>, OpenError> {
     Ok(Box::new(FileSnapshot::open(&database_path(data))?))
 }
 
+/// The state of a PostgreSQL, whatever servers use it.
+///
+/// # Errors
+/// A sentence for the operator.
+#[cfg(feature = "postgres")]
+pub fn open_postgres_snapshot(settings: &PostgresSettings) -> Result<Box<dyn Snapshot>, OpenError> {
+    postgres::open_snapshot(settings)
+}
+
 impl Store {
     /// Opens the store, and makes folder, database and secret on first use. Sessions that have
     /// ended are removed. A store that exists can be opened and read even if the disk is full.
@@ -130,6 +212,12 @@ impl Store {
     }
 
     fn open_with(settings: &Settings, clock: Clock) -> Result<Store, OpenError> {
+        #[cfg(feature = "postgres")]
+        if let Some(postgres) = &settings.postgres {
+            let secret = shared_secret(settings)?;
+            let engine = PostgresEngine::open(postgres, Migrate::IfEmpty)?;
+            return Store::start_shared(Arc::new(engine), secret, clock, settings.history_keep);
+        }
         folder::create_private(&settings.data).map_err(OpenError::Failed)?;
         let database = database_path(&settings.data);
         if !settings.allow_shared_data {
@@ -155,6 +243,25 @@ impl Store {
         Store::start(Arc::new(engine), secret, clock, settings.history_keep)
     }
 
+    /// A store on an engine that other processes use, too, all of them with the same secret.
+    #[cfg(any(test, feature = "postgres"))]
+    fn start_shared(
+        engine: Arc<dyn Engine>,
+        secret: Secret,
+        clock: Clock,
+        history_keep: Option<NonZeroU32>,
+    ) -> Result<Store, OpenError> {
+        let first = engine.exchange_secret_mark(secret.mark())?;
+        if first.is_some_and(|first| first != secret.mark()) {
+            return Err(OpenError::Failed(
+                "the secret of --secret-file is not the one that the other servers on this store \
+                 have: take a copy of theirs"
+                    .to_owned(),
+            ));
+        }
+        Store::start(engine, secret, clock, history_keep)
+    }
+
     /// A store on this engine.
     fn start(
         engine: Arc<dyn Engine>,
@@ -164,12 +271,20 @@ impl Store {
     ) -> Result<Store, OpenError> {
         let known = Arc::new(KnownAccounts::load(&*engine)?);
         let availability = Arc::new(Availability::default());
+        let is_shared = engine.is_shared();
         let writer = Writer::start(Shared {
             engine: Arc::clone(&engine),
+            has_others: is_shared,
             known: Arc::clone(&known),
             availability: Arc::clone(&availability),
         })
         .map_err(OpenError::Failed)?;
+        let clock = if is_shared {
+            let engine = Arc::clone(&engine);
+            clock.with_offset(move || engine.clock_offset())
+        } else {
+            clock
+        };
         let (writer, clock) = (Arc::new(writer), Arc::new(clock));
         match writer.write(Command::SweepSessions { now: clock.now() }) {
             // The writer has logged it: a store that can only be read is useful too, and it may
@@ -183,6 +298,7 @@ impl Store {
             janitor,
             writer,
             engine,
+            is_shared,
             known,
             availability,
             secret,
@@ -316,7 +432,7 @@ impl Store {
             .account()
             .ok_or(SetPasswordError::NoAccount)?;
         if let Ok(email) = Email::parse(&account.email) {
-            self.throttle.forget(&email, Origin::Unknown);
+            self.forget_attempts(&email, Origin::Unknown)?;
         }
         Ok(account)
     }
@@ -345,166 +461,8 @@ impl Store {
     /// # Errors
     /// The store failed.
     pub fn delete_account(&self, id: AccountId) -> Result<bool, StoreError> {
-        Ok(self.writer.write(Command::DeleteAccount(id))?.changed())
-    }
-
-    /// [`Store::sign_in_from`] with a browser that has no device cookie.
-    ///
-    /// # Errors
-    /// As [`Store::sign_in_from`].
-    pub fn sign_in(&self, email: &str, password: &str) -> Result<Account, SignInError> {
-        self.sign_in_from(None, email, password)
-    }
-
-    /// The account with this e-mail address and this password.
-    ///
-    /// After five failures in a row, an address has to wait, longer each time and up to 15 minutes,
-    /// whether there is such an account or not. Meanwhile even the right password is not accepted.
-    /// A browser with a valid device cookie of the account ([`Store::device_cookie`]) has its own
-    /// count of failures; all other browsers share one.
-    ///
-    /// # Errors
-    /// The e-mail address or the password is wrong, there were too many attempts, or the store
-    /// failed.
-    pub fn sign_in_from(
-        &self,
-        device_cookie: Option<&str>,
-        email: &str,
-        password: &str,
-    ) -> Result<Account, SignInError> {
-        // No account can have such an address, so a quick answer reveals nothing.
-        let email = Email::parse(email).map_err(|_| SignInError::Wrong)?;
-        let record = self.read(|engine| engine.account_by_email(&email))?;
-        let device = device_cookie
-            .zip(record.as_ref())
-            .and_then(|(cookie, record)| {
-                let hash = record.password_hash.as_deref()?;
-                auth::verify_device_cookie(cookie, &self.secret, record.account.id, hash)
-            });
-        let origin = device.map_or(Origin::Unknown, Origin::Device);
-        self.throttle
-            .begin(&email, origin, Instant::now())
-            .map_err(|wait| SignInError::TooMany {
-                retry_after: wait.seconds,
-            })?;
-        let hash = record
-            .as_ref()
-            .and_then(|record| record.password_hash.as_deref());
-        if !self.passwords.verify(password, hash)? {
-            return Err(SignInError::Wrong);
-        }
-        self.throttle.forget(&email, origin);
-        record
-            .map(|record| record.account)
-            .ok_or(SignInError::Wrong)
-    }
-
-    /// The value of a device cookie for a browser that has just signed in to the account: 43
-    /// letters and digits, valid until the password changes. `None` if there is no such account, or
-    /// if it has no password.
-    ///
-    /// # Errors
-    /// The store failed.
-    pub fn device_cookie(&self, id: AccountId) -> Result<Option<String>, StoreError> {
-        let record = self.read(|engine| engine.account(id))?;
-        let hash = record.and_then(|record| record.password_hash);
-        let cookie = hash.map(|hash| auth::issue_device_cookie(&self.secret, id, &hash));
-        Ok(cookie.transpose()?)
-    }
-
-    /// Replaces the password of the account that is signed in by this session cookie, and ends all
-    /// its other sessions. Wrong passwords are slowed down as at sign-in; the session has its own
-    /// count.
-    ///
-    /// # Errors
-    /// See [`OwnerError`].
-    pub fn change_password(
-        &self,
-        cookie: &str,
-        present: &str,
-        new: &str,
-    ) -> Result<Account, OwnerError> {
-        let new = Password::parse(new).map_err(OwnerError::NewPassword)?;
-        let (record, session) = self.verify_owner(cookie, present)?;
-        self.writer
-            .write(Command::SetPassword {
-                account: record.account.id,
-                password_hash: self.passwords.hash(&new)?,
-                verified: record.password_hash,
-                kept_session: Some(session),
-            })?
-            .account()
-            // Another browser has replaced the password meanwhile, which has ended this session.
-            .ok_or(OwnerError::SignedOut)
-    }
-
-    /// Replaces the e-mail address of the account that is signed in by this session cookie. The
-    /// password stays the same, and so all sessions, tokens and device cookies go on. Wrong
-    /// passwords are slowed down as in [`Store::change_password`]; whether the address is taken is
-    /// told only with the right one.
-    ///
-    /// # Errors
-    /// See [`OwnerError`].
-    pub fn change_email(
-        &self,
-        cookie: &str,
-        password: &str,
-        new: &str,
-    ) -> Result<Account, OwnerError> {
-        let email = Email::parse(new).map_err(OwnerError::NewEmail)?;
-        let (record, _) = self.verify_owner(cookie, password)?;
-        match self.writer.write(Command::SetEmail {
-            account: record.account.id,
-            email,
-            verified: record.password_hash,
-        })? {
-            Outcome::EmailTaken => Err(OwnerError::EmailTaken),
-            // Another browser has replaced the password meanwhile, which has ended this session.
-            outcome => outcome.account().ok_or(OwnerError::SignedOut),
-        }
-    }
-
-    /// Deletes the account that is signed in by this session cookie, as [`Store::delete_account`]
-    /// does. Wrong passwords are slowed down as in [`Store::change_password`].
-    ///
-    /// # Errors
-    /// See [`OwnerError`].
-    pub fn delete_own_account(&self, cookie: &str, password: &str) -> Result<(), OwnerError> {
-        let (record, _) = self.verify_owner(cookie, password)?;
-        self.delete_account(record.account.id)?;
-        Ok(())
-    }
-
-    /// The account that is signed in by this cookie and has this password, and the cookie's hash.
-    fn verify_owner(
-        &self,
-        cookie: &str,
-        password: &str,
-    ) -> Result<(AccountRecord, CodeHash), OwnerError> {
-        let session = Code::parse(cookie).ok_or(OwnerError::SignedOut)?.hash();
-        let now = self.clock.now();
-        let record = self
-            .read(|engine| engine.session(&session))?
-            .filter(|found| !found.times.is_over(now))
-            .ok_or(OwnerError::SignedOut)?
-            .record;
-        // An address that is stored was parsed before, so this cannot fail unless the file is
-        // damaged.
-        let email = Email::parse(&record.account.email).map_err(StoreError::Failed)?;
-        let origin = Origin::Session(session);
-        self.throttle
-            .begin(&email, origin, Instant::now())
-            .map_err(|wait| OwnerError::TooMany {
-                retry_after: wait.seconds,
-            })?;
-        if !self
-            .passwords
-            .verify(password, record.password_hash.as_deref())?
-        {
-            return Err(OwnerError::Wrong);
-        }
-        self.throttle.forget(&email, origin);
-        Ok((record, session))
+        let deleted = self.write_in_force(Command::DeleteAccount(id))?;
+        Ok(deleted.changed())
     }
 
     /// Whether the storage can be written, as far as memory knows. The event loop may call this.
@@ -516,12 +474,15 @@ impl Store {
     }
 
     /// Finds out whether the storage can be written, by a commit that removes sessions that have
-    /// ended.
+    /// ended, or as the engine does if it is shared.
     ///
     /// # Errors
     /// The storage cannot be written.
     pub fn check_writable(&self) -> Result<(), StoreError> {
         self.check_available()?;
+        if self.is_shared {
+            return self.read(|engine| engine.probe());
+        }
         let now = self.clock.now();
         self.writer.write(Command::SweepSessions { now }).map(drop)
     }
@@ -536,26 +497,46 @@ impl Store {
         snapshot.ok_or_else(none)
     }
 
-    /// Adds an entry to the account's history. Returns once the entry is durable.
+    /// [`Store::record_usage_within`] any number of conversions.
     ///
     /// # Errors
     /// There is no such account, or the store failed.
     pub fn record_usage(&self, id: AccountId, entry: &UsageEntry) -> Result<(), StoreError> {
-        let recorded = self.writer.write(Command::RecordUsage {
+        let recorded = self.record_usage_within(id, entry, MonthlyQuotas::default());
+        recorded.map_err(|error| match error {
+            RecordError::Store(error) => error,
+            RecordError::QuotaExceeded { .. } => StoreError::Failed(error.to_string()),
+        })
+    }
+
+    /// Adds an entry to the account's history, unless the month of its time is full. Returns once
+    /// the entry is durable.
+    ///
+    /// # Errors
+    /// A quota is used up, there is no such account, or the store failed.
+    pub fn record_usage_within(
+        &self,
+        id: AccountId,
+        entry: &UsageEntry,
+        quotas: MonthlyQuotas,
+    ) -> Result<(), RecordError> {
+        let outcome = self.writer.write(Command::RecordUsage {
             account: id,
             entry: entry.clone(),
+            quotas,
         })?;
-        if !recorded.changed() {
-            return Err(StoreError::Failed(format!(
+        match outcome {
+            Outcome::QuotaExceeded { of_token } => Err(RecordError::QuotaExceeded { of_token }),
+            outcome if outcome.changed() => Ok(()),
+            _ => Err(RecordError::Store(StoreError::Failed(format!(
                 "no usage recorded: account {} does not exist",
                 id.0
-            )));
+            )))),
         }
-        Ok(())
     }
 
     /// At most `limit` entries of the account's history that pass the filter, newest first, of
-    /// those whose sequence number is below `before`. However long the history is, this takes no
+    /// those whose ids are below `before`. However long the history is, this takes no
     /// longer: a page may have fewer entries than there are, or none, and yet be followed by
     /// another.
     ///
@@ -565,7 +546,7 @@ impl Store {
         &self,
         id: AccountId,
         filter: &UsageFilter,
-        before: Option<u64>,
+        before: Option<EntryId>,
         limit: usize,
     ) -> Result<UsagePage, StoreError> {
         self.read(|engine| engine.usage_page(id, filter, before, limit))
@@ -610,7 +591,7 @@ impl Store {
     }
 
     /// At most `limit` failed conversions of the account that pass the filter, newest first, of
-    /// those whose sequence number is below `before`.
+    /// those whose ids are below `before`.
     ///
     /// # Errors
     /// The store failed.
@@ -618,7 +599,7 @@ impl Store {
         &self,
         id: AccountId,
         filter: &FailureFilter,
-        before: Option<u64>,
+        before: Option<EntryId>,
         limit: usize,
     ) -> Result<FailurePage, StoreError> {
         // What cannot be written now is missing; the rest can be read all the same.
@@ -640,8 +621,9 @@ impl Store {
             return Ok(month);
         }
         let (start, end) = clock::month(clock::to_milliseconds(now));
+        let asked = Instant::now();
         let conversions = self.read(|engine| engine.usage_in_month(id, token, start))?;
-        self.known.counted(id, token, start, conversions);
+        self.known.counted(id, token, start, conversions, asked);
         Ok(Month::new(start, end, conversions))
     }
 
@@ -666,17 +648,68 @@ impl Store {
         self.read(|engine| engine.usage_totals(id))
     }
 
+    /// What monitors want to know.
+    pub fn metrics(&self) -> StoreMetrics {
+        let (groups, commands) = self.writer.counts();
+        StoreMetrics {
+            is_up: self.check_available().is_ok(),
+            groups,
+            commands,
+            replicas: self.replicas().get(),
+            clock_offset: self.engine.clock_offset(),
+            faults: self.engine.metrics().faults,
+        }
+    }
+
+    /// The present time, which is nearly the same for all processes on an engine that is shared.
+    /// The event loop may call this.
+    pub fn now(&self) -> SystemTime {
+        self.clock.time()
+    }
+
+    /// How many processes serve from the engine, this one included. The event loop may call this.
+    pub fn replicas(&self) -> NonZeroU32 {
+        NonZeroU32::new(self.engine.replicas()).unwrap_or(NonZeroU32::MIN)
+    }
+
+    /// Has a command carried out that changes what other processes know of an account, and returns
+    /// once it is in force there, too.
+    fn write_in_force(&self, command: Command) -> Result<Outcome, StoreError> {
+        let outcome = self.writer.write(command)?;
+        if self.is_shared && outcome.changed() {
+            thread::sleep(IN_FORCE_AFTER);
+        }
+        Ok(outcome)
+    }
+
     /// Asks the engine.
     fn read<T>(
         &self,
         query: impl FnOnce(&dyn Engine) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         query(&*self.engine).map_err(|error| match (error, self.availability.check()) {
+            (StoreError::Unavailable(cause), Ok(())) if self.is_shared => {
+                self.availability.failed(&cause);
+                StoreError::Unavailable(cause)
+            }
             // No write has failed yet, so nothing is in the log: the caller has to log this.
             (StoreError::Unavailable(cause), Ok(())) => StoreError::Failed(cause),
             (error, _) => error,
         })
     }
+}
+
+/// The secret that all servers on a store have.
+#[cfg(feature = "postgres")]
+fn shared_secret(settings: &Settings) -> Result<Secret, OpenError> {
+    let file = settings.secret_file.as_ref().ok_or_else(|| {
+        OpenError::Failed(
+            "--store needs --secret-file, with a secret that is the same for all servers: towebp \
+             secret >FILE makes one"
+                .to_owned(),
+        )
+    })?;
+    secret_file::read(file).map_err(OpenError::Failed)
 }
 
 #[cfg(test)]

@@ -41,6 +41,21 @@ pub fn open(path: &Path, has_accounts: bool) -> Result<Secret, String> {
     }
 }
 
+/// Reads the secret of several servers, which is never made.
+///
+/// # Errors
+/// A sentence for the operator: the file is missing, cannot be read, or holds something else.
+#[cfg(feature = "postgres")]
+pub fn read(path: &Path) -> Result<Secret, String> {
+    if !path.exists() {
+        return Err(format!(
+            "the secret file {} is missing: towebp secret >FILE makes one, for all servers the same",
+            path.display()
+        ));
+    }
+    open(path, true)
+}
+
 /// Makes the file so that it appears whole or not at all and never replaces another: it is written
 /// under a name of its own, synced, and then linked.
 fn create(path: &Path) -> io::Result<Secret> {

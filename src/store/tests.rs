@@ -3,9 +3,13 @@
 pub(crate) mod disk;
 mod engine;
 mod known;
-mod memory;
+pub(crate) mod memory;
 mod owner;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
+mod rows;
 mod sessions;
+pub(crate) mod shared;
 mod time;
 mod tokens;
 
@@ -41,6 +45,7 @@ impl Folder {
             secret_file: None,
             allow_shared_data: false,
             history_keep: None,
+            postgres: None,
         }
     }
 
@@ -59,7 +64,7 @@ impl Drop for Folder {
 pub(crate) fn all_usage(
     store: &Store,
     id: AccountId,
-    before: Option<u64>,
+    before: Option<EntryId>,
     limit: usize,
 ) -> Result<UsagePage, StoreError> {
     store.usage(id, &UsageFilter::default(), before, limit)
@@ -142,6 +147,7 @@ fn a_stolen_database_yields_no_working_token() {
         secret_file: None,
         allow_shared_data: false,
         history_keep: None,
+        postgres: None,
     };
     super::folder::create_private(&thief.data).unwrap();
     fs::copy(
@@ -216,10 +222,9 @@ fn concurrent_conversions_are_all_counted_and_survive() {
     assert_eq!(store.usage_totals(id).unwrap(), expected);
     assert_eq!(store.usage_totals(other).unwrap().conversions, 1);
     let page = all_usage(&store, id, None, 1000).unwrap();
-    let sequences: Vec<u64> = page.entries.iter().map(|(sequence, _)| *sequence).collect();
-    assert_eq!(
-        sequences,
-        (1..=count).rev().collect::<Vec<_>>(),
+    let ids = page.entries.iter().map(|(id, _)| *id);
+    assert!(
+        ids.eq((1..=count).rev().map(EntryId::from)),
         "the sequence has gaps or doubles"
     );
     assert_eq!(page.next_before, None);
@@ -234,20 +239,28 @@ fn pages_go_back_from_the_newest() {
         store.record_usage(id, &entry(i)).unwrap();
     }
     let first = all_usage(&store, id, None, 2).unwrap();
-    assert_eq!(first.entries, [(5, entry(5)), (4, entry(4))]);
-    assert_eq!(first.next_before, Some(4));
+    assert_eq!(
+        first.entries,
+        [(EntryId(5), entry(5)), (EntryId(4), entry(4))]
+    );
+    assert_eq!(first.next_before, Some(EntryId(4)));
     let second = all_usage(&store, id, first.next_before, 2).unwrap();
-    assert_eq!(second.entries, [(3, entry(3)), (2, entry(2))]);
+    assert_eq!(
+        second.entries,
+        [(EntryId(3), entry(3)), (EntryId(2), entry(2))]
+    );
     let third = all_usage(&store, id, second.next_before, 2).unwrap();
-    assert_eq!(third.entries, [(1, entry(1))]);
+    assert_eq!(third.entries, [(EntryId(1), entry(1))]);
     assert_eq!(third.next_before, None);
     assert_eq!(
-        all_usage(&store, id, Some(4), 3).unwrap().next_before,
+        all_usage(&store, id, Some(EntryId(4)), 3)
+            .unwrap()
+            .next_before,
         None,
         "the page ended with the first entry"
     );
     assert!(
-        all_usage(&store, id, Some(0), 2)
+        all_usage(&store, id, Some(EntryId(0)), 2)
             .unwrap()
             .entries
             .is_empty()
@@ -509,7 +522,7 @@ fn a_reopened_store_has_everything() {
     assert_eq!(store.session(&cookie).unwrap().unwrap().account, owner);
     assert_eq!(
         all_usage(&store, owner.id, None, 10).unwrap().entries,
-        [(1, entry(1))]
+        [(EntryId(1), entry(1))]
     );
     assert_eq!(
         store.sign_in("owner@example.org", "correct horse").unwrap(),

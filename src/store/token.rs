@@ -33,7 +33,7 @@ pub const MAX_PRESET_BYTES: usize = 2000;
 pub const MAX_OVERLAP: u64 = 72 * 60 * 60 * 1000;
 
 /// A token of an account. Its text is computed from `serial`, and not stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ApiToken {
     /// Identifies it.
     pub number: TokenNumber,
@@ -48,7 +48,7 @@ pub struct ApiToken {
 }
 
 /// A text of a token that was replaced, and works a while longer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PreviousText {
     /// Its serial number.
     pub serial: u32,
@@ -57,7 +57,7 @@ pub struct PreviousText {
 }
 
 /// What an account's owner sets for a token.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TokenSettings {
     /// The name, 1 to [`MAX_NAME`] characters; no other token of the account has it.
     pub name: String,
@@ -70,7 +70,7 @@ pub struct TokenSettings {
 }
 
 /// How many conversions there may be; `None` for any number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// In a minute.
     pub per_minute: Option<NonZeroU32>,
@@ -79,7 +79,7 @@ pub struct Limits {
 }
 
 /// What the operator has set for an account.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Restrictions {
     /// Conversions in a minute, 0 for any number; `None` for the server's limit.
     pub per_minute: Option<u32>,
@@ -131,6 +131,12 @@ impl AccountAccess {
     /// The token of this number.
     pub fn token(&self, number: TokenNumber) -> Option<&ApiToken> {
         self.tokens.iter().find(|token| token.number == number)
+    }
+
+    /// Whether a token of this name exists, other than `except`.
+    pub fn has_name(&self, name: &str, except: Option<TokenNumber>) -> bool {
+        let mut tokens = self.tokens.iter();
+        tokens.any(|token| token.settings.name == name && Some(token.number) != except)
     }
 
     /// Whose serial number this is at the time `now`.
@@ -185,6 +191,19 @@ impl ApiToken {
             serial,
             previous: None,
             settings: TokenSettings::of_default(),
+        }
+    }
+
+    /// What is kept of the token once it is deleted: no more than its name is of use then.
+    #[must_use]
+    pub fn deleted(&self) -> ApiToken {
+        ApiToken {
+            previous: None,
+            settings: TokenSettings {
+                name: self.settings.name.clone(),
+                ..TokenSettings::of_default()
+            },
+            ..self.clone()
         }
     }
 

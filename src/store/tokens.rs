@@ -2,7 +2,7 @@
 //! was done by them.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Store;
 use super::engine::{Command, Outcome, TokenChange};
@@ -155,10 +155,10 @@ impl Store {
         let token = Token::parse(token, &self.secret).ok_or(TokenError::Invalid)?;
         let now = self.clock.now();
         let mut check = self.known.check(token, now);
-        if let TokenCheck::Unknown(id) = check {
-            let changes = self.known.changes();
-            let access = self.read(|engine| engine.access(id))?;
-            self.known.learn(id, access.clone(), changes);
+        if let TokenCheck::Unknown { account, .. } = check {
+            let (changes, asked) = (self.known.changes(), Instant::now());
+            let access = self.read(|engine| engine.access(account))?;
+            self.known.learn(account, access.clone(), changes, asked);
             check = access.map_or(TokenCheck::Invalid, |access| {
                 known::check(token, &Arc::new(access), now)
             });
@@ -166,7 +166,7 @@ impl Store {
         match check {
             TokenCheck::Valid(caller) => Ok(caller),
             TokenCheck::Ended => Err(TokenError::Ended),
-            TokenCheck::Invalid | TokenCheck::Unknown(_) => Err(TokenError::Invalid),
+            TokenCheck::Invalid | TokenCheck::Unknown { .. } => Err(TokenError::Invalid),
         }
     }
 
@@ -183,7 +183,7 @@ impl Store {
     }
 
     fn write_change(&self, account: AccountId, change: TokenChange) -> Result<Outcome, StoreError> {
-        self.writer.write(Command::ChangeTokens { account, change })
+        self.write_in_force(Command::ChangeTokens { account, change })
     }
 }
 

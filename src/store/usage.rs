@@ -1,13 +1,15 @@
 //! The history of conversions as the rest of the program sees it.
 
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::time::SystemTime;
 
 use super::clock;
+use super::entry_id::EntryId;
 use super::token_number::TokenNumber;
 
 /// What is stored of one successful conversion.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UsageEntry {
     /// When the conversion ended; stored to the millisecond.
     pub time: SystemTime,
@@ -66,7 +68,7 @@ impl UsageEntry {
 }
 
 /// Which watermarks a conversion drew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WatermarkKind {
     /// No watermark.
     None,
@@ -91,7 +93,7 @@ impl WatermarkKind {
 }
 
 /// Sums over an account's whole history.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct UsageTotals {
     /// The number of conversions.
     pub conversions: u64,
@@ -178,15 +180,24 @@ impl Default for Days {
 /// A page of an account's history, newest entry first.
 #[derive(Clone, Debug)]
 pub struct UsagePage {
-    /// The entries with their sequence numbers, which count 1, 2, 3 ... for each account.
-    pub entries: Vec<(u64, UsageEntry)>,
+    /// The entries with their ids.
+    pub entries: Vec<(EntryId, UsageEntry)>,
     /// The value of `before` that gives the next page; `None` if there is no older entry. With a
     /// filter, the next page may be empty.
-    pub next_before: Option<u64>,
+    pub next_before: Option<EntryId>,
+}
+
+/// The most conversions of a calendar month (UTC); any number by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MonthlyQuotas {
+    /// Those of the account.
+    pub account: Option<NonZeroU64>,
+    /// Those by the token.
+    pub token: Option<NonZeroU64>,
 }
 
 /// Sums over the conversions of one day by one token from one input format.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UsageDay {
     /// The day (UTC), counted from the epoch.
     pub day: u32,

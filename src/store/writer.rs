@@ -6,10 +6,12 @@
 //! durable.
 //!
 //! After a commit that the storage did not take, the thread probes the storage every second until
-//! it can be written again.
+//! it can be written again. So it does after a question that an engine could not answer which is
+//! shared, and thus is reached over a network.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -32,6 +34,8 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 pub struct Shared {
     /// Carries out the commands.
     pub engine: Arc<dyn Engine>,
+    /// Whether other processes use the engine, too.
+    pub has_others: bool,
     /// Is told about every change of accounts.
     pub known: Arc<KnownAccounts>,
     /// Is told whether the storage can be written.
@@ -41,12 +45,23 @@ pub struct Shared {
 /// The queue to the thread. Dropping it waits until the thread has carried out what is in the
 /// queue.
 pub struct Writer {
+    counts: Arc<Counts>,
     queue: Option<SyncSender<Request>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A command, and where its outcome goes.
-type Request = (Command, SyncSender<Result<Outcome, StoreError>>);
+/// What was given to the engine.
+#[derive(Default)]
+struct Counts {
+    groups: AtomicU64,
+    commands: AtomicU64,
+}
+
+/// A command, where its outcome goes, and when it was given.
+type Request = (Command, Reply, Instant);
+
+/// Where an outcome goes.
+type Reply = SyncSender<Result<Outcome, StoreError>>;
 
 impl Writer {
     /// Starts the thread.
@@ -55,14 +70,26 @@ impl Writer {
     /// A sentence: the system cannot start a thread.
     pub fn start(shared: Shared) -> Result<Writer, String> {
         let (queue, requests) = sync_channel(QUEUE);
+        let counts = Arc::new(Counts::default());
+        let of_thread = Arc::clone(&counts);
         let thread = thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || shared.run(&requests))
+            .spawn(move || shared.run(&requests, &of_thread))
             .map_err(|error| format!("the store's writer thread cannot be started: {error}"))?;
         Ok(Writer {
+            counts,
             queue: Some(queue),
             thread: Some(thread),
         })
+    }
+
+    /// How many groups of commands were given to the engine, and how many commands.
+    pub fn counts(&self) -> (u64, u64) {
+        let Counts { groups, commands } = &*self.counts;
+        (
+            groups.load(Ordering::Relaxed),
+            commands.load(Ordering::Relaxed),
+        )
     }
 
     /// Has the command carried out, and returns once it is durable.
@@ -75,7 +102,7 @@ impl Writer {
         self.queue
             .as_ref()
             .ok_or_else(ended)?
-            .send((command, reply))
+            .send((command, reply, Instant::now()))
             .map_err(|_| ended())?;
         outcome.recv().map_err(|_| ended())?
     }
@@ -92,21 +119,28 @@ impl Drop for Writer {
 }
 
 impl Shared {
-    fn run(&self, requests: &Receiver<Request>) {
+    fn run(&self, requests: &Receiver<Request>, counts: &Counts) {
         let mut probed = Instant::now();
         loop {
             let is_unavailable = self.availability.check().is_err();
-            let first = if is_unavailable {
+            // Others than this thread may find that a shared engine is away.
+            let first = if is_unavailable || self.has_others {
                 requests.recv_timeout(PROBE_INTERVAL)
             } else {
                 requests.recv().map_err(RecvTimeoutError::from)
             };
             match first {
                 Ok(first) => {
+                    let since = first.2;
                     let more = requests.try_iter().take(MAX_BATCH - 1);
-                    let (commands, replies): (Vec<_>, _) =
-                        std::iter::once(first).chain(more).unzip();
-                    self.commit(&commands, replies);
+                    let (commands, replies): (Vec<_>, _) = std::iter::once(first)
+                        .chain(more)
+                        .map(|(command, reply, _)| (command, reply))
+                        .unzip();
+                    counts.groups.fetch_add(1, Ordering::Relaxed);
+                    let number = commands.len() as u64;
+                    counts.commands.fetch_add(number, Ordering::Relaxed);
+                    self.commit(&commands, replies, since);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -125,16 +159,22 @@ impl Shared {
         }
     }
 
-    fn commit(&self, commands: &[Command], replies: Vec<SyncSender<Result<Outcome, StoreError>>>) {
-        let applied = catch_unwind(AssertUnwindSafe(|| self.engine.apply(commands)));
+    fn commit(&self, commands: &[Command], replies: Vec<Reply>, since: Instant) {
+        let asked = Instant::now();
+        let applied = catch_unwind(AssertUnwindSafe(|| self.engine.apply(commands, since)));
         let applied = applied
             .unwrap_or_else(|_| Err(StoreError::Failed("the store's writer panicked".into())));
         // All of memory is brought up to date before the first caller goes on. A caller that has
         // gone away does not hear its outcome; the others do.
         match applied {
             Ok(outcomes) => {
+                // A disk that is full may still take a small commit; what is reached over a
+                // network is back.
+                if self.has_others {
+                    self.availability.succeeded();
+                }
                 for (command, outcome) in commands.iter().zip(&outcomes) {
-                    self.known.update(command, outcome);
+                    self.known.update(command, outcome, asked);
                 }
                 for (reply, outcome) in replies.into_iter().zip(outcomes) {
                     let _ = reply.send(Ok(outcome));
@@ -301,6 +341,7 @@ mod tests {
         let availability = Arc::new(Availability::default());
         let shared = Shared {
             engine: Arc::clone(&engine),
+            has_others: false,
             known: Arc::new(KnownAccounts::load(&*engine).unwrap()),
             availability: Arc::clone(&availability),
         };

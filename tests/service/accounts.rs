@@ -2,7 +2,7 @@
 //! share.
 
 use crate::support::picture::Picture;
-use crate::support::{Response, Server, read_response};
+use crate::support::{Response, Server, read_response, store};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -94,8 +94,8 @@ fn a_prefix_of_v6_addresses_does_not_multiply_the_attempts() {
 fn sign_up_can_be_by_invitation() {
     let server = Server::start_with(&["--signup", "invite"]);
     let output = std::process::Command::new(crate::support::TOWEBP)
-        .args(["account", "invite", "--data"])
-        .arg(server.data())
+        .args(["account", "invite"])
+        .args(store::flags(&server.data()))
         .output()
         .expect("it starts");
     let code = String::from_utf8(output.stdout).expect("a code in ASCII");

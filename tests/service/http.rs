@@ -447,26 +447,31 @@ fn usage_is_paged_by_before_and_limit() {
             .send()
     };
     let first = page("&limit=2").json();
-    let ids = |page: &serde_json::Value| -> Vec<u64> {
+    let ids = |page: &serde_json::Value| -> Vec<String> {
         page["entries"]
             .as_array()
             .unwrap()
             .iter()
-            .map(|entry| entry["id"].as_u64().unwrap())
+            .map(|entry| entry["id"].as_str().unwrap().to_owned())
             .collect()
     };
-    assert_eq!(ids(&first), [3, 2]);
-    let second = page(&format!("&limit=2&before={}", first["next_before"])).json();
+    assert_eq!(ids(&first), ["3", "2"]);
+    let second = page(&format!(
+        "&limit=2&before={}",
+        first["next_before"].as_str().unwrap()
+    ))
+    .json();
     assert_eq!(
         (ids(&second), &second["next_before"]),
-        (vec![1], &serde_json::Value::Null)
+        (vec!["1".to_owned()], &serde_json::Value::Null)
     );
     assert_eq!(
         ids(&page("&limit=0").json()),
-        [3],
+        ["3"],
         "a limit out of range is capped"
     );
     assert_eq!(page("&limit=many").status, 400);
+    assert_eq!(page("&before=first").status, 400);
     assert_eq!(server.request("GET", "/api/usage").send().status, 401);
 }
 

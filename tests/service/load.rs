@@ -148,6 +148,7 @@ impl Hurried {
             secret_file: None,
             allow_shared_data: false,
             history_keep: None,
+            postgres: None,
         };
         let store = Arc::new(Store::open(&settings).expect("a new store"));
         let account = store.create_account(OWNER, None).expect("a new account");

@@ -3,7 +3,7 @@
 use crate::support::host::Host;
 use crate::support::picture::Picture;
 use crate::support::service::{OWNER, Service};
-use crate::support::{Response, Server, TOWEBP, read_response};
+use crate::support::{Response, Server, TOWEBP, read_response, store};
 use std::io::Write;
 use std::net::Shutdown;
 use std::process::Command;
@@ -270,8 +270,8 @@ fn presets_hold_for_fields_even_if_they_are_not_in_memory() {
     let mut service = Service::start();
     let set_token = |service: &Service, parameters: &[&str]| {
         let output = Command::new(TOWEBP)
-            .args(["account", "set-token", OWNER, "page", "--data"])
-            .arg(service.data())
+            .args(["account", "set-token", OWNER, "page"])
+            .args(store::flags(&service.data()))
             .args(parameters.iter().flat_map(|it| ["--preset", it]))
             .output()
             .expect("it starts");

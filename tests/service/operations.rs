@@ -2,8 +2,9 @@
 
 use crate::support::picture::Picture;
 use crate::support::service::Service;
-use crate::support::{Response, Server, encode, read_response, until};
+use crate::support::{Response, Server, encode, read_response, store, until};
 use rustix::process::Signal;
+use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::ExitStatusExt;
@@ -86,6 +87,20 @@ fn requests_that_do_not_end_are_cut_off_after_the_stop_timeout() {
     let status = server.ended_within(SOON);
     assert_eq!(status.code(), Some(0), "{status}");
     assert_eq!(slow.read(&mut [0]).unwrap_or(0), 0, "no answer");
+}
+
+#[test]
+fn the_thread_of_a_database_runs_only_with_one() {
+    let service = Service::start();
+    service.webp(&[], &Picture::waves(16, 16).png());
+    let tasks = format!("/proc/{}/task", service.server.process_id());
+    let names: Vec<String> = fs::read_dir(tasks)
+        .expect("it runs")
+        .map(|task| fs::read_to_string(task.expect("listed").path().join("comm")))
+        .map(|name| name.expect("its threads do not end").trim().to_owned())
+        .collect();
+    let has_one = names.iter().any(|name| name == "store-postgres");
+    assert_eq!(has_one, store::is_postgres(), "{names:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use crate::support::picture::Picture;
 use crate::support::service::OWNER;
-use crate::support::{Response, Server, TOWEBP};
+use crate::support::{Response, Server, TOWEBP, store};
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -196,8 +196,7 @@ fn account(server: &Server, args: &[&str]) -> String {
     let command = Command::new(TOWEBP)
         .arg("account")
         .args(args)
-        .arg("--data")
-        .arg(server.data())
+        .args(store::flags(&server.data()))
         .output()
         .expect("it starts");
     let error = String::from_utf8_lossy(&command.stderr);

@@ -39,6 +39,7 @@ fn the_table_of_parameters_is_that_of_the_code() {
             Value::Length { .. } => "pixels or percent",
             Value::Word(_)
             | Value::Color(_)
+            | Value::Cursor(_)
             | Value::Text
             | Value::Token
             | Value::Day

@@ -1,6 +1,6 @@
 //! The program's commands, run to their end.
 
-use super::{TIMEOUT, TOWEBP};
+use super::{TIMEOUT, TOWEBP, store};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -58,12 +58,15 @@ pub fn run(command: &mut Command, input: &[u8]) -> Output {
     }
 }
 
-/// Runs `towebp account ACTION... --data DIR`, which has to succeed, and gives its standard output
-/// without the last line's end.
+/// Runs `towebp account ACTION...` on the store of the server with this data folder. It has to
+/// succeed; gives its standard output without the last line's end.
 #[track_caller]
 pub fn account(action: &[&str], data: &Path) -> String {
     let output = run(
-        towebp().arg("account").args(action).arg("--data").arg(data),
+        towebp()
+            .arg("account")
+            .args(action)
+            .args(store::flags(data)),
         b"",
     );
     let complaint = String::from_utf8_lossy(&output.stderr);

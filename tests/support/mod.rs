@@ -9,7 +9,9 @@ pub mod host;
 pub mod hostile;
 pub mod jpeg;
 pub mod picture;
+pub mod postgres;
 pub mod service;
+pub mod store;
 
 use std::fmt::Write as _;
 use std::fs::DirBuilder;
@@ -104,6 +106,14 @@ impl Server {
         Server::launch(folder, launcher, &[], "warn", log)
     }
 
+    /// In a new folder and with further flags, with warnings and errors alone in the log:
+    /// [`Server::log`].
+    pub fn start_quietly(flags: &[&str]) -> Server {
+        let folder = Folder::new();
+        let log = folder.log();
+        Server::spawn(folder, flags, "warn", log)
+    }
+
     /// The log so far.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path.join("log")).expect("the log is UTF-8")
@@ -125,13 +135,21 @@ impl Server {
         } else {
             &["--threads", "2"]
         };
+        // Replicas of a test's own bring their store.
+        let data = folder.path.join("data");
+        let store = if flags.contains(&"--store") {
+            Vec::new()
+        } else {
+            store::of_server(&data)
+        };
         let words = [launcher, &[TOWEBP]].concat();
         let mut process = Command::new(words[0])
             .args(&words[1..])
             .args(["serve", "--listen", "127.0.0.1:0"])
             .args(threads)
             .arg("--data")
-            .arg(folder.path.join("data"))
+            .arg(&data)
+            .args(store)
             .args(flags)
             .stderr(log)
             .envs((!log_filter.is_empty()).then_some(("RUST_LOG", log_filter)))
@@ -139,10 +157,14 @@ impl Server {
             .spawn()
             .expect("the server starts");
         let mut lines = BufReader::new(process.stdout.take().expect("its output is piped")).lines();
-        let first = lines
-            .next()
-            .expect("the server says where it listens")
-            .expect("in UTF-8");
+        let first = lines.next().unwrap_or_else(|| {
+            let log = std::fs::read_to_string(folder.path.join("log"));
+            panic!(
+                "it does not say where it listens: {}",
+                log.unwrap_or_default()
+            )
+        });
+        let first = first.expect("in UTF-8");
         let address = first
             .strip_prefix("towebp listens on http://")
             .unwrap_or_else(|| panic!("the first line is {first:?}"))
@@ -272,8 +294,8 @@ impl Drop for Server {
 /// Makes an account by `towebp account create`, and gives its token.
 pub fn create_account(data: &Path, email: &str) -> String {
     let output = Command::new(TOWEBP)
-        .args(["account", "create", email, "--data"])
-        .arg(data)
+        .args(["account", "create", email])
+        .args(store::flags(data))
         .output()
         .expect("it starts");
     assert!(

@@ -2,6 +2,7 @@
 
 use crate::admin::LimitChange;
 use crate::cli::shared::default_data;
+use crate::cli::store_flags::with_store_flags;
 use crate::store::Settings;
 use argh::{ArgsInfo, FromArgs};
 use std::num::{NonZeroU32, NonZeroU64};
@@ -47,30 +48,42 @@ pub(super) enum Action {
 /// Defines the arguments of an action, and adds the options that all actions have.
 macro_rules! action {
     ($(#[$($doc:tt)*])+ $type:ident = $name:tt { $($fields:tt)* }) => {
-        $(#[$($doc)*])+
-        #[derive(Debug, FromArgs, ArgsInfo)]
-        #[argh(subcommand, name = $name, help_triggers("-h", "--help", "help"))]
-        pub(super) struct $type {
-            $($fields)*
-            /// the data folder (default: towebp-data)
-            #[argh(option, default = "default_data()")]
-            data: PathBuf,
-            /// the server's secret, if it is not the data folder's own
-            #[argh(option)]
-            secret_file: Option<PathBuf>,
-            /// use a data folder that group or others may write
-            #[argh(switch)]
-            allow_shared_data: bool,
+        with_store_flags! {
+            $(#[$($doc)*])+
+            #[derive(Debug, FromArgs, ArgsInfo)]
+            #[argh(subcommand, name = $name, help_triggers("-h", "--help", "help"))]
+            pub(super) struct $type {
+                $($fields)*
+                /// the data folder (default: towebp-data)
+                #[argh(option, default = "default_data()")]
+                data: PathBuf,
+                /// the server's secret, if it is not the data folder's own
+                #[argh(option)]
+                secret_file: Option<PathBuf>,
+                /// use a data folder that group or others may write
+                #[argh(switch)]
+                allow_shared_data: bool,
+                #[argh(
+                    option,
+                    arg_name = "url",
+                    description = "the database that several servers share, such as postgres://towebp@db1,db2/towebp \
+                                   (default: none, the data folder has all)"
+                )]
+                store: Option<String>,
+            }
         }
 
         impl $type {
-            pub(super) fn settings(&self) -> Settings {
-                Settings {
+            /// # Errors
+            /// A sentence for standard error: a flag is wrong.
+            pub(super) fn settings(&self) -> Result<Settings, String> {
+                Ok(Settings {
                     data: self.data.clone(),
                     secret_file: self.secret_file.clone(),
                     allow_shared_data: self.allow_shared_data,
                     history_keep: None,
-                }
+                    postgres: self.flags_of(self.store.as_deref()).settings()?,
+                })
             }
         }
     };

@@ -35,6 +35,8 @@ pub enum Value {
     Day,
     /// A status code of an error, or all of a class, such as `4xx`.
     Status,
+    /// A text of this pattern that an answer has given.
+    Cursor(&'static str),
     /// Any text.
     Text,
     /// An API token.
@@ -132,6 +134,7 @@ impl Value {
             Value::Word(allowed) | Value::Color(allowed) => allowed.to_owned(),
             Value::Day => "a day (UTC), such as 2026-11-01".to_owned(),
             Value::Status => "a status code from 400 to 599, 4xx or 5xx".to_owned(),
+            Value::Cursor(_) => "what an answer has given".to_owned(),
             Value::Text | Value::Token | Value::Url => "any text".to_owned(),
         }
     }

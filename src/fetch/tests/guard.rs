@@ -94,7 +94,7 @@ fn guarded(
         ..settings()
     };
     let fetcher =
-        Fetcher::on(&network, &settings, tls::available()).expect("no certificates' file");
+        Fetcher::on(&network, &settings, crate::tls::available()).expect("no certificates' file");
     (fetcher, record)
 }
 
@@ -534,7 +534,7 @@ fn the_rules_hold_at_every_hop_of_redirects() {
         .chain(bad.map(|to| (to, "Url")))
         .chain(not_http.map(|to| (to, "Unreachable")));
     for (location, kind) in all {
-        if location.starts_with("https") && !tls::available() {
+        if location.starts_with("https") && !crate::tls::available() {
             continue;
         }
         // The forbidden hop is the first, second or third of at most three redirects.

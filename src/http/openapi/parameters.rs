@@ -70,6 +70,7 @@ fn typed(value: Value) -> Map<String, Json> {
         ]}),
         Value::Day => json!({"type": "string", "format": "date"}),
         Value::Status => text("^[45]([0-9]{2}|[xX]{2})$"),
+        Value::Cursor(pattern) => text(pattern),
         Value::Text | Value::Token => json!({"type": "string"}),
         Value::Url => json!({"type": "string", "format": "uri", "pattern": "^https?://"}),
     };
@@ -93,7 +94,10 @@ fn thousandths(number: i32) -> f64 {
 
 /// A value of the table in the type of its schema: numbers as numbers, all else as text.
 fn literal(value: Value, written: &str) -> Json {
-    let is_number = !matches!(value, Value::Word(_) | Value::Color(_) | Value::Text);
+    let is_number = !matches!(
+        value,
+        Value::Word(_) | Value::Color(_) | Value::Cursor(_) | Value::Text
+    );
     let number = || serde_json::from_str(written).ok().filter(Json::is_number);
     is_number
         .then(number)

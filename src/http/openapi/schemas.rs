@@ -1,7 +1,7 @@
 //! The Schema Objects of JSON that the server sends.
 
 use crate::http::problem::PROBLEMS;
-use crate::store::USAGE_FORMATS;
+use crate::store::{EntryId, USAGE_FORMATS};
 use serde_json::{Value as Json, json};
 
 /// The Schema Objects by their names.
@@ -60,7 +60,7 @@ fn history() -> Json {
         &json!({
             "entries": {"type": "array", "maxItems": 1000,
                 "items": {"$ref": "#/components/schemas/HistoryEntry"}},
-            "next_before": {"type": ["integer", "null"], "minimum": 1,
+            "next_before": {"type": ["string", "null"], "pattern": EntryId::PATTERN,
                 "description": "The parameter `before` of the next page; `null` if this is the last."},
             "totals": {"$ref": "#/components/schemas/HistoryTotals"},
             "tokens": {"type": "array", "items": {"$ref": "#/components/schemas/HistoryToken"}},
@@ -72,7 +72,7 @@ fn entry() -> Json {
     object(
         "One conversion.",
         &json!({
-            "id": {"type": "integer", "minimum": 1},
+            "id": id(),
             "time": time(),
             "format": {"type": "string", "enum": USAGE_FORMATS,
                 "description": "The format of the input."},
@@ -107,7 +107,7 @@ fn failures() -> Json {
     let one = object(
         "A conversion that failed.",
         &json!({
-            "id": {"type": "integer", "minimum": 1},
+            "id": id(),
             "time": time(),
             "status": {"type": "integer", "minimum": 400, "maximum": 599},
             "code": {"type": "string", "pattern": "^[a-z0-9_]+$",
@@ -120,7 +120,7 @@ fn failures() -> Json {
         "A page of failed conversions, newest first.",
         &json!({
             "failures": {"type": "array", "maxItems": 1000, "items": one},
-            "next_before": {"type": ["integer", "null"], "minimum": 1,
+            "next_before": {"type": ["string", "null"], "pattern": EntryId::PATTERN,
                 "description": "The parameter `before` of the next page; `null` if this is the last."},
         }),
     )
@@ -142,6 +142,11 @@ fn token() -> Json {
     properties["last_used"] = time();
     properties["last_used"]["type"] = json!(["string", "null"]);
     object("A token, with the sums over its conversions.", &properties)
+}
+
+fn id() -> Json {
+    json!({"type": "string", "pattern": EntryId::PATTERN,
+        "description": "The entry's name in this list. Take it as it is: its form may change."})
 }
 
 fn count(description: &str) -> Json {

@@ -29,6 +29,7 @@ use crate::auth::{AccountId, Email};
 use crate::store::account::{Account, AccountRecord};
 use crate::store::clock;
 use crate::store::engine::Outcome;
+use crate::store::rows::AccountRow;
 use crate::store::token::next_serial;
 
 /// Accounts by their number.
@@ -131,6 +132,31 @@ impl<'t> AccountTables<'t> {
         self.emails.insert(email.as_str(), id)?;
         self.accounts.insert(id, value)?;
         Ok(Some(record(AccountId(id), value).account))
+    }
+
+    /// Writes an account of another store. Returns false, and changes nothing, if its number or its
+    /// e-mail address is taken.
+    pub fn load(&mut self, account: &AccountRow) -> Result<bool, redb::Error> {
+        let AccountRow {
+            id,
+            email,
+            created,
+            last_serial,
+            password,
+        } = account;
+        if self.contains(*id)? || self.emails.get(&**email)?.is_some() {
+            return Ok(false);
+        }
+        let value: ValueRef = (*created, *last_serial, email, password.as_deref());
+        self.emails.insert(&**email, id.0)?;
+        self.accounts.insert(id.0, value)?;
+        Ok(true)
+    }
+
+    /// Writes the last account number given.
+    pub fn load_last(&mut self, last: u64) -> Result<(), redb::Error> {
+        self.meta.insert("last_account", last)?;
+        Ok(())
     }
 
     /// Gives the next serial number of a token; `None` if there is no such account.

@@ -32,8 +32,11 @@ use redb::{
     WriteTransaction,
 };
 
+use super::load::Loader;
 use super::meta::{FORMAT, META};
 use super::{accounts, blocks, failures, invites, sessions, tokens, usage};
+use crate::store::engine::EachRow;
+use crate::store::error::StoreError;
 use crate::store::folder;
 
 /// From this many bytes of rows on, a commit of the new file is made. It bounds the memory.
@@ -125,22 +128,36 @@ impl Backup {
     ///
     /// # Errors
     /// A sentence: the rows end too early, or the file cannot be written. No file is left then.
-    pub fn fill(
-        mut self,
-        rows: impl Read,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<u64, String> {
+    pub fn fill(self, rows: impl Read, progress: &mut dyn FnMut(u64, u64)) -> Result<u64, String> {
+        self.complete(|file| import(rows, || create(file), progress))
+    }
+
+    /// Completes the file from rows of any engine: `give` calls its argument with each of them, in
+    /// their order ([`crate::store::rows`]).
+    ///
+    /// # Errors
+    /// A sentence: that of `give`, the rows do not fit together, or the file cannot be written. No
+    /// file is left then.
+    pub fn load(
+        self,
+        give: impl FnOnce(&mut EachRow<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), String> {
+        self.complete(|file| {
+            let mut loader = Loader::new(create(file).map_err(io::Error::other)?);
+            give(&mut |row| loader.add(row))
+                .and_then(|()| loader.finish())
+                .map_err(io::Error::other)
+        })
+    }
+
+    /// Gives the file, which `write` makes a whole database, its name.
+    fn complete<T>(mut self, write: impl FnOnce(File) -> io::Result<T>) -> Result<T, String> {
         let file = self
             .file
             .take()
             .expect("only this function takes it, and it consumes the backup");
-        let filled = file.try_clone().and_then(|written| {
-            let create = || {
-                redb::Database::builder()
-                    .set_cache_size(CACHE_BYTES)
-                    .create_file(file)
-            };
-            let rows = import(rows, create, progress)?;
+        let completed = file.try_clone().and_then(|written| {
+            let answer = write(file)?;
             written.sync_all()?;
             if self.replace {
                 fs::rename(&self.partial, &self.target)?;
@@ -148,18 +165,24 @@ impl Backup {
                 folder::rename_new(&self.partial, &self.target)?;
             }
             folder::sync(folder::of(&self.target))?;
-            Ok(rows)
+            Ok(answer)
         });
-        filled.map_err(|error| {
+        completed.map_err(|error| {
             fs::remove_file(&self.partial).ok();
             let cause = match error.kind() {
                 io::ErrorKind::UnexpectedEof => "the rows ended too early".to_owned(),
                 io::ErrorKind::AlreadyExists => "a file of that name was made meanwhile".to_owned(),
                 _ => error.to_string(),
             };
-            format!("the backup {} was not made: {cause}", self.target.display())
+            format!("{} was not made: {cause}", self.target.display())
         })
     }
+}
+
+fn create(file: File) -> Result<redb::Database, redb::DatabaseError> {
+    redb::Database::builder()
+        .set_cache_size(CACHE_BYTES)
+        .create_file(file)
 }
 
 impl Drop for Backup {
@@ -433,6 +456,7 @@ mod tests {
             secret_file: Some(folder.settings().data.join("secret")),
             allow_shared_data: false,
             history_keep: None,
+            postgres: None,
         };
         let mut private = fs::DirBuilder::new();
         private.mode(0o700).create(&restored.data).unwrap();

@@ -3,7 +3,6 @@
 
 mod history;
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use redb::{ReadTransaction, ReadableTable};
@@ -16,12 +15,10 @@ use super::tokens::{AccessReader, RESTRICTIONS, TOKENS};
 use crate::auth::{AccountId, Email};
 use crate::store::engine::Findings;
 use crate::store::error::StoreError;
+use crate::store::problems::Problems;
 use crate::store::session::MAX_SESSIONS;
 use crate::store::token::MAX_TOKENS;
 use crate::store::token_number::TokenNumber;
-
-/// How many rows are named for each kind of problem; the others are only counted.
-const MAX_NAMED: usize = 5;
 
 /// Reads all rows and compares them with each other. The memory that this takes does not grow with
 /// the history.
@@ -32,7 +29,7 @@ pub fn check(read: &ReadTransaction) -> Result<Findings, StoreError> {
     let mut check = Check {
         read,
         findings: Findings::default(),
-        faults: BTreeMap::new(),
+        faults: Problems::default(),
     };
     // redb's readers panic at bytes that are no row of their table.
     let outcome = catch_unwind(AssertUnwindSafe(|| check.all()));
@@ -45,7 +42,7 @@ pub fn check(read: &ReadTransaction) -> Result<Findings, StoreError> {
         Err(_) => Some("the tables cannot be read to the end: a row is damaged".to_owned()),
     };
     let mut findings = check.findings;
-    findings.problems = check.faults.iter().map(sentence).collect();
+    findings.problems = check.faults.sentences();
     findings.problems.extend(unreadable);
     Ok(findings)
 }
@@ -53,22 +50,7 @@ pub fn check(read: &ReadTransaction) -> Result<Findings, StoreError> {
 struct Check<'a> {
     read: &'a ReadTransaction,
     findings: Findings,
-    faults: BTreeMap<&'static str, Fault>,
-}
-
-#[derive(Default)]
-struct Fault {
-    count: u64,
-    names: Vec<String>,
-}
-
-fn sentence((what, fault): (&&'static str, &Fault)) -> String {
-    let more = fault.count - fault.names.len() as u64;
-    let more = match more {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("{what}: {} ({}{more})", fault.count, fault.names.join(", "))
+    faults: Problems,
 }
 
 impl Check<'_> {
@@ -86,11 +68,7 @@ impl Check<'_> {
     }
 
     fn fault(&mut self, what: &'static str, name: impl Into<String>) {
-        let fault = self.faults.entry(what).or_default();
-        fault.count += 1;
-        if fault.names.len() < MAX_NAMED {
-            fault.names.push(name.into());
-        }
+        self.faults.add(what, name);
     }
 
     fn format(&mut self) -> Result<(), redb::Error> {

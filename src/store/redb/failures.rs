@@ -16,6 +16,7 @@ use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransact
 
 use crate::auth::AccountId;
 use crate::store::clock;
+use crate::store::entry_id::EntryId;
 use crate::store::failure::{Failure, FailureFilter, FailurePage, MAX_FAILURES};
 use crate::store::token_number::TokenNumber;
 
@@ -24,6 +25,7 @@ pub const FAILURES: TableDefinition<(u64, u64), Value> = TableDefinition::new("f
 
 /// Time, bytes, token, status, code.
 pub type Value = (u64, u64, u32, u16, &'static str);
+type ValueRef<'a> = (u64, u64, u32, u16, &'a str);
 
 /// At most `limit` failures that pass the filter, newest first, with sequence numbers below
 /// `before`. All of an account are read if need be: there are [`MAX_FAILURES`].
@@ -39,28 +41,32 @@ pub fn page(
     let (mut failures, mut next_before) = (Vec::new(), None);
     for row in rows.rev() {
         let (key, value) = row?;
-        let (time, input_bytes, token, status, code) = value.value();
-        let token = TokenNumber(token);
-        if !filter.passes(clock::day(time), token, status) {
+        let value = value.value();
+        let (time, _, token, status, _) = value;
+        if !filter.passes(clock::day(time), TokenNumber(token), status) {
             continue;
         }
         if failures.len() == limit {
-            next_before = failures.last().map(|(sequence, _)| *sequence);
+            next_before = failures.last().map(|(id, _)| *id);
             break;
         }
-        let failure = Failure {
-            time: clock::from_milliseconds(time),
-            token,
-            status,
-            code: code.to_owned(),
-            input_bytes,
-        };
-        failures.push((key.value().1, failure));
+        failures.push((EntryId::from(key.value().1), failure(value)));
     }
     Ok(FailurePage {
         failures,
         next_before,
     })
+}
+
+/// The failure of a row.
+pub fn failure((time, input_bytes, token, status, code): ValueRef<'_>) -> Failure {
+    Failure {
+        time: clock::from_milliseconds(time),
+        token: TokenNumber(token),
+        status,
+        code: code.to_owned(),
+        input_bytes,
+    }
 }
 
 /// The table, open for writing.
@@ -79,17 +85,28 @@ impl<'t> FailureTable<'t> {
         let mut last = newest.transpose()?.map_or(0, |(key, _)| key.value().1);
         for failure in failures {
             last += 1;
-            let value = (
-                clock::to_milliseconds(failure.time),
-                failure.input_bytes,
-                failure.token.0,
-                failure.status,
-                &*failure.code,
-            );
-            self.0.insert((id, last), value)?;
+            self.load(account, last, failure)?;
         }
         let first_kept = (last + 1).saturating_sub(MAX_FAILURES);
         Ok(self.0.retain_in((id, 0)..(id, first_kept), |_, _| false)?)
+    }
+
+    /// Writes a failure, and removes none.
+    pub fn load(
+        &mut self,
+        account: AccountId,
+        sequence: u64,
+        failure: &Failure,
+    ) -> Result<(), redb::Error> {
+        let value = (
+            clock::to_milliseconds(failure.time),
+            failure.input_bytes,
+            failure.token.0,
+            failure.status,
+            &*failure.code,
+        );
+        self.0.insert((account.0, sequence), value)?;
+        Ok(())
     }
 
     /// Removes the failures of an account from before this time.

@@ -41,6 +41,12 @@ impl<'t> InviteTable<'t> {
         Ok(())
     }
 
+    /// Writes an invitation, and removes none.
+    pub fn load(&mut self, code: &CodeHash, end: u64) -> Result<(), redb::Error> {
+        self.invites.insert(code, end)?;
+        Ok(())
+    }
+
     /// Whether there is such an invitation and it has not ended.
     pub fn is_good(&self, code: &CodeHash, now: u64) -> Result<bool, redb::Error> {
         Ok(self.invites.get(code)?.is_some_and(|end| end.value() > now))

@@ -30,10 +30,12 @@ mod check;
 mod database;
 mod failures;
 mod invites;
+mod load;
 mod meta;
 mod migration;
 #[cfg(test)]
 mod power;
+mod rows;
 mod sessions;
 mod snapshot;
 mod tables;
@@ -41,6 +43,7 @@ mod tokens;
 mod usage;
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use redb::TableDefinition;
 
@@ -51,6 +54,7 @@ pub use snapshot::{FileSnapshot, check_file};
 use super::account::{Account, AccountRecord};
 use super::clock;
 use super::engine::{Command, Engine, Outcome, SessionRecord, Snapshot};
+use super::entry_id::EntryId;
 use super::error::{OpenError, StoreError};
 use super::failure::{FailureFilter, FailurePage};
 use super::session::StoredSession;
@@ -166,11 +170,11 @@ impl Engine for RedbEngine {
         &self,
         account: AccountId,
         filter: &UsageFilter,
-        before: Option<u64>,
+        before: Option<EntryId>,
         limit: usize,
     ) -> Result<UsagePage, StoreError> {
         self.database
-            .read(|read| usage::page(read, account, filter, before, limit))
+            .read(|read| usage::page(read, account, filter, before.map(below), limit))
     }
 
     fn usage_days(
@@ -179,19 +183,23 @@ impl Engine for RedbEngine {
         days: Days,
         each: &mut dyn FnMut(UsageDay),
     ) -> Result<(), StoreError> {
-        self.database
-            .read(|read| usage::each_day(read, account, days, each))
+        self.database.read(|read| {
+            usage::each_day(read, account, days, &mut |day| {
+                each(day);
+                Ok(())
+            })
+        })
     }
 
     fn failures(
         &self,
         account: AccountId,
         filter: &FailureFilter,
-        before: Option<u64>,
+        before: Option<EntryId>,
         limit: usize,
     ) -> Result<FailurePage, StoreError> {
         self.database
-            .read(|read| failures::page(read, account, filter, before, limit))
+            .read(|read| failures::page(read, account, filter, before.map(below), limit))
     }
 
     fn usage_totals(&self, account: AccountId) -> Result<UsageTotals, StoreError> {
@@ -218,7 +226,7 @@ impl Engine for RedbEngine {
         Ok(last)
     }
 
-    fn apply(&self, commands: &[Command]) -> Result<Vec<Outcome>, StoreError> {
+    fn apply(&self, commands: &[Command], _since: Instant) -> Result<Vec<Outcome>, StoreError> {
         self.database.write(|write| {
             let mut tables = Tables::open(write)?;
             commands
@@ -241,6 +249,11 @@ impl Engine for RedbEngine {
     fn snapshot(&self) -> Result<Option<Box<dyn Snapshot>>, StoreError> {
         Ok(Some(Box::new(FileSnapshot::of(&self.database)?)))
     }
+}
+
+/// The sequence number that all sequence numbers below an id are below, too.
+fn below(id: EntryId) -> u64 {
+    id.sequence().unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

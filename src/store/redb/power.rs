@@ -159,7 +159,7 @@ fn lose_power_again(bytes: Vec<u8>, present: &Rows, allowed: &[Rows], random: &m
     let disk = Disk::of(bytes.clone());
     let engine = open(&disk, CACHE_BYTES).unwrap();
     disk.answer();
-    engine.apply(&work_after(9)).unwrap();
+    engine.apply(&work_after(9), Instant::now()).unwrap();
     disk.answer();
     let after = rows(&engine).unwrap();
     assert!(after != *present);

@@ -1,14 +1,16 @@
 //! One state of the whole database, to be checked or copied.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use redb::ReadTransaction;
+use redb::{ReadTransaction, ReadableTableMetadata};
 
 use super::database::Database;
-use super::{backup, check};
-use crate::store::engine::{Findings, Snapshot};
+use super::usage::HISTORY;
+use super::{backup, check, rows};
+use crate::store::engine::{EachRow, Findings, Snapshot};
 use crate::store::error::{OpenError, StoreError};
 
 /// A read transaction. While it lives, the database keeps the pages of what is deleted.
@@ -51,6 +53,32 @@ impl Snapshot for FileSnapshot {
     fn export(&self, out: &mut dyn Write) -> io::Result<()> {
         backup::export(&self.read, out)
     }
+
+    fn rows(&self, each: &mut EachRow<'_>) -> Result<(), StoreError> {
+        let mut stopped = None;
+        let mut each = |row| {
+            each(row).map_err(|error| {
+                stopped = Some(error);
+                redb::Error::Corrupted("the reader has stopped".to_owned())
+            })
+        };
+        // redb's readers panic at bytes that are no row of their table.
+        let read = catch_unwind(AssertUnwindSafe(|| rows::each(&self.read, &mut each)));
+        match (stopped, read) {
+            (Some(error), _) => Err(error),
+            (None, Ok(read)) => read.map_err(failed),
+            (None, Err(_)) => Err(failed("a row is damaged")),
+        }
+    }
+
+    fn entries(&self) -> Result<u64, StoreError> {
+        let history = self.read.open_table(HISTORY).map_err(failed)?;
+        history.len().map_err(failed)
+    }
+}
+
+fn failed(error: impl Display) -> StoreError {
+    StoreError::Failed(format!("the database cannot be read: {error}"))
 }
 
 /// Checks a database file that no process has open. First its pages are compared with their

@@ -8,7 +8,7 @@ use super::invites::InviteTable;
 use super::meta;
 use super::sessions::SessionTables;
 use super::tokens::TokenTables;
-use super::usage::{Counted, UsageTables};
+use super::usage::UsageTables;
 use crate::auth::{AccountId, CodeHash, Email};
 use crate::store::clock;
 use crate::store::engine::{Command, OldRows, Outcome, TokenChange};
@@ -137,20 +137,15 @@ impl<'t> Tables<'t> {
                 Ok(Outcome::of_change(exists))
             }
             Command::RemoveOld(old) => self.remove_old(*old),
-            Command::RecordUsage { account, entry } => {
+            Command::RecordUsage {
+                account,
+                entry,
+                quotas,
+            } => {
                 if !self.accounts.contains(*account)? {
                     return Ok(Outcome::Unchanged);
                 }
-                let Counted {
-                    month,
-                    conversions,
-                    by_token,
-                } = self.usage.record(*account, entry)?;
-                Ok(Outcome::Recorded {
-                    month,
-                    conversions,
-                    by_token,
-                })
+                self.usage.record(*account, entry, *quotas)
             }
         }
     }
@@ -221,7 +216,7 @@ impl<'t> Tables<'t> {
         };
         match change {
             TokenChange::Set { settings, .. } => {
-                if has_name(&access, &settings.name, Some(number)) {
+                if access.has_name(&settings.name, Some(number)) {
                     return Ok(Outcome::NameTaken);
                 }
                 token.settings = settings.clone();
@@ -249,7 +244,7 @@ impl<'t> Tables<'t> {
         settings: &TokenSettings,
         now: u64,
     ) -> Result<Outcome, redb::Error> {
-        if has_name(access, &settings.name, None) {
+        if access.has_name(&settings.name, None) {
             return Ok(Outcome::NameTaken);
         }
         if access.tokens.len() >= MAX_TOKENS {
@@ -277,10 +272,4 @@ impl<'t> Tables<'t> {
         let access = self.tokens.access(account)?;
         Ok(Outcome::Token { token, access })
     }
-}
-
-/// Whether a token of this name exists, other than `except`.
-fn has_name(access: &AccountAccess, name: &str, except: Option<TokenNumber>) -> bool {
-    let mut tokens = access.tokens.iter();
-    tokens.any(|token| token.settings.name == name && Some(token.number) != except)
 }

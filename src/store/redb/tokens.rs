@@ -148,7 +148,9 @@ impl<'t> TokenTables<'t> {
         self.put_with(account, token, 0)
     }
 
-    fn put_with(
+    /// Writes a token that was deleted at this time, in milliseconds since the epoch; 0 if it was
+    /// not.
+    pub fn put_with(
         &mut self,
         account: AccountId,
         token: &ApiToken,
@@ -166,15 +168,7 @@ impl<'t> TokenTables<'t> {
         token: &ApiToken,
         now: u64,
     ) -> Result<(), redb::Error> {
-        let token = ApiToken {
-            previous: None,
-            settings: TokenSettings {
-                name: token.settings.name.clone(),
-                ..TokenSettings::of_default()
-            },
-            ..token.clone()
-        };
-        self.put_with(account, &token, now.max(1))?;
+        self.put_with(account, &token.deleted(), now.max(1))?;
         let mut deleted = all_in(&self.tokens, account)?;
         deleted.retain(|stored| stored.deleted != 0);
         deleted.sort_by_key(|stored| stored.deleted);

@@ -55,14 +55,18 @@
 //!
 //! Numbers have their least significant byte first; redb orders them by value.
 
+use std::collections::BTreeMap;
+
 use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
 
 use super::blocks::{self, BlockTable, HISTORY_BLOCKS};
 use crate::auth::AccountId;
 use crate::store::clock;
+use crate::store::engine::Outcome;
+use crate::store::entry_id::EntryId;
 use crate::store::token_number::TokenNumber;
 use crate::store::usage::{
-    Days, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageTotals, WatermarkKind,
+    Days, MonthlyQuotas, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageTotals, WatermarkKind,
 };
 
 /// Conversions by account and sequence number.
@@ -119,7 +123,7 @@ pub fn page(
         for row in history.range((id, 0)..(id, reached))?.rev().take(limit) {
             let (key, value) = row?;
             reached = key.value().1;
-            entries.push((reached, entry(value.value())?));
+            entries.push((reached.into(), entry(value.value())?));
         }
     } else {
         let mut rows_read = 0;
@@ -140,7 +144,7 @@ pub fn page(
                     rows_read += 1;
                     let value = value.value();
                     if filter.passes(clock::day(value.0), TokenNumber(value.6), value.9) {
-                        entries.push((reached, entry(value)?));
+                        entries.push((reached.into(), entry(value)?));
                     }
                 }
             }
@@ -153,7 +157,7 @@ pub fn page(
     Ok(UsagePage {
         entries,
         // Sequence numbers have no gaps: there is an older entry unless the first one was reached.
-        next_before: (reached > removed + 1).then_some(reached),
+        next_before: (reached > removed + 1).then(|| EntryId::from(reached)),
     })
 }
 
@@ -168,7 +172,7 @@ pub fn each_day(
     read: &ReadTransaction,
     account: AccountId,
     days: Days,
-    each: &mut dyn FnMut(UsageDay),
+    each: &mut dyn FnMut(UsageDay) -> Result<(), redb::Error>,
 ) -> Result<(), redb::Error> {
     let Days { first, last } = days;
     let table = read.open_table(USAGE_DAYS)?;
@@ -180,7 +184,7 @@ pub fn each_day(
             token: TokenNumber(token),
             format: format.to_owned(),
             totals: sums(value.value()),
-        });
+        })?;
     }
     Ok(())
 }
@@ -203,10 +207,21 @@ pub fn in_month(
         let count = read.open_table(USAGE_MONTHS)?.get((account.0, month))?;
         return Ok(count.map_or(0, |count| count.value()));
     };
-    let last = read.open_table(USAGE_TOKENS)?.get((account.0, token.0))?;
+    let (tokens, days) = (read.open_table(USAGE_TOKENS)?, read.open_table(USAGE_DAYS)?);
+    in_month_of_token(&tokens, &days, account, token, month)
+}
+
+fn in_month_of_token(
+    tokens: &impl ReadableTable<(u64, u32), TokenValue>,
+    days: &impl ReadableTable<DayKey, Sums>,
+    account: AccountId,
+    token: TokenNumber,
+    month: u64,
+) -> Result<u64, redb::Error> {
+    let last = tokens.get((account.0, token.0))?;
     match last.map(|value| value.value()) {
         Some((_, _, _, _, last_month, count)) if last_month == month => Ok(count),
-        _ => sum_of_days(&read.open_table(USAGE_DAYS)?, account, token, month),
+        _ => sum_of_days(days, account, token, month),
     }
 }
 
@@ -243,17 +258,6 @@ fn sum_of_days(
     Ok(sum)
 }
 
-/// How many conversions an account has had in a month, with the one that was just recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counted {
-    /// The first millisecond of the month.
-    pub month: u64,
-    /// All of them.
-    pub conversions: u64,
-    /// Those by the same token.
-    pub by_token: u64,
-}
-
 /// The tables of histories and sums, open for writing.
 pub struct UsageTables<'t> {
     history: Table<'t, (u64, u64), Value>,
@@ -279,23 +283,34 @@ impl<'t> UsageTables<'t> {
         })
     }
 
-    /// Adds an entry to the history of an account, which must exist.
+    /// Adds an entry to the history of an account, which must exist, unless the month of its time
+    /// is full. Returns the outcome of [`crate::store::engine::Command::RecordUsage`].
     pub fn record(
         &mut self,
         account: AccountId,
         entry: &UsageEntry,
-    ) -> Result<Counted, redb::Error> {
+        quotas: MonthlyQuotas,
+    ) -> Result<Outcome, redb::Error> {
+        let (month, _) = clock::month(clock::to_milliseconds(entry.time));
+        let key = (account.0, month);
+        let conversions = self.months.get(key)?.map_or(0, |count| count.value());
+        if quotas.account.is_some_and(|most| conversions >= most.get()) {
+            return Ok(Outcome::QuotaExceeded { of_token: false });
+        }
+        if let Some(most) = quotas.token
+            && in_month_of_token(&self.tokens, &self.days, account, entry.token, month)?
+                >= most.get()
+        {
+            return Ok(Outcome::QuotaExceeded { of_token: true });
+        }
         let before = self.totals.get(account.0)?.map(|value| value.value());
         let (last, ..) = before.unwrap_or_default();
         self.insert(account, last + 1, entry)?;
         self.totals.insert(account.0, with(before, entry))?;
-        let (month, _) = clock::month(clock::to_milliseconds(entry.time));
-        let key = (account.0, month);
-        let conversions = self.months.get(key)?.map_or(0, |count| count.value());
         let conversions = conversions.saturating_add(1);
         self.months.insert(key, conversions)?;
         let by_token = self.count_for_token(account, entry, month)?;
-        Ok(Counted {
+        Ok(Outcome::Recorded {
             month,
             conversions,
             by_token,
@@ -376,6 +391,46 @@ impl<'t> UsageTables<'t> {
         Ok(in_month)
     }
 
+    /// Writes the sums over the entries that were removed from an account's history.
+    pub fn load_removed(
+        &mut self,
+        account: AccountId,
+        removed: UsageTotals,
+    ) -> Result<(), redb::Error> {
+        self.removed.insert(account.0, stored_sums(removed))?;
+        Ok(())
+    }
+
+    /// Writes sums of an account by day, token and format.
+    pub fn load_day(&mut self, account: AccountId, day: &UsageDay) -> Result<(), redb::Error> {
+        let key = (account.0, day.day, day.token.0, &*day.format);
+        self.days.insert(key, stored_sums(day.totals))?;
+        Ok(())
+    }
+
+    /// Writes what follows from an account's sums by day, all of which have been written: the
+    /// totals, the conversions by month, and by token the sums and the time of the last conversion.
+    pub fn load_sums(
+        &mut self,
+        account: AccountId,
+        totals: UsageTotals,
+        months: &BTreeMap<u64, u64>,
+        tokens: &BTreeMap<TokenNumber, (UsageTotals, u64)>,
+    ) -> Result<(), redb::Error> {
+        self.totals.insert(account.0, stored_sums(totals))?;
+        for (month, conversions) in months {
+            self.months.insert((account.0, *month), *conversions)?;
+        }
+        for (token, (totals, last)) in tokens {
+            let (month, _) = clock::month(*last);
+            let in_month = sum_of_days(&self.days, account, *token, month)?;
+            let (conversions, input, output) = stored_sums(*totals);
+            let value = (conversions, input, output, *last, month, in_month);
+            self.tokens.insert((account.0, token.0), value)?;
+        }
+        Ok(())
+    }
+
     /// Removes an account's history.
     pub fn delete_all_of(&mut self, account: AccountId) -> Result<(), redb::Error> {
         let id = account.0;
@@ -451,12 +506,17 @@ fn with(before: Option<Sums>, entry: &UsageEntry) -> Sums {
     )
 }
 
-fn sums((conversions, input_bytes, output_bytes): (u64, u64, u64)) -> UsageTotals {
+/// Sums as the rest of the program sees them.
+pub fn sums((conversions, input_bytes, output_bytes): (u64, u64, u64)) -> UsageTotals {
     UsageTotals {
         conversions,
         input_bytes,
         output_bytes,
     }
+}
+
+fn stored_sums(totals: UsageTotals) -> Sums {
+    (totals.conversions, totals.input_bytes, totals.output_bytes)
 }
 
 fn watermark_number(kind: WatermarkKind) -> u8 {

@@ -7,16 +7,18 @@ use crate::auth::{AccountId, Email};
 use crate::store::account::Account;
 use crate::store::clock;
 use crate::store::engine::{Command, Engine, Outcome, TokenChange};
+use crate::store::entry_id::EntryId;
 use crate::store::session::{Browser, MAX_SESSIONS, SessionId, SessionTimes, StoredSession};
 use crate::store::token::{
     AccountAccess, ApiToken, Limits, MAX_DELETED_TOKENS, MAX_TOKENS, PreviousText, Restrictions,
     TokenSettings,
 };
 use crate::store::token_number::TokenNumber;
-use crate::store::usage::{UsageEntry, UsageFilter, UsageTotals};
+use crate::store::usage::{MonthlyQuotas, UsageEntry, UsageFilter, UsageTotals};
 use std::num::{NonZeroU32, NonZeroU64};
+use std::time::Instant;
 
-/// Makes two tests of each function: one on redb, one on the engine in memory.
+/// Makes three tests of each function: on redb, in memory, and on PostgreSQL if it is installed.
 macro_rules! on_each_engine {
     ($($test:ident)*) => {
         mod on_redb {
@@ -25,10 +27,19 @@ macro_rules! on_each_engine {
         mod in_memory {
             $(#[test] fn $test() { super::$test(&super::MemoryEngine::default()); })*
         }
+        #[cfg(feature = "postgres")]
+        mod on_postgres {
+            use crate::store::tests::postgres::on_postgres;
+            $(#[test] fn $test() { on_postgres(super::$test); })*
+        }
     };
 }
 
 mod history;
+#[cfg(feature = "postgres")]
+mod pooler;
+#[cfg(feature = "postgres")]
+mod replicas;
 
 on_each_engine! {
     accounts_are_found_by_number_and_by_address
@@ -318,8 +329,7 @@ fn conversions_are_counted_by_their_token(engine: &dyn Engine) {
             token,
             ..UsageEntry::example(clock::from_milliseconds(time))
         };
-        let record = Command::RecordUsage { account: id, entry };
-        let Outcome::Recorded { by_token, .. } = one(engine, record) else {
+        let Outcome::Recorded { by_token, .. } = one(engine, record(id, entry)) else {
             panic!("it was not recorded");
         };
         assert_eq!(by_token, in_its_month, "{token:?} at {time}");
@@ -580,12 +590,20 @@ fn a_history_is_read_in_pages_from_the_newest_entry(engine: &dyn Engine) {
         let page = engine
             .usage_page(owner.id, &UsageFilter::default(), before, limit)
             .unwrap();
-        (page.entries, page.next_before)
+        let (ids, entries): (Vec<_>, Vec<_>) = page.entries.into_iter().unzip();
+        assert!(ids.is_sorted_by(|newer, older| newer > older));
+        (ids, entries, page.next_before)
     };
-    assert_eq!(page(None, 2), (vec![(3, entry(3)), (2, entry(2))], Some(2)));
-    assert_eq!(page(Some(2), 2), (vec![(1, entry(1))], None));
-    assert_eq!(page(Some(3), 2), (vec![(2, entry(2)), (1, entry(1))], None));
-    assert_eq!(page(Some(0), 2), (vec![], None));
+    let (ids, entries, next) = page(None, 2);
+    assert_eq!(entries, [entry(3), entry(2)]);
+    assert_eq!(next, Some(ids[1]));
+    let (rest, entries, next) = page(next, 2);
+    assert_eq!((entries, next), (vec![entry(1)], None));
+    let (_, entries, next) = page(Some(ids[0]), 2);
+    assert_eq!((entries, next), (vec![entry(2), entry(1)], None));
+    for first in [rest[0], EntryId(0)] {
+        assert_eq!(page(Some(first), 2), (vec![], vec![], None));
+    }
     let expected = UsageTotals {
         conversions: 3,
         input_bytes: (1..=3).map(|i| entry(i).input_bytes).sum(),
@@ -625,35 +643,37 @@ fn conversions_are_counted_by_the_month_of_their_time(engine: &dyn Engine) {
 
 fn each_command_of_a_group_sees_the_earlier_ones(engine: &dyn Engine) {
     let id = AccountId(5);
-    let outcomes = engine.apply(&[
+    let commands = [
         create("owner@example.org", 5),
         create("owner@example.org", 6),
         record(id, entry(1)),
         record(id, entry(2)),
         Command::DeleteAccount(id),
         record(id, entry(3)),
-    ]);
-    let changed = outcomes
+    ];
+    let changed = engine
+        .apply(&commands, Instant::now())
         .unwrap()
         .iter()
         .map(Outcome::changed)
         .collect::<Vec<_>>();
     assert_eq!(changed, [true, false, true, true, true, false]);
     assert!(engine.accounts().unwrap().is_empty());
-    assert!(engine.apply(&[]).unwrap().is_empty());
+    assert!(engine.apply(&[], Instant::now()).unwrap().is_empty());
 }
 
 fn the_mark_of_the_secret_is_exchanged(engine: &dyn Engine) {
     assert_eq!(engine.exchange_secret_mark(1).unwrap(), None);
     assert_eq!(engine.exchange_secret_mark(1).unwrap(), Some(1));
     assert_eq!(engine.exchange_secret_mark(2).unwrap(), Some(1));
-    assert_eq!(engine.exchange_secret_mark(2).unwrap(), Some(2));
+    let last = if engine.is_shared() { 1 } else { 2 };
+    assert_eq!(engine.exchange_secret_mark(2).unwrap(), Some(last));
     engine.probe().unwrap();
 }
 
 /// The outcome of one command.
 fn one(engine: &dyn Engine, command: Command) -> Outcome {
-    let mut outcomes = engine.apply(&[command]).unwrap();
+    let mut outcomes = engine.apply(&[command], Instant::now()).unwrap();
     assert_eq!(outcomes.len(), 1);
     outcomes.remove(0)
 }
@@ -704,7 +724,11 @@ fn browser(name: &str) -> Browser {
 }
 
 fn record(account: AccountId, entry: UsageEntry) -> Command {
-    Command::RecordUsage { account, entry }
+    Command::RecordUsage {
+        account,
+        entry,
+        quotas: MonthlyQuotas::default(),
+    }
 }
 
 fn month_of(entry: &UsageEntry) -> u64 {

@@ -45,8 +45,7 @@ fn what_a_failed_commit_leaves_in_doubt_is_read_from_the_disk_again() {
     let rotated = store.rotate_token(owner.id, TokenNumber::DEFAULT, Duration::ZERO);
     assert!(rotated.is_err());
     let other_token = token_text(&store, other.id, 0);
-    let is_unknown =
-        |token: &str, id| matches!(store.check_token(token), TokenCheck::Unknown(it) if it == id);
+    let is_unknown = |token: &str, id| matches!(store.check_token(token), TokenCheck::Unknown { account, .. } if account == id);
     assert!(is_unknown(&other_token, other.id));
     assert!(
         matches!(store.authenticate(&other_token), Err(TokenError::Store(_))),

@@ -1,14 +1,17 @@
 //! An engine in memory, for tests that need no disk. It keeps nothing when it is dropped.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
+use std::time::Instant;
 
-use crate::auth::{AccountId, CodeHash, Email};
+use crate::auth::{AccountId, CodeHash, Email, FailedAttempts, Wait};
 use crate::store::account::{Account, AccountRecord};
 use crate::store::clock;
 use crate::store::engine::{
     Command, Engine, OldRows, Outcome, SessionRecord, Snapshot, TokenChange,
 };
+use crate::store::entry_id::EntryId;
 use crate::store::error::StoreError;
 use crate::store::failure::{Failure, FailureFilter, FailurePage, MAX_FAILURES};
 use crate::store::session::{MAX_SESSIONS, SessionId, StoredSession};
@@ -21,7 +24,19 @@ use crate::store::usage::{Days, UsageDay, UsageEntry, UsageFilter, UsagePage, Us
 
 /// The engine.
 #[derive(Default)]
-pub struct MemoryEngine(Mutex<State>);
+pub struct MemoryEngine {
+    state: Mutex<State>,
+    /// Whether it says that other processes use it, too: the other stores on it.
+    is_shared: bool,
+    /// Whether nothing can be asked.
+    pub is_away: AtomicBool,
+    /// [`Engine::replicas`], if it is not 0.
+    pub replicas: AtomicU32,
+    /// [`Engine::clock_offset`]
+    pub clock_offset: AtomicI64,
+    /// How often the engine was asked for an account's tokens.
+    pub asked: AtomicU32,
+}
 
 #[derive(Default)]
 struct State {
@@ -36,6 +51,7 @@ struct State {
     keys: HashMap<AccountId, Keys>,
     last_account: u64,
     secret_mark: Option<u64>,
+    attempts: HashMap<[u8; 32], FailedAttempts>,
 }
 
 /// The tokens of an account.
@@ -164,28 +180,40 @@ impl Keys {
 }
 
 impl MemoryEngine {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().expect("no method panics with the lock")
+    /// An engine for several stores at the same time.
+    pub fn shared() -> MemoryEngine {
+        MemoryEngine {
+            is_shared: true,
+            ..MemoryEngine::default()
+        }
+    }
+
+    fn state(&self) -> Result<MutexGuard<'_, State>, StoreError> {
+        if self.is_away.load(Ordering::SeqCst) {
+            return Err(StoreError::Unavailable("it is away".to_owned()));
+        }
+        Ok(self.state.lock().expect("no method panics with the lock"))
     }
 }
 
 impl Engine for MemoryEngine {
     fn account(&self, id: AccountId) -> Result<Option<AccountRecord>, StoreError> {
-        Ok(self.state().accounts.get(&id).cloned())
+        Ok(self.state()?.accounts.get(&id).cloned())
     }
 
     fn account_by_email(&self, email: &Email) -> Result<Option<AccountRecord>, StoreError> {
-        Ok(self.state().by_email(email).cloned())
+        Ok(self.state()?.by_email(email).cloned())
     }
 
     fn accounts(&self) -> Result<Vec<Account>, StoreError> {
-        let state = self.state();
+        let state = self.state()?;
         let records = state.accounts.values();
         Ok(records.map(|record| record.account.clone()).collect())
     }
 
     fn access(&self, id: AccountId) -> Result<Option<AccountAccess>, StoreError> {
-        Ok(self.state().keys.get(&id).map(Keys::access))
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        Ok(self.state()?.keys.get(&id).map(Keys::access))
     }
 
     fn each_access(
@@ -193,7 +221,7 @@ impl Engine for MemoryEngine {
         limit: usize,
         each: &mut dyn FnMut(AccountId, AccountAccess),
     ) -> Result<(), StoreError> {
-        let state = self.state();
+        let state = self.state()?;
         for id in state.accounts.keys().rev().take(limit) {
             each(*id, state.keys[id].access());
         }
@@ -201,7 +229,7 @@ impl Engine for MemoryEngine {
     }
 
     fn tokens(&self, account: AccountId) -> Result<Vec<TokenUsage>, StoreError> {
-        let state = self.state();
+        let state = self.state()?;
         let history = state.histories.get(&account).map_or(&[][..], |all| all);
         let Some(keys) = state.keys.get(&account) else {
             return Ok(Vec::new());
@@ -219,7 +247,7 @@ impl Engine for MemoryEngine {
     }
 
     fn session(&self, cookie: &CodeHash) -> Result<Option<SessionRecord>, StoreError> {
-        let state = self.state();
+        let state = self.state()?;
         let session = state.sessions.get(cookie);
         Ok(session.and_then(|(id, session)| {
             let record = state.accounts.get(id)?.clone();
@@ -231,7 +259,7 @@ impl Engine for MemoryEngine {
     }
 
     fn sessions(&self, account: AccountId) -> Result<Vec<(CodeHash, StoredSession)>, StoreError> {
-        let state = self.state();
+        let state = self.state()?;
         let all = state.sessions.iter();
         let of_it = all.filter(|(_, (owner, _))| *owner == account);
         Ok(of_it
@@ -240,29 +268,30 @@ impl Engine for MemoryEngine {
     }
 
     fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>, StoreError> {
-        Ok(self.state().invites.get(code).copied())
+        Ok(self.state()?.invites.get(code).copied())
     }
 
     fn usage_page(
         &self,
         account: AccountId,
         filter: &UsageFilter,
-        before: Option<u64>,
+        before: Option<EntryId>,
         limit: usize,
     ) -> Result<UsagePage, StoreError> {
-        let state = self.state();
+        let state = self.state()?;
         let history = state.histories.get(&account).map_or(&[][..], |all| all);
         let removed = state.removed.get(&account).map_or(0, |count| *count);
-        let kept = (1..).zip(history).skip(removed);
+        let ids = (1_u64..).map(EntryId::from);
+        let kept = ids.zip(history).skip(removed);
         let passing: Vec<_> = kept
-            .filter(|(sequence, _)| before.is_none_or(|before| *sequence < before))
+            .filter(|(id, _)| before.is_none_or(|before| *id < before))
             .filter(|(_, entry)| filter.passes(day_of(entry), entry.token, &entry.format))
-            .map(|(sequence, entry)| (sequence, entry.clone()))
+            .map(|(id, entry)| (id, entry.clone()))
             .collect();
         let entries: Vec<_> = passing.into_iter().rev().take(limit).collect();
         // It reads a history to its first entry unless the page is full.
         let last = entries.last().filter(|_| entries.len() == limit);
-        let first = removed as u64 + 1;
+        let first = EntryId::from(removed as u64 + 1);
         Ok(UsagePage {
             next_before: last.map(|(it, _)| *it).filter(|it| *it > first),
             entries,
@@ -275,7 +304,7 @@ impl Engine for MemoryEngine {
         days: Days,
         each: &mut dyn FnMut(UsageDay),
     ) -> Result<(), StoreError> {
-        let state = self.state();
+        let state = self.state()?;
         let history = state.histories.get(&account).into_iter().flatten();
         let mut sums = BTreeMap::new();
         for entry in history.filter(|entry| days.contains(day_of(entry))) {
@@ -297,28 +326,29 @@ impl Engine for MemoryEngine {
         &self,
         account: AccountId,
         filter: &FailureFilter,
-        before: Option<u64>,
+        before: Option<EntryId>,
         limit: usize,
     ) -> Result<FailurePage, StoreError> {
-        let state = self.state();
+        let state = self.state()?;
         let all = state.failures.get(&account).into_iter().flatten().rev();
         let mut passing = all
-            .filter(|(sequence, _)| before.is_none_or(|before| *sequence < before))
+            .map(|(sequence, it)| (EntryId::from(*sequence), it.clone()))
+            .filter(|(id, _)| before.is_none_or(|before| *id < before))
             .filter(|(_, it)| {
                 let day = clock::day(clock::to_milliseconds(it.time));
                 filter.passes(day, it.token, it.status)
             });
-        let failures: Vec<_> = passing.by_ref().take(limit).cloned().collect();
+        let failures: Vec<_> = passing.by_ref().take(limit).collect();
         let next = passing.next().and(failures.last());
         Ok(FailurePage {
-            next_before: next.map(|(sequence, _)| *sequence),
+            next_before: next.map(|(id, _)| *id),
             failures,
         })
     }
 
     fn usage_totals(&self, account: AccountId) -> Result<UsageTotals, StoreError> {
         Ok(totals(
-            self.state().histories.get(&account).into_iter().flatten(),
+            self.state()?.histories.get(&account).into_iter().flatten(),
         ))
     }
 
@@ -328,15 +358,20 @@ impl Engine for MemoryEngine {
         token: Option<TokenNumber>,
         month: u64,
     ) -> Result<u64, StoreError> {
-        Ok(self.state().in_month(account, token, month))
+        Ok(self.state()?.in_month(account, token, month))
     }
 
     fn exchange_secret_mark(&self, mark: u64) -> Result<Option<u64>, StoreError> {
-        Ok(self.state().secret_mark.replace(mark))
+        let mut state = self.state()?;
+        let last = state.secret_mark;
+        if !self.is_shared || last.is_none() {
+            state.secret_mark = Some(mark);
+        }
+        Ok(last)
     }
 
-    fn apply(&self, commands: &[Command]) -> Result<Vec<Outcome>, StoreError> {
-        let mut state = self.state();
+    fn apply(&self, commands: &[Command], _since: Instant) -> Result<Vec<Outcome>, StoreError> {
+        let mut state = self.state()?;
         Ok(commands
             .iter()
             .map(|command| state.apply(command))
@@ -344,7 +379,39 @@ impl Engine for MemoryEngine {
     }
 
     fn probe(&self) -> Result<(), StoreError> {
+        self.state().map(drop)
+    }
+
+    fn begin_attempt(
+        &self,
+        key: &[u8; 32],
+        now: u64,
+    ) -> Result<Option<Result<(), Wait>>, StoreError> {
+        if !self.is_shared {
+            return Ok(None);
+        }
+        let mut state = self.state()?;
+        let next = FailedAttempts::next(state.attempts.get(key).copied(), now);
+        Ok(Some(next.map(|next| {
+            state.attempts.insert(*key, next);
+        })))
+    }
+
+    fn forget_attempts(&self, key: &[u8; 32]) -> Result<(), StoreError> {
+        self.state()?.attempts.remove(key);
         Ok(())
+    }
+
+    fn clock_offset(&self) -> i64 {
+        self.clock_offset.load(Ordering::SeqCst)
+    }
+
+    fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    fn replicas(&self) -> u32 {
+        self.replicas.load(Ordering::SeqCst).max(1)
     }
 
     fn snapshot(&self) -> Result<Option<Box<dyn Snapshot>>, StoreError> {
@@ -507,13 +574,24 @@ impl State {
                 self.remove_old(*old);
                 Outcome::Removed { next: None }
             }
-            Command::RecordUsage { account, entry } => {
+            Command::RecordUsage {
+                account,
+                entry,
+                quotas,
+            } => {
                 if !self.accounts.contains_key(account) {
                     return Outcome::Unchanged;
                 }
+                let month = month_of(entry);
+                for (of_token, most) in [(false, quotas.account), (true, quotas.token)] {
+                    let token = of_token.then_some(entry.token);
+                    let count = self.in_month(*account, token, month);
+                    if most.is_some_and(|most| count >= most.get()) {
+                        return Outcome::QuotaExceeded { of_token };
+                    }
+                }
                 let history = self.histories.entry(*account).or_default();
                 history.push(entry.clone());
-                let month = month_of(entry);
                 Outcome::Recorded {
                     month,
                     conversions: self.in_month(*account, None, month),

@@ -280,7 +280,7 @@ fn the_history_keeps_its_order_and_its_months_while_the_clock_jumps() {
         record(day);
     }
     let page = all_usage(&store, id, None, 10).unwrap();
-    let order: Vec<u64> = page.entries.iter().map(|(sequence, _)| *sequence).collect();
+    let order: Vec<_> = page.entries.iter().map(|(id, _)| id.0).collect();
     assert_eq!(order, [6, 5, 4, 3, 2, 1]);
     for (day, conversions) in [
         ("2026-09-30", 0),

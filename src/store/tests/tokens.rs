@@ -69,7 +69,7 @@ fn a_deleted_token_is_invalid_at_once_and_its_conversions_stay() {
     assert!(told[1].deleted.is_some());
     assert_eq!(
         all_usage(&store, id, None, 9).unwrap().entries,
-        [(1, recorded)]
+        [(EntryId(1), recorded)]
     );
     let again = store.delete_token(id, token.number);
     assert!(matches!(again, Err(ChangeTokenError::NoToken)));

@@ -26,6 +26,7 @@ fn with_a_history() -> Service {
         secret_file: None,
         allow_shared_data: false,
         history_keep: None,
+        postgres: None,
     };
     let store = Store::open(&settings).unwrap_or_else(|_| panic!("a new store is opened"));
     let account = store.create_account(OWNER, None).expect("a new account");

@@ -661,3 +661,58 @@ fn server_answers_on_ipv6_loopback() {
     let _ = child.wait();
     assert_eq!(answer, Some(200));
 }
+
+#[test]
+fn a_secret_is_printed_as_its_file_holds_it() {
+    let print = || {
+        let output = run(towebp().arg("secret"), b"");
+        succeeded(&output);
+        assert!(output.stderr.is_empty(), "{output:?}");
+        String::from_utf8(output.stdout).expect("hexadecimal digits")
+    };
+    let secret = print();
+    assert_eq!(secret.len(), 65);
+    assert_ne!(secret, print());
+    let folder = Folder::new();
+    let file = folder.path.join("secret");
+    fs::write(&file, &secret).expect("a file in our own folder");
+    let mut create = towebp();
+    create
+        .args(["account", "create", OWNER, "--data"])
+        .arg(folder.path.join("data"))
+        .arg("--secret-file")
+        .arg(&file);
+    succeeded(&run(&mut create, b""));
+    assert_eq!(fs::read_to_string(&file).expect("it is there"), secret);
+}
+
+#[test]
+fn a_store_that_cannot_be_used_is_told_and_nothing_is_made() {
+    let folder = Folder::new();
+    let data = folder.path.join("data");
+    let store = "postgres://towebp@127.0.0.1:1/towebp";
+    for (arguments, words) in [
+        (&["--store", store][..], &["--secret-file"][..]),
+        (&["--store-tls", "off"], &["--store-tls without --store"]),
+        (&["--store", "mysql://a@b/c"], &["--store: "]),
+        (
+            &["--store", "postgres://towebp:hunter2@db1/towebp"],
+            &["--store: ", "password"],
+        ),
+    ] {
+        for command in [&["serve"][..], &["account", "list"]] {
+            let mut towebp = towebp();
+            towebp
+                .args(command)
+                .args(arguments)
+                .arg("--data")
+                .arg(&data)
+                .current_dir(&folder.path);
+            let output = run(&mut towebp, b"");
+            failed(&output, words);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(!said.contains("hunter2"), "{said}");
+        }
+    }
+    assert!(!folder.path.join("secret").exists());
+}

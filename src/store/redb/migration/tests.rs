@@ -94,8 +94,8 @@ impl Old {
         let caller = store.authenticate(&self.token).unwrap();
         let page = all_usage(&store, caller.account, None, 10_000).unwrap();
         assert_eq!(page.entries.len() as u64, self.entries);
-        for (sequence, found) in page.entries {
-            assert_eq!(found, entry(sequence - 1));
+        for (id, found) in page.entries {
+            assert_eq!(found, entry(id.0 as u64 - 1));
         }
         let [token] = &store.tokens(caller.account).unwrap()[..] else {
             panic!("one token");

@@ -1,6 +1,7 @@
 //! What is done with a database while the power is on, and what the disk saw of it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use redb::ReadTransaction;
 use towebp_encoder::testing::Random;
@@ -16,6 +17,7 @@ use crate::store::session::{Browser, SessionTimes, StoredSession};
 use crate::store::tests::entry;
 use crate::store::token::{Limits, Restrictions, TokenSettings};
 use crate::store::token_number::TokenNumber;
+use crate::store::usage::MonthlyQuotas;
 
 /// Pages that the database may keep in memory, in bytes. With so few, pages of a transaction reach
 /// the file before its commit.
@@ -145,10 +147,10 @@ fn migration(name: &'static str, format: u64) -> Load {
     let engine = open(&disk, database::CACHE_BYTES).unwrap();
     let [a, b] = [AccountId(1_000), AccountId(1_001)];
     for group in groups(a, b).iter().take(3) {
-        engine.apply(group).unwrap();
+        engine.apply(group, Instant::now()).unwrap();
     }
     let conversions: Vec<_> = (0..40).map(|i| record(a, i)).collect();
-    engine.apply(&conversions).unwrap();
+    engine.apply(&conversions, Instant::now()).unwrap();
     let database = &engine.database;
     let undone = database.write(|write| migration::set_back(write, format));
     undone.unwrap();
@@ -200,7 +202,7 @@ fn answer(
     commands: &[Command],
     states: &mut Vec<Rows>,
 ) -> Vec<Outcome> {
-    let outcomes = engine.apply(commands).unwrap();
+    let outcomes = engine.apply(commands, Instant::now()).unwrap();
     disk.answer();
     states.push(rows(engine).unwrap());
     outcomes
@@ -333,6 +335,7 @@ fn record(account: AccountId, i: u64) -> Command {
     Command::RecordUsage {
         account,
         entry: entry(i),
+        quotas: MonthlyQuotas::default(),
     }
 }
 

@@ -1,0 +1,169 @@
+//! `towebp store`: moves all that is stored between a folder and PostgreSQL.
+
+use super::say;
+use super::shared::must_exist;
+use super::store_flags::with_store_flags;
+use crate::store::{self, Copied, CopyStep};
+use argh::{ArgsInfo, FromArgs};
+use indicatif::ProgressBar;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+/// Move all accounts and their history between a data folder and PostgreSQL.
+#[derive(FromArgs, ArgsInfo)]
+#[argh(subcommand, name = "store", help_triggers("-h", "--help", "help"))]
+pub struct StoreCommand {
+    #[argh(subcommand)]
+    action: Action,
+}
+
+#[derive(FromArgs, ArgsInfo)]
+#[argh(subcommand)]
+enum Action {
+    Copy(Copy),
+    Migrate(Migrate),
+}
+
+with_store_flags! {
+    /// Copy all that is stored, but sessions, from a data folder to an empty PostgreSQL, or back
+    /// to a folder without accounts. No server may run on either. Tokens go on working.
+    #[derive(FromArgs, ArgsInfo)]
+    #[argh(subcommand, name = "copy", help_triggers("-h", "--help", "help"))]
+    pub(super) struct Copy {
+        /// a data folder, or the URL of a PostgreSQL such as postgres://towebp@db1,db2/towebp
+        #[argh(option, arg_name = "dir|url")]
+        from: String,
+        /// a PostgreSQL, or a data folder
+        #[argh(option, arg_name = "url|dir")]
+        to: String,
+        /// the file of the server's secret, which must be the one that the accounts' tokens were
+        /// issued with (default: secret in the folder of --from)
+        #[argh(option, arg_name = "file")]
+        secret_file: Option<PathBuf>,
+    }
+}
+
+with_store_flags! {
+    /// Bring the tables of a PostgreSQL to what this towebp knows. Servers go on working
+    /// meanwhile.
+    #[derive(FromArgs, ArgsInfo)]
+    #[argh(subcommand, name = "migrate", help_triggers("-h", "--help", "help"))]
+    pub(super) struct Migrate {
+        /// the PostgreSQL, such as postgres://towebp@db1,db2/towebp
+        #[argh(option, arg_name = "url")]
+        store: String,
+    }
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// A sentence for standard error.
+pub fn run(command: &StoreCommand) -> Result<(), String> {
+    match &command.action {
+        Action::Copy(copy) => run_copy(copy),
+        Action::Migrate(migrate) => {
+            let settings = migrate.flags_of(&*migrate.store).required()?;
+            let (before, now) = store::migrate_postgres(&settings)?;
+            say::print(&if before == now {
+                format!("the tables have schema {now}, which is what this towebp knows")
+            } else {
+                format!("the tables have schema {now} now; they had {before}")
+            });
+            Ok(())
+        }
+    }
+}
+
+fn run_copy(copy: &Copy) -> Result<(), String> {
+    let is_url = |text: &str| text.contains("://");
+    match (is_url(&copy.from), is_url(&copy.to)) {
+        (false, true) => to_postgres(copy),
+        (true, false) => to_folder(copy),
+        _ => Err(format!(
+            "--from {} and --to {} were given; allowed is a data folder and the URL of a \
+             PostgreSQL, or the URL and a folder",
+            copy.from, copy.to
+        )),
+    }
+}
+
+fn to_postgres(copy: &Copy) -> Result<(), String> {
+    let data = Path::new(&copy.from);
+    let file = store::database_path(data);
+    if !file.exists() {
+        return Err(format!("there are no accounts in {} (--from)", copy.from));
+    }
+    let settings = copy.flags_of(&*copy.to).required()?;
+    let secret = copy.secret_file.clone();
+    let secret = secret.unwrap_or_else(|| data.join("secret"));
+    must_exist(&secret, &secret).map_err(|_| {
+        format!(
+            "{} is missing: --secret-file names the file of the server's secret",
+            secret.display()
+        )
+    })?;
+    let copied =
+        with_progress(|progress| store::copy_to_postgres(data, &settings, &secret, progress))?;
+    say::print(&summary(&copied));
+    say::note(&format!(
+        "{} is {} now: no server uses it any more. Each server on the PostgreSQL needs a copy of \
+         the secret in {}.",
+        file.display(),
+        copied.file.display(),
+        secret.display()
+    ));
+    Ok(())
+}
+
+fn to_folder(copy: &Copy) -> Result<(), String> {
+    let data = Path::new(&copy.to);
+    let settings = copy.flags_of(&*copy.from).required()?;
+    let secret = copy.secret_file.as_deref();
+    let copied =
+        with_progress(|progress| store::copy_to_folder(&settings, data, secret, progress))?;
+    say::print(&summary(&copied));
+    say::note(&format!(
+        "{} was made. Its server needs the secret of those before it, in {} or by --secret-file.",
+        copied.file.display(),
+        data.join("secret").display()
+    ));
+    Ok(())
+}
+
+fn summary(copied: &Copied) -> String {
+    let rows = &copied.rows;
+    format!(
+        "{} accounts, {} tokens, {} invitations, {} conversions ({} of them in histories, {} bytes \
+         in, {} bytes out), {} failed conversions: the same on both sides",
+        rows.accounts,
+        rows.tokens,
+        rows.invites,
+        rows.conversions,
+        rows.entries,
+        rows.input_bytes,
+        rows.output_bytes,
+        rows.failures
+    )
+}
+
+fn with_progress<T>(
+    work: impl FnOnce(&mut dyn FnMut(CopyStep, u64, u64)) -> Result<T, String>,
+) -> Result<T, String> {
+    let bar = if io::stderr().is_terminal() {
+        ProgressBar::new(0)
+    } else {
+        ProgressBar::hidden()
+    };
+    let answer = work(&mut |step, done, all| {
+        bar.set_message(match step {
+            CopyStep::Check => "checking",
+            CopyStep::Copy => "copying",
+            CopyStep::Compare => "comparing",
+        });
+        bar.set_length(all);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    answer
+}

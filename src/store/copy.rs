@@ -1,0 +1,237 @@
+//! Copies all that is stored, but sessions, between the file of a data folder and PostgreSQL.
+//!
+//! The rows of one are loaded into the other ([`super::rows`]), then read back there and compared.
+//! Only after that is a database in use by servers, and a file renamed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::engine::{Engine, Snapshot};
+use super::error::{OpenError, StoreError};
+use super::folder;
+use super::postgres::{self, PostgresSettings};
+use super::redb::{Backup, FileSnapshot, RedbEngine, database_path};
+use super::rows::{Row, Tally};
+use super::secret_file;
+use super::transfer;
+use crate::auth::Secret;
+
+/// What a copy is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyStep {
+    /// It checks whether what is to be copied fits together.
+    Check,
+    /// It copies.
+    Copy,
+    /// It reads what was copied, and compares it.
+    Compare,
+}
+
+/// Is told what a copy is doing, how many entries of histories are done and how many there are.
+pub type Progress<'a> = dyn FnMut(CopyStep, u64, u64) + 'a;
+
+/// A store that was copied.
+pub struct Copied {
+    /// What was copied, and is the same on both sides.
+    pub rows: Tally,
+    /// The database file: what it is named now, or the one that was made.
+    pub file: PathBuf,
+}
+
+/// Copies the store of a data folder, on which no server runs, to an empty database, or goes on
+/// with that. Then the folder's database is renamed, so that no server starts on it by mistake.
+///
+/// # Errors
+/// A sentence. The folder is as it was; if rows were copied already, no server starts on the
+/// database until the copy was repeated.
+pub fn copy_to_postgres(
+    data: &Path,
+    to: &PostgresSettings,
+    secret: &Path,
+    progress: &mut Progress<'_>,
+) -> Result<Copied, String> {
+    let file = database_path(data);
+    let moved = file.with_extension("redb.moved");
+    if moved.exists() {
+        return Err(format!(
+            "{} is there already, from a copy before: move it away first",
+            moved.display()
+        ));
+    }
+    let engine = RedbEngine::open(&file).map_err(stop_first)?;
+    let snapshot = engine.snapshot().map_err(sentence)?;
+    let snapshot = snapshot.ok_or("the file cannot be read as a whole")?;
+    let mark = secret_mark(&*snapshot)?;
+    expect_secret(secret, mark)?;
+    progress(CopyStep::Check, 0, 0);
+    let findings = snapshot.check().map_err(sentence)?;
+    if !findings.problems.is_empty() {
+        return Err(format!(
+            "what is in {} does not fit together; towebp check --data {} tells more",
+            file.display(),
+            data.display()
+        ));
+    }
+    let target = postgres::CopyTarget::open(to).map_err(open_sentence)?;
+    let mut loader = target.begin(mark).map_err(sentence)?;
+    let entries = findings.entries;
+    let copied = read(&*snapshot, CopyStep::Copy, entries, progress, |row| {
+        loader.add(row)
+    })?;
+    loader.finish().map_err(sentence)?;
+    let written = target.snapshot().map_err(sentence)?;
+    let written = read(&*written, CopyStep::Compare, entries, progress, |_| Ok(()))?;
+    compare(&copied, &written)?;
+    target.complete().map_err(sentence)?;
+    drop((snapshot, engine));
+    folder::rename_new(&file, &moved)
+        .and_then(|()| folder::sync(data))
+        .map_err(|error| {
+            format!(
+                "all is copied, but {} cannot be renamed to {}: {error}",
+                file.display(),
+                moved.display()
+            )
+        })?;
+    Ok(Copied {
+        rows: copied,
+        file: moved,
+    })
+}
+
+/// Copies the store of a database, on which no server runs, to a folder that has none. The database
+/// stays as it is.
+///
+/// # Errors
+/// A sentence. No file is left then.
+pub fn copy_to_folder(
+    from: &PostgresSettings,
+    data: &Path,
+    secret: Option<&Path>,
+    progress: &mut Progress<'_>,
+) -> Result<Copied, String> {
+    let file = database_path(data);
+    if file.exists() {
+        return Err(format!(
+            "{} is there already, and a copy needs a folder without accounts",
+            file.display()
+        ));
+    }
+    let snapshot = postgres::open_unused_snapshot(from).map_err(open_sentence)?;
+    if let Some(secret) = secret {
+        expect_secret(secret, secret_mark(&*snapshot)?)?;
+    }
+    folder::create_private(data)?;
+    let entries = snapshot.entries().map_err(sentence)?;
+    let mut copied = Err(String::new());
+    let backup = Backup::create(&file, false)?;
+    backup.load(|each| {
+        copied = read(&*snapshot, CopyStep::Copy, entries, progress, each);
+        match &copied {
+            Ok(_) => Ok(()),
+            Err(sentence) => Err(StoreError::Failed(sentence.clone())),
+        }
+    })?;
+    let copied = copied?;
+    let compared = FileSnapshot::open(&file)
+        .map_err(open_sentence)
+        .and_then(|written| read(&written, CopyStep::Compare, entries, progress, |_| Ok(())))
+        .and_then(|written| compare(&copied, &written));
+    if let Err(sentence) = compared {
+        fs::remove_file(&file).ok();
+        return Err(sentence);
+    }
+    Ok(Copied { rows: copied, file })
+}
+
+/// Brings the tables of a database to what this program knows. Returns the numbers of the schema
+/// before and now.
+///
+/// # Errors
+/// A sentence.
+pub fn migrate_postgres(settings: &PostgresSettings) -> Result<(i64, i64), String> {
+    postgres::migrate(settings).map_err(open_sentence)
+}
+
+/// Calls `each` with all rows, and adds them up.
+fn read(
+    snapshot: &dyn Snapshot,
+    step: CopyStep,
+    entries: u64,
+    progress: &mut Progress<'_>,
+    each: impl FnMut(Row) -> Result<(), StoreError>,
+) -> Result<Tally, String> {
+    let mut progress = |done| progress(step, done, entries);
+    transfer::read(snapshot, &mut progress, each).map_err(sentence)
+}
+
+fn compare(copied: &Tally, written: &Tally) -> Result<(), String> {
+    if copied.digest() == written.digest() {
+        return Ok(());
+    }
+    Err(format!(
+        "what was written differs from what was read: {} and {} accounts, {} and {} tokens, {} and \
+         {} entries of histories, {} and {} conversions. A copy is repeated into an empty database",
+        written.accounts,
+        copied.accounts,
+        written.tokens,
+        copied.tokens,
+        written.entries,
+        copied.entries,
+        written.conversions,
+        copied.conversions
+    ))
+}
+
+/// The mark of the secret last used, which the first row tells.
+fn secret_mark(snapshot: &dyn Snapshot) -> Result<Option<u64>, String> {
+    let mut mark = None;
+    let enough = || StoreError::Failed("no more rows are needed".to_owned());
+    let read = snapshot.rows(&mut |row| match row {
+        Row::Store { secret_mark, .. } => {
+            mark = Some(secret_mark);
+            Err(enough())
+        }
+        _ => Err(enough()),
+    });
+    match (mark, read) {
+        (Some(mark), _) => Ok(mark),
+        (None, Err(error)) => Err(sentence(error)),
+        (None, Ok(())) => Ok(None),
+    }
+}
+
+/// Without the secret of their tokens, no token would work after the copy.
+fn expect_secret(file: &Path, mark: Option<u64>) -> Result<(), String> {
+    let secret: Secret = secret_file::open(file, true)?;
+    if mark.is_none_or(|mark| mark == secret.mark()) {
+        return Ok(());
+    }
+    Err(format!(
+        "the secret in {} is not the one that the tokens were issued with: name that one by \
+         --secret-file",
+        file.display()
+    ))
+}
+
+fn stop_first(error: OpenError) -> String {
+    match error {
+        OpenError::InUse(path) => format!(
+            "a server runs on {}: stop it first, and keep it stopped",
+            path.display()
+        ),
+        OpenError::Failed(sentence) => sentence,
+    }
+}
+
+fn open_sentence(error: OpenError) -> String {
+    match error {
+        OpenError::Failed(sentence) => sentence,
+        in_use @ OpenError::InUse(_) => in_use.to_string(),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
+fn sentence(error: StoreError) -> String {
+    error.to_string()
+}

@@ -1,0 +1,52 @@
+//! What stands in for `postgres` in a program that is built without it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::engine::Snapshot;
+use super::error::OpenError;
+
+/// No value of it exists: [`PostgresSettings::parse`] says why.
+#[derive(Clone, Debug)]
+pub struct PostgresSettings {
+    /// The file of the password.
+    pub password_file: Option<PathBuf>,
+    /// The root certificates.
+    pub ca: Option<PathBuf>,
+    /// Whether connections are encrypted.
+    pub tls: bool,
+    /// The most connections.
+    pub connections: usize,
+    /// How long a question may take.
+    pub timeout: Duration,
+}
+
+impl PostgresSettings {
+    /// Takes no URL.
+    ///
+    /// # Errors
+    /// A sentence, always.
+    pub fn parse(_url: &str) -> Result<PostgresSettings, String> {
+        Err("this towebp is built without PostgreSQL (its feature is named postgres)".to_owned())
+    }
+
+    /// Nothing is wrong with settings that do not exist.
+    ///
+    /// # Errors
+    /// None.
+    pub fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// There is no such database.
+///
+/// # Errors
+/// A sentence, always.
+pub fn open_postgres_snapshot(
+    _settings: &PostgresSettings,
+) -> Result<Box<dyn Snapshot>, OpenError> {
+    Err(OpenError::Failed(
+        "this towebp is built without PostgreSQL".to_owned(),
+    ))
+}

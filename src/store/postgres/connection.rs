@@ -1,0 +1,348 @@
+//! One connection: to a host, over TLS, with the password, and what the host says about itself.
+
+use std::future::poll_fn;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::OnceCell;
+use tokio::task::AbortHandle;
+use tokio_postgres::config::SslMode;
+use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Row, Statement};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::fault::{Class, Fault};
+use super::settings::{Host, PostgresSettings};
+use crate::tls;
+
+/// The environment variable of the password, where there is no file.
+const PASSWORD: &str = "TOWEBP_STORE_PASSWORD";
+
+/// After this time without a sign of life, a connection over TCP is given up by the system; what
+/// waits for an answer gives up before.
+const DEAD_AFTER: Duration = Duration::from_secs(10);
+
+/// A parameter of a statement, with the type that it is sent as.
+pub type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// A connection that is not used by two questions at a time. When it is dropped, it is closed at
+/// once, whatever the host does.
+pub struct Link {
+    client: Client,
+    driver: AbortHandle,
+    /// Whether a commit may have ended before a standby had it.
+    is_unsure: Arc<AtomicBool>,
+    prepared: OnceCell<Statement>,
+    prepares: Arc<AtomicBool>,
+    /// When hosts were chosen for the how-manieth time.
+    pub choice: u64,
+}
+
+/// What a host says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostState {
+    /// Whether it takes writes.
+    pub is_writable: bool,
+    /// Its clock, in milliseconds since the epoch.
+    pub time: i64,
+    /// How often a standby has become the primary in its past; 0 if that is not known.
+    pub timeline: u32,
+    /// The number of the database system, which its standbys share; 0 if that is not known.
+    pub system: i64,
+}
+
+/// Connects to hosts.
+pub struct Connector {
+    settings: PostgresSettings,
+    tls: Option<MakeRustlsConnect>,
+    /// Whether statements are prepared: not any more once a pooler was found that mixes up what was
+    /// prepared over which connection.
+    prepares: Arc<AtomicBool>,
+}
+
+impl Connector {
+    /// Reads the root certificates.
+    ///
+    /// # Errors
+    /// A sentence for the operator.
+    pub fn new(settings: PostgresSettings) -> Result<Connector, String> {
+        settings.check()?;
+        let tls = if settings.tls {
+            Some(MakeRustlsConnect::new(tls_config(settings.ca.as_deref())?))
+        } else {
+            None
+        };
+        Ok(Connector {
+            settings,
+            tls,
+            prepares: Arc::new(AtomicBool::new(true)),
+        })
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &PostgresSettings {
+        &self.settings
+    }
+
+    /// Connects to a host. This takes as long as the host does: the caller limits it.
+    pub async fn connect(&self, host: &Host) -> Result<Link, Fault> {
+        let mut config = Config::new();
+        config
+            .user(&self.settings.user)
+            .dbname(&self.settings.database)
+            .application_name("towebp");
+        if let Some(password) = self.password()? {
+            config.password(password);
+        }
+        let lost = |error: io::Error| {
+            Fault::new(
+                Class::NotReady,
+                format!("{host} cannot be reached: {error}"),
+            )
+        };
+        let link = match host {
+            Host::Unix(folder, port) => {
+                let path = Host::socket(folder, *port);
+                let stream = UnixStream::connect(path).await.map_err(lost)?;
+                config.ssl_mode(SslMode::Disable);
+                Link::start(&config, stream, NoTls).await
+            }
+            Host::Tcp(name, port) => {
+                let stream = TcpStream::connect((&**name, *port)).await.map_err(lost)?;
+                prepare(&stream).map_err(lost)?;
+                match self.tls.clone() {
+                    None => {
+                        config.ssl_mode(SslMode::Disable);
+                        Link::start(&config, stream, NoTls).await
+                    }
+                    Some(mut tls) => {
+                        config.ssl_mode(SslMode::Require);
+                        let Ok(tls) = MakeTlsConnect::<TcpStream>::make_tls_connect(&mut tls, name);
+                        Link::start(&config, stream, tls).await
+                    }
+                }
+            }
+        };
+        let mut link =
+            link.map_err(|fault| Fault::new(fault.class, format!("{host}: {}", fault.text)))?;
+        link.prepares = Arc::clone(&self.prepares);
+        Ok(link)
+    }
+
+    fn password(&self) -> Result<Option<String>, Fault> {
+        let Some(file) = &self.settings.password_file else {
+            return Ok(std::env::var(PASSWORD).ok().filter(|text| !text.is_empty()));
+        };
+        let text = std::fs::read_to_string(file).map_err(|error| {
+            let text = format!(
+                "the password's file {} cannot be read: {error}",
+                file.display()
+            );
+            Fault::new(Class::Refused, text)
+        })?;
+        Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
+    }
+}
+
+impl Link {
+    async fn start<S, T>(config: &Config, stream: S, tls: T) -> Result<Link, Fault>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        T: TlsConnect<S>,
+        T::Stream: Send + 'static,
+    {
+        let (client, connection) = config.connect_raw(stream, tls).await?;
+        let is_unsure = Arc::new(AtomicBool::new(false));
+        let driver = tokio::spawn(drive(connection, Arc::clone(&is_unsure)));
+        Ok(Link {
+            client,
+            driver: driver.abort_handle(),
+            is_unsure,
+            prepared: OnceCell::new(),
+            prepares: Arc::default(),
+            choice: 0,
+        })
+    }
+
+    /// Whether the connection has ended.
+    pub fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    /// The rows of a statement, which is sent unnamed.
+    pub async fn query(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>, Fault> {
+        Ok(self.client.query_typed(sql, parameters).await?)
+    }
+
+    /// As [`Link::query`], of the one statement that this connection plans once and uses often. A
+    /// pooler between here and the host may not know it from before, or know another one: then all
+    /// connections send it unnamed from now on.
+    pub async fn query_prepared(
+        &self,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, Fault> {
+        if !self.prepares.load(Ordering::Relaxed) {
+            return self.query(sql, parameters).await;
+        }
+        let rows = async {
+            let types: Vec<Type> = parameters.iter().map(|it| it.1.clone()).collect();
+            let prepare = || self.client.prepare_typed(sql, &types);
+            let statement = self.prepared.get_or_try_init(prepare).await?;
+            let values: Vec<_> = parameters.iter().map(|it| it.0).collect();
+            self.client.query(statement, &values).await
+        };
+        rows.await.map_err(|error| {
+            let state = error.code().map_or("", |state| state.code());
+            if !matches!(state, "26000" | "42P05" | "0A000") {
+                return Fault::from(error);
+            }
+            self.prepares.store(false, Ordering::Relaxed);
+            Fault::new(Class::Conflict, "a pooler does not keep what is prepared")
+        })
+    }
+
+    /// The one row of a statement, if it has one.
+    pub async fn query_opt(
+        &self,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Option<Row>, Fault> {
+        Ok(self.query(sql, parameters).await?.into_iter().next())
+    }
+
+    /// Carries out a statement, and returns the number of rows that it has changed.
+    pub async fn execute(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<u64, Fault> {
+        Ok(self.client.execute_typed(sql, parameters).await?)
+    }
+
+    /// Carries out statements without parameters.
+    pub async fn batch(&self, sql: &str) -> Result<(), Fault> {
+        Ok(self.client.batch_execute(sql).await?)
+    }
+
+    /// Forgets warnings about what was before, such as those at the beginning of a connection.
+    pub fn forget_warnings(&self) {
+        self.is_unsure.store(false, Ordering::Relaxed);
+    }
+
+    /// Tells whether what was committed since [`Link::forget_warnings`] is sure to be where it is
+    /// to be.
+    ///
+    /// # Errors
+    /// The host has warned that a commit has not waited for its standby: its outcome is not known.
+    pub fn confirm(&self) -> Result<(), Fault> {
+        if self.is_unsure.swap(false, Ordering::Relaxed) {
+            let text = "the host has warned that a commit did not wait for its standby";
+            return Err(Fault::new(Class::Lost, text));
+        }
+        Ok(())
+    }
+
+    /// Asks the host about itself. `is_one_of_many` asks for what tells hosts apart, too.
+    pub async fn examine(&self, is_one_of_many: bool) -> Result<HostState, Fault> {
+        let sql = "SELECT current_setting('transaction_read_only') = 'on',
+                          (extract(epoch FROM clock_timestamp()) * 1000)::INT8";
+        let row = self.query_opt(sql, &[]).await?;
+        let row = row.ok_or_else(|| Fault::new(Class::Unexpected, "no row of a host's state"))?;
+        let mut state = HostState {
+            is_writable: !get::<bool>(&row, 0)?,
+            time: get(&row, 1)?,
+            timeline: 0,
+            system: 0,
+        };
+        if is_one_of_many && state.is_writable {
+            // Of databases that only speak PostgreSQL's protocol, this is an error.
+            let sql = "SELECT pg_walfile_name(pg_current_wal_lsn()),
+                              (SELECT system_identifier FROM pg_control_system())";
+            if let Ok(Some(row)) = self.query_opt(sql, &[]).await {
+                let file: &str = get(&row, 0)?;
+                // The name of a WAL file begins with the timeline, 8 hexadecimal digits.
+                let timeline = file.get(..8).map(|digits| u32::from_str_radix(digits, 16));
+                state.timeline = timeline.and_then(Result::ok).unwrap_or(0);
+                state.system = get(&row, 1)?;
+            }
+        }
+        Ok(state)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // A polite end could wait for a host that says nothing any more.
+        self.driver.abort();
+    }
+}
+
+/// A column of a row.
+///
+/// # Errors
+/// The column has another type: the tables are not this program's.
+pub fn get<'a, T: tokio_postgres::types::FromSql<'a>>(
+    row: &'a Row,
+    column: usize,
+) -> Result<T, Fault> {
+    row.try_get(column)
+        .map_err(|error| Fault::new(Class::Unexpected, error.to_string()))
+}
+
+/// Moves messages until the connection ends, and listens to warnings.
+async fn drive<S, T>(mut connection: Connection<S, T>, is_unsure: Arc<AtomicBool>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+        if let AsyncMessage::Notice(notice) = message {
+            log::debug!("PostgreSQL says: {}", notice.message());
+            if notice.code().code() == "01000" {
+                is_unsure.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Small messages are sent at once, and a host that is gone is noticed.
+fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    rustix::net::sockopt::set_socket_keepalive(stream, true)?;
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::net::sockopt;
+        sockopt::set_tcp_keepidle(stream, DEAD_AFTER)?;
+        sockopt::set_tcp_keepintvl(stream, DEAD_AFTER / 5)?;
+        sockopt::set_tcp_keepcnt(stream, 5)?;
+        let milliseconds = u32::try_from(DEAD_AFTER.as_millis()).unwrap_or(u32::MAX);
+        sockopt::set_tcp_user_timeout(stream, milliseconds)?;
+    }
+    Ok(())
+}
+
+/// Chain and name of the host's certificate are always verified.
+fn tls_config(ca: Option<&Path>) -> Result<ClientConfig, String> {
+    if !tls::available() {
+        return Err(
+            "this processor lacks instructions that TLS needs (AES, ADX, AVX2 on x86-64): \
+                    connections to the store have to go without, over a Unix socket"
+                .to_owned(),
+        );
+    }
+    let mut roots = RootCertStore::empty();
+    if let Some(path) = ca {
+        roots.add_parsable_certificates(tls::read_roots(path)?);
+    } else {
+        let all = webpki_root_certs::TLS_SERVER_ROOT_CERTS;
+        roots.add_parsable_certificates(all.iter().cloned());
+    }
+    ClientConfig::builder_with_provider(tls::provider())
+        .with_safe_default_protocol_versions()
+        .map(|config| config.with_root_certificates(roots).with_no_client_auth())
+        .map_err(|error| format!("TLS cannot be set up: {error}"))
+}

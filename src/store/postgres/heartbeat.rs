@@ -1,0 +1,67 @@
+//! Tells the other replicas that this one lives, and what time it is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+use super::connection::{Link, get};
+use super::fault::Fault;
+use super::pool::Shared;
+
+/// The time between two signs of life.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// How long a replica counts as living after its last sign of life, in milliseconds.
+const LIVING: i64 = 30_000;
+
+/// How long one sign of life may take.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Goes on until the store is closed. `replicas` is told how many live.
+pub async fn run(shared: Arc<Shared>, replica: Uuid, replicas: Arc<AtomicU32>) {
+    loop {
+        sleep(INTERVAL).await;
+        let beaten = shared.ask_now(LIMIT, async |link: &Link| {
+            beat(&shared, link, replica).await
+        });
+        // What is wrong with the database is told by those who need it.
+        if let Ok(living) = beaten.await {
+            replicas.store(living, Ordering::Relaxed);
+        }
+    }
+}
+
+/// One sign of life. Returns how many replicas live.
+pub async fn beat(shared: &Shared, link: &Link, replica: Uuid) -> Result<u32, Fault> {
+    shared.examine(link, false).await?;
+    sign(link, replica).await?;
+    Ok(living(link).await?.max(1))
+}
+
+/// Writes the row of this replica.
+pub async fn sign(link: &Link, replica: Uuid) -> Result<(), Fault> {
+    let sql = "INSERT INTO replicas (id, seen)
+               VALUES ($1, (extract(epoch FROM clock_timestamp()) * 1000)::INT8)
+               ON CONFLICT (id) DO UPDATE SET seen = excluded.seen";
+    link.forget_warnings();
+    link.execute(sql, &[(&replica, Type::UUID)]).await?;
+    link.confirm()
+}
+
+/// Removes the row of this replica, which ends.
+pub async fn sign_off(link: &Link, replica: Uuid) -> Result<(), Fault> {
+    let sql = "DELETE FROM replicas WHERE id = $1";
+    link.execute(sql, &[(&replica, Type::UUID)]).await.map(drop)
+}
+
+async fn living(link: &Link) -> Result<u32, Fault> {
+    let sql = "SELECT count(*) FROM replicas
+               WHERE seen > (extract(epoch FROM clock_timestamp()) * 1000)::INT8 - $1";
+    let row = link.query_opt(sql, &[(&LIVING, Type::INT8)]).await?;
+    let count = row.map_or(Ok(0), |row| get::<i64>(&row, 0))?;
+    Ok(u32::try_from(count).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,500 @@
+//! The engine that keeps everything in a PostgreSQL database, which several machines share.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | [`settings`] | the URL and the flags |
+//! | [`connection`] | one connection: TLS, password, what a host says about itself |
+//! | [`pool`] | questions: which host, which connection, how long, how often |
+//! | [`fault`] | what each error means |
+//! | [`schema`] | the tables, in numbered files |
+//! | [`record`] | conversions, in groups |
+//! | [`commands`], [`tokens`], [`removal`] | all other changes |
+//! | [`history`] | pages and sums |
+//! | [`heartbeat`] | which replicas live, and the clock |
+//! | [`snapshot`], [`pages`] | all that is stored, at one moment |
+//! | [`load`] | all rows of another store into an empty database |
+//! | [`check`] | whether all rows fit together |
+//!
+//! Processes on this engine keep nothing themselves. What they share is in the tables, and a change
+//! is made by statements that are right whatever others do meanwhile: conversions are added by keys
+//! that are made before they are sent, and everything else is a serializable transaction. Nothing
+//! here listens, notifies or locks a table, and the one statement that is prepared can be sent
+//! without, so it works through poolers that give each transaction another connection.
+
+mod check;
+mod commands;
+mod connection;
+mod fault;
+mod heartbeat;
+mod history;
+mod ids;
+mod load;
+mod pages;
+mod pool;
+mod record;
+mod removal;
+mod row;
+mod schema;
+mod settings;
+mod snapshot;
+mod tokens;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+pub use schema::Migrate;
+pub use settings::PostgresSettings;
+
+use super::account::{Account, AccountRecord};
+use super::clock;
+use super::engine::{Command, Engine, EngineMetrics, Outcome, SessionRecord, Snapshot};
+use super::entry_id::EntryId;
+use super::error::{OpenError, StoreError};
+use super::failure::{FailureFilter, FailurePage};
+use super::session::StoredSession;
+use super::token::{AccountAccess, TokenUsage};
+use super::token_number::TokenNumber;
+use super::usage::{Days, UsageDay, UsageFilter, UsagePage, UsageTotals};
+use crate::auth::{AccountId, CodeHash, Email, FailedAttempts, Wait};
+use connection::{Connector, Link};
+use fault::{Class, Fault};
+use ids::Ids;
+use load::Loader;
+use pool::{Pool, Purpose};
+use record::Recorded;
+use row::{int, number};
+use snapshot::PostgresSnapshot;
+
+/// The least time for a group of commands, however long it has waited already.
+const LEAST_TIME: Duration = Duration::from_millis(100);
+
+/// The engine.
+pub struct PostgresEngine {
+    pool: Pool,
+    ids: Ids,
+    /// Identifies this process among those that share the database.
+    replica: Uuid,
+    replicas: Arc<AtomicU32>,
+}
+
+impl PostgresEngine {
+    /// Connects, and makes the tables if there are none.
+    ///
+    /// # Errors
+    /// A sentence for the operator: the settings contradict each other, nothing that takes writes
+    /// answers within the timeout, the role, the password or a certificate is not accepted, or the
+    /// tables are of another version.
+    pub fn open(
+        settings: &PostgresSettings,
+        migrate: Migrate,
+    ) -> Result<PostgresEngine, OpenError> {
+        PostgresEngine::open_at(settings, migrate, SystemTime::now)
+    }
+
+    /// As [`PostgresEngine::open`], on a machine with this clock.
+    pub(super) fn open_at(
+        settings: &PostgresSettings,
+        migrate: Migrate,
+        now: fn() -> SystemTime,
+    ) -> Result<PostgresEngine, OpenError> {
+        let connector = Connector::new(settings.clone()).map_err(OpenError::Failed)?;
+        let mut random = [0; 8];
+        getrandom::fill(&mut random)
+            .map_err(|error| OpenError::Failed(format!("no randomness: {error}")))?;
+        let replica = ids::key(0, 0, u64::from_be_bytes(random));
+        let replicas = Arc::new(AtomicU32::new(1));
+        let told = Arc::clone(&replicas);
+        let pool = Pool::open(connector, now, move |shared| {
+            heartbeat::run(shared, replica, told)
+        })?;
+        prepare(&pool, migrate)?;
+        pool.ask_at_start(schema::reject_copying)?;
+        let living = pool.ask(Purpose::Read, async |link: &Link| {
+            heartbeat::beat(pool.shared(), link, replica).await
+        })?;
+        replicas.store(living, Ordering::Relaxed);
+        Ok(PostgresEngine {
+            pool,
+            ids: Ids::default(),
+            replica,
+            replicas,
+        })
+    }
+
+    fn read<T>(&self, question: impl AsyncFn(&Link) -> Result<T, Fault>) -> Result<T, StoreError> {
+        self.pool.ask(Purpose::Read, question)
+    }
+
+    /// Records conversions, and returns their outcomes in the same order.
+    fn record(&self, commands: &[Command], deadline: Instant) -> Result<Vec<Outcome>, StoreError> {
+        let mut group = Vec::with_capacity(commands.len());
+        for command in commands {
+            if let Command::RecordUsage {
+                account,
+                entry,
+                quotas,
+            } = command
+            {
+                group.push(Recorded {
+                    // Made once: whatever is sent again has the same key.
+                    id: self.ids.next(clock::to_milliseconds(entry.time))?,
+                    account: *account,
+                    entry,
+                    quotas: *quotas,
+                });
+            }
+        }
+        self.pool
+            .ask_by(Purpose::Write, deadline, async |link: &Link| {
+                record::record(link, self.replica, &group).await
+            })
+    }
+
+    /// Carries out another command.
+    fn carry_out(&self, command: &Command, deadline: Instant) -> Result<Outcome, StoreError> {
+        let mut keys = Vec::new();
+        if let Command::RecordFailures { failures, .. } = command {
+            for failure in failures {
+                keys.push(self.ids.next(clock::to_milliseconds(failure.time))?);
+            }
+        }
+        self.pool
+            .ask_by(Purpose::Write, deadline, async |link: &Link| {
+                commands::carry_out(link, command, &keys).await
+            })
+    }
+}
+
+/// Brings the tables to what this program knows. Returns the numbers of the schema before and now.
+fn prepare(pool: &Pool, migrate: Migrate) -> Result<(i64, i64), StoreError> {
+    let (before, now) =
+        pool.ask_at_start(async |link: &Link| schema::bring_forward(link, migrate).await)?;
+    if before != now {
+        log::info!("the database has schema {now} now; it had {before}");
+    }
+    Ok((before, now))
+}
+
+/// The state of a database, for a tool that changes nothing.
+///
+/// # Errors
+/// As [`PostgresEngine::open`], or the database has no tables.
+pub fn open_snapshot(settings: &PostgresSettings) -> Result<Box<dyn Snapshot>, OpenError> {
+    let pool = open_for_tool(settings, Migrate::Never)?;
+    pool.ask_at_start(schema::reject_copying)?;
+    Ok(Box::new(PostgresSnapshot::on(pool)?))
+}
+
+/// As [`open_snapshot`], of a database that no server uses.
+///
+/// # Errors
+/// As [`open_snapshot`], or a server uses it.
+pub fn open_unused_snapshot(settings: &PostgresSettings) -> Result<Box<dyn Snapshot>, OpenError> {
+    let pool = open_for_tool(settings, Migrate::Never)?;
+    pool.ask_at_start(schema::reject_copying)?;
+    if load::is_in_use(&pool)? {
+        let text = "servers run on the database that is copied from: stop them first";
+        return Err(OpenError::Failed(text.to_owned()));
+    }
+    Ok(Box::new(PostgresSnapshot::on(pool)?))
+}
+
+/// Brings the tables to what this program knows. Returns the numbers of the schema before and now.
+///
+/// # Errors
+/// As [`PostgresEngine::open`].
+pub fn migrate(settings: &PostgresSettings) -> Result<(i64, i64), OpenError> {
+    let pool = connect_tool(settings)?;
+    Ok(prepare(&pool, Migrate::Always)?)
+}
+
+/// A database that all rows of another store are written to.
+pub struct CopyTarget(Pool);
+
+impl CopyTarget {
+    /// Connects, and makes the tables.
+    ///
+    /// # Errors
+    /// As [`PostgresEngine::open`].
+    pub fn open(settings: &PostgresSettings) -> Result<CopyTarget, OpenError> {
+        open_for_tool(settings, Migrate::Always).map(CopyTarget)
+    }
+
+    /// Begins to write, or goes on with it. See [`Loader::begin`].
+    ///
+    /// # Errors
+    /// As [`Loader::begin`].
+    pub fn begin(&self, secret_mark: Option<u64>) -> Result<Loader<'_>, StoreError> {
+        Loader::begin(&self.0, secret_mark)
+    }
+
+    /// What is there now.
+    ///
+    /// # Errors
+    /// The database is away.
+    pub fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
+        Ok(Box::new(PostgresSnapshot::of(&self.0)?))
+    }
+
+    /// Lets servers use the database.
+    ///
+    /// # Errors
+    /// The database is away.
+    pub fn complete(&self) -> Result<(), StoreError> {
+        load::complete(&self.0)
+    }
+}
+
+/// Connects for a tool, which is no replica and takes no part in what they share.
+fn open_for_tool(settings: &PostgresSettings, migrate: Migrate) -> Result<Pool, OpenError> {
+    let pool = connect_tool(settings)?;
+    prepare(&pool, migrate)?;
+    Ok(pool)
+}
+
+fn connect_tool(settings: &PostgresSettings) -> Result<Pool, OpenError> {
+    let connector = Connector::new(settings.clone()).map_err(OpenError::Failed)?;
+    Ok(Pool::open(connector, SystemTime::now, async |_| ())?)
+}
+
+impl Drop for PostgresEngine {
+    fn drop(&mut self) {
+        // Without it, the others count this replica for half a minute more.
+        let soon = Instant::now() + Duration::from_secs(1);
+        let _ = self.pool.ask_by(Purpose::Write, soon, async |link: &Link| {
+            heartbeat::sign_off(link, self.replica).await
+        });
+    }
+}
+
+impl Engine for PostgresEngine {
+    fn account(&self, id: AccountId) -> Result<Option<AccountRecord>, StoreError> {
+        let sql = format!("SELECT {} FROM accounts a WHERE a.id = $1", row::ACCOUNT);
+        let id = int(id.0);
+        self.read(async |link: &Link| {
+            let row = link.query_opt(&sql, &[(&id, Type::INT8)]).await?;
+            row.map(|row| row::account(&row, 0)).transpose()
+        })
+    }
+
+    fn account_by_email(&self, email: &Email) -> Result<Option<AccountRecord>, StoreError> {
+        let sql = format!("SELECT {} FROM accounts a WHERE a.email = $1", row::ACCOUNT);
+        let email = email.as_str();
+        self.read(async |link: &Link| {
+            let row = link.query_opt(&sql, &[(&email, Type::TEXT)]).await?;
+            row.map(|row| row::account(&row, 0)).transpose()
+        })
+    }
+
+    fn accounts(&self) -> Result<Vec<Account>, StoreError> {
+        let sql = format!("SELECT {} FROM accounts a ORDER BY a.id", row::ACCOUNT);
+        self.read(async |link: &Link| {
+            let rows = link.query(&sql, &[]).await?;
+            rows.iter()
+                .map(|row| Ok(row::account(row, 0)?.account))
+                .collect()
+        })
+    }
+
+    fn access(&self, id: AccountId) -> Result<Option<AccountAccess>, StoreError> {
+        self.read(async |link: &Link| tokens::access(link, id).await)
+    }
+
+    fn each_access(
+        &self,
+        limit: usize,
+        each: &mut dyn FnMut(AccountId, AccountAccess),
+    ) -> Result<(), StoreError> {
+        let youngest = self.read(async |link: &Link| tokens::youngest(link, limit).await)?;
+        for id in youngest {
+            if let Some(access) = self.access(id)? {
+                each(id, access);
+            }
+        }
+        Ok(())
+    }
+
+    fn tokens(&self, account: AccountId) -> Result<Vec<TokenUsage>, StoreError> {
+        self.read(async |link: &Link| tokens::usage(link, account).await)
+    }
+
+    fn session(&self, cookie: &CodeHash) -> Result<Option<SessionRecord>, StoreError> {
+        let sql = format!(
+            "SELECT {}, s.created, s.used, s.ends, s.latest
+             FROM sessions s JOIN accounts a ON a.id = s.account WHERE s.cookie = $1",
+            row::ACCOUNT
+        );
+        self.read(async |link: &Link| {
+            let row = link.query_opt(&sql, &[(&&cookie[..], Type::BYTEA)]).await?;
+            let Some(row) = row else {
+                return Ok(None);
+            };
+            Ok(Some(SessionRecord {
+                record: row::account(&row, 0)?,
+                times: commands::session_times(&row, 4)?,
+            }))
+        })
+    }
+
+    fn sessions(&self, account: AccountId) -> Result<Vec<(CodeHash, StoredSession)>, StoreError> {
+        self.read(async |link: &Link| commands::sessions(link, account).await)
+    }
+
+    fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>, StoreError> {
+        let sql = "SELECT ends FROM invites WHERE code = $1";
+        self.read(async |link: &Link| {
+            let row = link.query_opt(sql, &[(&&code[..], Type::BYTEA)]).await?;
+            row.map(|row| number(&row, 0)).transpose()
+        })
+    }
+
+    fn usage_page(
+        &self,
+        account: AccountId,
+        filter: &UsageFilter,
+        before: Option<EntryId>,
+        limit: usize,
+    ) -> Result<UsagePage, StoreError> {
+        self.read(async |link: &Link| history::page(link, account, filter, before, limit).await)
+    }
+
+    fn usage_days(
+        &self,
+        account: AccountId,
+        days: Days,
+        each: &mut dyn FnMut(UsageDay),
+    ) -> Result<(), StoreError> {
+        let days = self.read(async |link: &Link| history::days(link, account, days).await)?;
+        days.into_iter().for_each(each);
+        Ok(())
+    }
+
+    fn failures(
+        &self,
+        account: AccountId,
+        filter: &FailureFilter,
+        before: Option<EntryId>,
+        limit: usize,
+    ) -> Result<FailurePage, StoreError> {
+        self.read(async |link: &Link| history::failures(link, account, filter, before, limit).await)
+    }
+
+    fn usage_totals(&self, account: AccountId) -> Result<UsageTotals, StoreError> {
+        self.read(async |link: &Link| history::totals(link, account).await)
+    }
+
+    fn usage_in_month(
+        &self,
+        account: AccountId,
+        token: Option<TokenNumber>,
+        month: u64,
+    ) -> Result<u64, StoreError> {
+        self.read(async |link: &Link| record::usage_in_month(link, account, token, month).await)
+    }
+
+    fn exchange_secret_mark(&self, mark: u64) -> Result<Option<u64>, StoreError> {
+        // The column has 64 bits with a sign; none is lost.
+        let new = mark.cast_signed();
+        let last = self.pool.ask(Purpose::Write, async |link: &Link| {
+            if schema::keep_number(link, "secret", new).await? {
+                return Ok(None);
+            }
+            schema::number(link, "secret").await
+        })?;
+        Ok(last.map(i64::cast_unsigned))
+    }
+
+    fn apply(&self, commands: &[Command], since: Instant) -> Result<Vec<Outcome>, StoreError> {
+        let timeout = self.pool.settings().timeout;
+        let deadline = (since + timeout).max(Instant::now() + LEAST_TIME);
+        let is_usage = |command: &Command| matches!(command, Command::RecordUsage { .. });
+        let mut outcomes = Vec::with_capacity(commands.len());
+        for run in commands.chunk_by(|first, second| is_usage(first) && is_usage(second)) {
+            match run {
+                [command] if !is_usage(command) => {
+                    outcomes.push(self.carry_out(command, deadline)?);
+                }
+                _ => outcomes.extend(self.record(run, deadline)?),
+            }
+        }
+        Ok(outcomes)
+    }
+
+    fn probe(&self) -> Result<(), StoreError> {
+        let soon = Instant::now() + Duration::from_secs(1);
+        self.pool.ask_by(Purpose::Write, soon, async |link: &Link| {
+            heartbeat::sign(link, self.replica).await
+        })
+    }
+
+    fn snapshot(&self) -> Result<Option<Box<dyn Snapshot>>, StoreError> {
+        Ok(Some(Box::new(PostgresSnapshot::of(&self.pool)?)))
+    }
+
+    fn begin_attempt(
+        &self,
+        key: &[u8; 32],
+        now: u64,
+    ) -> Result<Option<Result<(), Wait>>, StoreError> {
+        let sql = "SELECT failures, last FROM attempts WHERE key = $1";
+        let store = "INSERT INTO attempts (key, failures, last) VALUES ($1, $2, $3)
+                     ON CONFLICT (key) DO UPDATE SET failures = excluded.failures,
+                         last = excluded.last";
+        self.read(async |link: &Link| {
+            link.batch("BEGIN ISOLATION LEVEL SERIALIZABLE").await?;
+            let row = link.query_opt(sql, &[(&&key[..], Type::BYTEA)]).await?;
+            let attempts = |row| -> Result<FailedAttempts, Fault> {
+                Ok(FailedAttempts {
+                    count: row::small(row, 0)?,
+                    last: number(row, 1)?,
+                })
+            };
+            let attempts = row.as_ref().map(attempts).transpose()?;
+            let begun = FailedAttempts::next(attempts, now);
+            if let Ok(next) = &begun {
+                let parameters = [
+                    (&&key[..] as _, Type::BYTEA),
+                    (&i64::from(next.count) as _, Type::INT8),
+                    (&int(next.last) as _, Type::INT8),
+                ];
+                link.execute(store, &parameters).await?;
+            }
+            // Sent again, it would count one attempt more, which does no harm.
+            link.batch("COMMIT").await?;
+            Ok(Some(begun.map(drop)))
+        })
+    }
+
+    fn forget_attempts(&self, key: &[u8; 32]) -> Result<(), StoreError> {
+        let sql = "DELETE FROM attempts WHERE key = $1";
+        self.read(async |link: &Link| {
+            let parameters = [(&&key[..] as _, Type::BYTEA)];
+            link.execute(sql, &parameters).await.map(drop)
+        })
+    }
+
+    fn clock_offset(&self) -> i64 {
+        self.pool.shared().clock_offset.load(Ordering::Relaxed)
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn metrics(&self) -> EngineMetrics {
+        let faults = Class::NAMES.into_iter().zip(&self.pool.shared().faults);
+        EngineMetrics {
+            faults: faults
+                .map(|(name, count)| (name, count.load(Ordering::Relaxed)))
+                .collect(),
+        }
+    }
+
+    fn replicas(&self) -> u32 {
+        self.replicas.load(Ordering::Relaxed)
+    }
+}

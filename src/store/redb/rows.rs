@@ -1,0 +1,88 @@
+//! All that is stored in redb, as rows that belong to no engine.
+
+use redb::{ReadTransaction, ReadableTable};
+
+use super::accounts::ACCOUNTS;
+use super::failures::{self, FAILURES};
+use super::invites::INVITES;
+use super::meta::{self, META};
+use super::tokens::{self, AccessReader, StoredToken};
+use super::usage::{self, HISTORY, USAGE_TOKENS};
+use crate::auth::AccountId;
+use crate::store::rows::{AccountRow, Row};
+use crate::store::token::Restrictions;
+use crate::store::token_number::TokenNumber;
+use crate::store::usage::{Days, UsageTotals};
+
+/// What is done with each row.
+type Each<'a> = dyn FnMut(Row) -> Result<(), redb::Error> + 'a;
+
+/// Calls `each` with all that is stored but sessions, in the order that [`crate::store::rows`]
+/// says.
+pub fn each(read: &ReadTransaction, each: &mut Each<'_>) -> Result<(), redb::Error> {
+    let last = read.open_table(META)?.get("last_account")?;
+    each(Row::Store {
+        last_account: last.map_or(0, |last| last.value()),
+        secret_mark: meta::secret_mark(read)?,
+    })?;
+    for row in read.open_table(INVITES)?.iter()? {
+        let (code, end) = row?;
+        let (code, end) = (*code.value(), end.value());
+        each(Row::Invite { code, end })?;
+    }
+    for row in read.open_table(ACCOUNTS)?.iter()? {
+        let (id, value) = row?;
+        let (created, last_serial, email, password) = value.value();
+        let id = AccountId(id.value());
+        each(Row::Account(AccountRow {
+            id,
+            email: email.to_owned(),
+            created,
+            last_serial,
+            password: password.map(str::to_owned),
+        }))?;
+        each_of(read, id, each)?;
+    }
+    Ok(())
+}
+
+/// Calls `each` with what is an account's.
+fn each_of(
+    read: &ReadTransaction,
+    account: AccountId,
+    each: &mut Each<'_>,
+) -> Result<(), redb::Error> {
+    for StoredToken { token, deleted } in tokens::all(read, account)? {
+        let deleted = (deleted != 0).then_some(deleted);
+        each(Row::Token { token, deleted })?;
+    }
+    let restrictions = AccessReader::open(read)?.access(account)?.restrictions;
+    if restrictions != Restrictions::default() {
+        each(Row::Restrictions(restrictions))?;
+    }
+    let removed = usage::sums(usage::removed(read, account)?);
+    if removed != UsageTotals::default() {
+        each(Row::Removed(removed))?;
+    }
+    usage::each_day(read, account, Days::default(), &mut |day| {
+        each(Row::Day(day))
+    })?;
+    let id = account.0;
+    let last_uses = read.open_table(USAGE_TOKENS)?;
+    for row in last_uses.range((id, 0)..=(id, u32::MAX))? {
+        let (key, value) = row?;
+        each(Row::LastUse {
+            token: TokenNumber(key.value().1),
+            time: value.value().3,
+        })?;
+    }
+    let history = read.open_table(HISTORY)?;
+    for row in history.range((id, 0)..=(id, u64::MAX))? {
+        each(Row::Entry(usage::entry(row?.1.value())?))?;
+    }
+    let failures = read.open_table(FAILURES)?;
+    for row in failures.range((id, 0)..=(id, u64::MAX))? {
+        each(Row::Failure(failures::failure(row?.1.value())))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! All that is stored, as rows that belong to no engine: what moves a store from one engine to
+//! another.
+//!
+//! A snapshot gives its rows in one order ([`super::engine::Snapshot::rows`]), in which they can be
+//! loaded in one pass with little memory:
+//!
+//! 1. [`Row::Store`];
+//! 2. the invitations;
+//! 3. each account by its number, and directly after it what is its: tokens by number,
+//!    restrictions, sums of removed entries, sums by day in order, last uses of tokens, the history
+//!    with its oldest entry first, and failed conversions, the oldest first.
+//!
+//! Sums over days are kept for ever, so that sums over months, tokens and accounts follow from
+//! them. Neither these nor indexes are rows: whoever loads rows makes them anew. The numbers by
+//! which engines order histories are not in the rows either; the order is. Sessions are left out,
+//! as they are of backups: whoever puts one back after a theft does not want the thief's sessions
+//! back.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::failure::Failure;
+use super::token::{ApiToken, Restrictions};
+use super::token_number::TokenNumber;
+use super::usage::{UsageDay, UsageEntry, UsageTotals};
+use crate::auth::{AccountId, CodeHash};
+
+/// One row.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Row {
+    /// What is stored once.
+    Store {
+        /// The last account number given; 0 before the first.
+        last_account: u64,
+        /// The mark of the secret last used.
+        secret_mark: Option<u64>,
+    },
+    /// An invitation.
+    Invite {
+        /// The hash of its code.
+        code: CodeHash,
+        /// When it ends, in milliseconds since the epoch.
+        end: u64,
+    },
+    /// An account.
+    Account(AccountRow),
+    /// A token.
+    Token {
+        /// The token.
+        token: ApiToken,
+        /// When it was deleted, in milliseconds since the epoch.
+        deleted: Option<u64>,
+    },
+    /// What the operator has set for the account.
+    Restrictions(Restrictions),
+    /// The sums over the entries that were removed from the history, if there are any.
+    Removed(UsageTotals),
+    /// Sums by day, token and format.
+    Day(UsageDay),
+    /// When a token was used last.
+    LastUse {
+        /// The token.
+        token: TokenNumber,
+        /// The time in milliseconds since the epoch.
+        time: u64,
+    },
+    /// An entry of the history.
+    Entry(UsageEntry),
+    /// A conversion that failed.
+    Failure(Failure),
+}
+
+/// An account with all of its own columns.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AccountRow {
+    /// Its number.
+    pub id: AccountId,
+    /// Its e-mail address.
+    pub email: String,
+    /// When it was made, in milliseconds since the epoch.
+    pub created: u64,
+    /// The last serial number of a token of it.
+    pub last_serial: u32,
+    /// The password's PHC string, if it has one.
+    pub password: Option<String>,
+}
+
+impl Row {
+    /// The bytes of memory that the row takes, roughly.
+    pub fn memory(&self) -> usize {
+        let texts = match self {
+            Row::Account(account) => {
+                account.email.len() + account.password.as_ref().map_or(0, String::len)
+            }
+            Row::Token { token, .. } => token.settings.name.len() + token.settings.preset.len(),
+            Row::Day(day) => day.format.len(),
+            Row::Entry(entry) => entry.format.len(),
+            Row::Failure(failure) => failure.code.len(),
+            Row::Store { .. }
+            | Row::Invite { .. }
+            | Row::Restrictions(_)
+            | Row::Removed(_)
+            | Row::LastUse { .. } => 0,
+        };
+        size_of::<Row>() + texts
+    }
+}
+
+/// Counts and sums over rows, by which two engines are compared.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// The number of accounts.
+    pub accounts: u64,
+    /// The number of tokens, with those that are deleted.
+    pub tokens: u64,
+    /// The number of invitations.
+    pub invites: u64,
+    /// The number of entries in all histories.
+    pub entries: u64,
+    /// Their bytes in.
+    pub input_bytes: u64,
+    /// Their bytes out.
+    pub output_bytes: u64,
+    /// The number of sums by day, token and format.
+    pub days: u64,
+    /// The conversions in these, which are all that there have ever been.
+    pub conversions: u64,
+    /// The number of failed conversions.
+    pub failures: u64,
+    /// The mark of the secret last used.
+    pub secret_mark: Option<u64>,
+    digest: DefaultHasher,
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        Tally {
+            accounts: 0,
+            tokens: 0,
+            invites: 0,
+            entries: 0,
+            input_bytes: 0,
+            output_bytes: 0,
+            days: 0,
+            conversions: 0,
+            failures: 0,
+            secret_mark: None,
+            // Its keys are the same each time.
+            digest: DefaultHasher::new(),
+        }
+    }
+}
+
+impl Tally {
+    /// Adds a row.
+    pub fn add(&mut self, row: &Row) {
+        match row {
+            Row::Store { secret_mark, .. } => self.secret_mark = *secret_mark,
+            Row::Invite { .. } => self.invites += 1,
+            Row::Account(_) => self.accounts += 1,
+            Row::Token { .. } => self.tokens += 1,
+            Row::Day(day) => {
+                self.days += 1;
+                self.conversions = self.conversions.saturating_add(day.totals.conversions);
+            }
+            Row::Entry(entry) => {
+                self.entries += 1;
+                self.input_bytes = self.input_bytes.saturating_add(entry.input_bytes);
+                self.output_bytes = self.output_bytes.saturating_add(entry.output_bytes);
+            }
+            Row::Failure(_) => self.failures += 1,
+            // The time of the last entry, or the latest time of an entry: engines differ, and the
+            // clock may have been set back between the two.
+            Row::LastUse { .. } => return,
+            Row::Restrictions(_) | Row::Removed(_) => {}
+        }
+        row.hash(&mut self.digest);
+    }
+
+    /// A number that differs, but for one case in 2^64, if any row differs but those of last uses,
+    /// or if their order does.
+    pub fn digest(&self) -> u64 {
+        self.digest.finish()
+    }
+}

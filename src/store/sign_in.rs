@@ -1,0 +1,189 @@
+//! What the store does with passwords: it signs in, and changes what asks for the present password.
+
+use std::time::Instant;
+
+use super::Store;
+use super::account::{Account, AccountRecord};
+use super::engine::{Command, Outcome};
+use super::error::{OwnerError, SignInError, StoreError};
+use crate::auth::{self, AccountId, Code, CodeHash, Email, Origin, Password, Wait};
+
+impl Store {
+    /// [`Store::sign_in_from`] with a browser that has no device cookie.
+    ///
+    /// # Errors
+    /// As [`Store::sign_in_from`].
+    pub fn sign_in(&self, email: &str, password: &str) -> Result<Account, SignInError> {
+        self.sign_in_from(None, email, password)
+    }
+
+    /// The account with this e-mail address and this password.
+    ///
+    /// After five failures in a row, an address has to wait, longer each time and up to 15 minutes,
+    /// whether there is such an account or not. Meanwhile even the right password is not accepted.
+    /// A browser with a valid device cookie of the account ([`Store::device_cookie`]) has its own
+    /// count of failures; all other browsers share one.
+    ///
+    /// # Errors
+    /// The e-mail address or the password is wrong, there were too many attempts, or the store
+    /// failed.
+    pub fn sign_in_from(
+        &self,
+        device_cookie: Option<&str>,
+        email: &str,
+        password: &str,
+    ) -> Result<Account, SignInError> {
+        // No account can have such an address, so a quick answer reveals nothing.
+        let email = Email::parse(email).map_err(|_| SignInError::Wrong)?;
+        let record = self.read(|engine| engine.account_by_email(&email))?;
+        let device = device_cookie
+            .zip(record.as_ref())
+            .and_then(|(cookie, record)| {
+                let hash = record.password_hash.as_deref()?;
+                auth::verify_device_cookie(cookie, &self.secret, record.account.id, hash)
+            });
+        let origin = device.map_or(Origin::Unknown, Origin::Device);
+        self.begin_attempt(&email, origin)?
+            .map_err(|wait| SignInError::TooMany {
+                retry_after: wait.seconds,
+            })?;
+        let hash = record
+            .as_ref()
+            .and_then(|record| record.password_hash.as_deref());
+        if !self.passwords.verify(password, hash)? {
+            return Err(SignInError::Wrong);
+        }
+        self.forget_attempts(&email, origin)?;
+        record
+            .map(|record| record.account)
+            .ok_or(SignInError::Wrong)
+    }
+
+    /// The value of a device cookie for a browser that has just signed in to the account: 43
+    /// letters and digits, valid until the password changes. `None` if there is no such account, or
+    /// if it has no password.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn device_cookie(&self, id: AccountId) -> Result<Option<String>, StoreError> {
+        let record = self.read(|engine| engine.account(id))?;
+        let hash = record.and_then(|record| record.password_hash);
+        let cookie = hash.map(|hash| auth::issue_device_cookie(&self.secret, id, &hash));
+        Ok(cookie.transpose()?)
+    }
+
+    /// Replaces the password of the account that is signed in by this session cookie, and ends all
+    /// its other sessions. Wrong passwords are slowed down as at sign-in; the session has its own
+    /// count.
+    ///
+    /// # Errors
+    /// See [`OwnerError`].
+    pub fn change_password(
+        &self,
+        cookie: &str,
+        present: &str,
+        new: &str,
+    ) -> Result<Account, OwnerError> {
+        let new = Password::parse(new).map_err(OwnerError::NewPassword)?;
+        let (record, session) = self.verify_owner(cookie, present)?;
+        self.writer
+            .write(Command::SetPassword {
+                account: record.account.id,
+                password_hash: self.passwords.hash(&new)?,
+                verified: record.password_hash,
+                kept_session: Some(session),
+            })?
+            .account()
+            // Another browser has replaced the password meanwhile, which has ended this session.
+            .ok_or(OwnerError::SignedOut)
+    }
+
+    /// Replaces the e-mail address of the account that is signed in by this session cookie. The
+    /// password stays the same, and so all sessions, tokens and device cookies go on. Wrong
+    /// passwords are slowed down as in [`Store::change_password`]; whether the address is taken is
+    /// told only with the right one.
+    ///
+    /// # Errors
+    /// See [`OwnerError`].
+    pub fn change_email(
+        &self,
+        cookie: &str,
+        password: &str,
+        new: &str,
+    ) -> Result<Account, OwnerError> {
+        let email = Email::parse(new).map_err(OwnerError::NewEmail)?;
+        let (record, _) = self.verify_owner(cookie, password)?;
+        match self.writer.write(Command::SetEmail {
+            account: record.account.id,
+            email,
+            verified: record.password_hash,
+        })? {
+            Outcome::EmailTaken => Err(OwnerError::EmailTaken),
+            // Another browser has replaced the password meanwhile, which has ended this session.
+            outcome => outcome.account().ok_or(OwnerError::SignedOut),
+        }
+    }
+
+    /// Deletes the account that is signed in by this session cookie, as [`Store::delete_account`]
+    /// does. Wrong passwords are slowed down as in [`Store::change_password`].
+    ///
+    /// # Errors
+    /// See [`OwnerError`].
+    pub fn delete_own_account(&self, cookie: &str, password: &str) -> Result<(), OwnerError> {
+        let (record, _) = self.verify_owner(cookie, password)?;
+        self.delete_account(record.account.id)?;
+        Ok(())
+    }
+
+    /// The account that is signed in by this cookie and has this password, and the cookie's hash.
+    fn verify_owner(
+        &self,
+        cookie: &str,
+        password: &str,
+    ) -> Result<(AccountRecord, CodeHash), OwnerError> {
+        let session = Code::parse(cookie).ok_or(OwnerError::SignedOut)?.hash();
+        let now = self.clock.now();
+        let record = self
+            .read(|engine| engine.session(&session))?
+            .filter(|found| !found.times.is_over(now))
+            .ok_or(OwnerError::SignedOut)?
+            .record;
+        // An address that is stored was parsed before, so this cannot fail unless the file is
+        // damaged.
+        let email = Email::parse(&record.account.email).map_err(StoreError::Failed)?;
+        let origin = Origin::Session(session);
+        self.begin_attempt(&email, origin)?
+            .map_err(|wait| OwnerError::TooMany {
+                retry_after: wait.seconds,
+            })?;
+        if !self
+            .passwords
+            .verify(password, record.password_hash.as_deref())?
+        {
+            return Err(OwnerError::Wrong);
+        }
+        self.forget_attempts(&email, origin)?;
+        Ok((record, session))
+    }
+
+    /// Begins an attempt with a password, which counts as failed until [`Store::forget_attempts`].
+    fn begin_attempt(&self, email: &Email, origin: Origin) -> Result<Result<(), Wait>, StoreError> {
+        if self.is_shared {
+            let key = auth::attempt_key(&self.secret, email, origin);
+            let now = self.clock.now();
+            if let Some(begun) = self.read(|engine| engine.begin_attempt(&key, now))? {
+                return Ok(begun);
+            }
+        }
+        Ok(self.throttle.begin(email, origin, Instant::now()))
+    }
+
+    pub(super) fn forget_attempts(&self, email: &Email, origin: Origin) -> Result<(), StoreError> {
+        if self.is_shared {
+            let key = auth::attempt_key(&self.secret, email, origin);
+            self.read(|engine| engine.forget_attempts(&key))?;
+        }
+        self.throttle.forget(email, origin);
+        Ok(())
+    }
+}
