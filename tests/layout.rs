@@ -45,7 +45,7 @@ const MODULES: &[(&str, &[&str])] = &[
         ],
     ),
     ("admin", &["store"]),
-    ("dashboard", &["auth", "store"]),
+    ("dashboard", &["auth", "conversion", "store"]),
     ("conversion", &["image", "watermark"]),
     ("watermark", &["image"]),
     ("image", &[]),

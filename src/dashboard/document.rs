@@ -28,8 +28,16 @@ impl Viewer<'_> {
     }
 }
 
-/// A whole document.
+/// The pages that every page of somebody who is signed in links to.
+const LINKS: &[(&str, &str)] = &[("Dashboard", paths::DASHBOARD), ("Tokens", paths::TOKENS)];
+
+/// A whole document with the script of most pages.
 pub fn document(title: &str, viewer: Viewer<'_>, content: &Markup) -> Markup {
+    document_with(paths::SCRIPT, title, viewer, content)
+}
+
+/// A whole document with the script of this path.
+pub fn document_with(script: &str, title: &str, viewer: Viewer<'_>, content: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -40,7 +48,7 @@ pub fn document(title: &str, viewer: Viewer<'_>, content: &Markup) -> Markup {
                 title { (title) " · towebp" }
                 link rel="icon" href=(paths::ICON) type="image/svg+xml";
                 link rel="stylesheet" href=(paths::STYLE);
-                script src=(paths::SCRIPT) defer {}
+                script src=(script) defer {}
             }
             body {
                 a.skip href="#content" { "Skip to content" }
@@ -52,6 +60,7 @@ pub fn document(title: &str, viewer: Viewer<'_>, content: &Markup) -> Markup {
                         div.links {
                             @match viewer {
                                 Viewer::Account { email, csrf } => {
+                                    @for (name, path) in LINKS { a href=(path) { (name) } }
                                     span.who title=(email) { (email) }
                                     form method="post" action=(paths::SIGN_OUT) {
                                         input type="hidden" name="csrf" value=(csrf);

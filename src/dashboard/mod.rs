@@ -35,10 +35,21 @@ pub use start::{PARAMETERS, start};
 pub use tokens::{change_token, create_token, delete_token, rotate_token, tokens};
 
 /// The one stylesheet.
-pub const STYLE: &str = include_str!("style.css");
+pub const STYLE: &str = concat!(
+    include_str!("style/base.css"),
+    include_str!("style/usage.css"),
+    include_str!("style/convert.css"),
+    include_str!("style/docs.css"),
+);
 
-/// The one script: copying and the try-it form. The pages work without it.
-pub const SCRIPT: &str = include_str!("app.js");
+/// The script of all pages but the one that converts. The pages work without it.
+pub const SCRIPT: &str = include_str!("script/base.js");
+
+/// The script of the page that converts, with that of all pages in it, so that a page asks for one.
+pub const CONVERT_SCRIPT: &str = concat!(
+    include_str!("script/base.js"),
+    include_str!("script/convert.js")
+);
 
 /// The icon in the browser's tab.
 pub const ICON: &str = include_str!("icon.svg");

@@ -54,6 +54,8 @@ paths! {
     STYLE = "/style.css";
     /// The script.
     SCRIPT = "/app.js";
+    /// The script of the page that converts.
+    CONVERT_SCRIPT = "/convert.js";
     /// The icon.
     ICON = "/icon.svg";
     /// The conversion.

@@ -230,6 +230,13 @@ pub fn script(_state: &AppState, request: &Request, _body: &mut Body) -> Answer 
     asset(request, &SCRIPT)
 }
 
+/// The script of the page that converts.
+pub fn convert_script(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
+    static SCRIPT: LazyLock<Asset> =
+        LazyLock::new(|| Asset::new("text/javascript; charset=utf-8", dashboard::CONVERT_SCRIPT));
+    asset(request, &SCRIPT)
+}
+
 /// The icon.
 pub fn icon(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     static ICON: LazyLock<Asset> = LazyLock::new(|| Asset::new("image/svg+xml", dashboard::ICON));

@@ -150,7 +150,7 @@ const USAGE_MONTHS: &str = "/api/usage/months";
 const FAILURES: &str = "/api/failures";
 
 /// All paths. Any other path is a 404, whatever the method and the body.
-pub const ROUTES: [Route; 34] = [
+pub const ROUTES: &[Route] = &[
     Route {
         path: paths::CONVERT,
         methods: "POST",
@@ -239,6 +239,7 @@ pub const ROUTES: [Route; 34] = [
     page(paths::ACCOUNT_DELETED, READ, pages::account_deleted),
     page(paths::STYLE, READ, pages::style),
     page(paths::SCRIPT, READ, pages::script),
+    page(paths::CONVERT_SCRIPT, READ, pages::convert_script),
     page(paths::ICON, READ, pages::icon),
 ];
 
@@ -499,7 +500,7 @@ mod tests {
         assert_eq!(found("POST", "/convert?a=b"), Ok(()));
         let rejected = Err((Kind::MethodNotAllowed, Some("POST")));
         assert_eq!(found("GET", "/convert"), rejected);
-        for Route { path, methods, .. } in &ROUTES {
+        for Route { path, methods, .. } in ROUTES {
             for method in methods.split(", ") {
                 assert_eq!(found(method, path), Ok(()), "{method} {path}");
             }

@@ -475,6 +475,7 @@ fn every_page_and_answer_forbids_what_it_does_not_need() {
     for path in [
         "/style.css",
         "/app.js",
+        "/convert.js",
         "/icon.svg",
         "/healthz",
         "/api/usage",

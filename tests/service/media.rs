@@ -6,7 +6,7 @@ use crate::support::picture::Picture;
 #[test]
 fn the_pages_files_are_sent_again_only_if_they_changed() {
     let server = Server::start();
-    for path in ["/style.css", "/app.js", "/icon.svg"] {
+    for path in ["/style.css", "/app.js", "/convert.js", "/icon.svg"] {
         let first = server.request("GET", path).send();
         let tag = first.header("etag").expect("a tag").to_owned();
         assert!(!first.body.is_empty());
