@@ -7,7 +7,7 @@ use super::{
 use crate::support::command::towebp;
 use crate::support::picture::Picture;
 use crate::support::service::Service;
-use crate::support::{Folder, create_account, try_read_response, until};
+use crate::support::{Folder, TIMEOUT, create_account, try_read_response, until};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::num::NonZero;
@@ -231,10 +231,11 @@ fn running_out_of_descriptors_is_survived() {
     let folder = Folder::new();
     let data = folder.path.join("data");
     let token = create_account(&data, "owner@example.org");
-    // 12 descriptors more than the server needs by itself, and fewer than the connections that its
-    // flags allow.
+    // 12 descriptors more than the server needs by itself, whatever it inherits, and fewer than the
+    // connections that its flags allow. `ls` has four of its own.
+    let limited = "ulimit -n $((80 + $(ls /proc/self/fd | wc -l))); exec \"$0\" \"$@\"";
     let mut server = Command::new("sh")
-        .args(["-c", "ulimit -n 84; exec \"$0\" \"$@\""])
+        .args(["-c", limited])
         .arg(towebp().get_program())
         .args([
             "serve",
@@ -245,7 +246,7 @@ fn running_out_of_descriptors_is_survived() {
             "--data",
         ])
         .arg(&data)
-        .env("RUST_LOG", "off")
+        .env("RUST_LOG", "warn")
         .stdout(Stdio::piped())
         .spawn()
         .expect("it starts");
@@ -253,7 +254,7 @@ fn running_out_of_descriptors_is_survived() {
 
     let get = |connection: &mut TcpStream| {
         connection
-            .set_read_timeout(Some(Duration::from_secs(10)))
+            .set_read_timeout(Some(TIMEOUT))
             .expect("a positive time");
         connection
             .write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
