@@ -26,6 +26,7 @@ impl Problems {
     }
 
     /// Adds so many problems of this kind, of whose rows the first one has this name.
+    #[cfg(feature = "postgres")]
     pub fn add_many(&mut self, what: &'static str, count: u64, name: impl Into<String>) {
         if count > 0 {
             self.add(what, name);

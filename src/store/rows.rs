@@ -178,6 +178,7 @@ impl Tally {
 
     /// A number that differs, but for one case in 2^64, if any row differs but those of last uses,
     /// or if their order does.
+    #[cfg(any(test, feature = "postgres"))]
     pub fn digest(&self) -> u64 {
         self.digest.finish()
     }
