@@ -16,7 +16,7 @@
 //! as they are of backups: whoever puts one back after a theft does not want the thief's sessions
 //! back.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{DefaultHasher, Hash};
 
 use super::failure::Failure;
 use super::token::{ApiToken, Restrictions};
@@ -180,6 +180,6 @@ impl Tally {
     /// or if their order does.
     #[cfg(any(test, feature = "postgres"))]
     pub fn digest(&self) -> u64 {
-        self.digest.finish()
+        std::hash::Hasher::finish(&self.digest)
     }
 }
