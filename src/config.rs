@@ -7,9 +7,12 @@ mod memory;
 
 use crate::process::logging::LogFormat;
 use crate::{fetch, front, http, image, store};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
+
+/// Where a server listens unless `--listen` says otherwise: this machine alone.
+pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
 /// Everything that a server needs to know.
 #[derive(Clone, Debug)]

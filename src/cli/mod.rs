@@ -14,6 +14,9 @@ mod backup;
 mod check;
 mod convert;
 mod demo;
+mod failure;
+#[allow(clippy::doc_markdown, reason = "a help text is printed as it is")]
+mod health;
 mod output;
 mod say;
 mod secret;
@@ -28,6 +31,7 @@ mod terminal;
 use crate::process::allocator;
 use crate::process::logging::{self, LogFormat};
 use argh::{ArgsInfo, FromArgs};
+use failure::Failure;
 use std::ffi::OsString;
 use std::process::{self, ExitCode};
 
@@ -57,10 +61,11 @@ enum Command {
     #[cfg(feature = "postgres")]
     Store(store::StoreCommand),
     Secret(secret::SecretCommand),
+    Health(health::HealthCommand),
 }
 
 /// Runs the program with the arguments of the process. An error goes to standard error as one line,
-/// with exit code 1.
+/// with the exit code of its [`Failure`].
 pub fn run() -> ExitCode {
     let towebp = parse(&process_arguments());
     let log_format = match &towebp.command {
@@ -73,30 +78,31 @@ pub fn run() -> ExitCode {
             say::print(&format!("towebp {}", env!("CARGO_PKG_VERSION")));
             Ok(())
         }
-        None => Err("nothing to do: towebp serve, convert, account, backup, check, store or secret; towebp --help tells more".to_owned()),
+        None => Err(Failure::Usage("nothing to do: towebp serve, convert, account, backup, check, store, secret or health; towebp --help tells more".to_owned())),
         Some(Command::Serve(command)) => {
             allocator::return_large_blocks();
-            serve::run(command)
+            serve::run(command).map_err(Failure::from)
         }
-        Some(Command::Convert(command)) => convert::run(command),
-        Some(Command::Account(command)) => account::run(command),
-        Some(Command::Backup(command)) => backup::run(&command),
-        Some(Command::Check(command)) => check::run(&command),
+        Some(Command::Convert(command)) => convert::run(command).map_err(Failure::from),
+        Some(Command::Account(command)) => account::run(command).map_err(Failure::from),
+        Some(Command::Backup(command)) => backup::run(&command).map_err(Failure::from),
+        Some(Command::Check(command)) => check::run(&command).map_err(Failure::from),
         #[cfg(feature = "postgres")]
-        Some(Command::Store(command)) => store::run(&command),
-        Some(Command::Secret(_)) => secret::run(),
+        Some(Command::Store(command)) => store::run(&command).map_err(Failure::from),
+        Some(Command::Health(command)) => health::run(&command),
+        Some(Command::Secret(_)) => secret::run().map_err(Failure::from),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            say::note(&format!("towebp: {sentence}"));
-            ExitCode::FAILURE
+        Err(failure) => {
+            say::note(&format!("towebp: {}", failure.sentence()));
+            ExitCode::from(failure.exit_code())
         }
     }
 }
 
 /// Parses the arguments, or ends the process: after a help text with exit code 0, after a mistake
-/// with 1.
+/// with 2.
 fn parse(arguments: &[String]) -> Towebp {
     let program = Towebp::get_args_info();
     let reject = |mistake: &str| -> ! {
@@ -104,7 +110,7 @@ fn parse(arguments: &[String]) -> Towebp {
         say::note(&format!(
             "{mistake}\nRun {command} -h for more information."
         ));
-        process::exit(1)
+        process::exit(2)
     };
     let prepared =
         arguments::prepare(arguments, &program).unwrap_or_else(|sentence| reject(&sentence));
@@ -126,7 +132,7 @@ fn process_arguments() -> Vec<String> {
         .collect();
     arguments.unwrap_or_else(|argument| {
         say::note(&format!("towebp: not UTF-8: {}", argument.display()));
-        process::exit(1)
+        process::exit(2)
     })
 }
 

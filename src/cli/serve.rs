@@ -17,7 +17,7 @@ use crate::process::{memory_limit, signals};
 use crate::store::{self, OpenError, Store};
 use argh::{ArgsInfo, FromArgs};
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -404,7 +404,7 @@ impl ServeCommand {
         let queue_time = self.queue_timeout.unwrap_or(front.queue_time);
         let config = Config {
             listen: if self.listen.is_empty() {
-                vec![Listen::At((Ipv4Addr::LOCALHOST, 8080).into())]
+                vec![Listen::At(config::DEFAULT_LISTEN)]
             } else {
                 self.listen
             },

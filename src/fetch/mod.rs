@@ -20,6 +20,7 @@ mod url;
 pub use error::FetchError;
 pub use settings::Settings;
 pub use single_flight::{Fetched, Pending, Source, Wake};
+pub use tls::config as tls_config;
 
 use client::{Client, Network};
 use single_flight::SingleFlight;

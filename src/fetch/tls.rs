@@ -12,7 +12,7 @@ use crate::tls;
 /// # Errors
 /// A sentence for the operator: `ca_file` cannot be read, or holds something other than
 /// certificates.
-pub(super) fn config(ca_file: Option<&Path>) -> Result<TlsConfig, String> {
+pub fn config(ca_file: Option<&Path>) -> Result<TlsConfig, String> {
     let mut roots: Vec<Certificate<'static>> = webpki_root_certs::TLS_SERVER_ROOT_CERTS
         .iter()
         .map(|der| Certificate::from_der(der))

@@ -186,8 +186,8 @@ fn a_batch_goes_on_when_nobody_reads_its_messages() {
     for (arguments, code) in [
         (&["--version"][..], 0),
         (&["-h"], 0),
-        (&["no"], 1),
-        (&[], 1),
+        (&["no"], 2),
+        (&[], 2),
     ] {
         let mut child = towebp()
             .args(arguments)

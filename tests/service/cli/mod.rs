@@ -1,5 +1,6 @@
 //! The commands, as they are typed.
 
+mod health;
 mod interruptions;
 mod passwords;
 mod targets;
