@@ -1,0 +1,40 @@
+//! What people do on several pages: sign up, sign in and out.
+
+use crate::page::Browser;
+
+pub const OWNER: &str = "owner@example.org";
+pub const PASSWORD: &str = "correct horse battery";
+
+/// Makes an account on the sign-up page, and gives its token.
+#[track_caller]
+pub fn sign_up(browser: &Browser) -> String {
+    browser.open("/signup");
+    browser.fill("input[name=email]", OWNER);
+    browser.fill("input[name=password]", PASSWORD);
+    browser.click("main button[type=submit]");
+    browser.wait_for_path("/dashboard");
+    browser.value("#token")
+}
+
+/// Signs in on the sign-in page.
+#[track_caller]
+pub fn sign_in(browser: &Browser) {
+    try_sign_in(browser, PASSWORD);
+    browser.wait_for_path("/dashboard");
+}
+
+/// Sends the sign-in form with this password.
+#[track_caller]
+pub fn try_sign_in(browser: &Browser, password: &str) {
+    browser.open("/signin");
+    browser.fill("input[name=email]", OWNER);
+    browser.fill("input[name=password]", password);
+    browser.click("main button[type=submit]");
+}
+
+/// Signs out by the button of the header.
+#[track_caller]
+pub fn sign_out(browser: &Browser) {
+    browser.click("header form[action='/signout'] button");
+    browser.wait_for_path("/");
+}
