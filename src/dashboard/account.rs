@@ -7,35 +7,55 @@ use super::duration::duration;
 use super::forms::{alert, as_sentence, csrf_field, is_from_session, stale_form};
 use super::outcome::{Outcome, PageStatus, SessionChange};
 use super::paths;
+use super::sessions::sessions_card;
 use crate::store::{OwnerError, Session, StoreError, UsageTotals};
 use maud::{Markup, html};
 
-/// The card of the dashboard with the forms, closed at first.
-pub fn account_card(session: &Session, totals: &UsageTotals) -> Markup {
-    html! {
-        section.card #account {
-            h2 { "Account" }
-            @if session.account.has_password {
-                details {
-                    summary { "Change the e-mail address" }
-                    (email_form(session, ""))
-                }
-                details {
-                    summary { "Change the password" }
-                    (password_form(session))
-                }
-                details {
-                    summary { "Delete the account" }
-                    (deletion_form(session, totals))
-                }
-            } @else {
+/// The page of the account.
+///
+/// # Errors
+/// The store failed.
+pub fn account(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
+    let Some(session) = context.session()? else {
+        return Ok(Outcome::redirect(paths::SIGN_IN));
+    };
+    let totals = context.store.usage_totals(session.account.id)?;
+    let content = html! {
+        h1 { "Account" }
+        @if session.account.has_password {
+            section.card #email {
+                h2 { "E-mail address" }
+                (email_form(&session, ""))
+            }
+            section.card #password {
+                h2 { "Password" }
+                (password_form(&session))
+            }
+        } @else {
+            section.card #password {
+                h2 { "Password" }
                 p {
                     "This account has no password. The server's operator sets one by "
                     code { "towebp account password" } "."
                 }
             }
         }
-    }
+        (sessions_card(&session))
+        @if session.account.has_password {
+            section.card #delete {
+                h2 { "Delete the account" }
+                details {
+                    summary { "What is lost, and the form" }
+                    (deletion_form(&session, &totals))
+                }
+            }
+        }
+    };
+    Ok(Outcome::page(document(
+        "Account",
+        Viewer::of(&session),
+        &content,
+    )))
 }
 
 /// Replaces the e-mail address.
@@ -148,7 +168,7 @@ pub fn email_changed(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
                 "From now on you sign in as " strong { (session.account.email) } ". The password, the API tokens and \
                  all sessions are the same as before."
             }
-            p { a href=(paths::DASHBOARD) { "Back to the dashboard" } }
+            p { a href=(paths::ACCOUNT) { "Back to the account" } }
         }
     };
     Ok(Outcome::page(document(
@@ -170,7 +190,7 @@ pub fn password_changed(context: &PageContext<'_>) -> Result<Outcome, StoreError
         section.card.narrow {
             h1 { "The password is changed" }
             p { "All other browsers are signed out. The API token is the same as before." }
-            p { a href=(paths::DASHBOARD) { "Back to the dashboard" } }
+            p { a href=(paths::ACCOUNT) { "Back to the account" } }
         }
     };
     Ok(Outcome::page(document(
@@ -303,7 +323,7 @@ fn form_again(
             h1 { (title) }
             (alert(Some(reason)))
             (form)
-            p.hint { a href=(paths::DASHBOARD) { "Back to the dashboard" } }
+            p.hint { a href=(paths::ACCOUNT) { "Back to the account" } }
         }
     };
     Outcome::page_with(document(title, Viewer::of(session), &content), status)

@@ -28,8 +28,16 @@ impl Viewer<'_> {
     }
 }
 
-/// The pages that every page of somebody who is signed in links to.
-const LINKS: &[(&str, &str)] = &[("Dashboard", paths::DASHBOARD), ("Tokens", paths::TOKENS)];
+/// The pages that every page of somebody who is signed in links to. The link to the page whose
+/// title is this name is marked as the current one.
+const LINKS: &[(&str, &str)] = &[
+    ("Dashboard", paths::DASHBOARD),
+    ("Tokens", paths::TOKENS),
+    ("Account", paths::ACCOUNT),
+];
+
+/// The pages that every page of a guest links to, before the sign-in.
+const GUEST_LINKS: &[(&str, &str)] = &[];
 
 /// A whole document with the script of most pages.
 pub fn document(title: &str, viewer: Viewer<'_>, content: &Markup) -> Markup {
@@ -57,17 +65,20 @@ pub fn document_with(script: &str, title: &str, viewer: Viewer<'_>, content: &Ma
                         a.brand href=(paths::START) {
                             img src=(paths::ICON) alt="" width="28" height="28"; "towebp"
                         }
-                        div.links {
-                            @match viewer {
-                                Viewer::Account { email, csrf } => {
-                                    @for (name, path) in LINKS { a href=(path) { (name) } }
-                                    span.who title=(email) { (email) }
+                        @match viewer {
+                            Viewer::Account { email, csrf } => {
+                                (links(title, LINKS))
+                                div.who {
+                                    span title=(email) { (email) }
                                     form method="post" action=(paths::SIGN_OUT) {
                                         input type="hidden" name="csrf" value=(csrf);
                                         button.quiet type="submit" { "Sign out" }
                                     }
                                 }
-                                Viewer::Guest => a href=(paths::SIGN_IN) { "Sign in" },
+                            }
+                            Viewer::Guest => {
+                                (links(title, GUEST_LINKS))
+                                div.who { (link(title, "Sign in", paths::SIGN_IN)) }
                             }
                         }
                     }
@@ -77,6 +88,14 @@ pub fn document_with(script: &str, title: &str, viewer: Viewer<'_>, content: &Ma
             }
         }
     }
+}
+
+fn links(title: &str, links: &[(&str, &str)]) -> Markup {
+    html! { div.links { @for (name, path) in links { (link(title, name, path)) } } }
+}
+
+fn link(title: &str, name: &str, path: &str) -> Markup {
+    html! { a href=(path) aria-current=[(title == name).then_some("page")] { (name) } }
 }
 
 /// A page with one sentence, for example why there is no other page.
@@ -105,8 +124,8 @@ pub fn command(heading: &Markup, id: &str, line: &str) -> Markup {
 /// The curl command that converts `picture.png`.
 pub fn curl_command(base_url: &str, token: &str) -> String {
     format!(
-        "curl -fsS '{base_url}{}?token={token}' \\\n  -H 'Content-Type: image/png' --data-binary @picture.png \\\n  \
-         -o picture.webp",
+        "curl -sS --fail-with-body \"{base_url}{}?quality=80\" \\\n  -H \"Authorization: Bearer {token}\" \\\n  \
+         -H \"Content-Type: image/png\" --data-binary @picture.png -o picture.webp",
         paths::CONVERT
     )
 }

@@ -20,7 +20,8 @@ mod tokens;
 mod units;
 
 pub use account::{
-    account_deleted, change_email, change_password, delete_account, email_changed, password_changed,
+    account, account_deleted, change_email, change_password, delete_account, email_changed,
+    password_changed,
 };
 pub use browser::browser_name;
 pub use context::{Form, PageContext, Signup};

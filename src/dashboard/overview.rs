@@ -1,15 +1,12 @@
 //! The dashboard: token, totals and history of the signed-in account.
 
-use super::account::account_card;
 use super::context::PageContext;
 use super::document::{Viewer, command, curl_command, document};
 use super::history::{HistoryError, HistoryView, history};
 use super::outcome::Outcome;
 use super::paths;
-use super::sessions::sessions_card;
-use super::tokens::rotation_form;
 use super::units::{date_and_time, saved, size};
-use crate::store::{AccountId, Limits, Session, StoreError, TokenNumber, UsageTotals};
+use crate::store::{AccountId, Limits, StoreError, UsageTotals};
 use maud::{Markup, html};
 
 /// The dashboard, with these entries of the history.
@@ -27,11 +24,9 @@ pub fn overview(context: &PageContext<'_>, view: &HistoryView) -> Result<Outcome
         h1 { "Dashboard" }
         (totals_row(&totals))
         (quota_line(context, session.account.id)?)
-        (token_card(context, &token, &session))
+        (token_card(context, &token))
         (try_card())
         (history)
-        (sessions_card(&session))
-        (account_card(&session, &totals))
     };
     Ok(Outcome::page(document(
         "Dashboard",
@@ -76,7 +71,7 @@ fn quota_line(context: &PageContext<'_>, account: AccountId) -> Result<Markup, S
     })
 }
 
-fn token_card(context: &PageContext<'_>, token: &str, session: &Session) -> Markup {
+fn token_card(context: &PageContext<'_>, token: &str) -> Markup {
     let curl = curl_command(context.base_url, token);
     html! {
         section.card {
@@ -88,13 +83,9 @@ fn token_card(context: &PageContext<'_>, token: &str, session: &Session) -> Mark
                 button.copy type="button" data-copy="token" hidden { "Copy" }
             }
             (command(&html! { h3 { "Ready to paste" } }, "curl", &curl))
-            details {
-                summary { "Replace the token" }
-                (rotation_form(session, TokenNumber::DEFAULT))
-            }
             p.hint {
-                a href=(paths::TOKENS) { "More tokens" }
-                ": one for each place that converts, with limits and parameters of its own."
+                "On the page of " a href=(paths::TOKENS) { "tokens" } " it is replaced, and more are made: one for each \
+                 place that converts, with limits and parameters of its own."
             }
         }
     }

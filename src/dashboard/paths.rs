@@ -38,6 +38,8 @@ paths! {
     ROTATE_TOKEN = "/token/rotate";
     /// The form that deletes a token.
     DELETE_TOKEN = "/token/delete";
+    /// The page of the account: e-mail address, password, deletion.
+    ACCOUNT = "/account";
     /// The form that changes the e-mail address.
     CHANGE_EMAIL = "/account/email";
     /// The page after a change of the e-mail address.

@@ -10,10 +10,10 @@ use super::units::date_and_time;
 use crate::store::{ListedSession, MAX_SESSIONS, Session, StoreError};
 use maud::{Markup, html};
 
-/// The card of the dashboard that leads to the page.
+/// The card of the account's page that leads to the page.
 pub fn sessions_card(session: &Session) -> Markup {
     html! {
-        section.card {
+        section.card #sessions {
             h2 { "Sessions" }
             p {
                 "A browser stays signed in for up to 30 days. "
@@ -97,7 +97,7 @@ fn page(
         section.card {
             p {
                 "The browsers that are signed in to this account. End what you do not know, and then change the \
-                 password on the " a href={ (paths::DASHBOARD) "#account" } { "dashboard" } "."
+                 password on the " a href={ (paths::ACCOUNT) "#password" } { "account's page" } "."
             }
             div.scroll tabindex="0" role="region" aria-label="Sessions" {
                 table.sessions {
@@ -121,7 +121,7 @@ fn page(
             p { "This ends all sessions, with this one. API tokens go on." }
             (everywhere_form(session))
         }
-        p { a href=(paths::DASHBOARD) { "Back to the dashboard" } }
+        p { a href=(paths::ACCOUNT) { "Back to the account" } }
     };
     Ok(document("Sessions", Viewer::of(session), &content))
 }

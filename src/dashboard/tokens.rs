@@ -77,12 +77,7 @@ pub fn rotate_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, S
     context
         .store
         .rotate_token(session.account.id, token, overlap)?;
-    let is_default = token == TokenNumber::DEFAULT;
-    Ok(Outcome::redirect(if is_default {
-        paths::DASHBOARD
-    } else {
-        paths::TOKENS
-    }))
+    Ok(Outcome::redirect(paths::TOKENS))
 }
 
 /// Deletes a token, which is refused at once.
@@ -366,7 +361,7 @@ fn settings_line(settings: &TokenSettings) -> Markup {
 }
 
 /// The form that replaces a token.
-pub fn rotation_form(session: &Session, token: TokenNumber) -> Markup {
+fn rotation_form(session: &Session, token: TokenNumber) -> Markup {
     let id = format!("overlap-{}", token.0);
     html! {
         form method="post" action=(paths::ROTATE_TOKEN) {

@@ -167,6 +167,13 @@ pub fn delete_token(state: &AppState, request: &Request, body: &mut Body) -> Ans
     submit(state, request, body, &[], dashboard::delete_token)
 }
 
+/// The page of the account.
+pub fn account(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
+    show(state, request, |context, _| {
+        Ok(dashboard::account(context)?)
+    })
+}
+
 /// Replaces the account's e-mail address. The password is asked for, so attempts count as those to
 /// sign in; and whether an address is taken is told, so they count as those to sign up too.
 pub fn change_email(state: &AppState, request: &Request, body: &mut Body) -> Answer {
@@ -201,7 +208,7 @@ pub fn delete_account(state: &AppState, request: &Request, body: &mut Body) -> A
 /// for Changing Passwords").
 pub fn change_password_form(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     request.query().check()?;
-    Ok(Response::see_other("/dashboard#account").header("Cache-Control", "no-store"))
+    Ok(Response::see_other("/account#password").header("Cache-Control", "no-store"))
 }
 
 /// The page after a change of the password.

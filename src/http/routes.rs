@@ -230,6 +230,7 @@ pub const ROUTES: &[Route] = &[
     page(paths::CHANGE_TOKEN, "POST", pages::change_token),
     page(paths::ROTATE_TOKEN, "POST", pages::rotate_token),
     page(paths::DELETE_TOKEN, "POST", pages::delete_token),
+    page(paths::ACCOUNT, READ, pages::account),
     page(paths::CHANGE_EMAIL, "POST", pages::change_email),
     page(paths::EMAIL_CHANGED, READ, pages::email_changed),
     page(paths::CHANGE_PASSWORD, "POST", pages::change_password),

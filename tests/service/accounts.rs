@@ -161,7 +161,7 @@ fn a_monthly_quota_counts_successes_and_the_dashboard_shows_it() {
     let server = Server::start_with(&["--monthly-quota", "2"]);
     let cookie = sign_up(&server, "owner@example.org").session_cookie();
     let page = dashboard(&server, &cookie);
-    let (_, rest) = page.split_once("convert?token=").expect("the curl line");
+    let (_, rest) = page.split_once("Bearer ").expect("the curl line");
     let token = &rest[..53];
     let send = |body: &[u8]| {
         server
@@ -238,7 +238,7 @@ fn all_sessions_of_an_account_can_be_ended_at_once() {
             .send()
     };
     assert_eq!(end_all("forged").status, 403);
-    let page = dashboard(&server, &other_browser);
+    let page = page(&server, "/account", &other_browser);
     assert!(page.contains("/signout/everywhere"), "{page}");
     let page = dashboard(&server, &cookie);
     let (_, rest) = page.split_once("name=\"csrf\" value=\"").expect("a form");
@@ -261,7 +261,7 @@ fn the_owner_changes_the_password_and_the_other_browsers_are_signed_out() {
     let server = Server::start();
     let cookies = sign_up_with_cookies(&server, "owner@example.org");
     let elsewhere = sign_in(&server, "", "owner@example.org", PASSWORD).session_cookie();
-    let page = dashboard(&server, &cookies);
+    let page = page(&server, "/account", &cookies);
     let csrf = csrf(&page);
     assert!(page.contains("action=\"/account/password\""), "{page}");
     let change = |csrf: &str, present: &str, new: &str| {
@@ -321,10 +321,10 @@ fn the_owner_deletes_the_account_and_is_told_before_what_is_lost() {
     let server = Server::start();
     let cookies = sign_up_with_cookies(&server, "owner@example.org");
     let page = dashboard(&server, &cookies);
-    let (_, rest) = page.split_once("convert?token=").expect("the curl line");
+    let (_, rest) = page.split_once("Bearer ").expect("the curl line");
     let token = &rest[..53];
     convert(&server, token);
-    let page = dashboard(&server, &cookies);
+    let page = self::page(&server, "/account", &cookies);
     for told in [
         "conversions: 1",
         "There is no way back",
@@ -578,10 +578,11 @@ fn convert(server: &Server, token: &str) -> Response {
 }
 
 fn dashboard(server: &Server, cookie: &str) -> String {
-    let page = server
-        .request("GET", "/dashboard")
-        .header("Cookie", cookie)
-        .send();
+    page(server, "/dashboard", cookie)
+}
+
+fn page(server: &Server, path: &str, cookie: &str) -> String {
+    let page = server.request("GET", path).header("Cookie", cookie).send();
     assert_eq!(page.status, 200);
     page.text().to_owned()
 }

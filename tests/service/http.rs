@@ -346,7 +346,8 @@ fn from_sign_up_to_dashboard_rotation_and_usage() {
     let page = dashboard(&server, &cookie);
     let old = token(&page);
     assert!(
-        page.contains(&format!("http://{}/convert?token={old}", server.address)),
+        page.contains(&format!("http://{}/convert?", server.address))
+            && page.contains(&format!("Authorization: Bearer {old}")),
         "the curl line is ready: {page}"
     );
     assert!(page.contains("No conversions yet"), "{page}");
@@ -375,7 +376,7 @@ fn from_sign_up_to_dashboard_rotation_and_usage() {
     let rotated = rotate(&csrf(&page));
     assert_eq!(
         (rotated.status, rotated.header("location")),
-        (303, Some("/dashboard"))
+        (303, Some("/tokens"))
     );
     let new = token(&dashboard(&server, &cookie));
     assert_ne!(new, old);

@@ -27,7 +27,7 @@ fn password_managers_find_the_form() {
     let server = Server::start();
     let answer = server.request("GET", "/.well-known/change-password").send();
     assert_eq!(answer.status, 303);
-    assert_eq!(answer.header("location"), Some("/dashboard#account"));
+    assert_eq!(answer.header("location"), Some("/account#password"));
 }
 
 #[test]

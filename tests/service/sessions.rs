@@ -119,7 +119,7 @@ fn one_browser_ends_the_session_of_another() {
     for hidden in ["192.0.2.77", "5678", "Mozilla", &here.cookie, &there.cookie] {
         assert!(!page.contains(hidden), "{hidden}: {page}");
     }
-    assert!(here.page("/dashboard").contains("href=\"/sessions\""));
+    assert!(here.page("/account").contains("href=\"/sessions\""));
     let [other] = &here.others()[..] else {
         panic!("one other session: {page}");
     };
@@ -216,9 +216,10 @@ fn the_owner_changes_the_address_by_the_password() {
     let here = Browser::sign("/signup", &server, OWNER, FIREFOX, "192.0.2.77");
     let there = Browser::sign("/signin", &server, OWNER, FIREFOX, "192.0.2.77");
     Browser::sign("/signup", &server, "taken@example.org", "", "192.0.2.1");
-    let page = here.page("/dashboard");
+    let page = here.page("/account");
     assert!(page.contains("action=\"/account/email\""), "{page}");
-    let (_, rest) = page.split_once("convert?token=").expect("the curl line");
+    let page = here.page("/dashboard");
+    let (_, rest) = page.split_once("Bearer ").expect("the curl line");
     let token = &rest[..53];
     let csrf = here.csrf();
     let change = |csrf: &str, password: &str, new: &str| {
@@ -306,16 +307,17 @@ fn before_an_account_is_deleted_its_history_is_offered() {
             .expect("a form");
         form.split_once("</form>").expect("its end").0.to_owned()
     };
+    let form = deletion(&here.page("/account"));
+    assert!(!form.contains("/api/usage"), "there is none yet");
     let page = here.page("/dashboard");
-    assert!(!deletion(&page).contains("/api/usage"), "there is none yet");
-    let (_, rest) = page.split_once("convert?token=").expect("the curl line");
+    let (_, rest) = page.split_once("Bearer ").expect("the curl line");
     let converted = server
         .request("POST", &format!("/convert?token={}", &rest[..53]))
         .header("Content-Type", "image/png")
         .body(Picture::waves(6, 4).png())
         .send();
     assert_eq!(converted.status, 200);
-    let form = deletion(&here.page("/dashboard"));
+    let form = deletion(&here.page("/account"));
     for path in ["/api/usage.csv", "/api/usage.ndjson"] {
         assert!(form.contains(&format!("href=\"{path}\"")), "{form}");
         assert_eq!(here.get(path).status, 200, "by the session alone");
