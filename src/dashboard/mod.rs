@@ -6,6 +6,8 @@
 mod account;
 mod browser;
 mod context;
+mod convert;
+mod convert_fields;
 mod document;
 mod duration;
 mod forms;
@@ -25,6 +27,7 @@ pub use account::{
 };
 pub use browser::browser_name;
 pub use context::{Form, PageContext, Signup};
+pub use convert::convert;
 pub use document::message;
 pub use duration::duration;
 pub use history::{HistoryError, HistoryView};
@@ -49,7 +52,8 @@ pub const SCRIPT: &str = include_str!("script/base.js");
 /// The script of the page that converts, with that of all pages in it, so that a page asks for one.
 pub const CONVERT_SCRIPT: &str = concat!(
     include_str!("script/base.js"),
-    include_str!("script/convert.js")
+    include_str!("script/snippets.js"),
+    include_str!("script/convert.js"),
 );
 
 /// The icon in the browser's tab.

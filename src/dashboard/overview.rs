@@ -25,7 +25,6 @@ pub fn overview(context: &PageContext<'_>, view: &HistoryView) -> Result<Outcome
         (totals_row(&totals))
         (quota_line(context, session.account.id)?)
         (token_card(context, &token))
-        (try_card())
         (history)
     };
     Ok(Outcome::page(document(
@@ -87,60 +86,6 @@ fn token_card(context: &PageContext<'_>, token: &str) -> Markup {
                 "On the page of " a href=(paths::TOKENS) { "tokens" } " it is replaced, and more are made: one for each \
                  place that converts, with limits and parameters of its own."
             }
-        }
-    }
-}
-
-/// The try-it form. It needs the script, which shows it.
-fn try_card() -> Markup {
-    html! {
-        section.card #try hidden {
-            h2 { "Try it" }
-            form #try-form {
-                div.row {
-                    div {
-                        label for="try-file" { "Picture" }
-                        input #try-file type="file"
-                            accept="image/png,image/jpeg,image/gif,image/bmp,image/x-ms-bmp,.bmp"
-                            required;
-                    }
-                    div {
-                        label for="try-quality" { "Quality" }
-                        input #try-quality type="number" min="0" max="100" value="85";
-                    }
-                    div {
-                        label for="try-effort" { "Effort" }
-                        select #try-effort {
-                            option value="low" { "low" }
-                            option value="medium" selected { "medium" }
-                            option value="high" { "high" }
-                            option value="max" { "max" }
-                        }
-                    }
-                    div {
-                        label for="try-watermark" { "Watermark text (optional)" }
-                        input #try-watermark type="text" maxlength="200";
-                    }
-                    button type="submit" { "Convert" }
-                }
-            }
-            p #try-result role="status" {}
-            a #try-link download="picture.webp" hidden {
-                img #try-image alt="The converted picture";
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-
-    #[test]
-    fn the_script_updates_what_a_conversion_changes() {
-        for id in ["totals", "quota", "history"] {
-            let name = format!("\"{id}\"");
-            assert!(crate::dashboard::SCRIPT.contains(&name), "{id}");
-            assert!(crate::dashboard::STYLE.contains(".history"), "{id}");
         }
     }
 }

@@ -16,6 +16,8 @@ paths! {
     START = "/";
     /// The dashboard.
     DASHBOARD = "/dashboard";
+    /// The page that converts.
+    CONVERTING = "/dashboard/convert";
     /// The sign-up page, and its form.
     SIGN_UP = "/signup";
     /// The sign-in page, and its form.

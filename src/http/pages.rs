@@ -24,8 +24,8 @@ use std::time::Instant;
 /// password.
 const DEVICE_COOKIE_AGE: u64 = 400 * 24 * 60 * 60;
 
-/// Allows what this server itself serves, and nothing inline. `blob:` is the converted picture of
-/// the try-it form.
+/// Allows what this server itself serves, and nothing inline. `blob:` is the pictures on the
+/// page that converts.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' blob:; \
       connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
@@ -94,6 +94,13 @@ pub fn overview(state: &AppState, request: &Request, _body: &mut Body) -> Answer
             HistoryError::Store(error) => error.into(),
             HistoryError::Filter(error) => error.into(),
         })
+    })
+}
+
+/// The page that converts.
+pub fn convert(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
+    show(state, request, |context, _| {
+        Ok(dashboard::convert(context)?)
     })
 }
 
@@ -520,7 +527,7 @@ mod tests {
 
     /// The API's words name curl's flags and the server's.
     #[test]
-    fn the_try_it_form_has_its_own_words_for_problems() {
+    fn the_page_that_converts_has_its_own_words_for_problems() {
         for kind in [
             Kind::BodyEmpty,
             Kind::BodyTooLarge,
@@ -541,12 +548,16 @@ mod tests {
         ] {
             let key = format!("{}: ", kind.row().code);
             assert!(
-                dashboard::SCRIPT.contains(&key),
+                dashboard::CONVERT_SCRIPT.contains(&key),
                 "there are no words for {key}"
             );
         }
+        let (_, words) = dashboard::CONVERT_SCRIPT
+            .split_once("const HELP = {")
+            .expect("the words");
+        let (words, _) = words.split_once("};").expect("their end");
         for flag in ["curl", "-H '", "--data", "--memory"] {
-            assert!(!dashboard::SCRIPT.contains(flag), "{flag}");
+            assert!(!words.contains(flag), "{flag}");
         }
     }
 

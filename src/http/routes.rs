@@ -215,6 +215,7 @@ pub const ROUTES: &[Route] = &[
     ),
     page(paths::START, READ, pages::start),
     page(paths::DASHBOARD, READ, pages::overview),
+    page(paths::CONVERTING, READ, pages::convert),
     page(paths::SIGN_UP, FORM, pages::sign_up),
     page(paths::SIGN_IN, FORM, pages::sign_in),
     page(paths::SIGN_OUT, "POST", pages::sign_out),
@@ -415,7 +416,12 @@ pub fn find(request: &Request) -> Result<&'static Route, Problem> {
 /// A problem in the form that suits the readers of its path.
 pub fn problem_response(request: &Request, problem: Problem) -> Response {
     let audience = by_path(&request.path).map_or(Audience::People, |route| route.audience);
-    if audience == Audience::People && request.wants_html() {
+    // The form of the page that converts, if that has no script: a browser goes to the answer.
+    let is_for_people = audience == Audience::People
+        || request
+            .media_type()
+            .eq_ignore_ascii_case("multipart/form-data");
+    if is_for_people && request.wants_html() {
         pages::problem(problem)
     } else {
         problem.into()
@@ -517,11 +523,12 @@ mod tests {
         for path in paths::ALL {
             assert!(answered.contains(path), "{path}");
         }
-        let asked = dashboard::SCRIPT.split("fetch(\"").skip(1);
-        let asked: Vec<&str> = asked
-            .map(|rest| rest.split(['"', '?']).next().expect("a path"))
-            .collect();
-        assert_eq!(asked, [paths::CONVERT, paths::DASHBOARD]);
+        for script in [dashboard::SCRIPT, dashboard::CONVERT_SCRIPT] {
+            assert!(
+                !script.contains("fetch(\""),
+                "a script has a path of its own"
+            );
+        }
     }
 
     #[test]

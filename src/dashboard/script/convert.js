@@ -1,1 +1,769 @@
-// The page that converts.
+// The page that converts: many pictures, a comparison of before and after, a ZIP of all, and the
+// settings as programs.
+{
+  const MOST_AT_ONCE = 3;
+  const MOST_WAITING = 120; // seconds, after which a request is not sent again by itself
+  const MOST_KEPT = 8; // results of the compared picture
+  const SETTLED = 300; // milliseconds without a change of the settings
+
+  const $ = (id) => document.getElementById(id);
+  const form = $("settings");
+  const rows = [];
+  let compared = null; // the row
+  let running = 0;
+  let holdUntil = 0;
+  let token = $("token").value;
+
+  // ---- What is said to people ----
+
+  const TYPES = {
+    "\x89PNG": ["PNG", "image/png", "png"], "\xff\xd8\xff": ["JPEG", "image/jpeg", "jpg"],
+    "GIF8": ["GIF", "image/gif", "gif"], "BM": ["BMP", "image/bmp", "bmp"],
+  };
+  const NO_PICTURE = "This is not a PNG, JPEG, GIF or BMP. Choose another file.";
+  const TOO_LARGE = "This picture is too large for this server. Choose a smaller one.";
+  const LOAD_AGAIN = "The token on this page is out of date. Sign in again in another tab, then try again.";
+  const LATER = "The server is busy. Try again in a moment.";
+  const UNREACHABLE = "The server could not be reached. Try again.";
+
+  // What to do about a problem on this page, by the problem's code. The API's own texts, which are
+  // for programmers, are shown for the other codes.
+  const HELP = {
+    body_empty: "This file is empty. Choose another one.",
+    content_type_missing: NO_PICTURE, content_type_unsupported: NO_PICTURE, wrong_format: NO_PICTURE,
+    invalid_image: "This picture is damaged or cut short. Choose another one.",
+    body_too_large: TOO_LARGE, too_much_memory: TOO_LARGE,
+    image_too_wide: TOO_LARGE, too_many_pixels: TOO_LARGE,
+    too_many_frames: "This animation has too many frames for this server. Choose a shorter one.",
+    conversion_timeout: "The conversion took too long. Choose a smaller picture or a lower effort.",
+    request_timeout: "The connection is too slow for this picture. Try again, or choose a smaller one.",
+    token_missing: LOAD_AGAIN, token_invalid: LOAD_AGAIN, tokens_differ: LOAD_AGAIN,
+    busy: LATER, too_many_connections: LATER, storage_unavailable: LATER, rate_limited: LATER,
+    internal_error: "The server failed. Try again, or choose another picture.",
+  };
+  // Those that a later try of the same request may not have, and is sent for.
+  const PASSING = ["busy", "too_many_connections", "storage_unavailable", "rate_limited"];
+
+  const size = (bytes) => {
+    const units = ["B", "kB", "MB", "GB"];
+    let unit = 0;
+    while (bytes >= (unit ? 999.95 : 1000) && unit < 3) [bytes, unit] = [bytes / 1000, unit + 1];
+    return `${unit ? bytes.toFixed(1) : bytes} ${units[unit]}`;
+  };
+  const percent = (before, after) => {
+    const saved = Math.floor(100 - 100 * after / before);
+    return saved < 0 ? `+${-saved} %` : `−${saved} %`;
+  };
+  const pictures = (count) => count === 1 ? "1 picture" : `${count} pictures`;
+
+  function announce(text) {
+    $("announce").textContent = text;
+  }
+
+  // ---- The settings ----
+
+  // Names and values of what is given. What is empty is not.
+  function parameters() {
+    const given = [...new FormData(form)].filter(([name, value]) =>
+      name !== "download" && typeof value === "string" && value !== "");
+    return given.map(([name, value]) => [name, value.replaceAll("\r\n", "\n")]);
+  }
+
+  const query = () => new URLSearchParams(parameters()).toString();
+
+  // Of three ways to set the quality, one is in force.
+  function settleQuality() {
+    const [quality, bytes, target] = ["quality", "max_bytes", "target"].map((name) => form.elements[name]);
+    const goal = bytes.value ? bytes : target.value ? target : null;
+    for (const field of [quality, bytes, target]) field.disabled = goal !== null && field !== goal;
+    $("quality").disabled = quality.disabled;
+  }
+
+  // A slider beside each number from 0 to 100.
+  for (const number of form.querySelectorAll("input[type=number][min='0'][max='100']")) {
+    const slider = document.createElement("input");
+    const pair = document.createElement("div");
+    Object.assign(slider, { type: "range", id: number.name, min: 0, max: 100 });
+    slider.ariaLabel = `${form.querySelector(`[for=${number.id}]`).textContent}, slider`;
+    pair.className = "pair";
+    number.replaceWith(pair);
+    pair.append(slider, number);
+    const follow = () => { slider.value = number.value || number.placeholder; };
+    follow();
+    number.addEventListener("input", follow);
+    form.addEventListener("reset", () => setTimeout(follow));
+    slider.addEventListener("input", () => { number.value = slider.value; });
+  }
+
+  // A color to pick beside each that is written.
+  for (const text of form.querySelectorAll("[data-color]")) {
+    const color = document.createElement("input");
+    const pair = document.createElement("div");
+    color.type = "color";
+    color.ariaLabel = "Pick a color";
+    pair.className = "pair";
+    text.replaceWith(pair);
+    pair.append(text, color);
+    const context = document.createElement("canvas").getContext("2d");
+    const follow = () => {
+      const bare = /^([0-9a-f]{3}){1,2}$/i.test(text.value) ? "#" : "";
+      context.fillStyle = bare + (text.value || text.placeholder);
+      color.value = context.fillStyle;
+    };
+    follow();
+    text.addEventListener("input", follow);
+    form.addEventListener("reset", () => setTimeout(follow));
+    color.addEventListener("input", () => { text.value = color.value; });
+  }
+
+  let settling = null;
+  function changed() {
+    settleQuality();
+    showSnippet();
+    showApply();
+    clearTimeout(settling);
+    settling = setTimeout(settled, SETTLED);
+  }
+
+  // Converts the compared picture with the new settings. The others wait for the button.
+  function settled() {
+    const invalid = form.querySelector(":invalid");
+    const label = invalid && form.querySelector(`[for=${invalid.id}]`).textContent;
+    tell("compare-problem", invalid ? `${label}: ${invalid.validationMessage}` : "");
+    if (invalid || !compared) return;
+    if (compared.result) convertAgain(compared);
+  }
+
+  form.addEventListener("input", changed);
+  form.addEventListener("reset", () => setTimeout(changed));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    clearTimeout(settling);
+    if (!rows.length) $("files").click();
+    for (const row of others()) convertAgain(row);
+    showAll();
+  });
+
+  // The rows that were not converted with these settings, and are not about to be.
+  function others() {
+    const wanted = query();
+    return rows.filter((row) => !isPending(row) && row.type !== null && row.result?.query !== wanted);
+  }
+
+  function showApply() {
+    const count = rows.length ? others().length : 0;
+    $("apply").textContent = count ? `Convert ${pictures(count)} with these settings` : "Convert all with these settings";
+    $("apply").disabled = rows.length > 0 && count === 0;
+  }
+
+  function showSnippet() {
+    const [, type, ending] = compared?.type ?? TYPES["\x89PNG"];
+    const it = { url: $("convert").dataset.url, type, ending, parameters: parameters() };
+    $("snippet").textContent = SNIPPETS[$("snippet-language").value](it);
+  }
+  $("snippet-language").addEventListener("change", showSnippet);
+
+  function tell(id, text) {
+    $(id).textContent = text;
+    $(id).hidden = !text;
+  }
+
+  // ---- Rows ----
+
+  const isPending = (row) => ["waiting", "uploading", "converting"].includes(row.state);
+
+  function add(files) {
+    const added = [...files].map((file) => {
+      const element = $("row-template").content.firstElementChild.cloneNode(true);
+      const part = (name) => element.querySelector(name === "progress" ? name : "." + name);
+      const row = { file, element, part, state: "waiting", detail: "", results: new Map() };
+      part("name").textContent = file.name;
+      part("thumb").ariaLabel = `Compare ${file.name} before and after`;
+      for (const name of ["save", "cancel", "retry", "remove"]) part(name).ariaLabel = `${part(name).textContent}: ${file.name}`;
+      part("thumb").addEventListener("click", () => compare(row));
+      part("save").addEventListener("click", () => saveRow(row));
+      part("cancel").addEventListener("click", () => cancel(row));
+      part("retry").addEventListener("click", () => { wait(row); pump(); });
+      part("remove").addEventListener("click", () => remove(row));
+      thumbnails.observe(element);
+      show(row);
+      return row;
+    });
+    rows.push(...added);
+    $("rows").append(...added.map((row) => row.element));
+    showAll();
+    pump();
+  }
+
+  function wait(row) {
+    Object.assign(row, { state: "waiting", detail: "", renewed: false });
+    show(row);
+  }
+
+  // What a row says. Its element is only touched where something is new.
+  function show(row) {
+    const { element, part, state, result } = row;
+    element.dataset.state = state;
+    const pending = isPending(row);
+    const isStale = result && result.query !== query();
+    const described = result
+      ? `${row.type[0]} · ${result.width} × ${result.height}${isStale ? " · with other settings" : ""}` : "";
+    const doing = {
+      waiting: "Waiting", uploading: "Uploading", converting: "Converting", cancelled: "Cancelled",
+    }[state] ?? described;
+    part("detail").textContent = row.detail || doing;
+    part("bytes").textContent = result
+      ? `${size(row.file.size)} → ${size(result.blob.size)}` : size(row.file.size);
+    part("saved").textContent = result ? percent(row.file.size, result.blob.size) : "";
+    part("saved").classList.toggle("larger", Boolean(result) && result.blob.size > row.file.size);
+    part("progress").hidden = !["uploading", "converting"].includes(state);
+    part("save").hidden = !result;
+    part("cancel").hidden = !pending;
+    part("retry").hidden = !["failed", "cancelled"].includes(state) || row.type === null;
+    part("remove").hidden = pending;
+    part("thumb").ariaPressed = String(row === compared);
+  }
+
+  // Totals and buttons of the whole list.
+  function showAll() {
+    const done = rows.filter((row) => row.result);
+    const failed = rows.filter((row) => row.state === "failed");
+    const [before, after] = [sum(done, (row) => row.file.size), sum(done, (row) => row.result.blob.size)];
+    $("results").hidden = !rows.length;
+    $("sum").textContent = done.length === rows.length ? pictures(rows.length) : `${done.length} of ${pictures(rows.length)}`;
+    if (done.length) $("sum").textContent += ` · ${size(before)} → ${size(after)} · ${percent(before, after)}`;
+    $("zip").disabled = !done.length || isZipping;
+    $("retry-all").hidden = failed.length < 2;
+    $("cancel-all").hidden = !rows.some(isPending);
+    showApply();
+  }
+
+  const sum = (list, value) => list.reduce((total, item) => total + value(item), 0);
+
+  function cancel(row) {
+    row.cancel?.();
+    Object.assign(row, { cancel: null, detail: "", state: row.result ? "done" : "cancelled" });
+    show(row);
+    showAll();
+    pump();
+  }
+
+  function remove(row) {
+    const next = row.element.nextElementSibling ?? row.element.previousElementSibling;
+    row.cancel?.();
+    rows.splice(rows.indexOf(row), 1);
+    row.element.remove();
+    (next?.querySelector("button:not([hidden])") ?? $("files")).focus();
+    if (row === compared) compare(rows.find((row) => row.result) ?? null);
+    showAll();
+  }
+
+  $("cancel-all").addEventListener("click", () => rows.filter(isPending).forEach(cancel));
+  $("retry-all").addEventListener("click", () => {
+    rows.filter((row) => row.state === "failed" && row.type !== null).forEach(wait);
+    pump();
+    showAll();
+  });
+  $("clear").addEventListener("click", () => {
+    if (hasLosses() && !confirm("There are pictures that were not saved. Clear the list?")) return;
+    while (rows.length) remove(rows[0]);
+    tell("hold", "");
+  });
+
+  // ---- Conversions ----
+
+  // Begins as many as may run at once.
+  function pump() {
+    if (Date.now() < holdUntil) return;
+    for (const row of rows) {
+      if (running >= MOST_AT_ONCE) return;
+      if (row.state === "waiting") run(row);
+    }
+  }
+
+  // Converts a row with the settings of now: what is under way with others is given up, which the
+  // server does not count. A result that is still there is not asked for again.
+  function convertAgain(row) {
+    const kept = row.results.get(query());
+    row.cancel?.();
+    row.cancel = null;
+    if (kept) return finish(row, kept);
+    if (row === compared) return run(row); // it does not wait for its turn
+    wait(row);
+    pump();
+  }
+
+  async function run(row) {
+    const wanted = query();
+    let isCurrent = true;
+    const controller = new AbortController();
+    row.cancel = () => { isCurrent = false; controller.abort(); };
+    running += 1;
+    Object.assign(row, { state: "uploading", detail: "" });
+    row.part("progress").value = 0;
+    show(row);
+    showWorking();
+    const answer = await request(row, wanted, controller.signal);
+    running -= 1;
+    if (isCurrent) {
+      row.cancel = null;
+      if (answer.blob) finish(row, { query: wanted, ...answer });
+      else fail(row, answer);
+    }
+    pump();
+  }
+
+  // A result, or a problem's `text`, with `wait` if it is to be tried again after so many seconds.
+  async function request(row, wanted, signal) {
+    row.type ??= await typeOf(row.file);
+    if (!row.type) return { text: row.file.size ? NO_PICTURE : HELP.body_empty };
+    const answer = await send(row, wanted, signal).catch(() => null);
+    if (!answer) return { text: UNREACHABLE };
+    const header = (name) => answer.getResponseHeader(name);
+    if (answer.status === 200) {
+      const [width, height] = ["Image-Width", "Image-Height"].map(header);
+      return { blob: answer.response, width, height };
+    }
+    const problem = await answer.response.text().then(JSON.parse).catch(() => ({}));
+    const text = HELP[problem.code] ?? problem.detail ?? `The server answered with status ${answer.status}.`;
+    if (problem.code === "token_invalid" && !row.renewed && await renewToken()) {
+      row.renewed = true;
+      return { text, wait: 0 };
+    }
+    const wait = Number(header("Retry-After") ?? Infinity);
+    return PASSING.includes(problem.code) && wait <= MOST_WAITING ? { text, wait } : { text };
+  }
+
+  function send(row, wanted, signal) {
+    return new Promise((resolve, reject) => {
+      const request = new XMLHttpRequest();
+      const address = new URL(form.action);
+      address.search = wanted;
+      request.open("POST", address);
+      request.responseType = "blob";
+      request.setRequestHeader("Content-Type", row.type[1]);
+      request.setRequestHeader("Authorization", "Bearer " + token);
+      request.upload.addEventListener("progress", ({ loaded, total }) => {
+        if (loaded < total && !signal.aborted) row.part("progress").value = loaded / total;
+      });
+      request.upload.addEventListener("load", () => {
+        if (signal.aborted) return;
+        Object.assign(row, { state: "converting", since: Date.now() });
+        if (!matchMedia("(prefers-reduced-motion: reduce)").matches) row.part("progress").removeAttribute("value");
+        show(row);
+      });
+      request.addEventListener("load", () => resolve(request));
+      for (const event of ["error", "abort", "timeout"]) request.addEventListener(event, reject);
+      signal.addEventListener("abort", () => request.abort());
+      if (signal.aborted) reject();
+      else request.send(row.file);
+    });
+  }
+
+  // Another tab may have replaced the token, which this page then reads anew.
+  async function renewToken() {
+    const answer = await fetch(location.pathname).catch(() => null);
+    const page = new DOMParser().parseFromString(await answer?.text() ?? "", "text/html");
+    const fresh = page.getElementById("token")?.value;
+    if (!fresh || fresh === token) return false;
+    token = fresh;
+    return true;
+  }
+
+  function finish(row, result) {
+    Object.assign(row, { state: "done", detail: "", result });
+    row.results.set(result.query, result);
+    // The compared picture keeps some more, to go back to.
+    const most = row === compared || !compared ? MOST_KEPT : 1;
+    while (row.results.size > most) row.results.delete(row.results.keys().next().value);
+    show(row);
+    if (!compared) compare(row);
+    else if (row === compared) showAfter();
+    showAll();
+    announceEnd();
+  }
+
+  function fail(row, { text, wait }) {
+    if (wait !== undefined) {
+      holdUntil = Math.max(holdUntil, Date.now() + wait * 1000);
+      row.state = "waiting";
+      countDown();
+    } else {
+      // An earlier result is still good.
+      Object.assign(row, { state: row.result ? "done" : "failed", detail: text });
+      if (row === compared) tell("compare-problem", text);
+      announceEnd(`${row.file.name}: ${text}`);
+    }
+    show(row);
+    showWorking();
+    showAll();
+  }
+
+  function announceEnd(text = "") {
+    if (rows.some(isPending)) return text && announce(text);
+    const failed = rows.filter((row) => row.state === "failed").length;
+    const done = `${pictures(rows.filter((row) => row.result).length)} converted`;
+    announce([text, failed ? `${done}, ${failed} failed.` : `${done}.`].join(" "));
+  }
+
+  // Says how long the server asked to wait, and goes on then.
+  function countDown() {
+    const left = Math.ceil((holdUntil - Date.now()) / 1000);
+    const text = left > 0 ? `The server is busy. It goes on by itself in ${left} s.` : "";
+    if (text && $("hold").hidden) announce(text);
+    tell("hold", text);
+    for (const row of rows.filter((row) => row.state === "waiting")) {
+      row.part("detail").textContent = text || "Waiting";
+    }
+    clearTimeout(countDown.timer);
+    if (left > 0) countDown.timer = setTimeout(countDown, 1000);
+    else pump();
+  }
+
+  setInterval(() => {
+    for (const row of rows.filter((row) => row.state === "converting")) {
+      const seconds = Math.floor((Date.now() - row.since) / 1000);
+      if (seconds) row.part("detail").textContent = `Converting, ${seconds} s`;
+    }
+  }, 1000);
+
+  // The type by the file's first bytes: what browsers say comes from the file's name.
+  async function typeOf(file) {
+    const bytes = await file.slice(0, 4).arrayBuffer().catch(() => new ArrayBuffer());
+    const start = String.fromCharCode(...new Uint8Array(bytes));
+    return TYPES[Object.keys(TYPES).find((known) => start.startsWith(known))] ?? null;
+  }
+
+  // ---- Thumbnails, one after the other, of what comes into view ----
+
+  const wantedThumbs = [];
+  const thumbnails = new IntersectionObserver((entries) => {
+    for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
+      thumbnails.unobserve(target);
+      if (wantedThumbs.push(target) === 1) drawThumbs();
+    }
+  }, { rootMargin: "200px" });
+
+  async function drawThumbs() {
+    while (wantedThumbs.length) {
+      const row = rows.find((row) => row.element === wantedThumbs[0]);
+      try {
+        if (row) await drawThumb(row);
+      } catch { /* a damaged picture has none */ }
+      wantedThumbs.shift();
+    }
+  }
+
+  async function drawThumb(row) {
+    const canvas = row.part("thumb").firstElementChild;
+    const side = canvas.width;
+    const bitmap = await createImageBitmap(row.file, { resizeWidth: 2 * side, resizeQuality: "medium" });
+    const scale = side / Math.min(bitmap.width, bitmap.height);
+    const [width, height] = [bitmap.width * scale, bitmap.height * scale];
+    canvas.getContext("2d").drawImage(bitmap, (side - width) / 2, (side - height) / 2, width, height);
+    bitmap.close();
+  }
+
+  // ---- Before and after ----
+
+  const stage = $("stage");
+  const [before, after] = [$("before"), $("after")];
+  const view = { zoom: "fit", x: 0, y: 0 };
+
+  function setSource(image, blob) {
+    const last = image.dataset.url;
+    if (last) setTimeout(() => URL.revokeObjectURL(last), 1000);
+    delete image.dataset.url;
+    if (blob) image.src = image.dataset.url = URL.createObjectURL(blob);
+    else image.removeAttribute("src");
+  }
+
+  function compare(row) {
+    if (compared && compared !== row) {
+      const { results, result } = compared;
+      for (const key of [...results.keys()]) if (key !== result?.query) results.delete(key);
+    }
+    const last = compared;
+    compared = row;
+    if (last) show(last);
+    $("compare").hidden = !row;
+    setSource(before, row?.file);
+    setSource(after, null);
+    tell("compare-problem", row?.result ? "" : row?.detail ?? "");
+    showSnippet();
+    if (!row) return;
+    show(row);
+    Object.assign(view, { zoom: "fit", x: 0, y: 0 });
+    showAfter();
+    if (row.result && row.result.query !== query()) settled();
+  }
+
+  function showAfter() {
+    const { result, file, type } = compared;
+    showWorking();
+    $("before-label").textContent = `${type?.[0] ?? "Before"} · ${size(file.size)}`;
+    $("after-label").textContent = result
+      ? `${result.blob.type === "image/webp" ? "WebP" : "Original"} · ${size(result.blob.size)} · ${percent(file.size, result.blob.size)}` : "";
+    if (result) tell("compare-problem", "");
+    setSource(after, result?.blob);
+    showSnippet();
+  }
+
+  function showWorking() {
+    $("working").hidden = !compared || !["uploading", "converting"].includes(compared.state);
+  }
+
+  // Lays both pictures out in the stage, each clipped at the slider's place.
+  function layOut() {
+    const [width, height] = [stage.clientWidth, stage.clientHeight];
+    const shown = after.naturalWidth && compared?.result ? after : before;
+    const [full, high] = [shown.naturalWidth, shown.naturalHeight];
+    if (!full || !width) return;
+    const fit = Math.min(width / full, height / high, 1);
+    const scale = view.zoom === "fit" ? fit : view.zoom;
+    const [w, h] = [full * scale, high * scale];
+    const within = (at, room, length) => length <= room ? (room - length) / 2 : Math.min(0, Math.max(room - length, at));
+    [view.x, view.y] = [within(view.x, width, w), within(view.y, height, h)];
+    for (const image of [before, after]) {
+      Object.assign(image.style, { width: `${w}px`, height: `${h}px`, transform: `translate(${view.x}px, ${view.y}px)` });
+      image.style.objectFit = form.elements.fit.value === "cover" ? "cover" : "fill";
+    }
+    stage.classList.toggle("close", scale >= 2);
+    stage.classList.toggle("pannable", w > width || h > height);
+    const [left, right] = [Math.max(0, view.x), Math.min(width, view.x + w)];
+    const at = left + (right - left) * $("slider").value / 100;
+    before.parentElement.style.clipPath = `inset(0 ${width - at}px 0 0)`;
+    after.parentElement.style.clipPath = `inset(0 0 0 ${at}px)`;
+    $("divider").style.left = `${at}px`;
+    Object.assign(view, { fit, scale, left, right, at });
+    for (const button of document.querySelectorAll("[data-zoom]")) {
+      button.ariaPressed = String(button.dataset.zoom === String(view.zoom));
+    }
+  }
+
+  // Zooms and keeps the point that is at this place of the stage there.
+  function zoomTo(zoom, x = stage.clientWidth / 2, y = stage.clientHeight / 2) {
+    const last = view.scale;
+    const next = zoom === "fit" ? view.fit : Math.min(8, Math.max(view.fit, zoom));
+    view.zoom = next === view.fit ? "fit" : next;
+    view.x = x - (x - view.x) * next / last;
+    view.y = y - (y - view.y) * next / last;
+    layOut();
+  }
+
+  for (const image of [before, after]) image.addEventListener("load", layOut);
+  new ResizeObserver(layOut).observe(stage);
+  $("slider").addEventListener("input", layOut);
+  for (const button of document.querySelectorAll("[data-zoom]")) {
+    button.addEventListener("click", () => zoomTo(Number(button.dataset.zoom) || "fit"));
+  }
+  stage.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    const { left, top } = stage.getBoundingClientRect();
+    zoomTo(view.scale * Math.exp(-event.deltaY / 200), event.clientX - left, event.clientY - top);
+  }, { passive: false });
+  stage.addEventListener("keydown", (event) => {
+    const move = { ArrowLeft: [40, 0], ArrowRight: [-40, 0], ArrowUp: [0, 40], ArrowDown: [0, -40] }[event.key];
+    if (!move) return;
+    event.preventDefault();
+    view.x += move[0];
+    view.y += move[1];
+    layOut();
+  });
+
+  // One pointer moves the slider, or the picture if that is larger than the stage and the pointer
+  // is not at the divider; two zoom.
+  const pointers = new Map();
+  let drag = null;
+  const place = (event) => {
+    const { left, top } = stage.getBoundingClientRect();
+    return [event.clientX - left, event.clientY - top];
+  };
+  const spread = () => {
+    const [[ax, ay], [bx, by]] = [...pointers.values()];
+    return [Math.hypot(ax - bx, ay - by), (ax + bx) / 2, (ay + by) / 2];
+  };
+  stage.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    const [x] = place(event);
+    pointers.set(event.pointerId, place(event));
+    stage.setPointerCapture(event.pointerId);
+    if (pointers.size === 2) drag = { pinch: spread()[0], scale: view.scale };
+    else if (stage.classList.contains("pannable") && Math.abs(x - view.at) > 24) drag = "pan";
+    else drag = "slide";
+    if (drag === "slide") slideTo(x);
+  });
+  stage.addEventListener("pointermove", (event) => {
+    if (!pointers.has(event.pointerId)) return;
+    const [[lastX, lastY], [x, y]] = [pointers.get(event.pointerId), place(event)];
+    pointers.set(event.pointerId, [x, y]);
+    if (drag === "slide") slideTo(x);
+    if (drag === "pan") {
+      view.x += x - lastX;
+      view.y += y - lastY;
+      layOut();
+    }
+    if (drag?.pinch && pointers.size === 2) {
+      const [distance, centerX, centerY] = spread();
+      zoomTo(drag.scale * distance / drag.pinch, centerX, centerY);
+    }
+  });
+  for (const name of ["pointerup", "pointercancel"]) {
+    stage.addEventListener(name, (event) => { pointers.delete(event.pointerId); drag = null; });
+  }
+  function slideTo(x) {
+    $("slider").value = 100 * (x - view.left) / (view.right - view.left);
+    layOut();
+  }
+
+  // ---- Saving ----
+
+  // The name of a row's result, without characters that file systems do not take.
+  function resultName(row) {
+    const plain = row.file.name.replace(/\.[^.]*$/, "").replace(/[\x00-\x1f<>:"/\\|?*]/g, "_");
+    const ending = row.result.blob.type === "image/webp" ? "webp" : row.type[2];
+    return `${plain || "picture"}.${ending}`;
+  }
+
+  function save(blob, name) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  }
+
+  function saveRow(row) {
+    save(row.result.blob, resultName(row));
+    row.saved = row.result;
+  }
+
+  let isZipping = false;
+  $("zip").addEventListener("click", async () => {
+    if (isZipping) return;
+    isZipping = true;
+    showAll();
+    tell("hold", "");
+    const done = rows.filter((row) => row.result);
+    try {
+      const results = done.map((row) => row.result);
+      save(await zip(done.map((row) => [resultName(row), row.result.blob])), "pictures.zip");
+      done.forEach((row, index) => { row.saved = results[index]; });
+    } catch (error) {
+      tell("hold", error.message);
+    }
+    isZipping = false;
+    showAll();
+  });
+
+  const CRC = Uint32Array.from({ length: 256 }, (_, index) => {
+    for (let bit = 0; bit < 8; bit += 1) index = index & 1 ? 0xedb88320 ^ index >>> 1 : index >>> 1;
+    return index;
+  });
+
+  function crc32(bytes) {
+    let crc = -1;
+    for (const byte of bytes) crc = CRC[(crc ^ byte) & 255] ^ crc >>> 8;
+    return ~crc >>> 0;
+  }
+
+  // Files that are stored as they are (APPNOTE.TXT, sections 4.3.7, 4.3.12 and 4.3.16). Names that
+  // differ in the case of letters alone are the same on some systems.
+  async function zip(files) {
+    const total = sum(files, ([name, blob]) => blob.size + 2 * 3 * name.length + 80);
+    if (total >= 2 ** 32 - 1 || files.length >= 2 ** 16 - 1) {
+      throw new Error("These are more than 4 GB or 65,534 pictures, which a ZIP cannot hold. Save them in parts.");
+    }
+    const now = new Date();
+    const time = now.getHours() << 11 | now.getMinutes() << 5 | now.getSeconds() >> 1;
+    const date = now.getFullYear() - 1980 << 9 | now.getMonth() + 1 << 5 | now.getDate();
+    const names = new Set();
+    const [parts, central] = [[], []];
+    let offset = 0;
+    for (const [wanted, blob] of files) {
+      const name = new TextEncoder().encode(distinct(wanted, names));
+      const crc = crc32(new Uint8Array(await blob.arrayBuffer()));
+      // Version 2.0, a name in UTF-8 (bit 11), stored.
+      const common = [[2, 20], [2, 1 << 11], [2, 0], [2, time], [2, date], [4, crc], [4, blob.size], [4, blob.size], [2, name.length], [2, 0]];
+      const head = fields([4, 0x04034b50], ...common);
+      parts.push(head, name, blob);
+      central.push(fields([4, 0x02014b50], [2, 20], ...common, [2, 0], [2, 0], [2, 0], [4, 0], [4, offset]), name);
+      offset += head.length + name.length + blob.size;
+    }
+    const length = sum(central, (part) => part.length);
+    const end = fields([4, 0x06054b50], [2, 0], [2, 0], [2, files.length], [2, files.length], [4, length], [4, offset], [2, 0]);
+    return new Blob([...parts, ...central, end], { type: "application/zip" });
+  }
+
+  // Numbers of 2 or 4 bytes, the least significant byte first.
+  function fields(...values) {
+    return Uint8Array.from(values.flatMap(([length, value]) =>
+      Array.from({ length }, (_, index) => value >>> 8 * index & 255)));
+  }
+
+  function distinct(name, names) {
+    let result = name;
+    for (let number = 2; names.has(result.toLowerCase()); number += 1) {
+      result = name.replace(/(\.[^.]*)$/, `-${number}$1`);
+    }
+    names.add(result.toLowerCase());
+    return result;
+  }
+
+  const hasLosses = () => rows.some((row) => isPending(row) || (row.result && row.saved !== row.result));
+  addEventListener("beforeunload", (event) => {
+    if (hasLosses()) event.preventDefault();
+  });
+
+  // ---- Ways in ----
+
+  const files = $("files");
+  files.multiple = true;
+  files.required = false;
+  files.addEventListener("change", () => {
+    add(files.files);
+    files.value = "";
+  });
+  addEventListener("paste", (event) => {
+    if (!event.clipboardData.files.length) return;
+    event.preventDefault();
+    add(event.clipboardData.files);
+  });
+  const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
+  let depth = 0; // of elements that the pointer has entered with files
+  const dragging = (change) => {
+    depth = Math.max(0, depth + change);
+    document.body.classList.toggle("dragging", depth > 0);
+  };
+  addEventListener("dragenter", (event) => hasFiles(event) && dragging(1));
+  addEventListener("dragleave", (event) => hasFiles(event) && dragging(-1));
+  addEventListener("dragover", (event) => hasFiles(event) && event.preventDefault());
+  addEventListener("drop", async (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    dragging(-depth);
+    const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.());
+    const dropped = [...event.dataTransfer.files];
+    if (!entries.some((entry) => entry?.isDirectory)) return add(dropped);
+    const found = await Promise.all(entries.map(filesOf));
+    // A folder has other files, too.
+    add(found.flat().filter((file) => /\.(a?png|jpe?g|gif|bmp)$/i.test(file.name)));
+  });
+
+  async function filesOf(entry) {
+    if (!entry?.isDirectory) return entry ? [await new Promise((...ends) => entry.file(...ends))] : [];
+    const [reader, found] = [entry.createReader(), []];
+    for (;;) {
+      const some = await new Promise((...ends) => reader.readEntries(...ends));
+      if (!some.length) return (await Promise.all(found.map(filesOf))).flat();
+      found.push(...some);
+    }
+  }
+
+  $("drop-hint").hidden = false;
+  $("copy-as").hidden = false;
+  settleQuality();
+  showSnippet();
+  showApply();
+}

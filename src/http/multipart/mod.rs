@@ -321,7 +321,10 @@ impl FormReader {
             if name == "_charset_" && !value.eq_ignore_ascii_case("utf-8") {
                 return Err(FormError::Charset(value));
             }
-            self.form.fields.push(name, value);
+            // Browsers send the fields that nobody has filled in, too.
+            if !value.is_empty() {
+                self.form.fields.push(name, value);
+            }
         }
         Ok(())
     }

@@ -1,0 +1,192 @@
+//! The page that converts pictures, with every parameter. Without its script it is a form that
+//! converts one picture and saves it.
+
+use super::context::PageContext;
+use super::convert_fields::fields;
+use super::document::{Viewer, document_with};
+use super::outcome::Outcome;
+use super::paths;
+use crate::store::{StoreError, TokenNumber};
+use maud::{Markup, html};
+
+/// The types of pictures, as the file dialog offers them.
+const ACCEPT: &str =
+    "image/png,image/apng,image/jpeg,image/gif,image/bmp,image/x-ms-bmp,.png,.jpg,.jpeg,.gif,.bmp";
+
+/// The languages of the snippets: the values that the script knows them by, and their names.
+pub const LANGUAGES: [(&str, &str); 5] = [
+    ("curl", "curl"),
+    ("python", "Python"),
+    ("node", "Node.js"),
+    ("php", "PHP"),
+    ("go", "Go"),
+];
+
+/// The page that converts.
+///
+/// # Errors
+/// The store failed.
+pub fn convert(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
+    let Some(session) = context.session()? else {
+        return Ok(Outcome::redirect(paths::SIGN_IN));
+    };
+    let token = context.store.token(session.account.id)?;
+    let tokens = context.store.tokens(session.account.id)?;
+    let default = tokens
+        .iter()
+        .find(|usage| usage.token.number == TokenNumber::DEFAULT);
+    let preset = default.map_or("", |usage| &usage.token.settings.preset);
+    let content = html! {
+        div.intro {
+            h1 { "Convert" }
+            p.hint { "To WebP, with every setting. Each result counts as one conversion." }
+        }
+        div.convert #convert data-url=(context.base_url) {
+            div.work {
+                (drop_card())
+                (compare_card())
+                (rows_card())
+            }
+            (settings_form(&token, preset))
+            (snippet_card())
+        }
+        p.visually-hidden #announce role="status" {}
+    };
+    let viewer = Viewer::of(&session);
+    let markup = document_with(paths::CONVERT_SCRIPT, "Convert", viewer, &content);
+    Ok(Outcome::page(markup))
+}
+
+/// Where pictures are chosen. The script makes it take many.
+fn drop_card() -> Markup {
+    html! {
+        section.card.drop #drop {
+            label for="files" { "Choose pictures" }
+            input #files type="file" name="file" form="settings" accept=(ACCEPT) required;
+            p.hint {
+                span #drop-hint hidden { "or drop them anywhere on this page, or paste them. " }
+                "PNG, JPEG, GIF or BMP."
+            }
+        }
+    }
+}
+
+/// The settings: a form that a browser without the script sends by itself. The token is needed
+/// before the body, so that it cannot be a field.
+fn settings_form(token: &str, preset: &str) -> Markup {
+    let action = format!("{}?token={token}", paths::CONVERT);
+    html! {
+        form.card #settings method="post" action=(action) enctype="multipart/form-data" {
+            h2 { "Settings" }
+            input #token type="hidden" value=(token);
+            input type="hidden" name="download" value="converted";
+            @if !preset.is_empty() {
+                p.hint #preset {
+                    "What is empty here is as the token's preset says: "
+                    @for line in preset.lines() { code { (line) } " " }
+                    a href=(paths::TOKENS) { "Change it" }
+                }
+            }
+            (fields())
+            p.submit {
+                button #apply type="submit" { "Convert" }
+                button.secondary #reset type="reset" { "Reset" }
+            }
+        }
+    }
+}
+
+/// The compared picture before and after.
+fn compare_card() -> Markup {
+    html! {
+        section.card #compare hidden aria-labelledby="compare-title" {
+            div.title {
+                h2 #compare-title { "Compare" }
+                div.zooms role="group" aria-label="Zoom" {
+                    @for (zoom, name) in [("fit", "Fit"), ("1", "100 %"), ("2", "200 %"), ("4", "400 %")] {
+                        button.secondary type="button" data-zoom=(zoom) aria-pressed=(zoom == "fit") { (name) }
+                    }
+                }
+            }
+            div.stage #stage {
+                div.layer { img #before alt="The picture before" draggable="false"; }
+                div.layer #after-layer { img #after alt="The picture after" draggable="false"; }
+                div.divider #divider aria-hidden="true" {}
+                p.badge #before-label {}
+                p.badge #after-label {}
+                p.badge.working #working hidden { "Converting …" }
+            }
+            label.visually-hidden for="slider" { "How much of the picture before is shown" }
+            input #slider type="range" min="0" max="100" value="50" step="1";
+            p.alert #compare-problem hidden {}
+        }
+    }
+}
+
+/// The pictures, each with what became of it.
+fn rows_card() -> Markup {
+    html! {
+        section.card #results hidden aria-labelledby="results-title" {
+            div.title {
+                h2 #results-title { "Pictures" }
+                p #sum {}
+            }
+            p.alert #hold hidden {}
+            ol #rows {}
+            template #row-template { (row()) }
+            p.submit {
+                button #zip type="button" disabled { "Save all as ZIP" }
+                button.secondary #retry-all type="button" hidden { "Try failed ones again" }
+                button.secondary #cancel-all type="button" hidden { "Cancel all" }
+                button.secondary #clear type="button" { "Clear the list" }
+            }
+        }
+    }
+}
+
+/// A picture, which the script fills in.
+fn row() -> Markup {
+    html! {
+        li.row {
+            button.thumb type="button" { canvas width="96" height="96" {} }
+            div.what {
+                span.name {}
+                span.detail {}
+                progress max="1" value="0" aria-label="Upload" {}
+            }
+            div.figures {
+                span.bytes {}
+                strong.saved {}
+            }
+            div.tools {
+                button.save.secondary type="button" { "Save" }
+                button.retry.secondary type="button" { "Try again" }
+                button.cancel.secondary type="button" { "Cancel" }
+                button.remove.quiet type="button" { "Remove" }
+            }
+        }
+    }
+}
+
+/// The same conversion as a program. The script writes it.
+fn snippet_card() -> Markup {
+    html! {
+        section.card #copy-as hidden {
+            div.title {
+                h2 { "Copy as" }
+                div.tools {
+                    label.visually-hidden for="snippet-language" { "Language" }
+                    select #snippet-language {
+                        @for (value, name) in LANGUAGES { option value=(value) { (name) } }
+                    }
+                    button.copy.secondary type="button" data-copy="snippet" hidden { "Copy" }
+                }
+            }
+            pre tabindex="0" { code #snippet {} }
+            p.hint {
+                "With exactly these settings. The token comes from the environment: set "
+                code { "TOWEBP_TOKEN" } " to the one on your " a href=(paths::DASHBOARD) { "dashboard" } "."
+            }
+        }
+    }
+}

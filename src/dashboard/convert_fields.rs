@@ -1,0 +1,223 @@
+//! The fields of the page that converts: one for each row of the table of parameters.
+
+use crate::conversion::{DefaultValue, PARAMETERS, Parameter, Value};
+use maud::{Markup, html};
+
+/// The groups of the fields, each with the parameters that stand in it, in this order. A parameter
+/// that stands in none is one of the last group.
+const GROUPS: [(&str, &[&str]); 6] = [
+    (
+        "Quality",
+        &[
+            "quality",
+            "effort",
+            "mode",
+            "max_bytes",
+            "best_effort",
+            "target",
+            "alpha_quality",
+            "near_lossless",
+            "lossless",
+        ],
+    ),
+    (
+        "Size",
+        &["width", "height", "fit", "gravity", "enlarge", "dpr"],
+    ),
+    (
+        "Text watermark",
+        &[
+            "watermark",
+            "watermark_size",
+            "watermark_color",
+            "watermark_outline",
+        ],
+    ),
+    ("Picture watermark", &["watermark_image", "watermark_scale"]),
+    (
+        "Placement",
+        &[
+            "watermark_position",
+            "watermark_opacity",
+            "watermark_margin",
+            "watermark_rotate",
+            "watermark_tile",
+        ],
+    ),
+    ("Details", &[]),
+];
+
+/// All fields, in groups that fold. The first group is open.
+pub fn fields() -> Markup {
+    html! {
+        @for (group, names) in GROUPS {
+            @let rows = rows(group, names);
+            details open[group == GROUPS[0].0] {
+                summary { (group) }
+                div.fields role="group" aria-label=(group) {
+                    @for row in rows { (field(row)) }
+                }
+            }
+        }
+    }
+}
+
+/// The parameters of a group.
+fn rows(group: &str, names: &[&'static str]) -> Vec<&'static Parameter> {
+    let row = |name: &&'static str| PARAMETERS.iter().find(|row| row.name == *name);
+    let mut rows: Vec<_> = names.iter().filter_map(row).collect();
+    if group == GROUPS[GROUPS.len() - 1].0 {
+        let is_elsewhere = |name| GROUPS.iter().any(|(_, names)| names.contains(&name));
+        let others = PARAMETERS.iter().filter(|row| !is_elsewhere(row.name));
+        rows.extend(others.filter(|row| !matches!(row.value, Value::Token)));
+    }
+    rows
+}
+
+/// One field with its label and its meaning. Left empty, it is not given.
+fn field(row: &Parameter) -> Markup {
+    let Parameter { name, value, .. } = *row;
+    let (id, hint) = (format!("p-{name}"), format!("h-{name}"));
+    let default = default(row);
+    let words = value.words();
+    let label = html! { label for=(id) { (title(name)) } };
+    let input = match value {
+        Value::Word(_) if words == ["true", "false"] => {
+            return html! {
+                div.param {
+                    label.check {
+                        input id=(id) type="checkbox" name=(name) value="true" aria-describedby=(hint);
+                        (title(name))
+                    }
+                    p.hint id=(hint) { (sentence(row.meaning)) }
+                }
+            };
+        }
+        Value::Word(_) => html! {
+            select id=(id) name=(name) aria-describedby=(hint) {
+                option value="" { "Default: " (default) }
+                @for word in words { option value=(word) { (word) } }
+            }
+        },
+        Value::Number(min, max) | Value::Percent(min, max) => html! {
+            input id=(id) type="number" name=(name) min=(min) max=(max) placeholder=(default)
+                aria-describedby=(hint);
+        },
+        Value::Decimal(min, max) => html! {
+            input id=(id) type="number" name=(name) min=(thousandths(min)) max=(thousandths(max))
+                step="0.001" placeholder=(default) aria-describedby=(hint);
+        },
+        Value::Text => html! {
+            textarea id=(id) name=(name) rows="2" maxlength="1000" aria-describedby=(hint) {}
+        },
+        Value::Url => html! {
+            input id=(id) type="url" name=(name) placeholder=(row.example) pattern="https?://.+"
+                aria-describedby=(hint);
+        },
+        Value::Color(_) => html! {
+            input id=(id) type="text" name=(name) placeholder=(default) list=(format!("l-{name}"))
+                spellcheck="false" autocomplete="off" data-color aria-describedby=(hint);
+            datalist id=(format!("l-{name}")) {
+                @for word in words { option value=(word) {} }
+            }
+        },
+        _ => html! {
+            input id=(id) type="text" name=(name) placeholder=(default) spellcheck="false"
+                autocomplete="off" pattern=[pattern(value)] title={ "Such as " (row.example) }
+                aria-describedby=(hint);
+        },
+    };
+    html! {
+        div.param {
+            (label)
+            (input)
+            p.hint id=(hint) { (sentence(row.meaning)) }
+        }
+    }
+}
+
+fn default(row: &Parameter) -> &'static str {
+    match row.default {
+        DefaultValue::Given(text) | DefaultValue::Other(text) => text,
+    }
+}
+
+/// What browsers check a text by before it is sent.
+fn pattern(value: Value) -> Option<&'static str> {
+    match value {
+        Value::Size(..) => Some("[0-9]+[kKM]?"),
+        Value::Length { has_auto: true, .. } => Some(r"auto|[0-9]+|[0-9]+(\.[0-9]+)?%"),
+        Value::Length { .. } => Some(r"[0-9]+|[0-9]+(\.[0-9]+)?%"),
+        _ => None,
+    }
+}
+
+fn thousandths(number: i32) -> f64 {
+    f64::from(number) / 1000.0
+}
+
+/// A parameter's name as a label. The group's name says that it is of a watermark.
+fn title(name: &str) -> String {
+    let name = name.strip_prefix("watermark_").unwrap_or(name);
+    let mut title = name.replace('_', " ");
+    if let Some(first) = title.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    title
+}
+
+/// The table's Markdown, in which the only marks are those of code, as a sentence.
+fn sentence(markdown: &str) -> Markup {
+    let parts = markdown.split('`').enumerate();
+    html! {
+        @for (index, part) in parts {
+            @if index % 2 == 1 { code { (part) } }
+            @else if index == 0 {
+                @let (first, rest) = part.split_at(part.chars().next().map_or(0, char::len_utf8));
+                (first.to_uppercase()) (rest)
+            }
+            @else { (part) }
+        }
+        "."
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_parameter_has_one_field_whatever_its_group() {
+        let text = fields().into_string();
+        for row in PARAMETERS {
+            let fields = text.matches(&format!(" name=\"{}\"", row.name)).count();
+            let expected = usize::from(row.name != "token");
+            assert_eq!(fields, expected, "{} in {text}", row.name);
+        }
+        for name in GROUPS.iter().flat_map(|(_, names)| names.iter()) {
+            let is_known = PARAMETERS.iter().any(|row| row.name == *name);
+            assert!(is_known, "{name} stands in a group and is no parameter");
+        }
+    }
+
+    #[test]
+    fn ranges_and_defaults_are_those_of_the_table() {
+        let text = fields().into_string();
+        for expected in [
+            "name=\"quality\" min=\"0\" max=\"100\" placeholder=\"85\"",
+            "name=\"dpr\" min=\"0.1\" max=\"8\" step=\"0.001\" placeholder=\"1\"",
+            "<option value=\"\">Default: medium</option><option value=\"low\">low</option>",
+        ] {
+            assert!(text.contains(expected), "{expected} in {text}");
+        }
+    }
+
+    #[test]
+    fn labels_and_meanings_are_for_people() {
+        assert_eq!(title("watermark_size"), "Size");
+        assert_eq!(title("max_bytes"), "Max bytes");
+        assert_eq!(title("watermark"), "Watermark");
+        let text = sentence("0 to 5; `a<b` is more").into_string();
+        assert_eq!(text, "0 to 5; <code>a&lt;b</code> is more.");
+    }
+}
