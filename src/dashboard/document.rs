@@ -32,6 +32,7 @@ impl Viewer<'_> {
 /// title is this name is marked as the current one.
 const LINKS: &[(&str, &str)] = &[
     ("Dashboard", paths::DASHBOARD),
+    ("Convert", paths::CONVERTING),
     ("Tokens", paths::TOKENS),
     ("Account", paths::ACCOUNT),
 ];
