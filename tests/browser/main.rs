@@ -8,9 +8,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod axe;
 mod chromium;
 mod equipment;
 #[allow(dead_code, reason = "it is made for tests to come")]
 mod page;
+mod sweep;
 mod visitor;
 mod webdriver;

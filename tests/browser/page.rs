@@ -33,8 +33,6 @@ pub enum Theme {
 }
 
 impl Theme {
-    pub const ALL: [Theme; 2] = [Theme::Light, Theme::Dark];
-
     fn name(self) -> &'static str {
         match self {
             Theme::Light => "light",
