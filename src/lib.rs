@@ -15,10 +15,10 @@
 //!
 //! Data flows along the arrows, and each module imports only modules to its right or below it.
 //! [`http`] alone knows status codes. [`conversion`], [`mod@image`] and [`watermark`] open no file
-//! and no socket, and [`towebp_encoder`] is a crate that knows nothing of the rest. [`process`] is
-//! what [`cli`] needs of the system: signals, the service manager, the log. [`admin`] lets `towebp
-//! account`, `backup` and `check` use the [`store`] beside a running server. `tests/layout.rs`
-//! checks the imports.
+//! and no socket; they are a crate of their own, [`towebp_pipeline`]. [`towebp_encoder`] is a crate
+//! that knows nothing of the rest. [`process`] is what [`cli`] needs of the system: signals, the
+//! service manager, the log. [`admin`] lets `towebp account`, `backup` and `check` use the [`store`]
+//! beside a running server. `tests/layout.rs` checks the imports.
 //!
 //! # One request
 //!
@@ -86,6 +86,4 @@ pub mod fetch;
 pub mod tls;
 
 // The conversion: a picture in, a WebP out.
-pub mod conversion;
-pub mod image;
-pub mod watermark;
+pub use towebp_pipeline::{conversion, image, watermark};

@@ -164,14 +164,20 @@ pub struct Import {
 }
 
 impl Crate {
-    /// Reads the crate whose root is `folder/lib.rs`, with or without what is compiled for tests
+    /// Reads the crate whose root is `lib.rs` in the first folder, and into it the modules of other
+    /// crates, which have to be named differently; with or without what is compiled for tests
     /// alone. Other roots, as `main.rs`, are left out.
-    pub fn read(folder: &str, with_tests: bool) -> Crate {
-        let files = sources(folder).into_iter().filter_map(|source| {
-            let path = source.path.strip_prefix(folder).expect("found under it");
-            module_path(path).map(|module| (module, source))
-        });
-        Crate::new(&files.collect(), with_tests)
+    pub fn read(folders: &[&str], with_tests: bool) -> Crate {
+        let mut files = BTreeMap::new();
+        for folder in folders {
+            for source in sources(folder) {
+                let path = source.path.strip_prefix(folder).expect("found under it");
+                if let Some(module) = module_path(path) {
+                    files.entry(module).or_insert(source);
+                }
+            }
+        }
+        Crate::new(&files, with_tests)
     }
 
     fn new(files: &BTreeMap<ModulePath, Source>, with_tests: bool) -> Crate {
