@@ -35,10 +35,11 @@ const LINKS: &[(&str, &str)] = &[
     ("Convert", paths::CONVERTING),
     ("Tokens", paths::TOKENS),
     ("Account", paths::ACCOUNT),
+    ("Docs", paths::DOCS),
 ];
 
 /// The pages that every page of a guest links to, before the sign-in.
-const GUEST_LINKS: &[(&str, &str)] = &[];
+const GUEST_LINKS: &[(&str, &str)] = &[("Docs", paths::DOCS)];
 
 /// A whole document with the script of most pages.
 pub fn document(title: &str, viewer: Viewer<'_>, content: &Markup) -> Markup {

@@ -8,6 +8,8 @@ mod browser;
 mod context;
 mod convert;
 mod convert_fields;
+mod docs;
+mod docs_list;
 mod document;
 mod duration;
 mod forms;
@@ -28,6 +30,7 @@ pub use account::{
 pub use browser::browser_name;
 pub use context::{Form, PageContext, Signup};
 pub use convert::convert;
+pub use docs::{docs_index, docs_page};
 pub use document::message;
 pub use duration::duration;
 pub use history::{HistoryError, HistoryView};

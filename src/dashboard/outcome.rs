@@ -21,6 +21,8 @@ pub struct Page {
     pub markup: Markup,
     /// Whether the action was done.
     pub status: PageStatus,
+    /// Whether everybody without cookies gets the same, so that caches may keep it.
+    pub is_public: bool,
 }
 
 /// Whether an action was done; if not, the page says why.
@@ -70,7 +72,20 @@ impl Outcome {
 
     /// A page with a status.
     pub fn page_with(markup: Markup, status: PageStatus) -> Outcome {
-        Outcome::Page(Page { markup, status })
+        Outcome::Page(Page {
+            markup,
+            status,
+            is_public: false,
+        })
+    }
+
+    /// A page that is the same for everybody without cookies.
+    pub fn public_page(markup: Markup) -> Outcome {
+        Outcome::Page(Page {
+            markup,
+            status: PageStatus::Shown,
+            is_public: true,
+        })
     }
 
     /// Another page to go to, which leaves the session as it is.

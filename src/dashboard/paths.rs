@@ -54,6 +54,20 @@ paths! {
     PASSWORD_CHANGED = "/account/changed";
     /// The page after the deletion of an account.
     ACCOUNT_DELETED = "/account/deleted";
+    /// The index of the documentation.
+    DOCS = "/docs";
+    /// The documentation's pages.
+    DOCS_API = "/docs/api";
+    /// See [`DOCS_API`].
+    DOCS_FORMATS = "/docs/formats";
+    /// See [`DOCS_API`].
+    DOCS_COMMAND_LINE = "/docs/command-line";
+    /// See [`DOCS_API`].
+    DOCS_OPERATING = "/docs/operating";
+    /// See [`DOCS_API`].
+    DOCS_CLUSTER = "/docs/cluster";
+    /// See [`DOCS_API`].
+    DOCS_SECURITY = "/docs/security";
     /// The stylesheet.
     STYLE = "/style.css";
     /// The script.

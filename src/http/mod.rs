@@ -13,6 +13,7 @@ mod asset;
 mod convert;
 mod cors;
 mod credentials;
+mod docs;
 mod exchange;
 mod failures;
 mod health;

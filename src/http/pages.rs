@@ -71,7 +71,8 @@ pub fn invalid_form() -> Problem {
     )
 }
 
-type Answer = Result<Response, Problem>;
+/// What a handler gives.
+pub type Answer = Result<Response, Problem>;
 
 /// The start page.
 pub fn start(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
@@ -265,7 +266,7 @@ pub fn problem(problem: Problem) -> Response {
 }
 
 /// Answers with the outcome of an action that takes the query's parameters.
-fn show(
+pub fn show(
     state: &AppState,
     request: &Request,
     action: impl FnOnce(&PageContext<'_>, &Pairs) -> Result<Outcome, Problem>,
@@ -372,7 +373,16 @@ fn shown(page: Page) -> Response {
         PageStatus::Forbidden => (403, None),
         PageStatus::TooManyAttempts { retry_after } => (429, Some(retry_after)),
     };
-    let response = html(status, page.markup.into_string()).header("Cache-Control", "no-store");
+    let caching = if page.is_public {
+        // As the assets: caches keep it for those without cookies.
+        &[("Cache-Control", "max-age=300"), ("Vary", "Cookie")][..]
+    } else {
+        &[("Cache-Control", "no-store")]
+    };
+    let response = html(status, page.markup.into_string());
+    let response = (caching.iter()).fold(response, |response, (name, value)| {
+        response.header(name, value)
+    });
     match retry_after {
         Some(seconds) => response.header("Retry-After", &seconds.to_string()),
         None => response,

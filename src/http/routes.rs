@@ -7,7 +7,7 @@ use super::request::{Body, Request};
 use super::response::Response;
 use super::settings::Settings;
 use super::state::AppState;
-use super::{convert, cors, failures, health, pages, suggestion, usage};
+use super::{convert, cors, docs, failures, health, pages, suggestion, usage};
 use crate::conversion::{PARAMETERS, Parameter, TOKEN};
 use crate::dashboard::paths;
 
@@ -239,6 +239,13 @@ pub const ROUTES: &[Route] = &[
     page(paths::DELETE_ACCOUNT, "POST", pages::delete_account),
     page(paths::PASSWORD_CHANGED, READ, pages::password_changed),
     page(paths::ACCOUNT_DELETED, READ, pages::account_deleted),
+    page(paths::DOCS, READ, docs::index),
+    page(paths::DOCS_API, READ, docs::page),
+    page(paths::DOCS_FORMATS, READ, docs::page),
+    page(paths::DOCS_COMMAND_LINE, READ, docs::page),
+    page(paths::DOCS_OPERATING, READ, docs::page),
+    page(paths::DOCS_CLUSTER, READ, docs::page),
+    page(paths::DOCS_SECURITY, READ, docs::page),
     page(paths::STYLE, READ, pages::style),
     page(paths::SCRIPT, READ, pages::script),
     page(paths::CONVERT_SCRIPT, READ, pages::convert_script),

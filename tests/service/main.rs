@@ -9,6 +9,7 @@ mod backup;
 mod cli;
 mod cors;
 mod disk;
+mod docs;
 mod examples;
 mod fonts;
 mod history;

@@ -1,0 +1,63 @@
+//! Which files of `docs/` are pages of the service. The build script reads this file too, so it
+//! uses nothing of the program.
+
+/// A file of `docs/` that is a page.
+pub struct DocPage {
+    /// The file's name without `.md`, and the last part of the page's path.
+    pub name: &'static str,
+    /// What the index calls it.
+    pub title: &'static str,
+    /// What the index says it is for.
+    pub about: &'static str,
+    /// Who reads it.
+    pub reader: Reader,
+}
+
+/// Who reads a page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// Somebody who converts. Examples have the reader's token and this server's address.
+    User,
+    /// Somebody who runs the service. Examples are shown as they are written.
+    Operator,
+}
+
+/// The pages in the order of the index.
+pub const DOC_PAGES: &[DocPage] = &[
+    DocPage {
+        name: "api",
+        title: "HTTP API",
+        about: "Parameters, forms, watermarks, answers, errors, tokens, usage.",
+        reader: Reader::User,
+    },
+    DocPage {
+        name: "formats",
+        title: "Formats",
+        about: "What is read, colors and orientation, animations, damaged files.",
+        reader: Reader::User,
+    },
+    DocPage {
+        name: "command-line",
+        title: "Command line",
+        about: "Converting files without a server, and every command and flag.",
+        reader: Reader::User,
+    },
+    DocPage {
+        name: "operating",
+        title: "Operating",
+        about: "The static file, logs, data, backups, limits, memory.",
+        reader: Reader::Operator,
+    },
+    DocPage {
+        name: "cluster",
+        title: "Several machines",
+        about: "Replicas over PostgreSQL: setting up, promises, faults.",
+        reader: Reader::Operator,
+    },
+    DocPage {
+        name: "security",
+        title: "Security",
+        about: "Tokens, passwords, hostile traffic, watermark URLs.",
+        reader: Reader::Operator,
+    },
+];

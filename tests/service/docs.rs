@@ -1,0 +1,146 @@
+//! The documentation inside the service: every link leads somewhere, and a token is shown to its
+//! owner alone.
+
+use crate::support::service::OWNER;
+use crate::support::{Response, Server};
+use std::collections::{BTreeMap, BTreeSet};
+
+const INDEX: &str = "/docs";
+
+/// A browser, signed in or not.
+struct Visitor<'s> {
+    server: &'s Server,
+    cookie: Option<String>,
+}
+
+impl Visitor<'_> {
+    fn get(&self, path: &str) -> Response {
+        let request = self.server.request("GET", path);
+        match &self.cookie {
+            Some(cookie) => request.header("Cookie", cookie).send(),
+            None => request.send(),
+        }
+    }
+
+    /// All pages of the documentation by their paths, found from link to link. Every other path of
+    /// this server that they link to has to be answered.
+    fn pages(&self) -> BTreeMap<String, Response> {
+        let mut pages = BTreeMap::new();
+        let mut others = BTreeSet::new();
+        let mut open = vec![INDEX.to_owned()];
+        while let Some(path) = open.pop() {
+            if pages.contains_key(&path) {
+                continue;
+            }
+            let page = self.get(&path);
+            assert_eq!(page.status, 200, "{path}");
+            for link in values(page.text(), " href=\"") {
+                let target = link.split('#').next().unwrap_or_default();
+                if target.starts_with(INDEX) {
+                    open.push(target.to_owned());
+                } else if target.starts_with('/') {
+                    others.insert(target.to_owned());
+                }
+            }
+            pages.insert(path, page);
+        }
+        for path in others {
+            let status = self.get(&path).status;
+            assert!(matches!(status, 200 | 303), "{path}: {status}");
+        }
+        pages
+    }
+}
+
+/// What stands between `before` and the next quotation mark, wherever it occurs.
+fn values<'t>(text: &'t str, before: &str) -> Vec<&'t str> {
+    let ends = text.split(before).skip(1);
+    ends.map(|rest| rest.split('"').next().expect("split gives at least one"))
+        .collect()
+}
+
+/// A server, a browser that is signed in there, and the account's token.
+fn signed_in(server: &Server) -> (Visitor<'_>, String) {
+    let answer = server
+        .request("POST", "/signup")
+        .form(&[("email", OWNER), ("password", "correct horse battery")])
+        .send();
+    assert_eq!(answer.status, 303, "{}", answer.text());
+    let owner = Visitor {
+        server,
+        cookie: Some(answer.session_cookie()),
+    };
+    let dashboard = owner.get("/dashboard");
+    let token = dashboard.text().split("twp_").nth(1).expect("the token");
+    let token = token.split(|c: char| !c.is_ascii_alphanumeric()).next();
+    let token = format!("twp_{}", token.expect("split gives at least one"));
+    (owner, token)
+}
+
+#[test]
+fn every_link_leads_to_a_page_and_to_a_section_of_it() {
+    let server = Server::start();
+    let guest = Visitor {
+        server: &server,
+        cookie: None,
+    };
+    let pages = guest.pages();
+    assert!(pages.len() > 6, "{:?}", pages.keys());
+    let mut ids = BTreeMap::new();
+    for (path, page) in &pages {
+        let all = values(page.text(), " id=\"");
+        let distinct: BTreeSet<&str> = all.iter().copied().collect();
+        assert_eq!(all.len(), distinct.len(), "{path} has an id twice: {all:?}");
+        ids.insert(path.as_str(), distinct);
+    }
+    for (path, page) in &pages {
+        for link in values(page.text(), " href=\"") {
+            let (target, section) = link.split_once('#').unwrap_or((link, ""));
+            let target = if target.is_empty() { path } else { target };
+            if let (Some(ids), false) = (ids.get(target), section.is_empty()) {
+                assert!(
+                    ids.contains(section),
+                    "{path} links to {link}, which has no such section"
+                );
+            }
+        }
+        for copied in values(page.text(), " data-copy=\"") {
+            assert!(
+                ids[path.as_str()].contains(copied),
+                "{path} copies {copied}"
+            );
+        }
+        assert!(!page.text().contains("<!--"), "{path} has raw HTML");
+    }
+}
+
+#[test]
+fn examples_have_the_token_of_whoever_is_signed_in_and_of_nobody_else() {
+    let server = Server::start();
+    let (owner, token) = signed_in(&server);
+    let line = format!(
+        "http://{}/convert?token={token}&amp;quality=80",
+        server.address
+    );
+    for (path, page) in owner.pages() {
+        assert_eq!(page.header("cache-control"), Some("no-store"), "{path}");
+        assert!(!page.text().contains("YOUR_TOKEN"), "{path}");
+    }
+    let api = owner.get("/docs/api");
+    assert!(api.text().contains(&line), "no {line}");
+    let guest = Visitor {
+        server: &server,
+        cookie: None,
+    };
+    let line = line.replace(&token, "YOUR_TOKEN");
+    for (path, page) in guest.pages() {
+        assert_eq!(page.header("cache-control"), Some("max-age=300"), "{path}");
+        assert_eq!(page.header("vary"), Some("Cookie"), "{path}");
+        for inside in ["twp_", "$(cat token)", "{{", "cat token"] {
+            let is_explained = path == "/docs/security" && inside == "twp_";
+            let is_there = page.text().contains(inside) && !is_explained;
+            assert!(!is_there, "{path} has {inside}");
+        }
+    }
+    assert!(guest.get("/docs/api").text().contains(&line), "no {line}");
+}
