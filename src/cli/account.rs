@@ -4,6 +4,7 @@ mod command;
 
 pub use command::AccountCommand;
 
+use super::failure::Failure;
 use super::output::{IfCreated, Output};
 use super::shared::must_exist;
 use super::terminal;
@@ -21,8 +22,8 @@ use std::path::{Path, PathBuf};
 /// script can take it from there.
 ///
 /// # Errors
-/// A sentence for standard error; the process should end with status 1.
-pub fn run(command: AccountCommand) -> Result<(), String> {
+/// A sentence for standard error.
+pub fn run(command: AccountCommand) -> Result<(), Failure> {
     let mut input: Box<dyn BufRead> = if command.reads_password() && io::stdin().is_terminal() {
         Box::new(Cursor::new(terminal::ask_for_new_password()?))
     } else {
@@ -47,35 +48,36 @@ struct Streams<'a> {
     notes: &'a mut dyn Write,
 }
 
-fn run_with(command: AccountCommand, streams: &mut Streams<'_>) -> Result<(), String> {
+fn run_with(command: AccountCommand, streams: &mut Streams<'_>) -> Result<(), Failure> {
     match command.action {
         Action::Create(create) => create_account(&create, streams),
         Action::List(list) => {
             let accounts = open_existing(&list.settings()?, streams)?.list()?;
-            accounts
-                .iter()
-                .try_for_each(|account| print_account(account, streams))
+            for account in &accounts {
+                print_account(account, streams)?;
+            }
+            Ok(())
         }
         Action::Invite(invite) => {
             let code = open_existing(&invite.settings()?, streams)?.invite()?;
-            streams.print(&code)
+            Ok(streams.print(&code)?)
         }
         Action::Token(action) => {
             let output = TokenOutput::find(action.output.as_deref(), action.force)?;
             let token = open_existing(&action.settings()?, streams)?
                 .token(&action.email, action.name.as_deref())?;
-            output.write(streams, &action.email, &token)
+            Ok(output.write(streams, &action.email, &token)?)
         }
         Action::Rotate(action) => {
             let output = TokenOutput::find(action.output.as_deref(), action.force)?;
             let client = open_existing(&action.settings()?, streams)?;
             let token = client.rotate(&action.email, action.name.as_deref(), action.overlap)?;
-            output.write(streams, &action.email, &token)
+            Ok(output.write(streams, &action.email, &token)?)
         }
         Action::SetToken(action) => {
-            let settings = token_settings(&action)?;
+            let settings = token_settings(&action).map_err(Failure::Usage)?;
             let client = open_existing(&action.settings()?, streams)?;
-            streams.print(&client.set_token(&action.email, settings)?)
+            Ok(streams.print(&client.set_token(&action.email, settings)?)?)
         }
         Action::DeleteToken(action) => {
             let client = open_existing(&action.settings()?, streams)?;
@@ -85,12 +87,14 @@ fn run_with(command: AccountCommand, streams: &mut Streams<'_>) -> Result<(), St
         }
         Action::Usage(action) => {
             let client = open_existing(&action.settings()?, streams)?;
-            print_usage(&client.usage(&action.email)?, streams)
+            Ok(print_usage(&client.usage(&action.email)?, streams)?)
         }
         Action::Limit(action) => {
             let (rate, monthly) = (action.rate, action.monthly);
             if matches!((rate, monthly), (LimitChange::Keep, LimitChange::Keep)) {
-                return Err("say --rate or --monthly, with a number or server".to_owned());
+                return Err(Failure::Usage(
+                    "say --rate or --monthly, with a number or server".to_owned(),
+                ));
             }
             let client = open_existing(&action.settings()?, streams)?;
             client.restrict(&action.email, rate, monthly, None)?;
@@ -131,10 +135,10 @@ fn run_with(command: AccountCommand, streams: &mut Streams<'_>) -> Result<(), St
             ));
             Ok(())
         }
-        Action::Delete(action) if !action.yes => Err(format!(
+        Action::Delete(action) if !action.yes => Err(Failure::Usage(format!(
             "deleting {} deletes its usage history too, for good: say --yes to do it",
             action.email
-        )),
+        ))),
         Action::Delete(action) => {
             open_existing(&action.settings()?, streams)?.delete(&action.email)?;
             streams.note(&format!("the account {} is deleted", action.email));
@@ -216,7 +220,7 @@ fn print_usage(usage: &AccountUsage, streams: &mut Streams<'_>) -> Result<(), St
     Ok(())
 }
 
-fn create_account(create: &Create, streams: &mut Streams<'_>) -> Result<(), String> {
+fn create_account(create: &Create, streams: &mut Streams<'_>) -> Result<(), Failure> {
     let email = &create.email;
     let password = create
         .password_stdin
@@ -227,13 +231,13 @@ fn create_account(create: &Create, streams: &mut Streams<'_>) -> Result<(), Stri
     // Looked at before the file: if the same command was run twice, this message tells more.
     if client.token(email, None).is_ok() {
         let email = email.trim();
-        return Err(format!(
+        return Err(Failure::Failed(format!(
             "there is an account {email} already; towebp account token {email} prints its token"
-        ));
+        )));
     }
     let output = output?;
     let token = client.create(email, password.as_deref())?;
-    output.write(streams, email, &token)
+    Ok(output.write(streams, email, &token)?)
 }
 
 impl Streams<'_> {

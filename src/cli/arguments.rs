@@ -1,91 +1,259 @@
 //! Brings the arguments into the form that argh reads.
 //!
-//! Four things are done here, for all commands alike:
+//! These things are done here, for all commands alike:
 //!
-//! - `--name=value` becomes two arguments;
-//! - `-h` and `--help` count wherever they stand;
+//! - `--name=value` becomes two arguments, and so does `-oFILE`; `-rq` becomes `-r -q`;
+//! - `-h` and `--help` count wherever they stand, and `towebp help COMMAND` is the same;
+//! - unknown flags and commands are told, with the one that was probably meant;
 //! - a lone `-` that is an input of `convert` gets a name that argh does not take for an option;
-//! - a flag's former name becomes its present one.
+//! - a flag's former name becomes its present one;
+//! - flags of `towebp serve` that are not given come from the [environment](Environment).
 //!
 //! Which argument is an option's value is known from argh's own description of the commands.
 
 use super::convert::STANDARD_INPUT;
+use super::environment::Environment;
+use super::suggest;
 use argh::{CommandInfoWithArgs, FlagInfo, FlagInfoKind};
+use std::iter::Peekable;
+use std::slice::Iter;
 
 /// Former names of flags, which keep working but are in no help text, and their present names.
 const RENAMED: [(&str, &str); 1] = [("--max-film-pixels", "--max-animation-pixels")];
 
-/// Rewrites the arguments that follow the name of the program. Those after `--` stay as they are.
+/// What the arguments ask for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Request {
+    /// The help text of the command with this path; the program itself has an empty one.
+    Help(Vec<String>),
+    /// To run a command.
+    Run(Prepared),
+    /// Nothing: the command with this path needs another one behind it.
+    CommandMissing(Vec<String>),
+}
+
+/// Arguments in the form that argh reads, and where they come from.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Prepared {
+    pub arguments: Vec<String>,
+    /// The flags that have a value, with it, in the order in which they are given.
+    pub values: Vec<(&'static str, String)>,
+    /// The flags that come from the environment, each with its variable.
+    pub from_environment: Vec<(&'static str, String)>,
+    /// Sentences about variables that are ignored.
+    pub warnings: Vec<String>,
+}
+
+/// Reads the arguments that follow the name of the program. Those after `--` stay as they are.
 ///
 /// # Errors
-/// A sentence: a switch was given a value.
-pub fn prepare(arguments: &[String], program: &CommandInfoWithArgs) -> Result<Vec<String>, String> {
-    let mut command = program;
-    let mut path = Vec::new();
-    let mut prepared = Vec::with_capacity(arguments.len());
-    let mut rest = arguments.iter();
+/// A sentence for the user.
+pub fn prepare(
+    arguments: &[String],
+    program: &CommandInfoWithArgs,
+    environment: &Environment,
+) -> Result<Request, String> {
+    let mut walk = Walk {
+        command: program,
+        path: Vec::new(),
+        flags_at: 0,
+        given: Vec::new(),
+        positionals: 0,
+        prepared: Prepared::default(),
+    };
+    let mut rest = arguments.iter().peekable();
     while let Some(argument) = rest.next() {
         if argument == "--" {
-            prepared.push(argument.clone());
-            prepared.extend(rest.cloned());
+            walk.prepared.arguments.push(argument.clone());
+            walk.positionals += rest.len();
+            walk.prepared.arguments.extend(rest.cloned());
             break;
         }
         if argument == "-h" || argument == "--help" {
-            path.push("--help".to_owned());
-            return Ok(path);
+            return Ok(Request::Help(walk.path));
         }
-        if let Some((name, value)) = name_and_value(argument) {
-            let name = present_name(name);
-            match find(command, name).map(|flag| &flag.kind) {
-                Some(FlagInfoKind::Switch) => {
-                    return Err(format!(
-                        "{name} takes no value, but {value:?} was given; write {name} alone"
-                    ));
-                }
-                Some(FlagInfoKind::Option { .. }) => {
-                    prepared.extend([name.to_owned(), value.to_owned()]);
-                }
-                // argh reports the unknown flag.
-                None => prepared.push(name.to_owned()),
-            }
-            continue;
+        if argument == "help" && !walk.command.commands.is_empty() {
+            return walk.help_of(rest);
         }
-        if argument == "-" && path == ["convert"] {
-            prepared.push(STANDARD_INPUT.to_owned());
-            continue;
-        }
-        let argument = present_name(argument);
-        prepared.push(argument.to_owned());
-        let flag = find(command, argument);
-        if flag.is_some_and(|flag| flag.kind != FlagInfoKind::Switch) {
-            prepared.extend(rest.next().cloned());
-        } else if let Some(sub) = command.commands.iter().find(|sub| sub.name == argument) {
-            command = &sub.command;
-            path.push(argument.to_owned());
+        if argument.starts_with("--") {
+            walk.read_long(argument, &mut rest)?;
+        } else if argument.len() > 1 && argument.starts_with('-') {
+            walk.read_short(argument, &mut rest)?;
+        } else {
+            walk.read_word(argument)?;
         }
     }
-    Ok(prepared)
+    if !walk.command.commands.is_empty() && !walk.given.contains(&"--version") {
+        return Ok(Request::CommandMissing(walk.path));
+    }
+    environment.complete(walk).map(Request::Run)
 }
 
-/// The command at the beginning of the arguments, as it is typed: `towebp account list`.
+/// How far the arguments are read.
+pub(super) struct Walk<'p> {
+    /// The command that was named so far, and the words that name it.
+    pub(super) command: &'p CommandInfoWithArgs,
+    pub(super) path: Vec<String>,
+    /// Where flags of the command may be added: after its name.
+    pub(super) flags_at: usize,
+    /// The flags that were given, by their long names.
+    pub(super) given: Vec<&'static str>,
+    /// The number of arguments that are neither flags nor commands.
+    pub(super) positionals: usize,
+    pub(super) prepared: Prepared,
+}
+
+impl Walk<'_> {
+    /// `towebp help COMMAND...`
+    fn help_of(mut self, words: Peekable<Iter<'_, String>>) -> Result<Request, String> {
+        for word in words {
+            self.enter(word)?;
+        }
+        Ok(Request::Help(self.path))
+    }
+
+    fn read_long(
+        &mut self,
+        argument: &str,
+        rest: &mut Peekable<Iter<'_, String>>,
+    ) -> Result<(), String> {
+        let (name, value) = match argument.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (argument, None),
+        };
+        let name = present_name(name);
+        let flag = find(self.command, name).ok_or_else(|| self.unknown_flag(name))?;
+        match (&flag.kind, value) {
+            (FlagInfoKind::Switch, Some(value)) => Err(format!(
+                "{name} takes no value, but {value:?} was given; write {name} alone"
+            )),
+            (FlagInfoKind::Switch, None) => {
+                self.add(flag, None);
+                Ok(())
+            }
+            (FlagInfoKind::Option { .. }, Some(value)) => {
+                self.add(flag, Some(value.to_owned()));
+                Ok(())
+            }
+            (FlagInfoKind::Option { arg_name }, None) => {
+                let value = rest.next().cloned();
+                let value = value.ok_or_else(|| missing_value(name, arg_name))?;
+                self.add(flag, Some(value));
+                Ok(())
+            }
+        }
+    }
+
+    /// `-o FILE`, `-oFILE`, `-o=FILE` and `-rq`.
+    fn read_short(
+        &mut self,
+        argument: &str,
+        rest: &mut Peekable<Iter<'_, String>>,
+    ) -> Result<(), String> {
+        let mut letters = argument.char_indices().skip(1);
+        while let Some((at, letter)) = letters.next() {
+            let name = format!("-{letter}");
+            let Some(flag) = find(self.command, &name) else {
+                // What is meant by `-quality` is a long flag.
+                return Err(self.unknown_flag(if at == 1 { argument } else { &name }));
+            };
+            let FlagInfoKind::Option { arg_name } = flag.kind else {
+                self.add(flag, None);
+                continue;
+            };
+            let own = &argument[at + letter.len_utf8()..];
+            let value = match own.strip_prefix('=').unwrap_or(own) {
+                "" if own.is_empty() => {
+                    let next = rest.next().cloned();
+                    next.ok_or_else(|| missing_value(&name, arg_name))?
+                }
+                own => own.to_owned(),
+            };
+            self.add(flag, Some(value));
+            break;
+        }
+        Ok(())
+    }
+
+    /// A command, or an argument of one.
+    fn read_word(&mut self, word: &str) -> Result<(), String> {
+        if !self.command.commands.is_empty() {
+            self.enter(word)?;
+            self.prepared.arguments.push(word.to_owned());
+            self.flags_at = self.prepared.arguments.len();
+            return Ok(());
+        }
+        self.positionals += 1;
+        let is_standard_input = word == "-" && self.path == ["convert"];
+        let word = if is_standard_input {
+            STANDARD_INPUT
+        } else {
+            word
+        };
+        self.prepared.arguments.push(word.to_owned());
+        Ok(())
+    }
+
+    fn enter(&mut self, word: &str) -> Result<(), String> {
+        let mut commands = self.command.commands.iter();
+        let Some(found) = commands.find(|sub| sub.name == word) else {
+            return Err(unknown_command(word, self.command));
+        };
+        self.command = &found.command;
+        self.path.push(word.to_owned());
+        Ok(())
+    }
+
+    fn add(&mut self, flag: &FlagInfo<'static>, value: Option<String>) {
+        self.given.push(flag.long);
+        self.prepared.arguments.push(flag.long.to_owned());
+        if let Some(value) = value {
+            self.prepared.values.push((flag.long, value.clone()));
+            self.prepared.arguments.push(value);
+        }
+    }
+
+    fn unknown_flag(&self, name: &str) -> String {
+        let known = self.command.flags.iter().map(|flag| flag.long);
+        let known: Vec<&str> = known.chain(["--help"]).collect();
+        let meant = suggest::flag(name, &known);
+        format!("{name} is no flag of {}{meant}", typed(&self.path))
+    }
+}
+
+fn unknown_command(word: &str, command: &CommandInfoWithArgs) -> String {
+    let known: Vec<&str> = command.commands.iter().map(|sub| sub.name).collect();
+    let meant = suggest::word(word, &known);
+    if meant.is_empty() {
+        return format!("{word:?} is no command; allowed are {}", known.join(", "));
+    }
+    format!("{word:?} is no command{meant}")
+}
+
+fn missing_value(name: &str, arg_name: &str) -> String {
+    format!("{name} needs a value: {name} {}", arg_name.to_uppercase())
+}
+
+/// The command with this path, as it is typed: `towebp account list`.
+pub fn typed(path: &[String]) -> String {
+    let words = ["towebp"]
+        .into_iter()
+        .chain(path.iter().map(String::as_str));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The command at the beginning of the arguments, as it is typed.
 pub fn command(arguments: &[String], program: &CommandInfoWithArgs) -> String {
-    let mut typed = "towebp".to_owned();
+    let mut path = Vec::new();
     let mut command = program;
     for argument in arguments {
         let Some(sub) = command.commands.iter().find(|sub| sub.name == argument) else {
             break;
         };
         command = &sub.command;
-        typed = format!("{typed} {argument}");
+        path.push(argument.clone());
     }
-    typed
-}
-
-/// The two parts of `--name=value`.
-fn name_and_value(argument: &str) -> Option<(&str, &str)> {
-    argument
-        .split_once('=')
-        .filter(|(name, _)| name.starts_with("--"))
+    typed(&path)
 }
 
 fn present_name(name: &str) -> &str {
@@ -96,7 +264,7 @@ fn present_name(name: &str) -> &str {
 }
 
 /// The flag of this name, such as `--output` or `-o`.
-fn find<'a>(command: &'a CommandInfoWithArgs, name: &str) -> Option<&'a FlagInfo<'a>> {
+fn find<'a>(command: &'a CommandInfoWithArgs, name: &str) -> Option<&'a FlagInfo<'static>> {
     let short = name.strip_prefix('-').filter(|short| !short.is_empty());
     command.flags.iter().find(|flag| {
         let own = flag.short.map(String::from);
@@ -108,11 +276,23 @@ fn find<'a>(command: &'a CommandInfoWithArgs, name: &str) -> Option<&'a FlagInfo
 mod tests {
     use super::*;
     use crate::cli::Towebp;
-    use argh::{ArgsInfo, FromArgs};
+    use argh::ArgsInfo;
+
+    fn request(arguments: &[&str]) -> Result<Request, String> {
+        let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
+        prepare(
+            &arguments,
+            &Towebp::get_args_info(),
+            &Environment::default(),
+        )
+    }
 
     fn prepared(arguments: &[&str]) -> Result<Vec<String>, String> {
-        let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
-        prepare(&arguments, &Towebp::get_args_info())
+        match request(arguments)? {
+            Request::Run(prepared) => Ok(prepared.arguments),
+            Request::Help(path) => Ok([path, vec!["--help".to_owned()]].concat()),
+            Request::CommandMissing(path) => panic!("{path:?} needs a command"),
+        }
     }
 
     #[track_caller]
@@ -136,7 +316,10 @@ mod tests {
             &["convert", "--watermark", "--a=b", "c=d.png", "--", "--e=f"],
             &["convert", "--watermark", "--a=b", "c=d.png", "--", "--e=f"],
         );
-        assert_becomes(&["serve", "--qualty=3"], &["serve", "--qualty"]);
+        assert_becomes(
+            &["convert", "a.png", "-ob.webp"],
+            &["convert", "a.png", "--output", "b.webp"],
+        );
         let error = prepared(&["convert", "--lossless=yes"]).expect_err("it is a switch");
         assert!(error.starts_with("--lossless takes no value"), "{error}");
     }
@@ -147,9 +330,10 @@ mod tests {
         assert_becomes(&["convert", "-h", "--quality", "3"], &["convert", "--help"]);
         assert_becomes(&["account", "list", "-h"], &["account", "list", "--help"]);
         assert_becomes(&["account", "-h", "list"], &["account", "--help"]);
+        assert_becomes(&["help", "account", "list"], &["account", "list", "--help"]);
         assert_becomes(
             &["convert", "--watermark", "-h", "-o", "-h", "--", "-h"],
-            &["convert", "--watermark", "-h", "-o", "-h", "--", "-h"],
+            &["convert", "--watermark", "-h", "--output", "-h", "--", "-h"],
         );
     }
 
@@ -170,7 +354,7 @@ mod tests {
                 "convert",
                 "--lossless",
                 "/dev/stdin",
-                "-o",
+                "--output",
                 "-",
                 "--quality",
                 "5",
@@ -219,30 +403,36 @@ mod tests {
     }
 
     #[test]
-    fn every_command_has_help_by_both_names() {
-        let mut paths = vec![(Vec::new(), Towebp::get_args_info())];
-        let mut asked = 0;
-        while let Some((path, command)) = paths.pop() {
-            for name in ["-h", "--help"] {
-                let typed: Vec<String> = [&path[..], &[name.to_owned()]].concat();
-                let read = prepare(&typed, &Towebp::get_args_info()).expect("valid arguments");
-                let read: Vec<&str> = read.iter().map(String::as_str).collect();
-                let early = Towebp::from_args(&["towebp"], &read).err();
-                let early = early.unwrap_or_else(|| panic!("{typed:?} was carried out"));
-                assert!(early.status.is_ok(), "{typed:?}: {}", early.output);
-                let usage = format!("Usage: towebp {}", path.join(" "));
-                assert!(
-                    early.output.starts_with(usage.trim_end()),
-                    "{}",
-                    early.output
-                );
-                assert!(early.output.contains("-h, --help"), "{}", early.output);
-            }
-            asked += 1;
-            for sub in command.commands {
-                paths.push(([&path[..], &[sub.name.to_owned()]].concat(), sub.command));
-            }
+    fn mistakes_are_told_with_what_was_meant() {
+        for (arguments, expected) in [
+            (
+                &["convert", "--qualty=3"][..],
+                "--qualty is no flag of towebp convert; did you mean --quality?",
+            ),
+            (
+                &["convert", "-quality", "3"],
+                "-quality is no flag of towebp convert; did you mean --quality?",
+            ),
+            (
+                &["convert", "--position", "top"],
+                "--position is no flag of towebp convert; did you mean --watermark-position?",
+            ),
+            (
+                &["conver"],
+                "\"conver\" is no command; did you mean convert?",
+            ),
+            (
+                &["account", "lst"],
+                "\"lst\" is no command; did you mean list?",
+            ),
+            (
+                &["convert", "--quality"],
+                "--quality needs a value: --quality NUMBER",
+            ),
+        ] {
+            assert_eq!(prepared(arguments), Err(expected.to_owned()));
         }
-        assert!(asked >= 12, "only {asked} commands were found");
+        let other = prepared(&["frobnicate"]).expect_err("there is none");
+        assert!(other.contains("allowed are serve, convert"), "{other}");
     }
 }

@@ -1,5 +1,6 @@
 //! `towebp backup`: writes all that is stored into one new file, beside a running server too.
 
+use super::failure::Failure;
 use super::say;
 use super::shared::must_exist;
 use super::store_flags::with_store_flags;
@@ -24,7 +25,7 @@ with_store_flags! {
         #[argh(switch)]
         force: bool,
         /// the data folder (default: towebp-data)
-        #[argh(option, default = "super::shared::default_data()")]
+        #[argh(option, arg_name = "folder", default = "super::shared::default_data()")]
         data: PathBuf,
         /// write what is in this PostgreSQL, such as postgres://towebp@db1,db2/towebp, instead of
         /// the data folder: a file with which one machine can go on
@@ -37,7 +38,7 @@ with_store_flags! {
 ///
 /// # Errors
 /// A sentence for standard error.
-pub fn run(command: &BackupCommand) -> Result<(), String> {
+pub fn run(command: &BackupCommand) -> Result<(), Failure> {
     let shared = command.store.as_deref();
     let shared = shared.map(|url| command.flags_of(url).snapshot());
     let shared = shared.transpose()?;

@@ -1,5 +1,6 @@
 //! `towebp check`: checks that all that is stored fits together, beside a running server too.
 
+use super::failure::Failure;
 use super::shared::{must_exist, sentence};
 use super::store_flags::with_store_flags;
 use crate::admin;
@@ -18,7 +19,7 @@ with_store_flags! {
         #[argh(positional)]
         file: Option<PathBuf>,
         /// the data folder (default: towebp-data)
-        #[argh(option, default = "super::shared::default_data()")]
+        #[argh(option, arg_name = "folder", default = "super::shared::default_data()")]
         data: PathBuf,
         /// check this PostgreSQL, such as postgres://towebp@db1,db2/towebp, instead of the data
         /// folder
@@ -31,7 +32,7 @@ with_store_flags! {
 ///
 /// # Errors
 /// A sentence for standard error: there is a problem, or nothing to check.
-pub fn run(command: &CheckCommand) -> Result<(), String> {
+pub fn run(command: &CheckCommand) -> Result<(), Failure> {
     let (name, (findings, by_server)) = match (&command.file, &command.store) {
         (Some(file), None) => {
             must_exist(file, file)?;
@@ -49,10 +50,10 @@ pub fn run(command: &CheckCommand) -> Result<(), String> {
             (url.clone(), (findings, false))
         }
         (Some(file), Some(_)) => {
-            return Err(format!(
+            return Err(Failure::Usage(format!(
                 "{} and --store were given; one of them can be checked at a time",
                 file.display()
-            ));
+            )));
         }
     };
     let Findings {
@@ -78,7 +79,9 @@ pub fn run(command: &CheckCommand) -> Result<(), String> {
     }
     match problems.len() {
         0 => Ok(()),
-        1 => Err(format!("{name}: problems of one kind")),
-        kinds => Err(format!("{name}: problems of {kinds} kinds")),
+        1 => Err(Failure::Failed(format!("{name}: problems of one kind"))),
+        kinds => Err(Failure::Failed(format!(
+            "{name}: problems of {kinds} kinds"
+        ))),
     }
 }

@@ -8,6 +8,7 @@ mod tasks;
 
 pub use tasks::STANDARD_INPUT;
 
+use super::failure::Failure;
 use super::shared::{cores, fonts};
 use crate::conversion::{CpuBudget, Params};
 use crate::fetch::{Fetcher, Settings};
@@ -71,11 +72,11 @@ pub struct ConvertCommand {
 
     /// low (quickest), medium (the default), high or max (slowest): how much work goes into each
     /// file; the more, the better it looks for its size
-    #[argh(option, arg_name = "name")]
+    #[argh(option, arg_name = "low|medium|high|max")]
     effort: Option<String>,
 
     /// how pixels are coded: auto (the default), lossy or lossless
-    #[argh(option, arg_name = "mode")]
+    #[argh(option, arg_name = "auto|lossy|lossless")]
     mode: Option<String>,
 
     /// the same as --mode lossless
@@ -114,7 +115,7 @@ pub struct ConvertCommand {
 
     /// how pictures are fitted to the box: contain (all of the picture within it, the default;
     /// inside is the same), cover (it is filled, the rest is cut off) or fill (by stretching)
-    #[argh(option, arg_name = "name")]
+    #[argh(option, arg_name = "contain|cover|fill")]
     fit: Option<String>,
 
     /// the part that stays with --fit cover, a name as of --watermark-position, default center
@@ -148,7 +149,7 @@ pub struct ConvertCommand {
     watermark_color: Option<String>,
 
     /// what sets the text off from the picture: none (the default), outline or shadow
-    #[argh(option, arg_name = "name")]
+    #[argh(option, arg_name = "none|outline|shadow")]
     watermark_outline: Option<String>,
 
     /// font for the text (TrueType, OpenType, the first of a collection), may be given more than
@@ -195,10 +196,10 @@ pub struct ConvertCommand {
 /// # Errors
 /// What is wrong with the command, before anything is converted; or which inputs failed and why.
 #[expect(clippy::needless_pass_by_value, reason = "a command is run once")]
-pub fn run(command: ConvertCommand) -> Result<(), String> {
-    let params = command.params()?;
-    let existing = command.existing()?;
-    let tasks = tasks(&command.inputs, command.output.as_deref())?;
+pub fn run(command: ConvertCommand) -> Result<(), Failure> {
+    let params = command.params().map_err(Failure::Usage)?;
+    let existing = command.existing().map_err(Failure::Usage)?;
+    let tasks = tasks(&command.inputs, command.output.as_deref()).map_err(Failure::Usage)?;
     let picture = params.picture_url.as_deref();
     let batch = Batch {
         watermark: picture.map(load_watermark).transpose()?,
@@ -210,7 +211,7 @@ pub fn run(command: ConvertCommand) -> Result<(), String> {
         outputs: Outputs::default(),
     };
     make_folders(&tasks)?;
-    batch.convert_all(&tasks)
+    Ok(batch.convert_all(&tasks)?)
 }
 
 impl ConvertCommand {
@@ -254,7 +255,7 @@ impl ConvertCommand {
         let given = pairs
             .into_iter()
             .filter_map(|(name, value)| Some((name, value.as_deref()?)));
-        Params::parse(given).map_err(|error| error.to_string())
+        Params::parse(given).map_err(|error| in_flags(&error.to_string()))
     }
 
     fn existing(&self) -> Result<Existing, String> {
@@ -268,6 +269,23 @@ impl ConvertCommand {
             ..default
         }
     }
+}
+
+/// What the service says of its parameters, for the flags of the same names.
+fn in_flags(sentence: &str) -> String {
+    let names = sentence.strip_prefix("Parameters ");
+    let names = names.or_else(|| sentence.strip_prefix("Parameter "));
+    let Some((names, rest)) = names.and_then(|names| names.split_once(": ")) else {
+        return sentence.to_owned();
+    };
+    let names = names.split(" and ");
+    let flags: Vec<String> = names
+        .map(|name| format!("--{}", name.replace('_', "-")))
+        .collect();
+    // No URL has to be written here.
+    let rest = rest.replace(", whose % a URL needs as %25", "");
+    let rest = rest.replace(", which a URL needs as %25", "");
+    format!("{}: {rest}", flags.join(" and "))
 }
 
 /// Reads the watermark's picture from a file or an http or https URL.

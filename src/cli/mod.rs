@@ -12,11 +12,16 @@ mod arguments;
 mod backup;
 #[allow(clippy::doc_markdown, reason = "a help text is printed as it is")]
 mod check;
+mod completions;
 mod convert;
 mod demo;
+mod environment;
 mod failure;
 #[allow(clippy::doc_markdown, reason = "a help text is printed as it is")]
 mod health;
+mod help;
+mod man;
+mod mistake;
 mod output;
 mod say;
 mod secret;
@@ -26,11 +31,15 @@ mod shared;
 #[cfg(feature = "postgres")]
 mod store;
 mod store_flags;
+mod suggest;
+mod table;
 mod terminal;
 
 use crate::process::allocator;
 use crate::process::logging::{self, LogFormat};
-use argh::{ArgsInfo, FromArgs};
+use argh::{ArgsInfo, CommandInfoWithArgs, FromArgs};
+use arguments::{Prepared, Request};
+use environment::Environment;
 use failure::Failure;
 use std::ffi::OsString;
 use std::process::{self, ExitCode};
@@ -62,66 +71,124 @@ enum Command {
     Store(store::StoreCommand),
     Secret(secret::SecretCommand),
     Health(health::HealthCommand),
+    Completions(completions::CompletionsCommand),
+    Man(man::ManCommand),
 }
 
 /// Runs the program with the arguments of the process. An error goes to standard error as one line,
 /// with the exit code of its [`Failure`].
 pub fn run() -> ExitCode {
-    let towebp = parse(&process_arguments());
+    let program = Towebp::get_args_info();
+    let arguments = process_arguments();
+    let mut prepared = Prepared::default();
+    let Err(failure) = carry_out(&arguments, &program, &mut prepared) else {
+        return ExitCode::SUCCESS;
+    };
+    let sentence = failure.sentence();
+    let sentence = environment::with_variables(sentence, &prepared.from_environment);
+    if let Failure::Usage(told) = &failure {
+        let command = arguments::command(&arguments, &program);
+        let meant = meant_value(told, &prepared, &command, program);
+        // The sentences of parameters have a point, which stands before no semicolon.
+        let sentence = if meant.is_empty() {
+            sentence
+        } else {
+            sentence.trim_end_matches('.').to_owned() + &meant
+        };
+        say::note(&format!(
+            "towebp: {sentence}\nRun {command} -h for more information."
+        ));
+    } else {
+        say::note(&format!("towebp: {sentence}"));
+    }
+    ExitCode::from(failure.exit_code())
+}
+
+/// Reads the arguments, and does what they ask for. `prepared` is what they are read as.
+fn carry_out(
+    arguments: &[String],
+    program: &CommandInfoWithArgs,
+    prepared: &mut Prepared,
+) -> Result<(), Failure> {
+    let environment = Environment::of_process(program);
+    let request = arguments::prepare(arguments, program, &environment);
+    match request.map_err(Failure::Usage)? {
+        Request::Help(path) => {
+            say::print(&help_of(program, &path));
+            return Ok(());
+        }
+        Request::CommandMissing(path) => {
+            say::note(&help_of(program, &path));
+            process::exit(2)
+        }
+        Request::Run(read) => *prepared = read,
+    }
+    let words: Vec<&str> = prepared.arguments.iter().map(String::as_str).collect();
+    let towebp = Towebp::from_args(&["towebp"], &words)
+        .map_err(|early| Failure::Usage(mistake::plain(&early.output)))?;
     let log_format = match &towebp.command {
         Some(Command::Serve(command)) => command.log_format,
         _ => LogFormat::Text,
     };
     logging::start(log_format);
-    let outcome = match towebp.command {
+    for warning in &prepared.warnings {
+        log::warn!("{warning}");
+    }
+    run_command(towebp)
+}
+
+fn run_command(towebp: Towebp) -> Result<(), Failure> {
+    match towebp.command {
         _ if towebp.version => {
             say::print(&format!("towebp {}", env!("CARGO_PKG_VERSION")));
             Ok(())
         }
-        None => Err(Failure::Usage("nothing to do: towebp serve, convert, account, backup, check, store, secret or health; towebp --help tells more".to_owned())),
+        None => unreachable!("a command that is missing was told before"),
         Some(Command::Serve(command)) => {
             allocator::return_large_blocks();
-            serve::run(command).map_err(Failure::from)
+            serve::run(command)
         }
-        Some(Command::Convert(command)) => convert::run(command).map_err(Failure::from),
-        Some(Command::Account(command)) => account::run(command).map_err(Failure::from),
-        Some(Command::Backup(command)) => backup::run(&command).map_err(Failure::from),
-        Some(Command::Check(command)) => check::run(&command).map_err(Failure::from),
+        Some(Command::Convert(command)) => convert::run(command),
+        Some(Command::Account(command)) => account::run(command),
+        Some(Command::Backup(command)) => backup::run(&command),
+        Some(Command::Check(command)) => check::run(&command),
         #[cfg(feature = "postgres")]
-        Some(Command::Store(command)) => store::run(&command).map_err(Failure::from),
-        Some(Command::Health(command)) => health::run(&command),
+        Some(Command::Store(command)) => store::run(&command),
         Some(Command::Secret(_)) => secret::run().map_err(Failure::from),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            say::note(&format!("towebp: {}", failure.sentence()));
-            ExitCode::from(failure.exit_code())
-        }
+        Some(Command::Health(command)) => health::run(&command),
+        Some(Command::Completions(command)) => completions::run(&command),
+        Some(Command::Man(command)) => man::run(&command),
     }
 }
 
-/// Parses the arguments, or ends the process: after a help text with exit code 0, after a mistake
-/// with 2.
-fn parse(arguments: &[String]) -> Towebp {
-    let program = Towebp::get_args_info();
-    let reject = |mistake: &str| -> ! {
-        let command = arguments::command(arguments, &program);
-        say::note(&format!(
-            "{mistake}\nRun {command} -h for more information."
-        ));
-        process::exit(2)
+/// The help text of the command with this path.
+fn help_of(program: &CommandInfoWithArgs, path: &[String]) -> String {
+    let mut commands = table::all(program.clone()).into_iter();
+    let found = commands.find(|(own, _)| own == path);
+    let (_, command) = found.expect("the path was read by the same description");
+    help::text(&command, path)
+}
+
+/// What was meant by a value that is near to a word that its flag takes, as the end of a sentence.
+fn meant_value(
+    told: &str,
+    prepared: &Prepared,
+    command: &str,
+    program: CommandInfoWithArgs,
+) -> String {
+    let mut commands = table::all(program).into_iter();
+    let Some((path, command)) = commands.find(|(path, _)| arguments::typed(path) == command) else {
+        return String::new();
     };
-    let prepared =
-        arguments::prepare(arguments, &program).unwrap_or_else(|sentence| reject(&sentence));
-    let prepared: Vec<&str> = prepared.iter().map(String::as_str).collect();
-    Towebp::from_args(&["towebp"], &prepared).unwrap_or_else(|early| {
-        if early.status.is_ok() {
-            say::print(&early.output);
-            process::exit(0);
-        }
-        reject(early.output.trim_end())
-    })
+    let meant = prepared.values.iter().find_map(|(name, value)| {
+        let flag = command.flags.iter().find(|flag| flag.long == *name)?;
+        let words = table::words(&path, flag);
+        let is_told = told.contains(name) && !words.contains(&value.as_str());
+        is_told
+            .then(|| suggest::word(value, &words))
+            .filter(|meant| !meant.is_empty())
+    });
+    meant.unwrap_or_default()
 }
 
 /// The arguments after the name of the program.

@@ -1,6 +1,7 @@
 //! `towebp serve`: runs the service.
 
 use super::demo;
+use super::failure::Failure;
 use super::shared::{cores, default_data, fonts};
 use super::store_flags::{StoreFlags, on_or_off};
 use crate::admin;
@@ -47,6 +48,11 @@ pub struct ServeCommand {
     #[argh(switch)]
     allow_shared_data: bool,
 
+    /// remove entries of histories after this many days, 1 to 36500; totals and the sums of days
+    /// are kept (default: entries are kept, at some 100 bytes each)
+    #[argh(option, arg_name = "days", from_str_fn(config::days))]
+    history_keep: Option<NonZeroU32>,
+
     #[argh(
         option,
         arg_name = "url",
@@ -78,11 +84,6 @@ pub struct ServeCommand {
     /// in)
     #[argh(option, arg_name = "seconds", from_str_fn(config::seconds))]
     store_timeout: Option<Duration>,
-
-    /// remove entries of histories after this many days, 1 to 36500; totals and the sums of days
-    /// are kept (default: entries are kept, at some 100 bytes each)
-    #[argh(option, arg_name = "days", from_str_fn(config::days))]
-    history_keep: Option<NonZeroU32>,
 
     /// conversions at the same time, and the most cores for a conversion that is alone (default:
     /// one for each core)
@@ -287,11 +288,12 @@ pub struct ServeCommand {
 ///
 /// # Errors
 /// A sentence for the operator.
-pub fn run(command: ServeCommand) -> Result<(), String> {
+pub fn run(command: ServeCommand) -> Result<(), Failure> {
     let with_demo = command.demo;
     let fonts = fonts(&command.font)?;
     let store_url = command.store.clone();
-    let config = command.into_config()?.check()?;
+    let config = command.into_config().and_then(Config::check);
+    let config = config.map_err(Failure::Usage)?;
     let data = config.store.data.clone();
 
     let signals = signals::catch()?;
@@ -362,7 +364,7 @@ pub fn run(command: ServeCommand) -> Result<(), String> {
     let heartbeat = server.heartbeat();
     manager.start_watchdog(move |within| heartbeat.beats_within(within))?;
     manager.ready();
-    server.wait()
+    server.wait().map_err(Failure::from)
 }
 
 fn bind(listen: &[Listen], settings: front::Settings) -> Result<Listeners, String> {

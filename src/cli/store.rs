@@ -1,5 +1,6 @@
 //! `towebp store`: moves all that is stored between a folder and PostgreSQL.
 
+use super::failure::Failure;
 use super::say;
 use super::shared::must_exist;
 use super::store_flags::with_store_flags;
@@ -59,7 +60,7 @@ with_store_flags! {
 ///
 /// # Errors
 /// A sentence for standard error.
-pub fn run(command: &StoreCommand) -> Result<(), String> {
+pub fn run(command: &StoreCommand) -> Result<(), Failure> {
     match &command.action {
         Action::Copy(copy) => run_copy(copy),
         Action::Migrate(migrate) => {
@@ -75,24 +76,25 @@ pub fn run(command: &StoreCommand) -> Result<(), String> {
     }
 }
 
-fn run_copy(copy: &Copy) -> Result<(), String> {
+fn run_copy(copy: &Copy) -> Result<(), Failure> {
     let is_url = |text: &str| text.contains("://");
     match (is_url(&copy.from), is_url(&copy.to)) {
         (false, true) => to_postgres(copy),
         (true, false) => to_folder(copy),
-        _ => Err(format!(
+        _ => Err(Failure::Usage(format!(
             "--from {} and --to {} were given; allowed is a data folder and the URL of a \
              PostgreSQL, or the URL and a folder",
             copy.from, copy.to
-        )),
+        ))),
     }
 }
 
-fn to_postgres(copy: &Copy) -> Result<(), String> {
+fn to_postgres(copy: &Copy) -> Result<(), Failure> {
     let data = Path::new(&copy.from);
     let file = store::database_path(data);
     if !file.exists() {
-        return Err(format!("there are no accounts in {} (--from)", copy.from));
+        let sentence = format!("there are no accounts in {} (--from)", copy.from);
+        return Err(Failure::Failed(sentence));
     }
     let settings = copy.flags_of(&*copy.to).required()?;
     let secret = copy.secret_file.clone();
@@ -116,7 +118,7 @@ fn to_postgres(copy: &Copy) -> Result<(), String> {
     Ok(())
 }
 
-fn to_folder(copy: &Copy) -> Result<(), String> {
+fn to_folder(copy: &Copy) -> Result<(), Failure> {
     let data = Path::new(&copy.to);
     let settings = copy.flags_of(&*copy.from).required()?;
     let secret = copy.secret_file.as_deref();

@@ -1,5 +1,6 @@
 //! The flags `--store...`, which several commands have.
 
+use super::failure::Failure;
 use super::shared::sentence;
 use crate::store::{self, PostgresSettings, Snapshot};
 use std::path::Path;
@@ -106,17 +107,18 @@ impl StoreFlags<'_> {
     ///
     /// # Errors
     /// A sentence for standard error.
-    pub(super) fn snapshot(&self) -> Result<Box<dyn Snapshot>, String> {
-        store::open_postgres_snapshot(&self.required()?).map_err(sentence)
+    pub(super) fn snapshot(&self) -> Result<Box<dyn Snapshot>, Failure> {
+        let snapshot = store::open_postgres_snapshot(&self.required()?).map_err(sentence);
+        Ok(snapshot?)
     }
 
     /// The database, which must be given.
     ///
     /// # Errors
     /// As [`StoreFlags::settings`].
-    pub(super) fn required(&self) -> Result<PostgresSettings, String> {
-        let settings = self.settings()?;
-        settings.ok_or_else(|| "--store is missing".to_owned())
+    pub(super) fn required(&self) -> Result<PostgresSettings, Failure> {
+        let settings = self.settings().map_err(Failure::Usage)?;
+        settings.ok_or_else(|| Failure::Usage("--store is missing".to_owned()))
     }
 }
 

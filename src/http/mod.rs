@@ -49,6 +49,7 @@ pub use readiness::Readiness;
 pub use server::Server;
 pub use settings::{LONGEST_BODY, SIGNIN_WINDOW, SIGNUP_WINDOW, Settings};
 pub use state::{AppState, Limiters};
+pub use suggestion::nearest;
 
 /// Forms, for a fuzz target.
 #[doc(hidden)]

@@ -48,7 +48,7 @@ fn is_plain(c: char) -> bool {
 /// The known name that was probably meant: one that differs in the case of letters and in hyphens
 /// only, or is the same without `watermark_`; else the one with the fewest edits, at most one for
 /// names of up to 5 bytes and two for longer ones.
-fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let fold = |text: &str| text.to_ascii_lowercase().replace(['-', '_'], "");
     if name.len() > MAX_NAME_LENGTH {
         return None;

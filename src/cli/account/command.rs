@@ -1,6 +1,7 @@
 //! The arguments of `towebp account`.
 
 use crate::admin::LimitChange;
+use crate::cli::failure::Failure;
 use crate::cli::shared::default_data;
 use crate::cli::store_flags::with_store_flags;
 use crate::store::Settings;
@@ -55,10 +56,10 @@ macro_rules! action {
             pub(super) struct $type {
                 $($fields)*
                 /// the data folder (default: towebp-data)
-                #[argh(option, default = "default_data()")]
+                #[argh(option, arg_name = "folder", default = "default_data()")]
                 data: PathBuf,
                 /// the server's secret, if it is not the data folder's own
-                #[argh(option)]
+                #[argh(option, arg_name = "file")]
                 secret_file: Option<PathBuf>,
                 /// use a data folder that group or others may write
                 #[argh(switch)]
@@ -76,13 +77,14 @@ macro_rules! action {
         impl $type {
             /// # Errors
             /// A sentence for standard error: a flag is wrong.
-            pub(super) fn settings(&self) -> Result<Settings, String> {
+            pub(super) fn settings(&self) -> Result<Settings, Failure> {
+                let postgres = self.flags_of(self.store.as_deref()).settings();
                 Ok(Settings {
                     data: self.data.clone(),
                     secret_file: self.secret_file.clone(),
                     allow_shared_data: self.allow_shared_data,
                     history_keep: None,
-                    postgres: self.flags_of(self.store.as_deref()).settings()?,
+                    postgres: postgres.map_err(Failure::Usage)?,
                 })
             }
         }
@@ -147,7 +149,7 @@ action! {
         #[argh(option)]
         pub(super) name: Option<String>,
         /// hours for which the old one goes on working, 0 to 72 (default: 0)
-        #[argh(option, default = "0")]
+        #[argh(option, arg_name = "hours", default = "0")]
         pub(super) overlap: u32,
         /// write the token into a new file that only its owner may read, instead of standard output
         #[argh(option, short = 'o', arg_name = "file")]
@@ -168,17 +170,17 @@ action! {
         #[argh(positional)]
         pub(super) name: String,
         /// its last day (UTC), such as 2026-12-31 (default: it does not end)
-        #[argh(option)]
+        #[argh(option, arg_name = "day")]
         pub(super) ends: Option<String>,
         /// its conversions a minute (default: no limit of its own)
-        #[argh(option)]
+        #[argh(option, arg_name = "number")]
         pub(super) rate: Option<NonZeroU32>,
         /// its conversions a calendar month, UTC (default: no limit of its own)
-        #[argh(option)]
+        #[argh(option, arg_name = "number")]
         pub(super) monthly: Option<NonZeroU64>,
         /// a parameter that its requests need not give, such as quality=80, or !quality=80 that
         /// they may not give; repeatable
-        #[argh(option)]
+        #[argh(option, arg_name = "parameter=value")]
         pub(super) preset: Vec<String>,
     }
 }
@@ -211,10 +213,20 @@ action! {
         #[argh(positional)]
         pub(super) email: String,
         /// conversions a minute: a number, 0 for any number, or server for the server's own limit
-        #[argh(option, from_str_fn(limit_change), default = "LimitChange::Keep")]
+        #[argh(
+            option,
+            arg_name = "number|server",
+            from_str_fn(limit_change),
+            default = "LimitChange::Keep"
+        )]
         pub(super) rate: LimitChange,
         /// conversions a calendar month, likewise
-        #[argh(option, from_str_fn(limit_change), default = "LimitChange::Keep")]
+        #[argh(
+            option,
+            arg_name = "number|server",
+            from_str_fn(limit_change),
+            default = "LimitChange::Keep"
+        )]
         pub(super) monthly: LimitChange,
     }
 }

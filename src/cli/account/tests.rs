@@ -238,7 +238,8 @@ fn account(folder: &Folder, args: &[&str], input: &str) -> Result<Said, String> 
             output: &mut output,
             notes: &mut notes,
         },
-    )?;
+    )
+    .map_err(|failure| failure.sentence().to_owned())?;
     Ok(Said {
         output: String::from_utf8(output).unwrap(),
         notes: String::from_utf8(notes).unwrap(),

@@ -57,7 +57,8 @@ impl Drop for Folder {
 }
 
 fn convert(arguments: &[&str]) -> Result<(), String> {
-    run(ConvertCommand::from_args(&["convert"], arguments).expect("valid arguments"))
+    let command = ConvertCommand::from_args(&["convert"], arguments).expect("valid arguments");
+    run(command).map_err(|failure| failure.sentence().to_owned())
 }
 
 fn is_webp(path: &str) -> bool {
@@ -133,7 +134,7 @@ fn a_watermark_comes_from_a_file() {
 fn options_are_held_to_the_services_rules() {
     let error = convert(&["a.png", "--watermark-position", "middle"]).expect_err("unknown");
     assert!(
-        error.starts_with("Parameter watermark_position: \"middle\" was given"),
+        error.starts_with("--watermark-position: \"middle\" was given"),
         "{error}"
     );
     let folder = Folder::new("limits");

@@ -185,7 +185,10 @@ fn convert_keeps_originals_that_are_not_larger_than_their_webp() {
         names(&folder.path.join("out")),
         ["a.jpeg", "b.webp", "stdin.jpg"]
     );
-    failed(&run(&["a.jpeg", "--watermark", "x"], b""), &["if_larger"]);
+    failed(
+        &run(&["a.jpeg", "--watermark", "x"], b""),
+        &["--if-larger and --watermark"],
+    );
 }
 
 #[test]
