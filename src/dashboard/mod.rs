@@ -21,6 +21,7 @@ mod sessions;
 mod sign_in;
 mod start;
 mod tokens;
+mod trouble;
 mod units;
 
 pub use account::{
@@ -31,7 +32,6 @@ pub use browser::browser_name;
 pub use context::{Form, PageContext, Signup};
 pub use convert::convert;
 pub use docs::{docs_index, docs_page};
-pub use document::message;
 pub use duration::duration;
 pub use history::{HistoryError, HistoryView};
 pub use outcome::{Outcome, Page, PageStatus, SessionChange};
@@ -40,6 +40,7 @@ pub use sessions::{end_session, sessions, sign_out_everywhere};
 pub use sign_in::{sign_in, sign_in_form, sign_out, sign_up, sign_up_form};
 pub use start::{PARAMETERS, start};
 pub use tokens::{change_token, create_token, delete_token, rotate_token, tokens};
+pub use trouble::{Again, Trouble, trouble};
 
 /// The one stylesheet.
 pub const STYLE: &str = concat!(

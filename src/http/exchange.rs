@@ -35,10 +35,8 @@ pub fn run(
     let answered = catch_unwind(AssertUnwindSafe(|| answer(&request, admitted, &mut body)));
     let response = answered.unwrap_or_else(|panic| {
         let cause = format!("panic: {}", panic_message(&*panic));
-        Response::from(
-            Problem::new(Kind::InternalError, "The request could not be handled.")
-                .with_cause(cause),
-        )
+        let problem = Problem::new(Kind::InternalError, "The request could not be handled.");
+        routes::problem_response(&request, problem.with_cause(cause))
     });
     log(&request, &response, body.received(), started, metrics);
     let response = complete(response, &request, settings);

@@ -13,7 +13,8 @@ use super::usage::filter_texts;
 use crate::admission::{ClientRateLimiter, seconds, surrounding_network};
 use crate::conversion::Preset;
 use crate::dashboard::{
-    self, Form, HistoryError, HistoryView, Outcome, Page, PageContext, PageStatus, SessionChange,
+    self, Again, Form, HistoryError, HistoryView, Outcome, Page, PageContext, PageStatus,
+    SessionChange, Trouble, paths,
 };
 use crate::store::{Browser, EntryId, StoreError};
 use std::sync::LazyLock;
@@ -258,10 +259,25 @@ pub fn icon(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     asset(request, &ICON)
 }
 
-/// A problem as a page.
-pub fn problem(problem: Problem) -> Response {
+/// A problem as a page. `methods` are those that the path is answered by; empty if it is not.
+pub fn problem(request: &Request, methods: &str, problem: Problem) -> Response {
     let row = problem.kind.row();
-    let markup = dashboard::message(row.title, &problem.detail);
+    let is_read = matches!(request.method.as_str(), "GET" | "HEAD");
+    let again = match (request.path.as_str(), is_read) {
+        (paths::CONVERT, _) => Again::At(paths::CONVERTING, "To the page that converts"),
+        _ if !methods.contains("GET") => Again::Nowhere,
+        (_, true) => Again::Here,
+        (_, false) => Again::At("", "Back to the form"),
+    };
+    let markup = dashboard::trouble(&Trouble {
+        status: row.status,
+        code: row.code,
+        title: row.title,
+        detail: &problem.detail,
+        retry_after: problem.retry_after,
+        request_id: request.id.as_str(),
+        again,
+    });
     with_problem_headers(html(row.status, markup.into_string()), problem)
 }
 

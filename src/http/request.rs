@@ -101,6 +101,13 @@ impl Request {
             .any(|types| types.contains("text/html"))
     }
 
+    /// Whether a browser shows what it gets in a window. All of them name XHTML then, and nothing
+    /// that `fetch` or, by itself, a library sends does: Java's names HTML alone.
+    pub fn is_opened_by_browser(&self) -> bool {
+        self.headers("accept")
+            .any(|types| types.contains("text/html") && types.contains("application/xhtml+xml"))
+    }
+
     /// The method if it is a known one, else `-`: others may be any text.
     pub fn loggable_method(&self) -> &str {
         const KNOWN: [&str; 9] = [

@@ -119,9 +119,9 @@ impl BodyLimit {
 /// Who reads the errors of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Audience {
-    /// Programs: errors are JSON.
+    /// Programs: errors are JSON, but pages for browsers that would show them.
     Programs,
-    /// People: errors are pages for browsers, and JSON for everybody else.
+    /// People: errors are pages for who takes HTML, and JSON for everybody else.
     People,
 }
 
@@ -420,16 +420,17 @@ pub fn find(request: &Request) -> Result<&'static Route, Problem> {
     Err(Problem::method_not_allowed(&request.method, route.methods))
 }
 
-/// A problem in the form that suits the readers of its path.
+/// A problem in the form that suits the readers of its path. People come to those of programs, too:
+/// by a link to a file after their session has ended, or by a form without script.
 pub fn problem_response(request: &Request, problem: Problem) -> Response {
-    let audience = by_path(&request.path).map_or(Audience::People, |route| route.audience);
-    // The form of the page that converts, if that has no script: a browser goes to the answer.
-    let is_for_people = audience == Audience::People
-        || request
-            .media_type()
-            .eq_ignore_ascii_case("multipart/form-data");
-    if is_for_people && request.wants_html() {
-        pages::problem(problem)
+    let route = by_path(&request.path);
+    let is_page = match route.map_or(Audience::People, |route| route.audience) {
+        Audience::People => request.wants_html(),
+        Audience::Programs => request.is_opened_by_browser(),
+    };
+    if is_page {
+        let methods = route.map_or("", |route| route.methods);
+        pages::problem(request, methods, problem)
     } else {
         problem.into()
     }

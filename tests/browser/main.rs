@@ -11,8 +11,11 @@ mod support;
 mod axe;
 mod chromium;
 mod equipment;
+mod figures;
+mod journeys;
 #[allow(dead_code, reason = "it is made for tests to come")]
 mod page;
+mod problems;
 mod sweep;
 mod visitor;
 mod webdriver;

@@ -84,6 +84,9 @@ impl Browser {
         });
         self.chromium
             .devtools("Emulation.setDeviceMetricsOverride", &screen);
+        // They would take from the width, and be in pictures.
+        self.chromium
+            .devtools("Emulation.setScrollbarsHidden", &json!({"hidden": true}));
         let features = json!([{"name": "prefers-color-scheme", "value": theme.name()}]);
         self.chromium
             .devtools("Emulation.setEmulatedMedia", &json!({"features": features}));
@@ -110,6 +113,12 @@ impl Browser {
     #[track_caller]
     pub fn open(&self, path: &str) {
         let url = format!("{}{path}", self.base_url);
+        self.must(self.chromium.post("url", &json!({"url": url})));
+    }
+
+    /// Opens an address outside of the service.
+    #[track_caller]
+    pub fn open_elsewhere(&self, url: &str) {
         self.must(self.chromium.post("url", &json!({"url": url})));
     }
 
@@ -154,6 +163,18 @@ impl Browser {
         self.until(&format!("the page says {text:?}"), || {
             self.page_text().contains(text)
         });
+    }
+
+    /// Fails if the page does not say each of these texts.
+    #[track_caller]
+    pub fn assert_says(&self, texts: &[&str]) {
+        let page = self.page_text();
+        for text in texts {
+            assert!(
+                page.contains(text),
+                "{text:?} is missing; the page says:\n{page}"
+            );
+        }
     }
 
     /// The text of the page, as far as it is seen.

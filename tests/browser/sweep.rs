@@ -145,9 +145,14 @@ fn sweep_from(browser: &Browser, path: &str, seen: &BTreeSet<String>) -> BTreeSe
 /// Looks at one page in every width and theme.
 #[track_caller]
 pub fn look(browser: &Browser, path: &str, name: &str) {
-    browser.show_as(1280, Theme::Light);
     browser.open(path);
     assert_eq!(browser.path(), path, "the page leads elsewhere");
+    look_at_shown(browser, name);
+}
+
+/// Looks at the page that is shown in every width and theme.
+#[track_caller]
+pub fn look_at_shown(browser: &Browser, name: &str) {
     // What is closed at first is a part of the page.
     browser.run(
         "for (const one of document.querySelectorAll('details')) one.open = true",
@@ -166,7 +171,8 @@ pub fn look(browser: &Browser, path: &str, name: &str) {
             );
         }
     }
-    assert!(all.is_empty(), "{path} has faults: {all:#?}");
+    browser.show_as(1280, Theme::Light);
+    assert!(all.is_empty(), "{} has faults: {all:#?}", browser.path());
 }
 
 /// What is wrong with the page that is shown, in a window so many pixels wide.

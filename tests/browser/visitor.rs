@@ -38,3 +38,12 @@ pub fn sign_out(browser: &Browser) {
     browser.click("header form[action='/signout'] button");
     browser.wait_for_path("/");
 }
+
+/// Sends the form that replaces the default token, on the page of the tokens, which is shown.
+#[track_caller]
+pub fn replace_token(browser: &Browser) {
+    let form = "form[action='/token/rotate']";
+    browser.click(&format!("details:has({form}) > summary"));
+    browser.click(&format!("{form} input[type=checkbox]"));
+    browser.click(&format!("{form} button"));
+}

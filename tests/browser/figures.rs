@@ -1,0 +1,139 @@
+//! How much a page weighs, and how soon it is there.
+
+use crate::page::Browser;
+use crate::support::Server;
+use crate::support::picture::Picture;
+use crate::visitor;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// The most bytes of the first page with all that it loads.
+const FIRST_PAGE: u64 = 30_000;
+
+/// The addresses and bytes of the page and of all that it has loaded, in the order in which they
+/// were asked for.
+const LOADED: &str = "
+const entries = ['navigation', 'resource'].flatMap((kind) => performance.getEntriesByType(kind));
+return entries.map(({ name, encodedBodySize }) => [name, encodedBodySize]);";
+
+/// The figures of the page, once it is quiet: first contentful paint, largest contentful paint, and
+/// the end of loading in milliseconds after the navigation began, cumulative layout shift, total
+/// blocking time in milliseconds, bytes with headers, and requests.
+const FIGURES: &str = "
+const observed = (type) => new Promise((resolve) => {
+    const observer = new PerformanceObserver((list) => resolve(list.getEntries()));
+    observer.observe({ type, buffered: true });
+    setTimeout(() => resolve(observer.takeRecords()), 1000);
+});
+const [largest, shifts, tasks] = await Promise.all(
+    ['largest-contentful-paint', 'layout-shift', 'longtask'].map(observed));
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+const [page] = performance.getEntriesByType('navigation');
+const entries = [page, ...performance.getEntriesByType('resource')];
+return [
+    performance.getEntriesByName('first-contentful-paint')[0].startTime,
+    largest.at(-1).startTime,
+    page.loadEventEnd,
+    sum(shifts.map((shift) => shift.value)),
+    sum(tasks.map((task) => Math.max(0, task.duration - 50))),
+    sum(entries.map((entry) => entry.transferSize)),
+    entries.length,
+];";
+
+#[test]
+fn the_first_page_is_small_and_loads_nothing_from_elsewhere() {
+    let server = Server::start();
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    browser.open("/");
+    let loaded = browser.run(LOADED, &[]);
+    let loaded: Vec<(String, u64)> = serde_json::from_value(loaded).expect("names and sizes");
+    let origin = format!("http://{}", server.address);
+    let mut sizes = BTreeMap::new();
+    for (name, bytes) in &loaded {
+        let path = name.strip_prefix(&origin);
+        let path = path.unwrap_or_else(|| panic!("{name} is elsewhere: {loaded:?}"));
+        // The icon stands in the header and in the tab; it comes once, and from memory then.
+        sizes.insert(path, *bytes);
+    }
+    let paths: Vec<&str> = sizes.keys().copied().collect();
+    assert_eq!(paths, ["/", "/app.js", "/icon.svg", "/style.css"]);
+    let total: u64 = sizes.values().sum();
+    assert!(
+        total > 1000 && total < FIRST_PAGE,
+        "{total} bytes: {loaded:?}"
+    );
+}
+
+#[test]
+fn nothing_moves_while_a_page_loads_over_a_slow_network() {
+    let server = Server::start();
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    visitor::sign_up(&browser);
+    browser.slow_network(200_000, 150);
+    for path in [
+        "/",
+        "/dashboard",
+        "/dashboard/convert",
+        "/tokens",
+        "/account",
+    ] {
+        let figures = figures(&browser, path);
+        assert!(
+            figures[3] <= 0.1,
+            "{path} moves by {}: {figures:?}",
+            figures[3]
+        );
+    }
+}
+
+/// Prints the table of `benches/README.md`.
+#[test]
+#[ignore = "it measures, and so needs a machine of its own"]
+fn table() {
+    let server = Server::start();
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    let token = visitor::sign_up(&browser);
+    for size in 1..=30 {
+        let answer = server
+            .request("POST", &format!("/convert?token={token}"))
+            .header("Content-Type", "image/png")
+            .body(Picture::waves(10 * size, 100).png())
+            .send();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+    browser.slow_network(200_000, 150);
+    println!(
+        "| page | requests | bytes | first paint | largest paint | loaded | blocking | shift |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
+    for path in [
+        "/",
+        "/signin",
+        "/dashboard",
+        "/dashboard/convert",
+        "/tokens",
+        "/account",
+        "/docs",
+    ] {
+        let [first, largest, loaded, shift, blocking, bytes, requests] = figures(&browser, path);
+        println!(
+            "| `{path}` | {requests} | {bytes} | {first:.0} ms | {largest:.0} ms | {loaded:.0} ms | {blocking:.0} ms | {shift:.3} |"
+        );
+    }
+}
+
+/// The figures of a page that nothing of is known yet.
+#[track_caller]
+fn figures(browser: &Browser, path: &str) -> [f64; 7] {
+    browser.devtools("Network.enable", &json!({}));
+    browser.devtools("Network.clearBrowserCache", &json!({}));
+    browser.open(path);
+    let figures: Value = browser.run_async(FIGURES, &[]);
+    serde_json::from_value(figures).expect("seven numbers")
+}

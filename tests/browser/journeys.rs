@@ -1,0 +1,247 @@
+//! What people do on the pages, from the first visit on.
+
+use crate::chromium::Options;
+use crate::page::{Browser, POLICY_IGNORED, Theme, key};
+use crate::support::Server;
+use crate::support::picture::Picture;
+use crate::visitor::{self, OWNER, PASSWORD};
+
+/// Presses Tab until the focus is on an element for which `is_it`, and fails after the page's last.
+#[track_caller]
+fn tab_to(browser: &Browser, what: &str, is_it: impl Fn(&crate::page::Element<'_>) -> bool) {
+    for _ in 0..60 {
+        browser.press(&[key::TAB]);
+        if is_it(&browser.focused()) {
+            return;
+        }
+    }
+    panic!(
+        "{}",
+        browser.complaint(&format!("Tab does not lead to {what}"))
+    );
+}
+
+/// What is on the clipboard, pasted into a field as people do.
+#[track_caller]
+fn pasted(browser: &Browser) -> String {
+    browser.delete_cookies();
+    browser.open("/signin");
+    browser.click("input[name=password]");
+    browser.press(&[key::CONTROL, 'v']);
+    browser.value("input[name=password]")
+}
+
+#[test]
+fn a_wrong_password_is_told_and_the_address_stays() {
+    let server = Server::start();
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    browser.expect_on_console("the server responded with a status of 400");
+    visitor::sign_up(&browser);
+    visitor::sign_out(&browser);
+    visitor::try_sign_in(&browser, "a wrong one");
+    browser.wait_for_text("The address or the password is wrong.");
+    assert_eq!(
+        browser.find("[role=alert]").text(),
+        "The address or the password is wrong."
+    );
+    assert_eq!(browser.value("input[name=email]"), OWNER);
+    assert_eq!(browser.value("input[name=password]"), "");
+    browser.fill("input[name=password]", PASSWORD);
+    browser.press(&[key::ENTER]);
+    browser.wait_for_path("/dashboard");
+}
+
+#[test]
+fn the_token_is_copied_on_localhost_and_by_plain_http_at_a_host_name() {
+    let server = Server::start();
+    for host in [None, Some("towebp.test")] {
+        let options = Options {
+            host,
+            ..Options::default()
+        };
+        let Some(browser) = Browser::start_with(&server, options) else {
+            return;
+        };
+        browser.expect_on_console(POLICY_IGNORED);
+        let token = if host.is_none() {
+            visitor::sign_up(&browser)
+        } else {
+            visitor::sign_in(&browser);
+            browser.value("#token")
+        };
+        browser.click("button[data-copy=token]");
+        browser.until("the button says that it has copied", || {
+            browser.text("button[data-copy=token]") == "Copied"
+        });
+        assert_eq!(pasted(&browser), token, "at {host:?}");
+    }
+}
+
+#[test]
+fn a_page_whose_session_was_ended_elsewhere_leads_to_the_sign_in() {
+    let server = Server::start();
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    let token = visitor::sign_up(&browser);
+    browser.open("/tokens");
+    // Another browser, which ends all sessions of the account.
+    let signed_in = server
+        .request("POST", "/signin")
+        .form(&[("email", OWNER), ("password", PASSWORD)])
+        .send();
+    let cookie = signed_in.session_cookie();
+    let page = server
+        .request("GET", "/sessions")
+        .header("Cookie", &cookie)
+        .send();
+    let (_, rest) = page
+        .text()
+        .split_once("name=\"csrf\" value=\"")
+        .expect("a form");
+    let ended = server
+        .request("POST", "/signout/everywhere")
+        .header("Cookie", &cookie)
+        .form(&[("csrf", &rest[..43])])
+        .send();
+    assert_eq!(ended.status, 303, "{}", ended.text());
+
+    visitor::replace_token(&browser);
+    browser.wait_for_path("/signin");
+    visitor::sign_in(&browser);
+    assert_eq!(browser.value("#token"), token, "nothing was changed");
+}
+
+#[test]
+fn two_tabs_do_not_get_in_each_others_way() {
+    let server = Server::start();
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    browser.expect_on_console("the server responded with a status of 403");
+    let token = visitor::sign_up(&browser);
+    let [first, second] = browser.new_tab();
+    browser.open("/tokens");
+    browser.turn_to(&first);
+    browser.reload();
+    visitor::sign_out(&browser);
+    visitor::sign_in(&browser);
+    // The second tab's page belongs to the session before.
+    browser.turn_to(&second);
+    visitor::replace_token(&browser);
+    browser.wait_for_text("nothing was changed");
+    browser.open("/dashboard");
+    assert_eq!(browser.value("#token"), token);
+}
+
+#[test]
+fn the_keyboard_is_enough() {
+    let server = Server::start();
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    browser.open("/signup");
+    browser.press(&[key::TAB]);
+    let skip = browser.focused();
+    assert_eq!(skip.text(), "Skip to content");
+    let left = browser.run(
+        "return arguments[0].getBoundingClientRect().left",
+        &[skip.value()],
+    );
+    assert!(
+        left.as_f64() > Some(0.0),
+        "it is seen when it has the focus: {left}"
+    );
+    browser.press(&[key::ENTER]);
+    browser.press(&[key::TAB]);
+    let field = browser.focused();
+    assert_eq!(
+        field.attribute("name").as_deref(),
+        Some("email"),
+        "behind the header"
+    );
+    browser.type_keys(OWNER);
+    browser.press(&[key::TAB]);
+    browser.type_keys(PASSWORD);
+    let outline = browser.run(
+        "return getComputedStyle(document.activeElement).outlineStyle",
+        &[],
+    );
+    assert_ne!(outline, "none", "the focus is seen");
+    browser.press(&[key::ENTER]);
+    browser.wait_for_path("/dashboard");
+
+    tab_to(&browser, "the link to the tokens", |focused| {
+        focused.text() == "Tokens"
+    });
+    browser.press(&[key::ENTER]);
+    browser.wait_for_path("/tokens");
+    tab_to(&browser, "the form of another token", |focused| {
+        focused.text() == "Make another token"
+    });
+    browser.press(&[key::ENTER]);
+    tab_to(&browser, "its first field", |focused| {
+        focused.attribute("name").as_deref() == Some("name")
+    });
+    browser.type_keys("build server");
+    browser.press(&[key::ENTER]);
+    browser.wait_for_text("build server");
+
+    browser.open("/dashboard");
+    tab_to(&browser, "the button to sign out", |focused| {
+        focused.text() == "Sign out"
+    });
+    browser.press(&[key::SPACE]);
+    browser.wait_for_path("/");
+}
+
+/// Sign-up, a conversion, the history with its filter, and another token.
+#[test]
+fn everything_can_be_done_without_script_on_a_phone() {
+    let server = Server::start();
+    let options = Options {
+        has_script: false,
+        ..Options::default()
+    };
+    let Some(browser) = Browser::start_with(&server, options) else {
+        return;
+    };
+    browser.show_as(360, Theme::Light);
+    let token = visitor::sign_up(&browser);
+
+    let picture = server.folder.path.join("waves.png");
+    std::fs::write(&picture, Picture::waves(120, 80).png()).expect("the folder is ours");
+    browser.open("/dashboard/convert");
+    browser.choose_files("#files", &[&picture]);
+    browser.click("#apply");
+    let webp = browser.download("converted.webp");
+    let decoded = Picture::decode(&webp);
+    assert_eq!((decoded.width, decoded.height), (120, 80));
+    // What cannot be converted is told on a page with a way back.
+    let broken = server.folder.path.join("broken.png");
+    std::fs::write(&broken, b"no picture").expect("the folder is ours");
+    browser.expect_on_console("the server responded with a status of 400");
+    browser.choose_files("#files", &[&broken]);
+    browser.click("#apply");
+    browser.wait_for_text("400 wrong_format");
+    browser.click("main a.button");
+    browser.wait_for_path("/dashboard/convert");
+
+    browser.open("/dashboard");
+    browser.assert_says(&["120 × 80", "wrong_format"]);
+    browser.open("/dashboard?format=gif");
+    assert!(
+        !browser.page_text().contains("120 × 80"),
+        "{}",
+        browser.page_text()
+    );
+
+    browser.open("/tokens");
+    visitor::replace_token(&browser);
+    browser.wait_for_path("/tokens");
+    browser.open("/dashboard");
+    assert_ne!(browser.value("#token"), token);
+    visitor::sign_out(&browser);
+}
