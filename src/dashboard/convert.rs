@@ -61,7 +61,7 @@ pub fn convert(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
 fn drop_card() -> Markup {
     html! {
         section.card.drop #drop {
-            label for="files" { "Choose pictures" }
+            label for="files" { "Pictures to convert" }
             input #files type="file" name="file" form="settings" accept=(ACCEPT) required;
             p.hint {
                 span #drop-hint hidden { "or drop them anywhere on this page, or paste them. " }
@@ -77,7 +77,10 @@ fn settings_form(token: &str, preset: &str) -> Markup {
     let action = format!("{}?token={token}", paths::CONVERT);
     html! {
         form.card #settings method="post" action=(action) enctype="multipart/form-data" {
-            h2 { "Settings" }
+            div.title {
+                h2 { "Settings" }
+                button.quiet #reset type="reset" { "Reset" }
+            }
             input #token type="hidden" value=(token);
             input type="hidden" name="download" value="converted";
             @if !preset.is_empty() {
@@ -90,7 +93,6 @@ fn settings_form(token: &str, preset: &str) -> Markup {
             (fields())
             p.submit {
                 button #apply type="submit" { "Convert" }
-                button.secondary #reset type="reset" { "Reset" }
             }
         }
     }

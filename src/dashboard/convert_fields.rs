@@ -15,9 +15,6 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "max_bytes",
             "best_effort",
             "target",
-            "alpha_quality",
-            "near_lossless",
-            "lossless",
         ],
     ),
     (
@@ -44,7 +41,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "watermark_tile",
         ],
     ),
-    ("Details", &[]),
+    ("Details", &["alpha_quality", "near_lossless", "lossless"]),
 ];
 
 /// All fields, in groups that fold. The first group is open.
@@ -89,7 +86,7 @@ fn field(row: &Parameter) -> Markup {
                         input id=(id) type="checkbox" name=(name) value="true" aria-describedby=(hint);
                         (title(name))
                     }
-                    p.hint id=(hint) { (sentence(row.meaning)) }
+                    p.hint id=(hint) { (meaning(row.meaning)) }
                 }
             };
         }
@@ -131,7 +128,7 @@ fn field(row: &Parameter) -> Markup {
         div.param {
             (label)
             (input)
-            p.hint id=(hint) { (sentence(row.meaning)) }
+            p.hint id=(hint) { (meaning(row.meaning)) }
         }
     }
 }
@@ -164,6 +161,15 @@ fn title(name: &str) -> String {
         first.make_ascii_uppercase();
     }
     title
+}
+
+/// A parameter's meaning as a sentence. The words that it begins with stand in the field itself.
+fn meaning(markdown: &str) -> Markup {
+    let is_word = |part: &str| part.starts_with('`') && part.ends_with('`');
+    match markdown.split_once(": ") {
+        Some((words, rest)) if words.split(", ").all(is_word) => sentence(rest),
+        _ => sentence(markdown),
+    }
 }
 
 /// The table's Markdown, in which the only marks are those of code, as a sentence.
@@ -217,7 +223,18 @@ mod tests {
         assert_eq!(title("watermark_size"), "Size");
         assert_eq!(title("max_bytes"), "Max bytes");
         assert_eq!(title("watermark"), "Watermark");
-        let text = sentence("0 to 5; `a<b` is more").into_string();
-        assert_eq!(text, "0 to 5; <code>a&lt;b</code> is more.");
+        for (markdown, expected) in [
+            (
+                "0 to 5; `a<b` is more",
+                "0 to 5; <code>a&lt;b</code> is more.",
+            ),
+            ("`low`, `high`: how much: or little", "How much: or little."),
+            (
+                "with `fit=cover`: the part",
+                "With <code>fit=cover</code>: the part.",
+            ),
+        ] {
+            assert_eq!(meaning(markdown).into_string(), expected);
+        }
     }
 }

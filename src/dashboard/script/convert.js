@@ -111,14 +111,17 @@
       color.value = context.fillStyle;
     };
     follow();
+    color.defaultValue = color.value;
     text.addEventListener("input", follow);
     form.addEventListener("reset", () => setTimeout(follow));
     color.addEventListener("input", () => { text.value = color.value; });
   }
 
+  let current = ""; // the settings as a query
   let settling = null;
   function changed() {
     settleQuality();
+    current = query();
     showSnippet();
     showApply();
     clearTimeout(settling);
@@ -129,6 +132,7 @@
   function settled() {
     const invalid = form.querySelector(":invalid");
     const label = invalid && form.querySelector(`[for=${invalid.id}]`).textContent;
+    rows.forEach(show);
     tell("compare-problem", invalid ? `${label}: ${invalid.validationMessage}` : "");
     if (invalid || !compared) return;
     if (compared.result) convertAgain(compared);
@@ -146,8 +150,7 @@
 
   // The rows that were not converted with these settings, and are not about to be.
   function others() {
-    const wanted = query();
-    return rows.filter((row) => !isPending(row) && row.type !== null && row.result?.query !== wanted);
+    return rows.filter((row) => !isPending(row) && row.type !== null && row.result?.query !== current);
   }
 
   function showApply() {
@@ -191,6 +194,7 @@
     });
     rows.push(...added);
     $("rows").append(...added.map((row) => row.element));
+    if (!compared && added.length) compare(added[0]);
     showAll();
     pump();
   }
@@ -205,7 +209,7 @@
     const { element, part, state, result } = row;
     element.dataset.state = state;
     const pending = isPending(row);
-    const isStale = result && result.query !== query();
+    const isStale = result && result.query !== current;
     const described = result
       ? `${row.type[0]} · ${result.width} × ${result.height}${isStale ? " · with other settings" : ""}` : "";
     const doing = {
@@ -284,7 +288,7 @@
   // Converts a row with the settings of now: what is under way with others is given up, which the
   // server does not count. A result that is still there is not asked for again.
   function convertAgain(row) {
-    const kept = row.results.get(query());
+    const kept = row.results.get(current);
     row.cancel?.();
     row.cancel = null;
     if (kept) return finish(row, kept);
@@ -294,7 +298,7 @@
   }
 
   async function run(row) {
-    const wanted = query();
+    const wanted = current;
     let isCurrent = true;
     const controller = new AbortController();
     row.cancel = () => { isCurrent = false; controller.abort(); };
@@ -374,7 +378,7 @@
     Object.assign(row, { state: "done", detail: "", result });
     row.results.set(result.query, result);
     // The compared picture keeps some more, to go back to.
-    const most = row === compared || !compared ? MOST_KEPT : 1;
+    const most = row === compared ? MOST_KEPT : 1;
     while (row.results.size > most) row.results.delete(row.results.keys().next().value);
     show(row);
     if (!compared) compare(row);
@@ -391,7 +395,8 @@
     } else {
       // An earlier result is still good.
       Object.assign(row, { state: row.result ? "done" : "failed", detail: text });
-      if (row === compared) tell("compare-problem", text);
+      if (row === compared && row.result) tell("compare-problem", text);
+      else if (row === compared) compare(rows.find((row) => row.result) ?? rows.find(isPending) ?? null);
       announceEnd(`${row.file.name}: ${text}`);
     }
     show(row);
@@ -495,7 +500,7 @@
     show(row);
     Object.assign(view, { zoom: "fit", x: 0, y: 0 });
     showAfter();
-    if (row.result && row.result.query !== query()) settled();
+    if (row.result && row.result.query !== current) settled();
   }
 
   function showAfter() {
@@ -515,10 +520,11 @@
 
   // Lays both pictures out in the stage, each clipped at the slider's place.
   function layOut() {
-    const [width, height] = [stage.clientWidth, stage.clientHeight];
     const shown = after.naturalWidth && compared?.result ? after : before;
     const [full, high] = [shown.naturalWidth, shown.naturalHeight];
-    if (!full || !width) return;
+    if (!full) return;
+    stage.style.aspectRatio = `${full} / ${high}`;
+    const [width, height] = [stage.clientWidth, stage.clientHeight];
     const fit = Math.min(width / full, height / high, 1);
     const scale = view.zoom === "fit" ? fit : view.zoom;
     const [w, h] = [full * scale, high * scale];
@@ -532,7 +538,8 @@
     stage.classList.toggle("pannable", w > width || h > height);
     const [left, right] = [Math.max(0, view.x), Math.min(width, view.x + w)];
     const at = left + (right - left) * $("slider").value / 100;
-    before.parentElement.style.clipPath = `inset(0 ${width - at}px 0 0)`;
+    stage.classList.toggle("single", !compared.result);
+    before.parentElement.style.clipPath = compared.result ? `inset(0 ${width - at}px 0 0)` : "";
     after.parentElement.style.clipPath = `inset(0 0 0 ${at}px)`;
     $("divider").style.left = `${at}px`;
     Object.assign(view, { fit, scale, left, right, at });
@@ -763,7 +770,5 @@
 
   $("drop-hint").hidden = false;
   $("copy-as").hidden = false;
-  settleQuality();
-  showSnippet();
-  showApply();
+  changed();
 }
