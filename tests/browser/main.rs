@@ -10,6 +10,8 @@ mod support;
 
 mod axe;
 mod chromium;
+mod convert;
+mod convert_snippets;
 mod equipment;
 mod figures;
 mod journeys;

@@ -48,11 +48,11 @@
     const units = ["B", "kB", "MB", "GB"];
     let unit = 0;
     while (bytes >= (unit ? 999.95 : 1000) && unit < 3) [bytes, unit] = [bytes / 1000, unit + 1];
-    return `${unit ? bytes.toFixed(1) : bytes} ${units[unit]}`;
+    return `${unit ? bytes.toFixed(1) : bytes}\u00a0${units[unit]}`;
   };
   const percent = (before, after) => {
     const saved = Math.floor(100 - 100 * after / before);
-    return saved < 0 ? `+${-saved} %` : `−${saved} %`;
+    return `${saved < 0 ? "+" : "−"}${Math.abs(saved)}\u00a0%`;
   };
   const pictures = (count) => count === 1 ? "1 picture" : `${count} pictures`;
 
