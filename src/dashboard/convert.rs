@@ -14,7 +14,7 @@ const ACCEPT: &str =
     "image/png,image/apng,image/jpeg,image/gif,image/bmp,image/x-ms-bmp,.png,.jpg,.jpeg,.gif,.bmp";
 
 /// The languages of the snippets: the values that the script knows them by, and their names.
-pub const LANGUAGES: [(&str, &str); 5] = [
+const LANGUAGES: [(&str, &str); 5] = [
     ("curl", "curl"),
     ("python", "Python"),
     ("node", "Node.js"),
@@ -37,6 +37,7 @@ pub fn convert(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
         .find(|usage| usage.token.number == TokenNumber::DEFAULT);
     let preset = default.map_or("", |usage| &usage.token.settings.preset);
     let content = html! {
+        link rel="stylesheet" href=(paths::CONVERT_STYLE);
         div.intro {
             h1 { "Convert" }
             p.hint { "To WebP, with every setting. Each result counts as one conversion." }
@@ -110,7 +111,7 @@ fn compare_card() -> Markup {
                     }
                 }
             }
-            div.stage #stage {
+            div.stage #stage tabindex="0" role="group" aria-label="The picture; arrow keys move it if it is zoomed" {
                 div.layer { img #before alt="The picture before" draggable="false"; }
                 div.layer #after-layer { img #after alt="The picture after" draggable="false"; }
                 div.divider #divider aria-hidden="true" {}

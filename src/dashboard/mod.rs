@@ -42,13 +42,15 @@ pub use start::{PARAMETERS, start};
 pub use tokens::{change_token, create_token, delete_token, rotate_token, tokens};
 pub use trouble::{Again, Trouble, trouble};
 
-/// The one stylesheet.
+/// The stylesheet of all pages.
 pub const STYLE: &str = concat!(
     include_str!("style/base.css"),
     include_str!("style/usage.css"),
-    include_str!("style/convert.css"),
     include_str!("style/docs.css"),
 );
+
+/// What the page that converts has of its own beside [`STYLE`].
+pub const CONVERT_STYLE: &str = include_str!("style/convert.css");
 
 /// The script of all pages but the one that converts. The pages work without it.
 pub const SCRIPT: &str = include_str!("script/base.js");

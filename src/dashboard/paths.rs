@@ -70,6 +70,8 @@ paths! {
     DOCS_SECURITY = "/docs/security";
     /// The stylesheet.
     STYLE = "/style.css";
+    /// What the page that converts has of its own beside the stylesheet.
+    CONVERT_STYLE = "/convert.css";
     /// The script.
     SCRIPT = "/app.js";
     /// The script of the page that converts.

@@ -239,6 +239,13 @@ pub fn style(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     asset(request, &STYLE)
 }
 
+/// The stylesheet of the page that converts.
+pub fn convert_style(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
+    static STYLE: LazyLock<Asset> =
+        LazyLock::new(|| Asset::new("text/css; charset=utf-8", dashboard::CONVERT_STYLE));
+    asset(request, &STYLE)
+}
+
 /// The script.
 pub fn script(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     static SCRIPT: LazyLock<Asset> =

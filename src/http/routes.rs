@@ -247,6 +247,7 @@ pub const ROUTES: &[Route] = &[
     page(paths::DOCS_CLUSTER, READ, docs::page),
     page(paths::DOCS_SECURITY, READ, docs::page),
     page(paths::STYLE, READ, pages::style),
+    page(paths::CONVERT_STYLE, READ, pages::convert_style),
     page(paths::SCRIPT, READ, pages::script),
     page(paths::CONVERT_SCRIPT, READ, pages::convert_script),
     page(paths::ICON, READ, pages::icon),

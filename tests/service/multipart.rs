@@ -52,6 +52,44 @@ fn send(service: &Service, query: &str, parts: &[Vec<u8>]) -> Response {
 }
 
 #[test]
+fn a_field_that_nobody_has_filled_in_counts_as_not_given() {
+    let service = Service::start();
+    let png = Picture::waves(90, 60).png();
+    let names = ["quality", "max_bytes", "effort", "dpr", "watermark_image"];
+    let empty = names.map(|name| field(name, "")).concat();
+    let answer = send(&service, "", &[empty.clone(), file(&png)]);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.body, service.webp(&[], &png).0);
+    // Nor is it given twice.
+    let answer = send(&service, "?quality=30", &[empty, file(&png)]);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.body, service.webp(&[("quality", "30")], &png).0);
+}
+
+#[test]
+fn a_browser_that_goes_to_the_answer_of_a_form_gets_problems_as_a_page() {
+    let service = Service::start();
+    let damaged = &Picture::waves(90, 60).png()[..60];
+    let target = service.target(&[]);
+    for (accept, kind) in [
+        ("text/html,application/xhtml+xml,*/*;q=0.8", "text/html"),
+        ("*/*", "application/problem+json"),
+    ] {
+        let headers = [("Content-Type", TYPE), ("Accept", accept)];
+        let answer = service.request("POST", &target, &headers, &form(&[file(damaged)]));
+        let given = answer.header("content-type").unwrap_or_default();
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        assert!(given.starts_with(kind), "{accept}: {given}");
+        assert!(answer.text().contains("The picture cannot be read"));
+        // A plain body is what programs send, whatever they accept.
+        let headers = [("Content-Type", "image/png"), ("Accept", accept)];
+        let answer = service.request("POST", &target, &headers, damaged);
+        let given = answer.header("content-type").unwrap_or_default();
+        assert_eq!((answer.status, given), (400, "application/problem+json"));
+    }
+}
+
+#[test]
 fn fields_are_parameters() {
     let service = Service::start();
     let logo = Host::of(&Picture::flat(8, 8, [200, 10, 10]).png());

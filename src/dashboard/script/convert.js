@@ -148,9 +148,9 @@
     showAll();
   });
 
-  // The rows that were not converted with these settings, and are not about to be.
+  // The rows that neither were tried with these settings nor are about to be.
   function others() {
-    return rows.filter((row) => !isPending(row) && row.type !== null && row.result?.query !== current);
+    return rows.filter((row) => !isPending(row) && row.type !== null && ![row.tried, row.result?.query].includes(current));
   }
 
   function showApply() {
@@ -246,7 +246,7 @@
 
   function cancel(row) {
     row.cancel?.();
-    Object.assign(row, { cancel: null, detail: "", state: row.result ? "done" : "cancelled" });
+    Object.assign(row, { cancel: null, detail: "", tried: null, state: row.result ? "done" : "cancelled" });
     show(row);
     showAll();
     pump();
@@ -303,7 +303,7 @@
     const controller = new AbortController();
     row.cancel = () => { isCurrent = false; controller.abort(); };
     running += 1;
-    Object.assign(row, { state: "uploading", detail: "" });
+    Object.assign(row, { state: "uploading", detail: "", tried: wanted });
     row.part("progress").value = 0;
     show(row);
     showWorking();
