@@ -155,7 +155,7 @@ fn row() -> Markup {
             div.what {
                 span.name {}
                 span.detail {}
-                progress max="1" value="0" aria-label="Upload" {}
+                progress max="1" value="0" aria-label="Progress" {}
             }
             div.figures {
                 span.bytes {}

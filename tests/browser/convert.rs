@@ -5,7 +5,7 @@ use crate::page::{Browser, key};
 use crate::support::picture::{HALVES_JPEG, Picture};
 use crate::support::service::Service;
 use crate::support::{Folder, Server};
-use crate::visitor;
+use crate::{sweep, visitor};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -148,6 +148,7 @@ fn many_pictures_are_converted_counted_and_saved_as_a_zip() {
         let announced = browser.find("#announce").property("textContent");
         announced.ends_with("3 pictures converted, 2 failed.")
     });
+    sweep::look_at_shown(browser, "convert-done");
     browser.click("#zip");
     let files = unzip(&browser.download("pictures.zip"));
     let names: Vec<&str> = files.keys().map(String::as_str).collect();

@@ -183,7 +183,10 @@
       part("name").textContent = file.name;
       part("thumb").ariaLabel = `Compare ${file.name} before and after`;
       for (const name of ["save", "cancel", "retry", "remove"]) part(name).ariaLabel = `${part(name).textContent}: ${file.name}`;
-      part("thumb").addEventListener("click", () => compare(row));
+      part("thumb").addEventListener("click", () => {
+        compare(row);
+        $("compare").scrollIntoView({ block: "nearest" });
+      });
       part("save").addEventListener("click", () => saveRow(row));
       part("cancel").addEventListener("click", () => cancel(row));
       part("retry").addEventListener("click", () => { wait(row); pump(); });
@@ -598,13 +601,15 @@
     stage.setPointerCapture(event.pointerId);
     if (pointers.size === 2) drag = { pinch: spread()[0], scale: view.scale };
     else if (stage.classList.contains("pannable") && Math.abs(x - view.at) > 24) drag = "pan";
-    else drag = "slide";
+    // A finger may be about to scroll the page.
+    else drag = event.pointerType === "touch" ? { from: x } : "slide";
     if (drag === "slide") slideTo(x);
   });
   stage.addEventListener("pointermove", (event) => {
     if (!pointers.has(event.pointerId)) return;
     const [[lastX, lastY], [x, y]] = [pointers.get(event.pointerId), place(event)];
     pointers.set(event.pointerId, [x, y]);
+    if (Math.abs(x - drag?.from) > 10) drag = "slide";
     if (drag === "slide") slideTo(x);
     if (drag === "pan") {
       view.x += x - lastX;
