@@ -4,7 +4,7 @@
 use super::context::{Form, PageContext};
 use super::document::{Viewer, document, message};
 use super::duration::duration;
-use super::forms::{alert, as_sentence, csrf_field, is_from_session, stale_form};
+use super::forms::{alert, as_sentence, csrf_field, is_from_session, signed_out, stale_form};
 use super::outcome::{Outcome, PageStatus, SessionChange};
 use super::paths;
 use super::sessions::sessions_card;
@@ -64,7 +64,7 @@ pub fn account(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
 /// The store failed.
 pub fn change_email(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
     let (Some(cookie), Some(session)) = (context.session_cookie, context.session()?) else {
-        return Ok(Outcome::redirect(paths::SIGN_IN));
+        return Ok(signed_out());
     };
     if !is_from_session(form, &session) {
         return Ok(stale_form(&session));
@@ -88,7 +88,7 @@ pub fn change_email(context: &PageContext<'_>, form: &Form) -> Result<Outcome, S
 /// The store failed.
 pub fn change_password(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
     let (Some(cookie), Some(session)) = (context.session_cookie, context.session()?) else {
-        return Ok(Outcome::redirect(paths::SIGN_IN));
+        return Ok(signed_out());
     };
     if !is_from_session(form, &session) {
         return Ok(stale_form(&session));
@@ -98,7 +98,7 @@ pub fn change_password(context: &PageContext<'_>, form: &Form) -> Result<Outcome
         .change_password(cookie, form.field("present"), form.field("new"));
     match changed {
         Ok(account) => Ok(Outcome::Redirect {
-            to: paths::PASSWORD_CHANGED,
+            to: paths::PASSWORD_CHANGED.into(),
             session: SessionChange::Renew {
                 device: context.store.device_cookie(account.id)?,
             },
@@ -116,7 +116,7 @@ pub fn change_password(context: &PageContext<'_>, form: &Form) -> Result<Outcome
 /// The store failed.
 pub fn delete_account(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
     let (Some(cookie), Some(session)) = (context.session_cookie, context.session()?) else {
-        return Ok(Outcome::redirect(paths::SIGN_IN));
+        return Ok(signed_out());
     };
     if !is_from_session(form, &session) {
         return Ok(stale_form(&session));
@@ -132,7 +132,7 @@ pub fn delete_account(context: &PageContext<'_>, form: &Form) -> Result<Outcome,
     let error = match deletion {
         Ok(()) => {
             return Ok(Outcome::Redirect {
-                to: paths::ACCOUNT_DELETED,
+                to: paths::ACCOUNT_DELETED.into(),
                 session: SessionChange::Forget,
             });
         }
@@ -290,7 +290,7 @@ fn rejected(
     error: OwnerError,
 ) -> Result<Outcome, StoreError> {
     let (reason, status) = match error {
-        OwnerError::SignedOut => return Ok(Outcome::redirect(paths::SIGN_IN)),
+        OwnerError::SignedOut => return Ok(signed_out()),
         OwnerError::Wrong => (
             "The present password is wrong.".to_owned(),
             PageStatus::Invalid,

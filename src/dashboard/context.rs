@@ -22,6 +22,8 @@ pub struct PageContext<'a> {
     /// Reads a token's preset, and returns the text to store, or a sentence that says what is
     /// wrong.
     pub check_preset: fn(&str) -> Result<String, String>,
+    /// The title of the problem of a code, such as `body_too_large`.
+    pub problem_title: fn(&str) -> Option<&'static str>,
 }
 
 /// Who may create an account on the sign-up page.

@@ -70,7 +70,7 @@ pub fn document_with(script: &str, title: &str, viewer: Viewer<'_>, content: &Ma
                         @match viewer {
                             Viewer::Account { email, csrf } => {
                                 (links(title, LINKS))
-                                div.who {
+                                div.who data-account=(paths::ACCOUNT) {
                                     span title=(email) { (email) }
                                     form method="post" action=(paths::SIGN_OUT) {
                                         input type="hidden" name="csrf" value=(csrf);
@@ -120,6 +120,17 @@ pub fn command(heading: &Markup, id: &str, line: &str) -> Markup {
             button.copy.secondary type="button" data-copy=(id) hidden { "Copy" }
         }
         pre tabindex="0" { code id=(id) { (line) } }
+    }
+}
+
+/// The default token, with a button that copies it.
+pub fn token_field(token: &str) -> Markup {
+    html! {
+        label for="token" { "Keep it to yourself: whoever has it converts in your name." }
+        div.field {
+            input #token type="text" value=(token) readonly spellcheck="false" autocomplete="off";
+            button.copy type="button" data-copy="token" hidden { "Copy" }
+        }
     }
 }
 

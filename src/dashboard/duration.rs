@@ -20,7 +20,8 @@ pub fn duration(seconds: u64) -> String {
     }
 }
 
-fn amount(number: u64, unit: &str) -> String {
+/// A number of things, such as `1 hour` or `2 hours`.
+pub fn amount(number: u64, unit: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };
     format!("{number} {unit}{ending}")
 }

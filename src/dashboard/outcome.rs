@@ -1,6 +1,7 @@
 //! The outcome of an action: a page, or another page to go to.
 
 use maud::Markup;
+use std::borrow::Cow;
 
 /// The outcome of an action.
 pub enum Outcome {
@@ -8,8 +9,8 @@ pub enum Outcome {
     Page(Page),
     /// Another page to go to.
     Redirect {
-        /// Its path.
-        to: &'static str,
+        /// Its path, perhaps with a query.
+        to: Cow<'static, str>,
         /// What happens to the browser's session.
         session: SessionChange,
     },
@@ -89,9 +90,9 @@ impl Outcome {
     }
 
     /// Another page to go to, which leaves the session as it is.
-    pub fn redirect(to: &'static str) -> Outcome {
+    pub fn redirect(to: impl Into<Cow<'static, str>>) -> Outcome {
         Outcome::Redirect {
-            to,
+            to: to.into(),
             session: SessionChange::Keep,
         }
     }

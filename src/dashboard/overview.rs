@@ -1,13 +1,19 @@
 //! The dashboard: token, totals and history of the signed-in account.
 
 use super::context::PageContext;
-use super::document::{Viewer, command, curl_command, document};
-use super::history::{HistoryError, HistoryView, history};
+use super::document::{Viewer, command, curl_command, document_with, token_field};
+use super::duration::amount;
+use super::first_steps::first_steps;
+use super::history::history;
+use super::history_view::{HistoryError, HistoryView};
 use super::outcome::Outcome;
 use super::paths;
-use super::units::{date_and_time, saved, size};
+use super::units::{date_and_time, saved, saved_size, size};
 use crate::store::{AccountId, Limits, StoreError, UsageTotals};
 use maud::{Markup, html};
+
+/// The part of a quota from which on the page warns, in percent.
+const NEARLY_USED: u64 = 90;
 
 /// The dashboard, with these entries of the history.
 ///
@@ -19,35 +25,48 @@ pub fn overview(context: &PageContext<'_>, view: &HistoryView) -> Result<Outcome
     };
     let token = context.store.token(session.account.id)?;
     let totals = context.store.usage_totals(session.account.id)?;
-    let history = history(context.store, session.account.id, view)?;
+    let history = history(context, session.account.id, view)?;
+    let is_new = totals.conversions == 0;
     let content = html! {
-        h1 { "Dashboard" }
-        (totals_row(&totals))
-        (quota_line(context, session.account.id)?)
-        (token_card(context, &token))
+        div.title {
+            h1 { "Dashboard" }
+            a.button href=(paths::CONVERTING) { "Convert pictures" }
+        }
+        @if is_new { (first_steps(context, &token)) } @else { (figures(&totals)) }
+        (quota(context, session.account.id)?)
+        @if !is_new { (token_card(context, &token)) }
         (history)
     };
-    Ok(Outcome::page(document(
+    Ok(Outcome::page(document_with(
+        paths::USAGE_SCRIPT,
         "Dashboard",
         Viewer::of(&session),
         &content,
     )))
 }
 
-fn totals_row(totals: &UsageTotals) -> Markup {
-    let saved = saved(totals.saved_percent());
+/// What all conversions came to, the bytes saved first.
+fn figures(totals: &UsageTotals) -> Markup {
+    let UsageTotals {
+        conversions,
+        input_bytes,
+        output_bytes,
+    } = *totals;
     html! {
         dl.totals #totals {
-            div { dt { "Conversions" } dd { (totals.conversions) } }
-            div { dt { "Bytes in" } dd { (size(totals.input_bytes)) } }
-            div { dt { "Bytes out" } dd { (size(totals.output_bytes)) } }
-            div { dt { "Saved" } dd { (saved) } }
+            div {
+                dt { "Bytes saved" }
+                dd { (saved_size(input_bytes, output_bytes)) " " small { (saved(totals.saved_percent())) } }
+            }
+            div { dt { "Conversions" } dd { (conversions) } }
+            div { dt { "Bytes in" } dd { (size(input_bytes)) } }
+            div { dt { "Bytes out" } dd { (size(output_bytes)) } }
         }
     }
 }
 
 /// How much of the monthly quota is used, and when the next month begins; empty without a quota.
-fn quota_line(context: &PageContext<'_>, account: AccountId) -> Result<Markup, StoreError> {
+fn quota(context: &PageContext<'_>, account: AccountId) -> Result<Markup, StoreError> {
     let server = Limits {
         monthly: context.monthly_quota,
         ..Limits::default()
@@ -61,11 +80,20 @@ fn quota_line(context: &PageContext<'_>, account: AccountId) -> Result<Markup, S
         .usage_in_month(account, None, context.store.now())?;
     let next = date_and_time(month.end);
     let day = next.split_once(' ').map_or(next.as_str(), |(day, _)| day);
+    let quota = quota.get();
+    let is_used = month.conversions >= quota;
+    let is_near = month.conversions >= quota / 100 * NEARLY_USED + quota % 100 * NEARLY_USED / 100;
     Ok(html! {
-        p #quota {
-            "This month: " (month.conversions) " of " (quota) " conversions. "
-            "The next month begins on " (day) " (UTC)."
-            @if month.conversions >= quota.get() { " Until then, conversions are refused." }
+        section.card #quota {
+            div.title {
+                h2 #quota-title { "This month" }
+                p { (month.conversions) " of " (amount(quota, "conversion")) }
+            }
+            meter min="0" max=(quota) high=(quota.saturating_mul(NEARLY_USED) / 100) optimum="0"
+                value=(month.conversions) aria-labelledby="quota-title" {}
+            p.hint { "The next month begins on " (day) " (UTC)." }
+            @if is_used { p.alert { "The quota is used up: until then, conversions are refused." } }
+            @else if is_near { p.alert { "The quota is nearly used up. Then conversions are refused." } }
         }
     })
 }
@@ -75,12 +103,7 @@ fn token_card(context: &PageContext<'_>, token: &str) -> Markup {
     html! {
         section.card {
             h2 { "API token" }
-            label for="token" { "Keep it to yourself: whoever has it converts in your name." }
-            div.field {
-                input #token type="text" value=(token) readonly spellcheck="false"
-                    autocomplete="off";
-                button.copy type="button" data-copy="token" hidden { "Copy" }
-            }
+            (token_field(token))
             (command(&html! { h3 { "Ready to paste" } }, "curl", &curl))
             p.hint {
                 "On the page of " a href=(paths::TOKENS) { "tokens" } " it is replaced, and more are made: one for each \

@@ -74,6 +74,8 @@ paths! {
     CONVERT_STYLE = "/convert.css";
     /// The script.
     SCRIPT = "/app.js";
+    /// The script of the dashboard.
+    USAGE_SCRIPT = "/usage.js";
     /// The script of the page that converts.
     CONVERT_SCRIPT = "/convert.js";
     /// The icon.

@@ -3,12 +3,13 @@
 
 use super::context::{Form, PageContext};
 use super::document::{Viewer, document};
-use super::forms::{alert, csrf_field, is_from_session, stale_form};
+use super::forms::{alert, csrf_field, is_from_session, notice, signed_out, stale_form};
 use super::outcome::{Outcome, PageStatus, SessionChange};
 use super::paths;
-use super::units::date_and_time;
+use super::units::{ago, time};
 use crate::store::{ListedSession, MAX_SESSIONS, Session, StoreError};
 use maud::{Markup, html};
+use std::time::SystemTime;
 
 /// The card of the account's page that leads to the page.
 pub fn sessions_card(session: &Session) -> Markup {
@@ -25,15 +26,16 @@ pub fn sessions_card(session: &Session) -> Markup {
     }
 }
 
-/// The page of the sessions.
+/// The page of the sessions. It says so if one was just ended.
 ///
 /// # Errors
 /// The store failed.
-pub fn sessions(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
+pub fn sessions(context: &PageContext<'_>, has_ended: bool) -> Result<Outcome, StoreError> {
     let Some(session) = context.session()? else {
         return Ok(Outcome::redirect(paths::SIGN_IN));
     };
-    Ok(Outcome::page(page(context, &session, None)?))
+    let done = has_ended.then_some("The session is ended: that browser is signed out.");
+    Ok(Outcome::page(page(context, &session, &notice(done))?))
 }
 
 /// Ends one session of the account.
@@ -42,7 +44,7 @@ pub fn sessions(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
 /// The store failed.
 pub fn end_session(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
     let Some(session) = context.session()? else {
-        return Ok(Outcome::redirect(paths::SIGN_IN));
+        return Ok(signed_out());
     };
     if !is_from_session(form, &session) {
         return Ok(stale_form(&session));
@@ -53,14 +55,14 @@ pub fn end_session(context: &PageContext<'_>, form: &Form) -> Result<Outcome, St
     };
     if !ended {
         let reason = "There is no such session of this account; it may have ended meanwhile.";
-        let page = page(context, &session, Some(reason))?;
+        let page = page(context, &session, &alert(Some(reason)))?;
         return Ok(Outcome::page_with(page, PageStatus::Invalid));
     }
     Ok(if context.session()?.is_some() {
-        Outcome::redirect(paths::SESSIONS)
+        Outcome::redirect(format!("{}?done=ended", paths::SESSIONS))
     } else {
         Outcome::Redirect {
-            to: paths::START,
+            to: paths::START.into(),
             session: SessionChange::End,
         }
     })
@@ -72,42 +74,38 @@ pub fn end_session(context: &PageContext<'_>, form: &Form) -> Result<Outcome, St
 /// The store failed.
 pub fn sign_out_everywhere(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
     let Some(session) = context.session()? else {
-        return Ok(Outcome::redirect(paths::SIGN_IN));
+        return Ok(signed_out());
     };
     if !is_from_session(form, &session) {
         return Ok(stale_form(&session));
     }
     context.store.end_all_sessions(session.account.id)?;
     Ok(Outcome::Redirect {
-        to: paths::START,
+        to: paths::START.into(),
         session: SessionChange::End,
     })
 }
 
-fn page(
-    context: &PageContext<'_>,
-    session: &Session,
-    reason: Option<&str>,
-) -> Result<Markup, StoreError> {
+fn page(context: &PageContext<'_>, session: &Session, news: &Markup) -> Result<Markup, StoreError> {
     let cookie = context.session_cookie.unwrap_or_default();
     let all = context.store.sessions(session.account.id, cookie)?;
     let content = html! {
         h1 { "Sessions" }
-        (alert(reason))
+        (news)
         section.card {
             p {
                 "The browsers that are signed in to this account. End what you do not know, and then change the \
                  password on the " a href={ (paths::ACCOUNT) "#password" } { "account's page" } "."
             }
             div.scroll tabindex="0" role="region" aria-label="Sessions" {
-                table.sessions {
+                table.labelled {
                     thead {
                         tr {
-                            th { "Browser" } th { "Network" } th { "Last used (UTC)" } th { "Signed in (UTC)" }
+                            th { "Browser" } th { "Network" } th { "Last used" } th { "Signed in (UTC)" }
                             th { "End" }
                         }
                     }
-                    tbody { @for listed in &all { (row(session, listed)) } }
+                    tbody { @for listed in &all { (row(session, listed, context.store.now())) } }
                 }
             }
             p.hint {
@@ -127,7 +125,7 @@ fn page(
 }
 
 /// On narrow screens each cell shows its own label in place of the column's head.
-fn row(session: &Session, listed: &ListedSession) -> Markup {
+fn row(session: &Session, listed: &ListedSession, now: SystemTime) -> Markup {
     let or = |text: &str, otherwise: &str| {
         let text = if text.is_empty() { otherwise } else { text };
         text.to_owned()
@@ -135,11 +133,11 @@ fn row(session: &Session, listed: &ListedSession) -> Markup {
     let name = or(&listed.browser.name, "Unknown browser");
     html! {
         tr {
-            td data-label="Browser" { (name) }
+            td.when data-label="Browser" { (name) }
             td data-label="Network" { (or(&listed.browser.network, "unknown")) }
-            td data-label="Last used (UTC)" { (date_and_time(listed.used)) }
-            td data-label="Signed in (UTC)" { (date_and_time(listed.created)) }
-            td data-label="End" {
+            td data-label="Last used" { (ago(listed.used, now)) }
+            td data-label="Signed in (UTC)" { (time(listed.created)) }
+            td.reason data-label="End" {
                 @if listed.is_own {
                     strong { "This browser" }
                 } @else {

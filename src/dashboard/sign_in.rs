@@ -60,15 +60,18 @@ pub fn sign_up(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreE
     ))
 }
 
-/// The sign-in page.
+/// The sign-in page. It says so if a form of a session that has ended led here.
 ///
 /// # Errors
 /// The store failed.
-pub fn sign_in_form(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
+pub fn sign_in_form(context: &PageContext<'_>, has_ended: bool) -> Result<Outcome, StoreError> {
     if context.session()?.is_some() {
         return Ok(Outcome::redirect(paths::DASHBOARD));
     }
-    Ok(Outcome::page(sign_in_page(context, "", None)))
+    let reason = has_ended.then_some(
+        "You were signed out meanwhile, so nothing was changed. Sign in, and do it again.",
+    );
+    Ok(Outcome::page(sign_in_page(context, "", reason)))
 }
 
 /// Signs in with a new session, and ends the one that the browser had, if any.
@@ -106,7 +109,7 @@ pub fn sign_in(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreE
 pub fn sign_out(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
     let (Some(cookie), Some(session)) = (context.session_cookie, context.session()?) else {
         return Ok(Outcome::Redirect {
-            to: paths::START,
+            to: paths::START.into(),
             session: SessionChange::End,
         });
     };
@@ -115,7 +118,7 @@ pub fn sign_out(context: &PageContext<'_>, form: &Form) -> Result<Outcome, Store
     }
     context.store.end_session(cookie)?;
     Ok(Outcome::Redirect {
-        to: paths::START,
+        to: paths::START.into(),
         session: SessionChange::End,
     })
 }
@@ -125,7 +128,7 @@ fn start_session(context: &PageContext<'_>, id: AccountId) -> Result<Outcome, St
         context.store.end_session(old)?;
     }
     Ok(Outcome::Redirect {
-        to: paths::DASHBOARD,
+        to: paths::DASHBOARD.into(),
         session: SessionChange::Start {
             session: context.store.start_session(id, &context.browser)?,
             device: context.store.device_cookie(id)?,

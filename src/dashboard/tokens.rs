@@ -2,10 +2,13 @@
 
 use super::context::{Form, PageContext};
 use super::document::{Viewer, document};
-use super::forms::{alert, as_sentence, csrf_field, is_from_session, stale_form};
+use super::duration::amount;
+use super::forms::{
+    alert, as_sentence, csrf_field, is_from_session, notice, signed_out, stale_form,
+};
 use super::outcome::{Outcome, PageStatus};
 use super::paths;
-use super::units::{date_and_time, size};
+use super::units::{ago, date_and_time, size, time};
 use crate::store::{
     AccountId, ApiToken, ChangeTokenError, Limits, MAX_NAME, MAX_PRESET_BYTES, MAX_TOKENS, Session,
     StoreError, TokenNumber, TokenSettings, TokenUsage, end_of_day,
@@ -25,15 +28,18 @@ const OVERLAPS: [(u64, &str); 5] = [
 
 const HOUR: Duration = Duration::from_hours(1);
 
-/// The page of all tokens.
+/// The page of all tokens. It tells what was just done to the token of this number.
 ///
 /// # Errors
 /// The store failed.
-pub fn tokens(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
+pub fn tokens(context: &PageContext<'_>, done: &str, number: &str) -> Result<Outcome, StoreError> {
     let Some(session) = context.session()? else {
         return Ok(Outcome::redirect(paths::SIGN_IN));
     };
-    let page = page(context, &session, &Draft::default(), None)?;
+    let all = context.store.tokens(session.account.id)?;
+    let done = Done::named(done).and_then(|done| done.sentence(&all, number));
+    let news = notice(done.as_deref());
+    let page = page(context, &session, &all, &Draft::default(), &news, false);
     Ok(Outcome::page(page))
 }
 
@@ -42,9 +48,9 @@ pub fn tokens(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
 /// # Errors
 /// The store failed.
 pub fn create_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    submit(context, form, &Draft::of(form), |id, draft| {
+    submit(context, form, Done::Made, &Draft::of(form), |id, draft| {
         let settings = draft.settings(context.check_preset)?;
-        Ok(context.store.create_token(id, settings).map(drop)?)
+        Ok(context.store.create_token(id, settings)?.number)
     })
 }
 
@@ -53,10 +59,10 @@ pub fn create_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, S
 /// # Errors
 /// The store failed.
 pub fn change_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    submit(context, form, &Draft::of(form), |id, draft| {
+    submit(context, form, Done::Saved, &Draft::of(form), |id, draft| {
         let settings = draft.settings(context.check_preset)?;
         let token = draft.token.ok_or(ChangeTokenError::NoToken)?;
-        Ok(context.store.change_token(id, token, settings).map(drop)?)
+        Ok(context.store.change_token(id, token, settings)?.number)
     })
 }
 
@@ -66,7 +72,7 @@ pub fn change_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, S
 /// The store failed.
 pub fn rotate_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
     let Some(session) = context.session()? else {
-        return Ok(Outcome::redirect(paths::SIGN_IN));
+        return Ok(signed_out());
     };
     if !is_from_session(form, &session) {
         return Ok(stale_form(&session));
@@ -77,7 +83,7 @@ pub fn rotate_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, S
     context
         .store
         .rotate_token(session.account.id, token, overlap)?;
-    Ok(Outcome::redirect(paths::TOKENS))
+    Ok(Done::Replaced.redirect(token))
 }
 
 /// Deletes a token, which is refused at once.
@@ -85,10 +91,60 @@ pub fn rotate_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, S
 /// # Errors
 /// The store failed.
 pub fn delete_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    submit(context, form, &Draft::default(), |id, _| {
+    submit(context, form, Done::Deleted, &Draft::default(), |id, _| {
         let token = number(form).ok_or(ChangeTokenError::NoToken)?;
-        Ok(context.store.delete_token(id, token)?)
+        context.store.delete_token(id, token)?;
+        Ok(token)
     })
+}
+
+/// What was done to a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Done {
+    Made,
+    Saved,
+    Replaced,
+    Deleted,
+}
+
+impl Done {
+    const ALL: [(Done, &str); 4] = [
+        (Done::Made, "made"),
+        (Done::Saved, "saved"),
+        (Done::Replaced, "replaced"),
+        (Done::Deleted, "deleted"),
+    ];
+
+    fn named(name: &str) -> Option<Done> {
+        let found = Done::ALL.iter().find(|(_, known)| *known == name);
+        found.map(|(done, _)| *done)
+    }
+
+    /// Leads to the page of all tokens, which tells it.
+    fn redirect(self, token: TokenNumber) -> Outcome {
+        let found = Done::ALL.iter().find(|(done, _)| *done == self);
+        let name = found.map_or("", |(_, name)| name);
+        Outcome::redirect(format!("{}?done={name}&number={}", paths::TOKENS, token.0))
+    }
+
+    /// Tells it of the token of this number, if that is so.
+    fn sentence(self, all: &[TokenUsage], number: &str) -> Option<String> {
+        let usage = all
+            .iter()
+            .find(|usage| usage.token.number.0.to_string() == number)?;
+        let name = &usage.token.settings.name;
+        match (self, usage.deleted.is_some()) {
+            (Done::Made, false) => Some(format!("The token {name} is made.")),
+            (Done::Saved, false) => Some(format!("What is set for the token {name} is saved.")),
+            (Done::Replaced, false) => Some(format!(
+                "The token {name} is replaced. Put the new one wherever the old one is in use."
+            )),
+            (Done::Deleted, true) => Some(format!(
+                "The token {name} is deleted: it is refused from now on."
+            )),
+            _ => None,
+        }
+    }
 }
 
 /// Why a form was not taken.
@@ -117,20 +173,22 @@ impl From<ChangeTokenError> for Refusal {
 fn submit(
     context: &PageContext<'_>,
     form: &Form,
+    done: Done,
     draft: &Draft,
-    action: impl FnOnce(AccountId, &Draft) -> Result<(), Refusal>,
+    action: impl FnOnce(AccountId, &Draft) -> Result<TokenNumber, Refusal>,
 ) -> Result<Outcome, StoreError> {
     let Some(session) = context.session()? else {
-        return Ok(Outcome::redirect(paths::SIGN_IN));
+        return Ok(signed_out());
     };
     if !is_from_session(form, &session) {
         return Ok(stale_form(&session));
     }
     match action(session.account.id, draft) {
-        Ok(()) => Ok(Outcome::redirect(paths::TOKENS)),
+        Ok(token) => Ok(done.redirect(token)),
         Err(Refusal::Store(error)) => Err(error),
         Err(Refusal::Invalid(reason)) => {
-            let page = page(context, &session, draft, Some(&reason))?;
+            let all = context.store.tokens(session.account.id)?;
+            let page = page(context, &session, &all, draft, &alert(Some(&reason)), true);
             Ok(Outcome::page_with(page, PageStatus::Invalid))
         }
     }
@@ -235,13 +293,15 @@ fn last_day(end: SystemTime) -> String {
         .map_or(text.clone(), |(day, _)| day.to_owned())
 }
 
+/// The page, with what is new on top. `is_refused` if the draft could not be used.
 fn page(
     context: &PageContext<'_>,
     session: &Session,
+    all: &[TokenUsage],
     draft: &Draft,
-    reason: Option<&str>,
-) -> Result<Markup, StoreError> {
-    let all = context.store.tokens(session.account.id)?;
+    news: &Markup,
+    is_refused: bool,
+) -> Markup {
     let (deleted, living): (Vec<_>, Vec<_>) = all.iter().partition(|it| it.deleted.is_some());
     let is_new = draft.token.is_none();
     let content = html! {
@@ -250,14 +310,14 @@ fn page(
             "A token for each place that converts: each can be named, limited, given parameters, replaced and deleted \
              by itself. All of them convert; only " code { "default" } " reads the usage history."
         }
-        (alert(reason))
+        (news)
         @for usage in &living {
             @let changed = draft.token == Some(usage.token.number);
             @let of_token = Draft::of_token(&usage.token);
             (token_card(context, session, usage, if changed { draft } else { &of_token }, changed))
         }
         section.card #new {
-            details open[is_new && reason.is_some()] {
+            details open[is_new && is_refused] {
                 summary { "Make another token" }
                 @if living.len() >= MAX_TOKENS {
                     p { "An account has at most " (MAX_TOKENS) " tokens; delete one first." }
@@ -268,9 +328,8 @@ fn page(
             }
         }
         @if !deleted.is_empty() { (deleted_card(&deleted)) }
-        p { a href=(paths::DASHBOARD) { "Back to the dashboard" } }
     };
-    Ok(document("Tokens", Viewer::of(session), &content))
+    document("Tokens", Viewer::of(session), &content)
 }
 
 fn token_card(
@@ -296,10 +355,10 @@ fn token_card(
                 button.copy type="button" data-copy=(id) hidden { "Copy" }
             }
             p.hint {
-                "Made " (date_and_time(token.created)) ". "
+                "Made on " (time(token.created)) ". "
                 @match usage.last_used {
-                    Some(time) => {
-                        "Last used " (date_and_time(time)) ": " (usage.totals.conversions) " conversions, "
+                    Some(last) => {
+                        "Last used " (ago(last, now)) ": " (amount(usage.totals.conversions, "conversion")) ", "
                         (size(usage.totals.input_bytes)) " in, " (size(usage.totals.output_bytes)) " out. "
                     }
                     None => "Not used yet. ",
@@ -309,9 +368,8 @@ fn token_card(
                     @else { "Ends with " (last_day(ends)) "." }
                 }
                 @if let Some(previous) = previous {
-                    " The one that it replaced works until " (date_and_time(previous.ends)) "."
+                    " The one that it replaced works until " (time(previous.ends)) "."
                 }
-                " Times are UTC."
             }
             (settings_line(&token.settings))
             details open[is_open] {
@@ -328,7 +386,9 @@ fn token_card(
                     form method="post" action=(paths::DELETE_TOKEN) {
                         (csrf_field(&session.csrf))
                         input type="hidden" name="token" value=(number);
-                        p { "It is refused at once, wherever it is in use. Its conversions stay in the history." }
+                        p {
+                            "Whatever converts with it stops working at once. Its conversions stay in the history."
+                        }
                         label.check { input type="checkbox" required; "I have understood this" }
                         button.danger type="submit" { "Delete the token now" }
                     }
@@ -348,9 +408,9 @@ fn settings_line(settings: &TokenSettings) -> Markup {
         @if per_minute.is_some() || monthly.is_some() {
             p {
                 "At most "
-                @if let Some(number) = per_minute { (number) " conversions a minute" }
+                @if let Some(number) = per_minute { (amount(number.get().into(), "conversion")) " a minute" }
                 @if per_minute.is_some() && monthly.is_some() { " and " }
-                @if let Some(number) = monthly { (number) " conversions a month" }
+                @if let Some(number) = monthly { (amount(number.get(), "conversion")) " a month" }
                 "."
             }
         }
@@ -367,7 +427,10 @@ fn rotation_form(session: &Session, token: TokenNumber) -> Markup {
         form method="post" action=(paths::ROTATE_TOKEN) {
             (csrf_field(&session.csrf))
             input type="hidden" name="token" value=(token.0);
-            p { "A new token is made. There is no way back to the old one." }
+            p {
+                "A new token is made. Whatever converts with the old one stops working once that is refused, and there \
+                 is no way back to it."
+            }
             label for=(id) { "The old one is refused" }
             select id=(id) name="overlap" {
                 @for (hours, text) in OVERLAPS { option value=(hours) { (text) } }
@@ -419,8 +482,8 @@ fn deleted_card(deleted: &[&TokenUsage]) -> Markup {
                 ul {
                     @for usage in deleted.iter().rev() {
                         li {
-                            (usage.token.settings.name) ": " (usage.totals.conversions) " conversions"
-                            @if let Some(time) = usage.deleted { ", deleted " (date_and_time(time)) }
+                            (usage.token.settings.name) ": " (amount(usage.totals.conversions, "conversion"))
+                            @if let Some(deleted) = usage.deleted { ", deleted on " (time(deleted)) }
                         }
                     }
                 }

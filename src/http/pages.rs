@@ -4,7 +4,7 @@
 use super::asset::Asset;
 use super::credentials::session_cookie;
 use super::pairs::Pairs;
-use super::problem::{Kind, Problem};
+use super::problem::{Kind, PROBLEMS, Problem};
 use super::request::{Body, Request};
 use super::response::{Response, with_problem_headers};
 use super::settings::Settings;
@@ -118,14 +118,16 @@ pub fn sign_up(state: &AppState, request: &Request, body: &mut Body) -> Answer {
     })
 }
 
-/// The sign-in form, and what it sends.
+/// The sign-in form, and what it sends. The parameter `ended` tells that a form of a session that
+/// is over led here.
 pub fn sign_in(state: &AppState, request: &Request, body: &mut Body) -> Answer {
     if request.method == "POST" {
         let limiters = [state.limiters.signin.as_ref()];
         return submit(state, request, body, &limiters, dashboard::sign_in);
     }
-    show(state, request, |context, _| {
-        Ok(dashboard::sign_in_form(context)?)
+    show(state, request, |context, query| {
+        let has_ended = query.parameter("ended")?.is_some();
+        Ok(dashboard::sign_in_form(context, has_ended)?)
     })
 }
 
@@ -139,10 +141,11 @@ pub fn sign_out_everywhere(state: &AppState, request: &Request, body: &mut Body)
     submit(state, request, body, &[], dashboard::sign_out_everywhere)
 }
 
-/// The page of the account's sessions.
+/// The page of the account's sessions. The parameter `done` tells that one was just ended.
 pub fn sessions(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    show(state, request, |context, _| {
-        Ok(dashboard::sessions(context)?)
+    show(state, request, |context, query| {
+        let has_ended = query.parameter("done")? == Some("ended");
+        Ok(dashboard::sessions(context, has_ended)?)
     })
 }
 
@@ -151,9 +154,13 @@ pub fn end_session(state: &AppState, request: &Request, body: &mut Body) -> Answ
     submit(state, request, body, &[], dashboard::end_session)
 }
 
-/// The page of all tokens.
+/// The page of all tokens. The parameters `done` and `number` tell what was just done to which one.
 pub fn tokens(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    show(state, request, |context, _| Ok(dashboard::tokens(context)?))
+    show(state, request, |context, query| {
+        let done = query.parameter("done")?.unwrap_or_default();
+        let number = query.parameter("number")?.unwrap_or_default();
+        Ok(dashboard::tokens(context, done, number)?)
+    })
 }
 
 /// Makes a token.
@@ -253,6 +260,13 @@ pub fn script(_state: &AppState, request: &Request, _body: &mut Body) -> Answer 
     asset(request, &SCRIPT)
 }
 
+/// The script of the dashboard.
+pub fn usage_script(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
+    static SCRIPT: LazyLock<Asset> =
+        LazyLock::new(|| Asset::new("text/javascript; charset=utf-8", dashboard::USAGE_SCRIPT));
+    asset(request, &SCRIPT)
+}
+
 /// The script of the page that converts.
 pub fn convert_script(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     static SCRIPT: LazyLock<Asset> =
@@ -341,7 +355,14 @@ fn context<'a>(state: &'a AppState, request: &'a Request, base_url: &'a str) -> 
         signup: state.settings.signup,
         monthly_quota: state.settings.monthly_quota,
         check_preset,
+        problem_title,
     }
+}
+
+/// The title of the problem of a code.
+fn problem_title(code: &str) -> Option<&'static str> {
+    let row = PROBLEMS.iter().find(|row| row.code == code);
+    row.map(|row| row.title)
 }
 
 /// The text of a preset to store.
@@ -385,7 +406,7 @@ fn base_url(settings: &Settings, request: &Request) -> String {
 fn response(settings: &Settings, outcome: Outcome) -> Response {
     match outcome {
         Outcome::Page(page) => shown(page),
-        Outcome::Redirect { to, session } => redirect(settings, to, &session),
+        Outcome::Redirect { to, session } => redirect(settings, &to, &session),
     }
 }
 

@@ -249,6 +249,7 @@ pub const ROUTES: &[Route] = &[
     page(paths::STYLE, READ, pages::style),
     page(paths::CONVERT_STYLE, READ, pages::convert_style),
     page(paths::SCRIPT, READ, pages::script),
+    page(paths::USAGE_SCRIPT, READ, pages::usage_script),
     page(paths::CONVERT_SCRIPT, READ, pages::convert_script),
     page(paths::ICON, READ, pages::icon),
 ];
@@ -480,7 +481,6 @@ pub fn forms() -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversion::{self, DefaultValue};
     use crate::dashboard;
     use std::collections::HashSet;
     use std::net::Ipv4Addr;
@@ -532,22 +532,15 @@ mod tests {
         for path in paths::ALL {
             assert!(answered.contains(path), "{path}");
         }
-        for script in [dashboard::SCRIPT, dashboard::CONVERT_SCRIPT] {
+        for script in [
+            dashboard::SCRIPT,
+            dashboard::USAGE_SCRIPT,
+            dashboard::CONVERT_SCRIPT,
+        ] {
             assert!(
                 !script.contains("fetch(\""),
                 "a script has a path of its own"
             );
-        }
-    }
-
-    #[test]
-    fn the_start_page_has_the_names_and_defaults_of_parameters() {
-        for (name, _, default) in dashboard::PARAMETERS {
-            let known = conversion::PARAMETERS;
-            let parameter = known.iter().find(|known| known.name == name);
-            let parameter = parameter.unwrap_or_else(|| panic!("{name} is no parameter"));
-            let (DefaultValue::Given(text) | DefaultValue::Other(text)) = parameter.default;
-            assert_eq!(default, text, "{name}");
         }
     }
 

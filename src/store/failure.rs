@@ -30,6 +30,20 @@ pub struct Failure {
     pub input_bytes: u64,
 }
 
+#[cfg(test)]
+impl Failure {
+    /// A failure by the token 1 for tests, whose details do not matter.
+    pub(crate) fn example(status: u16, code: &str) -> Failure {
+        Failure {
+            time: SystemTime::UNIX_EPOCH,
+            token: TokenNumber(1),
+            status,
+            code: code.to_owned(),
+            input_bytes: 7,
+        }
+    }
+}
+
 /// Which failed conversions are asked for; all of them by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FailureFilter {

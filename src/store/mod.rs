@@ -64,7 +64,7 @@ pub use error::{
     SetPasswordError, SignInError, StoreError, TokenError,
 };
 pub use failure::{Failure, FailureFilter, FailurePage, StatusFilter};
-pub use filter::{FilterError, FilterTexts, USAGE_FORMATS, period_text};
+pub use filter::{FilterError, FilterTexts, USAGE_FORMATS, day_text, period_text};
 pub(crate) use folder::rename_new;
 pub use known::TokenCheck;
 pub use session::{Browser, ListedSession, MAX_BROWSER_NAME, MAX_SESSIONS, Session, SessionId};
@@ -75,8 +75,8 @@ pub use token::{
 pub use token_number::TokenNumber;
 pub use transfer::fill_backup;
 pub use usage::{
-    Days, Month, MonthlyQuotas, Period, UsageEntry, UsageFilter, UsagePage, UsageSum, UsageTotals,
-    WatermarkKind, saved_percent,
+    Days, Month, MonthlyQuotas, Period, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageSum,
+    UsageTotals, WatermarkKind, saved_percent,
 };
 
 use self::redb::{FileSnapshot, RedbEngine};
@@ -552,6 +552,26 @@ impl Store {
         self.read(|engine| engine.usage_page(id, filter, before, limit))
     }
 
+    /// Calls `each` with the sums over the conversions that pass the filter, by day, token and
+    /// input format, oldest day first. Sums are kept even when entries are removed.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn usage_days(
+        &self,
+        id: AccountId,
+        filter: &UsageFilter,
+        each: &mut dyn FnMut(&UsageDay),
+    ) -> Result<(), StoreError> {
+        self.read(|engine| {
+            engine.usage_days(id, filter.days, &mut |day| {
+                if filter.passes_kind(day.token, &day.format) {
+                    each(&day);
+                }
+            })
+        })
+    }
+
     /// The sums over the conversions that pass the filter by day or by month, oldest first; those
     /// without conversions are left out. Sums are kept even when entries are removed.
     ///
@@ -564,22 +584,15 @@ impl Store {
         period: Period,
     ) -> Result<Vec<UsageSum>, StoreError> {
         let (mut sums, mut days) = (Vec::<UsageSum>::new(), 0..0);
-        self.read(|engine| {
-            engine.usage_days(id, filter.days, &mut |day| {
-                if !filter.passes_kind(day.token, &day.format) {
-                    return;
-                }
-                match sums.last_mut() {
-                    Some(sum) if days.contains(&day.day) => sum.totals += day.totals,
-                    _ => {
-                        days = period.days(day.day);
-                        sums.push(UsageSum {
-                            first_day: days.start,
-                            totals: day.totals,
-                        });
-                    }
-                }
-            })
+        self.usage_days(id, filter, &mut |day| match sums.last_mut() {
+            Some(sum) if days.contains(&day.day) => sum.totals += day.totals,
+            _ => {
+                days = period.days(day.day);
+                sums.push(UsageSum {
+                    first_day: days.start,
+                    totals: day.totals,
+                });
+            }
         })?;
         Ok(sums)
     }

@@ -19,5 +19,6 @@ mod journeys;
 mod page;
 mod problems;
 mod sweep;
+mod usage;
 mod visitor;
 mod webdriver;

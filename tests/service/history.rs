@@ -339,13 +339,14 @@ fn the_dashboard_shows_what_is_filtered_and_what_failed() {
         "By month",
         "Failed conversions",
         "wrong_format",
+        "The picture is not what Content-Type says",
         "<details class=\"filter\">",
     ] {
         assert!(full.contains(part), "{part} is missing in {full}");
     }
     let (_, filtered) = page("/dashboard?format=png&from=&to=");
     for part in [
-        "These are 1 conversions",
+        "1 conversion of this filter: ",
         "href=\"/api/usage.csv?format=png\"",
         "<option value=\"png\" selected>",
     ] {

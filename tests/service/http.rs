@@ -376,7 +376,7 @@ fn from_sign_up_to_dashboard_rotation_and_usage() {
     let rotated = rotate(&csrf(&page));
     assert_eq!(
         (rotated.status, rotated.header("location")),
-        (303, Some("/tokens"))
+        (303, Some("/tokens?done=replaced&number=0"))
     );
     let new = token(&dashboard(&server, &cookie));
     assert_ne!(new, old);

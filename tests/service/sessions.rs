@@ -129,7 +129,7 @@ fn one_browser_ends_the_session_of_another() {
     let ended = here.end(&here.csrf(), other);
     assert_eq!(
         (ended.status, ended.header("location")),
-        (303, Some("/sessions"))
+        (303, Some("/sessions?done=ended"))
     );
     assert_eq!(ended.header("set-cookie"), None);
     assert!(!there.is_signed_in() && here.is_signed_in());
@@ -339,7 +339,7 @@ fn a_form_without_a_session_is_led_to_the_sign_in_whatever_it_holds() {
             .send();
         assert_eq!(
             (answer.status, answer.header("location")),
-            (303, Some("/signin")),
+            (303, Some("/signin?ended=yes")),
             "{path}: {}",
             answer.text()
         );

@@ -1,0 +1,36 @@
+//! What somebody who has converted nothing yet is shown: the way to the first conversion.
+
+use super::context::PageContext;
+use super::document::{command, curl_command, token_field};
+use super::paths;
+use maud::{Markup, html};
+
+/// Three steps. The script asks for the usage until there is some, and says so.
+pub fn first_steps(context: &PageContext<'_>, token: &str) -> Markup {
+    let curl = curl_command(context.base_url, token);
+    html! {
+        section.card #first-steps {
+            h2 { "Your first conversion" }
+            ol.steps {
+                li {
+                    h3 { "Your token" }
+                    (token_field(token))
+                }
+                li {
+                    (command(&html! { h3 { "One request" } }, "curl", &curl))
+                    p.hint {
+                        "Put any picture in place of " code { "picture.png" } " and its type. Or "
+                        a href=(paths::CONVERTING) { "convert pictures right here" } "."
+                    }
+                }
+                li {
+                    h3 { "Its result" }
+                    p #waiting role="status" data-usage={ (paths::USAGE) "?limit=1" } {
+                        "Your first conversion will be shown here."
+                    }
+                    p { a #look-again href=(paths::DASHBOARD) { "Look again" } }
+                }
+            }
+        }
+    }
+}

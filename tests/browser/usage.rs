@@ -1,0 +1,315 @@
+//! The dashboard: figures, charts, filters and times against what was converted; the first visit;
+//! tokens, account and sessions by their forms.
+
+use crate::chromium::Options;
+use crate::page::{Browser, POLICY_IGNORED, key};
+use crate::support::Server;
+use crate::support::picture::Picture;
+use crate::visitor::{self, OWNER, PASSWORD};
+use serde_json::{Value, json};
+
+/// Converts a picture of this many pixels a side, and gives the sizes before and after.
+fn convert(server: &Server, token: &str, format: &str, side: u32) -> [usize; 2] {
+    let picture = Picture::waves(side, side);
+    let body = match format {
+        "bmp" => picture.bmp(),
+        _ => picture.png(),
+    };
+    let sent = body.len();
+    let answer = server
+        .request("POST", "/convert")
+        .header("Authorization", &format!("Bearer {token}"))
+        .header("Content-Type", &format!("image/{format}"))
+        .body(body)
+        .send();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    [sent, answer.body.len()]
+}
+
+/// What a page of the API says to the browser's session.
+fn api(browser: &Browser, path: &str) -> Value {
+    browser.run_async(
+        "return await (await fetch(arguments[0])).json()",
+        &[json!(path)],
+    )
+}
+
+/// The texts of the elements by this selector.
+fn texts(browser: &Browser, css: &str) -> Vec<String> {
+    let script = "return [...document.querySelectorAll(arguments[0])].map((it) => it.textContent)";
+    let texts = browser.run(script, &[json!(css)]);
+    serde_json::from_value(texts).expect("texts")
+}
+
+#[test]
+fn the_first_conversion_appears_while_the_page_is_open() {
+    let server = Server::start();
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    let token = visitor::sign_up(&browser);
+    assert!(browser.is_shown("#first-steps") && !browser.is_shown("#totals"));
+    browser.wait_for_text("Waiting for your first conversion");
+    assert!(browser.text("#curl").contains(&format!("Bearer {token}")));
+    let [input, output] = convert(&server, &token, "png", 40);
+    let saved = format!("It works: {} bytes saved", input - output);
+    browser.until("the conversion is told", || {
+        browser.text("#waiting").replace(',', "").contains(&saved)
+    });
+    browser.click("#look-again");
+    browser.until("the figures are there", || browser.is_shown("#totals"));
+    assert!(!browser.is_shown("#first-steps"));
+    assert!(browser.is_shown("#chart-days svg"));
+    assert_eq!(browser.faults_on_console(), [""; 0]);
+}
+
+#[test]
+fn whoever_is_signed_out_while_waiting_is_told() {
+    let server = Server::start();
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    visitor::sign_up(&browser);
+    browser.expect_on_console("401");
+    browser.delete_cookies();
+    browser.wait_for_text("You are signed out.");
+    browser.click("#waiting a");
+    browser.wait_for_path("/signin");
+}
+
+#[test]
+fn figures_and_charts_are_those_of_the_conversions() {
+    let server = Server::start();
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    let token = visitor::sign_up(&browser);
+    let sizes = [("png", 30), ("png", 50), ("bmp", 20)]
+        .map(|(format, side)| convert(&server, &token, format, side));
+    let [input, output] = [0, 1].map(|at| sizes.iter().map(|size| size[at]).sum::<usize>());
+    browser.open("/dashboard");
+    let days = api(&browser, "/api/usage/days");
+    let today = &days["sums"][0];
+    assert_eq!(today["conversions"], 3, "{days}");
+    assert_eq!(today["input_bytes"], input, "{days}");
+    let totals = browser.text("#totals");
+    assert!(totals.starts_with("Bytes saved"), "{totals}");
+    let percent = (input - output) * 100 / input;
+    assert!(totals.contains(&format!("{percent} %")), "{totals}");
+
+    let rows = texts(&browser, "#chart-days tbody tr");
+    assert_eq!(rows.len(), 31);
+    let day = today["day"].as_str().expect("a day");
+    assert!(rows[0].starts_with(&format!("{day}3")), "{rows:?}");
+    assert!(rows[1].contains("0 B"), "a day without any: {rows:?}");
+    assert_eq!(browser.all("#chart-months svg").len(), 2);
+    let months = texts(&browser, "#chart-months tbody tr");
+    assert_eq!(months.len(), 24);
+    assert!(months[0].starts_with(&day[..7]), "{months:?}");
+    let shares = texts(&browser, "#by-format tbody td:first-child");
+    assert_eq!(shares, ["png", "bmp"]);
+
+    // The bar of today is as high as the chart of up to 3 in steps of 1; the others are none.
+    let bars = browser.run(
+        "return [...document.querySelectorAll('#chart-days .plot:first-child rect.out')]
+            .map((bar) => [bar.getAttribute('x'), bar.getAttribute('height')])",
+        &[],
+    );
+    assert_eq!(bars, json!([["301", "100.0"]]));
+    browser.run("document.querySelector('#chart-days svg').focus()", &[]);
+    browser.press(&[key::LEFT]);
+    let told = browser.text("#chart-days .tip");
+    assert!(
+        told.contains(day) && told.contains("3 conversions"),
+        "{told}"
+    );
+    browser.press(&[key::LEFT]);
+    let told = browser.text("#chart-days .tip");
+    assert!(told.contains("0 conversions"), "{told}");
+    assert_eq!(browser.faults_on_console(), [""; 0]);
+}
+
+#[test]
+fn filters_hold_for_charts_history_and_export() {
+    let server = Server::start();
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    let token = visitor::sign_up(&browser);
+    for (format, side) in [("png", 30), ("png", 50), ("bmp", 20)] {
+        convert(&server, &token, format, side);
+    }
+    browser.open("/dashboard");
+    browser.click(".filter summary");
+    browser.run(
+        "document.querySelector('#format').value = 'bmp'; document.querySelector('.filter form').requestSubmit()",
+        &[],
+    );
+    browser.wait_for_text("1 conversion of this filter");
+    assert_eq!(texts(&browser, "#history tbody tr").len(), 1);
+    let days = texts(&browser, "#chart-days tbody tr:first-child td:nth-child(2)");
+    assert_eq!(days, ["1"]);
+    browser.click(".presets a");
+    browser.until("seven days are shown", || {
+        texts(&browser, "#chart-days tbody tr").len() == 7
+    });
+    let path = browser.path();
+    assert!(
+        path.contains("format=bmp") && path.contains("from="),
+        "{path}"
+    );
+    let link = browser.find("#history .title a").attribute("href");
+    let link = link.expect("a link");
+    let csv = browser.run_async(
+        "return await (await fetch(arguments[0])).text()",
+        &[json!(link)],
+    );
+    assert_eq!(csv.as_str().expect("text").lines().count(), 2, "{csv}");
+}
+
+#[test]
+fn times_are_local_with_utc_on_hover() {
+    let server = Server::start();
+    let options = Options {
+        time_zone: "Asia/Tokyo",
+        ..Options::default()
+    };
+    let Some(browser) = Browser::start_with(&server, options) else {
+        return;
+    };
+    let token = visitor::sign_up(&browser);
+    convert(&server, &token, "png", 30);
+    browser.open("/dashboard");
+    let seen = browser.run(
+        "const time = document.querySelector('#history time');
+         const utc = new Date(time.title.replace(' UTC', 'Z').replace(' ', 'T'));
+         const local = new Date(time.textContent.replace(' ', 'T') + 'Z');
+         return [(local - utc) / 3600000, utc.toISOString().slice(0, 19) + 'Z' === time.dateTime]",
+        &[],
+    );
+    assert_eq!(seen, json!([9, true]), "hours east of UTC");
+    let heads = texts(&browser, "#history th");
+    assert!(heads.contains(&"Time".to_owned()), "{heads:?}");
+    assert!(browser.text(".filter").contains("Filter"));
+    let days = texts(&browser, ".filter label");
+    assert!(days[0].contains("UTC"), "days are those of UTC: {days:?}");
+}
+
+#[test]
+fn a_token_is_made_replaced_and_deleted_by_its_forms() {
+    let server = Server::start();
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    visitor::sign_up(&browser);
+    browser.open("/tokens");
+    browser.click("#new summary");
+    browser.fill("#new input[name=name]", "shop");
+    browser.click("#new button");
+    browser.wait_for_text("The token shop is made.");
+    let (told_at, field) = (browser.path(), "input[aria-label='Token shop']");
+    let made = browser.value(field);
+    convert(&server, &made, "png", 20);
+    let open = |form: &str| {
+        let script = "const form = document.querySelectorAll(`form[action='${arguments[0]}']`);
+            const last = form[form.length - 1];
+            last.closest('details').open = true;
+            last.querySelector('[type=checkbox]').click();
+            last.querySelector('button').click()";
+        browser.run(script, &[json!(form)]);
+    };
+    open("/token/rotate");
+    browser.wait_for_text("The token shop is replaced.");
+    let replaced = browser.value(field);
+    assert_ne!(replaced, made);
+    open("/token/delete");
+    browser.wait_for_text("The token shop is deleted");
+    assert!(browser.all(field).is_empty());
+    browser.open(&told_at);
+    assert!(!browser.is_shown(".notice"), "it is not so any more");
+}
+
+#[test]
+fn the_address_is_changed_on_the_page_of_the_account() {
+    let server = Server::start();
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    visitor::sign_up(&browser);
+    browser.click("nav a[href='/account']");
+    browser.wait_for_path("/account");
+    assert_eq!(browser.text("nav [aria-current=page]"), "Account");
+    browser.fill("#new-email", "new@example.org");
+    browser.fill("#email-password", PASSWORD);
+    browser.click("#email button");
+    browser.wait_for_text("From now on you sign in as new@example.org");
+    browser.click("main a");
+    browser.wait_for_path("/account");
+    assert!(browser.text("#email").contains("new@example.org"));
+}
+
+#[test]
+fn what_was_typed_outlasts_a_session_that_ends_in_another_tab() {
+    let server = Server::start();
+    let Some(browser) = Browser::start(&server) else {
+        return;
+    };
+    visitor::sign_up(&browser);
+    browser.open("/tokens");
+    browser.click("#new summary");
+    browser.fill("#new input[name=name]", "shop");
+    let [first, second] = browser.new_tab();
+    browser.open("/dashboard");
+    visitor::sign_out(&browser);
+    browser.turn_to(&first);
+    browser.click("#new button");
+    browser.wait_for_text("You are signed out, so this was not sent.");
+    assert_eq!(browser.value("#new input[name=name]"), "shop");
+    browser.turn_to(&second);
+    visitor::sign_in(&browser);
+    browser.turn_to(&first);
+    browser.click("#new button");
+    browser.wait_for_text("The token shop is made.");
+    assert!(browser.page_text().contains(OWNER));
+}
+
+#[test]
+fn without_script_a_form_of_an_ended_session_says_that_nothing_was_changed() {
+    let server = Server::start();
+    let options = Options {
+        has_script: false,
+        ..Options::default()
+    };
+    let Some(browser) = Browser::start_with(&server, options) else {
+        return;
+    };
+    visitor::sign_up(&browser);
+    browser.open("/account");
+    browser.delete_cookies();
+    browser.click("#sessions form button");
+    browser.wait_for_path("/signin?ended=yes");
+    assert!(browser.text("[role=alert]").contains("nothing was changed"));
+}
+
+/// Browsers have the newer way to copy on https and localhost only.
+#[test]
+fn the_token_is_copied_on_plain_http_too() {
+    let server = Server::start();
+    let options = Options {
+        host: Some("towebp.test"),
+        ..Options::default()
+    };
+    let Some(browser) = Browser::start_with(&server, options) else {
+        return;
+    };
+    browser.expect_on_console(POLICY_IGNORED);
+    let token = visitor::sign_up(&browser);
+    browser.click("button[data-copy=token]");
+    browser.until("the button says so", || {
+        browser.text("button[data-copy=token]") == "Copied"
+    });
+    browser.open("/account");
+    browser.click("#new-email");
+    browser.press(&[key::CONTROL, 'v']);
+    assert_eq!(browser.value("#new-email"), token);
+}
