@@ -17,8 +17,8 @@
 //! [`http`] alone knows status codes. [`conversion`], [`mod@image`] and [`watermark`] open no file
 //! and no socket; they are a crate of their own, [`towebp_pipeline`]. [`towebp_encoder`] is a crate
 //! that knows nothing of the rest. [`process`] is what [`cli`] needs of the system: signals, the
-//! service manager, the log. [`admin`] lets `towebp account`, `backup` and `check` use the [`store`]
-//! beside a running server. `tests/layout.rs` checks the imports.
+//! service manager, the log. [`admin`] lets `towebp account`, `backup` and `check` use the
+//! [`store`] beside a running server. `tests/layout.rs` checks the imports.
 //!
 //! # One request
 //!

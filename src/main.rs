@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 #[cfg(target_env = "musl")]
-use towebp::process::block_cache::BlockCache;
+use towebp_memory::block_cache::BlockCache;
 
 #[cfg(target_env = "musl")]
 #[global_allocator]

@@ -26,18 +26,20 @@ pub enum FontError {
 /// The index of a font among [`Fonts`].
 pub(super) type Face = u16;
 
-/// The bundled fonts. They are compiled in, and paged in from the program's file as far as a text
-/// needs them.
+/// The bundled fonts. They are compiled in as the build script compressed them, and each is inflated
+/// when a text first needs it.
 static BUNDLED: [LazyLock<Font>; 2] = [
-    LazyLock::new(|| bundled(include_bytes!("../../../fonts/DejaVuSans.ttf"))),
+    LazyLock::new(|| bundled(include_bytes!(concat!(env!("OUT_DIR"), "/DejaVuSans.zlib")))),
     LazyLock::new(|| {
-        bundled(include_bytes!(
-            "../../../fonts/NotoSansDevanagari-Regular.ttf"
-        ))
+        bundled(include_bytes!(concat!(
+            env!("OUT_DIR"),
+            "/NotoSansDevanagari-Regular.zlib"
+        )))
     }),
 ];
 
-fn bundled(bytes: &'static [u8]) -> Font {
+fn bundled(compressed: &[u8]) -> Font {
+    let bytes = fdeflate::decompress_to_vec(compressed).expect("the build script compressed it");
     Font::new(bytes, 0).expect("the bundled fonts are whole")
 }
 

@@ -19,7 +19,7 @@
     reason = "an allocator is unsafe to write, and freed blocks are linked through their own bytes"
 )]
 
-use super::system_memory;
+use crate::system_memory;
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
