@@ -43,6 +43,12 @@ pub const DOC_PAGES: &[DocPage] = &[
         reader: Reader::User,
     },
     DocPage {
+        name: "install",
+        title: "Installing",
+        about: "One file, a package for Debian and Ubuntu, an image for containers, Cargo.",
+        reader: Reader::Operator,
+    },
+    DocPage {
         name: "operating",
         title: "Operating",
         about: "The static file, logs, data, backups, limits, memory.",
