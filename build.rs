@@ -1,9 +1,13 @@
 //! Renders the files of `docs/` that are pages of the service, from Markdown to HTML, and compresses
 //! them. At build time, because a Markdown parser would add 390 kB to the program, and the texts
-//! themselves 100 kB: compressed HTML takes 45 kB in all.
+//! themselves 100 kB: compressed HTML takes 45 kB in all. Stylesheets and scripts are compressed,
+//! too: most browsers get them as they stand in the program.
 //!
 //! What the pages could not show stops the build with a sentence: raw HTML, an image, a link to a
 //! file that is not known.
+
+#[path = "src/dashboard/asset_list.rs"]
+mod asset_list;
 
 #[path = "build/markdown.rs"]
 mod markdown;
@@ -28,7 +32,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=docs");
-    println!("cargo::rerun-if-changed=src/dashboard/docs_list.rs");
+    println!("cargo::rerun-if-changed=src/dashboard");
     every_file_is_known();
     let mut all = String::new();
     for page in DOC_PAGES {
@@ -45,9 +49,22 @@ fn main() {
             all.push('\0');
         }
     }
+    compress("docs", &all);
+    for (name, files) in asset_list::ASSETS {
+        let text = |file: &&str| {
+            let path = format!("src/dashboard/{file}");
+            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+        };
+        compress(name, &files.iter().map(text).collect::<String>());
+    }
+}
+
+/// Writes the text as `NAME.zlib` to where the program includes it from.
+fn compress(name: &str, text: &str) {
     let folder = env::var_os("OUT_DIR").expect("cargo sets it");
-    let compressed = miniz_oxide::deflate::compress_to_vec_zlib(all.as_bytes(), COMPRESSION);
-    fs::write(Path::new(&folder).join("docs.zlib"), compressed).expect("cargo made the folder");
+    let compressed = miniz_oxide::deflate::compress_to_vec_zlib(text.as_bytes(), COMPRESSION);
+    let file = Path::new(&folder).join(format!("{name}.zlib"));
+    fs::write(file, compressed).expect("cargo made the folder");
 }
 
 /// Stops if a file of `docs/` is neither a page nor left out.

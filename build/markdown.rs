@@ -102,7 +102,7 @@ impl<'t> Page<'t, '_> {
             Event::Start(Tag::Table(_)) => {
                 let label = escaped(&self.section);
                 self.html(format!(
-                    "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{label}\">"
+                    "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"{label}\">"
                 ));
                 self.out.push(event.clone());
             }

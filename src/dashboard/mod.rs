@@ -47,31 +47,28 @@ pub use start::start;
 pub use tokens::{change_token, create_token, delete_token, rotate_token, tokens};
 pub use trouble::{Again, Trouble, trouble};
 
-/// The stylesheet of all pages.
-pub const STYLE: &str = concat!(
-    include_str!("style/base.css"),
-    include_str!("style/usage.css"),
-    include_str!("style/docs.css"),
-);
+/// Includes what the build script made of a row of `asset_list.rs`.
+macro_rules! compressed {
+    ($name:literal) => {
+        include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".zlib"))
+    };
+}
 
-/// What the page that converts has of its own beside [`STYLE`].
-pub const CONVERT_STYLE: &str = include_str!("style/convert.css");
+/// The stylesheet of all pages, compressed by zlib.
+pub const STYLE: &[u8] = compressed!("style");
 
-/// The script of all pages but those that have one of their own. The pages work without it.
-pub const SCRIPT: &str = include_str!("script/base.js");
+/// What the page that converts has of its own beside [`STYLE`], compressed.
+pub const CONVERT_STYLE: &[u8] = compressed!("convert-style");
 
-/// The script of the dashboard, with that of all pages in it, so that a page asks for one.
-pub const USAGE_SCRIPT: &str = concat!(
-    include_str!("script/base.js"),
-    include_str!("script/usage.js")
-);
+/// The script of all pages but those that have one of their own, compressed. The pages work without
+/// it.
+pub const SCRIPT: &[u8] = compressed!("script");
 
-/// The script of the page that converts, with that of all pages in it, so that a page asks for one.
-pub const CONVERT_SCRIPT: &str = concat!(
-    include_str!("script/base.js"),
-    include_str!("script/snippets.js"),
-    include_str!("script/convert.js"),
-);
+/// The script of the dashboard, with that of all pages in it, compressed.
+pub const USAGE_SCRIPT: &[u8] = compressed!("usage-script");
+
+/// The script of the page that converts, with that of all pages in it, compressed.
+pub const CONVERT_SCRIPT: &[u8] = compressed!("convert-script");
 
 /// The icon in the browser's tab.
 pub const ICON: &str = include_str!("icon.svg");

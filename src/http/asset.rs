@@ -4,12 +4,22 @@ use super::request::Request;
 use super::response::Response;
 use std::borrow::Cow;
 
+/// Bytes of a zlib stream before and after what is compressed (RFC 1950, section 2.2).
+const ZLIB_HEADER: usize = 2;
+const ZLIB_TRAILER: usize = 4;
+
+/// The header of a gzip file without a name or a time, of an unknown system, compressed as well as
+/// can be (RFC 1952, section 2.3).
+const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255];
+
 /// A file that does not change while the server runs.
 pub struct Asset {
     media_type: &'static str,
     text: Cow<'static, str>,
     /// The value of `ETag`.
     tag: String,
+    /// The same compressed, and its `ETag`: other bytes need another one.
+    gzip: Option<(Vec<u8>, String)>,
 }
 
 impl Asset {
@@ -20,24 +30,98 @@ impl Asset {
             media_type,
             tag: format!("\"{:08x}\"", crc32fast::hash(text.as_bytes())),
             text,
+            gzip: None,
+        }
+    }
+
+    /// A file that the build script compressed by zlib, for clients that take it so and for those
+    /// that do not. It is the same for everybody, so that its length tells no secret.
+    pub fn compressed(media_type: &'static str, zlib: &[u8]) -> Asset {
+        let text = inflated(zlib);
+        let checksum = crc32fast::hash(text.as_bytes());
+        let deflated = &zlib[ZLIB_HEADER..zlib.len() - ZLIB_TRAILER];
+        let gzip = [
+            &GZIP_HEADER[..],
+            deflated,
+            &checksum.to_le_bytes(),
+            &(text.len() as u32).to_le_bytes(),
+        ];
+        Asset {
+            gzip: Some((gzip.concat(), format!("\"{checksum:08x}-gzip\""))),
+            ..Asset::new(media_type, text)
         }
     }
 
     /// The file, or 304 if it is the one that the client has (RFC 9110, section 13.1.2).
     pub fn answer(&self, request: &Request) -> Response {
+        let gzip = self.gzip.as_ref().filter(|_| takes_gzip(request));
+        let (bytes, tag) = match gzip {
+            Some((bytes, tag)) => (&bytes[..], tag),
+            None => (self.text.as_bytes(), &self.tag),
+        };
         let is_known = request
             .headers("if-none-match")
             .flat_map(|tags| tags.split(','))
             .map(|given| given.trim().trim_start_matches("W/"))
-            .any(|given| given == self.tag || given == "*");
-        let response = if is_known {
+            .any(|given| given == tag || given == "*");
+        let mut response = if is_known {
             Response::new(304, self.media_type, "")
         } else {
-            Response::new(200, self.media_type, &*self.text)
+            Response::new(200, self.media_type, bytes)
         };
+        if self.gzip.is_some() {
+            response = response.header("Vary", "Accept-Encoding");
+        }
+        if gzip.is_some() && !is_known {
+            response = response.header("Content-Encoding", "gzip");
+        }
         // Five minutes, so that clients soon have the files of a new version.
         response
-            .header("ETag", &self.tag)
+            .header("ETag", tag)
             .header("Cache-Control", "max-age=300")
+    }
+}
+
+/// The text that the build script compressed by zlib.
+pub fn inflated(zlib: &[u8]) -> String {
+    let text = fdeflate::decompress_to_vec(zlib).expect("the build script compressed it");
+    String::from_utf8(text).expect("the build script compressed a text")
+}
+
+/// Whether `Accept-Encoding` names gzip, and not as unwanted (RFC 9110, section 12.5.3).
+fn takes_gzip(request: &Request) -> bool {
+    let codings = request.headers("accept-encoding");
+    codings.flat_map(|list| list.split(',')).any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        let weight = parts.next().map_or(Some(1.0), |part| {
+            let weight = part.strip_prefix("q=")?;
+            weight.parse::<f32>().ok()
+        });
+        name.eq_ignore_ascii_case("gzip") && weight > Some(0.0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn gzip_is_sent_to_those_who_take_it() {
+        for (given, takes) in [
+            ("gzip, deflate, br, zstd", true),
+            ("br, GZIP;q=0.5", true),
+            ("gzip;q=0", false),
+            ("gzip; q=0.0", false),
+            ("gzip;q=x", false),
+            ("br", false),
+            ("", false),
+        ] {
+            let headers = [("Accept-Encoding", given)];
+            let client = Ipv4Addr::LOCALHOST.into();
+            let request = Request::new("GET", "/style.css", client, headers.into_iter());
+            assert_eq!(takes_gzip(&request), takes, "{given}");
+        }
     }
 }

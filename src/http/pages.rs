@@ -242,35 +242,37 @@ pub fn account_deleted(state: &AppState, request: &Request, _body: &mut Body) ->
 /// The stylesheet.
 pub fn style(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     static STYLE: LazyLock<Asset> =
-        LazyLock::new(|| Asset::new("text/css; charset=utf-8", dashboard::STYLE));
+        LazyLock::new(|| Asset::compressed("text/css; charset=utf-8", dashboard::STYLE));
     asset(request, &STYLE)
 }
 
 /// The stylesheet of the page that converts.
 pub fn convert_style(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     static STYLE: LazyLock<Asset> =
-        LazyLock::new(|| Asset::new("text/css; charset=utf-8", dashboard::CONVERT_STYLE));
+        LazyLock::new(|| Asset::compressed("text/css; charset=utf-8", dashboard::CONVERT_STYLE));
     asset(request, &STYLE)
 }
 
 /// The script.
 pub fn script(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     static SCRIPT: LazyLock<Asset> =
-        LazyLock::new(|| Asset::new("text/javascript; charset=utf-8", dashboard::SCRIPT));
+        LazyLock::new(|| Asset::compressed("text/javascript; charset=utf-8", dashboard::SCRIPT));
     asset(request, &SCRIPT)
 }
 
 /// The script of the dashboard.
 pub fn usage_script(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    static SCRIPT: LazyLock<Asset> =
-        LazyLock::new(|| Asset::new("text/javascript; charset=utf-8", dashboard::USAGE_SCRIPT));
+    static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
+        Asset::compressed("text/javascript; charset=utf-8", dashboard::USAGE_SCRIPT)
+    });
     asset(request, &SCRIPT)
 }
 
 /// The script of the page that converts.
 pub fn convert_script(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    static SCRIPT: LazyLock<Asset> =
-        LazyLock::new(|| Asset::new("text/javascript; charset=utf-8", dashboard::CONVERT_SCRIPT));
+    static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
+        Asset::compressed("text/javascript; charset=utf-8", dashboard::CONVERT_SCRIPT)
+    });
     asset(request, &SCRIPT)
 }
 
@@ -486,6 +488,7 @@ fn redirect(settings: &Settings, to: &str, session: &SessionChange) -> Response 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::asset::inflated;
     use std::net::Ipv4Addr;
 
     fn same_site(public_url: Option<&str>, headers: &[(&str, &str)]) -> bool {
@@ -582,6 +585,7 @@ mod tests {
     /// The API's words name curl's flags and the server's.
     #[test]
     fn the_page_that_converts_has_its_own_words_for_problems() {
+        let script = inflated(dashboard::CONVERT_SCRIPT);
         for kind in [
             Kind::BodyEmpty,
             Kind::BodyTooLarge,
@@ -601,14 +605,9 @@ mod tests {
             Kind::WrongFormat,
         ] {
             let key = format!("{}: ", kind.row().code);
-            assert!(
-                dashboard::CONVERT_SCRIPT.contains(&key),
-                "there are no words for {key}"
-            );
+            assert!(script.contains(&key), "there are no words for {key}");
         }
-        let (_, words) = dashboard::CONVERT_SCRIPT
-            .split_once("const HELP = {")
-            .expect("the words");
+        let (_, words) = script.split_once("const HELP = {").expect("the words");
         let (words, _) = words.split_once("};").expect("their end");
         for flag in ["curl", "-H '", "--data", "--memory"] {
             assert!(!words.contains(flag), "{flag}");

@@ -482,6 +482,7 @@ pub fn forms() -> impl Iterator<Item = &'static str> {
 mod tests {
     use super::*;
     use crate::dashboard;
+    use crate::http::asset::inflated;
     use std::collections::HashSet;
     use std::net::Ipv4Addr;
 
@@ -536,7 +537,9 @@ mod tests {
             dashboard::SCRIPT,
             dashboard::USAGE_SCRIPT,
             dashboard::CONVERT_SCRIPT,
-        ] {
+        ]
+        .map(inflated)
+        {
             assert!(
                 !script.contains("fetch(\""),
                 "a script has a path of its own"

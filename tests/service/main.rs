@@ -4,6 +4,7 @@
 mod support;
 
 mod accounts;
+mod assets;
 mod attack;
 mod backup;
 mod cli;

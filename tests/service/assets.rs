@@ -1,0 +1,84 @@
+//! The stylesheet and the scripts of the pages, as browsers and caches get them.
+
+use crate::support::{Response, Server};
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> Response {
+    let request = server.request("GET", path);
+    let request = headers.iter().fold(request, |request, (name, value)| {
+        request.header(name, value)
+    });
+    request.send()
+}
+
+#[test]
+fn browsers_get_them_compressed_and_others_as_they_are() {
+    let server = Server::start();
+    for path in [
+        "/style.css",
+        "/convert.css",
+        "/app.js",
+        "/usage.js",
+        "/convert.js",
+    ] {
+        let plain = get(&server, path, &[]);
+        let gzip = get(&server, path, &[("Accept-Encoding", "gzip, deflate, br")]);
+        assert_eq!((plain.status, gzip.status), (200, 200), "{path}");
+        assert_eq!(plain.header("content-encoding"), None, "{path}");
+        assert_eq!(gzip.header("content-encoding"), Some("gzip"), "{path}");
+        for answer in [&plain, &gzip] {
+            assert_eq!(answer.header("vary"), Some("Accept-Encoding"), "{path}");
+        }
+        assert_eq!(plain.header("content-type"), gzip.header("content-type"));
+        assert!(gzip.body.len() < plain.body.len(), "{path}");
+        assert_eq!(gunzip(&gzip.body), plain.body, "{path}");
+        // Caches must not take the one for the other.
+        let tags = [&plain, &gzip].map(|answer| answer.header("etag").expect("it has one"));
+        assert_ne!(tags[0], tags[1], "{path}");
+        for (headers, status) in [
+            (vec![("If-None-Match", tags[0])], 304),
+            (vec![("If-None-Match", tags[1])], 200),
+            (
+                vec![("If-None-Match", tags[1]), ("Accept-Encoding", "gzip")],
+                304,
+            ),
+            (
+                vec![("If-None-Match", tags[0]), ("Accept-Encoding", "gzip")],
+                200,
+            ),
+        ] {
+            let again = get(&server, path, &headers);
+            assert_eq!(again.status, status, "{path}: {headers:?}");
+            assert_eq!(again.body.is_empty(), status == 304, "{path}: {headers:?}");
+        }
+    }
+}
+
+/// What has a secret in it is never compressed: its length would tell of it.
+#[test]
+fn pages_and_answers_are_not_compressed() {
+    let server = Server::start();
+    for path in ["/", "/signin", "/docs", "/openapi.json", "/icon.svg"] {
+        let answer = get(&server, path, &[("Accept-Encoding", "gzip, deflate, br")]);
+        assert_eq!(answer.status, 200, "{path}");
+        assert_eq!(answer.header("content-encoding"), None, "{path}");
+    }
+}
+
+/// What gzip makes of it, which also checks the checksum and the length.
+fn gunzip(bytes: &[u8]) -> Vec<u8> {
+    let mut gunzip = Command::new("gzip")
+        .args(["--decompress", "--stdout"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("gzip is part of every system");
+    // It is less than a pipe holds.
+    let mut input = gunzip.stdin.take().expect("its input is piped");
+    input.write_all(bytes).expect("it reads");
+    drop(input);
+    let output = gunzip.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{}", output.status);
+    output.stdout
+}
