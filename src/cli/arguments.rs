@@ -6,13 +6,11 @@
 //! - `-h` and `--help` count wherever they stand, and `towebp help COMMAND` is the same;
 //! - unknown flags and commands are told, with the one that was probably meant;
 //! - a lone `-` that is an input of `convert` gets a name that argh does not take for an option;
-//! - a flag's former name becomes its present one;
-//! - flags of `towebp serve` that are not given come from the [environment](Environment).
+//! - a flag's former name becomes its present one.
 //!
 //! Which argument is an option's value is known from argh's own description of the commands.
 
 use super::convert::STANDARD_INPUT;
-use super::environment::Environment;
 use super::suggest;
 use argh::{CommandInfoWithArgs, FlagInfo, FlagInfoKind};
 use std::iter::Peekable;
@@ -22,18 +20,18 @@ use std::slice::Iter;
 const RENAMED: [(&str, &str); 1] = [("--max-film-pixels", "--max-animation-pixels")];
 
 /// What the arguments ask for.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Request {
+#[derive(Debug)]
+pub enum Request<'p> {
     /// The help text of the command with this path; the program itself has an empty one.
     Help(Vec<String>),
     /// To run a command.
-    Run(Prepared),
+    Run(Read<'p>),
     /// Nothing: the command with this path needs another one behind it.
     CommandMissing(Vec<String>),
 }
 
 /// Arguments in the form that argh reads, and where they come from.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Prepared {
     pub arguments: Vec<String>,
     /// The flags that have a value, with it, in the order in which they are given.
@@ -48,12 +46,11 @@ pub struct Prepared {
 ///
 /// # Errors
 /// A sentence for the user.
-pub fn prepare(
+pub fn read<'p>(
     arguments: &[String],
-    program: &CommandInfoWithArgs,
-    environment: &Environment,
-) -> Result<Request, String> {
-    let mut walk = Walk {
+    program: &'p CommandInfoWithArgs,
+) -> Result<Request<'p>, String> {
+    let mut read = Read {
         command: program,
         path: Vec::new(),
         flags_at: 0,
@@ -64,33 +61,34 @@ pub fn prepare(
     let mut rest = arguments.iter().peekable();
     while let Some(argument) = rest.next() {
         if argument == "--" {
-            walk.prepared.arguments.push(argument.clone());
-            walk.positionals += rest.len();
-            walk.prepared.arguments.extend(rest.cloned());
+            read.prepared.arguments.push(argument.clone());
+            read.positionals += rest.len();
+            read.prepared.arguments.extend(rest.cloned());
             break;
         }
         if argument == "-h" || argument == "--help" {
-            return Ok(Request::Help(walk.path));
+            return Ok(Request::Help(read.path));
         }
-        if argument == "help" && !walk.command.commands.is_empty() {
-            return walk.help_of(rest);
+        if argument == "help" && !read.command.commands.is_empty() {
+            return read.help_of(rest);
         }
         if argument.starts_with("--") {
-            walk.read_long(argument, &mut rest)?;
+            read.read_long(argument, &mut rest)?;
         } else if argument.len() > 1 && argument.starts_with('-') {
-            walk.read_short(argument, &mut rest)?;
+            read.read_short(argument, &mut rest)?;
         } else {
-            walk.read_word(argument)?;
+            read.read_word(argument)?;
         }
     }
-    if !walk.command.commands.is_empty() && !walk.given.contains(&"--version") {
-        return Ok(Request::CommandMissing(walk.path));
+    if !read.command.commands.is_empty() && !read.given.contains(&"--version") {
+        return Ok(Request::CommandMissing(read.path));
     }
-    environment.complete(walk).map(Request::Run)
+    Ok(Request::Run(read))
 }
 
-/// How far the arguments are read.
-pub(super) struct Walk<'p> {
+/// The arguments, as far as they are read.
+#[derive(Debug)]
+pub struct Read<'p> {
     /// The command that was named so far, and the words that name it.
     pub(super) command: &'p CommandInfoWithArgs,
     pub(super) path: Vec<String>,
@@ -103,9 +101,9 @@ pub(super) struct Walk<'p> {
     pub(super) prepared: Prepared,
 }
 
-impl Walk<'_> {
+impl<'p> Read<'p> {
     /// `towebp help COMMAND...`
-    fn help_of(mut self, words: Peekable<Iter<'_, String>>) -> Result<Request, String> {
+    fn help_of(mut self, words: Peekable<Iter<'_, String>>) -> Result<Request<'p>, String> {
         for word in words {
             self.enter(word)?;
         }
@@ -278,18 +276,10 @@ mod tests {
     use crate::cli::Towebp;
     use argh::ArgsInfo;
 
-    fn request(arguments: &[&str]) -> Result<Request, String> {
-        let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
-        prepare(
-            &arguments,
-            &Towebp::get_args_info(),
-            &Environment::default(),
-        )
-    }
-
     fn prepared(arguments: &[&str]) -> Result<Vec<String>, String> {
-        match request(arguments)? {
-            Request::Run(prepared) => Ok(prepared.arguments),
+        let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
+        match read(&arguments, &Towebp::get_args_info())? {
+            Request::Run(read) => Ok(read.prepared.arguments),
             Request::Help(path) => Ok([path, vec!["--help".to_owned()]].concat()),
             Request::CommandMissing(path) => panic!("{path:?} needs a command"),
         }

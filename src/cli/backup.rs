@@ -16,7 +16,7 @@ with_store_flags! {
     /// Write all accounts and their history into a new file, beside a running server too. The
     /// secret and the sessions are not in it.
     #[derive(FromArgs, ArgsInfo)]
-    #[argh(subcommand, name = "backup", help_triggers("-h", "--help", "help"))]
+    #[argh(subcommand, name = "backup", help_triggers("-h", "--help"))]
     pub struct BackupCommand {
         /// the file to make, readable by its owner only
         #[argh(positional)]

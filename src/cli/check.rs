@@ -13,7 +13,7 @@ with_store_flags! {
     /// Check that all that is stored fits together, beside a running server too. The exit code is 1
     /// if it does not.
     #[derive(FromArgs, ArgsInfo)]
-    #[argh(subcommand, name = "check", help_triggers("-h", "--help", "help"))]
+    #[argh(subcommand, name = "check", help_triggers("-h", "--help"))]
     pub struct CheckCommand {
         /// a database file that no server uses, such as a backup, instead of the data folder's
         #[argh(positional)]

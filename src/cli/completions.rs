@@ -14,11 +14,7 @@ const LONGEST: usize = 70;
 
 /// Print a script by which a shell completes commands, flags and values.
 #[derive(FromArgs, ArgsInfo)]
-#[argh(
-    subcommand,
-    name = "completions",
-    help_triggers("-h", "--help", "help")
-)]
+#[argh(subcommand, name = "completions", help_triggers("-h", "--help"))]
 pub struct CompletionsCommand {
     /// the shell: bash, zsh or fish
     #[argh(positional, arg_name = "shell")]

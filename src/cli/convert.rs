@@ -3,43 +3,58 @@
 
 mod batch;
 mod existing;
+mod folders;
+mod naming;
 mod progress;
+mod report;
 mod tasks;
 
 pub use tasks::STANDARD_INPUT;
 
 use super::failure::Failure;
 use super::shared::{cores, fonts};
-use crate::conversion::{CpuBudget, Params};
+use crate::conversion::{CpuBudget, IfLarger, Params};
 use crate::fetch::{Fetcher, Settings};
 use crate::image::Limits;
 use crate::process::interrupt::Outputs;
 use argh::{ArgsInfo, FromArgs};
-use batch::Batch;
+use batch::{Batch, Rules};
 use existing::Existing;
+use naming::Name;
+use progress::Messages;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tasks::{Target, Task, tasks};
+use tasks::{Destination, Plan, Target, plan};
 
 /// Convert pictures (PNG, JPEG, GIF, BMP) to WebP. An existing file is replaced if its name ends in
-/// .webp, else only with --force; an input never is.
+/// .webp, else only with --force; an input never is. What is a WebP already is passed over.
 #[derive(FromArgs, ArgsInfo, Debug)]
-#[argh(subcommand, name = "convert", help_triggers("-h", "--help", "help"))]
+#[argh(subcommand, name = "convert", help_triggers("-h", "--help"))]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"
 )]
 pub struct ConvertCommand {
-    /// pictures to convert; - is standard input
+    /// pictures to convert, and with -r folders; - is standard input
     #[argh(positional, arg_name = "in")]
     inputs: Vec<String>,
 
-    /// where to: a file for one picture, a folder for many (made if missing), - for standard
-    /// output; by default beside each picture, with the ending .webp
+    /// where to: a folder (made if missing) if OUT ends in /, is one, or there are several inputs
+    /// or -r; else a file; - is standard output. By default beside each picture
     #[argh(option, short = 'o', arg_name = "out")]
     output: Option<String>,
+
+    /// convert the pictures in folders and all folders below, hidden ones apart; with -o the same
+    /// folders are made in OUT
+    #[argh(switch, short = 'r')]
+    recursive: bool,
+
+    /// the names of the WebP files, with {stem} for the input's name without its ending and
+    /// {ext} for the ending (default {stem}.webp)
+    #[argh(option, arg_name = "name")]
+    name: Option<String>,
 
     /// replace an existing file whose name does not end in .webp, too
     #[argh(switch)]
@@ -53,6 +68,18 @@ pub struct ConvertCommand {
     /// do not convert pictures whose WebP exists, and say so
     #[argh(switch)]
     skip_existing: bool,
+
+    /// convert only pictures that were changed after their WebP was written, or have none
+    #[argh(switch)]
+    newer: bool,
+
+    /// write no WebP that is not smaller than its picture, and say so
+    #[argh(switch)]
+    skip_if_larger: bool,
+
+    /// say what would be done, and write nothing
+    #[argh(switch)]
+    dry_run: bool,
 
     /// from 0 (smallest) to 100 (best), default 85
     #[argh(option, arg_name = "number")]
@@ -130,10 +157,6 @@ pub struct ConvertCommand {
     #[argh(option, arg_name = "number")]
     dpr: Option<String>,
 
-    /// cores to use, each for a picture or several for one; by default all of them
-    #[argh(option, arg_name = "number")]
-    threads: Option<NonZeroUsize>,
-
     /// text to draw onto each picture
     #[argh(option, arg_name = "text")]
     watermark: Option<String>,
@@ -186,6 +209,18 @@ pub struct ConvertCommand {
     #[argh(switch)]
     watermark_tile: bool,
 
+    /// say nothing but what failed
+    #[argh(switch, short = 'q')]
+    quiet: bool,
+
+    /// print an object of JSON for each picture, and one with the total
+    #[argh(switch)]
+    json: bool,
+
+    /// cores to use, each for a picture or several for one; by default all of them
+    #[argh(option, arg_name = "number")]
+    threads: Option<NonZeroUsize>,
+
     /// most pixels that a picture may have, default 100000000
     #[argh(option, arg_name = "number")]
     max_pixels: Option<u64>,
@@ -197,24 +232,82 @@ pub struct ConvertCommand {
 /// What is wrong with the command, before anything is converted; or which inputs failed and why.
 #[expect(clippy::needless_pass_by_value, reason = "a command is run once")]
 pub fn run(command: ConvertCommand) -> Result<(), Failure> {
-    let params = command.params().map_err(Failure::Usage)?;
-    let existing = command.existing().map_err(Failure::Usage)?;
-    let tasks = tasks(&command.inputs, command.output.as_deref()).map_err(Failure::Usage)?;
-    let picture = params.picture_url.as_deref();
+    let prepared = command.prepare().map_err(Failure::Usage)?;
+    let picture = prepared.params.picture_url.as_deref();
     let batch = Batch {
         watermark: picture.map(load_watermark).transpose()?,
-        params,
+        params: prepared.params,
         fonts: fonts(&command.font)?,
         limits: command.limits(),
         cpu_budget: CpuBudget::new(command.threads.unwrap_or_else(cores)),
-        existing,
+        existing: prepared.existing,
+        rules: Rules {
+            newer: command.newer,
+            skip_if_larger: command.skip_if_larger,
+            dry_run: command.dry_run,
+        },
+        messages: command.messages(),
         outputs: Outputs::default(),
     };
-    make_folders(&tasks)?;
-    Ok(batch.convert_all(&tasks)?)
+    Ok(batch.convert_all(&prepared.plan)?)
+}
+
+/// What the flags say, after it was checked.
+struct Prepared {
+    params: Params,
+    existing: Existing,
+    plan: Plan,
 }
 
 impl ConvertCommand {
+    /// Checks all that can be wrong with the command, before anything is done.
+    fn prepare(&self) -> Result<Prepared, String> {
+        let params = self.params()?;
+        let existing = self.existing()?;
+        if self.skip_if_larger && params.if_larger == IfLarger::Original {
+            return Err(
+                "--skip-if-larger writes nothing in place of a WebP, and --if-larger original a copy: \
+                        give one of the two"
+                    .to_owned(),
+            );
+        }
+        let destination = Destination {
+            output: self.output.clone(),
+            recursive: self.recursive,
+            name: self.name.as_deref().map(Name::parse).transpose()?,
+        };
+        let plan = plan(&self.inputs, &destination)?;
+        let prints = |task: &tasks::Task| task.target == Target::StandardOutput;
+        if plan.tasks.iter().any(prints) {
+            for (flag, is_given) in [
+                ("--json", self.json),
+                ("--skip-if-larger", self.skip_if_larger),
+                ("--dry-run", self.dry_run),
+            ] {
+                if is_given {
+                    return Err(format!(
+                        "{flag} and a WebP on standard output were given; give -o FILE, or no {flag}"
+                    ));
+                }
+            }
+        }
+        Ok(Prepared {
+            params,
+            existing,
+            plan,
+        })
+    }
+
+    fn messages(&self) -> Messages {
+        if self.json {
+            Messages::Json
+        } else if self.quiet {
+            Messages::None
+        } else {
+            Messages::Lines
+        }
+    }
+
     /// Parses the options as the service parses its parameters.
     fn params(&self) -> Result<Params, String> {
         let tile = self.watermark_tile.then(|| "true".to_owned());
@@ -259,6 +352,13 @@ impl ConvertCommand {
     }
 
     fn existing(&self) -> Result<Existing, String> {
+        if self.newer && (self.no_clobber || self.skip_existing) {
+            return Err(
+                "--newer replaces files and --no-clobber and --skip-existing keep them: \
+                 give only one of these"
+                    .to_owned(),
+            );
+        }
         Existing::new(self.force, self.no_clobber, self.skip_existing)
     }
 
@@ -304,18 +404,6 @@ fn load_watermark(place: &str) -> Result<Arc<[u8]>, String> {
         .fetch(place, &|| true)
         .map(|fetched| fetched.bytes)
         .map_err(|error| format!("watermark picture {place}: {error}"))
-}
-
-/// Makes the folders of all outputs.
-fn make_folders(tasks: &[Task]) -> Result<(), String> {
-    for task in tasks {
-        if let Target::File(path) = &task.target
-            && let Some(folder) = path.parent()
-        {
-            fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

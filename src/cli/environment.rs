@@ -4,7 +4,7 @@
 //! The other commands that look after a server's data have them, too, if they have a flag of that
 //! name, so that they find the same data. `towebp convert` reads none of them.
 
-use super::arguments::{Prepared, Walk};
+use super::arguments::{Prepared, Read};
 use super::suggest;
 use argh::{CommandInfoWithArgs, FlagInfo, FlagInfoKind, Optionality};
 use std::env;
@@ -81,18 +81,18 @@ impl Environment {
     ///
     /// # Errors
     /// A sentence for the user that names the variable.
-    pub(super) fn complete(&self, walk: Walk<'_>) -> Result<Prepared, String> {
-        let mut prepared = walk.prepared;
-        if !is_read_by(&walk.path) {
+    pub fn complete(&self, read: Read<'_>) -> Result<Prepared, String> {
+        let mut prepared = read.prepared;
+        if !is_read_by(&read.path) {
             return Ok(prepared);
         }
         // A file is checked by itself, wherever the accounts are.
-        let has_file = walk.path == ["check"] && walk.positionals > 0;
+        let has_file = read.path == ["check"] && read.positionals > 0;
         let mut added = Vec::new();
-        for flag in walk.command.flags {
+        for flag in read.command.flags {
             let name = variable(flag.long);
             let is_of_store = flag.long.starts_with("--store");
-            if walk.given.contains(&flag.long)
+            if read.given.contains(&flag.long)
                 || !self.known.contains(&name)
                 || (has_file && is_of_store)
             {
@@ -117,7 +117,7 @@ impl Environment {
             }
             prepared.from_environment.push((flag.long, name));
         }
-        let at = walk.flags_at;
+        let at = read.flags_at;
         prepared.arguments.splice(at..at, added);
         prepared.warnings = self.unknown();
         Ok(prepared)
@@ -154,8 +154,8 @@ fn is_of_kubernetes(name: &str, value: &OsString) -> bool {
         || (name.ends_with("_PORT") && is_address())
 }
 
-/// What a variable gives its flag: nothing or one thing for a switch, several for a flag that may be
-/// given more than once.
+/// What a variable gives its flag: nothing or one thing for a switch, several for a flag that may
+/// be given more than once.
 fn values(flag: &FlagInfo<'_>, name: &str, value: &str) -> Result<Vec<String>, String> {
     if flag.kind == FlagInfoKind::Switch {
         return match value.trim().to_ascii_lowercase().as_str() {
@@ -199,7 +199,7 @@ pub fn with_variables(sentence: &str, from_environment: &[(&str, String)]) -> St
 mod tests {
     use super::*;
     use crate::cli::Towebp;
-    use crate::cli::arguments::{Request, prepare};
+    use crate::cli::arguments::{self, Request};
     use argh::ArgsInfo;
 
     fn prepared(arguments: &[&str], variables: &[(&str, &str)]) -> Result<Prepared, String> {
@@ -209,8 +209,8 @@ mod tests {
             .map(|&(name, value)| (name.into(), value.into()));
         let environment = Environment::new(&program, variables);
         let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
-        match prepare(&arguments, &program, &environment)? {
-            Request::Run(prepared) => Ok(prepared),
+        match arguments::read(&arguments, &program)? {
+            Request::Run(read) => environment.complete(read),
             other => panic!("{other:?}"),
         }
     }

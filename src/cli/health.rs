@@ -15,10 +15,14 @@ const LONGEST_ANSWER: u64 = 16 << 10;
 
 /// Ask a running server whether it is ready: exit code 0 if it is, 1 if it is not.
 #[derive(FromArgs, ArgsInfo)]
-#[argh(subcommand, name = "health", help_triggers("-h", "--help", "help"))]
+#[argh(subcommand, name = "health", help_triggers("-h", "--help"))]
 pub struct HealthCommand {
-    /// the server, such as https://webp.example.org (default: where --listen says)
-    #[argh(positional, arg_name = "url", from_str_fn(config::public_url))]
+    #[argh(
+        positional,
+        arg_name = "url",
+        from_str_fn(config::public_url),
+        description = "the server, such as https://webp.example.org (default: where --listen says)"
+    )]
     url: Option<String>,
 
     /// ask whether it is alive (GET /healthz) instead of whether it can convert and record (GET

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 /// Print a page of the manual, of towebp or of one of its commands.
 #[derive(FromArgs, ArgsInfo)]
-#[argh(subcommand, name = "man", help_triggers("-h", "--help", "help"))]
+#[argh(subcommand, name = "man", help_triggers("-h", "--help"))]
 pub struct ManCommand {
     /// the command, such as convert or account create (default: towebp itself)
     #[argh(positional, arg_name = "command")]
     command: Vec<String>,
 
-    /// write the pages of all commands into this folder (made if missing), as towebp-convert.1 and so
-    /// on
+    /// write the pages of all commands into this folder (made if missing), as towebp-convert.1 and
+    /// so on
     #[argh(option, arg_name = "folder")]
     into: Option<PathBuf>,
 }

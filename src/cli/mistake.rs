@@ -6,6 +6,10 @@ pub fn plain(told: &str) -> String {
     of_value(told, "Error parsing option '", true)
         .or_else(|| of_value(told, "Error parsing positional argument '", false))
         .or_else(|| of_missing(told))
+        .or_else(|| {
+            let word = told.strip_prefix("Unrecognized argument: ")?;
+            Some(format!("{word:?} is one argument too many"))
+        })
         .unwrap_or_else(|| told.to_owned())
 }
 
@@ -71,7 +75,11 @@ mod tests {
                 "Required options not provided:\n    --to\n",
                 "--to is missing",
             ),
-            ("Unrecognized argument: x\n", "Unrecognized argument: x"),
+            (
+                "Unrecognized argument: x\n",
+                "\"x\" is one argument too many",
+            ),
+            ("Something else\n", "Something else"),
         ] {
             assert_eq!(plain(told), expected);
         }

@@ -46,7 +46,7 @@ use std::process::{self, ExitCode};
 
 /// Turns PNG, JPEG, GIF and BMP pictures into WebP: as an HTTP service, or right here.
 #[derive(FromArgs, ArgsInfo)]
-#[argh(help_triggers("-h", "--help", "help"))]
+#[argh(help_triggers("-h", "--help"))]
 struct Towebp {
     /// print the version and end
     #[argh(switch, short = 'V')]
@@ -110,9 +110,7 @@ fn carry_out(
     program: &CommandInfoWithArgs,
     prepared: &mut Prepared,
 ) -> Result<(), Failure> {
-    let environment = Environment::of_process(program);
-    let request = arguments::prepare(arguments, program, &environment);
-    match request.map_err(Failure::Usage)? {
+    match arguments::read(arguments, program).map_err(Failure::Usage)? {
         Request::Help(path) => {
             say::print(&help_of(program, &path));
             return Ok(());
@@ -121,7 +119,10 @@ fn carry_out(
             say::note(&help_of(program, &path));
             process::exit(2)
         }
-        Request::Run(read) => *prepared = read,
+        Request::Run(read) => {
+            let environment = Environment::of_process(program);
+            *prepared = environment.complete(read).map_err(Failure::Usage)?;
+        }
     }
     let words: Vec<&str> = prepared.arguments.iter().map(String::as_str).collect();
     let towebp = Towebp::from_args(&["towebp"], &words)

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 /// Print a new secret, for the file that all servers on one --store have as --secret-file.
 #[derive(FromArgs, ArgsInfo)]
-#[argh(subcommand, name = "secret", help_triggers("-h", "--help", "help"))]
+#[argh(subcommand, name = "secret", help_triggers("-h", "--help"))]
 pub struct SecretCommand {}
 
 /// Carries out the command.

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 /// Runs the HTTP service and the dashboard.
 #[derive(FromArgs, ArgsInfo)]
-#[argh(subcommand, name = "serve", help_triggers("-h", "--help", "help"))]
+#[argh(subcommand, name = "serve", help_triggers("-h", "--help"))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct ServeCommand {
     /// address and port, may be given more than once; port 0 takes a free one (default

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Move all accounts and their history between a data folder and PostgreSQL.
 #[derive(FromArgs, ArgsInfo)]
-#[argh(subcommand, name = "store", help_triggers("-h", "--help", "help"))]
+#[argh(subcommand, name = "store", help_triggers("-h", "--help"))]
 pub struct StoreCommand {
     #[argh(subcommand)]
     action: Action,
@@ -29,7 +29,7 @@ with_store_flags! {
     /// Copy all that is stored, but sessions, from a data folder to an empty PostgreSQL, or back
     /// to a folder without accounts. No server may run on either. Tokens go on working.
     #[derive(FromArgs, ArgsInfo)]
-    #[argh(subcommand, name = "copy", help_triggers("-h", "--help", "help"))]
+    #[argh(subcommand, name = "copy", help_triggers("-h", "--help"))]
     pub(super) struct Copy {
         /// a data folder, or the URL of a PostgreSQL such as postgres://towebp@db1,db2/towebp
         #[argh(option, arg_name = "dir|url")]
@@ -48,7 +48,7 @@ with_store_flags! {
     /// Bring the tables of a PostgreSQL to what this towebp knows. Servers go on working
     /// meanwhile.
     #[derive(FromArgs, ArgsInfo)]
-    #[argh(subcommand, name = "migrate", help_triggers("-h", "--help", "help"))]
+    #[argh(subcommand, name = "migrate", help_triggers("-h", "--help"))]
     pub(super) struct Migrate {
         /// the PostgreSQL, such as postgres://towebp@db1,db2/towebp
         #[argh(option, arg_name = "url")]

@@ -293,8 +293,7 @@ pub(super) fn all(program: CommandInfoWithArgs) -> Vec<(Vec<String>, CommandInfo
 mod tests {
     use super::*;
     use crate::cli::Towebp;
-    use crate::cli::arguments::prepare;
-    use crate::cli::environment::Environment;
+    use crate::cli::arguments::read;
     use argh::ArgsInfo;
 
     fn commands() -> Vec<(Vec<String>, CommandInfoWithArgs)> {
@@ -330,7 +329,8 @@ mod tests {
                 .filter(|word| !word.is_empty())
                 .map(str::to_owned)
                 .collect();
-            let read = prepare(&words, &Towebp::get_args_info(), &Environment::default());
+            let program = Towebp::get_args_info();
+            let read = read(&words, &program);
             assert!(read.is_ok(), "{command}: {read:?}");
         }
     }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 /// Make and look after accounts, beside a running server too.
 #[derive(Debug, FromArgs, ArgsInfo)]
-#[argh(subcommand, name = "account", help_triggers("-h", "--help", "help"))]
+#[argh(subcommand, name = "account", help_triggers("-h", "--help"))]
 pub struct AccountCommand {
     #[argh(subcommand)]
     pub(super) action: Action,
@@ -52,7 +52,7 @@ macro_rules! action {
         with_store_flags! {
             $(#[$($doc)*])+
             #[derive(Debug, FromArgs, ArgsInfo)]
-            #[argh(subcommand, name = $name, help_triggers("-h", "--help", "help"))]
+            #[argh(subcommand, name = $name, help_triggers("-h", "--help"))]
             pub(super) struct $type {
                 $($fields)*
                 /// the data folder (default: towebp-data)

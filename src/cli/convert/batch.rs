@@ -1,19 +1,21 @@
 //! Converts many pictures at a time, as many as there are cores.
 
 use super::existing::{Decision, Existing};
-use super::progress::Progress;
-use super::tasks::{Input, Target, Task};
+use super::folders;
+use super::progress::{Messages, Progress};
+use super::report::{Bytes, Converted, Outcome, Total};
+use super::tasks::{Input, Plan, Target, Task};
 use crate::cli::output::Output;
-use crate::conversion::{self, Cancel, Conversion, CpuBudget, Fonts, FoundQuality, Job, Params};
+use crate::conversion::{self, Cancel, Conversion, CpuBudget, Fonts, Job, Params};
 use crate::image::{Format, Limits};
 use crate::process::interrupt::{self, Outputs};
-use crate::store::saved_percent;
 use indicatif::HumanBytes;
-use std::fmt;
 use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 use std::{fs, thread};
 
 /// What all conversions of one command share.
@@ -26,22 +28,20 @@ pub(super) struct Batch {
     /// The cores that pictures share; the last picture has all of them.
     pub(super) cpu_budget: CpuBudget,
     pub(super) existing: Existing,
+    pub(super) rules: Rules,
+    pub(super) messages: Messages,
     pub(super) outputs: Outputs,
 }
 
-/// What became of one input.
-enum Outcome {
-    /// It was converted; a line that says so, and its bytes before and after.
-    Converted(String, Bytes),
-    /// It was skipped; a line that says so, unless it is skipped in silence.
-    Skipped(Option<String>),
-}
-
-/// The bytes of a picture, or of several.
+/// Which pictures are not converted.
 #[derive(Clone, Copy, Default)]
-struct Bytes {
-    before: u64,
-    after: u64,
+pub(super) struct Rules {
+    /// `--newer`: those whose output is not older.
+    pub(super) newer: bool,
+    /// `--skip-if-larger`: those whose WebP is not smaller.
+    pub(super) skip_if_larger: bool,
+    /// `--dry-run`: all.
+    pub(super) dry_run: bool,
 }
 
 impl Batch {
@@ -49,14 +49,28 @@ impl Batch {
     ///
     /// # Errors
     /// A line for each input that failed.
-    pub(super) fn convert_all(&self, tasks: &[Task]) -> Result<(), String> {
-        let progress = Arc::new(Progress::new(tasks.len()));
+    pub(super) fn convert_all(&self, plan: &Plan) -> Result<(), String> {
+        let started = Instant::now();
+        let tasks = &plan.tasks;
+        let count = tasks.len() + plan.webps.len() + plan.unreadable.len();
+        let progress = Arc::new(Progress::new(tasks.len(), self.messages));
         interrupt::catch(&self.outputs, {
             let progress = Arc::clone(&progress);
             move |converted| progress.say_interrupted(converted)
         })?;
+        let mut total = Total::default();
+        for path in &plan.webps {
+            let outcome = skipped("it is a WebP already".to_owned());
+            total.count(&outcome);
+            let input = Input::File(path.clone());
+            progress.tell(&input, &Target::File(path.clone()), &outcome);
+        }
+        for (index, (path, reason)) in plan.unreadable.iter().enumerate() {
+            total.failed += 1;
+            progress.add_failure(tasks.len() + index, &path.display(), reason);
+        }
+        let total = Mutex::new(total);
         let next = AtomicUsize::new(0);
-        let total = Mutex::new((0, Bytes::default()));
         let convert_until_done = || {
             while let Some((index, task)) = {
                 let index = next.fetch_add(1, Ordering::Relaxed);
@@ -64,19 +78,15 @@ impl Batch {
             } {
                 let outcome = catch_unwind(AssertUnwindSafe(|| self.convert(task)))
                     .unwrap_or_else(|_| Err("the conversion failed".to_owned()));
+                let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+                match &outcome {
+                    Ok((_, outcome)) => total.count(outcome),
+                    Err(_) => total.failed += 1,
+                }
+                drop(total);
                 match outcome {
-                    Ok(Outcome::Converted(line, bytes)) => {
-                        progress.say(&line);
-                        let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-                        total.0 += 1;
-                        total.1.before += bytes.before;
-                        total.1.after += bytes.after;
-                    }
-                    Ok(Outcome::Skipped(Some(line))) => progress.say(&line),
-                    Ok(Outcome::Skipped(None)) => {}
-                    Err(reason) => {
-                        progress.add_failure(index, format!("{}: {reason}", task.input));
-                    }
+                    Ok((target, outcome)) => progress.tell(&task.input, &target, &outcome),
+                    Err(reason) => progress.add_failure(index, &task.input, &reason),
                 }
                 progress.advance();
             }
@@ -88,92 +98,111 @@ impl Batch {
             convert_until_done();
         });
         progress.finish();
-        let (converted, bytes) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if converted > 1 {
-            progress.say(&format!("{converted} pictures: {bytes}"));
-        }
+        let total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+        progress.tell_total(&total, count, started.elapsed(), self.rules.dry_run);
         match progress.failures().as_slice() {
             [] => Ok(()),
-            [failure] if tasks.len() == 1 => Err(failure.clone()),
+            [failure] if count == 1 => Err(failure.clone()),
             many => Err(format!(
-                "{} of {} pictures were not converted:\n{}",
+                "{} of {count} pictures were not converted:\n{}",
                 many.len(),
-                tasks.len(),
                 many.join("\n")
             )),
         }
     }
 
-    /// Converts one input. The target is looked at first: the input of a task that is skipped is
-    /// not read.
-    fn convert(&self, task: &Task) -> Result<Outcome, String> {
-        let output = match &task.target {
-            Target::StandardOutput => None,
-            Target::File(path) => {
-                let output = Output::find(path);
-                Some(output.map_err(|error| format!("{}: {error}", task.target))?)
-            }
-        };
-        if let Some(file) = output.as_ref().and_then(Output::replaces)
-            && let Decision::Skip { silently } = self.existing.decide(file)?
-        {
-            return Ok(skipped(task, &task.target, silently));
+    /// Converts one input, and returns where to and what became of it. The target is looked at
+    /// first: the input of a task that is skipped is not read.
+    fn convert(&self, task: &Task) -> Result<(Target, Outcome), String> {
+        let (output, outcome) = self.find(task, &task.target)?;
+        if let Some(outcome) = outcome {
+            return Ok((task.target.clone(), outcome));
         }
-        let bytes = read(&task.input).map_err(|error| error.to_string())?;
+        if self.rules.dry_run {
+            check_input(&task.input)?;
+            return Ok((task.target.clone(), Outcome::Planned));
+        }
+        let bytes = read(&task.input)?;
         let conversion = self.encode(&bytes)?;
+        if self.rules.skip_if_larger && conversion.webp.len() >= bytes.len() {
+            let (webp, own) = (conversion.webp.len() as u64, bytes.len() as u64);
+            let (webp, own) = (HumanBytes(webp), HumanBytes(own));
+            let reason = format!("its WebP would take {webp}, and it takes {own}");
+            return Ok((task.target.clone(), skipped(reason)));
+        }
         if !conversion.prefers_original {
-            return self.write(task, &task.target, output.as_ref(), &bytes, &conversion);
+            return self.write(task.target.clone(), output.as_ref(), &bytes, &conversion);
         }
         let target = task.target_of_original(&bytes);
-        let output = match &target {
-            Target::StandardOutput => None,
+        if let Target::File(path) = &target
+            && task.is_input(path)
+        {
             // The input stays where it is.
-            Target::File(path) if task.is_input(path) => {
-                let (line, bytes) = describe(task, &target, &bytes, &conversion);
-                return Ok(Outcome::Converted(line, bytes));
-            }
-            Target::File(path) => {
-                let output = Output::find(path).map_err(|error| format!("{target}: {error}"))?;
-                if let Some(file) = output.replaces()
-                    && let Decision::Skip { silently } = self.existing.decide(file)?
-                {
-                    return Ok(skipped(task, &target, silently));
-                }
-                Some(output)
-            }
+            let outcome = self.describe(&bytes, &conversion);
+            return Ok((target, outcome));
+        }
+        let (output, outcome) = self.find(task, &target)?;
+        match outcome {
+            Some(outcome) => Ok((target, outcome)),
+            None => self.write(target, output.as_ref(), &bytes, &conversion),
+        }
+    }
+
+    /// Looks at the place of an output; with an outcome, if the picture is to be skipped.
+    fn find(
+        &self,
+        task: &Task,
+        target: &Target,
+    ) -> Result<(Option<Output>, Option<Outcome>), String> {
+        let Target::File(path) = target else {
+            return Ok((None, None));
         };
-        self.write(task, &target, output.as_ref(), &bytes, &conversion)
+        let output = Output::find(path).map_err(|error| format!("{target}: {error}"))?;
+        let Some(file) = output.replaces() else {
+            return Ok((Some(output), None));
+        };
+        if self.rules.newer && !task.is_newer_than(file) {
+            let reason = format!("{target} is not older");
+            return Ok((None, Some(skipped(reason))));
+        }
+        let decision = self.existing.decide(file)?;
+        let outcome = skip(decision, target);
+        Ok((Some(output), outcome))
     }
 
     /// Writes the WebP, or the input in its place.
     fn write(
         &self,
-        task: &Task,
-        target: &Target,
+        target: Target,
         output: Option<&Output>,
         bytes: &[u8],
         conversion: &Conversion,
-    ) -> Result<Outcome, String> {
+    ) -> Result<(Target, Outcome), String> {
         let target_failed = |error: io::Error| format!("{target}: {error}");
         let file = if conversion.prefers_original {
             bytes
         } else {
             &conversion.webp
         };
+        if let Target::File(path) = &target
+            && let Some(folder) = path.parent()
+        {
+            make_folder(folder)?;
+        }
         let written = match output {
             None => self.write_standard_output(file),
             Some(output) => output.write(file, 0o666, self.existing.if_created(), &self.outputs),
         };
-        match (written, target) {
+        match (written, &target) {
             (Ok(()), _) => {
-                let (line, bytes) = describe(task, target, bytes, conversion);
-                Ok(Outcome::Converted(line, bytes))
+                let outcome = self.describe(bytes, conversion);
+                Ok((target, outcome))
             }
             // The file was created while the picture was converted.
             (Err(error), Target::File(path)) if error.kind() == io::ErrorKind::AlreadyExists => {
-                match self.existing.decide(path)? {
-                    Decision::Skip { silently } => Ok(skipped(task, target, silently)),
-                    Decision::Replace => Err(target_failed(error)),
+                match skip(self.existing.decide(path)?, &target) {
+                    Some(outcome) => Ok((target, outcome)),
+                    None => Err(target_failed(error)),
                 }
             }
             (Err(error), _) => Err(target_failed(error)),
@@ -181,7 +210,7 @@ impl Batch {
     }
 
     fn encode(&self, bytes: &[u8]) -> Result<Conversion, String> {
-        let format = Format::sniff(bytes).ok_or("it looks like none of PNG, JPEG, GIF and BMP")?;
+        let format = format_of(bytes)?;
         let job = Job {
             bytes,
             format,
@@ -204,81 +233,98 @@ impl Batch {
         self.outputs.count_finished();
         Ok(())
     }
-}
-
-fn skipped(task: &Task, target: &Target, silently: bool) -> Outcome {
-    let line = || format!("{}: skipped, since {target} exists", task.input);
-    Outcome::Skipped((!silently).then(line))
-}
-
-/// A line about a picture that was converted, and its bytes.
-fn describe(
-    task: &Task,
-    target: &Target,
-    input: &[u8],
-    conversion: &Conversion,
-) -> (String, Bytes) {
-    let Conversion {
-        webp,
-        width,
-        height,
-        coding,
-        found,
-        timing,
-        prefers_original,
-    } = conversion;
-    let spent = timing.decode + timing.watermark + timing.encode;
-    let before = input.len() as u64;
-    let bytes = Bytes {
-        before,
-        after: if *prefers_original {
-            before
-        } else {
-            webp.len() as u64
-        },
-    };
-    let kind = if *prefers_original {
-        format!(
-            "original, since WebP takes {}",
-            HumanBytes(webp.len() as u64)
-        )
-    } else {
-        coding.name().to_owned() + &found.map_or_else(String::new, describe_found)
-    };
-    let line = format!(
-        "{} -> {target}: {width} x {height}, {kind}, {bytes}, {} ms",
-        task.input,
-        spent.as_millis()
-    );
-    (line, bytes)
-}
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Bytes { before, after } = *self;
-        write!(f, "{} -> {}", HumanBytes(before), HumanBytes(after))?;
-        match saved_percent(before, after) {
-            Some(percent) => write!(f, " ({percent} % saved)"),
-            None => Ok(()),
-        }
+    fn describe(&self, input: &[u8], conversion: &Conversion) -> Outcome {
+        let Conversion {
+            webp,
+            width,
+            height,
+            coding,
+            found,
+            timing,
+            prefers_original,
+        } = conversion;
+        let (before, webp_bytes) = (input.len() as u64, webp.len() as u64);
+        let coding = coding.name();
+        let given = (!coding.starts_with("lossless")).then_some(self.params.quality);
+        Outcome::Converted(Converted {
+            bytes: Bytes {
+                before,
+                after: if *prefers_original {
+                    before
+                } else {
+                    webp_bytes
+                },
+            },
+            webp_bytes,
+            is_original: *prefers_original,
+            width: *width,
+            height: *height,
+            coding,
+            quality: found.map_or(given, |found| found.quality),
+            is_found: found.is_some(),
+            score: found.and_then(|found| found.score),
+            spent: timing.decode + timing.watermark + timing.encode,
+        })
     }
 }
 
-/// What a search over quality found, as the middle of a line.
-fn describe_found(found: FoundQuality) -> String {
-    let quality = found
-        .quality
-        .map(|quality| format!(" at quality {quality}"));
-    let score = found.score.map(|score| format!(", score {score:.1}"));
-    quality.unwrap_or_default() + &score.unwrap_or_default()
+/// What becomes of a picture whose output exists, if it is not converted.
+fn skip(decision: Decision, target: &Target) -> Option<Outcome> {
+    match decision {
+        Decision::Replace => None,
+        Decision::Skip { silently } => Some(Outcome::Skipped {
+            reason: format!("{target} exists"),
+            silently,
+        }),
+    }
 }
 
-fn read(input: &Input) -> io::Result<Vec<u8>> {
+fn skipped(reason: String) -> Outcome {
+    Outcome::Skipped {
+        reason,
+        silently: false,
+    }
+}
+
+fn make_folder(folder: &Path) -> Result<(), String> {
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+fn format_of(bytes: &[u8]) -> Result<Format, &'static str> {
+    Format::sniff(bytes).ok_or_else(|| {
+        if folders::is_webp_file(bytes) {
+            "it is a WebP already"
+        } else {
+            "it looks like none of PNG, JPEG, GIF and BMP"
+        }
+    })
+}
+
+/// Checks what can be known of an input without converting it.
+fn check_input(input: &Input) -> Result<(), String> {
+    let Input::File(path) = input else {
+        return Ok(());
+    };
+    let found = fs::metadata(path).map_err(|error| error.to_string())?;
+    if found.is_file() {
+        let bytes = folders::first_bytes(path).map_err(|error| error.to_string())?;
+        format_of(&bytes)?;
+    } else if found.is_dir() {
+        return Err(IS_FOLDER.to_owned());
+    }
+    Ok(())
+}
+
+const IS_FOLDER: &str = "it is a folder; -r converts what is in it";
+
+fn read(input: &Input) -> Result<Vec<u8>, String> {
     match input {
-        Input::File(path) => fs::read(path),
+        Input::File(path) if path.is_dir() => Err(IS_FOLDER.to_owned()),
+        Input::File(path) => fs::read(path).map_err(|error| error.to_string()),
         Input::StandardInput => {
             let mut bytes = Vec::new();
-            io::stdin().lock().read_to_end(&mut bytes)?;
+            let read = io::stdin().lock().read_to_end(&mut bytes);
+            read.map_err(|error| error.to_string())?;
             Ok(bytes)
         }
     }

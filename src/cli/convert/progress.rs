@@ -1,13 +1,30 @@
-//! How far a batch of conversions is, shown on a terminal, and which of them failed.
+//! What a batch of conversions says while it works: a bar on a terminal, lines or JSON, and which
+//! inputs failed.
 
+use super::report::{self, Outcome, Total};
+use super::tasks::{Input, Target};
 use crate::cli::say;
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::fmt::Display;
 use std::io::{self, IsTerminal};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// What is said of each picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Messages {
+    /// A line on standard error.
+    Lines,
+    /// An object on standard output.
+    Json,
+    /// Nothing, unless it fails.
+    None,
+}
 
 /// The progress of one batch.
 pub(super) struct Progress {
     bar: ProgressBar,
+    messages: Messages,
     /// The number of inputs.
     total: usize,
     /// The inputs that failed: the index of each, and a line that says why.
@@ -16,22 +33,50 @@ pub(super) struct Progress {
 
 impl Progress {
     /// Shows a bar if there is more than one input and standard error is a terminal.
-    pub(super) fn new(total: usize) -> Progress {
-        let bar = if total > 1 && io::stderr().is_terminal() {
-            ProgressBar::new(total as u64)
+    pub(super) fn new(total: usize, messages: Messages) -> Progress {
+        let is_shown = total > 1 && messages != Messages::None && io::stderr().is_terminal();
+        let bar = if is_shown {
+            // Without colors, whatever NO_COLOR says.
+            let style = ProgressStyle::with_template("{bar:40} {pos} of {len}, {eta} left");
+            ProgressBar::new(total as u64).with_style(style.expect("the template is valid"))
         } else {
             ProgressBar::hidden()
         };
         Progress {
             bar,
+            messages,
             total,
             failures: Mutex::default(),
         }
     }
 
-    /// Writes a line to standard error, above the bar.
-    pub(super) fn say(&self, line: &str) {
-        self.bar.suspend(|| say::note(line));
+    /// Says what became of an input.
+    pub(super) fn tell(&self, input: &Input, target: &Target, outcome: &Outcome) {
+        match self.messages {
+            Messages::Lines => {
+                if let Some(line) = report::line(input, target, outcome) {
+                    self.bar.suspend(|| say::note(&line));
+                }
+            }
+            Messages::Json => self.print(&report::object(input, target, outcome)),
+            Messages::None => {}
+        }
+    }
+
+    /// Says what became of all inputs, so many; of one alone, its own line says it.
+    pub(super) fn tell_total(
+        &self,
+        total: &Total,
+        inputs: usize,
+        spent: Duration,
+        is_dry_run: bool,
+    ) {
+        match (self.messages, inputs) {
+            (Messages::Lines, 0) => say::note("no pictures were found"),
+            (Messages::Lines, 1) | (Messages::None, _) => {}
+            (Messages::Lines, _) => say::note(&total.line(spent, is_dry_run)),
+            (Messages::Json, _) => self.print(&total.object(spent)),
+        }
     }
 
     /// Counts one more input as done.
@@ -45,9 +90,12 @@ impl Progress {
     }
 
     /// Remembers that the input of this index failed.
-    pub(super) fn add_failure(&self, index: usize, line: String) {
+    pub(super) fn add_failure(&self, index: usize, input: &dyn Display, reason: &str) {
+        if self.messages == Messages::Json {
+            self.print(&report::object_of_failure(input, reason));
+        }
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        failures.push((index, line));
+        failures.push((index, format!("{input}: {reason}")));
     }
 
     /// The lines of the inputs that failed, in the order of the inputs.
@@ -66,5 +114,9 @@ impl Progress {
         )];
         lines.extend(self.failures());
         say::note(&lines.join("\n"));
+    }
+
+    fn print(&self, object: &serde_json::Value) {
+        self.bar.suspend(|| say::print(&object.to_string()));
     }
 }

@@ -1,7 +1,10 @@
 //! Which input becomes which output, decided before anything is converted.
 
+use super::folders;
+use super::naming::Name;
 use crate::image::Format;
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
@@ -33,37 +36,145 @@ pub(super) struct Task {
     pub(super) target: Target,
 }
 
-/// Chooses the output of each input.
+/// Where the WebP files go, by the flags of the command.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Destination {
+    /// `--output`
+    pub(super) output: Option<String>,
+    /// `--recursive`
+    pub(super) recursive: bool,
+    /// `--name`
+    pub(super) name: Option<Name>,
+}
+
+/// What is to be done.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) tasks: Vec<Task>,
+    /// Inputs that are WebP files already.
+    pub(super) webps: Vec<PathBuf>,
+    /// What cannot be read, and why.
+    pub(super) unreadable: Vec<(PathBuf, String)>,
+}
+
+/// A picture to convert.
+struct Found {
+    input: Input,
+    /// Its path below the folder that was named.
+    below: Option<PathBuf>,
+}
+
+/// Finds the pictures, and chooses the output of each.
 ///
 /// # Errors
 /// A sentence for the user: no input, standard input or output among many, two inputs with one
 /// output, or an output that is an input.
-pub(super) fn tasks(inputs: &[String], output: Option<&str>) -> Result<Vec<Task>, String> {
+pub(super) fn plan(inputs: &[String], destination: &Destination) -> Result<Plan, String> {
     let inputs: Vec<Input> = inputs.iter().map(|input| Input::new(input)).collect();
-    let tasks: Vec<Task> = match inputs.as_slice() {
-        [] => return Err("no input was given; allowed are one or more pictures, or -".to_owned()),
-        [input] => vec![Task {
-            input: input.clone(),
-            target: single_target(input, output),
-        }],
-        many if many.contains(&Input::StandardInput) => {
-            return Err("- (standard input) must be the only input".to_owned());
-        }
-        _ if matches!(output, Some("-" | STANDARD_OUTPUT)) => {
+    if inputs.is_empty() {
+        return Err("no input was given; allowed are one or more pictures, or -".to_owned());
+    }
+    let are_many = inputs.len() > 1 || destination.recursive;
+    if are_many && inputs.contains(&Input::StandardInput) {
+        return Err("- (standard input) must be the only input".to_owned());
+    }
+    let folder = match destination.output.as_deref() {
+        Some("-" | STANDARD_OUTPUT) if are_many => {
             return Err(
                 "-o - (standard output) takes one input; for many give a folder".to_owned(),
             );
         }
-        many => many
-            .iter()
-            .map(|input| Task {
-                input: input.clone(),
-                target: target_in(input, output.map(Path::new)),
-            })
-            .collect(),
+        Some(output) if are_many || output.ends_with('/') || Path::new(output).is_dir() => {
+            Some(Path::new(output))
+        }
+        Some(output) => {
+            if destination.name.is_some() {
+                return Err(format!(
+                    "-o {output} is the name of a file, and --name was given, too; give one of the two, or end \
+                     the folder with /"
+                ));
+            }
+            let input = inputs.first().expect("there is one");
+            return single(input, output);
+        }
+        None => None,
     };
-    check_targets(&tasks)?;
-    Ok(tasks)
+    if let Some(folder) = folder.filter(|folder| folder.exists() && !folder.is_dir()) {
+        return Err(format!(
+            "-o {} is a file; several pictures, or -r, need a folder",
+            folder.display()
+        ));
+    }
+    let mut plan = Plan::default();
+    let name = destination.name.clone().unwrap_or_default();
+    for input in inputs {
+        for found in plan.find(input, destination.recursive, folder) {
+            plan.add(found, folder, &name);
+        }
+    }
+    check_targets(&plan.tasks)?;
+    Ok(plan)
+}
+
+/// The plan for an only input and a file, or standard output.
+fn single(input: &Input, output: &str) -> Result<Plan, String> {
+    let mut plan = Plan::default();
+    let target = match output {
+        "-" | STANDARD_OUTPUT => Target::StandardOutput,
+        file => Target::File(PathBuf::from(file)),
+    };
+    for Found { input, .. } in plan.find(input.clone(), false, None) {
+        plan.tasks.push(Task {
+            input,
+            target: target.clone(),
+        });
+    }
+    check_targets(&plan.tasks)?;
+    Ok(plan)
+}
+
+impl Plan {
+    /// The pictures that an argument stands for.
+    fn find(&mut self, input: Input, recursive: bool, output: Option<&Path>) -> Vec<Found> {
+        let alone = |input| vec![Found { input, below: None }];
+        let path = match input {
+            Input::StandardInput => return alone(input),
+            Input::File(path) => path,
+        };
+        if recursive && path.is_dir() {
+            let found = folders::find(&path, output);
+            self.unreadable.extend(found.unreadable);
+            let pictures = found.pictures.into_iter().map(|picture| Found {
+                below: picture.strip_prefix(&path).ok().map(Path::to_owned),
+                input: Input::File(picture),
+            });
+            return pictures.collect();
+        }
+        if folders::is_webp(&path) {
+            self.webps.push(path);
+            return Vec::new();
+        }
+        alone(Input::File(path))
+    }
+
+    fn add(&mut self, found: Found, folder: Option<&Path>, name: &Name) {
+        let target = match (&found.input, folder) {
+            (Input::StandardInput, None) => Target::StandardOutput,
+            (Input::StandardInput, Some(folder)) => {
+                Target::File(folder.join(name.of(Path::new("stdin"))))
+            }
+            (Input::File(path), None) => Target::File(path.with_file_name(name.of(path))),
+            (Input::File(path), Some(folder)) => {
+                let below = found.below.as_deref().and_then(Path::parent);
+                let folder = folder.join(below.unwrap_or(Path::new("")));
+                Target::File(folder.join(name.of(path)))
+            }
+        };
+        self.tasks.push(Task {
+            input: found.input,
+            target,
+        });
+    }
 }
 
 impl Task {
@@ -73,12 +184,22 @@ impl Task {
         let Target::File(path) = &self.target else {
             return Target::StandardOutput;
         };
-        let own = match &self.input {
-            Input::File(input) => input.extension(),
-            Input::StandardInput => None,
-        };
+        let own = self.input.ending();
         let ending = Format::sniff(bytes).map_or("", Format::ending);
         Target::File(path.with_extension(own.unwrap_or(ending.as_ref())))
+    }
+
+    /// Whether the input was changed after this file; standard input always was.
+    pub(super) fn is_newer_than(&self, output: &Path) -> bool {
+        let Input::File(input) = &self.input else {
+            return true;
+        };
+        let changed = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
+        match (changed(input), changed(output)) {
+            (Some(input), Some(output)) => input > output,
+            // The conversion finds out why.
+            _ => true,
+        }
     }
 
     /// Whether a path leads to the input.
@@ -92,6 +213,14 @@ impl Task {
 }
 
 impl Input {
+    /// The ending of the file's name.
+    fn ending(&self) -> Option<&OsStr> {
+        match self {
+            Input::File(path) => path.extension(),
+            Input::StandardInput => None,
+        }
+    }
+
     fn new(name: &str) -> Input {
         match name {
             "-" | STANDARD_INPUT => Input::StandardInput,
@@ -118,32 +247,6 @@ impl fmt::Display for Target {
     }
 }
 
-/// The target of an only input: the named file, a file in the named folder, or one beside the
-/// input.
-fn single_target(input: &Input, output: Option<&str>) -> Target {
-    match output {
-        Some("-" | STANDARD_OUTPUT) => Target::StandardOutput,
-        Some(folder) if folder.ends_with('/') || Path::new(folder).is_dir() => {
-            target_in(input, Some(Path::new(folder)))
-        }
-        Some(file) => Target::File(PathBuf::from(file)),
-        None => target_in(input, None),
-    }
-}
-
-/// The name of the input with the ending `.webp`, in `folder` or beside the input.
-fn target_in(input: &Input, folder: Option<&Path>) -> Target {
-    match (input, folder) {
-        (Input::StandardInput, None) => Target::StandardOutput,
-        (Input::StandardInput, Some(folder)) => Target::File(folder.join("stdin.webp")),
-        (Input::File(path), None) => Target::File(path.with_extension("webp")),
-        (Input::File(path), Some(folder)) => {
-            let name = path.with_extension("webp");
-            Target::File(folder.join(name.file_name().unwrap_or(name.as_os_str())))
-        }
-    }
-}
-
 /// Checks that no two inputs have one output, and that no output is an input.
 fn check_targets(tasks: &[Task]) -> Result<(), String> {
     let files = |task: &Task| match &task.input {
@@ -164,8 +267,14 @@ fn check_targets(tasks: &[Task]) -> Result<(), String> {
             ));
         }
         if let Some(other) = outputs.insert(target, &task.input) {
+            // Then it tells them apart.
+            let hint = if other.ending() == task.input.ending() {
+                ""
+            } else {
+                "; --name '{stem}.{ext}.webp' keeps both"
+            };
             return Err(format!(
-                "{other} and {} would both become {}",
+                "{other} and {} would both become {}{hint}",
                 task.input, task.target
             ));
         }
@@ -195,7 +304,13 @@ mod tests {
 
     fn targets(inputs: &[&str], output: Option<&str>) -> Result<Vec<String>, String> {
         let inputs: Vec<String> = inputs.iter().map(|&input| input.to_owned()).collect();
-        Ok(tasks(&inputs, output)?
+        let destination = Destination {
+            output: output.map(str::to_owned),
+            ..Destination::default()
+        };
+        let plan = plan(&inputs, &destination)?;
+        Ok(plan
+            .tasks
             .iter()
             .map(|task| task.target.to_string())
             .collect())
@@ -259,7 +374,10 @@ mod tests {
     fn two_inputs_never_share_an_output() {
         assert_eq!(
             targets(&["x/a.png", "y/a.jpg"], Some("out")),
-            Err("x/a.png and y/a.jpg would both become out/a.webp".to_owned())
+            Err(
+                "x/a.png and y/a.jpg would both become out/a.webp; --name '{stem}.{ext}.webp' keeps both"
+                    .to_owned()
+            )
         );
         assert!(targets(&["a.png", "./a.jpg"], None).is_err());
         assert!(targets(&["a.png", "a.png"], None).is_err());

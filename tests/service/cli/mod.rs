@@ -1,8 +1,13 @@
 //! The commands, as they are typed.
 
+mod completions;
+mod environment;
+mod folders;
 mod health;
 mod interruptions;
+mod mistakes;
 mod passwords;
+mod reports;
 mod targets;
 
 use crate::support::command::{account, run, towebp};
@@ -140,7 +145,7 @@ fn convert_tells_what_was_saved_of_each_picture_and_of_all() {
     let after = size("a.webp") + size("b.webp");
     let saved = (before - after) * 100 / before;
     let total = told.lines().last().expect("a line");
-    assert!(total.starts_with("2 pictures: "), "{told}");
+    assert!(total.starts_with("2 pictures in "), "{told}");
     assert!(total.ends_with(&format!("({saved} % saved)")), "{told}");
     let one = convert(&folder, &["a.png"], b"");
     let told = String::from_utf8_lossy(&one.stderr);

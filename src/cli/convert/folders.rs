@@ -1,0 +1,108 @@
+//! The pictures in a folder and all folders below it.
+
+use crate::image::Format;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Endings of files that are taken for pictures, in small letters; others are looked into.
+const ENDINGS: [&str; 10] = [
+    "png", "apng", "jpg", "jpeg", "jpe", "jfif", "gif", "bmp", "dib", "webp",
+];
+
+/// What was found in a folder.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Pictures, in the order of their names, those of a folder before those of the folders in it.
+    pub(super) pictures: Vec<PathBuf>,
+    /// Folders and files that cannot be read, and why.
+    pub(super) unreadable: Vec<(PathBuf, String)>,
+}
+
+/// Finds the PNG, JPEG, GIF and BMP files below `folder`, by their endings or else their first
+/// bytes.
+///
+/// What begins with a point is hidden, and passed over, and so is `left_out`. Links to files count
+/// as files; links to folders are not followed, so that no file is found twice and no cycle is
+/// walked.
+pub(super) fn find(folder: &Path, left_out: Option<&Path>) -> Found {
+    let mut found = Found::default();
+    let left_out = left_out.and_then(|path| path.canonicalize().ok());
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        if left_out.is_some() && folder.canonicalize().ok() == left_out {
+            continue;
+        }
+        match entries(&folder) {
+            Ok(entries) => {
+                let below = found.add(entries);
+                // The last one is taken first.
+                folders.extend(below.into_iter().rev());
+            }
+            Err(error) => found.unreadable.push((folder, error.to_string())),
+        }
+    }
+    found
+}
+
+impl Found {
+    /// Adds the pictures of a folder, and returns the folders in it.
+    fn add(&mut self, entries: Vec<PathBuf>) -> Vec<PathBuf> {
+        let mut folders = Vec::new();
+        for path in entries {
+            let is_link = path.is_symlink();
+            match fs::metadata(&path) {
+                Ok(entry) if entry.is_dir() && !is_link => folders.push(path),
+                Ok(entry) if entry.is_file() => match is_picture(&path) {
+                    Ok(true) => self.pictures.push(path),
+                    Ok(false) => {}
+                    Err(error) => self.unreadable.push((path, error.to_string())),
+                },
+                // A device, a link to a folder, or one to nothing.
+                _ => {}
+            }
+        }
+        folders
+    }
+}
+
+/// What is in a folder and not hidden, by name.
+fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default();
+        if !name.as_encoded_bytes().starts_with(b".") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn is_picture(path: &Path) -> io::Result<bool> {
+    let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
+    if ENDINGS.iter().any(|known| *known == ending) {
+        return Ok(ending != "webp");
+    }
+    Ok(Format::sniff(&first_bytes(path)?).is_some())
+}
+
+/// Whether a file is a WebP, by its first bytes (RFC 9649, 2.4). Only regular files are opened,
+/// since what comes out of others is gone then.
+pub(super) fn is_webp(path: &Path) -> bool {
+    let is_file = fs::metadata(path).is_ok_and(|found| found.is_file());
+    is_file && first_bytes(path).is_ok_and(|bytes| is_webp_file(&bytes))
+}
+
+/// Whether these are the first bytes of a WebP.
+pub(super) fn is_webp_file(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP")
+}
+
+/// As many bytes as tell formats apart.
+pub(super) fn first_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(12).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
