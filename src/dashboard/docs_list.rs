@@ -55,6 +55,12 @@ pub const DOC_PAGES: &[DocPage] = &[
         reader: Reader::Operator,
     },
     DocPage {
+        name: "deploy",
+        title: "Deployment guides",
+        about: "systemd, nginx, Caddy, HAProxy, Kubernetes, Prometheus, Grafana.",
+        reader: Reader::Operator,
+    },
+    DocPage {
         name: "cluster",
         title: "Several machines",
         about: "Replicas over PostgreSQL: setting up, promises, faults.",

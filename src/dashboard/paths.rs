@@ -65,6 +65,8 @@ paths! {
     /// See [`DOCS_API`].
     DOCS_OPERATING = "/docs/operating";
     /// See [`DOCS_API`].
+    DOCS_DEPLOY = "/docs/deploy";
+    /// See [`DOCS_API`].
     DOCS_CLUSTER = "/docs/cluster";
     /// See [`DOCS_API`].
     DOCS_SECURITY = "/docs/security";

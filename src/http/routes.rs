@@ -244,6 +244,7 @@ pub const ROUTES: &[Route] = &[
     page(paths::DOCS_FORMATS, READ, docs::page),
     page(paths::DOCS_COMMAND_LINE, READ, docs::page),
     page(paths::DOCS_OPERATING, READ, docs::page),
+    page(paths::DOCS_DEPLOY, READ, docs::page),
     page(paths::DOCS_CLUSTER, READ, docs::page),
     page(paths::DOCS_SECURITY, READ, docs::page),
     page(paths::STYLE, READ, pages::style),

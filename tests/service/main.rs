@@ -9,6 +9,7 @@ mod attack;
 mod backup;
 mod cli;
 mod cors;
+mod deploy;
 mod disk;
 mod docs;
 mod examples;

@@ -73,6 +73,22 @@ fn the_table_of_headers_is_that_of_the_code() {
     hold("docs/api.md", "headers", &table);
 }
 
+#[test]
+fn the_guides_have_the_files_that_are_tried() {
+    for (name, language) in [
+        ("nginx.conf", "nginx"),
+        ("Caddyfile", "caddy"),
+        ("haproxy.cfg", "haproxy"),
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("deploy")
+            .join(name);
+        let text = fs::read_to_string(path).expect(name);
+        let block = format!("```{language}\n{text}```\n");
+        hold("docs/deploy.md", name, &block);
+    }
+}
+
 /// Compares what stands between the marks of `name` with `table`, or writes it there.
 fn hold(file: &str, name: &str, table: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
@@ -91,6 +107,6 @@ fn hold(file: &str, name: &str, table: &str) {
     }
     assert!(
         &text[from..to] == table,
-        "{file}: the table of {name} is not that of the code; scripts/docs writes it"
+        "{file}: {name} is not that of the code; scripts/docs writes it"
     );
 }
