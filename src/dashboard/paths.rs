@@ -63,6 +63,8 @@ paths! {
     /// See [`DOCS_API`].
     DOCS_COMMAND_LINE = "/docs/command-line";
     /// See [`DOCS_API`].
+    DOCS_INSTALL = "/docs/install";
+    /// See [`DOCS_API`].
     DOCS_OPERATING = "/docs/operating";
     /// See [`DOCS_API`].
     DOCS_DEPLOY = "/docs/deploy";

@@ -243,6 +243,7 @@ pub const ROUTES: &[Route] = &[
     page(paths::DOCS_API, READ, docs::page),
     page(paths::DOCS_FORMATS, READ, docs::page),
     page(paths::DOCS_COMMAND_LINE, READ, docs::page),
+    page(paths::DOCS_INSTALL, READ, docs::page),
     page(paths::DOCS_OPERATING, READ, docs::page),
     page(paths::DOCS_DEPLOY, READ, docs::page),
     page(paths::DOCS_CLUSTER, READ, docs::page),
