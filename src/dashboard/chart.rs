@@ -20,15 +20,12 @@ pub fn chart(id: &str, title: &str, period: Period, sums: &[UsageSum]) -> Markup
         Plot {
             title: "Conversions",
             label: |value| value.to_string(),
-            bars: &[("out", 1, 8, |totals| totals.conversions)],
+            bars: CONVERSIONS,
         },
         Plot {
             title: "Bytes",
             label: short_size,
-            bars: &[
-                ("in", 1, 8, |totals| totals.input_bytes),
-                ("out", 3, 4, |totals| totals.output_bytes),
-            ],
+            bars: BYTES,
         },
     ];
     html! {
@@ -49,15 +46,45 @@ struct Plot {
     title: &'static str,
     /// A value as the scale shows it.
     label: fn(u64) -> String,
-    /// What each column has, from back to front: the bar's class, its left edge and its width
-    /// within the column, and its value.
-    bars: &'static [(&'static str, usize, usize, fn(&UsageTotals) -> u64)],
+    /// What each column has, from back to front.
+    bars: &'static [Bar],
 }
+
+/// A bar within a column.
+struct Bar {
+    class: &'static str,
+    left: usize,
+    width: usize,
+    value: fn(&UsageTotals) -> u64,
+}
+
+const CONVERSIONS: &[Bar] = &[Bar {
+    class: "out",
+    left: 1,
+    width: 8,
+    value: |totals| totals.conversions,
+}];
+
+/// A bar of what was sent before a wider one of what came, so that both are told without color.
+const BYTES: &[Bar] = &[
+    Bar {
+        class: "in",
+        left: 1,
+        width: 8,
+        value: |totals| totals.input_bytes,
+    },
+    Bar {
+        class: "out",
+        left: 3,
+        width: 4,
+        value: |totals| totals.output_bytes,
+    },
+];
 
 impl Plot {
     fn draw(&self, id: &str, title: &str, period: Period, sums: &[UsageSum]) -> Markup {
         let values = || {
-            let each = |sum| self.bars.iter().map(move |(.., value)| value(sum));
+            let each = |sum| self.bars.iter().map(move |bar| (bar.value)(sum));
             sums.iter().flat_map(move |sum| each(&sum.totals))
         };
         let step = step(values().max().unwrap_or(0));
@@ -100,10 +127,10 @@ impl Plot {
             g {
                 title { (words(period, sum)) }
                 rect.hit x=(index * COLUMN) y="0" width=(COLUMN) height=(HEIGHT) {}
-                @for (class, left, width, value) in self.bars {
-                    @let height = height(value(&sum.totals), top);
+                @for bar in self.bars {
+                    @let height = height((bar.value)(&sum.totals), top);
                     @if height > 0.0 {
-                        rect class=(class) x=(index * COLUMN + left) width=(width)
+                        rect class=(bar.class) x=(index * COLUMN + bar.left) width=(bar.width)
                             y=(format!("{:.1}", HEIGHT - height)) height=(format!("{height:.1}")) {}
                     }
                 }

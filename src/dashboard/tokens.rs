@@ -316,7 +316,7 @@ fn page(
             @let of_token = Draft::of_token(&usage.token);
             (token_card(context, session, usage, if changed { draft } else { &of_token }, changed))
         }
-        section.card #new {
+        section.card.token #new {
             details open[is_new && is_refused] {
                 summary { "Make another token" }
                 @if living.len() >= MAX_TOKENS {
@@ -347,7 +347,7 @@ fn token_card(
     let has_ended = token.settings.ends.is_some_and(|ends| ends <= now);
     let previous = token.previous.filter(|previous| previous.ends > now);
     html! {
-        section.card {
+        section.card.token {
             h2 { (token.settings.name) }
             div.field {
                 input id=(id) type="text" value=(text) readonly spellcheck="false" autocomplete="off"

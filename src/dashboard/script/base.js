@@ -64,13 +64,13 @@ const account = document.querySelector(".who[data-account]");
 for (const form of account ? all("main form[method=post]") : []) {
   const secret = form.elements.namedItem("csrf");
   if (secret) form.addEventListener("submit", async (event) => {
-    if (form.dataset.checked) return;
     event.preventDefault();
+    // The second click of a double click.
+    if (form.dataset.asked) return;
+    form.dataset.asked = "yes";
+    setTimeout(() => { delete form.dataset.asked; }, 2000);
     const problem = await checked(secret);
-    if (!problem) {
-      form.dataset.checked = "yes";
-      return form.submit();
-    }
+    if (!problem) return form.submit();
     const alert = form.querySelector(".signed-out") ?? document.createElement("p");
     alert.className = "alert signed-out";
     alert.setAttribute("role", "alert");
