@@ -114,12 +114,12 @@ fn table() {
     println!("|---|---:|---:|---:|---:|---:|---:|---:|");
     for path in [
         "/",
-        "/signin",
         "/dashboard",
         "/dashboard/convert",
         "/tokens",
         "/account",
         "/docs",
+        "/docs/api",
     ] {
         let [first, largest, loaded, shift, blocking, bytes, requests] = figures(&browser, path);
         println!(
