@@ -148,8 +148,8 @@ impl<'p> Read<'p> {
         argument: &str,
         rest: &mut Peekable<Iter<'_, String>>,
     ) -> Result<(), String> {
-        let mut letters = argument.char_indices().skip(1);
-        while let Some((at, letter)) = letters.next() {
+        let letters = argument.char_indices().skip(1);
+        for (at, letter) in letters {
             let name = format!("-{letter}");
             let Some(flag) = find(self.command, &name) else {
                 // What is meant by `-quality` is a long flag.

@@ -270,7 +270,9 @@ pub(super) fn first_sentence(description: &str) -> String {
 
 /// A description in one line.
 pub(super) fn line(description: &str) -> String {
-    description.split_whitespace().collect::<Vec<_>>().join(" ")
+    let words: Vec<&str> = description.split_whitespace().collect();
+    // argh doubles braces, as format strings have them.
+    words.join(" ").replace("{{", "{").replace("}}", "}")
 }
 
 /// All commands with their paths, the program first.

@@ -97,7 +97,7 @@ fn what_cannot_be_read_is_told_and_the_rest_converted() {
     assert_webp(&folder.path.join("out/sub/c.webp"), 30, 20);
     // Root may read every folder.
     let closed = folder.path.join("in/sub");
-    fs::set_permissions(&closed, PermissionsExt::from_mode(0)).expect("our own folder");
+    fs::set_permissions(&closed, PermissionsExt::from_mode(0o000)).expect("our own folder");
     let may_read = fs::read_dir(&closed).is_ok();
     let output = convert(&folder, &["-r", "in", "-o", "other"], b"");
     fs::set_permissions(&closed, PermissionsExt::from_mode(0o700)).expect("our own folder");

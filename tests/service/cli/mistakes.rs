@@ -119,6 +119,7 @@ fn short_flags_are_joined_and_help_is_asked_for_in_several_ways() {
         "Watermarks:",
         "-r, --recursive",
         "--effort low|medium|high|max",
+        "(default {stem}.webp)",
     ] {
         assert!(help.contains(part), "{part} is not in {help}");
     }

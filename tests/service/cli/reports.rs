@@ -2,7 +2,9 @@
 
 use super::{convert, failed, succeeded, write};
 use crate::support::Folder;
+use crate::support::command::account;
 use crate::support::picture::Picture;
+use crate::support::service::{OWNER, Service};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -106,4 +108,24 @@ fn json_tells_what_a_search_found_and_what_would_be_done() {
         json!({ "input": "a.png", "output": "out/a.webp", "state": "planned" })
     );
     assert_eq!(planned[1]["total"]["planned"], 1);
+}
+
+#[test]
+fn the_percent_is_the_same_here_at_the_server_and_in_the_account() {
+    let service = Service::start();
+    let folder = Folder::new();
+    let png = Picture::waves(120, 90).png();
+    write(&folder, "a.png", &png);
+    let here = convert(&folder, &["a.png", "--json"], b"");
+    succeeded(&here);
+    let percent = objects(&here)[0]["saved_percent"].to_string();
+    let answer = service.convert(&[], "image/png", &png);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.header("X-Saved-Percent"), Some(&*percent));
+    let usage = account(&["usage", OWNER], &service.data());
+    let line = format!("percent saved\t{percent}");
+    assert!(
+        usage.lines().any(|own| own == line),
+        "{line} is not in {usage}"
+    );
 }
