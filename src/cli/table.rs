@@ -155,6 +155,8 @@ pub(super) fn groups<'c>(command: &'c CommandInfoWithArgs, path: &[String]) -> V
         let heading = heading.map(|row| row.2);
         match (heading, groups.last_mut()) {
             (None, Some(group)) => group.flags.push(flag),
+            // Of `store migrate` both flags that may begin the group are there.
+            (Some(heading), Some(group)) if group.heading == heading => group.flags.push(flag),
             (heading, _) => groups.push(Group {
                 heading: heading.unwrap_or("Options"),
                 flags: vec![flag],
