@@ -285,12 +285,13 @@ fn nginx_passes_everything_on() {
         ("/etc/ssl/towebp", path.clone()),
         ("/var/log/nginx", path.clone()),
     ];
-    let mut around =
-        format!("daemon off; pid {path}/pid; error_log stderr;\nevents {{}}\nhttp {{\n");
-    for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
-        around += &format!("{kind}_temp_path {path}/{kind};\n");
-    }
-    let text = format!("{around}{}\n}}\n", changed("nginx.conf", &changes));
+    let kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+    let folders = kinds.map(|kind| format!("{kind}_temp_path {path}/{kind};\n"));
+    let text = format!(
+        "daemon off; pid {path}/pid; error_log stderr;\nevents {{}}\nhttp {{\n{}{}\n}}\n",
+        folders.concat(),
+        changed("nginx.conf", &changes)
+    );
     std::fs::write(folder.path.join("nginx.conf"), text).expect("a new file");
     let mut command = Command::new("nginx");
     command.args(["-p", &path, "-c", &format!("{path}/nginx.conf")]);
