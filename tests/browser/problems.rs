@@ -117,8 +117,8 @@ fn people_who_are_signed_in_are_told_what_to_do_next() {
     };
     browser.expect_on_console("the server responded with a status of 4");
     let token = visitor::sign_up(&browser);
-    browser.open("/dashboard?from=yesterday");
-    problem(&browser, "problem-400", &["from", "yesterday", "allowed"]);
+    browser.open("/tokens?name=%FF");
+    problem(&browser, "problem-400", &["Parameter name", "UTF-8"]);
     // The form of a page that was loaded in an earlier session.
     browser.open("/tokens");
     browser.run(
