@@ -6,13 +6,12 @@ use crate::sweep::look_at_shown;
 use crate::visitor;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-/// A form that is sent as soon as the page is there.
+/// Sends a form with this value of a field, past what the page itself checks.
 const SEND: &str = "
 const form = document.querySelector(arguments[0]);
 for (const field of form.querySelectorAll('input')) field.removeAttribute('maxlength');
 Object.assign(form.elements[arguments[1]], { type: 'text', value: arguments[2] });
-form.noValidate = true;
-form.requestSubmit();";
+form.submit();";
 
 /// Waits for the page of a problem, and looks at it in every width and theme.
 #[track_caller]
