@@ -1,7 +1,7 @@
 //! The files of `deploy/`: nginx and Caddy run with them, where they are installed, and the metrics
-//! that alerts and the board ask for are those of a server. With `TOWEBP_SKIP_NOTHING` both proxies,
-//! curl and openssl have to be installed. `scripts/check-deploy` has what other programs say of the
-//! files.
+//! that alerts and the board ask for are those of a server. With `TOWEBP_SKIP_NOTHING` both
+//! proxies, curl and openssl have to be installed. `scripts/check-deploy` has what other programs
+//! say of the files.
 
 use crate::support::picture::Picture;
 use crate::support::service::{OWNER, Service, Webp};
