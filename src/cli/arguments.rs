@@ -152,8 +152,8 @@ impl<'p> Read<'p> {
         for (at, letter) in letters {
             let name = format!("-{letter}");
             let Some(flag) = find(self.command, &name) else {
-                // What is meant by `-quality` is a long flag.
-                return Err(self.unknown_flag(if at == 1 { argument } else { &name }));
+                // All of it, since what is meant by `-quality` is a long flag.
+                return Err(self.unknown_flag(argument));
             };
             let FlagInfoKind::Option { arg_name } = flag.kind else {
                 self.add(flag, None);
