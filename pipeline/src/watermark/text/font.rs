@@ -26,8 +26,8 @@ pub enum FontError {
 /// The index of a font among [`Fonts`].
 pub(super) type Face = u16;
 
-/// The bundled fonts. They are compiled in as the build script compressed them, and each is inflated
-/// when a text first needs it.
+/// The bundled fonts. They are compiled in as the build script compressed them, and each is
+/// inflated when a text first needs it.
 static BUNDLED: [LazyLock<Font>; 2] = [
     LazyLock::new(|| bundled(include_bytes!(concat!(env!("OUT_DIR"), "/DejaVuSans.zlib")))),
     LazyLock::new(|| {
