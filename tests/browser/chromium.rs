@@ -171,10 +171,10 @@ impl Chromium {
             .wire
             .send("POST", "/session", Some(&wanted))
             .unwrap_or_else(|failure| panic!("no browser: {failure}"));
-        self.session = begun["sessionId"]
+        begun["sessionId"]
             .as_str()
             .unwrap_or_else(|| panic!("no session in {begun}"))
-            .to_owned();
+            .clone_into(&mut self.session);
         if let Some(process) = begun["capabilities"]["goog:processID"].as_u64() {
             fs::write(self.process_file(), process.to_string()).expect("the folder is ours");
         }

@@ -211,7 +211,7 @@ impl Browser {
     /// Clicks the first element by this CSS selector, once that can be done.
     #[track_caller]
     pub fn click(&self, css: &str) {
-        self.act(css, |element| element.try_click());
+        self.act(css, |element| element.post("click", &json!({})));
     }
 
     /// Puts this text into a field in place of what is in it, as if typed.
@@ -490,16 +490,12 @@ impl Element<'_> {
     /// Clicks it.
     #[track_caller]
     pub fn click(&self) {
-        self.browser.must(self.try_click());
+        self.browser.must(self.post("click", &json!({})));
     }
 
     /// It as an argument of a script.
     pub fn value(&self) -> Value {
         json!({ELEMENT: self.id})
-    }
-
-    fn try_click(&self) -> Result<Value, Failure> {
-        self.post("click", &json!({}))
     }
 
     fn post(&self, command: &str, parameters: &Value) -> Result<Value, Failure> {
