@@ -121,7 +121,7 @@ fn the_percent_is_the_same_here_at_the_server_and_in_the_account() {
     let percent = objects(&here)[0]["saved_percent"].to_string();
     let answer = service.convert(&[], "image/png", &png);
     assert_eq!(answer.status, 200, "{}", answer.text());
-    assert_eq!(answer.header("X-Saved-Percent"), Some(&*percent));
+    assert_eq!(answer.header("x-saved-percent"), Some(&*percent));
     let usage = account(&["usage", OWNER], &service.data());
     let line = format!("percent saved\t{percent}");
     assert!(
