@@ -71,6 +71,7 @@ for (const form of account ? all("main form[method=post]") : []) {
     setTimeout(() => { delete form.dataset.asked; }, 2000);
     const problem = await checked(secret);
     if (!problem) return form.submit();
+    delete form.dataset.asked;
     const alert = form.querySelector(".signed-out") ?? document.createElement("p");
     alert.className = "alert signed-out";
     alert.setAttribute("role", "alert");
