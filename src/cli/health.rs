@@ -39,8 +39,8 @@ pub struct HealthCommand {
     )]
     timeout: Duration,
 
-    /// the address that the server listens on, as towebp serve has it; 0.0.0.0 and [::] are asked
-    /// by this machine's own address (default 127.0.0.1:8080)
+    /// the address that the server listens on, as towebp serve has it; one that stands for all of
+    /// the machine's is asked as 127.0.0.1 or ::1 (default 127.0.0.1:8080)
     #[argh(option, arg_name = "address", from_str_fn(config::listen))]
     listen: Vec<Listen>,
 
