@@ -66,7 +66,11 @@ fn tokens_and_histories_go_to_postgres_and_back() {
     assert_refused(&copy(url, to), "is there already");
     assert_eq!(on_file(&back, &["token", OWNER]), token);
     assert!(on_file(&back, &["usage", OWNER]).contains("conversions\t2"));
-    assert_refused(&copy(url, url), "a data folder and the URL");
+    // A mistake, by its exit code.
+    let twice = copy(url, url);
+    let said = String::from_utf8_lossy(&twice.stderr);
+    assert_eq!(twice.status.code(), Some(2), "{said}");
+    assert!(said.contains("a data folder and the URL"), "{said}");
 }
 
 /// What a command printed that has to succeed.

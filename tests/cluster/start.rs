@@ -50,7 +50,11 @@ fn what_is_wrong_with_the_way_to_the_database_ends_the_start() {
         url: good.database.url.replace("towebp@", "towebp:secret@"),
         ..good.database.clone()
     };
-    assert_refused(&good, &password_in_url, &["password"]);
+    let said = refusal(&flags_of(&good, &password_in_url), MISTAKE);
+    assert!(
+        said.contains("password") && !said.contains("secret@"),
+        "{said}"
+    );
     server.show(Certificate::Expired);
     assert_refused(&good, &good.database, &["certificate", "Expired"]);
     server.show(Certificate::OtherHost);
@@ -75,7 +79,7 @@ fn the_web_s_authorities_are_trusted_unless_another_is_named() {
     let secret = replicas.secret();
     let secret = secret.to_str().expect("ASCII");
     flags.extend(["--secret-file".into(), secret.to_owned()]);
-    let said = refusal(&flags);
+    let said = refusal(&flags, FAILURE);
     assert!(said.contains("certificate"), "{said}");
 }
 
@@ -118,7 +122,7 @@ fn tables_of_a_newer_towebp_are_left_alone() {
     meta("schema", 77);
     let beside = replicas.start(&[]);
     meta("needs", 77);
-    let said = refusal(&replicas.flags());
+    let said = refusal(&replicas.flags(), FAILURE);
     assert!(said.contains("77"), "{said}");
     for running in [&first, &beside] {
         assert_eq!(convert(running, &token).status, 200);
@@ -138,7 +142,7 @@ fn another_secret_than_that_of_the_tokens_ends_the_start() {
     fs::write(&other, "ab".repeat(32)).expect("the folder is ours");
     let mut flags = replicas.flags();
     *flags.last_mut().expect("the secret is the last") = other.to_str().expect("ASCII").into();
-    let said = refusal(&flags);
+    let said = refusal(&flags, FAILURE);
     assert!(said.contains("secret"), "{said}");
     assert_eq!(convert(&first, &token).status, 200);
 }
@@ -146,11 +150,7 @@ fn another_secret_than_that_of_the_tokens_ends_the_start() {
 /// Checks that `towebp serve` over this database ends with a complaint that has these words.
 #[track_caller]
 fn assert_refused(replicas: &Replicas, database: &Database, words: &[&str]) {
-    let mut flags = database.flags();
-    let secret = replicas.secret();
-    let secret = secret.to_str().expect("ASCII");
-    flags.extend(["--secret-file".into(), secret.to_owned()]);
-    let said = refusal(&flags);
+    let said = refusal(&flags_of(replicas, database), FAILURE);
     for word in words {
         assert!(said.contains(word), "no {word:?} in {said}");
     }
@@ -159,9 +159,24 @@ fn assert_refused(replicas: &Replicas, database: &Database, words: &[&str]) {
     }
 }
 
-/// What `towebp serve` with these flags says, which has to end by itself, and not well.
+/// The flags of a replica of these on another database.
+fn flags_of(replicas: &Replicas, database: &Database) -> Vec<String> {
+    let secret = replicas.secret();
+    let secret = secret.to_str().expect("ASCII");
+    let mut flags = database.flags();
+    flags.extend(["--secret-file".into(), secret.to_owned()]);
+    flags
+}
+
+/// The exit code of a command that failed.
+const FAILURE: i32 = 1;
+
+/// The exit code of a command line that cannot be carried out.
+const MISTAKE: i32 = 2;
+
+/// What `towebp serve` with these flags says, which has to end by itself, with this exit code.
 #[track_caller]
-fn refusal(flags: &[String]) -> String {
+fn refusal(flags: &[String], code: i32) -> String {
     let folder = Folder::new();
     let output = run(
         towebp()
@@ -171,7 +186,7 @@ fn refusal(flags: &[String]) -> String {
         b"",
     );
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{flags:?}: {said}");
+    assert_eq!(output.status.code(), Some(code), "{flags:?}: {said}");
     // A sentence, not a page.
     assert!(said.lines().count() <= 3, "{said}");
     said
