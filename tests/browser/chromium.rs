@@ -41,6 +41,16 @@ pub struct Options {
     pub host: Option<&'static str>,
 }
 
+impl Options {
+    /// Of a browser that runs no scripts of pages.
+    pub fn without_script() -> Options {
+        Options {
+            has_script: false,
+            ..Options::default()
+        }
+    }
+}
+
 impl Default for Options {
     fn default() -> Options {
         Options {

@@ -299,11 +299,7 @@ fn a_server_that_asks_to_wait_is_asked_again_by_itself() {
 
 #[test]
 fn without_a_script_the_form_saves_a_picture_or_says_why_not() {
-    let options = Options {
-        has_script: false,
-        ..Options::default()
-    };
-    let Some(it) = Converter::start(&["--allow-origin", "*"], options) else {
+    let Some(it) = Converter::start(&["--allow-origin", "*"], Options::without_script()) else {
         return;
     };
     let browser = &it.browser;

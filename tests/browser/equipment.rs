@@ -89,11 +89,7 @@ fn a_browser_is_as_wide_as_dark_and_as_far_east_as_asked_for() {
 #[test]
 fn pages_work_without_script() {
     let server = Server::start();
-    let options = Options {
-        has_script: false,
-        ..Options::default()
-    };
-    let Some(browser) = Browser::start_with(&server, options) else {
+    let Some(browser) = Browser::start_with(&server, Options::without_script()) else {
         return;
     };
     visitor::sign_up(&browser);

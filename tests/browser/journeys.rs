@@ -201,11 +201,7 @@ fn the_keyboard_is_enough() {
 #[test]
 fn everything_can_be_done_without_script_on_a_phone() {
     let server = Server::start();
-    let options = Options {
-        has_script: false,
-        ..Options::default()
-    };
-    let Some(browser) = Browser::start_with(&server, options) else {
+    let Some(browser) = Browser::start_with(&server, Options::without_script()) else {
         return;
     };
     browser.show_as(360, Theme::Light);

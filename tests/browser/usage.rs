@@ -276,11 +276,7 @@ fn what_was_typed_outlasts_a_session_that_ends_in_another_tab() {
 #[test]
 fn without_script_a_form_of_an_ended_session_says_that_nothing_was_changed() {
     let server = Server::start();
-    let options = Options {
-        has_script: false,
-        ..Options::default()
-    };
-    let Some(browser) = Browser::start_with(&server, options) else {
+    let Some(browser) = Browser::start_with(&server, Options::without_script()) else {
         return;
     };
     visitor::sign_up(&browser);

@@ -27,7 +27,7 @@ pub const ROLE: &str = "towebp";
 pub const PASSWORD: &str = "sc ram@%/'7";
 
 /// How long PostgreSQL may take to start, to stop and to catch up, on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Waits for the end of its standard input, which only the test holds, and cleans up.
 const WATCHER: &str = r#"
@@ -294,7 +294,7 @@ impl Postgres {
     /// Waits until this query gives `t`.
     #[track_caller]
     pub fn until(&self, query: &str) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while self.try_sql("postgres", query).as_deref() != Ok("t") {
             assert!(Instant::now() < deadline, "{query}\n{}", self.log());
             thread::sleep(Duration::from_millis(20));
@@ -336,7 +336,7 @@ impl Postgres {
     /// Waits until it takes connections.
     #[track_caller]
     pub fn wait_until_ready(&mut self) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while self.try_sql("postgres", "SELECT 1").is_err() {
             let process = self.process.as_mut().expect("it was started");
             let ended = process.try_wait().expect("the process can be asked");
