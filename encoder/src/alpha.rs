@@ -46,6 +46,10 @@ pub fn encode(
     Ok(chunk)
 }
 
+/// The most filters that are tried side by side: each holds four bytes a pixel, and up to as many
+/// for tokens.
+pub const SIDE_BY_SIDE: usize = 2;
+
 /// The filter whose residuals are estimated to take least.
 fn choose_filter(alpha: &[u8], width: usize, workers: Workers<'_>) -> Result<Filter, EncodeError> {
     // Eight samples of two values go into one pixel; a filter makes more values of them.
@@ -62,6 +66,7 @@ fn choose_filter(alpha: &[u8], width: usize, workers: Workers<'_>) -> Result<Fil
         Filter::Vertical,
         Filter::Gradient,
     ];
+    let workers = workers.at_most(SIDE_BY_SIDE);
     let estimates = workers.run_checked(filters.len(), |i| {
         vp8l::estimate(
             &filtered(alpha, width, filters[i], workers)?,

@@ -1,10 +1,11 @@
-//! Chooses between lossy and lossless coding.
+//! Chooses between lossy and lossless coding, by the pixels alone.
 
 use crate::bitstream::{self, Bitstream};
-use crate::content_class;
+use crate::color_change;
 use crate::error::EncodeError;
+use crate::lossless_estimate::LosslessEstimate;
+use crate::lossy_estimate;
 use crate::options::{Effort, Mode, Options};
-use crate::picture::Picture;
 use crate::pixel_source::PixelSource;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,7 +14,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub enum CodingPlan {
     Lossless,
     Lossy,
-    /// Both ways; the one that takes fewer bytes is kept.
+    /// Lossy if that takes at most so many bytes; otherwise both ways, and the smaller one is kept.
+    LossyUpTo(usize),
+    /// Both ways; the smaller one is kept.
     Smaller,
 }
 
@@ -28,29 +31,25 @@ impl CodingPlan {
     ) -> Result<CodingPlan, EncodeError> {
         Ok(match options.mode {
             Mode::Lossless => CodingPlan::Lossless,
-            Mode::Auto if is_tiny(source) => CodingPlan::Smaller,
-            Mode::Auto if content_class::is_synthetic(source, options.workers())? => {
-                CodingPlan::Smaller
+            Mode::Lossy => CodingPlan::Lossy,
+            // An estimate would take as long as the coding.
+            Mode::Auto if is_tiny(source.size()) => CodingPlan::Smaller,
+            Mode::Auto => {
+                CodingPlan::by(&LosslessEstimate::of(source, options.workers())?, options)
             }
-            Mode::Auto | Mode::Lossy => CodingPlan::Lossy,
         })
     }
 
-    /// [`CodingPlan::choose`] for a still picture. The class is that of the pixels as they are
-    /// coded lossy, transparent ones filled.
-    ///
-    /// # Errors
-    /// [`EncodeError::Cancelled`].
-    pub fn of_picture(
-        picture: &Picture<'_>,
-        options: &Options<'_>,
-    ) -> Result<CodingPlan, EncodeError> {
-        if options.mode == Mode::Auto && picture.color().has_alpha() {
-            return picture.with_rgb(options.workers(), |filled| {
-                CodingPlan::choose(&Picture::from(filled), options)
-            });
+    /// Chooses by the estimate of a picture's lossless size if the mode leaves it open.
+    pub fn by(estimate: &LosslessEstimate, options: &Options<'_>) -> CodingPlan {
+        match options.mode {
+            Mode::Lossless => CodingPlan::Lossless,
+            Mode::Lossy => CodingPlan::Lossy,
+            Mode::Auto if is_tiny(estimate.size()) => CodingPlan::Smaller,
+            Mode::Auto if estimate.is_graphic() => CodingPlan::Smaller,
+            // Lossless files are at most a third smaller than they are estimated.
+            Mode::Auto => CodingPlan::LossyUpTo(estimate.bytes(options.near_lossless) / 3 * 2),
         }
-        CodingPlan::choose(picture, options)
     }
 }
 
@@ -58,12 +57,52 @@ impl CodingPlan {
 ///
 /// # Errors
 /// See [`EncodeError`].
-pub fn encode(picture: &Picture<'_>, options: &Options<'_>) -> Result<Bitstream, EncodeError> {
-    match CodingPlan::of_picture(picture, options)? {
-        CodingPlan::Lossless => bitstream::lossless(picture, options),
-        CodingPlan::Lossy => bitstream::lossy(picture, options),
-        CodingPlan::Smaller => Ok(smaller(picture, options)?.bitstream),
+pub fn encode(source: &impl PixelSource, options: &Options<'_>) -> Result<Bitstream, EncodeError> {
+    encode_by(CodingPlan::choose(source, options)?, source, options)
+}
+
+/// Encodes a picture by a plan.
+///
+/// # Errors
+/// See [`EncodeError`].
+pub fn encode_by(
+    plan: CodingPlan,
+    source: &impl PixelSource,
+    options: &Options<'_>,
+) -> Result<Bitstream, EncodeError> {
+    match plan {
+        CodingPlan::Lossless => bitstream::lossless(source, options),
+        CodingPlan::Lossy => bitstream::lossy(source, options),
+        CodingPlan::LossyUpTo(most) => {
+            let lossy = bitstream::lossy(source, options)?;
+            if lossy.size() <= most {
+                return Ok(lossy);
+            }
+            let lossless = bitstream::lossless(source, options)?;
+            Ok(if lossless.size() <= lossy.size() {
+                lossless
+            } else {
+                lossy
+            })
+        }
+        CodingPlan::Smaller => Ok(smaller(source, options)?.bitstream),
     }
+}
+
+/// Encodes a picture by `lossy` if its plan comes to that; `None` if lossless coding has to be
+/// tried.
+///
+/// # Errors
+/// Those of `lossy`.
+pub fn encode_if_lossy(
+    plan: CodingPlan,
+    lossy: impl FnOnce() -> Result<Bitstream, EncodeError>,
+) -> Result<Option<Bitstream>, EncodeError> {
+    Ok(match plan {
+        CodingPlan::Lossless | CodingPlan::Smaller => None,
+        CodingPlan::Lossy => Some(lossy()?),
+        CodingPlan::LossyUpTo(most) => Some(lossy()?).filter(|lossy| lossy.size() <= most),
+    })
 }
 
 /// The smaller one of two codings.
@@ -116,8 +155,8 @@ pub fn is_clearly_smaller(smaller: usize, larger: usize) -> bool {
 /// Both codings of a picture.
 struct Both {
     lossless: Bitstream,
-    /// `None` if the lossless one is small enough; without alpha if the colors alone take as many
-    /// bytes as that.
+    /// `None` if the lossless one is small enough, or a tiny picture changes more than it is worth;
+    /// without alpha if the colors alone take as many bytes as the lossless one.
     lossy: Option<Bitstream>,
     /// The bytes that the lossy coding is expected to take.
     expected: usize,
@@ -134,7 +173,7 @@ impl Both {
         let workers = options.workers();
         let is_small = width * height <= SIDE_BY_SIDE;
         let workers = workers.at_most(if is_small { 2 } else { 1 });
-        let expected = content_class::expected_lossy_size(source, options.quality, workers)?;
+        let expected = lossy_estimate::expected_lossy_size(source, options.quality, workers)?;
         let lossless_options = Options { effort, ..*options };
         let lossless_size = AtomicUsize::new(usize::MAX);
         let mut coded = workers.run_checked(2, |index| {
@@ -155,7 +194,13 @@ impl Both {
         let lossless = lossless.expect("it is always coded");
         // The lossy one may have been coded side by side with a lossless one that is small enough;
         // the outcome does not depend on that.
-        let lossy = lossy.filter(|_| lossless.size() > enough(expected));
+        let mut lossy = lossy.filter(|_| lossless.size() > enough(expected));
+        if is_tiny((width, height))
+            && let Some(coded) = &lossy
+            && !color_change::is_worth_it(source, [coded.size(), lossless.size()], options)?
+        {
+            lossy = None;
+        }
         Ok(Both {
             lossless,
             lossy,
@@ -222,10 +267,9 @@ fn enough(expected_lossy_size: usize) -> usize {
 }
 
 /// Whether a picture has so few pixels, up to 64 x 64, that coding it both ways costs next to
-/// nothing, and an estimate by some of its rows tells little.
-fn is_tiny(source: &impl PixelSource) -> bool {
+/// nothing, and that lossy coding has to be worth its changes of color.
+pub fn is_tiny((width, height): (usize, usize)) -> bool {
     const PIXELS: usize = 1 << 12;
-    let (width, height) = source.size();
     width * height <= PIXELS
 }
 
@@ -237,7 +281,7 @@ pub const SIDE_BY_SIDE: usize = 1 << 19;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture::ColorType;
+    use crate::picture::{ColorType, Picture};
     use crate::testing::Random;
 
     const SIDE: u32 = 48;

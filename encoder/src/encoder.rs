@@ -1,11 +1,12 @@
 //! The encoder of still pictures, and the options that animations share with it.
 
-use crate::auto_mode;
+use crate::auto_mode::{self, CodingPlan};
 use crate::bitstream;
 use crate::cancel::Cancel;
 use crate::container;
 use crate::cpu::Simd;
 use crate::error::EncodeError;
+use crate::lossless_estimate::LosslessEstimate;
 use crate::memory;
 use crate::options::{Coding, Effort, Metadata, Mode, Options};
 use crate::picture::{ColorType, Picture};
@@ -65,7 +66,9 @@ impl<'a> Encoder<'a> {
     }
 
     /// Lossy coding at `quality`, 0 to 100, or lossless coding where that takes no more bytes, as
-    /// it often does for screenshots, charts and logos. [`Encoded::coding`] tells which it was.
+    /// it often does for screenshots, charts and logos, and where lossy coding would change the
+    /// colors of an icon for few bytes. The pixels decide; a file is not larger than a lossless
+    /// one. [`Encoded::coding`] tells which it was.
     ///
     /// ```
     /// use towebp_encoder::{Coding, ColorType, Encoder, Picture};
@@ -233,6 +236,19 @@ impl Encoder<'_> {
         self.assemble((picture.width(), picture.height()), &bitstream)
     }
 
+    /// As [`Encoder::encode`], if that comes to lossy coding without lossless coding being tried,
+    /// as for photographs; `None` otherwise. It takes no more memory than [`Mode::Lossy`].
+    ///
+    /// # Errors
+    /// Those of [`Encoder::encode`].
+    pub fn encode_if_lossy(&self, picture: &Picture<'_>) -> Result<Option<Encoded>, EncodeError> {
+        let plan = CodingPlan::choose(picture, &self.options)?;
+        let lossy = || bitstream::lossy(picture, &self.options);
+        let bitstream = auto_mode::encode_if_lossy(plan, lossy)?;
+        let assemble = |lossy| self.assemble((picture.width(), picture.height()), &lossy);
+        bitstream.map(assemble).transpose()
+    }
+
     /// Encodes `picture` and writes the file to `writer`, which is not flushed.
     ///
     /// ```
@@ -280,6 +296,25 @@ impl Encoder<'_> {
     ) -> Result<Encoded, EncodeError> {
         let bitstream = bitstream::lossy_planes((width, height), source, &self.options)?;
         self.assemble((width, height), &bitstream)
+    }
+
+    /// As [`Encoder::encode_planes`], of planes that a [`PlanesBuilder`](crate::PlanesBuilder) made
+    /// with this estimate; `None` if [`Encoder::encode`] of the picture would try lossless coding.
+    /// The file is that of the picture.
+    ///
+    /// # Errors
+    /// Those of [`Encoder::encode_planes`].
+    pub fn encode_planes_if_lossy(
+        &self,
+        (width, height): (u32, u32),
+        source: impl Fn() -> Result<Planes, EncodeError>,
+        estimate: &LosslessEstimate,
+    ) -> Result<Option<Encoded>, EncodeError> {
+        let plan = CodingPlan::by(estimate, &self.options);
+        let lossy = || bitstream::lossy_planes((width, height), source, &self.options);
+        let bitstream = auto_mode::encode_if_lossy(plan, lossy)?;
+        let assemble = |lossy| self.assemble((width, height), &lossy);
+        bitstream.map(assemble).transpose()
     }
 
     /// The most bytes that [`Encoder::encode`] allocates at a time, the file included, for a

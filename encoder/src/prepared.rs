@@ -2,12 +2,13 @@
 
 use crate::auto_mode::{self, CodingPlan};
 use crate::bitstream::{self, Bitstream};
-use crate::content_class;
 use crate::encoder::{Encoded, Encoder};
 use crate::error::EncodeError;
+use crate::lossy_estimate;
 use crate::memory;
 use crate::options::Mode;
 use crate::picture::{ColorType, Picture};
+use crate::pixel_source::PixelSource;
 use crate::ycbcr::{Activity, Planes};
 
 /// A picture to be encoded several times, at other qualities: [`Encoder::prepare`] makes it of
@@ -95,7 +96,7 @@ impl<'a> Prepared<'a> {
         Ok(Prepared {
             encoder,
             size: (picture.width(), picture.height()),
-            plan: CodingPlan::of_picture(&picture, &encoder.options)?,
+            plan: CodingPlan::choose(&picture, &encoder.options)?,
             picture: Some(picture),
             planes: None,
             alpha: Alpha::Unknown,
@@ -111,11 +112,8 @@ impl<'a> Prepared<'a> {
         self.encoder.options.quality = quality;
         match self.plan {
             CodingPlan::Lossless => self.lossless_file(),
-            CodingPlan::Lossy => {
-                let mut lossy = self.lossy_without_alpha()?;
-                lossy.alpha = self.alpha()?;
-                self.encoder.assemble(self.size, &lossy)
-            }
+            CodingPlan::Lossy => self.lossy_up_to(usize::MAX),
+            CodingPlan::LossyUpTo(most) => self.lossy_up_to(most),
             CodingPlan::Smaller => self.smaller(),
         }
     }
@@ -137,11 +135,24 @@ impl<'a> Prepared<'a> {
         Ok(Activity::of(self.planes()?))
     }
 
+    /// As [`CodingPlan::LossyUpTo`], with what is kept.
+    fn lossy_up_to(&mut self, most: usize) -> Result<Encoded, EncodeError> {
+        let mut lossy = self.lossy_without_alpha()?;
+        lossy.alpha = self.alpha()?;
+        if lossy.size() > most && self.lossless()?.size() <= lossy.size() {
+            return self.lossless_file();
+        }
+        self.encoder.assemble(self.size, &lossy)
+    }
+
     /// As [`auto_mode::smaller`], with what is kept.
     fn smaller(&mut self) -> Result<Encoded, EncodeError> {
         let (options, picture) = (&self.encoder.options, self.picture());
+        if auto_mode::is_tiny(PixelSource::size(&picture)) {
+            return self.encoder.encode(&picture);
+        }
         let (quality, workers) = (options.quality, options.workers());
-        let expected = content_class::expected_lossy_size(&picture, quality, workers)?;
+        let expected = lossy_estimate::expected_lossy_size(&picture, quality, workers)?;
         let lossless = self.lossless()?.size();
         let lossy = auto_mode::lossy_unless_larger(
             self,

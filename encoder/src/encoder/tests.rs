@@ -3,6 +3,7 @@ use crate::cancel::tests::Checks;
 use crate::picture::{Layout, MAX_SIDE, RgbPicture};
 use crate::reference;
 use crate::threads::Workers;
+use crate::ycbcr::PlanesBuilder;
 
 fn with_threads() -> impl Iterator<Item = (Simd, usize)> {
     let supported = Simd::supported().into_iter();
@@ -206,4 +207,43 @@ fn a_cancelled_picture_ends_at_the_next_row() {
             assert!(asked <= allowed + threads, "{what}: {asked} checks");
         }
     }
+}
+
+/// The pictures of all ways to come to a coding give the same file, or none if lossless coding is
+/// to be tried.
+#[test]
+fn rows_and_pictures_are_decided_alike() {
+    let (width, height) = (160, 130);
+    let noise = bytes(width * height * 3);
+    let grain: Vec<u8> = (0..width * height * 3)
+        .map(|at| (at / 3 % width) as u8 + noise[at as usize] / 16)
+        .collect();
+    let colors: Vec<u8> = (0..width * height)
+        .flat_map(|at| [[9, 200, 7], [250, 0, 90]][usize::from(noise[at as usize] > 127)])
+        .collect();
+    let flat = vec![90; noise.len()];
+    let mut codings = Vec::new();
+    for pixels in [&noise, &grain, &colors, &flat] {
+        let picture = Picture::new(width, height, ColorType::Rgb8, pixels).expect("good");
+        for encoder in [Encoder::auto(30), Encoder::auto(100), Encoder::lossy(80)] {
+            let mut builder = PlanesBuilder::with_estimate((width, height)).expect("a size");
+            for row in pixels.chunks(width as usize * 3) {
+                builder.push_row(row).expect("a good row");
+            }
+            let (planes, estimate) = builder.finish_estimated().expect("all rows");
+            let estimate = estimate.expect("it was wanted");
+            let source = || Ok(planes.clone());
+            let of_rows = encoder.encode_planes_if_lossy((width, height), source, &estimate);
+            let of_picture = encoder.encode_if_lossy(&picture).expect("a good picture");
+            assert_eq!(of_rows.as_ref(), Ok(&of_picture));
+            let encoded = encoder.encode(&picture).expect("a good picture");
+            assert!(of_picture.is_none_or(|lossy| lossy == encoded));
+            codings.push((of_rows.is_ok_and(|lossy| lossy.is_some()), encoded.coding));
+        }
+    }
+    let lossy = (true, Coding::Lossy);
+    let lossless = (false, Coding::Lossless);
+    assert_eq!(codings[3..6], [lossy; 3], "grain");
+    assert_eq!(codings[6..9], [lossless, lossless, lossy], "two colors");
+    assert_eq!(codings[9..12], [lossless, lossless, lossy], "flat");
 }

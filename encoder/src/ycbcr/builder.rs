@@ -4,6 +4,7 @@ use super::stripe::{ROWS_AROUND, Stripe};
 use super::{Planes, convert, stripe_rows};
 use crate::EncodeError;
 use crate::cpu::Simd;
+use crate::lossless_estimate::LosslessEstimate;
 use crate::picture::{Layout, RgbPicture, check_sides};
 
 /// Makes [`Planes`] of rows of RGB that come one after the other, from the top. It holds the planes
@@ -42,6 +43,8 @@ pub struct PlanesBuilder {
     window: Vec<u8>,
     first_row: usize,
     rows: usize,
+    /// What the rows so far say of the lossless size, if that is wanted.
+    estimate: Option<LosslessEstimate>,
 }
 
 impl PlanesBuilder {
@@ -62,6 +65,19 @@ impl PlanesBuilder {
             converted: 0,
             first_row: 0,
             rows: 0,
+            estimate: None,
+        })
+    }
+
+    /// As [`PlanesBuilder::new`], with an estimate of the lossless size, for
+    /// [`Encoder::encode_planes_if_lossy`](crate::Encoder::encode_planes_if_lossy).
+    ///
+    /// # Errors
+    /// As [`PlanesBuilder::new`].
+    pub fn with_estimate((width, height): (u32, u32)) -> Result<PlanesBuilder, EncodeError> {
+        Ok(PlanesBuilder {
+            estimate: Some(LosslessEstimate::new((width as usize, height as usize))),
+            ..PlanesBuilder::new((width, height))?
         })
     }
 
@@ -82,6 +98,12 @@ impl PlanesBuilder {
         if row.len() != self.row_bytes() || self.rows == height {
             return Err(EncodeError::PixelCount);
         }
+        if let Some(estimate) = &mut self.estimate
+            && estimate.looks_at(self.rows)
+        {
+            let above = &self.window[self.window.len() - row.len()..];
+            estimate.add_row(above, row, 3);
+        }
         self.window.extend_from_slice(row);
         self.rows += 1;
         while self.converted < self.planes.mb_height {
@@ -98,12 +120,28 @@ impl PlanesBuilder {
     ///
     /// # Errors
     /// [`EncodeError::PixelCount`] if rows are missing.
-    pub fn finish(mut self) -> Result<Planes, EncodeError> {
+    pub fn finish(self) -> Result<Planes, EncodeError> {
+        let (planes, _) = self.finish_estimated()?;
+        Ok(planes)
+    }
+
+    /// The planes, and the estimate if this builder makes one.
+    ///
+    /// # Errors
+    /// As [`PlanesBuilder::finish`].
+    pub fn finish_estimated(mut self) -> Result<(Planes, Option<LosslessEstimate>), EncodeError> {
         if self.rows < self.planes.height as usize {
             return Err(EncodeError::PixelCount);
         }
         self.planes.repeat_edges();
-        Ok(self.planes)
+        Ok((self.planes, self.estimate))
+    }
+
+    /// Whether the rows so far take at most a bit a pixel, by the estimate if there is one, as
+    /// those of graphics do and skies do not.
+    pub fn is_graphic(&self) -> bool {
+        let estimate = self.estimate.as_ref();
+        estimate.is_some_and(|estimate| estimate.takes_at_most(1))
     }
 
     fn row_bytes(&self) -> usize {

@@ -162,6 +162,28 @@ impl Planes {
         Ok(planes)
     }
 
+    /// Cb and Cr of a pixel as decoders interpolate them.
+    pub(crate) fn chroma_at(&self, x: usize, y: usize) -> [i32; 2] {
+        let nearest = |at: usize, side: u32| {
+            let last = (side as usize).div_ceil(2) - 1;
+            let other = if at.is_multiple_of(2) {
+                (at / 2).saturating_sub(1)
+            } else {
+                last.min(at / 2 + 1)
+            };
+            [at / 2, other]
+        };
+        let [column, other_column] = nearest(x, self.width);
+        let [row, other_row] = nearest(y, self.height);
+        self.chroma.each_ref().map(|plane| {
+            let across = |row: usize| {
+                let row = &plane[row * self.chroma_stride()..];
+                3 * i32::from(row[column]) + i32::from(row[other_column])
+            };
+            (3 * across(row) + across(other_row) + 8) >> 4
+        })
+    }
+
     fn repeat_edges(&mut self) {
         let (width, height) = (self.width as usize, self.height as usize);
         let (luma_stride, chroma_stride) = (self.luma_stride(), self.chroma_stride());
@@ -213,6 +235,15 @@ const MIN_STRIPE: usize = 4;
 /// The number of rows of macroblocks in a stripe of a picture that is `mb_width` macroblocks wide.
 fn stripe_rows(mb_width: usize) -> usize {
     (STRIPE_PIXELS / (mb_width * 256)).max(MIN_STRIPE)
+}
+
+/// Most bytes that [`Planes::from_picture`] by some threads holds beside the pixels and the planes,
+/// of a picture of this size in macroblocks.
+pub fn stripe_bytes(mb_width: usize, mb_height: usize, threads: usize) -> u64 {
+    let stripes = mb_height.div_ceil(stripe_rows(mb_width));
+    let under_way = threads.clamp(1, stripes.max(1));
+    let lists = stripes * size_of::<Mutex<Stripe<'_>>>() + stripes * 64;
+    (under_way * mb_width * 8 * stripe::BYTES_PER_SAMPLE + lists) as u64
 }
 
 /// Fills `plane` beyond `width` x `height` samples with the last column and row.

@@ -111,6 +111,10 @@ struct Scratch {
     columns: [Vec<u8>; 2],
 }
 
+/// Most bytes that converting a stripe holds for each chroma sample of a row: rings of three and of
+/// two rows, four rows of luma that belong to no stripe, and the buffers of the search.
+pub const BYTES_PER_SAMPLE: usize = RING * 3 + RING * 2 + 4 + 4;
+
 /// Number of rows kept of each kind: at least the three around the current one, and a power of two.
 const RING: usize = 4;
 
