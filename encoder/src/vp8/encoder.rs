@@ -91,6 +91,17 @@ fn encode_with_limit<P: Borrow<Planes>>(
     }
 }
 
+/// The samples that a decoder has of `source` before the loop filter, if it is encoded once.
+///
+/// # Errors
+/// [`EncodeError::Cancelled`].
+pub fn reconstruct(source: &Planes, options: &LossyOptions<'_>) -> Result<Planes, EncodeError> {
+    let mut reconstruction = Planes::new(source.width as usize, source.height as usize);
+    let segmentation = choose_segmentation(source, quantizer_index(options.quality), options)?;
+    decide_macroblocks(source, &segmentation, options, Some(&mut reconstruction))?;
+    Ok(reconstruction)
+}
+
 /// Returns an index that shrinks `size` bytes of noise to about `limit` bytes. Halving the size
 /// takes quantizer steps some sixteen times as long, which is about 64 indices further.
 fn coarsen(index: QuantizerIndex, size: usize, limit: usize) -> QuantizerIndex {

@@ -12,6 +12,7 @@ mod levels;
 mod loop_filter;
 mod macroblock;
 mod masking;
+mod memory;
 mod mode_budget;
 mod mode_decision;
 mod partition;
@@ -35,4 +36,5 @@ mod wavefront;
 pub use constants::Constants;
 #[cfg(feature = "testing")]
 pub use encoder::agreement::assert_decoders_agree;
-pub use encoder::{LossyOptions, encode};
+pub use encoder::{LossyOptions, encode, reconstruct};
+pub use memory::FrameMemory;

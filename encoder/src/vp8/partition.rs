@@ -8,7 +8,7 @@ use super::macroblock::{LumaMode, MacroblockRecord};
 use super::predict::SubblockMode;
 use super::row::MacroblockRow;
 use super::tables::SUBBLOCK_MODE_PROBABILITIES;
-use super::token_writer::TokenWriter;
+use super::token_writer::{MACROBLOCK_BOOLS, TokenWriter};
 use super::tree::{
     CHROMA_MODE_PATHS, CHROMA_MODE_PROBABILITIES, LUMA_MODE_PATHS, LUMA_MODE_PROBABILITIES,
     SEGMENT_PATHS, SUBBLOCK_MODE_PATHS,
@@ -55,7 +55,7 @@ pub fn write_first(
     let mut encoder = BoolEncoder::with_capacity(rows.len() * mb_width * 4);
     header.write(&mut encoder);
     let header_length = encoder.len();
-    let mut bools = BoolBuffer::default();
+    let mut bools = BoolBuffer::with_capacity(BUFFER);
 
     let mut modes_above = vec![[SubblockMode::Dc; 4]; mb_width];
     for row in rows {
@@ -64,10 +64,13 @@ pub fn write_first(
         for (record, modes_above) in row.records.iter().zip(&mut modes_above) {
             append_modes(&mut bools, header, record, *modes_above, modes_left);
             (*modes_above, modes_left) = record.luma.contexts();
+            if bools.as_slice().len() >= BATCH {
+                encoder.write_all(bools.as_slice(), simd);
+                bools.clear();
+            }
         }
-        encoder.write_all(bools.as_slice(), simd);
-        bools.clear();
     }
+    encoder.write_all(bools.as_slice(), simd);
     let mut partition = encoder.finish();
     partition.resize(partition.len().max(header_length + LOOK_AHEAD), 0);
     Ok(partition)
@@ -118,6 +121,16 @@ fn append_modes(
     bools.push_run(&CHROMA_MODE_PATHS[record.chroma as usize].run(&CHROMA_MODE_PROBABILITIES));
 }
 
+/// Booleans that are collected before they are written: few enough for a cache, however wide a row
+/// is.
+const BATCH: usize = 1 << 14;
+
+/// The booleans that a buffer has space for: a batch, and the macroblock that completes it.
+const BUFFER: usize = BATCH + MACROBLOCK_BOOLS;
+
+/// Most bytes of the buffers of booleans of one piece of work.
+pub const BUFFER_BYTES: usize = 2 * BUFFER * size_of::<Bool>();
+
 /// Writes the only token partition.
 fn write_single(
     rows: &[MacroblockRow],
@@ -126,13 +139,18 @@ fn write_single(
     workers: Workers<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
     let mut encoder = BoolEncoder::with_capacity(capacity(rows));
-    let mut bools = BoolBuffer::with_capacity(row_capacity(rows));
+    let mut bools = BoolBuffer::with_capacity(BUFFER);
     for mb_y in 0..rows.len() {
         workers.check()?;
-        append_row(&mut bools, rows, mb_y, writer);
-        encoder.write_all(bools.as_slice(), simd);
-        bools.clear();
+        let mut row = RowTokens::new(rows, mb_y);
+        while row.append_macroblock(&mut bools, writer) {
+            if bools.as_slice().len() >= BATCH {
+                encoder.write_all(bools.as_slice(), simd);
+                bools.clear();
+            }
+        }
     }
+    encoder.write_all(bools.as_slice(), simd);
     Ok(encoder.finish())
 }
 
@@ -145,26 +163,22 @@ fn write_pair(
     simd: Simd,
     workers: Workers<'_>,
 ) -> Result<[Vec<u8>; 2], EncodeError> {
-    /// When one partition has this many booleans more than the other, it is written alone; fewer
-    /// wait for the next row.
-    const LEAST_ALONE: usize = 4096;
     let (first, partitions) = (numbers.start, numbers.end);
     let mut encoders = [(); 2].map(|()| BoolEncoder::with_capacity(capacity(rows) / partitions));
-    let mut pending = [(); 2].map(|()| BoolBuffer::with_capacity(row_capacity(rows)));
+    let mut pending = [(); 2].map(|()| BoolBuffer::with_capacity(BUFFER));
     for mb_y in (first..rows.len()).step_by(partitions) {
         workers.check()?;
-        append_row(&mut pending[0], rows, mb_y, writer);
-        if mb_y + 1 < rows.len() {
-            append_row(&mut pending[1], rows, mb_y + 1, writer);
-        }
-        let bools = pending.each_ref().map(BoolBuffer::as_slice);
-        let both = bools[0].len().min(bools[1].len());
-        BoolEncoder::write_pairs(encoders.each_mut(), bools.map(|bools| &bools[..both]), simd);
-        for (encoder, pending) in encoders.iter_mut().zip(&mut pending) {
-            pending.remove_first(both);
-            if pending.as_slice().len() >= LEAST_ALONE {
-                encoder.write_all(pending.as_slice(), simd);
-                pending.clear();
+        let mut pair = [mb_y, mb_y + 1].map(|mb_y| RowTokens::new(rows, mb_y));
+        loop {
+            let mut is_over = true;
+            for (row, pending) in pair.iter_mut().zip(&mut pending) {
+                is_over &= !row.append_macroblock(pending, writer);
+            }
+            if pending.iter().any(|bools| bools.as_slice().len() >= BATCH) {
+                write_pending(&mut encoders, &mut pending, simd);
+            }
+            if is_over {
+                break;
             }
         }
     }
@@ -174,36 +188,70 @@ fn write_pair(
     Ok(encoders.map(BoolEncoder::finish))
 }
 
+/// Writes as many booleans of both partitions as both have, and the rest of one that has many more
+/// than the other.
+fn write_pending(encoders: &mut [BoolEncoder; 2], pending: &mut [BoolBuffer; 2], simd: Simd) {
+    /// Fewer booleans than these wait for those of the other partition.
+    const LEAST_ALONE: usize = 4096;
+    let bools = pending.each_ref().map(BoolBuffer::as_slice);
+    let both = bools[0].len().min(bools[1].len());
+    BoolEncoder::write_pairs(encoders.each_mut(), bools.map(|bools| &bools[..both]), simd);
+    for (encoder, pending) in encoders.iter_mut().zip(pending) {
+        pending.remove_first(both);
+        if pending.as_slice().len() >= LEAST_ALONE {
+            encoder.write_all(pending.as_slice(), simd);
+            pending.clear();
+        }
+    }
+}
+
 /// Returns the capacity for the token partitions of `rows`, in bytes. Tokens nearly always take
-/// less; noise comes near, and growing would copy. Capacity that is not touched takes no memory.
+/// less; noise comes near, and growing would copy.
 fn capacity(rows: &[MacroblockRow]) -> usize {
     rows.iter().map(|row| row.packed.len()).sum()
 }
 
-/// Returns the capacity for the booleans of the largest row. Eight for each byte of packed levels
-/// are more than all but noise takes.
-fn row_capacity(rows: &[MacroblockRow]) -> usize {
-    let largest = rows.iter().map(|row| row.packed.len()).max();
-    largest.unwrap_or(0) * 8
+/// The macroblocks of a row whose tokens are still to be written.
+struct RowTokens<'a> {
+    /// `None` below the picture.
+    row: Option<&'a MacroblockRow>,
+    /// The row above; `None` above the picture.
+    above: Option<&'a MacroblockRow>,
+    /// The column of the next macroblock.
+    mb_x: usize,
+    /// The packed levels from there on.
+    packed: &'a [u8],
+    left: NonzeroFlags,
 }
 
-/// Appends the tokens of row `mb_y` to `bools`.
-fn append_row(bools: &mut BoolBuffer, rows: &[MacroblockRow], mb_y: usize, writer: &TokenWriter) {
-    let row = &rows[mb_y];
-    let mut packed = row.packed.as_slice();
-    let mut left = NonzeroFlags::default();
-    for (mb_x, record) in row.records.iter().enumerate() {
+impl<'a> RowTokens<'a> {
+    /// All macroblocks of row `mb_y`.
+    fn new(rows: &'a [MacroblockRow], mb_y: usize) -> RowTokens<'a> {
+        let row = rows.get(mb_y);
+        RowTokens {
+            row,
+            above: mb_y.checked_sub(1).and_then(|above| rows.get(above)),
+            mb_x: 0,
+            packed: row.map_or(&[], |row| row.packed.as_slice()),
+            left: NonzeroFlags::default(),
+        }
+    }
+
+    /// Appends the tokens of the next macroblock to `bools`. Returns whether there was one.
+    fn append_macroblock(&mut self, bools: &mut BoolBuffer, writer: &TokenWriter) -> bool {
+        let Some(record) = self.row.and_then(|row| row.records.get(self.mb_x)) else {
+            return false;
+        };
         let has_y2 = record.luma.has_y2();
         if record.skipped {
-            left.clear(has_y2);
-            continue;
-        }
-        let mut above = if mb_y > 0 {
-            rows[mb_y - 1].nonzero[mb_x]
+            self.left.clear(has_y2);
         } else {
-            NonzeroFlags::default()
-        };
-        writer.append_macroblock(bools, &mut packed, has_y2, &mut above, &mut left);
+            let above = self.above.map(|above| above.nonzero[self.mb_x]);
+            let mut above = above.unwrap_or_default();
+            writer.append_macroblock(bools, &mut self.packed, has_y2, &mut above, &mut self.left);
+        }
+        self.mb_x += 1;
+        true
     }
 }
 

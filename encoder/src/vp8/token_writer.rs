@@ -51,6 +51,9 @@ const MAX_TABULATED: usize = 4;
 /// and a sign for each of 16 levels, an end of block, and the entries that copies of runs touch.
 const MAX_BOOLS: usize = 16 * 19 + 1 + 8;
 
+/// At least the booleans of a macroblock: 25 blocks at most.
+pub const MACROBLOCK_BOOLS: usize = 25 * MAX_BOOLS;
+
 /// The extra bits and the sign of the levels 5 to 66, by sign.
 static EXTRA_RUNS: [[BoolRun; 2]; 62] = {
     let mut runs = [[BoolRun::EMPTY; 2]; 62];

@@ -30,5 +30,6 @@ mod transform;
 
 pub use argb::from_rgba;
 pub use encoder::{encode, encode_headless, estimate};
+pub use entropy::log2;
 pub use near_lossless::{max_error, round};
 pub use options::LosslessOptions;

@@ -125,11 +125,12 @@ impl BoolBuffer {
         self.length += write(&mut self.entries[self.length..end]);
     }
 
-    /// Grows to a little more than `length` entries: the vector doubles its capacity by itself, and
-    /// capacity that is not written to takes no memory.
+    /// Grows to a little more than `length` entries, within the capacity if that is enough.
     #[cold]
     fn grow(&mut self, length: usize) {
-        self.entries.resize(length + 4096, Bool(0));
+        let capacity = self.entries.capacity();
+        let more = (length + 4096).min(capacity).max(length);
+        self.entries.resize(more, Bool(0));
     }
 
     /// Returns the booleans.
@@ -202,6 +203,10 @@ fn flush_bytes(low: u64, out: &mut Vec<u8>) -> u64 {
     let settled = low << (63 - 8 - bits);
     if settled >> 63 != 0 {
         carry(out);
+    }
+    // By steps of an eighth, little of the memory is idle; a vector would double it.
+    if out.capacity() - out.len() < 8 {
+        out.reserve_exact(out.len() / 8 + 64);
     }
     // Appending a fixed number of bytes is faster.
     out.extend_from_slice(&(settled << 1).to_be_bytes());

@@ -19,6 +19,8 @@
 mod feedback;
 mod visibility;
 
+pub use visibility::DAMAGE_BYTES;
+
 use super::loop_filter::{FilterParameters, decoder};
 use super::mode_decision::{ModeSearch, Visibility};
 use super::row::MacroblockRow;
