@@ -1,23 +1,34 @@
 //! One budget of cores for all encoders of a process: one that is alone gets them all, each of many
-//! gets one, and small ones go first.
+//! gets one, small ones go first, and accounts share them in time.
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Condvar, Mutex, MutexGuard};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-/// The longest pause of a conversion for small ones, after which it checks again whether it is
-/// cancelled; and how long it may pause when it has just begun. It is the time of a few small
-/// pictures.
-const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+/// The time that an account may be ahead of another one before it pauses for that. A pause and its
+/// end cost some hundredths of a millisecond, and the caches.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// The time that an account gets before others if it has used none for a while: a picture of some
+/// megapixels takes as long.
+const CREDIT: Duration = Duration::from_millis(100);
+
+/// How long a conversion may pause for small ones when it has just begun: the time of a few small
+/// pictures. Later it is half of its time.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 /// Cores that conversions share. Each conversion occupies one; those left over are lent to encoders
 /// for helper threads, item by item of their passes (mostly rows of macroblocks), and return when a
-/// conversion that arrives needs one. So no more threads compute than there are cores, unless there
-/// are more conversions than that.
+/// conversion that arrives needs one. So no more threads compute than there are cores, but for
+/// moments.
 ///
-/// A small conversion waits for nobody: it begins at once ([`CpuBudget::occupy_first`]), and while
-/// more conversions run than there are cores, large ones pause for it ([`OccupiedCore::give_way`]),
-/// for at most half of their time.
+/// A small conversion waits for nobody: it begins at once
+/// ([`CpuBudget::occupy_for`]), and while more
+/// conversions run than there are cores, large ones pause for it ([`OccupiedCore::give_way`]), for
+/// at most half of their time. Of large ones those go on whose accounts have used the cores least;
+/// the others pause until these have had as much.
 #[derive(Debug)]
 pub struct CpuBudget {
     total: usize,
@@ -34,11 +45,28 @@ struct Uses {
     /// Conversions that wait for a core that is lent.
     awaited: usize,
     /// Of those that occupy a core, the small ones.
-    first: usize,
-    /// Of those that occupy a core, the ones that pause.
-    paused: usize,
+    small: usize,
+    /// The large ones.
+    large: Vec<Large>,
+    /// Microseconds that each account has used, up to the last [`Large::since`] of its conversions.
+    /// Those that run nothing are kept as far as they are ahead of others.
+    used: HashMap<u64, i64>,
+    /// The number of the next large conversion.
+    next: u64,
     #[cfg(test)]
     counts: Counts,
+}
+
+/// A large conversion that occupies a core.
+#[derive(Debug)]
+struct Large {
+    number: u64,
+    account: u64,
+    is_paused: bool,
+    /// Microseconds that it has used up to `since`.
+    used: i64,
+    /// When it was counted last.
+    since: Instant,
 }
 
 impl CpuBudget {
@@ -56,29 +84,40 @@ impl CpuBudget {
         self.total
     }
 
-    /// Occupies a core for a conversion, until the value is dropped. If none is free but some are
-    /// lent, this waits until a helper thread has finished its row of macroblocks; if none is lent,
-    /// the conversion shares a core with another and does not wait.
+    /// Occupies a core for a large conversion where there are no accounts: see
+    /// [`CpuBudget::occupy_for`].
     pub fn occupy(&self) -> OccupiedCore<'_> {
+        self.occupy_for(0, false)
+    }
+
+    /// Occupies a core for a conversion of this account, until the value is dropped. If none is
+    /// free but some are lent, a large one waits until a helper thread has finished its row of
+    /// macroblocks; if none is lent, it shares a core with another and does not wait. A small one
+    /// never waits.
+    pub fn occupy_for(&self, account: u64, is_small: bool) -> OccupiedCore<'_> {
         let mut uses = self.uses();
         uses.awaited += 1;
-        while uses.lent > 0 && uses.occupied + uses.lent >= self.total {
+        while !is_small && uses.lent > 0 && uses.occupied + uses.lent >= self.total {
             uses = self.changed.wait(uses).expect(NO_PANIC);
         }
         uses.awaited -= 1;
         uses.occupied += 1;
         #[cfg(test)]
         uses.count(false);
-        OccupiedCore::new(self, false)
-    }
-
-    /// Occupies a core for a small conversion, until the value is dropped. This does not wait: if
-    /// no core is free, helper threads end and large conversions pause at their next check.
-    pub fn occupy_first(&self) -> OccupiedCore<'_> {
-        let mut uses = self.uses();
-        uses.occupied += 1;
-        uses.first += 1;
-        OccupiedCore::new(self, true)
+        let since = Instant::now();
+        let number = if is_small {
+            uses.small += 1;
+            None
+        } else {
+            Some(uses.begin(account, since))
+        };
+        OccupiedCore {
+            budget: self,
+            thread: Some(thread::current().id()),
+            number,
+            since,
+            paused: Mutex::default(),
+        }
     }
 
     /// Takes a core for a helper thread, if one is free.
@@ -119,61 +158,178 @@ const NO_PANIC: &str = "nothing panics while it counts";
 #[derive(Debug)]
 pub struct OccupiedCore<'a> {
     budget: &'a CpuBudget,
-    is_first: bool,
+    /// The thread that occupies it, the only one that pauses; `None` for any one.
+    thread: Option<ThreadId>,
+    /// The number of a large conversion; `None` for a small one.
+    number: Option<u64>,
     since: Instant,
-    /// How long the conversion has paused so far; locked by the thread that pauses.
+    /// How long the conversion has paused for small ones; locked while it pauses.
     paused: Mutex<Duration>,
 }
 
-impl<'a> OccupiedCore<'a> {
-    fn new(budget: &'a CpuBudget, is_first: bool) -> OccupiedCore<'a> {
-        OccupiedCore {
-            budget,
-            is_first,
-            since: Instant::now(),
-            paused: Mutex::default(),
+impl OccupiedCore<'_> {
+    /// Pauses the calling thread while others need its core: small conversions, for at most half of
+    /// the time since it was occupied, and accounts that have used the cores less. Then it goes on
+    /// when it is its turn, or `is_unwanted` returns true, which is asked some fifty times a
+    /// second. A large conversion calls this every few milliseconds, best from the question of its
+    /// [`Cancel`](crate::Cancel). Only the thread that has occupied the core pauses, since helper
+    /// threads end when their core is needed. A small conversion never pauses.
+    pub fn give_way(&self, is_unwanted: &dyn Fn() -> bool) {
+        let total = self.budget.total;
+        if self.thread.is_some_and(|it| it != thread::current().id()) {
+            return;
         }
-    }
-
-    /// Pauses the calling thread while small conversions need its core, which is while they run and
-    /// more threads compute than there are cores. Of all the time since the core was occupied, this
-    /// takes at most a half, so that a conversion makes progress however many small ones come. All
-    /// threads of a large conversion call it every few milliseconds, best from the question of its
-    /// [`Cancel`](crate::Cancel); one of them pauses at a time. For a small one it does nothing.
-    pub fn give_way(&self) {
-        self.give_way_for(LONGEST_PAUSE);
-    }
-
-    fn give_way_for(&self, longest: Duration) {
         let mut uses = self.budget.uses();
-        if self.is_first || !uses.has_to_give_way(self.budget.total) {
+        let Some(number) = self.number.filter(|_| uses.occupied + uses.lent > total) else {
+            return;
+        };
+        if uses.turn(number, total) == Turn::Own {
             return;
         }
         let Ok(mut paused) = self.paused.try_lock() else {
             return;
         };
-        let began = Instant::now();
-        let allowed = (LONGEST_PAUSE + (began - self.since)).saturating_sub(*paused * 2);
-        let longest = longest.min(allowed);
-        uses.paused += 1;
+        uses.count_time(number, true);
+        self.budget.changed.notify_all();
         loop {
-            let left = longest.saturating_sub(began.elapsed());
-            uses.paused -= 1;
-            if left.is_zero() || !uses.has_to_give_way(self.budget.total) {
+            let now = Instant::now();
+            let left = match uses.turn(number, total) {
+                Turn::Own => break,
+                Turn::OfAccounts => SLICE,
+                Turn::OfSmall => {
+                    let allowed = FIRST_PAUSE + (now - self.since);
+                    allowed.saturating_sub(*paused * 2).min(SLICE)
+                }
+            };
+            if left.is_zero() || is_unwanted() {
                 break;
             }
-            uses.paused += 1;
-            let waited = self.budget.changed.wait_timeout(uses, left);
-            uses = waited.expect(NO_PANIC).0;
+            let is_for_small = uses.turn(number, total) == Turn::OfSmall;
+            uses = (self.budget.changed.wait_timeout(uses, left))
+                .expect(NO_PANIC)
+                .0;
+            if is_for_small {
+                *paused += now.elapsed();
+            }
         }
-        *paused += began.elapsed();
+        uses.count_time(number, false);
+    }
+
+    /// How long it has computed so far, without its pauses.
+    pub fn busy(&self) -> Duration {
+        let mut uses = self.budget.uses();
+        let Some(number) = self.number else {
+            return self.since.elapsed();
+        };
+        uses.count_time(number, false);
+        let used = uses.large(number).map_or(0, |large| large.used);
+        Duration::from_micros(used.unsigned_abs())
     }
 }
 
+/// Whose turn it is on the core of a large conversion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    /// Its own.
+    Own,
+    /// That of small conversions.
+    OfSmall,
+    /// That of large ones of accounts that have used less.
+    OfAccounts,
+}
+
+fn microseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
+
 impl Uses {
-    /// Whether small conversions run, and one more of the others than may compute beside them.
-    fn has_to_give_way(&self, total: usize) -> bool {
-        self.first > 0 && self.occupied + self.lent - self.paused > total
+    /// Adds a large conversion, and returns its number.
+    fn begin(&mut self, account: u64, now: Instant) -> u64 {
+        let active = |other: &u64| self.large.iter().any(|large| large.account == *other);
+        let used = |other: &u64| self.used_by(*other, now);
+        match self.used.keys().filter(|it| active(it)).map(used).min() {
+            None => self.used.clear(),
+            Some(least) => {
+                let least = least - microseconds(CREDIT);
+                let kept: Vec<u64> = self.used.keys().copied().filter(active).collect();
+                (self.used).retain(|other, used| kept.contains(other) || *used > least);
+                let own = self.used.entry(account).or_insert(least);
+                *own = (*own).max(least);
+            }
+        }
+        self.used.entry(account).or_default();
+        self.next += 1;
+        self.large.push(Large {
+            number: self.next,
+            account,
+            is_paused: false,
+            used: 0,
+            since: now,
+        });
+        self.next
+    }
+
+    fn large(&mut self, number: u64) -> Option<&mut Large> {
+        self.large.iter_mut().find(|large| large.number == number)
+    }
+
+    /// Counts the time of a large conversion up to now; from now on it pauses or goes on.
+    fn count_time(&mut self, number: u64, pauses: bool) {
+        let Some(large) = self.large(number) else {
+            return;
+        };
+        let now = Instant::now();
+        let time = large.unpaused(now);
+        large.used += time;
+        large.since = now;
+        large.is_paused = pauses;
+        let account = large.account;
+        *self.used.entry(account).or_default() += time;
+    }
+
+    /// Microseconds that the account has used up to now.
+    fn used_by(&self, account: u64, now: Instant) -> i64 {
+        let own = self.large.iter().filter(|large| large.account == account);
+        let running: i64 = own.map(|large| large.unpaused(now)).sum();
+        self.used.get(&account).copied().unwrap_or(0) + running
+    }
+
+    /// Whose turn it is on the core of this large conversion.
+    fn turn(&self, number: u64, total: usize) -> Turn {
+        let now = Instant::now();
+        let rank = |large: &Large| {
+            // One that goes on is not paused for a small difference.
+            let ahead = if large.is_paused {
+                0
+            } else {
+                microseconds(SLICE)
+            };
+            let by_account = self.used_by(large.account, now) - ahead;
+            let own = large.used + large.unpaused(now) - ahead;
+            (by_account, own, large.number)
+        };
+        let Some(own) = self.large.iter().find(|large| large.number == number) else {
+            return Turn::Own;
+        };
+        let own = rank(own);
+        let before = self.large.iter().filter(|other| rank(other) < own).count();
+        if before >= total {
+            Turn::OfAccounts
+        } else if before + self.small >= total {
+            Turn::OfSmall
+        } else {
+            Turn::Own
+        }
+    }
+}
+
+impl Large {
+    /// Microseconds since it was counted last, if it does not pause.
+    fn unpaused(&self, now: Instant) -> i64 {
+        if self.is_paused {
+            return 0;
+        }
+        microseconds(now.saturating_duration_since(self.since))
     }
 }
 
@@ -181,7 +337,13 @@ impl Drop for OccupiedCore<'_> {
     fn drop(&mut self) {
         let mut uses = self.budget.uses();
         uses.occupied -= 1;
-        uses.first -= usize::from(self.is_first);
+        match self.number {
+            None => uses.small -= 1,
+            Some(number) => {
+                uses.count_time(number, false);
+                uses.large.retain(|large| large.number != number);
+            }
+        }
         drop(uses);
         self.budget.changed.notify_all();
     }
@@ -224,12 +386,16 @@ impl CpuBudget {
 mod tests {
     use super::*;
     use crate::{ColorType, Encoder, Picture};
-    use std::thread;
-    use std::time::Duration;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     fn budget(total: usize) -> CpuBudget {
         CpuBudget::new(NonZeroUsize::new(total).expect("not zero"))
     }
+
+    /// Accounts.
+    const A: u64 = 1;
+    const B: u64 = 2;
+    const C: u64 = 3;
 
     #[test]
     fn cores_that_are_left_over_are_lent() {
@@ -279,64 +445,84 @@ mod tests {
         assert!(budget.try_acquire(), "it is free again");
     }
 
-    /// A pause that ends by itself only if the test fails.
     const MINUTES: Duration = Duration::from_mins(5);
 
     /// A core that was occupied long ago, so that it may pause for as long.
-    fn occupied_long_ago(budget: &CpuBudget) -> OccupiedCore<'_> {
+    fn occupied_long_ago(budget: &CpuBudget, account: u64) -> OccupiedCore<'_> {
         let since = Instant::now().checked_sub(MINUTES);
-        let mut core = budget.occupy();
+        let mut core = budget.occupy_for(account, false);
         core.since = since.expect("the clock began before");
+        core.thread = None;
         core
     }
 
-    fn until_paused(budget: &CpuBudget, count: usize) {
-        while budget.uses().paused != count {
+    fn paused(budget: &CpuBudget) -> Vec<u64> {
+        let uses = budget.uses();
+        let paused = uses.large.iter().filter(|large| large.is_paused);
+        paused.map(|large| large.account).collect()
+    }
+
+    fn until_paused(budget: &CpuBudget, accounts: &[u64]) {
+        let began = Instant::now();
+        while paused(budget) != accounts {
+            assert!(began.elapsed() < MINUTES, "{:?}", budget.uses());
             thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    /// Gives an account time that it has not used.
+    fn charge(budget: &CpuBudget, account: u64, time: Duration) {
+        *budget.uses().used.entry(account).or_default() += microseconds(time);
+    }
+
+    /// Never unwanted.
+    fn wanted() -> bool {
+        false
     }
 
     #[test]
     fn large_conversions_give_way_to_small_ones_and_go_on_after_them() {
         let budget = &budget(2);
-        let large = [(); 2].map(|()| occupied_long_ago(budget));
+        let large = [A, B].map(|account| occupied_long_ago(budget, account));
         for core in &large {
-            core.give_way(); // nobody needs it
+            core.give_way(&wanted); // nobody needs it
         }
         thread::scope(|scope| {
-            let small = [(); 2].map(|()| budget.occupy_first());
-            let give_way = |core| OccupiedCore::give_way_for(core, MINUTES);
+            let small = [(); 2].map(|()| budget.occupy_for(A, true));
             let pausing = large
                 .each_ref()
-                .map(|core| scope.spawn(move || give_way(core)));
-            until_paused(budget, 2);
-            large[0].give_way(); // another thread of the conversion that pauses
+                .map(|core| scope.spawn(move || core.give_way(&wanted)));
+            until_paused(budget, &[A, B]);
+            large[0].give_way(&wanted); // another thread of the conversion that pauses
             for core in &small {
-                core.give_way(); // small ones do not
+                core.give_way(&wanted); // small ones do not
             }
             assert!(pausing.iter().all(|pausing| !pausing.is_finished()));
             let [first, second] = small;
             drop(first);
-            until_paused(budget, 1);
+            while paused(budget).len() != 1 {
+                thread::sleep(Duration::from_millis(1));
+            }
             drop(second);
-            until_paused(budget, 0);
+            until_paused(budget, &[]);
         });
         drop(large);
         let uses = budget.uses();
-        assert_eq!((uses.occupied, uses.first, uses.paused), (0, 0, 0));
+        assert_eq!((uses.occupied, uses.small, uses.large.len()), (0, 0, 0));
     }
 
     #[test]
     fn only_as_many_give_way_as_small_ones_need() {
         let budget = &budget(3);
-        let large = [(); 2].map(|()| occupied_long_ago(budget));
-        let small = budget.occupy_first();
-        large[0].give_way(); // there is a core for each
-        let second = budget.occupy_first();
+        let large = [A, B].map(|account| occupied_long_ago(budget, account));
+        charge(budget, B, MINUTES);
+        let small = budget.occupy_for(A, true);
+        large[1].give_way(&wanted); // there is a core for each
+        let second = budget.occupy_for(A, true);
         thread::scope(|scope| {
-            scope.spawn(|| large[0].give_way_for(MINUTES));
-            until_paused(budget, 1);
-            large[1].give_way(); // one core was enough
+            scope.spawn(|| large[1].give_way(&wanted));
+            until_paused(budget, &[B]);
+            large[0].give_way(&wanted); // one core was enough
             drop((small, second));
         });
     }
@@ -344,15 +530,88 @@ mod tests {
     #[test]
     fn a_large_conversion_goes_on_although_small_ones_never_end() {
         let budget = budget(1);
-        let _small = budget.occupy_first();
-        let large = budget.occupy();
+        let _small = budget.occupy_for(A, true);
+        let large = budget.occupy_for(B, false);
         // The failure would be a hang.
         for _ in 0..20 {
-            large.give_way();
+            large.give_way(&wanted);
         }
-        assert_eq!(budget.uses().paused, 0);
+        assert_eq!(paused(&budget), []);
         let paused = *large.paused.lock().expect("nobody panics");
-        assert!(paused >= LONGEST_PAUSE, "it gave way for {paused:?}");
+        assert!(paused >= FIRST_PAUSE, "it gave way for {paused:?}");
+    }
+
+    #[test]
+    fn accounts_have_turns_by_the_time_that_they_have_used() {
+        let budget = &budget(2);
+        let of_a = [(); 2].map(|()| occupied_long_ago(budget, A));
+        let of_b = [(); 2].map(|()| occupied_long_ago(budget, B));
+        charge(budget, A, MINUTES);
+        charge(budget, B, MINUTES * 2);
+        let is_over = &AtomicBool::new(false);
+        thread::scope(|scope| {
+            let pausing = of_b
+                .each_ref()
+                .map(|core| scope.spawn(move || core.give_way(&wanted)));
+            until_paused(budget, &[B, B]);
+            for core in &of_a {
+                core.give_way(&wanted); // they have used less
+            }
+            // One that comes is next, so of the first account's one has to pause.
+            let of_c = budget.occupy_for(C, false);
+            // It computes until it is dropped, however long this takes on a busy machine.
+            budget.uses().used.insert(C, 0);
+            of_c.give_way(&wanted);
+            // Either of them may be the one that has used a microsecond more when it checks.
+            let cores = &of_a;
+            let pausing_too = scope.spawn(move || {
+                while !is_over.load(Ordering::SeqCst) {
+                    for core in cores {
+                        core.give_way(&wanted);
+                    }
+                }
+            });
+            until_paused(budget, &[A, B, B]);
+            is_over.store(true, Ordering::SeqCst);
+            drop(of_c);
+            until_paused(budget, &[B, B]);
+            pausing_too.join().expect("no panic");
+            // Now the second account has used less.
+            charge(budget, A, MINUTES * 2);
+            until_paused(budget, &[]);
+            for pausing in pausing {
+                pausing.join().expect("no panic");
+            }
+        });
+    }
+
+    #[test]
+    fn one_that_pauses_for_others_ends_when_it_is_unwanted() {
+        let budget = budget(1);
+        let (first, second) = (budget.occupy_for(A, false), budget.occupy_for(B, false));
+        charge(&budget, A, MINUTES);
+        second.give_way(&wanted);
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        first.give_way(&|| asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 3);
+        assert_eq!(asked.into_inner(), 4);
+        assert!(first.busy() < MINUTES, "what it did itself");
+    }
+
+    #[test]
+    fn what_an_account_has_not_used_earns_it_little_and_what_it_has_is_remembered() {
+        let budget = budget(1);
+        let long = budget.occupy_for(A, false);
+        charge(&budget, A, MINUTES);
+        drop(budget.occupy_for(B, false));
+        let least = microseconds(MINUTES) - microseconds(CREDIT);
+        assert!(budget.uses().used[&B] >= least, "{:?}", budget.uses());
+        charge(&budget, B, MINUTES);
+        drop(budget.occupy_for(C, false));
+        let second = budget.occupy_for(B, false);
+        assert!(budget.uses().used[&B] >= least + microseconds(MINUTES));
+        drop((long, second));
+        drop(budget.occupy_for(C, false));
+        assert!(budget.uses().used.len() == 1, "nobody else runs");
     }
 
     #[test]
@@ -360,7 +619,7 @@ mod tests {
         let budget = budget(2);
         let _large = budget.occupy();
         assert!(budget.try_acquire());
-        let _small = budget.occupy_first();
+        let _small = budget.occupy_for(A, true);
         assert!(budget.release_if_needed(), "the helper ends");
     }
 
