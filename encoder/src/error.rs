@@ -14,6 +14,9 @@ pub enum EncodeError {
     NoFrames,
     /// The encoded picture does not fit the size fields of the format, which have 32 bits.
     TooLarge,
+    /// The file of an animation was not allowed to grow
+    /// ([`IncrementalAnimation::limit_growth`](crate::IncrementalAnimation::limit_growth)).
+    GrowthDenied,
     /// The work was stopped by its [`Cancel`](crate::Cancel).
     Cancelled,
 }
@@ -25,6 +28,7 @@ impl std::fmt::Display for EncodeError {
             EncodeError::PixelCount => "there are not as many samples as width and height say",
             EncodeError::NoFrames => "an animation has at least one frame",
             EncodeError::TooLarge => "the encoded picture is too large for a WebP file",
+            EncodeError::GrowthDenied => "the file was not allowed to take more memory",
             EncodeError::Cancelled => "the file is no longer wanted",
         })
     }

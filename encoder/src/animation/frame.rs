@@ -4,9 +4,9 @@ use super::damage::{Rect, Update};
 use super::frame_pixels::{FramePixels, Granularity, KeptPixels, Origin, UpdateMask};
 use super::mode_history::ModeHistory;
 use crate::auto_mode::{self, CodingPlan};
-use crate::bitstream::{self, Bitstream};
+use crate::bitstream::Bitstream;
 use crate::error::EncodeError;
-use crate::options::{Mode, Options};
+use crate::options::Options;
 
 /// A frame of the file.
 #[derive(Debug)]
@@ -65,16 +65,10 @@ impl Frame {
         history: &mut ModeHistory,
         options: &Options<'_>,
     ) -> Result<Frame, EncodeError> {
-        let mut plan = match options.mode {
-            Mode::Auto => history.plan(update.rect.area()),
-            Mode::Lossless => CodingPlan::Lossless,
-            Mode::Lossy => CodingPlan::Lossy,
-        };
-        if plan != CodingPlan::Lossy {
-            let pixels = canvas.frame_pixels(update.rect, &mask);
-            if CodingPlan::choose(&pixels, options)? == CodingPlan::Lossy {
-                plan = CodingPlan::Lossy;
-            }
+        let pixels = canvas.frame_pixels(update.rect, &mask);
+        let mut plan = CodingPlan::choose(&pixels, options)?;
+        if plan == CodingPlan::Smaller && !auto_mode::is_tiny(pixels.size) {
+            plan = history.plan(update.rect.area());
         }
         Ok(Frame {
             update,
@@ -93,7 +87,9 @@ impl Frame {
         if let Content::Pending { plan, mask, kept } = &mut self.content {
             let granularity = match plan {
                 CodingPlan::Lossless => Granularity::Pixel,
-                CodingPlan::Lossy | CodingPlan::Smaller => Granularity::Macroblock,
+                CodingPlan::Lossy | CodingPlan::LossyUpTo(_) | CodingPlan::Smaller => {
+                    Granularity::Macroblock
+                }
             };
             let pixels = canvas.frame_pixels(self.update.rect, mask);
             *kept = Some(pixels.keep(granularity));
@@ -123,12 +119,11 @@ impl Frame {
             None => canvas.frame_pixels(rect, mask),
         };
         let (bitstream, larger) = match plan {
-            CodingPlan::Lossless => (bitstream::lossless(&pixels, options)?, None),
-            CodingPlan::Lossy => (bitstream::lossy(&pixels, options)?, None),
             CodingPlan::Smaller => {
                 let smaller = auto_mode::smaller_of_frame(&pixels, options)?;
                 (smaller.bitstream, smaller.larger)
             }
+            plan => (auto_mode::encode_by(*plan, &pixels, options)?, None),
         };
         let sizes = larger.map(|larger| BothSizes {
             plan: if bitstream.is_lossless {

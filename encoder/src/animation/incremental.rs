@@ -29,9 +29,19 @@ pub struct IncrementalAnimation<'a> {
     pending: Vec<Frame>,
     history: ModeHistory,
     file: container::Animation,
+    growth: Growth<'a>,
     has_alpha: bool,
     /// The coding of all frames in the file; `None` before the first one.
     coding: Option<Coding>,
+}
+
+/// What decides whether the file may take more memory; it may if there is nothing.
+struct Growth<'a>(Option<&'a dyn Fn(usize) -> bool>);
+
+impl std::fmt::Debug for Growth<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Growth").field(&self.0.is_some()).finish()
+    }
 }
 
 /// The longest time of a frame in milliseconds: it has 24 bits.
@@ -58,6 +68,7 @@ impl<'a> IncrementalAnimation<'a> {
             pending: Vec::new(),
             history: ModeHistory::default(),
             file: container::Animation::new((width, height), loops, &metadata)?,
+            growth: Growth(None),
             has_alpha: false,
             coding: None,
         })
@@ -66,6 +77,13 @@ impl<'a> IncrementalAnimation<'a> {
     /// Reserves memory for a file of so many bytes, if it is known about how large it becomes.
     pub fn reserve(&mut self, bytes: usize) {
         self.file.reserve(bytes);
+    }
+
+    /// Has `may_grow` decide each time before the file takes more memory than was reserved. It is
+    /// called with all bytes that the file would then take, and if it returns `false`, encoding
+    /// ends with [`EncodeError::GrowthDenied`].
+    pub fn limit_growth(&mut self, may_grow: &'a dyn Fn(usize) -> bool) {
+        self.growth = Growth(Some(may_grow));
     }
 
     /// Shows `canvas` (red, green, blue and alpha, rows without padding) for `milliseconds`, at
@@ -224,6 +242,22 @@ impl<'a> IncrementalAnimation<'a> {
         Ok(())
     }
 
+    /// Makes space in the file for so many bytes more, by steps of a quarter.
+    fn grow_by(&mut self, bytes: usize) -> Result<(), EncodeError> {
+        const LEAST: usize = 64 << 10;
+        let (length, capacity) = self.file.length_and_capacity();
+        let needed = length + bytes;
+        if needed <= capacity {
+            return Ok(());
+        }
+        let larger = needed.max(capacity + (capacity / 4).max(LEAST));
+        let may_grow = |to: &usize| self.growth.0.is_none_or(|may_grow| may_grow(*to));
+        let granted = [larger, needed].into_iter().find(may_grow);
+        let granted = granted.ok_or(EncodeError::GrowthDenied)?;
+        self.file.reserve(granted - length);
+        Ok(())
+    }
+
     fn write(&mut self, frame: &Frame, bitstream: &Bitstream) -> Result<(), EncodeError> {
         let coding = bitstream.coding();
         let is_same = self.coding.is_none_or(|before| before == coding);
@@ -232,6 +266,7 @@ impl<'a> IncrementalAnimation<'a> {
         let leaves_some = self.coding.is_none() && !covers;
         self.coding = Some(if is_same { coding } else { Coding::Mixed });
         self.has_alpha |= bitstream.has_alpha() || frame.is_cleared || leaves_some;
+        self.grow_by(container::Animation::frame_size(bitstream))?;
         self.file.frame(&frame.header(), bitstream)
     }
 }

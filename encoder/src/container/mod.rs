@@ -29,6 +29,9 @@ pub fn still(
     workers: Workers<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
     let mut file = RiffFile::new();
+    // The whole file at once: as it grows, it would take up to twice as much.
+    let extended = chunk_size(&[0; 10]) + metadata.icc.map_or(0, chunk_size);
+    file.reserve(extended + pixels_size(bitstream) + trailing_size(metadata));
     if bitstream.alpha.is_some() || !metadata.is_empty() {
         let has_alpha = bitstream.has_alpha();
         let flags = if has_alpha { flag::ALPHA } else { 0 };
@@ -67,6 +70,16 @@ impl Animation {
         self.0.reserve(bytes);
     }
 
+    /// The bytes of the file so far, and those for which there is memory.
+    pub fn length_and_capacity(&self) -> (usize, usize) {
+        (self.0.len(), self.0.capacity())
+    }
+
+    /// The bytes of the `ANMF` chunk of a frame.
+    pub fn frame_size(bitstream: &Bitstream) -> usize {
+        chunk_size(&[0; 16]) + pixels_size(bitstream)
+    }
+
     /// Appends an `ANMF` chunk: `header`, which says where and when (section 2.7.1.1), and the
     /// pixels.
     ///
@@ -96,10 +109,27 @@ impl Animation {
         if has_alpha {
             self.0.set_bits(FLAGS, flag::ALPHA);
         }
+        self.0.reserve(trailing_size(metadata));
         let mut file = finish(self.0, metadata)?;
         file.shrink_to_fit();
         Ok(file)
     }
+}
+
+/// The bytes of a chunk with its header and padding.
+fn chunk_size(data: &[u8]) -> usize {
+    8 + data.len().next_multiple_of(2)
+}
+
+/// The bytes of the chunks that hold the pixels.
+fn pixels_size(bitstream: &Bitstream) -> usize {
+    bitstream.chunks().map(|(_, data)| chunk_size(data)).sum()
+}
+
+/// The bytes of the metadata that stands behind the pixels.
+fn trailing_size(metadata: &Metadata<'_>) -> usize {
+    let kept = [metadata.exif, metadata.xmp];
+    kept.into_iter().flatten().map(chunk_size).sum()
 }
 
 /// Appends the `VP8X` chunk, and the ICC profile, which comes next (section 2.7).

@@ -18,6 +18,11 @@ impl RiffFile {
         self.0.len()
     }
 
+    /// The bytes for which there is memory.
+    pub fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+
     /// Reserves memory for `bytes` more, so that the file need not move as it grows.
     pub fn reserve(&mut self, bytes: usize) {
         self.0.reserve_exact(bytes);
