@@ -2,6 +2,7 @@
 //! memory at a time.
 
 use super::error::ConversionError;
+use super::growth::{FileMemory, MayHold};
 use super::outcome::{Conversion, Timing, timed};
 use super::plan::Plan;
 use super::search::{Candidates, Facts, Player, compare, search};
@@ -19,12 +20,15 @@ pub(super) fn convert(
     plan: &Plan<'_>,
     source: Animation<'_>,
     cancel: &Cancel<'_>,
+    may_hold: &MayHold<'_>,
 ) -> Result<Conversion, ConversionError> {
+    let files = FileMemory::new(may_hold, plan.memory(), plan.files(), plan.file_bytes());
     let metadata = source.metadata(plan.keep, cancel)?;
     let mut passes = Passes {
         plan,
         source,
         metadata: &metadata,
+        files: &files,
         cancel,
         timing: Timing::default(),
         size: (0, 0),
@@ -48,6 +52,7 @@ struct Passes<'a> {
     plan: &'a Plan<'a>,
     source: Animation<'a>,
     metadata: &'a Metadata,
+    files: &'a FileMemory<'a>,
     cancel: &'a Cancel<'a>,
     timing: Timing,
     /// The canvas's width and height and the number of frames, known after a pass.
@@ -93,7 +98,9 @@ impl<'a> Passes<'a> {
     fn encode(&mut self, encoder: Encoder<'a>) -> Result<Encoded, ConversionError> {
         let encoder = with_metadata(encoder, self.metadata);
         // The file is rarely larger than the input. Memory that is not written to takes none.
-        let expected = self.plan.opened.bytes().len();
+        let expected = self.plan.file_bytes() as usize;
+        let files = self.files;
+        let may_grow = |bytes| files.may_take(bytes);
         let mut animation: Option<IncrementalAnimation<'_>> = None;
         let (mut size, mut frame_count) = (self.size, 0);
         let mut timing = self.timing;
@@ -105,6 +112,7 @@ impl<'a> Passes<'a> {
                     Some(animation) => animation,
                     none => {
                         let mut begun = IncrementalAnimation::new(encoder, size, loops)?;
+                        begun.limit_growth(&may_grow);
                         begun.reserve(expected);
                         none.insert(begun)
                     }

@@ -30,6 +30,14 @@ pub enum ConversionError {
         /// The bytes of the smallest file.
         least: u64,
     },
+    /// The pixels call for more memory than [`Plan::memory`](super::Plan::memory), which was not
+    /// granted.
+    Memory {
+        /// The bytes that the conversion holds in all.
+        needed: u64,
+    },
+    /// The file of an animation grew beyond the memory that there is for it.
+    GrowthDenied,
     /// The conversion was cancelled.
     Cancelled,
     /// A fault of the program: the text is for the log, not for the caller.
@@ -55,6 +63,7 @@ impl From<EncodeError> for ConversionError {
     fn from(error: EncodeError) -> ConversionError {
         match error {
             EncodeError::Cancelled => ConversionError::Cancelled,
+            EncodeError::GrowthDenied => ConversionError::GrowthDenied,
             error => ConversionError::Internal(format!("the encoder refused the picture: {error}")),
         }
     }
@@ -98,6 +107,12 @@ impl fmt::Display for ConversionError {
                 "Parameter max_bytes: {allowed} was given, and the smallest file has {least} bytes; \
                  allow as many, or take that file by best_effort=true."
             ),
+            ConversionError::Memory { needed } => {
+                write!(f, "The conversion needs {needed} bytes of memory.")
+            }
+            ConversionError::GrowthDenied => {
+                f.write_str("The animation takes more memory than there is for it.")
+            }
             ConversionError::Cancelled => f.write_str("The conversion was stopped before its end."),
             ConversionError::Internal(cause) => write!(f, "The conversion failed: {cause}."),
         }

@@ -5,7 +5,7 @@ use super::plan::{Path, Plan, color_type};
 use super::search::scoring_memory;
 use crate::image::{Footprint, PlanesMemory};
 use crate::watermark::Outline;
-use towebp_encoder::{Cancel, ColorType, Encoder, PlanesBuilder};
+use towebp_encoder::{Cancel, ColorType, Encoder, Mode, PlanesBuilder};
 
 /// Bytes per byte of a text that is drawn: its glyphs, and the lines that they make.
 const TEXT_FACTOR: u64 = 100;
@@ -30,10 +30,24 @@ const FILE: u64 = 5;
 const RETAINED: u64 = 256 << 10;
 
 impl Plan<'_> {
-    /// Most bytes that [`Plan::run`] holds at a time, its outcome included, the files that it is
-    /// given not. It is never less than the truth, and for common photographs at most about twice
-    /// as much: the encoder's part is that of noise.
+    /// Most bytes that [`Plan::run_within`] holds at a time, its outcome included, the files that
+    /// it is given not, unless it asks for more. It is never less than the truth, and for common
+    /// photographs at most about twice as much: the encoder's part is that of noise.
     pub fn memory(&self) -> u64 {
+        self.memory_by(if self.asks_for_lossless {
+            Mode::Lossy
+        } else {
+            self.mode
+        })
+    }
+
+    /// Most bytes that [`Plan::run`] holds at a time, and [`Plan::run_within`] asks for: those of
+    /// lossless coding included, if the pixels may call for it.
+    pub fn most_memory(&self) -> u64 {
+        self.memory_by(self.mode)
+    }
+
+    fn memory_by(&self, mode: Mode) -> u64 {
         let metadata = if self.params.keeps_metadata {
             METADATA_COPIES * self.opened.metadata_bytes()
         } else {
@@ -41,10 +55,14 @@ impl Plan<'_> {
         };
         metadata
             + match (self.path, self.opened.planes()) {
-                (Path::Planes, Some(planes)) if planes.is_certain => self.in_planes(planes),
-                (Path::Planes, Some(planes)) => self.in_planes(planes).max(self.by_way_of_rgb()),
-                (Path::Planes | Path::Rgb, _) => self.by_way_of_rgb(),
-                (Path::Animation(_), _) => self.by_way_of_rgb() + self.animation(),
+                (Path::Planes, Some(planes)) if planes.is_certain && mode == Mode::Lossy => {
+                    self.in_planes(planes)
+                }
+                (Path::Planes, Some(planes)) => {
+                    self.in_planes(planes).max(self.by_way_of_rgb(mode))
+                }
+                (Path::Planes | Path::Rgb, _) => self.by_way_of_rgb(mode),
+                (Path::Animation(_), _) => self.by_way_of_rgb(mode) + self.animation(),
             }
     }
 
@@ -59,7 +77,7 @@ impl Plan<'_> {
             0
         };
         // The encoder's figure includes planes.
-        planes.peak.max(self.encoding()).max(marking) + rgb + RETAINED
+        planes.peak.max(self.encoding(Mode::Lossy)).max(marking) + rgb + RETAINED
     }
 
     /// The memory that drawing watermarks on planes takes beside them: the watermarks, both at a
@@ -76,9 +94,9 @@ impl Plan<'_> {
         self.mark() + self.text() + planes.bytes + window + changed + rows
     }
 
-    fn by_way_of_rgb(&self) -> u64 {
+    fn by_way_of_rgb(&self, mode: Mode) -> u64 {
         let (source, picture) = (&self.footprint, &self.output);
-        let beside = self.mark().max(self.text()).max(self.encoding());
+        let beside = self.mark().max(self.text()).max(self.encoding(mode));
         let resizing = self.resize.map_or(0, |resize| {
             let scratch = resize.bytes(source.width.max(source.height), self.resources.threads);
             source.pixel_bytes() + 2 * picture.pixel_bytes() + scratch
@@ -116,8 +134,7 @@ impl Plan<'_> {
         })
     }
 
-    /// The memory of an animation beside that of each frame as a still picture. The WebP is rarely
-    /// as large as the GIF.
+    /// The memory of an animation beside that of each frame as a still picture.
     fn animation(&self) -> u64 {
         let canvas = self.output.pixel_bytes();
         // The GIF's own canvas, what was there before, and a part that is resized anew.
@@ -132,13 +149,24 @@ impl Plan<'_> {
         let restored = canvas;
         let frames = canvas / 16 + WAITING_FRAMES.min(canvas);
         let threads = self.resources.threads as u64 * FRAME_THREAD;
-        // Of a search, the best file and the one that is encoded or played.
-        let files = if self.params.goal.is_some() { 4 } else { 2 };
-        let bytes = self.opened.bytes().len() as u64;
-        resized + marked + restored + frames + threads + files * bytes
+        let files = self.files() * self.file_bytes();
+        resized + marked + restored + frames + threads + files
     }
 
-    fn encoding(&self) -> u64 {
+    /// The most files of an animation that are held at a time: of a search, the best one, the
+    /// nearest one, and the one that is encoded or played.
+    pub(super) fn files(&self) -> u64 {
+        if self.params.goal.is_some() { 3 } else { 1 }
+    }
+
+    /// The bytes of the file of an animation that are estimated; a larger one asks for more as it
+    /// grows ([`MayHold`](super::MayHold)).
+    pub(super) fn file_bytes(&self) -> u64 {
+        const LEAST: u64 = 64 << 10;
+        self.opened.bytes().len() as u64 + LEAST
+    }
+
+    fn encoding(&self, mode: Mode) -> u64 {
         let Footprint {
             width,
             height,
@@ -147,19 +175,19 @@ impl Plan<'_> {
         } = self.output;
         let color = color_type(layout);
         let never = Cancel::never();
-        let encoder = self.encoder(&never);
+        let encoder = self.encoder(&never).mode(mode);
         match self.params.goal {
             None => encoder.memory((width, height), color),
-            Some(goal) => self.searching(goal, encoder, color),
+            Some(goal) => self.searching(goal, encoder, mode, color),
         }
     }
 
     /// The memory of a search: what stays of one encoding for the next, the best file, and what is
     /// needed for a score.
-    fn searching(&self, goal: Goal, encoder: Encoder<'_>, color: ColorType) -> u64 {
+    fn searching(&self, goal: Goal, encoder: Encoder<'_>, mode: Mode, color: ColorType) -> u64 {
         let Footprint { width, height, .. } = self.output;
         let (scoring, mode) = match goal {
-            Goal::MaxBytes { .. } => (0, self.mode),
+            Goal::MaxBytes { .. } => (0, mode),
             // A score that no quality reaches is that of lossless coding.
             Goal::Score(_) => (scoring_memory(width, height), self.params.mode),
         };

@@ -5,8 +5,10 @@
 //! watermarks and encodes.
 
 mod animation;
+mod cost;
 mod error;
 mod goal;
+mod growth;
 mod marking;
 mod memory;
 mod outcome;
@@ -24,10 +26,11 @@ pub use crate::watermark::{
 };
 pub use error::ConversionError;
 pub use goal::Goal;
+pub use growth::MayHold;
 pub use outcome::{Conversion, FoundQuality, Timing};
-pub use params::{Animation, IfLarger, ParamError, Params};
+pub use params::{Animation, IfLarger, ParamError, ParamProblem, Params};
 #[doc(hidden)]
-pub use params::{CAPPED, DefaultValue, PARAMETERS, Parameter, TOKEN, Value};
+pub use params::{CAPPED, DefaultValue, OR_ABSENT, PARAMETERS, Parameter, TOKEN, Value, size};
 pub use plan::{Plan, Resources};
 pub use preset::Preset;
 pub use run::{Job, memory, run};
@@ -112,6 +115,38 @@ mod tests {
             threads: 2,
             cpu_budget: None,
             cancel: &NEVER,
+        }
+    }
+
+    #[test]
+    fn a_resized_animation_is_held_to_the_limits_before_it_runs() {
+        let mut file = Vec::new();
+        let mut encoder = ::gif::Encoder::new(&mut file, 20, 10, &[0, 0, 0, 255, 255, 255])
+            .expect("a valid palette");
+        for index in 0..4 {
+            let indices = vec![index % 2; 200];
+            let frame = ::gif::Frame::from_indexed_pixels(20, 10, indices, None);
+            encoder.write_frame(&frame).expect("a valid frame");
+        }
+        drop(encoder);
+        for (width, is_allowed) in [("100", true), ("101", false)] {
+            let params = params(&[("width", width), ("enlarge", "true")]);
+            let limits = Limits {
+                max_animation_pixels: 4 * 100 * 50,
+                ..Limits::DEFAULT
+            };
+            let job = Job {
+                format: Format::Gif,
+                limits: &limits,
+                ..job(&file, &params, None)
+            };
+            let too_large = DecodeError::AnimationTooLarge { max_pixels: 20_000 };
+            let expected = if is_allowed {
+                Ok(())
+            } else {
+                Err(ConversionError::Picture(too_large))
+            };
+            assert_eq!(memory(&job).map(drop), expected, "{width}");
         }
     }
 
@@ -206,7 +241,7 @@ mod tests {
             [255, 255, 255],
             "the picture is there too"
         );
-        let encoded = encode(&plan, &image, &Metadata::default(), &never);
+        let encoded = encode(&plan, &image, &Metadata::default(), &never, &|_| true);
         assert_eq!(
             conversion.webp,
             encoded.expect("a valid picture").file,

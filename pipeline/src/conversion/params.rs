@@ -1,14 +1,15 @@
 //! The parameters of a conversion: one table of them, and how a request's values are read by it.
 
+mod error;
 mod value;
 
 #[doc(hidden)]
-pub use value::Value;
+pub use error::{ParamError, ParamProblem};
+pub use value::{Value, size};
 
 use super::goal::Goal;
 use super::sizing::{Fit, Sizing};
 use crate::watermark::{Color, Length, Outline, Placement, Position, TextSize, TextWatermark};
-use std::fmt;
 use towebp_encoder::{Effort, Mode};
 
 /// The parameters of a conversion, checked and capped.
@@ -60,6 +61,8 @@ pub struct Parameter {
     pub default: DefaultValue,
     /// The meaning of its values, in one line of Markdown.
     pub meaning: &'static str,
+    /// Its meaning as a flag of the command line, if that is another one.
+    pub as_flag: Option<&'static str>,
     /// The treatment of values that are not allowed, in one line of Markdown.
     pub otherwise: &'static str,
 }
@@ -77,6 +80,10 @@ pub enum DefaultValue {
 /// The treatment of values that are not allowed in most rows of [`PARAMETERS`].
 #[doc(hidden)]
 pub const CAPPED: &str = "capped into the range";
+
+/// The treatment of other values of a side: 0 leaves it open, as elsewhere.
+#[doc(hidden)]
+pub const OR_ABSENT: &str = "capped into the range, but 0 is as if absent";
 
 const TRUE_OR_FALSE: &str = "true or false";
 
@@ -98,15 +105,21 @@ pub const PARAMETERS: [Parameter; 30] = [
         example: "100k",
         default: DefaultValue::Other("none"),
         meaning: "the best quality whose file has at most so many bytes; `100k` is 100000, `2M` is 2000000",
+        as_flag: Some(
+            "most bytes of each file, with the best quality that fits: 100k is 100000, 2MB is 2000000, 1MiB is 1048576",
+        ),
         otherwise: "capped into the range; 400 beside `quality` or `target`",
     },
-    word(
-        "best_effort",
-        "true",
-        TRUE_OR_FALSE,
-        "false",
-        "`true`: if no file has as few bytes as `max_bytes`, the smallest one; `false`: a 400 that names its size",
-    ),
+    Parameter {
+        as_flag: Some("write the smallest file if none has as few bytes as --max-bytes allows"),
+        ..word(
+            "best_effort",
+            "true",
+            TRUE_OR_FALSE,
+            "false",
+            "`true`: if no file has as few bytes as `max_bytes`, the smallest one; `false`: a 400 that names its size",
+        )
+    },
     Parameter {
         otherwise: "capped into the range; 400 beside `quality`",
         ..number(
@@ -131,13 +144,16 @@ pub const PARAMETERS: [Parameter; 30] = [
         "auto",
         "`auto`, `lossy`, `lossless`: how pixels are coded",
     ),
-    word(
-        "lossless",
-        "true",
-        TRUE_OR_FALSE,
-        "false",
-        "`true`: as `mode=lossless`, and a 400 beside `mode=lossy`; `false`: as if absent",
-    ),
+    Parameter {
+        as_flag: Some("the same as --mode lossless"),
+        ..word(
+            "lossless",
+            "true",
+            TRUE_OR_FALSE,
+            "false",
+            "`true`: as `mode=lossless`, and a 400 beside `mode=lossy`; `false`: as if absent",
+        )
+    },
     number(
         "alpha_quality",
         "90",
@@ -166,20 +182,26 @@ pub const PARAMETERS: [Parameter; 30] = [
         "strip",
         "`strip`, `keep`: what becomes of Exif, XMP and the ICC profile",
     ),
-    number(
-        "width",
-        "800",
-        (1, 16383),
-        DefaultValue::Other("that of the picture"),
-        "1 to 16383 pixels, the width of the box that the picture is resized to",
-    ),
-    number(
-        "height",
-        "600",
-        (1, 16383),
-        DefaultValue::Other("that of the picture"),
-        "1 to 16383 pixels, the height of that box",
-    ),
+    Parameter {
+        otherwise: OR_ABSENT,
+        ..number(
+            "width",
+            "800",
+            (1, 16383),
+            DefaultValue::Other("that of the picture"),
+            "1 to 16383 pixels, the width of the box that the picture is resized to",
+        )
+    },
+    Parameter {
+        otherwise: OR_ABSENT,
+        ..number(
+            "height",
+            "600",
+            (1, 16383),
+            DefaultValue::Other("that of the picture"),
+            "1 to 16383 pixels, the height of that box",
+        )
+    },
     word(
         "fit",
         "cover",
@@ -188,26 +210,33 @@ pub const PARAMETERS: [Parameter; 30] = [
         "`contain` and `inside` (all of the picture, within the box), `cover` (the box is filled, what goes beyond it is \
          cut off), `fill` (the box is filled, by stretching)",
     ),
-    word(
-        "gravity",
-        "top",
-        Position::ALLOWED,
-        "center",
-        "with `fit=cover`, the part that stays: the names of `watermark_position`",
-    ),
-    word(
-        "enlarge",
-        "true",
-        TRUE_OR_FALSE,
-        "false",
-        "`true`: the picture may become larger than it is",
-    ),
+    Parameter {
+        as_flag: Some("the part that stays with --fit cover: a name as of --watermark-position"),
+        ..word(
+            "gravity",
+            "top",
+            Position::ALLOWED,
+            "center",
+            "with `fit=cover`, the part that stays: the names of `watermark_position`",
+        )
+    },
+    Parameter {
+        as_flag: Some("let pictures become larger than they are"),
+        ..word(
+            "enlarge",
+            "true",
+            TRUE_OR_FALSE,
+            "false",
+            "`true`: the picture may become larger than it is",
+        )
+    },
     Parameter {
         name: "dpr",
         value: Value::Decimal(100, 8000),
         example: "2",
         default: DefaultValue::Given("1"),
         meaning: "0.1 to 8, pixels of the device for each of `width` and `height`, such as 2 or 1.5",
+        as_flag: None,
         otherwise: CAPPED,
     },
     Parameter {
@@ -226,6 +255,7 @@ pub const PARAMETERS: [Parameter; 30] = [
         example: "© example.org",
         default: DefaultValue::Other("none"),
         meaning: "any characters that the fonts have; `%0A` begins a new line",
+        as_flag: Some("text to draw onto each picture"),
         otherwise: "400, naming the characters",
     },
     Parameter {
@@ -240,9 +270,13 @@ pub const PARAMETERS: [Parameter; 30] = [
         meaning: "the height of the em: 8 to 200 pixels; or `0.1%` to `100%` of the shorter side, such as `3%`, which a URL \
                   needs as `3%25`, at least 8 pixels; or `auto`, 2.5 % of that side, at least 12 pixels. The range of \
                   pixels does not bound the latter two, whose lines are broken to fit",
+        as_flag: Some(
+            "height of the text's em: 8 to 200 pixels; or 0.1% to 100% of each picture's shorter side, such as 3%; or auto, 2.5 % of it and at least 12 pixels. Of the latter two, long lines are broken",
+        ),
         otherwise: CAPPED,
     },
     Parameter {
+        as_flag: Some("color of the text: white, black, red, blue, yellow, gray, #RRGGBB or #RGB"),
         value: Value::Color(Color::ALLOWED),
         ..word(
             "watermark_color",
@@ -266,6 +300,9 @@ pub const PARAMETERS: [Parameter; 30] = [
         example: "https://example.org/logo.png",
         default: DefaultValue::Other("none"),
         meaning: "an http or https URL of a PNG or JPEG",
+        as_flag: Some(
+            "picture to draw onto each picture: a PNG or JPEG file, or its http or https URL",
+        ),
         otherwise: "400, with a code that tells why",
     },
     word(
@@ -295,6 +332,9 @@ pub const PARAMETERS: [Parameter; 30] = [
         default: DefaultValue::Other("2 % of the shorter side"),
         meaning: "what is kept free beside it, or between tiles: 0 to 16383 pixels, or `0%` to `25%` of the shorter side, \
                   such as `2.5%`, which a URL needs as `2.5%25`",
+        as_flag: Some(
+            "what is kept free beside watermarks, or between tiles: 0 to 16383 pixels, or 0% to 25% of each picture's shorter side, such as 2.5%",
+        ),
     },
     Parameter {
         name: "watermark_scale",
@@ -302,6 +342,7 @@ pub const PARAMETERS: [Parameter; 30] = [
         example: "25",
         default: DefaultValue::Other("its own size"),
         meaning: "1 to 100, percent of the picture's width; a `%` may follow, which a URL needs as `%25`",
+        as_flag: Some("percent of each picture's width that watermarks take, 1 to 100"),
         otherwise: CAPPED,
     },
     number(
@@ -311,13 +352,16 @@ pub const PARAMETERS: [Parameter; 30] = [
         DefaultValue::Given("0"),
         "-360 to 360 degrees, clockwise",
     ),
-    word(
-        "watermark_tile",
-        "true",
-        TRUE_OR_FALSE,
-        "false",
-        "`true`, `false`: repeated over the whole picture",
-    ),
+    Parameter {
+        as_flag: Some("repeat watermarks over the whole picture"),
+        ..word(
+            "watermark_tile",
+            "true",
+            TRUE_OR_FALSE,
+            "false",
+            "`true`, `false`: repeated over the whole picture",
+        )
+    },
 ];
 
 /// The row of the API token, by which paths other than that of the conversion have it, too.
@@ -328,6 +372,7 @@ pub const TOKEN: Parameter = Parameter {
     example: "twp_...",
     default: DefaultValue::Other("none"),
     meaning: "your API token; needed unless it is in the header",
+    as_flag: None,
     otherwise: "401",
 };
 
@@ -379,17 +424,6 @@ impl IfLarger {
     }
 }
 
-/// A parameter that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParamError {
-    /// The parameter's name.
-    pub name: &'static str,
-    /// The given and the allowed values, as a sentence for the caller.
-    pub detail: String,
-    /// Machine-readable: `invalid_parameter`, `repeated_parameter` or `fixed_parameter`.
-    pub code: &'static str,
-}
-
 impl Params {
     /// Reads the parameters from decoded name and value pairs. Unknown names are ignored; numbers
     /// out of range are capped. A known name that is given twice, a number that is not whole, and a
@@ -435,14 +469,6 @@ impl Params {
     }
 }
 
-impl fmt::Display for ParamError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.detail)
-    }
-}
-
-impl std::error::Error for ParamError {}
-
 const fn number(
     name: &'static str,
     example: &'static str,
@@ -456,6 +482,7 @@ const fn number(
         example,
         default,
         meaning,
+        as_flag: None,
         otherwise: CAPPED,
     }
 }
@@ -473,6 +500,7 @@ const fn word(
         example,
         default: DefaultValue::Given(default),
         meaning,
+        as_flag: None,
         otherwise: "400",
     }
 }
@@ -550,8 +578,8 @@ impl Values {
             "animation" => params.animation = parameter.word(value, Animation::parse)?,
             "metadata" => params.keeps_metadata = parameter.word(value, parse_metadata)?,
             "if_larger" => params.if_larger = parameter.word(value, IfLarger::parse)?,
-            "width" => sizing.width = Some(parameter.number(value)? as u16),
-            "height" => sizing.height = Some(parameter.number(value)? as u16),
+            "width" => sizing.width = parameter.side(value)?,
+            "height" => sizing.height = parameter.side(value)?,
             "fit" => sizing.fit = parameter.word(value, Fit::parse)?,
             "gravity" => sizing.gravity = parameter.word(value, Position::parse)?,
             "enlarge" => sizing.enlarges = parameter.word(value, parse_bool)?,
@@ -586,6 +614,10 @@ impl Values {
         if is_lossless && params.mode == Mode::Lossy {
             return Err(ParamError {
                 name: "lossless",
+                problem: ParamProblem::Conflict {
+                    other: "mode",
+                    since: "they contradict each other",
+                },
                 detail: "Parameters lossless and mode: \"true\" and \"lossy\" were given; allowed is one of the two.".to_owned(),
                 code: "invalid_parameter",
             });
@@ -609,6 +641,10 @@ impl Values {
         {
             return Err(ParamError {
                 name: "if_larger",
+                problem: ParamProblem::Conflict {
+                    other,
+                    since: "the original is without what the other one asks for",
+                },
                 detail: format!(
                     "Parameters if_larger and {other}: \"original\" was given, but the original is without what {other} asks for; allowed is one of the two."
                 ),
@@ -643,6 +679,14 @@ impl Parameter {
         self.value.number(value).ok_or_else(|| self.invalid(value))
     }
 
+    /// Reads a whole number of pixels, and caps it into the range; `None` for 0.
+    fn side(&self, value: &str) -> Result<Option<u16>, ParamError> {
+        let number = self.number(value)?;
+        let digits = value.strip_prefix('-').unwrap_or(value);
+        let is_zero = digits.bytes().all(|digit| digit == b'0');
+        Ok((!is_zero).then_some(number as u16))
+    }
+
     /// Reads a number, and caps it into the range. It is returned in thousandths.
     fn decimal(&self, value: &str) -> Result<i32, ParamError> {
         self.value.decimal(value).ok_or_else(|| self.invalid(value))
@@ -667,11 +711,15 @@ impl Parameter {
         if value.chars().nth(SHOWN).is_some() {
             shown.push('…');
         }
-        let allowed = self.value.allowed();
+        let (allowed, in_url) = (self.value.allowed(), self.value.in_url());
         let name = self.name;
         ParamError {
             name,
-            detail: format!("Parameter {name}: {shown:?} was given; allowed is {allowed}."),
+            detail: format!("Parameter {name}: {shown:?} was given; allowed is {allowed}{in_url}."),
+            problem: ParamProblem::Value {
+                given: shown,
+                allowed,
+            },
             code: "invalid_parameter",
         }
     }
@@ -684,6 +732,10 @@ fn check_exclusive(given: &[&'static str]) -> Result<(), ParamError> {
     match (given.next(), given.next()) {
         (Some(name), Some(other)) => Err(ParamError {
             name,
+            problem: ParamProblem::Conflict {
+                other,
+                since: "each sets the quality",
+            },
             detail: format!(
                 "Parameters {name} and {other}: both were given; allowed is one of the two, since each sets the \
                  quality."
@@ -697,6 +749,7 @@ fn check_exclusive(given: &[&'static str]) -> Result<(), ParamError> {
 fn repeated(name: &'static str) -> ParamError {
     ParamError {
         name,
+        problem: ParamProblem::Request,
         detail: format!("Parameter {name} was given more than once; it is allowed once."),
         code: "repeated_parameter",
     }

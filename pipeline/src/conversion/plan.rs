@@ -9,6 +9,9 @@ use crate::image::{
 use crate::watermark::Fonts;
 use towebp_encoder::{Cancel, ColorType, CpuBudget, Encoder, Mode, Workers};
 
+/// The most pixels of a small picture ([`Plan::is_small`]): 512 x 512, some 10 ms as a JPEG.
+pub(super) const SMALL_PIXELS: u64 = 1 << 18;
+
 /// The resources of a conversion, beside the picture and the parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Resources<'a> {
@@ -38,9 +41,10 @@ pub struct Plan<'a> {
     pub(super) output: Footprint,
     /// How the picture is resized, if it is.
     pub(super) resize: Option<Resize>,
-    /// How the pixels are coded. It is [`Mode::Auto`] only where lossless coding has a chance to be
-    /// smaller.
+    /// How the pixels are coded.
     pub(super) mode: Mode,
+    /// Whether the memory for lossless coding is asked for only once the pixels call for it.
+    pub(super) asks_for_lossless: bool,
     /// Which metadata is kept.
     pub(super) keep: Keep,
 }
@@ -51,7 +55,8 @@ pub(super) enum Path<'a> {
     /// In the `Y'CbCr` of a JPEG, if that allows it: RGB in between would take twice the memory,
     /// and round and blur. Watermarks are drawn in RGB on the macroblocks under them. Rows of a
     /// PNG that is coded lossy become planes one after the other, which takes a third of the
-    /// memory of RGB for all of them.
+    /// memory of RGB for all of them; if they turn out to be those of a graphic, the picture takes
+    /// the other path.
     Planes,
     /// By way of RGB or RGBA.
     Rgb,
@@ -92,17 +97,26 @@ impl<'a> Plan<'a> {
             height: resize.down.size,
             ..footprint
         });
+        if let Some(animation) = animation {
+            animation.check_pixels(output.pixel_count())?;
+        }
         let watermark_picture = watermark_picture
             .map(|bytes| open_watermark(bytes, opened.limits()))
             .transpose()
             .map_err(ConversionError::WatermarkPicture)?;
-        let mode = match (params.mode, animation) {
-            // Frames hold what changes, of which the file as a whole says nothing.
-            (Mode::Auto, Some(_)) => Mode::Auto,
-            (asked, _) => mode(asked, opened),
-        };
         let is_jpeg = opened.format() == Format::Jpeg;
-        let stays_in_planes = mode == Mode::Lossy
+        let mode = match params.mode {
+            // What was coded with loss before is noise to lossless coding.
+            Mode::Auto if is_jpeg => Mode::Lossy,
+            asked => asked,
+        };
+        // GIFs are graphics as a rule.
+        let asks_for_lossless = mode == Mode::Auto
+            && params.goal.is_none()
+            && opened.format() != Format::Gif
+            && animation.is_none()
+            && output.pixel_count() > SMALL_PIXELS;
+        let stays_in_planes = mode != Mode::Lossless
             && opened.planes().is_some()
             && resize.is_none()
             // Several encodings need the pixels of the file in memory. Those of a PNG are RGB.
@@ -133,24 +147,13 @@ impl<'a> Plan<'a> {
             output,
             resize,
             mode,
+            asks_for_lossless,
             keep: match (params.keeps_metadata, is_watermarked) {
                 (false, _) => Keep::Nothing,
                 (true, true) => Keep::Descriptions,
                 (true, false) => Keep::All,
             },
         })
-    }
-
-    /// Whether the conversion is a matter of milliseconds, so that it should not wait for others: a
-    /// still picture of up to [`SMALL_PIXELS`], with watermarks of pictures as small.
-    pub fn is_small(&self) -> bool {
-        let is_small = |footprint: &Footprint| footprint.pixel_count() <= SMALL_PIXELS;
-        let mark = self.watermark_picture.as_ref();
-        !matches!(self.path, Path::Animation(_))
-            && self.params.goal.is_none()
-            && is_small(&self.footprint)
-            && is_small(&self.output)
-            && mark.is_none_or(|mark| is_small(mark.footprint()))
     }
 
     /// Whether a text or a picture is drawn.
@@ -233,9 +236,6 @@ fn largest_resize(
     }
 }
 
-/// The most pixels of a small picture ([`Plan::is_small`]): 512 x 512, some 10 ms as a JPEG.
-const SMALL_PIXELS: u64 = 1 << 18;
-
 /// The encoder's name for a layout.
 pub(super) fn color_type(layout: Layout) -> ColorType {
     match layout {
@@ -262,40 +262,4 @@ fn open_watermark<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Opened<'a>, De
             "it is neither PNG nor JPEG".to_owned(),
         )),
     }
-}
-
-/// The mode that was asked for. [`Mode::Auto`] becomes [`Mode::Lossy`] if the file shows that
-/// lossless coding, which takes time and memory to try, will not be smaller: a JPEG has been coded
-/// with loss before, and graphics take few bytes as PNG and repeat themselves as BMP.
-fn mode(asked: Mode, opened: &Opened<'_>) -> Mode {
-    /// A PNG of more bits per pixel is a photograph.
-    const MAX_BITS: u64 = 6;
-    if asked != Mode::Auto {
-        return asked;
-    }
-    let bits = opened.bytes().len() as u64 * 8;
-    let may_be_smaller = match opened.format() {
-        Format::Jpeg => false,
-        Format::Png => bits <= MAX_BITS * opened.footprint().pixel_count(),
-        Format::Gif => true,
-        Format::Bmp => repeats_itself(opened.bytes()),
-    };
-    if may_be_smaller {
-        Mode::Auto
-    } else {
-        Mode::Lossy
-    }
-}
-
-/// Whether at least a third of the pixels of a bitmap equal the one before, by a sample of its
-/// bytes.
-fn repeats_itself(bitmap: &[u8]) -> bool {
-    /// Four pixels of three bytes, or three of four: enough to compare pixels of either kind.
-    const PIXELS: usize = 12;
-    let pixels = bitmap.as_chunks::<PIXELS>().0;
-    let pairs = pixels.iter().zip(pixels.iter().skip(1)).step_by(64);
-    let (all, same) = pairs.fold((0, 0), |(all, same), (a, b)| {
-        (all + 1, same + usize::from(a == b))
-    });
-    same * 3 >= all
 }

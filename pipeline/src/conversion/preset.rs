@@ -4,7 +4,7 @@
 //! parameter: a request that gives it, too, is an error. In values, `%` is written as `%25`, and a
 //! line break as `%0A`.
 
-use super::params::{PARAMETERS, ParamError, Params};
+use super::params::{PARAMETERS, ParamError, ParamProblem, Params};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 /// What is escaped in a value.
@@ -122,6 +122,28 @@ impl Preset {
         Params::parse(own.into_iter().chain(given.iter().copied()))
     }
 
+    /// The value of a parameter, if the preset has it.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.pairs()
+            .find(|(other, _)| *other == name)
+            .map(|(_, value)| value)
+    }
+
+    /// The parameter that fixes this one, so that no request may give it.
+    pub fn fixed_by(&self, name: &str) -> Option<&'static str> {
+        self.fixed()
+            .find(|(other, _)| *other == name)
+            .map(|(_, by)| by)
+    }
+
+    /// The parameter of the preset in whose place a request may give this one: `target` for
+    /// `quality`.
+    pub fn alternative_to(&self, name: &str) -> Option<&'static str> {
+        let groups = ALTERNATIVES.iter().filter(|group| group.contains(&name));
+        let mut others = groups.flat_map(|group| group.iter().copied());
+        others.find(|other| *other != name && self.value(other).is_some())
+    }
+
     fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         let parameters = self.parameters.iter();
         parameters.map(|parameter| (parameter.name, parameter.value.as_str()))
@@ -171,6 +193,7 @@ fn parameter(line: &str) -> Result<PresetParameter, ParamError> {
 fn invalid(name: &'static str, detail: String) -> ParamError {
     ParamError {
         name,
+        problem: ParamProblem::Request,
         detail,
         code: "invalid_parameter",
     }
@@ -186,6 +209,7 @@ fn fixed(name: &'static str, by: &'static str) -> ParamError {
     };
     ParamError {
         name,
+        problem: ParamProblem::Request,
         detail: reason,
         code: "fixed_parameter",
     }
@@ -268,6 +292,19 @@ mod tests {
         let names = names.filter(|name| name.starts_with("watermark"));
         let (_, fixed) = FIXED_TOGETHER[3];
         assert_eq!(names.collect::<Vec<_>>(), fixed);
+    }
+
+    #[test]
+    fn a_preset_tells_what_holds_without_a_request() {
+        let preset = Preset::parse("!target=70\nwidth=800").unwrap();
+        assert_eq!(preset.value("width"), Some("800"));
+        assert_eq!(preset.value("height"), None);
+        assert_eq!(preset.fixed_by("target"), Some("target"));
+        assert_eq!(preset.fixed_by("quality"), Some("target"));
+        assert_eq!(preset.fixed_by("width"), None);
+        assert_eq!(preset.alternative_to("quality"), Some("target"));
+        assert_eq!(preset.alternative_to("target"), None);
+        assert_eq!(preset.alternative_to("width"), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::animation;
 use super::error::ConversionError;
+use super::growth::MayHold;
 use super::outcome::{Conversion, Timing};
 use super::params::{IfLarger, Params};
 use super::plan::{Path, Plan, Resources};
@@ -11,15 +12,29 @@ use crate::watermark::Fonts;
 use towebp_encoder::{Cancel, CpuBudget};
 
 impl Plan<'_> {
-    /// Converts the picture.
+    /// Converts the picture in [`Plan::most_memory`].
     ///
     /// # Errors
     /// See [`ConversionError`].
     pub fn run(&self, cancel: &Cancel<'_>) -> Result<Conversion, ConversionError> {
+        self.run_within(cancel, &|_| true)
+    }
+
+    /// Converts the picture in [`Plan::memory`]. If its pixels call for more, or the file of an
+    /// animation grows beyond what was estimated, `may_hold` decides whether the conversion may.
+    ///
+    /// # Errors
+    /// If it may not: [`ConversionError::Memory`], so that a still picture is to be converted anew
+    /// with so many bytes, or [`ConversionError::GrowthDenied`]. See [`ConversionError`].
+    pub fn run_within(
+        &self,
+        cancel: &Cancel<'_>,
+        may_hold: &MayHold<'_>,
+    ) -> Result<Conversion, ConversionError> {
         let mut conversion = match self.path {
-            Path::Planes => still::in_planes(self, cancel),
-            Path::Rgb => still::by_way_of_rgb(self, cancel, Timing::default()),
-            Path::Animation(animation) => animation::convert(self, animation, cancel),
+            Path::Planes => still::in_planes(self, cancel, may_hold),
+            Path::Rgb => still::by_way_of_rgb(self, cancel, may_hold, Timing::default()),
+            Path::Animation(animation) => animation::convert(self, animation, cancel, may_hold),
         }?;
         conversion.prefers_original =
             self.may_give_original() && conversion.webp.len() >= self.opened.bytes().len();
@@ -70,7 +85,7 @@ pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
     planned(job, |plan| plan.run(job.cancel))?
 }
 
-/// The memory that [`run`] takes: [`Plan::memory`].
+/// The memory that [`run`] takes: [`Plan::most_memory`].
 ///
 /// # Errors
 /// See [`ConversionError`]; nothing is decoded.
@@ -79,7 +94,7 @@ pub fn run(job: &Job<'_>) -> Result<Conversion, ConversionError> {
     reason = "the method's path is not general enough over the plan's lifetime"
 )]
 pub fn memory(job: &Job<'_>) -> Result<u64, ConversionError> {
-    planned(job, |plan| plan.memory())
+    planned(job, |plan| plan.most_memory())
 }
 
 fn planned<T>(job: &Job<'_>, then: impl FnOnce(&Plan<'_>) -> T) -> Result<T, ConversionError> {

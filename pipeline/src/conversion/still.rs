@@ -2,6 +2,7 @@
 
 use super::error::ConversionError;
 use super::goal::Goal;
+use super::growth::MayHold;
 use super::marking::draw_on_planes;
 use super::outcome::{Conversion, Timing, timed};
 use super::plan::{Plan, color_type};
@@ -9,13 +10,14 @@ use super::search::{Candidates, Facts, Found, score, search};
 use super::steps::{draw_watermarks, with_metadata};
 use crate::image::{Footprint, Image, Metadata};
 use std::cell::Cell;
-use towebp_encoder::{self as webp, Cancel, Mode};
+use towebp_encoder::{self as webp, Cancel, LosslessEstimate, Mode};
 
 /// Converts by way of RGB or RGBA: decodes (with orientation and color conversion), resizes, draws
 /// watermarks, encodes.
 pub(super) fn by_way_of_rgb(
     plan: &Plan<'_>,
     cancel: &Cancel<'_>,
+    may_hold: &MayHold<'_>,
     mut timing: Timing,
 ) -> Result<Conversion, ConversionError> {
     let (image, metadata) = timed(&mut timing.decode, || decode(plan, cancel))?;
@@ -28,7 +30,7 @@ pub(super) fn by_way_of_rgb(
         let found = timed(&mut timing.encode, search)?;
         return Ok(Conversion::found(found, size, timing));
     }
-    let encode = || encode(plan, &image, &metadata, cancel);
+    let encode = || encode(plan, &image, &metadata, cancel, may_hold);
     let encoded = timed(&mut timing.encode, encode)?;
     Ok(Conversion::new(encoded, size, timing))
 }
@@ -38,10 +40,19 @@ pub(super) fn by_way_of_rgb(
 pub(super) fn in_planes(
     plan: &Plan<'_>,
     cancel: &Cancel<'_>,
+    may_hold: &MayHold<'_>,
 ) -> Result<Conversion, ConversionError> {
     let mut timing = Timing::default();
+    // What was planned for planes alone is too little for RGB, which a graphic takes.
+    let is_planned_for_rgb = !plan.opened.planes().is_some_and(|planes| planes.is_certain);
+    let by_way_of_rgb = |timing| {
+        if plan.asks_for_lossless && !is_planned_for_rgb {
+            ask_for_lossless(plan, may_hold)?;
+        }
+        by_way_of_rgb(plan, cancel, may_hold, timing)
+    };
     let Some((planes, metadata)) = SizedPlanes::decode(plan, &mut timing, cancel)? else {
-        return by_way_of_rgb(plan, cancel, timing);
+        return by_way_of_rgb(timing);
     };
     let size = planes.size;
     if let Some(goal) = plan.params.goal {
@@ -59,8 +70,10 @@ pub(super) fn in_planes(
         return Ok(Conversion::found(found, size, timing));
     }
     let encode = || encode_planes(plan, planes, &metadata, cancel);
-    let encoded = timed(&mut timing.encode, encode)?;
-    Ok(Conversion::new(encoded, size, timing))
+    match timed(&mut timing.encode, encode)? {
+        Some(encoded) => Ok(Conversion::new(encoded, size, timing)),
+        None => by_way_of_rgb(timing),
+    }
 }
 
 /// Decodes the picture to RGB or RGBA, in the size that the WebP has.
@@ -83,6 +96,8 @@ fn decode(plan: &Plan<'_>, cancel: &Cancel<'_>) -> Result<(Image, Metadata), Con
 struct SizedPlanes {
     size: (u32, u32),
     planes: webp::Planes,
+    /// What the pixels say of the lossless size, if the planes were made of them.
+    estimate: Option<LosslessEstimate>,
 }
 
 impl SizedPlanes {
@@ -100,13 +115,25 @@ impl SizedPlanes {
             }
             let size = (planes.width, planes.height);
             let planes = webp::Planes::from_samples(size, planes.luma, planes.chroma)?;
-            return Ok(Some((SizedPlanes { size, planes }, metadata)));
+            let planes = SizedPlanes {
+                size,
+                planes,
+                estimate: None,
+            };
+            return Ok(Some((planes, metadata)));
         }
-        let convert = || opened.convert_to_planes(plan.keep, workers);
+        let takes_graphics = plan.mode == Mode::Lossy;
+        let convert = || opened.convert_to_planes(plan.keep, takes_graphics, workers);
         let converted = timed(&mut timing.decode, convert)?;
         let Footprint { width, height, .. } = plan.footprint;
-        let size = (width, height);
-        Ok(converted.map(|(planes, metadata)| (SizedPlanes { size, planes }, metadata)))
+        Ok(converted.map(|converted| {
+            let planes = SizedPlanes {
+                size: (width, height),
+                planes: converted.planes,
+                estimate: converted.estimate,
+            };
+            (planes, converted.metadata)
+        }))
     }
 }
 
@@ -115,9 +142,27 @@ pub(super) fn encode(
     image: &Image,
     metadata: &Metadata,
     cancel: &Cancel<'_>,
+    may_hold: &MayHold<'_>,
 ) -> Result<webp::Encoded, ConversionError> {
     let encoder = with_metadata(plan.encoder(cancel), metadata);
-    Ok(encoder.encode(&picture(image)?)?)
+    let picture = picture(image)?;
+    if plan.asks_for_lossless {
+        if let Some(encoded) = encoder.encode_if_lossy(&picture)? {
+            return Ok(encoded);
+        }
+        ask_for_lossless(plan, may_hold)?;
+    }
+    Ok(encoder.encode(&picture)?)
+}
+
+/// Asks for the memory that lossless coding takes.
+fn ask_for_lossless(plan: &Plan<'_>, may_hold: &MayHold<'_>) -> Result<(), ConversionError> {
+    let needed = plan.most_memory();
+    if may_hold(needed) {
+        Ok(())
+    } else {
+        Err(ConversionError::Memory { needed })
+    }
 }
 
 /// The encoder's view of a picture.
@@ -213,12 +258,18 @@ impl Candidates for Encodings<'_> {
     }
 }
 
+/// Encodes planes; `None` if the picture is to be encoded lossless as well, which takes its RGB.
 fn encode_planes(
     plan: &Plan<'_>,
-    SizedPlanes { size, planes }: SizedPlanes,
+    planes: SizedPlanes,
     metadata: &Metadata,
     cancel: &Cancel<'_>,
-) -> Result<webp::Encoded, ConversionError> {
+) -> Result<Option<webp::Encoded>, ConversionError> {
+    let SizedPlanes {
+        size,
+        planes,
+        estimate,
+    } = planes;
     let first = Cell::new(Some(planes));
     let source = || match first.take() {
         Some(planes) => Ok(planes),
@@ -229,5 +280,8 @@ fn encode_planes(
         },
     };
     let encoder = with_metadata(plan.encoder(cancel), metadata);
-    Ok(encoder.encode_planes(size, source)?)
+    Ok(match estimate {
+        Some(estimate) => encoder.encode_planes_if_lossy(size, source, &estimate)?,
+        None => Some(encoder.encode_planes(size, source)?),
+    })
 }

@@ -456,6 +456,10 @@ fn goals_are_read_and_exclude_each_other_and_a_quality() {
         (&[("max_bytes", "100k")], max_bytes(100_000, false)),
         (&[("max_bytes", "2K")], max_bytes(2000, false)),
         (&[("max_bytes", "3M")], max_bytes(3_000_000, false)),
+        (&[("max_bytes", "500kB")], max_bytes(500_000, false)),
+        (&[("max_bytes", "3KiB")], max_bytes(3072, false)),
+        (&[("max_bytes", "1mib")], max_bytes(1 << 20, false)),
+        (&[("max_bytes", "1G")], max_bytes(1_000_000_000, false)),
         (&[("max_bytes", "0")], max_bytes(1, false)),
         (&[("max_bytes", "-7k")], max_bytes(1, false)),
         (
@@ -489,7 +493,8 @@ fn goals_are_read_and_exclude_each_other_and_a_quality() {
         ("max_bytes", "1.5k"),
         ("max_bytes", "1kk"),
         ("max_bytes", "10 k"),
-        ("max_bytes", "1G"),
+        ("max_bytes", "1T"),
+        ("max_bytes", "1Ki"),
         ("max_bytes", ""),
         ("target", "70.5"),
         ("target", "70k"),
@@ -498,5 +503,52 @@ fn goals_are_read_and_exclude_each_other_and_a_quality() {
     ] {
         let error = parse(&[(name, value)]).expect_err("it is not allowed");
         assert_eq!((error.name, error.code), (name, "invalid_parameter"));
+    }
+}
+
+#[test]
+fn a_side_of_0_is_as_if_absent() {
+    assert_eq!(parsed(&[("width", "0"), ("height", "000")]), parsed(&[]));
+    assert_eq!(
+        parsed(&[("width", "400"), ("height", "0")]),
+        parsed(&[("width", "400")])
+    );
+    assert_eq!(
+        parsed(&[("height", "0"), ("if_larger", "original")]).sizing,
+        Sizing::default()
+    );
+    assert_eq!(parsed(&[("width", "-5")]).sizing.width, Some(1), "capped");
+    let preset = super::super::Preset::parse("width=800\nheight=0").expect("a valid preset");
+    let completed = |given: &[(&str, &str)]| preset.complete(given.iter().copied());
+    assert_eq!(completed(&[]), Ok(parsed(&[("width", "800")])));
+    assert_eq!(completed(&[("width", "0")]), Ok(parsed(&[])));
+}
+
+#[test]
+fn numbers_are_known_to_be_in_their_range_before_they_are_capped() {
+    for (name, within, beyond) in [
+        (
+            "quality",
+            &["0", "100", "-0"][..],
+            &["-1", "101", "99999999999"][..],
+        ),
+        ("max_bytes", &["1", "2G", "1k"], &["0", "-1k"]),
+        ("dpr", &["0.1", "8"], &["0.05", "8.1", "-1"]),
+        (
+            "watermark_size",
+            &["8", "200", "0.1%", "100%"],
+            &["7", "201", "0%", "101%"],
+        ),
+        ("watermark_scale", &["1", "100%"], &["0", "101%"]),
+        ("fit", &["cover"], &[]),
+    ] {
+        let row = PARAMETERS.iter().find(|row| row.name == name);
+        let value = row.expect("a parameter").value;
+        for text in within {
+            assert!(value.is_in_range(text), "{name} {text}");
+        }
+        for text in beyond {
+            assert!(!value.is_in_range(text), "{name} {text}");
+        }
     }
 }

@@ -10,8 +10,8 @@ pub enum Value {
     Number(i32, i32),
     /// A number, which is capped into this range of thousandths.
     Decimal(i32, i32),
-    /// A number of bytes, perhaps with the suffix `k` (1000) or `M` (1,000,000), which is capped
-    /// into this range.
+    /// A number of bytes, perhaps with a unit such as `k`, `kB` (1000) or `KiB` (1024), which is
+    /// capped into this range.
     Size(i32, i32),
     /// A whole number of percent, perhaps with the sign `%`, which is capped into this range.
     Percent(i32, i32),
@@ -101,8 +101,38 @@ impl Value {
         words.filter(|word| !word.starts_with('#')).collect()
     }
 
+    /// Whether a number of this type lies within the range, into which it would be capped else.
+    pub fn is_in_range(self, text: &str) -> bool {
+        const ANY: (i32, i32) = (i32::MIN, i32::MAX);
+        let wide = match self {
+            Value::Number(..) => Value::Number(ANY.0, ANY.1),
+            Value::Size(..) => Value::Size(ANY.0, ANY.1),
+            Value::Percent(..) => Value::Percent(ANY.0, ANY.1),
+            Value::Decimal(..) => return self.decimal(text) == decimal(text, ANY),
+            Value::Length {
+                pixels, percent, ..
+            } => {
+                return match text.strip_suffix('%') {
+                    Some(number) => decimal(number, percent) == decimal(number, ANY),
+                    None => whole(text, 1, pixels) == whole(text, 1, ANY),
+                };
+            }
+            _ => return true,
+        };
+        self.number(text) == wide.number(text)
+    }
+
+    /// The end of a sentence about what is allowed, for values that stand in a URL.
+    pub(super) fn in_url(self) -> &'static str {
+        match self {
+            Value::Percent(..) => ", which a URL needs as %25",
+            Value::Length { .. } => ", whose % a URL needs as %25",
+            _ => "",
+        }
+    }
+
     /// What is allowed, for error texts.
-    pub(super) fn allowed(self) -> String {
+    pub fn allowed(self) -> String {
         let thousandths = |number: i32| f64::from(number) / 1000.0;
         match self {
             Value::Number(min, max) => format!("a whole number from {min} to {max}"),
@@ -110,12 +140,12 @@ impl Value {
                 format!("a number from {} to {}", thousandths(min), thousandths(max))
             }
             Value::Size(min, max) => {
-                format!("a whole number from {min} to {max}, perhaps followed by k or M")
+                format!(
+                    "a whole number from {min} to {max}, perhaps followed by k or M, by kB or MB, or by KiB or MiB"
+                )
             }
             Value::Percent(min, max) => {
-                format!(
-                    "a whole number from {min} to {max}, perhaps followed by %, which a URL needs as %25"
-                )
+                format!("a whole number from {min} to {max}, perhaps followed by %")
             }
             Value::Length {
                 pixels: (min, max),
@@ -125,8 +155,7 @@ impl Value {
                 let auto = if has_auto { ", auto" } else { "" };
                 let (least, most) = (thousandths(least), thousandths(most));
                 format!(
-                    "a whole number from {min} to {max}{auto}, or a percentage from {least}% to {most}%, whose % a URL \
-                     needs as %25"
+                    "a whole number from {min} to {max}{auto}, or a percentage from {least}% to {most}%"
                 )
             }
             Value::Count(0, u64::MAX) => "a whole number, 0 or more".to_owned(),
@@ -174,10 +203,28 @@ fn are_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Splits the suffix off a size: its factor, and the number before it.
+/// Reads a number of bytes or pixels: `33554432`, `100k`, `500kB`, `32MiB`, in any case of letters.
+/// `k`, `M` and `G` mean powers of 1000, alone or with `B`, and with `iB` powers of 1024.
+#[doc(hidden)]
+pub fn size(text: &str) -> Option<u64> {
+    let (unit, digits) = without_unit(text);
+    let number: Option<u64> = digits.parse().ok().filter(|_| are_digits(digits));
+    number?.checked_mul(unit as u64)
+}
+
+/// Splits the unit off a size: its factor, and the number before it.
 fn without_unit(size: &str) -> (i32, &str) {
-    let units = [("k", 1000), ("K", 1000), ("M", 1_000_000)];
-    let found = units.into_iter();
-    let mut found = found.filter_map(|(suffix, unit)| Some((unit, size.strip_suffix(suffix)?)));
-    found.next().unwrap_or((1, size))
+    let digits = size.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match size[digits.len()..].to_ascii_lowercase().as_str() {
+        "k" | "kb" => 1000,
+        "kib" => 1 << 10,
+        "m" | "mb" => 1_000_000,
+        "mib" => 1 << 20,
+        "g" | "gb" => 1_000_000_000,
+        "gib" => 1 << 30,
+        "b" => 1,
+        // None, or one that makes it no number.
+        _ => return (1, size),
+    };
+    (unit, digits)
 }

@@ -1,0 +1,49 @@
+//! Memory beyond the estimate: the file of an animation is as large as its frames make it, which no
+//! header tells. It begins with what the estimate has for it, and asks for more as it grows.
+
+use std::cell::Cell;
+
+/// Decides, without waiting, whether a conversion may hold so many bytes in all, in place of those
+/// of its estimate ([`Plan::memory`](super::Plan::memory)).
+pub type MayHold<'a> = dyn Fn(u64) -> bool + 'a;
+
+/// The memory of the files of an animation: of one, or of a search as many as it keeps.
+pub(super) struct FileMemory<'a> {
+    may_hold: &'a MayHold<'a>,
+    /// The bytes of the conversion beside these files.
+    others: u64,
+    /// The most files at a time. Each is taken to be as large as the largest.
+    files: u64,
+    /// The bytes that were estimated or granted for the files.
+    granted: Cell<u64>,
+}
+
+impl<'a> FileMemory<'a> {
+    /// Memory for so many files, for each of which the estimate of the conversion, `memory` bytes,
+    /// has `bytes`.
+    pub(super) fn new(
+        may_hold: &'a MayHold<'a>,
+        memory: u64,
+        files: u64,
+        bytes: u64,
+    ) -> FileMemory<'a> {
+        let granted = files * bytes;
+        FileMemory {
+            may_hold,
+            others: memory.saturating_sub(granted),
+            files,
+            granted: Cell::new(granted),
+        }
+    }
+
+    /// Whether a file may take so many bytes in all.
+    pub(super) fn may_take(&self, bytes: usize) -> bool {
+        let needed = self.files.saturating_mul(bytes as u64);
+        let granted = self.granted.get();
+        let may_take = needed <= granted || (self.may_hold)(self.others.saturating_add(needed));
+        if may_take {
+            self.granted.set(needed.max(granted));
+        }
+        may_take
+    }
+}
