@@ -1,8 +1,9 @@
-//! The outcome of a format's reader: samples as stored, with their color space and Exif.
+//! The outcome of a format's reader: samples as stored, with their color space.
 
 use super::color::Space;
 use super::pixels::Image;
 use super::planes::Planes;
+use towebp_encoder::LosslessEstimate;
 
 /// A decoded picture: not yet oriented, and not yet in sRGB.
 pub struct Decoded {
@@ -12,8 +13,6 @@ pub struct Decoded {
     pub is_gray: bool,
     /// The color space, if the file names one that the pixels still have to be converted from.
     pub space: Option<Space>,
-    /// Exif from its TIFF header on.
-    pub exif: Option<Vec<u8>>,
 }
 
 /// A decoded picture that stays in `Y'CbCr`.
@@ -22,14 +21,14 @@ pub struct DecodedPlanes {
     pub planes: Planes,
     /// The ICC profile, which is that of sRGB, if the file has one.
     pub icc: Option<Vec<u8>>,
-    /// Exif from its TIFF header on.
-    pub exif: Option<Vec<u8>>,
 }
 
 /// A picture whose rows were converted to planes as they came.
 pub struct PlanesOfRgb {
     /// The planes, as the encoder takes them.
     pub planes: towebp_encoder::Planes,
+    /// What the rows say of the lossless size, if that was wanted.
+    pub estimate: Option<LosslessEstimate>,
     /// The ICC profile in whose space they are, if that is not sRGB and is kept.
     pub icc: Option<Vec<u8>>,
 }

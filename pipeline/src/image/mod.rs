@@ -32,7 +32,7 @@ pub use format::Format;
 pub use frames::Frames;
 pub use limits::Limits;
 pub use metadata::{Keep, Metadata};
-pub use opened::{Animation, Opened, PlanesMemory, open};
+pub use opened::{Animation, EstimatedPlanes, Opened, PlanesMemory, open};
 pub use pixels::{Image, Layout};
 pub use planes::Planes;
 pub use rectangle::Rectangle;

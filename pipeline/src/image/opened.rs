@@ -14,7 +14,7 @@ use super::metadata::{Keep, Metadata};
 use super::pixels::Image;
 use super::planes::{Planes, PlanesPath};
 use super::resize::Resize;
-use towebp_encoder::{Cancel, Cancelled, Workers};
+use towebp_encoder::{Cancel, Cancelled, LosslessEstimate, Workers};
 
 /// A file whose header was read. Nothing of the picture's size is allocated yet.
 ///
@@ -26,6 +26,17 @@ pub struct Opened<'a> {
     limits: Limits,
     header: Header<'a>,
     footprint: Footprint,
+}
+
+/// A picture whose rows became the encoder's planes as they came.
+#[derive(Debug)]
+pub struct EstimatedPlanes {
+    /// The planes.
+    pub planes: towebp_encoder::Planes,
+    /// What the rows say of the lossless size, if graphics are not taken.
+    pub estimate: Option<LosslessEstimate>,
+    /// What is kept of the metadata.
+    pub metadata: Metadata,
 }
 
 /// The memory that decoding to planes takes.
@@ -181,16 +192,16 @@ impl<'a> Opened<'a> {
         workers: Workers<'_>,
     ) -> Result<(Image, Metadata), DecodeError> {
         let cancel = workers.cancel();
+        let exif = self.kept_exif(keep)?;
         decode_guarded(cancel, || {
             let Decoded {
                 image,
                 is_gray,
                 space,
-                exif,
             } = self.decode_stored(keep, workers)?;
             let image = image.drop_opaque_alpha(cancel)?;
             let (image, icc) = convert_color(image, space, is_gray, keep, cancel)?;
-            let image = orient(image, exif.as_deref(), workers)?;
+            let image = orient(image, self.exif(), workers)?;
             Ok((image, Metadata::kept(keep, icc, exif, self.xmp())))
         })
     }
@@ -207,6 +218,7 @@ impl<'a> Opened<'a> {
         workers: Workers<'_>,
     ) -> Result<(Image, Metadata), DecodeError> {
         let cancel = workers.cancel();
+        let exif = self.kept_exif(keep)?;
         decode_guarded(cancel, || {
             let orientation = self.orientation().unwrap_or(Orientation::NoTransforms);
             let Footprint { width, height, .. } = self.footprint;
@@ -217,7 +229,7 @@ impl<'a> Opened<'a> {
             let resized = resize.at(eighths).apply(&image, workers)?;
             drop(image);
             let image = orientation::apply(resized, orientation, workers)?;
-            Ok((image, Metadata::kept(keep, icc, decoded.exif, self.xmp())))
+            Ok((image, Metadata::kept(keep, icc, exif, self.xmp())))
         })
     }
 
@@ -252,34 +264,47 @@ impl<'a> Opened<'a> {
         let Header::Jpeg(header) = &self.header else {
             return Ok(None);
         };
+        let exif = self.kept_exif(keep)?;
         decode_guarded(cancel, || {
             if !header.stays_in_planes() {
                 return Ok(None);
             }
             let decoded = jpeg::decode_planes(self.bytes, header, &self.limits, workers)?;
-            let metadata = Metadata::kept(keep, decoded.icc, decoded.exif, self.xmp());
+            let metadata = Metadata::kept(keep, decoded.icc, exif, self.xmp());
             Ok(Some((decoded.planes, metadata)))
         })
     }
 
     /// Decodes the picture, and converts its rows to the encoder's planes as they come, so that it
-    /// is never RGB as a whole; `None` if it has to be.
+    /// is never RGB as a whole; `None` if it has to be. Unless it `takes_graphics`, it is also
+    /// `None` if the first rows are those of a graphic.
     ///
     /// # Errors
     /// As [`Opened::decode`].
     pub fn convert_to_planes(
         &self,
         keep: Keep,
+        takes_graphics: bool,
         workers: Workers<'_>,
-    ) -> Result<Option<(towebp_encoder::Planes, Metadata)>, DecodeError> {
+    ) -> Result<Option<EstimatedPlanes>, DecodeError> {
         let Header::Png(header) = &self.header else {
             return Ok(None);
         };
         decode_guarded(workers.cancel(), || {
-            let decoded = png::decode_planes(self.bytes, keep, header, &self.limits, workers)?;
-            Ok(decoded.map(|PlanesOfRgb { planes, icc }| {
+            let (bytes, limits) = (self.bytes, &self.limits);
+            let decoded = png::decode_planes(bytes, keep, takes_graphics, header, limits, workers)?;
+            Ok(decoded.map(|decoded| {
+                let PlanesOfRgb {
+                    planes,
+                    estimate,
+                    icc,
+                } = decoded;
                 let metadata = Metadata::kept(keep, icc, None, self.xmp());
-                (planes, metadata)
+                EstimatedPlanes {
+                    planes,
+                    estimate,
+                    metadata,
+                }
             }))
         })
     }
@@ -330,6 +355,30 @@ impl<'a> Opened<'a> {
         }
     }
 
+    /// Exif, from its TIFF header on.
+    fn exif(&self) -> Option<&'a [u8]> {
+        match &self.header {
+            Header::Png(header) => header.exif(),
+            Header::Jpeg(header) => header.exif(),
+            Header::Gif(_) | Header::Bmp(_) => None,
+        }
+    }
+
+    /// The Exif that is kept, if any is.
+    ///
+    /// # Errors
+    /// It is larger than any of use.
+    fn kept_exif(&self, keep: Keep) -> Result<Option<&'a [u8]>, DecodeError> {
+        const MOST: usize = 8 << 20;
+        let exif = self.exif().filter(|_| keep != Keep::Nothing);
+        match exif.map_or(0, <[u8]>::len) {
+            ..=MOST => Ok(exif),
+            bytes => Err(DecodeError::Invalid(format!(
+                "its Exif has {bytes} bytes, and metadata=keep takes at most {MOST}; metadata=strip leaves it out"
+            ))),
+        }
+    }
+
     fn xmp(&self) -> Option<&'a [u8]> {
         match &self.header {
             Header::Png(header) => header.xmp(),
@@ -371,6 +420,20 @@ impl<'a> Animation<'a> {
         }
     }
 
+    /// Checks the pixels of all frames together if each is shown on a canvas of so many pixels, as
+    /// it is once the animation is resized.
+    ///
+    /// # Errors
+    /// [`DecodeError::TooManyFrames`] or [`DecodeError::AnimationTooLarge`].
+    pub fn check_pixels(&self, canvas: u64) -> Result<(), DecodeError> {
+        let limits = &self.opened.limits;
+        match &self.opened.header {
+            Header::Gif(header) => header.check_animation(canvas, limits),
+            Header::Png(header) => header.check_animation(canvas, limits),
+            Header::Jpeg(_) | Header::Bmp(_) => Ok(()),
+        }
+    }
+
     /// The frames, of which none is drawn yet.
     ///
     /// # Errors
@@ -389,13 +452,13 @@ impl<'a> Animation<'a> {
     /// # Errors
     /// See [`DecodeError`].
     pub fn metadata(&self, keep: Keep, cancel: &Cancel<'_>) -> Result<Metadata, DecodeError> {
-        let (mut icc, mut exif) = (None, None);
+        let mut icc = None;
         if let Header::Png(header) = &self.opened.header
             && keep != Keep::Nothing
         {
             icc = decode_guarded(cancel, || png::kept_profile(header, keep, cancel))?;
-            exif = header.exif().map(<[u8]>::to_vec);
         }
+        let exif = self.opened.kept_exif(keep)?;
         Ok(Metadata::kept(keep, icc, exif, self.opened.xmp()))
     }
 }

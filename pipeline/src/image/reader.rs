@@ -26,17 +26,8 @@ pub(super) struct CancellableReader<'a> {
 }
 
 impl<'a> CancellableReader<'a> {
-    /// Reads `bytes`, and checks `cancel` every `portion` bytes, at least 1.
-    pub(super) fn new(
-        bytes: &'a [u8],
-        portion: usize,
-        cancel: &'a Cancel<'a>,
-    ) -> CancellableReader<'a> {
-        CancellableReader::of_parts(&[bytes], portion, cancel)
-    }
-
-    /// Reads several parts one after the other, as [`CancellableReader::new`], with a check before
-    /// each part, too.
+    /// Reads several parts one after the other, and checks `cancel` before each part and every
+    /// `portion` bytes, at least 1.
     pub(super) fn of_parts(
         parts: &[&'a [u8]],
         portion: usize,
@@ -216,7 +207,7 @@ mod tests {
         let checks = AtomicUsize::new(0);
         let question = || checks.fetch_add(1, Ordering::Relaxed) >= 3;
         let cancel = Cancel::when(&question);
-        let mut reader = CancellableReader::new(&[7; 100], 10, &cancel);
+        let mut reader = CancellableReader::of_parts(&[&[7; 100]], 10, &cancel);
         let mut read = Vec::new();
         assert!(reader.read_to_end(&mut read).is_err());
         assert_eq!((read.len(), checks.load(Ordering::Relaxed)), (30, 4));

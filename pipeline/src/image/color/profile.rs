@@ -5,6 +5,20 @@ use moxcms::{CmsError, ColorProfile, DataColorSpace, TransformOptions};
 /// Larger profiles are ignored: real ones have a few KiB, those with tables up to about 2 MiB.
 pub const MAX_PROFILE_BYTES: usize = 4 << 20;
 
+/// Most bytes that a profile of `length` bytes holds in the conversion of samples of so many
+/// components: [`BYTES_PER_PROFILE_BYTE`] for each byte, and tables whose size does not depend on
+/// it, if there is one.
+pub fn profile_bytes(length: usize, components: usize) -> u64 {
+    // The library makes a table of 17 colors of each of four inks, twice as numbers of four bytes,
+    // and of 33 of each of three primaries.
+    let tables = match (length, components) {
+        (0, _) => 0,
+        (_, 4) => 4 << 20,
+        _ => 3 << 19,
+    };
+    BYTES_PER_PROFILE_BYTE * length as u64 + tables
+}
+
 /// Most bytes that are held for each byte of an ICC profile: the profile and a copy, its tables as
 /// often as [`is_too_large`] lets tags name them, and the table of the tag that is used as numbers
 /// of four bytes.

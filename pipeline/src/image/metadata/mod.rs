@@ -29,7 +29,7 @@ impl Metadata {
     pub(super) fn kept(
         keep: Keep,
         icc: Option<Vec<u8>>,
-        exif: Option<Vec<u8>>,
+        exif: Option<&[u8]>,
         xmp: Option<&[u8]>,
     ) -> Metadata {
         match keep {
@@ -44,10 +44,11 @@ impl Metadata {
 }
 
 /// Exif data with its orientation reset; `None` if it is not Exif.
-fn upright_exif(mut exif: Vec<u8>) -> Option<Vec<u8>> {
-    if exif.starts_with(orientation::JPEG_PREFIX) {
-        exif.drain(..orientation::JPEG_PREFIX.len());
-    }
+fn upright_exif(exif: &[u8]) -> Option<Vec<u8>> {
+    let mut exif = exif
+        .strip_prefix(orientation::JPEG_PREFIX)
+        .unwrap_or(exif)
+        .to_vec();
     orientation::reset(&mut exif);
     let is_tiff = exif.starts_with(b"II*\0") || exif.starts_with(b"MM\0*");
     is_tiff.then_some(exif)
@@ -109,12 +110,12 @@ mod tests {
             exif.extend([orientation, 0, 0, 0, 0, 0, 0]);
             exif
         };
-        assert_eq!(upright_exif(exif(6)), Some(exif(1)));
+        assert_eq!(upright_exif(&exif(6)), Some(exif(1)));
         assert_eq!(
-            upright_exif([b"Exif\0\0", &exif(3)[..]].concat()),
+            upright_exif(&[b"Exif\0\0", &exif(3)[..]].concat()),
             Some(exif(1))
         );
-        assert_eq!(upright_exif(b"Exif\0\0nonsense".to_vec()), None);
-        assert_eq!(upright_exif(b"II*\0".to_vec()), Some(b"II*\0".to_vec()));
+        assert_eq!(upright_exif(b"Exif\0\0nonsense"), None);
+        assert_eq!(upright_exif(b"II*\0"), Some(b"II*\0".to_vec()));
     }
 }

@@ -212,7 +212,7 @@ impl Renderer<'_> {
         let texts = self.lines(&mut missing)?;
         let paragraphs: Vec<Paragraph<'_>> = texts
             .iter()
-            .map(|text| Paragraph::new(self.fonts, text))
+            .map(|text| Paragraph::new(self.fonts, text, self.cancel))
             .collect();
         let lines = self.shape_lines(&paragraphs, missing)?;
         let Some(block) = stack(self.fonts, lines, side, self.cancel)? else {
@@ -267,6 +267,7 @@ impl Renderer<'_> {
             self.cancel.check()?;
             lines.push(paragraph.as_line(&mut missing));
         }
+        self.cancel.check()?;
         if missing.is_empty() {
             return Ok(lines);
         }

@@ -9,6 +9,7 @@ use super::font::{Face, Fonts};
 use harfrust::unicode::script;
 use harfrust::{Buffer, BufferFlags, Direction, GlyphId, Script, ShapeOptions, ShaperFont, shape};
 use std::ops::Range;
+use towebp_encoder::Cancel;
 use unicode_bidi::ParagraphBidiInfo;
 
 /// A glyph, and the place of its origin. Lengths are in ems, x to the right and y downwards.
@@ -43,17 +44,20 @@ pub(super) struct Paragraph<'a> {
     fonts: &'a Fonts,
     text: &'a str,
     bidi: ParagraphBidiInfo<'a>,
+    cancel: &'a Cancel<'a>,
 }
 
 impl<'a> Paragraph<'a> {
-    /// A paragraph of a text that has no line break and no control character.
-    pub(super) fn new(fonts: &'a Fonts, text: &'a str) -> Paragraph<'a> {
+    /// A paragraph of a text that has no line break and no control character. Once it is cancelled,
+    /// its lines are incomplete.
+    pub(super) fn new(fonts: &'a Fonts, text: &'a str, cancel: &'a Cancel<'a>) -> Paragraph<'a> {
         let end = text.char_indices().nth(MAX_LETTERS);
         let text = end.map_or(text, |(index, _)| &text[..index]);
         Paragraph {
             fonts,
             text,
             bidi: ParagraphBidiInfo::new(text, None),
+            cancel,
         }
     }
 
@@ -93,6 +97,7 @@ impl<'a> Paragraph<'a> {
         Shaper {
             fonts: self.fonts,
             text: self.text,
+            cancel: self.cancel,
             line: Line::default(),
             advances: None,
             missing,
@@ -138,6 +143,7 @@ fn divide_by_script(text: &str, run: Range<usize>) -> Vec<(Range<usize>, Script)
 struct Shaper<'a> {
     fonts: &'a Fonts,
     text: &'a str,
+    cancel: &'a Cancel<'a>,
     line: Line,
     /// The advances by the byte of the text, if they are asked for.
     advances: Option<Vec<f32>>,
@@ -172,6 +178,9 @@ impl Shaper<'_> {
 
     /// Adds the glyphs of a run from this face, and from the next faces where it has none.
     fn shape(&mut self, run: &Run, face: Option<Face>) {
+        if self.cancel.is_cancelled() {
+            return;
+        }
         let Some(face) = face else {
             self.shape_each(run);
             return;

@@ -255,7 +255,7 @@ const VIETNAMESE: &[(u32, i32, i32)] = &[
 fn shaped(text: &str) -> Vec<(Face, u32, i32, i32)> {
     let fonts = Fonts::bundled();
     let mut missing = Vec::new();
-    let line = Paragraph::new(fonts, text).as_line(&mut missing);
+    let line = Paragraph::new(fonts, text, &Cancel::never()).as_line(&mut missing);
     assert!(missing.is_empty(), "{text}: {missing:?}");
     line.glyphs
         .iter()
@@ -349,7 +349,7 @@ fn each_character_comes_from_the_first_font_that_has_it() {
     let devanagari = include_bytes!("../../../fonts/NotoSansDevanagari-Regular.ttf");
     fonts.add(devanagari.to_vec()).expect("a whole font");
     let mut missing = Vec::new();
-    let line = Paragraph::new(&fonts, "a क b").as_line(&mut missing);
+    let line = Paragraph::new(&fonts, "a क b", &Cancel::never()).as_line(&mut missing);
     // The added font has the letter and the spaces around it.
     let faces: Vec<Face> = line.glyphs.iter().map(|glyph| glyph.face).collect();
     assert_eq!(faces, [1, 0, 0, 0, 1]);
@@ -670,6 +670,29 @@ fn of_a_line_16384_characters_are_looked_at() {
     }
     let mut missing = Vec::new();
     let text = format!("{}漢", "i".repeat(16_384));
-    Paragraph::new(Fonts::bundled(), &text).as_line(&mut missing);
+    Paragraph::new(Fonts::bundled(), &text, &Cancel::never()).as_line(&mut missing);
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn a_line_of_many_runs_is_cancelled_between_them() {
+    let text = "aक".repeat(1000);
+    let asked = std::cell::Cell::new(0);
+    let shape = |limit: usize| {
+        let checks = std::sync::atomic::AtomicUsize::new(0);
+        let question = || checks.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= limit;
+        let cancel = Cancel::when(&question);
+        let line = Paragraph::new(Fonts::bundled(), &text, &cancel).as_line(&mut Vec::new());
+        asked.set(checks.into_inner());
+        line.glyphs.len()
+    };
+    let whole = shape(usize::MAX);
+    assert!(
+        whole >= 2000 && asked.get() >= 2000,
+        "{} checks",
+        asked.get()
+    );
+    let some = shape(100);
+    assert!((1..=100).contains(&some), "{some} glyphs after 100 checks");
+    assert_eq!(asked.get(), 101);
 }

@@ -223,8 +223,9 @@ mod tests {
     }
 
     fn broken(paragraphs: &[&str], into_parts: impl FnOnce(&Words) -> Vec<Part>) -> Vec<String> {
+        let never = Cancel::never();
         let shaped = paragraphs.iter();
-        let shaped = shaped.map(|text| Paragraph::new(Fonts::bundled(), text));
+        let shaped = shaped.map(|text| Paragraph::new(Fonts::bundled(), text, &never));
         let shaped: Vec<Paragraph<'_>> = shaped.collect();
         let words = Words::of(&shaped, &Cancel::never()).expect("it is not cancelled");
         let parts = into_parts(&words).into_iter();

@@ -62,7 +62,6 @@ pub fn decode(
         },
         is_gray: false,
         space: header.space(),
-        exif: None,
     })
 }
 

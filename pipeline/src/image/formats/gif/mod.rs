@@ -91,19 +91,31 @@ impl<'a> Header<'a> {
         first: &Footprint,
         limits: &Limits,
     ) -> Result<Footprint, DecodeError> {
-        let (mut largest, mut frames, mut pixels) = (0, 0u32, 0u64);
+        let mut largest = 0;
         for (width, height) in self.outline.frame_sizes() {
-            let frame = limits.check(width, height)? as u64;
-            largest = frame.max(largest);
-            frames = frames.saturating_add(1);
-            pixels = pixels.saturating_add(frame.max(first.pixel_count()));
-            limits.check_animation(frames, pixels)?;
+            largest = largest.max(limits.check(width, height)? as u64);
         }
+        self.check_animation(first.pixel_count(), limits)?;
         Ok(Footprint {
             layout: Layout::Rgba,
             decoder: TABLES + largest + self.outline.held_bytes(),
             ..*first
         })
+    }
+
+    /// Checks the pixels of all frames together, each as large as a canvas of so many, or larger.
+    ///
+    /// # Errors
+    /// They are not within `limits`.
+    pub fn check_animation(&self, canvas: u64, limits: &Limits) -> Result<(), DecodeError> {
+        let (mut frames, mut pixels) = (0u32, 0u64);
+        for (width, height) in self.outline.frame_sizes() {
+            let frame = u64::from(width) * u64::from(height);
+            frames = frames.saturating_add(1);
+            pixels = pixels.saturating_add(frame.max(canvas));
+            limits.check_animation(frames, pixels)?;
+        }
+        Ok(())
     }
 
     /// The bytes of the metadata: an XMP packet.
@@ -126,7 +138,6 @@ impl<'a> Header<'a> {
             image: Frames::new(&self.outline, *limits, cancel)?.into_first()?,
             is_gray: false,
             space: None,
-            exif: None,
         })
     }
 

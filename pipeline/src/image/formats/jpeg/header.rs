@@ -5,7 +5,7 @@
 use super::profile::{self, Chunks};
 use super::segments::{Parts, Segment, Segments, damaged, has_too_many_tables};
 use super::skim;
-use crate::image::color::{BYTES_PER_PROFILE_BYTE, is_srgb};
+use crate::image::color::{is_srgb, profile_bytes};
 use crate::image::error::DecodeError;
 use crate::image::footprint::Footprint;
 use crate::image::limits::Limits;
@@ -33,7 +33,9 @@ pub struct Header<'a> {
     applications: Applications<'a>,
     /// The bytes of all segments' data: an upper bound of the metadata.
     segment_bytes: u64,
-    /// The parts of the headers that the decoder needs.
+    /// The segments that the decoder needs; the last one is the scan header.
+    pub segments: Vec<Segment<'a>>,
+    /// The parts of the file in which they are, the start-of-image marker in front of them.
     pub parts: Parts<'a>,
     /// The offset in the file at which that scan's data begins.
     pub scan_begin: usize,
@@ -54,6 +56,9 @@ struct Applications<'a> {
     /// The color transform that Adobe's segment names.
     transform: Option<u8>,
 }
+
+/// The largest number of segments that the decoder needs: real files have a dozen.
+const MOST_SEGMENTS: usize = 1024;
 
 /// The least length of Adobe's segment: its last byte is the transform, and more may follow.
 const ADOBE_BYTES: usize = 12;
@@ -111,14 +116,15 @@ impl<'a> Header<'a> {
         let mut restart_interval = 0;
         let mut segment_bytes = 0;
         let mut parts = Parts::default();
+        let mut segments = Vec::new();
         // The range of needed segments that follow each other without a gap.
         let mut needed = 0..2.min(bytes.len());
-        for Segment {
-            marker,
-            data,
-            place,
-        } in Segments::of(bytes)
-        {
+        for segment in Segments::of(bytes) {
+            let Segment {
+                marker,
+                data,
+                ref place,
+            } = segment;
             if has_too_many_tables(marker, data) {
                 return Err(damaged());
             }
@@ -131,6 +137,10 @@ impl<'a> Header<'a> {
                     needed = place.clone();
                 }
                 needed.end = place.end;
+                if segments.len() == MOST_SEGMENTS {
+                    return Err(damaged());
+                }
+                segments.push(segment.clone());
             }
             match marker {
                 0xc4 | 0xc8 | 0xcc => {} // tables, and a reserved marker
@@ -149,6 +159,7 @@ impl<'a> Header<'a> {
                         restart_interval,
                         applications,
                         segment_bytes,
+                        segments,
                         parts,
                         scan_begin: place.end,
                         scan_bytes: bytes.len() - place.end,
@@ -347,6 +358,15 @@ impl<'a> Header<'a> {
         (self.decoder_bytes() + planes.max(collecting)).max(orienting)
     }
 
+    /// The offset of the frame header's data in the parts.
+    pub fn frame_offset(&self) -> Option<usize> {
+        let frame = |segment: &Segment<'_>| matches!(segment.marker, 0xc0..=0xc2);
+        let before = self.segments.iter().take_while(|segment| !frame(segment));
+        // Behind the start-of-image marker, and marker and length of its own.
+        let offset = 2 + before.map(|segment| segment.place.len()).sum::<usize>() + 4;
+        self.segments.iter().any(frame).then_some(offset)
+    }
+
     /// The number of components.
     fn components(&self) -> usize {
         self.sampling.len()
@@ -357,16 +377,17 @@ impl<'a> Header<'a> {
         /// Bytes per component and per pixel of the width, for rows of blocks and of samples on
         /// their way to pixels.
         const ROWS: u64 = 256;
+        /// Bytes of the tables of codes and of quantizers.
+        const TABLES: u64 = 128 << 10;
         let rows = u64::from(self.width) * ROWS * self.components() as u64;
         let applications = &self.applications;
-        let metadata = applications.exif.unwrap_or_default().len() as u64
-            + BYTES_PER_PROFILE_BYTE * applications.profile.length() as u64;
+        let profile = profile_bytes(applications.profile.length(), self.components());
         // CMYK has four samples per pixel before it is converted to three.
         let black = match self.components() {
             4 => u64::from(self.width) * u64::from(self.height),
             _ => 0,
         };
-        self.coefficient_bytes() + black + rows + metadata + self.second_decoder_bytes(rows)
+        self.coefficient_bytes() + black + rows + TABLES + profile + self.second_decoder_bytes(rows)
     }
 
     /// Most bytes of the decoder of the lower part, and of its data, if there is one.
@@ -427,6 +448,7 @@ impl<'a> Header<'a> {
             restart_interval: 0,
             applications: Applications::default(),
             segment_bytes: 0,
+            segments: Vec::new(),
             parts: Parts::default(),
             scan_begin: 0,
             scan_bytes: 0,
@@ -472,7 +494,7 @@ mod tests {
     fn a_marker_without_a_segment_is_rejected() {
         let whole = headers(0xc0, (20, 7), &[0x11; 3], 3);
         let frame = whole.len() - segment(0xda, &[0; 8]).len();
-        for marker in [0x00, 0x01, 0x02, 0xbf, 0xd0, 0xd7, 0xd8, 0xd9] {
+        for marker in [0x02, 0xbf, 0xd8, 0xd9] {
             // The bytes behind it look like a length that leads to the scan header.
             let strange = [&whole[..frame], &[0xff, marker, 0, 2], &whole[frame..]].concat();
             assert_eq!(Header::read(&strange), Err(damaged()), "{marker:x}");
@@ -551,9 +573,9 @@ mod tests {
         let plain = Header::read(&without).expect("valid");
         let frame = Header::read(&with).expect("valid");
         assert_eq!((frame.width, frame.height, frame.components()), (20, 7, 3));
-        assert_eq!(frame.exif(), Some(&[7; 1000][..]));
+        assert_eq!(frame.exif(), Some(&[7; 1000][..]), "the last one");
         let (more, less) = (frame.decoder_bytes(), plain.decoder_bytes());
-        assert_eq!(more - less, 1000, "the last one is kept");
+        assert_eq!(more, less, "Exif is not copied to be decoded");
         let shown = |frame: &Header<'_>| frame.parts.as_slice().concat();
         assert_eq!(shown(&frame), shown(&plain), "the decoder sees none");
     }

@@ -68,7 +68,6 @@ pub fn decode(
         },
         is_gray: stored == ColorSpace::Luma,
         space: profile.map(Space::Icc),
-        exif: header.exif().map(<[u8]>::to_vec),
     })
 }
 
@@ -84,7 +83,7 @@ pub fn decode_scaled(
     // The library's decoder has to agree about the headers.
     let mut decoder = Decoder::new(bytes, header, limits, cancel)?;
     let scaled = match decoder.scan {
-        Some(scan) => scaled::decode(bytes, header, scan, size as usize, cancel)?,
+        Some(scan) => scaled::decode(header, scan, size as usize, cancel)?,
         None => None,
     };
     let image = match scaled {
@@ -95,7 +94,6 @@ pub fn decode_scaled(
         image,
         is_gray: header.is_gray(),
         space: header.profile().map(Space::Icc),
-        exif: header.exif().map(<[u8]>::to_vec),
     })
 }
 
@@ -123,14 +121,13 @@ pub fn decode_planes(
         rows::decode_progressive(&mut decoder, size, workers.cancel())?
     } else {
         let scan = scan.filter(|_| header.pays_two_threads());
-        let lower = scan.and_then(|scan| LowerPart::of(bytes, header, scan));
+        let lower = scan.and_then(|scan| LowerPart::of(header, scan));
         rows::decode(&mut decoder, size, lower.as_ref(), workers)?
     };
     drop(decoder);
     Ok(DecodedPlanes {
         planes: planes.orient(header.orientation(), workers)?,
         icc: header.profile(),
-        exif: header.exif().map(<[u8]>::to_vec),
     })
 }
 
@@ -568,7 +565,8 @@ pub mod tests {
         let file = jpeg(8, 8, &[&[128]], &[profile, exif].concat());
         let raw = read(&file, &LIMITS, &Cancel::never()).expect("a valid picture");
         assert_eq!(raw.space, Some(Space::Icc(b"profile".to_vec())));
-        assert_eq!(raw.exif.as_deref(), Some(&b"MM\0*"[..]));
+        let header = Header::read(&file).expect("valid headers");
+        assert_eq!(header.exif(), Some(&b"MM\0*"[..]));
     }
 
     #[test]
@@ -580,9 +578,31 @@ pub mod tests {
         assert_eq!(raw.space, Some(Space::Icc(b"profile".to_vec())));
     }
 
+    /// Stray bytes between the headers' segments are skipped, as libjpeg does.
+    #[test]
+    fn bytes_between_segments_change_nothing() {
+        let units = [[20, 60, 100, 140, 90, 200], [9, 8, 7, 6, 128, 30]];
+        let plain = subsampled((32, 16), &units, &[]);
+        let expected = pixels(&plain);
+        let header = Header::read(&plain).expect("valid headers");
+        for stray in [
+            &[0xff, 0x00][..],
+            &[0xff, 0xff, 0x00, 0x12, 0x34],
+            &[0, 2],
+            &[0xff, 0x01],
+            &[0xff, 0xd3],
+        ] {
+            for segment in &header.segments {
+                let (front, behind) = plain.split_at(segment.place.start);
+                let strange = [front, stray, behind].concat();
+                assert_eq!(pixels(&strange), expected, "{stray:x?}");
+            }
+        }
+    }
+
     /// Each of four components has a scan of its own. FF 00 in front of them looks like a segment
     /// that ends behind the first scan header: a reader that takes it for one reads a header of all
-    /// components, and expects no coefficients to be kept.
+    /// components, and expects no coefficients to be kept. Ours and the decoder's skip FF 00 alone.
     #[test]
     fn no_scan_hides_behind_ff_00() {
         let scans = [0, 1, 2, 3].map(|component| vec![(component, 100); 4]);
@@ -598,7 +618,12 @@ pub mod tests {
         hiding.extend(&file[first..first + usize::from(hidden) - 2]);
         hiding.extend(&header);
         hiding.extend(&file[first..]);
-        assert_eq!(Header::read(&hiding), Err(segments::damaged()));
+        let header = Header::read(&hiding).expect("the first scan header is found");
+        assert_eq!(header.scan_begin, first + usize::from(hidden) + 2);
+        let plain = Header::read(&file).expect("valid headers");
+        assert_eq!(header.segments.len(), plain.segments.len());
+        let footprint = |header: &Header<'_>| header.footprint(&LIMITS).expect("within the limits");
+        assert_eq!(footprint(&header), footprint(&plain));
     }
 
     #[test]
@@ -608,7 +633,8 @@ pub mod tests {
         let last = file.windows(2).rposition(|pair| pair == [0xff, 0xda]);
         let last = last.expect("it has three scans");
         file.splice(last..last, turning(6));
-        let raw = read(&file, &LIMITS, &Cancel::never()).expect("a valid picture");
-        assert_eq!(raw.exif, None);
+        read(&file, &LIMITS, &Cancel::never()).expect("a valid picture");
+        let header = Header::read(&file).expect("valid headers");
+        assert_eq!(header.exif(), None);
     }
 }

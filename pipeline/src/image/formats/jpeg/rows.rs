@@ -8,7 +8,7 @@ use super::decoder::{
     BYTES_PER_CHECK, LibraryDecoder, PADDING_AND_END, ends_too_early, invalid, options,
 };
 use super::header::Header;
-use super::segments::Segments;
+use super::segments::Segment;
 use super::skim::ScanHeader;
 use crate::image::error::DecodeError;
 use crate::image::planes::{Planes, limit_chroma, limit_luma};
@@ -81,8 +81,8 @@ fn decode_from_row(
 /// The part of a picture that a helper decodes.
 #[derive(Debug)]
 pub struct LowerPart<'a> {
-    /// The file.
-    bytes: &'a [u8],
+    /// The segments of the headers.
+    segments: &'a [Segment<'a>],
     /// The data of the scan.
     scan: &'a [u8],
     /// The headers that the decoder needs, with the height of this part.
@@ -101,7 +101,7 @@ pub struct LowerPart<'a> {
 impl<'a> LowerPart<'a> {
     /// The lower part of the picture of a file in 4:2:0, whose only scan is `scan`, where both
     /// parts take about the same time; `None` if the file has restart markers at unusual places.
-    pub fn of(bytes: &'a [u8], header: &Header<'a>, scan: &'a [u8]) -> Option<LowerPart<'a>> {
+    pub fn of(header: &'a Header<'a>, scan: &'a [u8]) -> Option<LowerPart<'a>> {
         let (mcus, mcu_rows) = header.mcus();
         let mcu_row = match header.restart_interval() {
             // The helper skims the upper part while it is decoded, which takes half of that time.
@@ -111,15 +111,14 @@ impl<'a> LowerPart<'a> {
                 rows.find(|row| (row * mcus).is_multiple_of(interval))?
             }
         };
-        LowerPart::from_row(mcu_row, bytes, header, scan)
+        LowerPart::from_row(mcu_row, header, scan)
     }
 
     /// The part from a row of MCUs on, at least 1. If there are restart markers, one has to stand
     /// before it.
     pub fn from_row(
         mcu_row: usize,
-        bytes: &'a [u8],
-        header: &Header<'a>,
+        header: &'a Header<'a>,
         scan: &'a [u8],
     ) -> Option<LowerPart<'a>> {
         let (mcus, _) = header.mcus();
@@ -127,8 +126,8 @@ impl<'a> LowerPart<'a> {
         let height = header.height().checked_sub(first_row)?;
         let headers = header.parts.as_slice().concat();
         Some(LowerPart {
-            headers: with_height(headers, height)?,
-            bytes,
+            headers: with_height(headers, header.frame_offset()?, height)?,
+            segments: &header.segments,
             scan,
             mcu_row,
             first_row,
@@ -145,7 +144,7 @@ impl<'a> LowerPart<'a> {
         mut go_on: impl FnMut() -> bool,
     ) -> Option<&'b [u8]> {
         let Some(number) = self.restart else {
-            let header = ScanHeader::read(self.bytes)?;
+            let header = ScanHeader::read(self.segments)?;
             let data = header.data_from_row(self.scan, self.mcu_row, self.mcus, go_on)?;
             return Some(skimmed.get_or_init(|| data));
         };
@@ -182,11 +181,10 @@ impl LowerPart<'_> {
     }
 }
 
-/// The headers, with another height in the frame header (T.81, B.2.2).
-fn with_height(mut headers: Vec<u8>, height: usize) -> Option<Vec<u8>> {
-    let frame = Segments::of(&headers).find(|segment| matches!(segment.marker, 0xc0 | 0xc1))?;
-    // Behind marker, length and precision.
-    let place = frame.place.start + 5;
+/// The headers, with another height in the frame header, whose data begin at `frame` (T.81, B.2.2).
+fn with_height(mut headers: Vec<u8>, frame: usize, height: usize) -> Option<Vec<u8>> {
+    // Behind the precision.
+    let place = frame + 1;
     let height = u16::try_from(height).ok().filter(|&height| height > 0)?;
     headers
         .get_mut(place..place + 2)?

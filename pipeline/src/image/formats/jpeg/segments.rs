@@ -6,14 +6,15 @@ use std::ops::Range;
 /// The segments behind the start-of-image marker, up to a marker that begins no segment, or to an
 /// incomplete one.
 ///
-/// Bytes between two segments are skipped, as browsers do, and so are fill bytes.
+/// Bytes between two segments are skipped, as browsers do, and so are fill bytes, FF 00, which is
+/// no marker, and the markers `RSTn` and `TEM`, which have no data.
 pub struct Segments<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 /// A marker segment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
     /// The second byte of its marker.
     pub marker: u8,
@@ -34,29 +35,40 @@ impl<'a> Iterator for Segments<'a> {
     type Item = Segment<'a>;
 
     fn next(&mut self) -> Option<Segment<'a>> {
-        let rest = self.bytes.get(self.at..)?;
-        let fill = rest.iter().position(|&byte| byte == 0xff)?;
-        let second = fill + rest[fill..].iter().position(|&byte| byte != 0xff)?;
-        let &[marker, high, low, ref behind @ ..] = &rest[second..] else {
-            return None;
-        };
-        let length = usize::from(u16::from_be_bytes([high, low])).checked_sub(2)?;
-        let data = behind.get(..length)?;
-        if !begins_segment(marker) {
-            return None;
+        loop {
+            let rest = self.bytes.get(self.at..)?;
+            let fill = rest.iter().position(|&byte| byte == 0xff)?;
+            let second = fill + rest[fill..].iter().position(|&byte| byte != 0xff)?;
+            let begin = self.at + second - 1;
+            if is_skipped(rest[second]) {
+                self.at = begin + 2;
+                continue;
+            }
+            let &[marker, high, low, ref behind @ ..] = &rest[second..] else {
+                return None;
+            };
+            let length = usize::from(u16::from_be_bytes([high, low])).checked_sub(2)?;
+            let data = behind.get(..length)?;
+            if !begins_segment(marker) {
+                return None;
+            }
+            self.at = begin + 4 + length;
+            return Some(Segment {
+                marker,
+                data,
+                place: begin..self.at,
+            });
         }
-        let begin = self.at + second - 1;
-        self.at = begin + 4 + length;
-        Some(Segment {
-            marker,
-            data,
-            place: begin..self.at,
-        })
     }
 }
 
-/// Whether a length and data follow a marker (T.81, table B.1). FF 00 is no marker; TEM, `RSTn`,
-/// SOI and EOI have no data; 02 to BF are reserved.
+/// Whether what follows FF is skipped: 00, which makes it no marker, TEM and `RSTn`.
+fn is_skipped(byte: u8) -> bool {
+    matches!(byte, 0x00 | 0x01 | 0xd0..=0xd7)
+}
+
+/// Whether a length and data follow a marker (T.81, table B.1). SOI and EOI have no data; 02 to BF
+/// are reserved.
 fn begins_segment(marker: u8) -> bool {
     matches!(marker, 0xc0..=0xcf | 0xda..=0xfe)
 }
@@ -133,10 +145,28 @@ mod tests {
     #[test]
     fn a_marker_without_a_segment_ends_them() {
         let tables = segment(0xdb, &[7; 3]);
-        for marker in (0..=0xff).filter(|marker| !begins_segment(*marker)) {
+        let ends = |marker: &u8| !begins_segment(*marker) && !is_skipped(*marker);
+        for marker in (0..0xff).filter(ends) {
             let alone = [&[0xff, 0xd8][..], &tables, &[0xff, marker, 0, 2], &tables].concat();
-            // FF is a fill byte, behind which 00 is no marker.
             assert_eq!(markers(&alone), [0xdb], "{marker:x}");
+        }
+    }
+
+    #[test]
+    fn ff_00_and_markers_without_data_are_skipped() {
+        let tables = segment(0xdb, &[7; 3]);
+        for skipped in [
+            &[0xff, 0x00][..],
+            &[0xff, 0xff, 0x00, 0x00, 0x02],
+            &[0xff, 0x01],
+            &[0xff, 0xd0, 0xff, 0xd7],
+            // What looks like a segment behind FF 00 is none: the next marker counts.
+            &[0xff, 0x00, 0x00, 0x09],
+        ] {
+            let file = [&[0xff, 0xd8][..], &tables, skipped, &tables].concat();
+            assert_eq!(markers(&file), [0xdb, 0xdb], "{skipped:x?}");
+            let second = Segments::of(&file).nth(1).expect("there are two");
+            assert_eq!(second.place.start, 2 + tables.len() + skipped.len());
         }
     }
 

@@ -5,7 +5,7 @@
 //! That takes half of the time of decoding. What is not as every writer leaves it ends the
 //! walk without an outcome: it is the decoder that tells what is wrong with a file.
 
-use super::segments::Segments;
+use super::segments::Segment;
 use std::ptr;
 
 /// The number of bits that are looked up at once; most codes have no more.
@@ -60,14 +60,14 @@ impl Coded<'_> {
 }
 
 impl ScanHeader {
-    /// Reads the headers of a file up to the first scan. `None` unless the frame is sequential, and
-    /// the scan has all components.
-    pub fn read(bytes: &[u8]) -> Option<ScanHeader> {
+    /// Reads the segments of a file up to the first scan. `None` unless the frame is sequential,
+    /// and the scan has all components.
+    pub fn read(segments: &[Segment<'_>]) -> Option<ScanHeader> {
         let mut tables: Vec<Option<Table>> = (0..8).map(|_| None).collect();
         let mut quantizers = [None; 4];
         // Name, sampling factors and table of quantizers of each component.
         let mut frame: Vec<[u8; 3]> = Vec::new();
-        for segment in Segments::of(bytes) {
+        for segment in segments {
             match (segment.marker, segment.data) {
                 (0xc4, mut data) => {
                     while let Some((&[place], rest)) = data.split_first_chunk() {

@@ -22,7 +22,7 @@ fn decode(file: &[u8], row: usize, workers: Workers<'_>) -> Result<Planes, Decod
     let decoder = Decoder::new(file, &header, &Limits::default(), workers.cancel())?;
     let size = (decoder.width, decoder.height);
     let scan = decoder.scan;
-    let lower = scan.and_then(|scan| LowerPart::from_row(row, file, &header, scan));
+    let lower = scan.and_then(|scan| LowerPart::from_row(row, &header, scan));
     let mut inner = decoder.inner;
     rows::decode(&mut inner, size, lower.as_ref(), workers)
 }
@@ -45,7 +45,7 @@ fn rows_of_helper(file: &[u8], rows: usize) -> usize {
     let decoder = Decoder::new(file, &header, &Limits::default(), &never).expect("a valid file");
     let scan = decoder.scan.expect("there is one scan");
     let works = |row: &usize| {
-        let lower = LowerPart::from_row(*row, file, &header, scan).expect("a row of the picture");
+        let lower = LowerPart::from_row(*row, &header, scan).expect("a row of the picture");
         lower.can_be_decoded(&never)
     };
     (1..rows).filter(works).count()

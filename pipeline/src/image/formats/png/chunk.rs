@@ -1,5 +1,7 @@
 //! The chunks of a PNG (PNG, third edition, 5.3).
 
+use std::ops::Range;
+
 /// A chunk.
 #[derive(Clone, Copy)]
 pub struct Chunk<'a> {
@@ -33,6 +35,18 @@ impl<'a> Chunk<'a> {
         }
         let (checked, checksum) = self.bytes[4..].split_at(4 + self.data.len());
         crc32fast::hash(checked).to_be_bytes() == checksum
+    }
+}
+
+/// The parts of a range of the file without another range, if that lies within it.
+pub fn parts_without(
+    file: &[u8],
+    range: Range<usize>,
+    left_out: Option<Range<usize>>,
+) -> [&[u8]; 2] {
+    match left_out.filter(|hole| range.start <= hole.start && hole.end <= range.end) {
+        Some(hole) => [&file[range.start..hole.start], &file[hole.end..range.end]],
+        None => [&file[range], &[]],
     }
 }
 

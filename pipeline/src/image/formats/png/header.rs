@@ -15,6 +15,7 @@ use crate::image::planes::PlanesPath;
 use crate::image::rectangle::Rectangle;
 use ::png::{BitDepth, Decoder};
 use std::io::Cursor;
+use std::ops::Range;
 use towebp_encoder::{Cancel, PlanesBuilder};
 
 /// The contents of the chunks, without the pixels.
@@ -44,8 +45,10 @@ struct Chunks<'a> {
     profile_bytes: Option<u64>,
     /// The bytes of all chunks that may be Exif or XMP.
     description_bytes: u64,
-    /// Exif, which may turn the picture.
-    exif: Option<&'a [u8]>,
+    /// Exif, which may turn the picture, and the place of its chunk in the file: the first one.
+    exif: Option<(&'a [u8], Range<usize>)>,
+    /// The bytes of further Exif, which the decoder copies.
+    other_exif: u64,
     /// The chunks in front of the pixels that say what the samples mean, the first of each name.
     colors: Vec<&'a [u8]>,
     /// Those of them without which there are no colors: `PLTE` and `tRNS`.
@@ -113,8 +116,6 @@ impl<'a> Header<'a> {
     pub fn footprint(&self, limits: &Limits) -> Result<Footprint, DecodeError> {
         /// Bytes of a few rows, and of the window of what is unpacked.
         const ROWS: u64 = 1 << 20;
-        /// Exif is held twice: by the decoder, and by the decoded picture.
-        const EXIF_COPIES: u64 = 2;
         limits.check(self.width, self.height)?;
         let transform = if self.has_16_bits {
             SixteenBitTransform::BYTES
@@ -133,7 +134,7 @@ impl<'a> Header<'a> {
                 }
                 + transform
                 + BYTES_PER_PROFILE_BYTE * self.profile_bytes()
-                + EXIF_COPIES * self.chunks.description_bytes
+                + self.chunks.other_exif.min(DECODER_BYTES as u64)
                 + self.outline.as_ref().map_or(0, Outline::held_bytes),
         })
     }
@@ -155,11 +156,7 @@ impl<'a> Header<'a> {
         let Some(outline) = &self.outline else {
             return Ok(*first);
         };
-        let announced = u64::from(outline.announced);
-        limits.check_animation(
-            outline.announced,
-            announced.saturating_mul(first.pixel_count()),
-        )?;
+        self.check_animation(first.pixel_count(), limits)?;
         if let Some(fault) = outline.fault {
             return Err(damaged_animation(fault));
         }
@@ -183,6 +180,15 @@ impl<'a> Header<'a> {
         })
     }
 
+    /// Checks the pixels of all frames together, each on a canvas of so many.
+    ///
+    /// # Errors
+    /// They are not within `limits`.
+    pub fn check_animation(&self, canvas: u64, limits: &Limits) -> Result<(), DecodeError> {
+        let frames = self.outline.as_ref().map_or(0, |outline| outline.announced);
+        limits.check_animation(frames, u64::from(frames).saturating_mul(canvas))
+    }
+
     /// The animation, if the file is one.
     pub fn outline(&self) -> Option<&Outline<'a>> {
         self.outline.as_ref()
@@ -195,12 +201,18 @@ impl<'a> Header<'a> {
 
     /// Exif, from its TIFF header on.
     pub fn exif(&self) -> Option<&'a [u8]> {
-        self.chunks.exif
+        self.chunks.exif.as_ref().map(|(exif, _)| *exif)
+    }
+
+    /// The place of the chunk of Exif in the file. The decoder does not get it, since it would copy
+    /// all of it.
+    pub fn exif_place(&self) -> Option<Range<usize>> {
+        self.chunks.exif.as_ref().map(|(_, place)| place.clone())
     }
 
     /// The orientation that Exif asks for.
     pub fn orientation(&self) -> Option<Orientation> {
-        self.chunks.exif.and_then(orientation::read)
+        self.exif().and_then(orientation::read)
     }
 
     /// The default image of an animation, whatever else is in the file.
@@ -289,7 +301,7 @@ impl<'a> Chunks<'a> {
         let mut xmp_text = None;
         for (place, chunk) in chunks_of_file(bytes) {
             take(place, &chunk);
-            let Chunk { name, data, .. } = chunk;
+            let Chunk { name, data, bytes } = chunk;
             match &name {
                 b"IDAT" => is_before_pixels = false,
                 b"tRNS" if is_before_pixels => chunks.has_transparency = true,
@@ -303,7 +315,11 @@ impl<'a> Chunks<'a> {
                 _ => {}
             }
             if name == *b"eXIf" {
-                chunks.exif.get_or_insert(data);
+                if chunks.exif.is_none() && chunk.is_sound() {
+                    chunks.exif = Some((data, place..place + bytes.len()));
+                } else {
+                    chunks.other_exif += data.len() as u64;
+                }
             }
             if is_before_pixels {
                 chunks.take_color(&chunk);

@@ -6,7 +6,7 @@
 //! from a wrong checksum to bytes behind the compressed data, ends the reader with an error; the
 //! caller then decodes the file itself, which tells what is wrong with it, if anything is.
 
-use super::chunk::Chunk;
+use super::chunk::{Chunk, parts_without};
 use super::decoder::BYTES_PER_CHECK;
 use crate::image::reader::CancellableReader;
 use fdeflate::Decompressor;
@@ -46,7 +46,7 @@ pub fn bytes(pixel_bytes: u64) -> u64 {
 /// fewer than it is worth (`pixel_bytes`), or if the file is not as a writer leaves it.
 pub fn with_helper<'a, T>(
     bytes: &'a [u8],
-    pixel_bytes: u64,
+    (pixel_bytes, exif): (u64, Option<Range<usize>>),
     workers: Workers<'a>,
     decode: impl FnOnce(InflatedReader<'_, 'a>) -> T,
 ) -> Option<T> {
@@ -65,11 +65,14 @@ pub fn with_helper<'a, T>(
         let work = move || inflate_all(Inflater::new(chunks), &empty, &filled, &mut helper, cancel);
         let thread = thread::Builder::new().name("inflate".to_owned());
         let helper = thread.spawn_scoped(scope, work).ok()?;
-        let part = |bytes| CancellableReader::new(bytes, BYTES_PER_CHECK, cancel);
+        let part = |range| {
+            let parts = parts_without(bytes, range, exif.clone());
+            CancellableReader::of_parts(&parts, BYTES_PER_CHECK, cancel)
+        };
         Some(decode(InflatedReader {
             stage: Stage::Before,
-            before: part(&bytes[..place.start]),
-            behind: part(&bytes[place.end..]),
+            before: part(0..place.start),
+            behind: part(place.end..bytes.len()),
             buffers: Buffers {
                 empty: to_fill,
                 filled: to_read,

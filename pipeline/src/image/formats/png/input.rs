@@ -9,7 +9,7 @@ use towebp_encoder::Cancel;
 
 /// The file as the decoder reads it.
 pub enum Input<'scope, 'a> {
-    /// As it is.
+    /// As it is, but for parts that are left out.
     File(CancellableReader<'a>),
     /// With image data that a helper inflates.
     Inflated(Box<InflatedReader<'scope, 'a>>),
@@ -18,8 +18,8 @@ pub enum Input<'scope, 'a> {
 }
 
 impl<'a> Input<'_, 'a> {
-    pub fn of_file(bytes: &'a [u8], cancel: &'a Cancel<'a>) -> Self {
-        Input::File(CancellableReader::new(bytes, BYTES_PER_CHECK, cancel))
+    pub fn of_parts(parts: &[&'a [u8]], cancel: &'a Cancel<'a>) -> Self {
+        Input::File(CancellableReader::of_parts(parts, BYTES_PER_CHECK, cancel))
     }
 }
 

@@ -23,6 +23,7 @@ use crate::image::limits::Limits;
 use crate::image::metadata::Keep;
 use crate::image::planes::PlanesPath;
 use ::png::Decoder;
+use chunk::parts_without;
 use input::Input;
 use picture::{Rows, decoder, read_picture};
 use rows::for_each_row;
@@ -38,25 +39,23 @@ pub fn decode(
     workers: Workers<'_>,
 ) -> Result<Decoded, DecodeError> {
     let cancel = workers.cancel();
-    let mut decoded = with_decoder(bytes, header, workers, |decoder| {
+    with_decoder(bytes, header, workers, |decoder| {
         read_picture(decoder, keep, limits, cancel)
-    })?;
-    if header.outline().is_some() {
-        // The decoder was given the picture without it.
-        decoded.exif = header.exif().map(<[u8]>::to_vec);
-    }
-    Ok(decoded)
+    })
 }
 
 /// Decodes the (first) picture of a PNG to planes, row by row; `None` if all of it has to be RGB
-/// before.
+/// before. Unless graphics are wanted, it is also `None` if the first rows are those of a graphic.
 pub fn decode_planes(
     bytes: &[u8],
     keep: Keep,
+    takes_graphics: bool,
     header: &Header<'_>,
     limits: &Limits,
     workers: Workers<'_>,
 ) -> Result<Option<PlanesOfRgb>, DecodeError> {
+    /// The part of the rows after which graphics are given up.
+    const FIRST_ROWS: u32 = 8;
     let cancel = workers.cancel();
     if header.planes() == PlanesPath::Never {
         return Ok(None);
@@ -69,28 +68,44 @@ pub fn decode_planes(
     }
     with_decoder(bytes, header, workers, |decoder| {
         let mut rows = Rows::begin(decoder, keep, limits)?;
-        let Ok(mut builder) = PlanesBuilder::new((rows.width, rows.height)) else {
+        let size = (rows.width, rows.height);
+        let builder = if takes_graphics {
+            PlanesBuilder::new(size)
+        } else {
+            PlanesBuilder::with_estimate(size)
+        };
+        let Ok(mut builder) = builder else {
             return Ok(None);
         };
         if !rows.are_planes(keep) {
             return Ok(None);
         }
+        let (mut pushed, mut is_graphic) = (0, false);
         for_each_row(
             &mut rows.reader,
             &mut rows.expansion,
             rows.width as usize * 3,
             cancel,
-            |row| builder.push_row(row).is_ok(),
+            |row| {
+                pushed += 1;
+                is_graphic = pushed == rows.height / FIRST_ROWS && builder.is_graphic();
+                !is_graphic && builder.push_row(row).is_ok()
+            },
         )?;
-        if rows.finish()?.is_some() {
+        if is_graphic {
             return Ok(None);
         }
+        rows.finish()?;
         let icc = match rows.space {
             Some(Space::Icc(profile)) if keep == Keep::All => Some(profile),
             _ => None,
         };
-        let planes = builder.finish().ok();
-        Ok(planes.map(|planes| PlanesOfRgb { planes, icc }))
+        let finished = builder.finish_estimated().ok();
+        Ok(finished.map(|(planes, estimate)| PlanesOfRgb {
+            planes,
+            estimate,
+            icc,
+        }))
     })
 }
 
@@ -116,7 +131,8 @@ fn with_decoder<T>(
     workers: Workers<'_>,
     decode: impl Fn(Decoder<Input<'_, '_>>) -> Result<T, DecodeError>,
 ) -> Result<T, DecodeError> {
-    let inflated = inflate::with_helper(bytes, header.pixel_bytes(), workers, |reader| {
+    let exif = header.exif_place();
+    let inflated = inflate::with_helper(bytes, (header.pixel_bytes(), exif), workers, |reader| {
         let mut decoder = decoder(Input::Inflated(Box::new(reader)));
         // They were checked.
         decoder.ignore_checksums(true);
@@ -132,9 +148,11 @@ fn with_decoder<T>(
 /// The file as the decoder reads it alone. Of an animation it reads the default image, whatever
 /// follows.
 fn input<'a>(bytes: &'a [u8], header: &'a Header<'a>, cancel: &'a Cancel<'a>) -> Input<'a, 'a> {
-    match header.default_image(cancel) {
-        Some(image) => Input::Frame(image),
-        None => Input::of_file(bytes, cancel),
+    if let Some(image) = header.default_image(cancel) {
+        Input::Frame(image)
+    } else {
+        let parts = parts_without(bytes, 0..bytes.len(), header.exif_place());
+        Input::of_parts(&parts, cancel)
     }
 }
 
@@ -408,10 +426,11 @@ pub mod tests {
         let mut with_metadata = info(1, 1, ColorType::Grayscale, BitDepth::Eight);
         with_metadata.icc_profile = Some(Cow::Borrowed(b"profile"));
         with_metadata.exif_metadata = Some(Cow::Borrowed(b"MM\0*"));
-        let raw =
-            read(&png(with_metadata, &[5]), &LIMITS, &Cancel::never()).expect("a valid picture");
+        let file = png(with_metadata, &[5]);
+        let raw = read(&file, &LIMITS, &Cancel::never()).expect("a valid picture");
         assert_eq!(raw.space, Some(Space::Icc(b"profile".to_vec())));
-        assert_eq!(raw.exif.as_deref(), Some(&b"MM\0*"[..]));
+        let header = Header::read(&file, &LIMITS).expect("a valid header");
+        assert_eq!(header.exif(), Some(&b"MM\0*"[..]));
         assert!(raw.is_gray);
     }
 

@@ -91,11 +91,9 @@ impl<'s, 'a> Rows<'s, 'a> {
             && self.space.as_ref().is_none_or(stays)
     }
 
-    /// Checks that the file is whole, and returns Exif, which may stand behind the pixels.
-    pub fn finish(&mut self) -> Result<Option<Vec<u8>>, DecodeError> {
-        self.reader.finish().map_err(|error| invalid(&error))?;
-        let exif = self.reader.info().exif_metadata.as_deref();
-        Ok(exif.map(<[u8]>::to_vec))
+    /// Checks that the file is whole.
+    pub fn finish(&mut self) -> Result<(), DecodeError> {
+        self.reader.finish().map_err(|error| invalid(&error))
     }
 }
 
@@ -116,6 +114,7 @@ pub fn read_picture(
         stride,
         cancel,
     )?;
+    rows.finish()?;
     Ok(Decoded {
         image: Image {
             width: rows.width,
@@ -124,7 +123,6 @@ pub fn read_picture(
             pixels,
         },
         is_gray: rows.is_gray,
-        exif: rows.finish()?,
         space: rows.space,
     })
 }

@@ -44,7 +44,14 @@ fn pixels(file: &[u8], workers: Workers<'_>) -> Result<(Layout, Vec<u8>), Decode
 
 fn planes(file: &[u8], workers: Workers<'_>) -> Result<Option<Planes>, DecodeError> {
     let header = Header::read(file, &Limits::DEFAULT)?;
-    let planes = decode_planes(file, Keep::Nothing, &header, &Limits::DEFAULT, workers)?;
+    let planes = decode_planes(
+        file,
+        Keep::Nothing,
+        true,
+        &header,
+        &Limits::DEFAULT,
+        workers,
+    )?;
     Ok(planes.map(|decoded| decoded.planes))
 }
 

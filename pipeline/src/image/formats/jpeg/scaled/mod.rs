@@ -27,16 +27,15 @@ use transform::{PORTION, Row, write_samples, write_shares};
 /// The most pixels on each side in place of the 8 of a block.
 const MOST: usize = 4;
 
-/// Decodes to RGB the picture of `bytes`, whose only scan is `scan`, with `size` pixels in place of
-/// 8 on each side; `None` if that cannot be done.
+/// Decodes to RGB the picture of these headers, whose only scan is `scan`, with `size` pixels in
+/// place of 8 on each side; `None` if that cannot be done.
 pub fn decode(
-    bytes: &[u8],
     header: &Header<'_>,
     scan: &[u8],
     size: usize,
     cancel: &Cancel<'_>,
 ) -> Result<Option<Image>, Cancelled> {
-    let Some(scan_header) = ScanHeader::read(bytes) else {
+    let Some(scan_header) = ScanHeader::read(&header.segments) else {
         return Ok(None);
     };
     let coded = scan_header.coded().unwrap_or_default();
@@ -308,7 +307,7 @@ mod tests {
         let header = Header::read(bytes).ok()?;
         let cancel = Cancel::never();
         let decoder = jpeg::Decoder::new(bytes, &header, &Limits::DEFAULT, &cancel).ok()?;
-        decode(bytes, &header, decoder.scan?, size as usize, &cancel).ok()?
+        decode(&header, decoder.scan?, size as usize, &cancel).ok()?
     }
 
     fn averaged(bytes: &[u8], size: u32) -> Option<Image> {
