@@ -101,6 +101,10 @@ fn page_of_link(target: &str) -> Result<Option<Target>, String> {
 /// Puts places to fill in where examples have a token and the address of a server.
 fn with_places(html: &str) -> String {
     assert!(!html.contains("{{"), "a page has a place to fill in");
+    assert!(
+        !html.contains("token=$(cat token)"),
+        "an example has the token in its URL, where histories and logs keep it"
+    );
     html.replace("$(cat token)", "{{token}}")
         .replace("http://127.0.0.1:8080", "{{server}}")
 }

@@ -1,6 +1,6 @@
 //! `--memory`: one number for the whole process, and the parts that it is divided into.
 
-use super::Config;
+use super::given::{Config, Given};
 use crate::store;
 
 /// Bytes for the program itself, its tables of connections and clients, and the free memory that
@@ -48,6 +48,12 @@ impl Config {
         self.memory.saturating_sub(others)
     }
 
+    /// The bytes that a worker takes by itself, beside the picture that it converts. For
+    /// `--threads` and one more they are set aside.
+    pub fn memory_of_worker(&self) -> u64 {
+        WORKER
+    }
+
     /// The part of [`Config::memory_for_conversions`] that large pictures leave to small ones.
     pub fn memory_for_small(&self) -> u64 {
         /// A small picture takes 1 MiB as most JPEGs, 5 MiB with transparency.
@@ -60,44 +66,54 @@ impl Config {
         self.http.max_body + (1 << 20)
     }
 
-    pub(super) fn check_memory(&self) -> Result<(), String> {
-        if self.memory_for_conversions() >= MIN_FOR_CONVERSIONS {
-            return Ok(());
-        }
-        let (aside, buffer) = (self.set_aside(), self.front.buffer as u64);
-        let least = (aside + MIN_FOR_CONVERSIONS).saturating_add(buffer);
-        Err(format!(
-            "--memory {}: at least {least} are needed: {aside} for the program, the accounts, watermarks with --watermark-cache, and --threads {}, {buffer} \
-             for --buffer, which holds a body of --max-body, and {MIN_FOR_CONVERSIONS} for conversions",
-            self.memory, self.http.threads
-        ))
-    }
-
     /// The bytes that are neither for conversions nor for `--buffer`.
     fn set_aside(&self) -> u64 {
-        // One more worker starts while one account occupies all of them.
+        // What runs beyond one more is counted with its picture.
         let workers = (1 + self.http.threads.get() as u64) * WORKER;
         let watermarks = self.fetch.cache_bytes + self.fetch.downloads_bytes();
         PROGRAM + store::MEMORY + watermarks as u64 + workers
     }
 }
 
+impl Given {
+    /// Checks that the parts of `--memory` suffice.
+    pub(super) fn check_memory(&self, config: &Config) -> Result<(), String> {
+        let (buffer, least) = (config.front.buffer as u64, config.least_buffer());
+        if buffer < least {
+            let name = self.name("buffer");
+            return Err(format!(
+                "{name} {buffer}: at least {least} are needed: for a body of --max-body and 1 MiB"
+            ));
+        }
+        if config.memory_for_conversions() >= MIN_FOR_CONVERSIONS {
+            return Ok(());
+        }
+        let aside = config.set_aside();
+        let least = (aside + MIN_FOR_CONVERSIONS).saturating_add(buffer);
+        Err(format!(
+            "{} {}: at least {least} are needed: {aside} for the program, the accounts, watermarks with --watermark-cache, \
+             and --threads {}, {buffer} for --buffer, which holds a body of --max-body, and {MIN_FOR_CONVERSIONS} for \
+             conversions",
+            self.name("memory"),
+            config.memory,
+            config.http.threads
+        ))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::tests::config;
+    use super::super::tests::given;
     use super::*;
-    use std::num::NonZeroUsize;
 
-    fn two_threads() -> Config {
-        let mut config = config();
-        config.http.threads = NonZeroUsize::new(2).expect("not zero");
-        config
+    fn two_threads(flags: &[(&str, &str)], available: u64) -> Result<Config, String> {
+        given(&[&[("threads", "2")], flags].concat())?.config(available)
     }
 
     #[test]
     fn a_small_machine_converts_photographs_of_phones() {
         // Two thirds of what Linux reports on a machine of 512 MB.
-        let small = two_threads().with_memory(None, None, 320 << 20);
+        let small = two_threads(&[], 320 << 20).expect("it is enough");
         let photograph = 12_000_000 * 8;
         assert!(
             small.memory_for_conversions() > photograph,
@@ -105,24 +121,17 @@ mod tests {
             small.memory_for_conversions()
         );
         assert!(small.front.buffer < 64 << 20, "{}", small.front.buffer);
-        small.check().expect("it is enough");
     }
 
     #[test]
     fn on_a_tiny_machine_the_default_is_the_least_that_works() {
-        let tiny = two_threads().with_memory(None, None, 16 << 20);
+        let tiny = two_threads(&[], 16 << 20).expect("it works");
         assert_eq!(tiny.memory_for_conversions(), MIN_FOR_CONVERSIONS);
         assert_eq!(tiny.front.buffer, 33 << 20);
         let least = tiny.memory;
-        tiny.check().expect("it works");
-
-        two_threads()
-            .with_memory(Some(least), None, 0)
-            .check()
+        two_threads(&[("memory", &least.to_string())], 0)
             .expect("what is enough by default is enough when given");
-        let rejected = two_threads()
-            .with_memory(Some(least - 1), None, u64::MAX)
-            .check();
+        let rejected = two_threads(&[("memory", &(least - 1).to_string())], u64::MAX);
         let error = rejected.expect_err("too little");
         assert!(error.starts_with("--memory"), "{error}");
         for part in ["--buffer", "--threads 2", "--max-body", &least.to_string()] {
@@ -132,13 +141,12 @@ mod tests {
 
     #[test]
     fn a_large_machine_gives_the_buffer_no_more_than_it_needs() {
-        let large = two_threads().with_memory(None, None, 64 << 30);
+        let large = two_threads(&[], 64 << 30).expect("it is enough");
         assert_eq!(large.front.buffer as u64, MAX_DEFAULT_BUFFER);
-        let given = two_threads().with_memory(Some(1 << 30), Some(1 << 29), 0);
+        let given = two_threads(&[("memory", "1GiB"), ("buffer", "512MiB")], 0);
+        let given = given.expect("it is enough");
         assert_eq!((given.memory, given.front.buffer), (1 << 30, 1 << 29));
-        let error = two_threads()
-            .with_memory(Some(1 << 29), Some(1 << 29), 0)
-            .check()
+        let error = two_threads(&[("memory", "512MiB"), ("buffer", "512MiB")], 0)
             .expect_err("the buffer takes all");
         assert!(error.starts_with("--memory 536870912"), "{error}");
     }
