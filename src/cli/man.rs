@@ -1,23 +1,24 @@
-//! `towebp man`: pages of the manual in roff, made of the same table as the help texts.
+//! `towebp man`: pages of the manual in roff.
 
+use super::examples::EXAMPLES;
 use super::failure::Failure;
-use super::{Towebp, arguments, help, say, suggest, table};
-use argh::{ArgsInfo, CommandInfoWithArgs, FromArgs};
-use std::fmt::Write as _;
+use super::{command_line, examples, say, suggest};
+use clap::{Args, Command, ValueHint};
+use clap_mangen::roff::{Roff, roman};
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Print a page of the manual, of towebp or of one of its commands.
-#[derive(FromArgs, ArgsInfo)]
-#[argh(subcommand, name = "man", help_triggers("-h", "--help"))]
-pub struct ManCommand {
+#[derive(Args)]
+pub(super) struct Man {
     /// the command, such as convert or account create (default: towebp itself)
-    #[argh(positional, arg_name = "command")]
+    #[arg(value_name = "COMMAND", value_hint = ValueHint::Other)]
     command: Vec<String>,
 
     /// write the pages of all commands into this folder (made if missing), as towebp-convert.1 and
     /// so on
-    #[argh(option, arg_name = "folder")]
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     into: Option<PathBuf>,
 }
 
@@ -25,8 +26,10 @@ pub struct ManCommand {
 ///
 /// # Errors
 /// There is no such command, or the folder cannot be written.
-pub fn run(command: &ManCommand) -> Result<(), Failure> {
-    let all = table::all(Towebp::get_args_info());
+pub(super) fn run(command: &Man) -> Result<(), Failure> {
+    let program = super::program();
+    let mut all = Vec::new();
+    add(&program, &[], &mut all);
     if let Some(folder) = &command.into {
         if !command.command.is_empty() {
             let sentence = "--into writes the pages of all commands; give no command beside it";
@@ -34,139 +37,95 @@ pub fn run(command: &ManCommand) -> Result<(), Failure> {
         }
         return Ok(write_all(&all, folder)?);
     }
-    let found = all.iter().find(|(path, _)| *path == command.command);
-    let Some((path, found)) = found else {
+    let Some((path, found)) = all.iter().find(|(path, _)| *path == command.command) else {
         let name = command.command.join(" ");
         let names: Vec<String> = all.iter().map(|(path, _)| path.join(" ")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let meant = suggest::word(&name, &names);
         return Err(Failure::Usage(format!("{name:?} is no command{meant}")));
     };
-    say::print(page(found, path).trim_end());
-    Ok(())
+    let page = page(found, path).expect("a Vec takes everything");
+    Ok(say::write(&page)?)
 }
 
-fn write_all(all: &[(Vec<String>, CommandInfoWithArgs)], folder: &Path) -> Result<(), String> {
+/// Adds a command with its path, and all below it.
+fn add<'c>(command: &'c Command, path: &[String], all: &mut Vec<(Vec<String>, &'c Command)>) {
+    all.push((path.to_vec(), command));
+    for sub in command
+        .get_subcommands()
+        .filter(|sub| sub.get_name() != "help")
+    {
+        add(sub, &[path, &[sub.get_name().to_owned()]].concat(), all);
+    }
+}
+
+fn write_all(all: &[(Vec<String>, &Command)], folder: &Path) -> Result<(), String> {
     let failed = |path: &Path, error| format!("{}: {error}", path.display());
     fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
     for (path, command) in all {
         let file = folder.join(format!("{}.1", name(path)));
-        fs::write(&file, page(command, path)).map_err(|error| failed(&file, error))?;
+        let page = page(command, path).expect("a Vec takes everything");
+        fs::write(&file, page).map_err(|error| failed(&file, error))?;
     }
     Ok(())
 }
 
 /// The name of a page: `towebp-account-create`.
 fn name(path: &[String]) -> String {
-    arguments::typed(path).replace(' ', "-")
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    command_line::typed(&path).replace(' ', "-")
 }
 
 /// The page of the command with this path.
-fn page(command: &CommandInfoWithArgs, path: &[String]) -> String {
+fn page(command: &Command, path: &[String]) -> io::Result<Vec<u8>> {
+    let description = command
+        .get_before_help()
+        .map(ToString::to_string)
+        .unwrap_or_default();
     let name = name(path);
-    let description = table::line(command.description);
-    let mut page = Page(String::new());
-    page.request(&format!(
-        ".TH {} 1 \"\" \"towebp {}\" \"towebp\"",
-        name.to_uppercase(),
-        env!("CARGO_PKG_VERSION")
-    ));
-    page.request(".SH NAME");
-    let first = table::first_sentence(command.description);
-    page.text(&format!("{name} - {first}"));
-    page.request(".SH SYNOPSIS");
-    page.text(&table::usage(command, path));
-    page.request(".SH DESCRIPTION");
-    page.text(&description);
-    if !command.positionals.is_empty() {
-        page.request(".SH ARGUMENTS");
-        for positional in command.positionals {
-            page.item(
-                &table::positional_synopsis(positional),
-                positional.description,
-            );
+    let command = command
+        .clone()
+        .display_name(&name)
+        .long_about(description)
+        .disable_help_subcommand(true);
+    let has_commands = command.has_subcommands();
+    let command = if has_commands {
+        command.mut_subcommand("help", |help| help.hide(true))
+    } else {
+        command
+    };
+    let man = clap_mangen::Man::new(command)
+        .title(name.to_uppercase())
+        .source(format!("towebp {}", env!("CARGO_PKG_VERSION")))
+        .manual("towebp");
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if has_commands {
+        man.render_subcommands_section(&mut page)?;
+    }
+    let mut rest = Roff::new();
+    if let Some(note) = examples::environment_note(path) {
+        rest.control("SH", ["ENVIRONMENT"]).text([roman(note)]);
+    }
+    rest.control("SH", ["EXIT STATUS"]).text([roman(
+        "0 if all went well, 1 if something failed, 2 if the command line is wrong.",
+    )]);
+    let path = path.join(" ");
+    if let Some((_, examples)) = EXAMPLES.iter().find(|(own, _)| *own == path) {
+        rest.control("SH", ["EXAMPLES"]);
+        for (meaning, typed) in *examples {
+            rest.control("PP", []).text([roman(format!("{meaning}:"))]);
+            rest.control("PP", [])
+                .control("nf", [])
+                .text([roman(*typed)])
+                .control("fi", []);
         }
     }
-    if !command.commands.is_empty() {
-        page.request(".SH COMMANDS");
-        for sub in &command.commands {
-            page.item(sub.name, &table::first_sentence(sub.command.description));
-        }
-    }
-    page.request(".SH OPTIONS");
-    for group in table::groups(command, path) {
-        page.request(&format!(".SS {}", group.heading));
-        for flag in group.flags {
-            page.item(&table::flag_synopsis(flag), flag.description);
-        }
-    }
-    page.request(".SS Help");
-    page.item("-h, --help", "print a help text");
-    if let Some(note) = help::environment_note(path) {
-        page.request(".SH ENVIRONMENT");
-        page.text(note);
-    }
-    page.request(".SH EXIT STATUS");
-    page.text("0 if all went well, 1 if something failed, 2 if the command line is wrong.");
-    let examples = table::examples(path);
-    if !examples.is_empty() {
-        page.request(".SH EXAMPLES");
-        for (meaning, typed) in examples {
-            page.request(".PP");
-            page.text(&format!("{meaning}:"));
-            page.request(".PP");
-            page.request(".nf");
-            page.text(typed);
-            page.request(".fi");
-        }
-    }
-    page.see_also(command, path);
-    page.0
-}
-
-/// A page in roff.
-struct Page(String);
-
-impl Page {
-    fn request(&mut self, line: &str) {
-        self.0.push_str(line);
-        self.0.push('\n');
-    }
-
-    /// A line of text, whose characters mean themselves.
-    fn text(&mut self, text: &str) {
-        if text.starts_with(['.', '\'']) {
-            self.0.push_str("\\&");
-        }
-        self.0.push_str(&escaped(text));
-        self.0.push('\n');
-    }
-
-    /// What is described, in bold, and its description.
-    fn item(&mut self, name: &str, description: &str) {
-        self.request(".TP");
-        writeln!(self.0, "\\fB{}\\fR", escaped(name)).expect("a String takes everything");
-        self.text(&table::line(description));
-    }
-
-    /// The pages of the commands above and below.
-    fn see_also(&mut self, command: &CommandInfoWithArgs, path: &[String]) {
-        let above = path.split_last().map(|(_, above)| name(above));
-        let below = command.commands.iter();
-        let below = below.map(|sub| name(&[path, &[sub.name.to_owned()]].concat()));
-        let pages: Vec<String> = above.into_iter().chain(below).collect();
-        if pages.is_empty() {
-            return;
-        }
-        self.request(".SH SEE ALSO");
-        let pages: Vec<String> = pages.iter().map(|page| format!("{page}(1)")).collect();
-        self.text(&pages.join(", "));
-    }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\e")
-        .replace('-', "\\-")
-        .replace('\'', "\\(aq")
-        .replace('~', "\\(ti")
+    rest.to_writer(&mut page)?;
+    page.flush()?;
+    Ok(page)
 }
