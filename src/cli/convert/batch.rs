@@ -5,10 +5,12 @@ use super::folders;
 use super::progress::{Messages, Progress};
 use super::report::{Bytes, Converted, Outcome, Total};
 use super::tasks::{Input, Plan, Target, Task};
+use crate::cli::names::shown;
 use crate::cli::output::Output;
-use crate::conversion::{self, Cancel, Conversion, CpuBudget, Fonts, Job, Params};
+use crate::conversion::{self, Cancel, Conversion, ConversionError, CpuBudget, Fonts, Job, Params};
 use crate::image::{Format, Limits};
 use crate::process::interrupt::{self, Outputs};
+use crate::watermark::TextError;
 use indicatif::HumanBytes;
 use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -52,7 +54,7 @@ impl Batch {
     pub(super) fn convert_all(&self, plan: &Plan) -> Result<(), String> {
         let started = Instant::now();
         let tasks = &plan.tasks;
-        let count = tasks.len() + plan.webps.len() + plan.unreadable.len();
+        let count = tasks.len() + plan.webps.len() + plan.failed.len();
         let progress = Arc::new(Progress::new(tasks.len(), self.messages));
         interrupt::catch(&self.outputs, {
             let progress = Arc::clone(&progress);
@@ -60,14 +62,20 @@ impl Batch {
         })?;
         let mut total = Total::default();
         for path in &plan.webps {
-            let outcome = skipped("it is a WebP already".to_owned());
+            // Perhaps it was meant as the output, as other programs have it.
+            let hint = if (plan.webps.len(), tasks.len()) == (1, 1) {
+                format!("; -o {} writes to it", shown(path))
+            } else {
+                String::new()
+            };
+            let outcome = skipped(format!("it is a WebP already{hint}"));
             total.count(&outcome);
             let input = Input::File(path.clone());
             progress.tell(&input, &Target::File(path.clone()), &outcome);
         }
-        for (index, (path, reason)) in plan.unreadable.iter().enumerate() {
+        for (index, (path, reason)) in plan.failed.iter().enumerate() {
             total.failed += 1;
-            progress.add_failure(tasks.len() + index, &path.display(), reason);
+            progress.add_failure(tasks.len() + index, &Input::File(path.clone()), reason);
         }
         let total = Mutex::new(total);
         let next = AtomicUsize::new(0);
@@ -76,6 +84,7 @@ impl Batch {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 tasks.get(index).map(|task| (index, task))
             } {
+                progress.begin(&task.input);
                 let outcome = catch_unwind(AssertUnwindSafe(|| self.convert(task)))
                     .unwrap_or_else(|_| Err("the conversion failed".to_owned()));
                 let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,7 +110,7 @@ impl Batch {
         let total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
         progress.tell_total(&total, count, started.elapsed(), self.rules.dry_run);
         match progress.failures().as_slice() {
-            [] => Ok(()),
+            [] => progress.printed(),
             [failure] if count == 1 => Err(failure.clone()),
             many => Err(format!(
                 "{} of {count} pictures were not converted:\n{}",
@@ -223,7 +232,7 @@ impl Batch {
             cancel: &Cancel::never(),
         };
         let _own_core = self.cpu_budget.occupy();
-        conversion::run(&job).map_err(|error| error.to_string())
+        conversion::run(&job).map_err(sentence)
     }
 
     fn write_standard_output(&self, file: &[u8]) -> io::Result<()> {
@@ -233,6 +242,7 @@ impl Batch {
         self.outputs.count_finished();
         Ok(())
     }
+
     fn describe(&self, input: &[u8], conversion: &Conversion) -> Outcome {
         let Conversion {
             webp,
@@ -286,8 +296,22 @@ fn skipped(reason: String) -> Outcome {
     }
 }
 
+/// Why a conversion failed, for people who gave flags.
+fn sentence(error: ConversionError) -> String {
+    match error {
+        ConversionError::MaxBytes { allowed, least } => format!(
+            "its smallest file has {least} bytes, and --max-bytes allows {allowed}; allow as many, or take that file by \
+             --best-effort"
+        ),
+        ConversionError::MissingCharacters(missing) => {
+            format!("--watermark: {}", TextError::MissingCharacters(missing))
+        }
+        other => other.to_string(),
+    }
+}
+
 fn make_folder(folder: &Path) -> Result<(), String> {
-    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", shown(folder)))
 }
 
 fn format_of(bytes: &[u8]) -> Result<Format, &'static str> {

@@ -1,5 +1,6 @@
 //! What `towebp convert` does if a regular file is where it should write.
 
+use crate::cli::names::shown;
 use crate::cli::output::IfCreated;
 use std::path::Path;
 
@@ -64,7 +65,7 @@ impl Existing {
             Existing::SkipSilently => Ok(Decision::Skip { silently: true }),
             Existing::ReplaceWebp if !is_webp => Err(format!(
                 "{} exists, and its name does not end in .webp: give --force to replace it, or another -o",
-                file.display()
+                shown(file)
             )),
             Existing::Replace | Existing::ReplaceWebp => Ok(Decision::Replace),
         }

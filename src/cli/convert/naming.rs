@@ -2,10 +2,11 @@
 
 use crate::cli::suggest;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 
 /// What may stand in braces.
-const PLACEHOLDERS: [&str; 2] = ["stem", "ext"];
+const PLACEHOLDERS: [&str; 3] = ["stem", "ext", "dir"];
 
 /// How a WebP is named after its input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,8 +17,10 @@ enum Part {
     Text(String),
     /// `{stem}`: the input's name without its ending.
     Stem,
-    /// `{ext}`: the ending.
+    /// `{ext}`: the ending. Without one, a point before it goes, too.
     Ending,
+    /// `{dir}`: the input's folder, as it was given but below the folder of `--output`.
+    Folder,
 }
 
 impl Name {
@@ -29,7 +32,10 @@ impl Name {
         let wrong = |reason: &str| {
             format!("--name {text:?}: {reason}; allowed is a name such as {{stem}}.{{ext}}.webp")
         };
-        if text.is_empty() || text.contains('/') || text == "." || text == ".." {
+        let (folder, file) = text.rsplit_once('/').unwrap_or(("{dir}", text));
+        let is_name = !["", ".", ".."].contains(&file) && file != "{dir}";
+        let is_below = !folder.starts_with('/') && !folder.split('/').any(|part| part == "..");
+        if !is_name || !is_below || !folder.contains("{dir}") {
             return Err(wrong("that is no name of a file"));
         }
         let mut parts = Vec::new();
@@ -44,6 +50,7 @@ impl Name {
             parts.push(match placeholder {
                 "stem" => Part::Stem,
                 "ext" => Part::Ending,
+                "dir" => Part::Folder,
                 other => {
                     let meant = suggest::word(other, &PLACEHOLDERS);
                     return Err(wrong(&format!("{{{other}}} is unknown{meant}")));
@@ -57,18 +64,39 @@ impl Name {
         Ok(Name(parts))
     }
 
-    /// The name for the WebP of this input.
-    pub(super) fn of(&self, input: &Path) -> OsString {
+    /// Whether it has the input's folder.
+    pub(super) fn has_folder(&self) -> bool {
+        self.0.contains(&Part::Folder)
+    }
+
+    /// The name for the WebP of this input, with folders if it has that of the input.
+    pub(super) fn of(&self, input: &Path) -> PathBuf {
         let mut name = OsString::new();
         for part in &self.0 {
-            name.push(match part {
-                Part::Text(text) => OsStr::new(text),
-                Part::Stem => input.file_stem().unwrap_or_default(),
-                Part::Ending => input.extension().unwrap_or_default(),
-            });
+            match (part, input.extension()) {
+                (Part::Text(text), _) => name.push(text),
+                (Part::Stem, _) => name.push(input.file_stem().unwrap_or_default()),
+                (Part::Ending, Some(ending)) => name.push(ending),
+                (Part::Ending, None) => {
+                    let bytes = name.as_bytes();
+                    name = OsStr::from_bytes(bytes.strip_suffix(b".").unwrap_or(bytes)).to_owned();
+                }
+                (Part::Folder, _) => name.push(below(input)),
+            }
         }
-        name
+        // An input of the present folder has none.
+        let bytes = name.as_bytes();
+        PathBuf::from(OsStr::from_bytes(bytes.strip_prefix(b"/").unwrap_or(bytes)))
     }
+}
+
+/// The folder of an input without what leads out of another one.
+fn below(input: &Path) -> PathBuf {
+    let folder = input.parent().unwrap_or(Path::new(""));
+    let names = folder.components();
+    names
+        .filter(|part| matches!(part, Component::Normal(_)))
+        .collect()
 }
 
 /// The input's name with the ending `.webp`.
@@ -91,12 +119,29 @@ mod tests {
             ("x}", "x}"),
         ] {
             let name = Name::parse(name).expect("valid");
-            assert_eq!(name.of(Path::new("x/a.b.PNG")), *expected);
+            assert_eq!(name.of(Path::new("x/a.b.PNG")), Path::new(expected));
         }
-        assert_eq!(Name::default().of(Path::new("x/a")), *"a.webp");
+        assert_eq!(Name::default().of(Path::new("x/a")), Path::new("a.webp"));
+        let both = Name::parse("{stem}.{ext}.webp").expect("valid");
+        assert_eq!(both.of(Path::new("x/a")), Path::new("a.webp"));
+        let folders = Name::parse("{dir}/{stem}.webp").expect("valid");
+        for (input, expected) in [
+            ("x/a.png", "x/a.webp"),
+            ("a.png", "a.webp"),
+            ("./a.png", "a.webp"),
+            ("../x/a.png", "x/a.webp"),
+            ("/x/y/a.png", "x/y/a.webp"),
+        ] {
+            assert_eq!(folders.of(Path::new(input)), Path::new(expected));
+        }
         for (wrong, reason) in [
             ("", "no name"),
             ("../{stem}", "no name"),
+            ("x/{stem}", "no name"),
+            ("{dir}/../{stem}", "no name"),
+            ("/{dir}/{stem}", "no name"),
+            ("{dir}", "no name"),
+            ("{dir}/", "no name"),
             ("{stem", "not closed"),
             ("{stm}.webp", "did you mean stem?"),
         ] {

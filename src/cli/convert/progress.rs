@@ -4,8 +4,8 @@
 use super::report::{self, Outcome, Total};
 use super::tasks::{Input, Target};
 use crate::cli::say;
-use indicatif::{ProgressBar, ProgressStyle};
-use std::fmt::Display;
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
+use std::fmt;
 use std::io::{self, IsTerminal};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -29,16 +29,35 @@ pub(super) struct Progress {
     total: usize,
     /// The inputs that failed: the index of each, and a line that says why.
     failures: Mutex<Vec<(usize, String)>>,
+    /// Why standard output took nothing, if so.
+    unprinted: Mutex<Option<String>>,
 }
 
+/// How often the bar moves while pictures are converted.
+const TICK: Duration = Duration::from_millis(125);
+
 impl Progress {
-    /// Shows a bar if there is more than one input and standard error is a terminal.
+    /// Shows a bar if standard error is a terminal. It moves from the start, within large pictures
+    /// too.
     pub(super) fn new(total: usize, messages: Messages) -> Progress {
-        let is_shown = total > 1 && messages != Messages::None && io::stderr().is_terminal();
+        let is_shown = total > 0 && messages != Messages::None && io::stderr().is_terminal();
         let bar = if is_shown {
             // Without colors, whatever NO_COLOR says.
-            let style = ProgressStyle::with_template("{bar:40} {pos} of {len}, {eta} left");
-            ProgressBar::new(total as u64).with_style(style.expect("the template is valid"))
+            let style = ProgressStyle::with_template(
+                "{spinner} {bar:30} {pos} of {len}, {elapsed}{left} {wide_msg}",
+            );
+            let style = style.expect("the template is valid").tick_chars("|/-\\ ");
+            let style = style.with_key(
+                "left",
+                |state: &ProgressState, text: &mut dyn fmt::Write| {
+                    if state.pos() > 0 {
+                        write!(text, ", {:#} left", HumanDuration(state.eta())).ok();
+                    }
+                },
+            );
+            let bar = ProgressBar::new(total as u64).with_style(style);
+            bar.enable_steady_tick(TICK);
+            bar
         } else {
             ProgressBar::hidden()
         };
@@ -47,7 +66,13 @@ impl Progress {
             messages,
             total,
             failures: Mutex::default(),
+            unprinted: Mutex::default(),
         }
+    }
+
+    /// Says that an input is being converted.
+    pub(super) fn begin(&self, input: &Input) {
+        self.bar.set_message(input.to_string());
     }
 
     /// Says what became of an input.
@@ -90,7 +115,7 @@ impl Progress {
     }
 
     /// Remembers that the input of this index failed.
-    pub(super) fn add_failure(&self, index: usize, input: &dyn Display, reason: &str) {
+    pub(super) fn add_failure(&self, index: usize, input: &Input, reason: &str) {
         if self.messages == Messages::Json {
             self.print(&report::object_of_failure(input, reason));
         }
@@ -117,6 +142,24 @@ impl Progress {
     }
 
     fn print(&self, object: &serde_json::Value) {
-        self.bar.suspend(|| say::print(&object.to_string()));
+        if let Err(sentence) = self.bar.suspend(|| say::print(&object.to_string())) {
+            let mut unprinted = self
+                .unprinted
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            unprinted.get_or_insert(sentence);
+        }
+    }
+
+    /// Whether all that was to be printed was.
+    ///
+    /// # Errors
+    /// A sentence for standard error.
+    pub(super) fn printed(&self) -> Result<(), String> {
+        let unprinted = self
+            .unprinted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        unprinted.clone().map_or(Ok(()), Err)
     }
 }

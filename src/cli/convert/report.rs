@@ -1,9 +1,12 @@
 //! What is said of each picture and of all: lines for people, or JSON for programs.
 
 use super::tasks::{Input, Target};
+use crate::cli::names::percent_encoded;
+use crate::cli::shared::count;
 use crate::store::saved_percent;
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
+use std::ffi::OsStr;
 use std::fmt;
 use std::time::Duration;
 
@@ -60,11 +63,16 @@ pub(super) fn line(input: &dyn fmt::Display, target: &Target, outcome: &Outcome)
 
 /// The object of a picture for programs.
 pub(super) fn object(input: &Input, target: &Target, outcome: &Outcome) -> Value {
-    let mut object = json!({ "input": input.to_string(), "output": target.to_string() });
+    let mut object = json!({});
+    add(&mut object, named("input", input.name()));
+    add(&mut object, named("output", target.name()));
     let more = match outcome {
         Outcome::Converted(converted) => converted.object(),
         Outcome::Planned => json!({ "state": "planned" }),
         Outcome::Skipped { reason, .. } => {
+            if let Value::Object(object) = &mut object {
+                object.remove("output_escaped");
+            }
             json!({ "state": "skipped", "output": null, "reason": reason })
         }
     };
@@ -72,9 +80,23 @@ pub(super) fn object(input: &Input, target: &Target, outcome: &Outcome) -> Value
     object
 }
 
+/// A name of a file, and one that tells its bytes if they are no text.
+fn named(field: &str, name: &OsStr) -> Value {
+    let mut object = json!({ field: name.to_string_lossy() });
+    if let Some(escaped) = percent_encoded(name) {
+        object[format!("{field}_escaped")] = escaped.into();
+    }
+    object
+}
+
 /// The object of an input that failed.
-pub(super) fn object_of_failure(input: &dyn fmt::Display, error: &str) -> Value {
-    json!({ "input": input.to_string(), "output": null, "state": "failed", "error": error })
+pub(super) fn object_of_failure(input: &Input, error: &str) -> Value {
+    let mut object = named("input", input.name());
+    add(
+        &mut object,
+        json!({ "output": null, "state": "failed", "error": error }),
+    );
+    object
 }
 
 fn add(object: &mut Value, more: Value) {
@@ -158,18 +180,15 @@ impl Total {
 
     /// `3 pictures, 1 skipped, 1 failed in 2.1 s: 3 MiB -> 1 MiB (66 % saved)`
     pub(super) fn line(&self, spent: Duration, is_dry_run: bool) -> String {
-        let pictures = |count: usize| match count {
-            1 => "1 picture".to_owned(),
-            count => format!("{count} pictures"),
-        };
+        let pictures = |number: usize| count(number as u64, "picture");
         let mut line = if is_dry_run {
             format!("{} would be converted", pictures(self.planned))
         } else {
             pictures(self.converted)
         };
-        for (count, what) in [(self.skipped, "skipped"), (self.failed, "failed")] {
-            if count > 0 {
-                line = format!("{line}, {count} {what}");
+        for (number, what) in [(self.skipped, "skipped"), (self.failed, "failed")] {
+            if number > 0 {
+                line = format!("{line}, {number} {what}");
             }
         }
         if !is_dry_run {

@@ -2,14 +2,16 @@
 
 use super::folders;
 use super::naming::Name;
+use crate::cli::names::shown;
 use crate::image::Format;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 /// The name of standard input, besides `-`.
-pub const STANDARD_INPUT: &str = "/dev/stdin";
+const STANDARD_INPUT: &str = "/dev/stdin";
 
 /// The name of standard output, besides `-`. It is not opened by this name, since a socket cannot
 /// be opened, and a file would be written from its beginning.
@@ -40,7 +42,7 @@ pub(super) struct Task {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Destination {
     /// `--output`
-    pub(super) output: Option<String>,
+    pub(super) output: Option<PathBuf>,
     /// `--recursive`
     pub(super) recursive: bool,
     /// `--name`
@@ -53,8 +55,8 @@ pub(super) struct Plan {
     pub(super) tasks: Vec<Task>,
     /// Inputs that are WebP files already.
     pub(super) webps: Vec<PathBuf>,
-    /// What cannot be read, and why.
-    pub(super) unreadable: Vec<(PathBuf, String)>,
+    /// What cannot be read or written, and why.
+    pub(super) failed: Vec<(PathBuf, String)>,
 }
 
 /// A picture to convert.
@@ -67,61 +69,98 @@ struct Found {
 /// Finds the pictures, and chooses the output of each.
 ///
 /// # Errors
-/// A sentence for the user: no input, standard input or output among many, two inputs with one
-/// output, or an output that is an input.
-pub(super) fn plan(inputs: &[String], destination: &Destination) -> Result<Plan, String> {
+/// A sentence for the user: no input, standard input or output among many, or an output that cannot
+/// be meant.
+pub(super) fn plan(inputs: &[PathBuf], destination: &Destination) -> Result<Plan, String> {
     let inputs: Vec<Input> = inputs.iter().map(|input| Input::new(input)).collect();
+    let are_many = inputs.len() > 1 || destination.recursive;
     if inputs.is_empty() {
         return Err("no input was given; allowed are one or more pictures, or -".to_owned());
     }
-    let are_many = inputs.len() > 1 || destination.recursive;
     if are_many && inputs.contains(&Input::StandardInput) {
         return Err("- (standard input) must be the only input".to_owned());
     }
-    let folder = match destination.output.as_deref() {
-        Some("-" | STANDARD_OUTPUT) if are_many => {
+    let output = destination.output.as_deref();
+    if let (Some(Input::File(last)), None) = (inputs.last(), output)
+        && inputs.len() > 1
+        && is_named_webp(last)
+        && !last.exists()
+    {
+        let last = shown(last);
+        return Err(format!(
+            "{last} does not exist; an output is given by -o: towebp convert {} -o {last}",
+            inputs[0]
+        ));
+    }
+    let folder = match output {
+        Some(output) if is_standard_output(output) && are_many => {
             return Err(
                 "-o - (standard output) takes one input; for many give a folder".to_owned(),
             );
         }
-        Some(output) if are_many || output.ends_with('/') || Path::new(output).is_dir() => {
-            Some(Path::new(output))
+        Some(output) if output.is_dir() || ends_with_slash(output) => Some(output),
+        Some(output) if are_many && is_named_webp(output) => {
+            return Err(format!(
+                "-o {} is the name of one picture, and there are several inputs, or -r; give a folder, which may end in /",
+                shown(output)
+            ));
         }
+        Some(output) if are_many => Some(output),
         Some(output) => {
             if destination.name.is_some() {
                 return Err(format!(
-                    "-o {output} is the name of a file, and --name was given, too; give one of the two, or end \
-                     the folder with /"
+                    "-o {} is the name of a file, and --name was given, too; give one of the two, or end the folder \
+                     with /",
+                    shown(output)
                 ));
             }
             let input = inputs.first().expect("there is one");
-            return single(input, output);
+            return Ok(single(input, output));
         }
         None => None,
     };
     if let Some(folder) = folder.filter(|folder| folder.exists() && !folder.is_dir()) {
         return Err(format!(
             "-o {} is a file; several pictures, or -r, need a folder",
-            folder.display()
+            shown(folder)
         ));
     }
-    let mut plan = Plan::default();
     let name = destination.name.clone().unwrap_or_default();
+    if name.has_folder() && folder.is_none() {
+        return Err(
+            "--name with {dir} needs -o FOLDER, below which the folders are made".to_owned(),
+        );
+    }
+    let mut plan = Plan::default();
     for input in inputs {
         for found in plan.find(input, destination.recursive, folder) {
             plan.add(found, folder, &name);
         }
     }
-    check_targets(&plan.tasks)?;
+    plan.reject_collisions();
     Ok(plan)
 }
 
+fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-") || path == Path::new(STANDARD_OUTPUT)
+}
+
+fn is_named_webp(path: &Path) -> bool {
+    let ending = path.extension();
+    ending.is_some_and(|ending| ending.eq_ignore_ascii_case("webp"))
+}
+
+fn ends_with_slash(path: &Path) -> bool {
+    path.as_os_str().as_bytes().ends_with(b"/")
+}
+
 /// The plan for an only input and a file, or standard output.
-fn single(input: &Input, output: &str) -> Result<Plan, String> {
+fn single(input: &Input, output: &Path) -> Plan {
     let mut plan = Plan::default();
-    let target = match output {
-        "-" | STANDARD_OUTPUT => Target::StandardOutput,
-        file => Target::File(PathBuf::from(file)),
+    let target = if is_standard_output(output) {
+        Target::StandardOutput
+    } else {
+        Target::File(output.to_owned())
     };
     for Found { input, .. } in plan.find(input.clone(), false, None) {
         plan.tasks.push(Task {
@@ -129,8 +168,8 @@ fn single(input: &Input, output: &str) -> Result<Plan, String> {
             target: target.clone(),
         });
     }
-    check_targets(&plan.tasks)?;
-    Ok(plan)
+    plan.reject_collisions();
+    plan
 }
 
 impl Plan {
@@ -143,7 +182,7 @@ impl Plan {
         };
         if recursive && path.is_dir() {
             let found = folders::find(&path, output);
-            self.unreadable.extend(found.unreadable);
+            self.failed.extend(found.unreadable);
             let pictures = found.pictures.into_iter().map(|picture| Found {
                 below: picture.strip_prefix(&path).ok().map(Path::to_owned),
                 input: Input::File(picture),
@@ -166,6 +205,7 @@ impl Plan {
             (Input::File(path), None) => Target::File(path.with_file_name(name.of(path))),
             (Input::File(path), Some(folder)) => {
                 let below = found.below.as_deref().and_then(Path::parent);
+                let below = below.filter(|_| !name.has_folder());
                 let folder = folder.join(below.unwrap_or(Path::new("")));
                 Target::File(folder.join(name.of(path)))
             }
@@ -174,6 +214,65 @@ impl Plan {
             input: found.input,
             target,
         });
+    }
+
+    /// Keeps the tasks whose output is no input and no other task's output, and a file that was
+    /// named twice once. The others fail.
+    fn reject_collisions(&mut self) {
+        let files = self.tasks.iter().map(|task| match &task.input {
+            Input::File(path) => identity(path),
+            Input::StandardInput => PathBuf::from(STANDARD_INPUT),
+        });
+        let files: Vec<PathBuf> = files.collect();
+        let inputs: HashSet<&PathBuf> = files.iter().collect();
+        let mut of_target: HashMap<PathBuf, Vec<usize>> = HashMap::new();
+        let mut kept = vec![true; self.tasks.len()];
+        for (index, task) in self.tasks.iter().enumerate() {
+            let Target::File(target) = &task.target else {
+                continue;
+            };
+            let of_same = of_target.entry(identity(target)).or_default();
+            kept[index] = of_same.iter().all(|other| files[*other] != files[index]);
+            if kept[index] {
+                of_same.push(index);
+            }
+        }
+        for (target, tasks) in of_target {
+            let is_input = inputs.contains(&target);
+            if tasks.len() == 1 && !is_input {
+                continue;
+            }
+            for &index in &tasks {
+                let task = &self.tasks[index];
+                let others = tasks.iter().filter(|other| **other != index);
+                let mut others = others.map(|other| &self.tasks[*other].input);
+                let reason = match others.next() {
+                    Some(other) => format!(
+                        "{} would be made of {other}, too; {}",
+                        task.target,
+                        hint(&task.input, other)
+                    ),
+                    None => format!("{} would overwrite an input; give another -o", task.target),
+                };
+                kept[index] = false;
+                if let Input::File(path) = &task.input {
+                    self.failed.push((path.clone(), reason));
+                }
+            }
+        }
+        self.failed.sort();
+        let mut kept = kept.into_iter();
+        self.tasks
+            .retain(|_| kept.next().expect("one for each task"));
+    }
+}
+
+/// What tells the outputs of two inputs apart.
+fn hint(input: &Input, other: &Input) -> &'static str {
+    if input.ending() == other.ending() {
+        "with -o, --name '{dir}/{stem}.webp' keeps both"
+    } else {
+        "--name '{stem}.{ext}.webp' keeps both"
     }
 }
 
@@ -221,65 +320,42 @@ impl Input {
         }
     }
 
-    fn new(name: &str) -> Input {
-        match name {
-            "-" | STANDARD_INPUT => Input::StandardInput,
-            path => Input::File(PathBuf::from(path)),
+    fn new(path: &Path) -> Input {
+        if path == Path::new("-") || path == Path::new(STANDARD_INPUT) {
+            return Input::StandardInput;
+        }
+        Input::File(path.to_owned())
+    }
+
+    /// The name of the file, or what stands for it.
+    pub(super) fn name(&self) -> &OsStr {
+        match self {
+            Input::StandardInput => OsStr::new("standard input"),
+            Input::File(path) => path.as_os_str(),
+        }
+    }
+}
+
+impl Target {
+    /// The name of the file, or what stands for it.
+    pub(super) fn name(&self) -> &OsStr {
+        match self {
+            Target::StandardOutput => OsStr::new("standard output"),
+            Target::File(path) => path.as_os_str(),
         }
     }
 }
 
 impl fmt::Display for Input {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Input::StandardInput => f.write_str("standard input"),
-            Input::File(path) => path.display().fmt(f),
-        }
+        f.write_str(&shown(Path::new(self.name())))
     }
 }
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Target::StandardOutput => f.write_str("standard output"),
-            Target::File(path) => path.display().fmt(f),
-        }
+        f.write_str(&shown(Path::new(self.name())))
     }
-}
-
-/// Checks that no two inputs have one output, and that no output is an input.
-fn check_targets(tasks: &[Task]) -> Result<(), String> {
-    let files = |task: &Task| match &task.input {
-        Input::File(path) => Some(identity(path)),
-        Input::StandardInput => None,
-    };
-    let inputs: HashSet<PathBuf> = tasks.iter().filter_map(files).collect();
-    let mut outputs: HashMap<PathBuf, &Input> = HashMap::new();
-    for task in tasks {
-        let Target::File(target) = &task.target else {
-            continue;
-        };
-        let target = identity(target);
-        if inputs.contains(&target) {
-            return Err(format!(
-                "{} would overwrite an input; give another -o",
-                task.target
-            ));
-        }
-        if let Some(other) = outputs.insert(target, &task.input) {
-            // Then it tells them apart.
-            let hint = if other.ending() == task.input.ending() {
-                ""
-            } else {
-                "; --name '{stem}.{ext}.webp' keeps both"
-            };
-            return Err(format!(
-                "{other} and {} would both become {}{hint}",
-                task.input, task.target
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// A path that is equal for two names of the same file, if its folder exists.
@@ -303,12 +379,15 @@ mod tests {
     use super::*;
 
     fn targets(inputs: &[&str], output: Option<&str>) -> Result<Vec<String>, String> {
-        let inputs: Vec<String> = inputs.iter().map(|&input| input.to_owned()).collect();
+        let inputs: Vec<PathBuf> = inputs.iter().map(PathBuf::from).collect();
         let destination = Destination {
-            output: output.map(str::to_owned),
+            output: output.map(PathBuf::from),
             ..Destination::default()
         };
         let plan = plan(&inputs, &destination)?;
+        if let [(path, reason), ..] = plan.failed.as_slice() {
+            return Err(format!("{}: {reason}", path.display()));
+        }
         Ok(plan
             .tasks
             .iter()
@@ -375,12 +454,18 @@ mod tests {
         assert_eq!(
             targets(&["x/a.png", "y/a.jpg"], Some("out")),
             Err(
-                "x/a.png and y/a.jpg would both become out/a.webp; --name '{stem}.{ext}.webp' keeps both"
+                "x/a.png: out/a.webp would be made of y/a.jpg, too; --name '{stem}.{ext}.webp' keeps both"
                     .to_owned()
             )
         );
         assert!(targets(&["a.png", "./a.jpg"], None).is_err());
-        assert!(targets(&["a.png", "a.png"], None).is_err());
+    }
+
+    #[test]
+    fn a_file_that_is_named_twice_is_converted_once() {
+        for names in [["a.png", "a.png"], ["a.png", "./a.png"]] {
+            assert_eq!(targets(&names, None), Ok(vec!["a.webp".to_owned()]));
+        }
     }
 
     #[test]

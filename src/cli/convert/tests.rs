@@ -1,6 +1,7 @@
 //! Conversions of files in a temporary folder.
 
 use super::*;
+use std::ffi::OsString;
 use std::process;
 
 /// A folder of the test's own, removed at its end.
@@ -57,8 +58,13 @@ impl Drop for Folder {
 }
 
 fn convert(arguments: &[&str]) -> Result<(), String> {
-    let command = ConvertCommand::from_args(&["convert"], arguments).expect("valid arguments");
-    run(command).map_err(|failure| failure.sentence().to_owned())
+    let arguments = ["convert"].iter().chain(arguments).map(OsString::from);
+    let arguments: Vec<OsString> = arguments.collect();
+    let towebp = crate::cli::read(&mut crate::cli::program(), &arguments);
+    let crate::cli::Command::Convert(command) = towebp.expect("valid arguments").command else {
+        panic!("{arguments:?}");
+    };
+    run(&command).map_err(|failure| failure.sentence().to_owned())
 }
 
 fn is_webp(path: &str) -> bool {
