@@ -2,9 +2,10 @@
 
 mod command;
 
-pub use command::AccountCommand;
+pub(super) use command::Account;
 
 use super::failure::Failure;
+use super::names::{escaped, shown};
 use super::output::{IfCreated, Output};
 use super::shared::must_exist;
 use super::terminal;
@@ -14,16 +15,16 @@ use crate::process::interrupt::Outputs;
 use crate::store::{
     self, Limits, Settings, TokenSettings, end_of_day, from_milliseconds, saved_percent,
 };
-use command::{Action, Create, SetToken};
+use command::{Action, Create, Rotate, SetToken};
 use std::io::{self, BufRead, Cursor, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Carries out the command. A token is the only thing that goes to standard output, so that a
 /// script can take it from there.
 ///
 /// # Errors
 /// A sentence for standard error.
-pub fn run(command: AccountCommand) -> Result<(), Failure> {
+pub(super) fn run(command: &Account) -> Result<(), Failure> {
     let mut input: Box<dyn BufRead> = if command.reads_password() && io::stdin().is_terminal() {
         Box::new(Cursor::new(terminal::ask_for_new_password()?))
     } else {
@@ -48,86 +49,90 @@ struct Streams<'a> {
     notes: &'a mut dyn Write,
 }
 
-fn run_with(command: AccountCommand, streams: &mut Streams<'_>) -> Result<(), Failure> {
-    match command.action {
-        Action::Create(create) => create_account(&create, streams),
-        Action::List(list) => {
-            let accounts = open_existing(&list.settings()?, streams)?.list()?;
+fn run_with(command: &Account, streams: &mut Streams<'_>) -> Result<(), Failure> {
+    let settings = command.settings.0.store().map_err(Failure::Usage)?;
+    let open = |streams: &mut Streams<'_>| open_existing(&settings, streams);
+    match &command.action {
+        Action::Create(create) => create_account(create, &settings, streams),
+        Action::List => {
+            let accounts = open(streams)?.list()?;
             for account in &accounts {
                 print_account(account, streams)?;
             }
             Ok(())
         }
-        Action::Invite(invite) => {
-            let code = open_existing(&invite.settings()?, streams)?.invite()?;
+        Action::Invite => {
+            let code = open(streams)?.invite()?;
             Ok(streams.print(&code)?)
         }
         Action::Token(action) => {
-            let output = TokenOutput::find(action.output.as_deref(), action.force)?;
-            let token = open_existing(&action.settings()?, streams)?
-                .token(&action.email, action.name.as_deref())?;
-            Ok(output.write(streams, &action.email, &token)?)
+            let email = &action.account.email;
+            let output = TokenOutput::find(&action.file)?;
+            let token = open(streams)?.token(email, action.name.as_deref())?;
+            Ok(output.write(streams, email, &token)?)
         }
         Action::Rotate(action) => {
-            let output = TokenOutput::find(action.output.as_deref(), action.force)?;
-            let client = open_existing(&action.settings()?, streams)?;
-            let token = client.rotate(&action.email, action.name.as_deref(), action.overlap)?;
-            Ok(output.write(streams, &action.email, &token)?)
+            let Rotate { token, overlap } = action;
+            let email = &token.account.email;
+            let output = TokenOutput::find(&token.file)?;
+            let rotated = open(streams)?.rotate(email, token.name.as_deref(), *overlap)?;
+            Ok(output.write(streams, email, &rotated)?)
         }
         Action::SetToken(action) => {
-            let settings = token_settings(&action).map_err(Failure::Usage)?;
-            let client = open_existing(&action.settings()?, streams)?;
-            Ok(streams.print(&client.set_token(&action.email, settings)?)?)
+            let token = token_settings(action).map_err(Failure::Usage)?;
+            let client = open(streams)?;
+            Ok(streams.print(&client.set_token(&action.account.email, token)?)?)
         }
         Action::DeleteToken(action) => {
-            let client = open_existing(&action.settings()?, streams)?;
-            client.delete_token(&action.email, &action.name)?;
+            let client = open(streams)?;
+            client.delete_token(&action.account.email, &action.name)?;
             streams.note(&format!("the token {:?} is deleted", action.name.trim()));
             Ok(())
         }
         Action::Usage(action) => {
-            let client = open_existing(&action.settings()?, streams)?;
+            let client = open(streams)?;
             Ok(print_usage(&client.usage(&action.email)?, streams)?)
         }
         Action::Limit(action) => {
-            let (rate, monthly) = (action.rate, action.monthly);
-            if matches!((rate, monthly), (LimitChange::Keep, LimitChange::Keep)) {
+            if action.rate.or(action.monthly).is_none() {
                 return Err(Failure::Usage(
                     "say --rate or --monthly, with a number or server".to_owned(),
                 ));
             }
-            let client = open_existing(&action.settings()?, streams)?;
-            client.restrict(&action.email, rate, monthly, None)?;
+            let client = open(streams)?;
+            let keep = |change: Option<LimitChange>| change.unwrap_or(LimitChange::Keep);
+            let (rate, monthly) = (keep(action.rate), keep(action.monthly));
+            client.restrict(&action.account.email, rate, monthly, None)?;
             streams.note(&format!(
                 "the account {} is limited so",
-                action.email.trim()
+                action.account.email.trim()
             ));
             Ok(())
         }
         Action::Disable(action) => {
-            let client = open_existing(&action.settings()?, streams)?;
+            let client = open(streams)?;
             let keep = LimitChange::Keep;
             client.restrict(&action.email, keep, keep, Some(true))?;
             streams.note(&format!("the account {} is disabled", action.email.trim()));
             Ok(())
         }
         Action::Enable(action) => {
-            let client = open_existing(&action.settings()?, streams)?;
+            let client = open(streams)?;
             let keep = LimitChange::Keep;
             client.restrict(&action.email, keep, keep, Some(false))?;
             streams.note(&format!("the account {} may convert", action.email.trim()));
             Ok(())
         }
         Action::SetEmail(action) => {
-            let client = open_existing(&action.settings()?, streams)?;
-            client.set_email(&action.email, &action.new)?;
-            let (old, new) = (action.email.trim(), action.new.trim());
+            let client = open(streams)?;
+            client.set_email(&action.account.email, &action.new)?;
+            let (old, new) = (action.account.email.trim(), action.new.trim());
             streams.note(&format!("the account {old} is {new} now"));
             Ok(())
         }
         Action::Password(action) => {
             let password = streams.read_password()?;
-            let client = open_existing(&action.settings()?, streams)?;
+            let client = open(streams)?;
             client.set_password(&action.email, &password)?;
             streams.note(&format!(
                 "the account {} has a new password, and its sessions are ended",
@@ -137,11 +142,11 @@ fn run_with(command: AccountCommand, streams: &mut Streams<'_>) -> Result<(), Fa
         }
         Action::Delete(action) if !action.yes => Err(Failure::Usage(format!(
             "deleting {} deletes its usage history too, for good: say --yes to do it",
-            action.email
+            action.account.email
         ))),
         Action::Delete(action) => {
-            open_existing(&action.settings()?, streams)?.delete(&action.email)?;
-            streams.note(&format!("the account {} is deleted", action.email));
+            open(streams)?.delete(&action.account.email)?;
+            streams.note(&format!("the account {} is deleted", action.account.email));
             Ok(())
         }
     }
@@ -220,14 +225,18 @@ fn print_usage(usage: &AccountUsage, streams: &mut Streams<'_>) -> Result<(), St
     Ok(())
 }
 
-fn create_account(create: &Create, streams: &mut Streams<'_>) -> Result<(), Failure> {
-    let email = &create.email;
+fn create_account(
+    create: &Create,
+    settings: &Settings,
+    streams: &mut Streams<'_>,
+) -> Result<(), Failure> {
+    let email = &create.account.email;
     let password = create
         .password_stdin
         .then(|| streams.read_password())
         .transpose()?;
-    let output = TokenOutput::find(create.output.as_deref(), create.force);
-    let client = open(&create.settings()?, streams)?;
+    let output = TokenOutput::find(&create.file);
+    let client = open(settings, streams)?;
     // Looked at before the file: if the same command was run twice, this message tells more.
     if client.token(email, None).is_ok() {
         let email = email.trim();
@@ -248,7 +257,7 @@ impl Streams<'_> {
 
     fn note(&mut self, line: &str) {
         // What was asked for is done; a closed standard error does not undo it.
-        writeln!(self.notes, "{line}").ok();
+        writeln!(self.notes, "{}", escaped(line)).ok();
     }
 
     /// Reads a line, and removes its end.
@@ -276,18 +285,19 @@ impl TokenOutput {
     ///
     /// # Errors
     /// A sentence: the file exists and must not be replaced, or it cannot be made.
-    fn find(file: Option<&Path>, force: bool) -> Result<TokenOutput, String> {
-        let Some(path) = file else {
+    fn find(file: &command::TokenFile) -> Result<TokenOutput, String> {
+        let force = file.force;
+        let Some(path) = &file.output else {
             return Ok(TokenOutput(None));
         };
         let output =
-            Output::find(path).map_err(|error| format!("--output {}: {error}", path.display()))?;
+            Output::find(path).map_err(|error| format!("--output {}: {error}", shown(path)))?;
         if let Some(existing) = output.replaces()
             && !force
         {
             return Err(format!(
                 "--output {} exists; --force replaces it",
-                existing.display()
+                shown(existing)
             ));
         }
         Ok(TokenOutput(Some(TokenFile {
@@ -311,7 +321,7 @@ impl TokenOutput {
             .map_err(|error| {
                 format!(
                     "--output {}: {error}; towebp account token {} prints the token",
-                    file.path.display(),
+                    shown(&file.path),
                     email.trim()
                 )
             })

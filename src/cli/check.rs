@@ -1,59 +1,58 @@
 //! `towebp check`: checks that all that is stored fits together, beside a running server too.
 
 use super::failure::Failure;
-use super::shared::{must_exist, sentence};
-use super::store_flags::with_store_flags;
+use super::names::shown;
+use super::say;
+use super::settings::DataFlags;
+use super::shared::{count, must_exist, sentence, snapshot};
 use crate::admin;
 use crate::store::{self, Findings};
-use argh::{ArgsInfo, FromArgs};
-use std::io::{self, Write};
+use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
-with_store_flags! {
-    /// Check that all that is stored fits together, beside a running server too. The exit code is 1
-    /// if it does not.
-    #[derive(FromArgs, ArgsInfo)]
-    #[argh(subcommand, name = "check", help_triggers("-h", "--help"))]
-    pub struct CheckCommand {
-        /// a database file that no server uses, such as a backup, instead of the data folder's
-        #[argh(positional)]
-        file: Option<PathBuf>,
-        /// the data folder (default: towebp-data)
-        #[argh(option, arg_name = "folder", default = "super::shared::default_data()")]
-        data: PathBuf,
-        /// check this PostgreSQL, such as postgres://towebp@db1,db2/towebp, instead of the data
-        /// folder
-        #[argh(option, arg_name = "url")]
-        store: Option<String>,
-    }
+/// Check that all that is stored fits together, beside a running server too.
+///
+/// The exit code is 1 if it does not.
+#[derive(Args)]
+pub(super) struct Check {
+    /// a database file that no server uses, such as a backup, instead of the data folder's
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: Option<PathBuf>,
+
+    #[command(flatten)]
+    settings: DataFlags,
 }
 
 /// Carries out the command.
 ///
 /// # Errors
 /// A sentence for standard error: there is a problem, or nothing to check.
-pub fn run(command: &CheckCommand) -> Result<(), Failure> {
-    let (name, (findings, by_server)) = match (&command.file, &command.store) {
-        (Some(file), None) => {
+pub(super) fn run(command: &Check) -> Result<(), Failure> {
+    let settings = &command.settings.0;
+    let (name, (findings, by_server)) = match (&command.file, &settings.store.url) {
+        (Some(file), Some(_)) if !settings.is_by_variable("store") => {
+            return Err(Failure::Usage(format!(
+                "{} and --store were given; one of them can be checked at a time",
+                shown(file)
+            )));
+        }
+        // A file is checked by itself, wherever the accounts are.
+        (Some(file), _) => {
             must_exist(file, file)?;
             let findings = store::check_file(file).map_err(sentence)?;
-            (file.display().to_string(), (findings, false))
-        }
-        (None, None) => {
-            let path = store::database_path(&command.data);
-            must_exist(&path, &command.data)?;
-            (path.display().to_string(), admin::check(&command.data)?)
+            (shown(file), (findings, false))
         }
         (None, Some(url)) => {
-            let snapshot = command.flags_of(&**url).snapshot()?;
+            let snapshot = snapshot(settings)?.expect("there is a URL");
             let findings = snapshot.check().map_err(|error| error.to_string())?;
             (url.clone(), (findings, false))
         }
-        (Some(file), Some(_)) => {
-            return Err(Failure::Usage(format!(
-                "{} and --store were given; one of them can be checked at a time",
-                file.display()
-            )));
+        (None, None) => {
+            let data = settings.data();
+            let path = store::database_path(data);
+            must_exist(&path, data)?;
+            settings.store().map_err(Failure::Usage)?;
+            (shown(&path), admin::check(data)?)
         }
     };
     let Findings {
@@ -65,17 +64,16 @@ pub fn run(command: &CheckCommand) -> Result<(), Failure> {
     if by_server {
         let line =
             "A server runs here: the pages of the file were not compared with their checksums.";
-        writeln!(io::stderr(), "{line}").ok();
+        say::note(line);
     }
-    // A closed standard output is no error: the exit code tells the result too.
-    let mut out = io::stdout();
-    writeln!(
-        out,
-        "{accounts} accounts, {sessions} sessions, {entries} conversions"
-    )
-    .ok();
+    let counts = [
+        count(accounts, "account"),
+        count(sessions, "session"),
+        count(entries, "conversion"),
+    ];
+    say::print(&counts.join(", "))?;
     for problem in &problems {
-        writeln!(out, "{problem}").ok();
+        say::print(problem)?;
     }
     match problems.len() {
         0 => Ok(()),

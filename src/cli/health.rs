@@ -3,9 +3,11 @@
 
 use super::failure::Failure;
 use super::say;
+use super::settings::AddressFlags;
+use super::shared::{count, whole};
 use crate::config::{self, Listen};
 use crate::{fetch, tls};
-use argh::{ArgsInfo, FromArgs};
+use clap::{Args, ValueHint};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 use ureq::Agent;
@@ -14,63 +16,53 @@ use ureq::Agent;
 const LONGEST_ANSWER: u64 = 16 << 10;
 
 /// Ask a running server whether it is ready: exit code 0 if it is, 1 if it is not.
-#[derive(FromArgs, ArgsInfo)]
-#[argh(subcommand, name = "health", help_triggers("-h", "--help"))]
-pub struct HealthCommand {
-    #[argh(
-        positional,
-        arg_name = "url",
-        from_str_fn(config::public_url),
-        description = "the server, such as https://webp.example.org (default: where --listen says)"
+#[derive(Args)]
+#[command(mut_arg("listen", |listen| {
+    listen.help(
+        "the address that the server listens on, as towebp serve has it; one that stands for all of the machine's is \
+         asked as 127.0.0.1 or ::1 (default 127.0.0.1:8080)",
+    )
+}))]
+pub(super) struct Health {
+    #[arg(
+        value_name = "URL",
+        value_parser = config::public_url,
+        value_hint = ValueHint::Url,
+        help = "the server, such as https://webp.example.org (default: where --listen says)"
     )]
     url: Option<String>,
 
     /// ask whether it is alive (GET /healthz) instead of whether it can convert and record (GET
     /// /readyz)
-    #[argh(switch)]
+    #[arg(long)]
     live: bool,
 
     /// how long it may take to answer, 1 to 300 (default 5)
-    #[argh(
-        option,
-        arg_name = "seconds",
-        from_str_fn(timeout),
-        default = "Duration::from_secs(5)"
-    )]
+    #[arg(long, value_name = "SECONDS", value_parser = timeout, default_value = "5", hide_default_value = true)]
     timeout: Duration,
 
-    /// the address that the server listens on, as towebp serve has it; one that stands for all of
-    /// the machine's is asked as 127.0.0.1 or ::1 (default 127.0.0.1:8080)
-    #[argh(option, arg_name = "address", from_str_fn(config::listen))]
-    listen: Vec<Listen>,
-
-    /// more root certificates for https, as PEM
-    #[argh(option, arg_name = "file")]
-    ca_file: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    settings: AddressFlags,
 }
 
 /// Carries out the command.
 ///
 /// # Errors
 /// The server does not answer, or answers that it is not ready; or there is no address to ask.
-pub fn run(command: &HealthCommand) -> Result<(), Failure> {
+pub(super) fn run(command: &Health) -> Result<(), Failure> {
     let base = match &command.url {
         Some(url) => url.clone(),
-        None => format!("http://{}", address(&command.listen)?),
+        None => format!("http://{}", address(&command.settings.0.config.listen)?),
     };
     let path = if command.live { "healthz" } else { "readyz" };
     let url = format!("{base}/{path}");
     let answer = ask(command, &url).map_err(|reason| format!("{url}: {reason}"))?;
-    say::print(&format!("{url}: {answer}"));
-    Ok(())
+    Ok(say::print(&format!("{url}: {answer}"))?)
 }
 
 /// The address of the first socket that a server with these `--listen` makes.
 fn address(listen: &[Listen]) -> Result<SocketAddr, Failure> {
     let usage = |sentence: &str| Failure::Usage(sentence.to_owned());
-    if listen.is_empty() {
-        return Ok(config::DEFAULT_LISTEN);
-    }
     let mut addresses = listen.iter().filter_map(|listen| match listen {
         Listen::At(address) => Some(*address),
         Listen::StandardInput => None,
@@ -94,7 +86,7 @@ fn address(listen: &[Listen]) -> Result<SocketAddr, Failure> {
 }
 
 /// The text of an answer with status 200.
-fn ask(command: &HealthCommand, url: &str) -> Result<String, String> {
+fn ask(command: &Health, url: &str) -> Result<String, String> {
     let is_https = url.starts_with("https:");
     if is_https && !tls::available() {
         return Err("this CPU lacks instructions that TLS needs here".to_owned());
@@ -109,12 +101,16 @@ fn ask(command: &HealthCommand, url: &str) -> Result<String, String> {
         .user_agent(concat!("towebp/", env!("CARGO_PKG_VERSION")))
         .accept("*/*");
     if is_https {
-        config = config.tls_config(fetch::tls_config(command.ca_file.as_deref())?);
+        let ca_file = &command.settings.0.config.fetch.ca_file;
+        config = config.tls_config(fetch::tls_config(ca_file.as_deref())?);
     }
     let agent = Agent::from(config.build());
     let mut response = agent.get(url).call().map_err(|error| match error {
         ureq::Error::Timeout(_) => {
-            format!("no answer within {} seconds", command.timeout.as_secs())
+            format!(
+                "no answer within {}",
+                count(command.timeout.as_secs(), "second")
+            )
         }
         ureq::Error::Io(error) => error.to_string(),
         error => error.to_string(),
@@ -135,10 +131,7 @@ fn ask(command: &HealthCommand, url: &str) -> Result<String, String> {
 
 /// Parses `--timeout`.
 fn timeout(text: &str) -> Result<Duration, String> {
-    let seconds = config::seconds(text).ok();
-    seconds
-        .filter(|time| (1..=300).contains(&time.as_secs()))
-        .ok_or_else(|| "expected a whole number of seconds, 1 to 300".to_owned())
+    whole(text, 1, 300).map(Duration::from_secs)
 }
 
 #[cfg(test)]
@@ -154,7 +147,7 @@ mod tests {
             address(&listen.collect::<Vec<_>>()).map(|address| address.to_string())
         };
         for (listen, expected) in [
-            (&[][..], "127.0.0.1:8080"),
+            (&["127.0.0.1:8080"][..], "127.0.0.1:8080"),
             (&["0.0.0.0:80"], "127.0.0.1:80"),
             (&["[::]:80"], "[::1]:80"),
             (&["192.0.2.1:80", "127.0.0.1:81"], "192.0.2.1:80"),

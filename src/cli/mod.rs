@@ -5,227 +5,241 @@
     clippy::print_stdout,
     reason = "these macros panic when the stream is closed; `say` does not"
 )]
+#![allow(
+    clippy::doc_markdown,
+    reason = "the comments of commands and flags are help texts, which are printed as they are"
+)]
 
 mod account;
-mod arguments;
-#[allow(clippy::doc_markdown, reason = "a help text is printed as it is")]
 mod backup;
-#[allow(clippy::doc_markdown, reason = "a help text is printed as it is")]
 mod check;
+mod command_line;
 mod completions;
 mod convert;
 mod demo;
-mod environment;
+mod examples;
 mod failure;
-#[allow(clippy::doc_markdown, reason = "a help text is printed as it is")]
 mod health;
-mod help;
 mod man;
 mod mistake;
+mod names;
 mod output;
 mod say;
 mod secret;
 mod serve;
+mod settings;
 mod shared;
-#[allow(clippy::doc_markdown, reason = "a help text is printed as it is")]
 #[cfg(feature = "postgres")]
 mod store;
-mod store_flags;
 mod suggest;
-mod table;
 mod terminal;
 
 use crate::process::allocator;
 use crate::process::logging::{self, LogFormat};
-use argh::{ArgsInfo, CommandInfoWithArgs, FromArgs};
-use arguments::{Prepared, Request};
-use environment::Environment;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Failure;
+use std::env;
 use std::ffi::OsString;
-use std::process::{self, ExitCode};
+use std::process::ExitCode;
 
 /// Turns PNG, JPEG, GIF and BMP pictures into WebP: as an HTTP service, or right here.
-#[derive(FromArgs, ArgsInfo)]
-#[argh(help_triggers("-h", "--help"))]
+#[derive(Parser)]
+#[command(
+    name = "towebp",
+    version,
+    disable_version_flag = true,
+    subcommand_value_name = "COMMAND"
+)]
 struct Towebp {
-    /// print the version and end
-    #[argh(switch, short = 'V')]
-    version: bool,
-    #[argh(subcommand)]
-    command: Option<Command>,
+    /// print the version
+    #[arg(short = 'V', long, action = clap::ArgAction::Version, help_heading = "Help")]
+    version: Option<bool>,
+    #[command(subcommand)]
+    command: Command,
 }
 
-#[derive(FromArgs, ArgsInfo)]
-#[argh(subcommand)]
+#[derive(Subcommand)]
 #[allow(
     clippy::large_enum_variant,
     reason = "the program has one value of this type"
 )]
 enum Command {
-    Serve(serve::ServeCommand),
-    Convert(convert::ConvertCommand),
-    Account(account::AccountCommand),
+    Serve(serve::Serve),
+    Convert(convert::Convert),
+    Account(account::Account),
     Backup(backup::BackupCommand),
-    Check(check::CheckCommand),
+    Check(check::Check),
     #[cfg(feature = "postgres")]
     Store(store::StoreCommand),
     Secret(secret::SecretCommand),
-    Health(health::HealthCommand),
-    Completions(completions::CompletionsCommand),
-    Man(man::ManCommand),
+    Health(health::Health),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
 /// Runs the program with the arguments of the process. An error goes to standard error as one line,
 /// with the exit code of its [`Failure`].
 pub fn run() -> ExitCode {
-    let program = Towebp::get_args_info();
-    let arguments = process_arguments();
-    let mut prepared = Prepared::default();
-    let Err(failure) = carry_out(&arguments, &program, &mut prepared) else {
+    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    let mut program = program();
+    let command = match read(&mut program, &arguments) {
+        Ok(towebp) => towebp.command,
+        Err(error) => return end(&error, &program, &arguments),
+    };
+    let Err(failure) = run_command(command, &arguments) else {
         return ExitCode::SUCCESS;
     };
-    let sentence = failure.sentence();
-    let sentence = environment::with_variables(sentence, &prepared.from_environment);
-    if let Failure::Usage(told) = &failure {
-        let command = arguments::command(&arguments, &program);
-        let meant = meant_value(told, &prepared, &command, program);
-        // The sentences of parameters have a point, which stands before no semicolon.
-        let sentence = if meant.is_empty() {
-            sentence
-        } else {
-            sentence.trim_end_matches('.').to_owned() + &meant
-        };
-        say::note(&format!(
-            "towebp: {sentence}\nRun {command} -h for more information."
-        ));
+    if let Failure::Usage(sentence) = &failure {
+        let meant = mistake::single_hyphen(&program, &arguments);
+        tell_mistake(&meant.unwrap_or(sentence.clone()), &program, &arguments);
     } else {
-        say::note(&format!("towebp: {sentence}"));
+        say::note(&format!("towebp: {}", failure.sentence()));
     }
     ExitCode::from(failure.exit_code())
 }
 
-/// Reads the arguments, and does what they ask for. `prepared` is what they are read as.
-fn carry_out(
-    arguments: &[String],
-    program: &CommandInfoWithArgs,
-    prepared: &mut Prepared,
-) -> Result<(), Failure> {
-    match arguments::read(arguments, program).map_err(Failure::Usage)? {
-        Request::Help(path) => {
-            say::print(&help_of(program, &path));
-            return Ok(());
+/// The description of the command line.
+fn program() -> clap::Command {
+    let mut program = command_line::complete(Towebp::command(), &[]);
+    program.build();
+    program
+}
+
+/// Reads the arguments that follow the name of the program.
+fn read(program: &mut clap::Command, arguments: &[OsString]) -> Result<Towebp, clap::Error> {
+    let name = OsString::from("towebp");
+    let arguments = std::iter::once(&name).chain(arguments);
+    let matches = program.try_get_matches_from_mut(arguments)?;
+    Towebp::from_arg_matches(&matches)
+}
+
+/// Prints a help text or the version, or says what is wrong.
+fn end(error: &clap::Error, program: &clap::Command, arguments: &[OsString]) -> ExitCode {
+    let text = || error.to_string().trim_end().to_owned();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match say::print(&text()) {
+            Ok(()) => return ExitCode::SUCCESS,
+            Err(sentence) => {
+                say::note(&format!("towebp: {sentence}"));
+                return ExitCode::FAILURE;
+            }
+        },
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            say::note(&text());
         }
-        Request::CommandMissing(path) => {
-            say::note(&help_of(program, &path));
-            process::exit(2)
-        }
-        Request::Run(read) => {
-            let environment = Environment::of_process(program);
-            *prepared = environment.complete(read).map_err(Failure::Usage)?;
+        _ => {
+            let sentence = mistake::single_hyphen(program, arguments);
+            let sentence = sentence.unwrap_or_else(|| mistake::sentence(error, program, arguments));
+            tell_mistake(&sentence, program, arguments);
         }
     }
-    let words: Vec<&str> = prepared.arguments.iter().map(String::as_str).collect();
-    let towebp = Towebp::from_args(&["towebp"], &words)
-        .map_err(|early| Failure::Usage(mistake::plain(&early.output)))?;
-    let log_format = match &towebp.command {
-        Some(Command::Serve(command)) => command.log_format,
+    ExitCode::from(2)
+}
+
+fn tell_mistake(sentence: &str, program: &clap::Command, arguments: &[OsString]) {
+    let (_, path) = command_line::named(program, arguments);
+    let command = command_line::typed(&path);
+    say::note(&format!(
+        "towebp: {sentence}\nRun {command} -h for more information."
+    ));
+}
+
+fn run_command(command: Command, arguments: &[OsString]) -> Result<(), Failure> {
+    logging::start(match &command {
+        Command::Serve(serve) => serve.settings.0.log_format,
         _ => LogFormat::Text,
-    };
-    logging::start(log_format);
-    for warning in &prepared.warnings {
-        log::warn!("{warning}");
-    }
-    run_command(towebp)
-}
-
-fn run_command(towebp: Towebp) -> Result<(), Failure> {
-    match towebp.command {
-        _ if towebp.version => {
-            say::print(&format!("towebp {}", env!("CARGO_PKG_VERSION")));
-            Ok(())
-        }
-        None => unreachable!("a command that is missing was told before"),
-        Some(Command::Serve(command)) => {
-            allocator::return_large_blocks();
-            serve::run(command)
-        }
-        Some(Command::Convert(command)) => convert::run(command),
-        Some(Command::Account(command)) => account::run(command),
-        Some(Command::Backup(command)) => backup::run(&command),
-        Some(Command::Check(command)) => check::run(&command),
-        #[cfg(feature = "postgres")]
-        Some(Command::Store(command)) => store::run(&command),
-        Some(Command::Secret(_)) => secret::run().map_err(Failure::from),
-        Some(Command::Health(command)) => health::run(&command),
-        Some(Command::Completions(command)) => completions::run(&command),
-        Some(Command::Man(command)) => man::run(&command),
-    }
-}
-
-/// The help text of the command with this path.
-fn help_of(program: &CommandInfoWithArgs, path: &[String]) -> String {
-    let mut commands = table::all(program.clone()).into_iter();
-    let found = commands.find(|(own, _)| own == path);
-    let (_, command) = found.expect("the path was read by the same description");
-    help::text(&command, path)
-}
-
-/// What was meant by a value that is near to a word that its flag takes, as the end of a sentence.
-fn meant_value(
-    told: &str,
-    prepared: &Prepared,
-    command: &str,
-    program: CommandInfoWithArgs,
-) -> String {
-    let mut commands = table::all(program).into_iter();
-    let Some((path, command)) = commands.find(|(path, _)| arguments::typed(path) == command) else {
-        return String::new();
-    };
-    let meant = prepared.values.iter().find_map(|(name, value)| {
-        let flag = command.flags.iter().find(|flag| flag.long == *name)?;
-        let words = table::words(&path, flag);
-        let is_told = told.contains(name) && !words.contains(&value.as_str());
-        is_told
-            .then(|| suggest::word(value, &words))
-            .filter(|meant| !meant.is_empty())
     });
-    meant.unwrap_or_default()
-}
-
-/// The arguments after the name of the program.
-fn process_arguments() -> Vec<String> {
-    let arguments: Result<Vec<String>, _> = std::env::args_os()
-        .skip(1)
-        .map(OsString::into_string)
+    let path: Vec<String> = arguments
+        .iter()
+        .take(1)
+        .map(|it| it.to_string_lossy().into())
         .collect();
-    arguments.unwrap_or_else(|argument| {
-        say::note(&format!("towebp: not UTF-8: {}", argument.display()));
-        process::exit(2)
-    })
+    if examples::reads_variables(&path) {
+        for warning in settings::unknown_variables() {
+            log::warn!("{warning}");
+        }
+    }
+    match command {
+        Command::Serve(command) => {
+            allocator::return_large_blocks();
+            serve::run(&command)
+        }
+        Command::Convert(command) => convert::run(&command),
+        Command::Account(command) => account::run(&command),
+        Command::Backup(command) => backup::run(&command),
+        Command::Check(command) => check::run(&command),
+        #[cfg(feature = "postgres")]
+        Command::Store(command) => store::run(&command),
+        Command::Secret(_) => secret::run().map_err(Failure::from),
+        Command::Health(command) => health::run(&command),
+        Command::Completions(command) => completions::run(&command),
+        Command::Man(command) => man::run(&command),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::SETTINGS;
+    use crate::conversion::PARAMETERS;
+
+    /// All commands, the program first.
+    fn all(command: &clap::Command) -> Vec<clap::Command> {
+        let below = command.get_subcommands().flat_map(all);
+        std::iter::once(command.clone()).chain(below).collect()
+    }
 
     #[test]
-    fn all_commands_say_the_same_of_the_flags_of_the_store() {
-        let program = Towebp::get_args_info();
-        let mut commands: Vec<_> = program.commands.iter().map(|it| &it.command).collect();
-        let mut of_first = None;
-        let mut count = 0;
-        while let Some(command) = commands.pop() {
-            commands.extend(command.commands.iter().map(|it| &it.command));
-            let flags = command.flags.iter();
-            let of_store = flags.filter(|flag| flag.long.starts_with("--store-"));
-            let of_store: Vec<_> = of_store.map(|flag| (flag.long, flag.description)).collect();
-            if of_store.is_empty() {
-                continue;
+    fn every_command_and_flag_has_help_within_80_columns() {
+        let commands = all(&program());
+        assert!(commands.len() > 20, "only {} commands", commands.len());
+        for mut command in commands.into_iter().filter(|it| it.get_name() != "help") {
+            let text = command.render_help().to_string();
+            for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
+                let long = arg.get_long().unwrap_or_default();
+                assert!(
+                    text.contains(long) && arg.get_help().is_some(),
+                    "{long}: {text}"
+                );
             }
-            count += 1;
-            let first = of_first.get_or_insert_with(|| of_store.clone());
-            assert_eq!(*first, of_store, "{}", command.name);
+            // Lines that are typed are not broken.
+            for line in text.lines().filter(|line| !line.starts_with("  TOWEBP_")) {
+                assert!(line.chars().count() <= 80, "{line}");
+            }
         }
-        assert!(count > 15, "{count}");
+    }
+
+    #[test]
+    fn every_setting_and_parameter_is_a_flag() {
+        let program = program();
+        let has = |command: &str, name: &str| {
+            let command = program.find_subcommand(command).expect("a command");
+            let mut args = command.get_arguments();
+            args.any(|arg| arg.get_long() == Some(name))
+        };
+        for row in SETTINGS {
+            assert!(has("serve", row.name), "{}", row.name);
+        }
+        for row in PARAMETERS.iter().filter(|row| row.name != "token") {
+            assert!(has("convert", &row.name.replace('_', "-")), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn examples_are_valid() {
+        for (_, typed) in examples::EXAMPLES
+            .iter()
+            .flat_map(|(_, examples)| *examples)
+        {
+            // Up to where the shell leads its streams.
+            let (_, typed) = typed.split_once("towebp ").expect("it is an example");
+            let typed = typed.split(['<', '>', '|', ')']).next().unwrap_or_default();
+            let words: Vec<OsString> = typed.split_whitespace().map(OsString::from).collect();
+            match read(&mut program(), &words) {
+                Ok(_) => {}
+                Err(error) => assert_eq!(error.kind(), ErrorKind::DisplayHelp, "{typed}"),
+            }
+        }
     }
 }

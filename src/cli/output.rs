@@ -9,6 +9,7 @@
 
 use crate::process::interrupt::Outputs;
 use crate::store::rename_new;
+use rustix::fs::OFlags;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
@@ -141,6 +142,18 @@ impl Output {
             }
         }
     }
+}
+
+/// Whether the process was started without standard output, which Rust then has as `/dev/null` for
+/// reading and writing. Nobody who wants output leads it there in that way.
+pub fn is_standard_output_closed() -> bool {
+    let found = fs::metadata("/proc/self/fd/1").ok();
+    let null = fs::metadata("/dev/null").ok();
+    let is_null = found.zip(null).is_some_and(|(found, null)| {
+        found.file_type().is_char_device() && found.rdev() == null.rdev()
+    });
+    let flags = rustix::fs::fcntl_getfl(io::stdout());
+    is_null && flags.is_ok_and(|flags| flags.contains(OFlags::RDWR))
 }
 
 /// Whether the path names an open file of a process, which is a link that cannot be replaced.

@@ -2,75 +2,70 @@
 
 use super::failure::Failure;
 use super::say;
-use super::shared::must_exist;
-use super::store_flags::with_store_flags;
+use super::settings::{CopyFlags, StoreFlags};
+use super::shared::{count, must_exist, postgres};
 use crate::store::{self, Copied, CopyStep};
-use argh::{ArgsInfo, FromArgs};
+use clap::{Args, Subcommand, ValueHint};
 use indicatif::ProgressBar;
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Move all accounts and their history between a data folder and PostgreSQL.
-#[derive(FromArgs, ArgsInfo)]
-#[argh(subcommand, name = "store", help_triggers("-h", "--help"))]
-pub struct StoreCommand {
-    #[argh(subcommand)]
+#[derive(Args)]
+pub(super) struct StoreCommand {
+    #[command(subcommand)]
     action: Action,
 }
 
-#[derive(FromArgs, ArgsInfo)]
-#[argh(subcommand)]
+#[derive(Subcommand)]
 enum Action {
     Copy(Copy),
     Migrate(Migrate),
 }
 
-with_store_flags! {
-    /// Copy all that is stored, but sessions, from a data folder to an empty PostgreSQL, or back
-    /// to a folder without accounts. No server may run on either. Tokens go on working.
-    #[derive(FromArgs, ArgsInfo)]
-    #[argh(subcommand, name = "copy", help_triggers("-h", "--help"))]
-    pub(super) struct Copy {
-        /// a data folder, or the URL of a PostgreSQL such as postgres://towebp@db1,db2/towebp
-        #[argh(option, arg_name = "dir|url")]
-        from: String,
-        /// a PostgreSQL, or a data folder
-        #[argh(option, arg_name = "url|dir")]
-        to: String,
-        /// the file of the server's secret, which must be the one that the accounts' tokens were
-        /// issued with (default: secret in the folder of --from)
-        #[argh(option, arg_name = "file")]
-        secret_file: Option<PathBuf>,
-    }
+/// Copy all that is stored, but sessions, from a data folder to an empty PostgreSQL, or back to a
+/// folder without accounts.
+///
+/// No server may run on either. Tokens go on working.
+#[derive(Args)]
+struct Copy {
+    /// a data folder, or the URL of a PostgreSQL such as postgres://towebp@db1,db2/towebp
+    #[arg(long, value_name = "FOLDER|URL", value_hint = ValueHint::DirPath)]
+    from: String,
+
+    /// a PostgreSQL, or a data folder
+    #[arg(long, value_name = "URL|FOLDER", value_hint = ValueHint::DirPath)]
+    to: String,
+
+    #[command(flatten)]
+    settings: CopyFlags,
 }
 
-with_store_flags! {
-    /// Bring the tables of a PostgreSQL to what this towebp knows. Servers go on working
-    /// meanwhile.
-    #[derive(FromArgs, ArgsInfo)]
-    #[argh(subcommand, name = "migrate", help_triggers("-h", "--help"))]
-    pub(super) struct Migrate {
-        /// the PostgreSQL, such as postgres://towebp@db1,db2/towebp
-        #[argh(option, arg_name = "url")]
-        store: String,
-    }
+/// Bring the tables of a PostgreSQL to what this towebp knows.
+///
+/// Servers go on working meanwhile.
+#[derive(Args)]
+struct Migrate {
+    #[command(flatten)]
+    settings: StoreFlags,
 }
 
 /// Carries out the command.
 ///
 /// # Errors
 /// A sentence for standard error.
-pub fn run(command: &StoreCommand) -> Result<(), Failure> {
+pub(super) fn run(command: &StoreCommand) -> Result<(), Failure> {
     match &command.action {
         Action::Copy(copy) => run_copy(copy),
         Action::Migrate(migrate) => {
-            let settings = migrate.flags_of(&*migrate.store).required()?;
+            let given = &migrate.settings.0;
+            let settings = postgres(given, given.store.url.as_deref())?;
             let (before, now) = store::migrate_postgres(&settings)?;
             say::print(&if before == now {
                 format!("the tables have schema {now}, which is what this towebp knows")
             } else {
                 format!("the tables have schema {now} now; they had {before}")
-            });
+            })?;
             Ok(())
         }
     }
@@ -96,8 +91,8 @@ fn to_postgres(copy: &Copy) -> Result<(), Failure> {
         let sentence = format!("there are no accounts in {} (--from)", copy.from);
         return Err(Failure::Failed(sentence));
     }
-    let settings = copy.flags_of(&*copy.to).required()?;
-    let secret = copy.secret_file.clone();
+    let settings = postgres(&copy.settings.0, Some(&copy.to))?;
+    let secret = copy.settings.0.config.store.secret_file.clone();
     let secret = secret.unwrap_or_else(|| data.join("secret"));
     must_exist(&secret, &secret).map_err(|_| {
         format!(
@@ -107,7 +102,7 @@ fn to_postgres(copy: &Copy) -> Result<(), Failure> {
     })?;
     let copied =
         with_progress(|progress| store::copy_to_postgres(data, &settings, &secret, progress))?;
-    say::print(&summary(&copied));
+    say::print(&summary(&copied))?;
     say::note(&format!(
         "{} is {} now: no server uses it any more. Each server on the PostgreSQL needs a copy of \
          the secret in {}.",
@@ -120,11 +115,11 @@ fn to_postgres(copy: &Copy) -> Result<(), Failure> {
 
 fn to_folder(copy: &Copy) -> Result<(), Failure> {
     let data = Path::new(&copy.to);
-    let settings = copy.flags_of(&*copy.from).required()?;
-    let secret = copy.secret_file.as_deref();
+    let settings = postgres(&copy.settings.0, Some(&copy.from))?;
+    let secret = copy.settings.0.config.store.secret_file.as_deref();
     let copied =
         with_progress(|progress| store::copy_to_folder(&settings, data, secret, progress))?;
-    say::print(&summary(&copied));
+    say::print(&summary(&copied))?;
     say::note(&format!(
         "{} was made. Its server needs the secret of those before it, in {} or by --secret-file.",
         copied.file.display(),
@@ -136,16 +131,15 @@ fn to_folder(copy: &Copy) -> Result<(), Failure> {
 fn summary(copied: &Copied) -> String {
     let rows = &copied.rows;
     format!(
-        "{} accounts, {} tokens, {} invitations, {} conversions ({} of them in histories, {} bytes \
-         in, {} bytes out), {} failed conversions: the same on both sides",
-        rows.accounts,
-        rows.tokens,
-        rows.invites,
-        rows.conversions,
+        "{}, {}, {}, {} ({} of them in histories, {} bytes in, {} bytes out), {}: the same on both sides",
+        count(rows.accounts, "account"),
+        count(rows.tokens, "token"),
+        count(rows.invites, "invitation"),
+        count(rows.conversions, "conversion"),
         rows.entries,
         rows.input_bytes,
         rows.output_bytes,
-        rows.failures
+        count(rows.failures, "failed conversion")
     )
 }
 

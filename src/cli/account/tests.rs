@@ -3,7 +3,7 @@
 use super::*;
 use crate::admin;
 use crate::store::tests::Folder;
-use argh::FromArgs;
+use std::ffi::OsString;
 use std::sync::Arc;
 
 #[test]
@@ -227,12 +227,15 @@ struct Said {
 
 fn account(folder: &Folder, args: &[&str], input: &str) -> Result<Said, String> {
     let data = folder.settings().data;
-    let args = [args, &["--data", data.to_str().unwrap()]].concat();
-    let command = AccountCommand::from_args(&["account"], &args)
-        .unwrap_or_else(|exit| panic!("{}", exit.output));
+    let args = [&["account"], args, &["--data", data.to_str().unwrap()]].concat();
+    let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+    let towebp = crate::cli::read(&mut crate::cli::program(), &args);
+    let crate::cli::Command::Account(command) = towebp.unwrap().command else {
+        panic!("{args:?}");
+    };
     let (mut output, mut notes) = (Vec::new(), Vec::new());
     run_with(
-        command,
+        &command,
         &mut Streams {
             input: &mut input.as_bytes(),
             output: &mut output,
