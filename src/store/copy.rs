@@ -72,7 +72,7 @@ pub fn copy_to_postgres(
             data.display()
         ));
     }
-    let target = postgres::CopyTarget::open(to).map_err(open_sentence)?;
+    let target = postgres::CopyTarget::open(to).map_err(sentence)?;
     let mut loader = target.begin(mark).map_err(sentence)?;
     let entries = findings.entries;
     let copied = read(&*snapshot, CopyStep::Copy, entries, progress, |row| {
@@ -117,7 +117,7 @@ pub fn copy_to_folder(
             file.display()
         ));
     }
-    let snapshot = postgres::open_unused_snapshot(from).map_err(open_sentence)?;
+    let snapshot = postgres::open_unused_snapshot(from).map_err(sentence)?;
     if let Some(secret) = secret {
         expect_secret(secret, secret_mark(&*snapshot)?)?;
     }
@@ -134,7 +134,7 @@ pub fn copy_to_folder(
     })?;
     let copied = copied?;
     let compared = FileSnapshot::open(&file)
-        .map_err(open_sentence)
+        .map_err(sentence)
         .and_then(|written| read(&written, CopyStep::Compare, entries, progress, |_| Ok(())))
         .and_then(|written| compare(&copied, &written));
     if let Err(sentence) = compared {
@@ -150,7 +150,7 @@ pub fn copy_to_folder(
 /// # Errors
 /// A sentence.
 pub fn migrate_postgres(settings: &PostgresSettings) -> Result<(i64, i64), String> {
-    postgres::migrate(settings).map_err(open_sentence)
+    postgres::migrate(settings).map_err(sentence)
 }
 
 /// Calls `each` with all rows, and adds them up.
@@ -224,14 +224,6 @@ fn stop_first(error: OpenError) -> String {
     }
 }
 
-fn open_sentence(error: OpenError) -> String {
-    match error {
-        OpenError::Failed(sentence) => sentence,
-        in_use @ OpenError::InUse(_) => in_use.to_string(),
-    }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
-fn sentence(error: StoreError) -> String {
+fn sentence(error: impl std::error::Error) -> String {
     error.to_string()
 }

@@ -2,9 +2,9 @@
 //!
 //! [`super::Store`] is the facade that the rest of the program uses. It holds one engine, and adds
 //! all that does not depend on how rows are kept: tokens, passwords, lifetimes, the grouping of
-//! writes ([`super::writer`]), and in memory what the event loop asks ([`super::known`]). `redb/`
-//! is the engine that the program runs on; tests have another one in memory. The trait asks for
-//! nothing that an engine on a remote SQL database could not do.
+//! writes ([`super::writer`]), and in memory what the event loop reads ([`super::known`]). There
+//! are two engines: `redb/` keeps everything in one file of the data folder, and `postgres/` in a
+//! database that several servers share. Tests run redb in memory.
 //!
 //! # Guarantees
 //!
@@ -27,7 +27,6 @@
 //!   damaged rows.
 //! - **Panics.** An engine that panics on damaged rows stays usable.
 
-use std::io::{self, Write};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -198,12 +197,6 @@ pub trait Snapshot: Send {
     /// The storage failed meanwhile. Damaged rows are no error but a finding.
     fn check(&self) -> Result<Findings, StoreError>;
 
-    /// Writes all rows but those of sessions, as [`super::Backup::fill`] reads them.
-    ///
-    /// # Errors
-    /// The rows cannot be read or written.
-    fn export(&self, out: &mut dyn Write) -> io::Result<()>;
-
     /// Calls `each` with all that is stored but sessions, in the order that [`super::rows`] says.
     /// The memory that this takes does not grow with the history.
     ///
@@ -211,11 +204,8 @@ pub trait Snapshot: Send {
     /// The first error of `each`; or the rows cannot be read, or are damaged.
     fn rows(&self, each: &mut EachRow<'_>) -> Result<(), StoreError>;
 
-    /// The number of entries in all histories, quickly: what the progress of [`Snapshot::rows`] is
-    /// told by.
-    ///
-    /// # Errors
-    /// The storage failed.
+    /// The number of entries in all histories, quickly: the progress of [`Snapshot::rows`] is
+    /// reported by it.
     fn entries(&self) -> Result<u64, StoreError>;
 }
 
@@ -437,6 +427,19 @@ pub enum TokenChange {
     Restrict(Restrictions),
 }
 
+impl TokenChange {
+    /// The token that it is about; `None` if it makes one.
+    pub fn token(&self) -> Option<TokenNumber> {
+        match self {
+            TokenChange::Create { .. } => None,
+            TokenChange::Set { token, .. }
+            | TokenChange::Rotate { token, .. }
+            | TokenChange::Delete { token, .. } => Some(*token),
+            TokenChange::Restrict(_) => Some(TokenNumber::DEFAULT),
+        }
+    }
+}
+
 /// What came of a command.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -509,11 +512,5 @@ impl Outcome {
                 | Outcome::TooManyTokens
                 | Outcome::QuotaExceeded { .. }
         )
-    }
-}
-
-impl From<Option<Account>> for Outcome {
-    fn from(account: Option<Account>) -> Outcome {
-        account.map_or(Outcome::Unchanged, Outcome::Account)
     }
 }

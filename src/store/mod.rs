@@ -10,7 +10,9 @@
 //! [`secret_file`]).
 
 mod account;
+mod apply;
 mod availability;
+mod check;
 mod clock;
 #[cfg(feature = "postgres")]
 mod copy;
@@ -43,7 +45,7 @@ mod writer;
 use std::fs::{File, TryLockError};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -73,7 +75,7 @@ pub use token::{
     Restrictions, TokenSettings, TokenUsage, end_of_day, token_name,
 };
 pub use token_number::TokenNumber;
-pub use transfer::fill_backup;
+pub use transfer::{fill_backup, receive_backup, send};
 pub use usage::{
     Days, Month, MonthlyQuotas, Period, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageSum,
     UsageTotals, WatermarkKind, saved_percent,
@@ -98,8 +100,8 @@ pub const MEMORY: u64 = (self::redb::MEMORY + known::MEMORY + auth::MEMORY) as u
 /// mailbox does not open an account forever.
 const INVITE_LIFETIME: u64 = 14 * 24 * 60 * 60 * 1000;
 
-/// How long a change of tokens waits before it is told, with an engine that is shared: then no
-/// other process takes for known what it read before. The margin is for clocks that do not run
+/// How long after a change of tokens it is in force, with an engine that is shared: then no other
+/// process takes for known what it read before. The margin is for clocks that do not run
 /// alike: two machines whose clocks are being set differ by a thousandth, and timers of virtual
 /// machines may be late by some milliseconds.
 const IN_FORCE_AFTER: Duration = known::VALIDITY.saturating_add(Duration::from_millis(50));
@@ -174,6 +176,8 @@ pub struct Store {
     engine: Arc<dyn Engine>,
     /// [`Engine::is_shared`]
     is_shared: bool,
+    /// [`Store::in_force_at`]
+    in_force_at: Mutex<Option<Instant>>,
     known: Arc<KnownAccounts>,
     availability: Arc<Availability>,
     secret: Secret,
@@ -299,6 +303,7 @@ impl Store {
             writer,
             engine,
             is_shared,
+            in_force_at: Mutex::default(),
             known,
             availability,
             secret,
@@ -338,9 +343,6 @@ impl Store {
 
     /// Makes an invitation for one account, which is good for 14 days. Returns its code: 43 letters
     /// and digits.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn invite(&self) -> Result<String, StoreError> {
         let code = Code::random()?;
         let now = self.clock.now();
@@ -393,9 +395,6 @@ impl Store {
 
     /// The account with this e-mail address, in any capitalization and with any blanks around it.
     /// `None` if there is none, or if the text is no e-mail address.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn account_by_email(&self, email: &str) -> Result<Option<Account>, StoreError> {
         let Ok(email) = Email::parse(email) else {
             return Ok(None);
@@ -406,9 +405,6 @@ impl Store {
     }
 
     /// All accounts, oldest first.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn accounts(&self) -> Result<Vec<Account>, StoreError> {
         self.read(|engine| engine.accounts())
     }
@@ -457,9 +453,6 @@ impl Store {
 
     /// Deletes the account with its sessions and its history. Returns false if there is no such
     /// account.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn delete_account(&self, id: AccountId) -> Result<bool, StoreError> {
         let deleted = self.write_in_force(Command::DeleteAccount(id))?;
         Ok(deleted.changed())
@@ -488,9 +481,6 @@ impl Store {
     }
 
     /// All that is stored, at one moment.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
         let snapshot = self.engine.snapshot()?;
         let none = || StoreError::Failed("the storage engine has tools of its own for this".into());
@@ -539,9 +529,6 @@ impl Store {
     /// those whose ids are below `before`. However long the history is, this takes no
     /// longer: a page may have fewer entries than there are, or none, and yet be followed by
     /// another.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn usage(
         &self,
         id: AccountId,
@@ -554,9 +541,6 @@ impl Store {
 
     /// Calls `each` with the sums over the conversions that pass the filter, by day, token and
     /// input format, oldest day first. Sums are kept even when entries are removed.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn usage_days(
         &self,
         id: AccountId,
@@ -574,9 +558,6 @@ impl Store {
 
     /// The sums over the conversions that pass the filter by day or by month, oldest first; those
     /// without conversions are left out. Sums are kept even when entries are removed.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn usage_sums(
         &self,
         id: AccountId,
@@ -605,9 +586,6 @@ impl Store {
 
     /// At most `limit` failed conversions of the account that pass the filter, newest first, of
     /// those whose ids are below `before`.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn failures(
         &self,
         id: AccountId,
@@ -621,9 +599,6 @@ impl Store {
     }
 
     /// The conversions of the account, or by one of its tokens, in the month in which `now` lies.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn usage_in_month(
         &self,
         id: AccountId,
@@ -654,9 +629,6 @@ impl Store {
     }
 
     /// The sums over the account's whole history; zeros if there is no such account.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn usage_totals(&self, id: AccountId) -> Result<UsageTotals, StoreError> {
         self.read(|engine| engine.usage_totals(id))
     }
@@ -685,12 +657,33 @@ impl Store {
         NonZeroU32::new(self.engine.replicas()).unwrap_or(NonZeroU32::MIN)
     }
 
-    /// Has a command carried out that changes what other processes know of an account, and returns
-    /// once it is in force there, too.
+    /// When the last change of tokens, or removal of an account, is in force in all processes that
+    /// share the engine. Who made it is to learn of it no earlier. `None` if there was none, or
+    /// nobody shares the engine.
+    pub fn in_force_at(&self) -> Option<Instant> {
+        // An instant is whole at all times, whoever panicked.
+        *self
+            .in_force_at
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until [`Store::in_force_at`].
+    pub fn wait_until_in_force(&self) {
+        if let Some(at) = self.in_force_at() {
+            thread::sleep(at.saturating_duration_since(Instant::now()));
+        }
+    }
+
+    /// Has a command carried out that changes what other processes know of an account.
     fn write_in_force(&self, command: Command) -> Result<Outcome, StoreError> {
         let outcome = self.writer.write(command)?;
         if self.is_shared && outcome.changed() {
-            thread::sleep(IN_FORCE_AFTER);
+            let at = Instant::now() + IN_FORCE_AFTER;
+            *self
+                .in_force_at
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = Some(at);
         }
         Ok(outcome)
     }

@@ -7,25 +7,29 @@
 //! 1. [`Row::Store`];
 //! 2. the invitations;
 //! 3. each account by its number, and directly after it what is its: tokens by number,
-//!    restrictions, sums of removed entries, sums by day in order, last uses of tokens, the history
-//!    with its oldest entry first, and failed conversions, the oldest first.
+//!    restrictions, sums of removed entries, sums by day in order, the history with its oldest
+//!    entry first, and failed conversions, the oldest first.
 //!
-//! Sums over days are kept for ever, so that sums over months, tokens and accounts follow from
-//! them. Neither these nor indexes are rows: whoever loads rows makes them anew. The numbers by
+//! Sums by day are kept for ever, and sums over months, tokens and accounts follow from them.
+//! Neither these nor indexes are rows: a loader makes them anew. The numbers by
 //! which engines order histories are not in the rows either; the order is. Sessions are left out,
 //! as they are of backups: whoever puts one back after a theft does not want the thief's sessions
 //! back.
 
 use std::hash::{DefaultHasher, Hash};
 
+use serde::{Deserialize, Serialize};
+
+use super::account::{Account, AccountRecord};
+use super::clock;
 use super::failure::Failure;
 use super::token::{ApiToken, Restrictions};
-use super::token_number::TokenNumber;
 use super::usage::{UsageDay, UsageEntry, UsageTotals};
 use crate::auth::{AccountId, CodeHash};
 
 /// One row.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Row {
     /// What is stored once.
     Store {
@@ -55,13 +59,11 @@ pub enum Row {
     /// The sums over the entries that were removed from the history, if there are any.
     Removed(UsageTotals),
     /// Sums by day, token and format.
-    Day(UsageDay),
-    /// When a token was used last.
-    LastUse {
-        /// The token.
-        token: TokenNumber,
-        /// The time in milliseconds since the epoch.
-        time: u64,
+    Day {
+        /// The sums.
+        day: UsageDay,
+        /// The latest time of a conversion in them, in milliseconds since the epoch.
+        last_used: u64,
     },
     /// An entry of the history.
     Entry(UsageEntry),
@@ -70,7 +72,7 @@ pub enum Row {
 }
 
 /// An account with all of its own columns.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct AccountRow {
     /// Its number.
     pub id: AccountId,
@@ -84,6 +86,20 @@ pub struct AccountRow {
     pub password: Option<String>,
 }
 
+impl From<AccountRow> for AccountRecord {
+    fn from(row: AccountRow) -> AccountRecord {
+        AccountRecord {
+            account: Account {
+                id: row.id,
+                email: row.email,
+                created: clock::from_milliseconds(row.created),
+                has_password: row.password.is_some(),
+            },
+            password_hash: row.password,
+        }
+    }
+}
+
 impl Row {
     /// The bytes of memory that the row takes, roughly.
     pub fn memory(&self) -> usize {
@@ -92,14 +108,10 @@ impl Row {
                 account.email.len() + account.password.as_ref().map_or(0, String::len)
             }
             Row::Token { token, .. } => token.settings.name.len() + token.settings.preset.len(),
-            Row::Day(day) => day.format.len(),
+            Row::Day { day, .. } => day.format.len(),
             Row::Entry(entry) => entry.format.len(),
             Row::Failure(failure) => failure.code.len(),
-            Row::Store { .. }
-            | Row::Invite { .. }
-            | Row::Restrictions(_)
-            | Row::Removed(_)
-            | Row::LastUse { .. } => 0,
+            Row::Store { .. } | Row::Invite { .. } | Row::Restrictions(_) | Row::Removed(_) => 0,
         };
         size_of::<Row>() + texts
     }
@@ -158,7 +170,7 @@ impl Tally {
             Row::Invite { .. } => self.invites += 1,
             Row::Account(_) => self.accounts += 1,
             Row::Token { .. } => self.tokens += 1,
-            Row::Day(day) => {
+            Row::Day { day, .. } => {
                 self.days += 1;
                 self.conversions = self.conversions.saturating_add(day.totals.conversions);
             }
@@ -168,16 +180,12 @@ impl Tally {
                 self.output_bytes = self.output_bytes.saturating_add(entry.output_bytes);
             }
             Row::Failure(_) => self.failures += 1,
-            // The time of the last entry, or the latest time of an entry: engines differ, and the
-            // clock may have been set back between the two.
-            Row::LastUse { .. } => return,
             Row::Restrictions(_) | Row::Removed(_) => {}
         }
         row.hash(&mut self.digest);
     }
 
-    /// A number that differs, but for one case in 2^64, if any row differs but those of last uses,
-    /// or if their order does.
+    /// A number that differs, but for one case in 2^64, if any row differs or if their order does.
     #[cfg(any(test, feature = "postgres"))]
     pub fn digest(&self) -> u64 {
         std::hash::Hasher::finish(&self.digest)

@@ -1,0 +1,168 @@
+//! Checks whether all rows of a store fit together. What holds in each engine is checked here, over
+//! the rows of a snapshot ([`super::rows`]); engines add what is theirs, such as indexes.
+
+use std::collections::BTreeMap;
+
+use super::clock;
+use super::engine::Findings;
+use super::error::StoreError;
+use super::problems::Problems;
+use super::rows::{AccountRow, Row};
+use super::token::{ApiToken, MAX_TOKENS};
+use super::token_number::TokenNumber;
+use super::usage::UsageTotals;
+use crate::auth::Email;
+
+/// Day, token and input format.
+pub type DayKey = (u32, TokenNumber, String);
+
+/// A check of rows that come one after the other. The memory that this takes does not grow with the
+/// history.
+#[derive(Default)]
+pub struct RowCheck {
+    /// The problems found so far; an engine adds its own.
+    pub problems: Problems,
+    /// The number of sessions, which are not among the rows.
+    pub sessions: u64,
+    accounts: u64,
+    entries: u64,
+    last_account: u64,
+    account: Option<Current>,
+}
+
+/// The account whose rows are being read.
+struct Current {
+    row: AccountRow,
+    /// The tokens that are not deleted.
+    tokens: Vec<ApiToken>,
+    removed: UsageTotals,
+    days: BTreeMap<DayKey, UsageTotals>,
+    /// The sums over the entries that are there.
+    entries: BTreeMap<DayKey, UsageTotals>,
+}
+
+impl RowCheck {
+    /// Takes the next row.
+    pub fn add(&mut self, row: Row) {
+        match (row, &mut self.account) {
+            (Row::Store { last_account, .. }, _) => self.last_account = last_account,
+            (Row::Account(row), _) => {
+                self.end_account();
+                self.accounts += 1;
+                self.account = Some(Current {
+                    row,
+                    tokens: Vec::new(),
+                    removed: UsageTotals::default(),
+                    days: BTreeMap::new(),
+                    entries: BTreeMap::new(),
+                });
+            }
+            (
+                Row::Token {
+                    token,
+                    deleted: None,
+                },
+                Some(account),
+            ) => account.tokens.push(token),
+            (Row::Removed(totals), Some(account)) => account.removed = totals,
+            (Row::Day { day, .. }, Some(account)) => {
+                let key = (day.day, day.token, day.format);
+                account.days.insert(key, day.totals);
+            }
+            (Row::Entry(entry), Some(account)) => {
+                self.entries += 1;
+                let totals = UsageTotals::from(&entry);
+                let day = clock::day(clock::to_milliseconds(entry.time));
+                let key = (day, entry.token, entry.format);
+                *account.entries.entry(key).or_default() += totals;
+            }
+            _ => {}
+        }
+    }
+
+    /// What the check has found in rows that were `read` to their end, or up to an error.
+    ///
+    /// # Errors
+    /// The storage failed meanwhile. Damaged rows are no error but a finding.
+    pub fn findings(mut self, read: Result<(), StoreError>) -> Result<Findings, StoreError> {
+        if read.is_ok() {
+            self.end_account();
+        }
+        let mut problems = self.problems.sentences();
+        match read {
+            Ok(()) => {}
+            Err(StoreError::Failed(text)) => {
+                problems.push(format!("the tables cannot be read to the end: {text}"));
+            }
+            Err(away) => return Err(away),
+        }
+        Ok(Findings {
+            accounts: self.accounts,
+            sessions: self.sessions,
+            entries: self.entries,
+            problems,
+        })
+    }
+
+    fn end_account(&mut self) {
+        let Some(account) = self.account.take() else {
+            return;
+        };
+        let AccountRow { id, email, .. } = &account.row;
+        let name = format!("{} {email}", id.0);
+        if id.0 > self.last_account {
+            self.problems
+                .add("accounts above the last number given", &*name);
+        }
+        if Email::parse(email).ok().as_ref().map(Email::as_str) != Some(&**email) {
+            self.problems
+                .add("accounts with an invalid e-mail address", &*name);
+        }
+        for what in account.token_problems() {
+            self.problems.add(what, &*name);
+        }
+        if !account.days_fit() {
+            let what = "sums by day that differ from the history";
+            self.problems.add(what, format!("account {}", id.0));
+        }
+    }
+}
+
+impl Current {
+    fn token_problems(&self) -> Vec<&'static str> {
+        let tokens = &self.tokens;
+        let mut problems = Vec::new();
+        if !tokens.iter().any(|it| it.number == TokenNumber::DEFAULT) {
+            problems.push("accounts without their first token");
+        }
+        if tokens.len() > MAX_TOKENS {
+            problems.push("accounts with too many tokens");
+        }
+        if tokens.iter().any(|it| it.serial > self.row.last_serial) {
+            problems.push("serial numbers above the last one given");
+        }
+        let mut names: Vec<_> = tokens.iter().map(|it| &it.settings.name).collect();
+        names.sort_unstable();
+        if names.windows(2).any(|pair| pair[0] == pair[1]) {
+            problems.push("accounts with tokens of the same name");
+        }
+        problems
+    }
+
+    /// Whether the sums by day are those of the entries and of what was removed. The sums of a day
+    /// of which entries were removed are greater than those of the entries that are left.
+    fn days_fit(&self) -> bool {
+        let mut of_history = self.removed;
+        let mut of_days = UsageTotals::default();
+        self.entries.values().for_each(|it| of_history += *it);
+        self.days.values().for_each(|it| of_days += *it);
+        of_days == of_history
+            && self.entries.iter().all(|(key, entries)| {
+                self.days.get(key).is_some_and(|day| {
+                    day.conversions >= entries.conversions
+                        && day.input_bytes >= entries.input_bytes
+                        && day.output_bytes >= entries.output_bytes
+                })
+            })
+    }
+}
