@@ -56,6 +56,9 @@ pub struct HostState {
     pub timeline: u32,
     /// The number of the database system, which its standbys share; 0 if that is not known.
     pub system: i64,
+    /// The highest timeline of this database system that a replica has noted in the database; 0 if
+    /// there is none.
+    pub noted: u32,
 }
 
 /// Connects to hosts.
@@ -257,6 +260,7 @@ impl Link {
             time: get(&row, 1)?,
             timeline: 0,
             system: 0,
+            noted: 0,
         };
         if is_one_of_many && state.is_writable {
             // Of databases that only speak PostgreSQL's protocol, this is an error.
@@ -268,9 +272,33 @@ impl Link {
                 let timeline = file.get(..8).map(|digits| u32::from_str_radix(digits, 16));
                 state.timeline = timeline.and_then(Result::ok).unwrap_or(0);
                 state.system = get(&row, 1)?;
+                state.noted = self.noted_timeline(state.system).await;
             }
         }
         Ok(state)
+    }
+
+    /// What [`Link::note_timeline`] has noted for this database system; 0 for nothing, and for a
+    /// database that has no tables yet.
+    async fn noted_timeline(&self, system: i64) -> u32 {
+        let sql = "SELECT timeline.value FROM meta timeline, meta system
+                   WHERE timeline.name = 'timeline' AND system.name = 'system' AND system.value = $1";
+        let row = self.query_opt(sql, &[(&system, Type::INT8)]).await;
+        let noted = row.ok().flatten().and_then(|row| get::<i64>(&row, 0).ok());
+        noted.and_then(|noted| noted.try_into().ok()).unwrap_or(0)
+    }
+
+    /// Notes a timeline in the database, for [`HostState::noted`] of those that connect later. The
+    /// number of the database system is noted with it, since a copy of the tables in another one
+    /// begins with the first timeline again.
+    pub async fn note_timeline(&self, system: i64, timeline: u32) -> Result<(), Fault> {
+        let sql = "INSERT INTO meta (name, value) VALUES ('system', $1), ('timeline', $2)
+                   ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+        let parameters = [
+            (&system as _, Type::INT8),
+            (&i64::from(timeline) as _, Type::INT8),
+        ];
+        self.execute(sql, &parameters).await.map(drop)
     }
 }
 

@@ -18,8 +18,14 @@ const INTERVAL: Duration = Duration::from_secs(5);
 /// How long a replica counts as living after its last sign of life, in milliseconds.
 const LIVING: i64 = 30_000;
 
+/// How many replicas look at the hosts that are not in use, in each [`INTERVAL`].
+const LOOKING: u32 = 3;
+
 /// How long one sign of life may take.
 const LIMIT: Duration = Duration::from_secs(5);
+
+/// How long a look at one host may take: signs of life wait for it.
+const LOOK_LIMIT: Duration = Duration::from_secs(1);
 
 /// Goes on until the store is closed. `replicas` is told how many live.
 pub async fn run(shared: Arc<Shared>, replica: Uuid, replicas: Arc<AtomicU32>) {
@@ -31,14 +37,30 @@ pub async fn run(shared: Arc<Shared>, replica: Uuid, replicas: Arc<AtomicU32>) {
         // What is wrong with the database is told by those who need it.
         if let Ok(living) = beaten.await {
             replicas.store(living, Ordering::Relaxed);
+            if is_turn(living) {
+                shared.look_at_others(LOOK_LIMIT).await;
+            }
         }
     }
 }
 
-/// One sign of life. Returns how many replicas live.
+/// Whether this replica looks at the other hosts now: always among up to [`LOOKING`] replicas;
+/// among more, so many of them do in each [`INTERVAL`], on average.
+fn is_turn(replicas: u32) -> bool {
+    let mut bytes = [0; 4];
+    // Without randomness it is always.
+    let _ = getrandom::fill(&mut bytes);
+    u32::from_ne_bytes(bytes).is_multiple_of(replicas.div_ceil(LOOKING))
+}
+
+/// One sign of life, which also notes the timeline. Returns how many replicas live.
 pub async fn beat(shared: &Shared, link: &Link, replica: Uuid) -> Result<u32, Fault> {
-    shared.examine(link, false).await?;
+    let state = shared.examine(link).await?;
+    shared.check_target(state)?;
     sign(link, replica).await?;
+    if state.timeline > state.noted {
+        link.note_timeline(state.system, state.timeline).await?;
+    }
     Ok(living(link).await?.max(1))
 }
 

@@ -6,12 +6,12 @@ use uuid::Uuid;
 use super::connection::{Link, Parameter, get};
 use super::fault::Fault;
 use super::ids;
-use super::row::{self, int, number, small};
+use super::row::{self, Fields, int, number};
+use super::tables;
 use crate::auth::AccountId;
 use crate::store::clock::DAY;
 use crate::store::entry_id::EntryId;
-use crate::store::failure::{Failure, FailureFilter, FailurePage, StatusFilter};
-use crate::store::token_number::TokenNumber;
+use crate::store::failure::{FailureFilter, FailurePage, StatusFilter};
 use crate::store::usage::{Days, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageTotals};
 
 /// The most entries that are looked at for one page.
@@ -257,13 +257,13 @@ async fn entries_in(
     };
     // One part for each range: of a join with all of them, the database expects so many rows that
     // it first compiles the statement (130 ms).
+    let columns = tables::USAGE.columns("looked_at");
     let part = |[start, bound]: &[String; 2]| {
         format!(
-            "(SELECT id, {} FROM (
+            "(SELECT {columns} FROM (
                  SELECT * FROM usage WHERE account = $1 AND id >= {start} AND id < {bound}
                  ORDER BY id DESC {few}
              ) AS looked_at WHERE {} ORDER BY id DESC LIMIT {limit})",
-            row::ENTRY,
             conditions.sql
         )
     };
@@ -271,7 +271,10 @@ async fn entries_in(
     let parts = parts.join(" UNION ALL ");
     let sql = format!("SELECT * FROM ({parts}) AS passing ORDER BY id DESC LIMIT {limit}");
     let rows = link.query(&sql, &conditions.parameters()).await?;
-    let entry = |row| Ok((id(row)?, row::entry(row, 1)?));
+    let entry = |row| {
+        let (id, entry) = row::entry(&mut Fields::of(row))?;
+        Ok((EntryId(id.as_u128()), entry))
+    };
     rows.iter().map(entry).collect()
 }
 
@@ -292,30 +295,20 @@ async fn reached(
     ];
     let rows = link.query(sql, &parameters).await?;
     match &rows[..] {
-        [last, _] => id(last).map(Some),
+        [last, _] => Ok(Some(EntryId(get::<Uuid>(last, 0)?.as_u128()))),
         _ => Ok(None),
     }
 }
 
-fn id(row: &tokio_postgres::Row) -> Result<EntryId, Fault> {
-    Ok(EntryId(get::<Uuid>(row, 0)?.as_u128()))
-}
-
 /// The sums of an account by day, token and format.
 pub async fn days(link: &Link, account: AccountId, days: Days) -> Result<Vec<UsageDay>, Fault> {
-    let sql = "SELECT day, token, format, conversions, input_bytes, output_bytes FROM usage_days
-               WHERE account = $1 AND day BETWEEN $2 AND $3 ORDER BY day, token, format";
+    let passing = "account = $1 AND day BETWEEN $2 AND $3 ORDER BY day, token, format";
     let (account, first, last) = (int(account.0), i64::from(days.first), i64::from(days.last));
     let parameters = [&account, &first, &last].map(|it| (it as _, Type::INT8));
-    let rows = link.query(sql, &parameters).await?;
-    let day = |row| {
-        Ok(UsageDay {
-            day: small(row, 0)?,
-            token: TokenNumber(small(row, 1)?),
-            format: get(row, 2)?,
-            totals: row::totals(row, 3)?,
-        })
-    };
+    let rows = link
+        .query(&tables::DAYS.select(passing), &parameters)
+        .await?;
+    let day = |row| Ok(row::day(&mut Fields::of(row))?.0);
     rows.iter().map(day).collect()
 }
 
@@ -323,11 +316,11 @@ pub async fn days(link: &Link, account: AccountId, days: Days) -> Result<Vec<Usa
 pub async fn totals(link: &Link, account: AccountId) -> Result<UsageTotals, Fault> {
     let sql = "SELECT coalesce(sum(conversions), 0)::INT8, coalesce(sum(input_bytes), 0)::INT8,
                       coalesce(sum(output_bytes), 0)::INT8
-               FROM usage_months WHERE account = $1 AND token = -1";
+               FROM usage_days WHERE account = $1";
     let row = link
         .query_opt(sql, &[(&int(account.0), Type::INT8)])
         .await?;
-    row.map_or(Ok(UsageTotals::default()), |row| row::totals(&row, 0))
+    row.map_or(Ok(UsageTotals::default()), |row| Fields::of(&row).totals())
 }
 
 /// A page of failed conversions.
@@ -355,22 +348,16 @@ pub async fn failures(
         }
         None => {}
     }
-    let sql = format!(
-        "SELECT id, time, input_bytes, token, status, code FROM failures
-         WHERE account = $1 AND {} ORDER BY id DESC LIMIT {}",
+    let passing = format!(
+        "account = $1 AND {} ORDER BY id DESC LIMIT {}",
         conditions.sql,
         limit.saturating_add(1)
     );
+    let sql = tables::FAILURES.select(&passing);
     let rows = link.query(&sql, &conditions.parameters()).await?;
     let failure = |row| {
-        let failure = Failure {
-            time: row::time_of(row, 1)?,
-            input_bytes: number(row, 2)?,
-            token: TokenNumber(small(row, 3)?),
-            status: small(row, 4)?,
-            code: get(row, 5)?,
-        };
-        Ok((id(row)?, failure))
+        let (id, failure) = row::failure(&mut Fields::of(row))?;
+        Ok((EntryId(id.as_u128()), failure))
     };
     let failures: Vec<_> = rows
         .iter()

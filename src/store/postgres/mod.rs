@@ -6,12 +6,13 @@
 //! | [`connection`] | one connection: TLS, password, what a host says about itself |
 //! | [`pool`] | questions: which host, which connection, how long, how often |
 //! | [`fault`] | what each error means |
-//! | [`schema`] | the tables, in numbered files |
+//! | [`tables`], [`row`] | the tables with their columns, and rows as the program's types |
+//! | [`schema`] | makes and checks the tables |
 //! | [`record`] | conversions, in groups |
-//! | [`commands`], [`tokens`], [`removal`] | all other changes |
-//! | [`history`] | pages and sums |
+//! | [`transaction`], [`removal`] | the rows of all other changes |
+//! | [`history`], [`tokens`] | pages and sums |
 //! | [`heartbeat`] | which replicas live, and the clock |
-//! | [`snapshot`], [`pages`] | all that is stored, at one moment |
+//! | [`snapshot`] | all that is stored, at one moment |
 //! | [`load`] | all rows of another store into an empty database |
 //! | [`check`] | whether all rows fit together |
 //!
@@ -22,7 +23,6 @@
 //! without, so it works through poolers that give each transaction another connection.
 
 mod check;
-mod commands;
 mod connection;
 mod fault;
 mod heartbeat;
@@ -37,7 +37,9 @@ mod row;
 mod schema;
 mod settings;
 mod snapshot;
+mod tables;
 mod tokens;
+mod transaction;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -50,6 +52,7 @@ pub use schema::Migrate;
 pub use settings::PostgresSettings;
 
 use super::account::{Account, AccountRecord};
+use super::apply::Transaction;
 use super::clock;
 use super::engine::{Command, Engine, EngineMetrics, Outcome, SessionRecord, Snapshot};
 use super::entry_id::EntryId;
@@ -66,8 +69,9 @@ use ids::Ids;
 use load::Loader;
 use pool::{Pool, Purpose};
 use record::Recorded;
-use row::{int, number};
+use row::{Fields, int, number};
 use snapshot::PostgresSnapshot;
+use transaction::SqlRows;
 
 /// The least time for a group of commands, however long it has waited already.
 const LEAST_TIME: Duration = Duration::from_millis(100);
@@ -164,7 +168,7 @@ impl PostgresEngine {
         }
         self.pool
             .ask_by(Purpose::Write, deadline, async |link: &Link| {
-                commands::carry_out(link, command, &keys).await
+                transaction::carry_out(link, command, &keys).await
             })
     }
 }
@@ -233,17 +237,11 @@ impl CopyTarget {
     }
 
     /// What is there now.
-    ///
-    /// # Errors
-    /// The database is away.
     pub fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
         Ok(Box::new(PostgresSnapshot::of(&self.0)?))
     }
 
     /// Lets servers use the database.
-    ///
-    /// # Errors
-    /// The database is away.
     pub fn complete(&self) -> Result<(), StoreError> {
         load::complete(&self.0)
     }
@@ -273,35 +271,33 @@ impl Drop for PostgresEngine {
 
 impl Engine for PostgresEngine {
     fn account(&self, id: AccountId) -> Result<Option<AccountRecord>, StoreError> {
-        let sql = format!("SELECT {} FROM accounts a WHERE a.id = $1", row::ACCOUNT);
-        let id = int(id.0);
-        self.read(async |link: &Link| {
-            let row = link.query_opt(&sql, &[(&id, Type::INT8)]).await?;
-            row.map(|row| row::account(&row, 0)).transpose()
-        })
+        let account = self.read(async |link: &Link| SqlRows::of(link).account(id).await)?;
+        Ok(account.map(AccountRecord::from))
     }
 
     fn account_by_email(&self, email: &Email) -> Result<Option<AccountRecord>, StoreError> {
-        let sql = format!("SELECT {} FROM accounts a WHERE a.email = $1", row::ACCOUNT);
-        let email = email.as_str();
+        let (sql, email) = (tables::ACCOUNTS.select("t.email = $1"), email.as_str());
         self.read(async |link: &Link| {
             let row = link.query_opt(&sql, &[(&email, Type::TEXT)]).await?;
-            row.map(|row| row::account(&row, 0)).transpose()
+            let account = row.map(|row| row::account(&mut Fields::of(&row)));
+            Ok(account.transpose()?.map(AccountRecord::from))
         })
     }
 
     fn accounts(&self) -> Result<Vec<Account>, StoreError> {
-        let sql = format!("SELECT {} FROM accounts a ORDER BY a.id", row::ACCOUNT);
+        let sql = tables::ACCOUNTS.select("TRUE ORDER BY t.id");
         self.read(async |link: &Link| {
             let rows = link.query(&sql, &[]).await?;
-            rows.iter()
-                .map(|row| Ok(row::account(row, 0)?.account))
-                .collect()
+            let account = |row| row::account(&mut Fields::of(row)).map(AccountRecord::from);
+            let accounts = rows.iter().map(account);
+            accounts.map(|it| Ok(it?.account)).collect()
         })
     }
 
     fn access(&self, id: AccountId) -> Result<Option<AccountAccess>, StoreError> {
-        self.read(async |link: &Link| tokens::access(link, id).await)
+        let access = self.read(async |link: &Link| SqlRows::of(link).access(id).await)?;
+        // Each account has the token `default`, which cannot be deleted.
+        Ok(Some(access).filter(|access| !access.tokens.is_empty()))
     }
 
     fn each_access(
@@ -324,32 +320,29 @@ impl Engine for PostgresEngine {
 
     fn session(&self, cookie: &CodeHash) -> Result<Option<SessionRecord>, StoreError> {
         let sql = format!(
-            "SELECT {}, s.created, s.used, s.ends, s.latest
-             FROM sessions s JOIN accounts a ON a.id = s.account WHERE s.cookie = $1",
-            row::ACCOUNT
+            "SELECT {}, {} FROM sessions s JOIN accounts a ON a.id = s.account WHERE s.cookie = $1",
+            tables::ACCOUNTS.columns("a"),
+            tables::SESSIONS.columns("s")
         );
         self.read(async |link: &Link| {
             let row = link.query_opt(&sql, &[(&&cookie[..], Type::BYTEA)]).await?;
             let Some(row) = row else {
                 return Ok(None);
             };
+            let mut fields = Fields::of(&row);
             Ok(Some(SessionRecord {
-                record: row::account(&row, 0)?,
-                times: commands::session_times(&row, 4)?,
+                record: row::account(&mut fields)?.into(),
+                times: row::session(&mut fields)?.2.times,
             }))
         })
     }
 
     fn sessions(&self, account: AccountId) -> Result<Vec<(CodeHash, StoredSession)>, StoreError> {
-        self.read(async |link: &Link| commands::sessions(link, account).await)
+        self.read(async |link: &Link| SqlRows::of(link).sessions(account).await)
     }
 
     fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>, StoreError> {
-        let sql = "SELECT ends FROM invites WHERE code = $1";
-        self.read(async |link: &Link| {
-            let row = link.query_opt(sql, &[(&&code[..], Type::BYTEA)]).await?;
-            row.map(|row| number(&row, 0)).transpose()
-        })
+        self.read(async |link: &Link| SqlRows::of(link).invite_end(code).await)
     }
 
     fn usage_page(

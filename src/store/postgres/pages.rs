@@ -1,68 +1,35 @@
-//! Tables that are read from beginning to end, a page at a time and by their primary keys, so that
-//! no question takes long and little is in memory.
+//! Tables that are read from beginning to end.
 
 use std::collections::VecDeque;
 
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
-use uuid::Uuid;
 
 use super::connection::{Link, Parameter, get};
 use super::fault::Fault;
 use super::pool::Session;
-use super::row::number;
+use super::row::Fields;
+use super::tables::{Cell, Kind, Table};
 use crate::store::error::StoreError;
 
 /// The rows of a page: some megabytes of a history.
 const PAGE: usize = 10_000;
 
-/// A column of a primary key.
-#[derive(Clone, Copy, Debug)]
-pub enum KeyColumn {
-    /// A number.
-    Int(&'static str),
-    /// A text.
-    Text(&'static str),
-    /// A key of a history.
-    Uuid(&'static str),
-    /// A hash.
-    Bytes(&'static str),
-}
-
-/// The value of a column of a primary key.
-#[derive(Clone, Debug)]
-enum Key {
-    Int(i64),
-    Text(String),
-    Uuid(Uuid),
-    Bytes(Vec<u8>),
-}
-
-/// A table that is being read.
-pub struct Table<T> {
-    name: &'static str,
-    key: &'static [KeyColumn],
-    columns: &'static str,
-    read: fn(&Row, usize) -> Result<T, Fault>,
+/// A table that is read from beginning to end, a page at a time and by its primary key, so that no
+/// query takes long and little is in memory.
+pub struct Pages<T> {
+    table: &'static Table,
+    read: fn(&mut Fields<'_>) -> Result<T, Fault>,
     /// The key of the last row that was read.
-    last: Vec<Key>,
+    last: Vec<Cell>,
     rows: VecDeque<(u64, T)>,
     is_end: bool,
 }
 
-impl<T> Table<T> {
-    /// Reads the table of this name by its primary key. `read` makes an item of `columns`, the
-    /// first of which has the index that it is given.
-    pub fn new(
-        name: &'static str,
-        key: &'static [KeyColumn],
-        columns: &'static str,
-        read: fn(&Row, usize) -> Result<T, Fault>,
-    ) -> Table<T> {
-        Table {
-            name,
-            key,
-            columns,
+impl<T> Pages<T> {
+    /// Begins to read. `read` makes an item of all columns of a row.
+    pub fn new(table: &'static Table, read: fn(&mut Fields<'_>) -> Result<T, Fault>) -> Pages<T> {
+        Pages {
+            table,
             read,
             last: Vec::new(),
             rows: VecDeque::new(),
@@ -74,16 +41,16 @@ impl<T> Table<T> {
     ///
     /// # Errors
     /// The database is away, or the row is damaged.
-    pub fn next_of(&mut self, session: &Session) -> Result<Option<(u64, T)>, StoreError> {
+    pub fn next(&mut self, session: &Session) -> Result<Option<(u64, T)>, StoreError> {
         self.fill(session)?;
         Ok(self.rows.pop_front())
     }
 
-    /// Calls `each` with those of the items whose key begins with this number. The table is at the
-    /// first of them, or at those of lower numbers, which are passed over.
+    /// Calls `each` with those of the items whose key begins with this number. Items of lower
+    /// numbers are passed over.
     ///
     /// # Errors
-    /// As [`Table::next_of`], or that of `each`.
+    /// As [`Pages::next`], or that of `each`.
     pub fn each_of(
         &mut self,
         session: &Session,
@@ -115,69 +82,38 @@ impl<T> Table<T> {
     }
 
     async fn fetch(&self, link: &Link) -> Result<Vec<Row>, Fault> {
-        let names: Vec<_> = self.key.iter().map(|column| column.name()).collect();
-        let names = names.join(", ");
-        let places = (1..=self.last.len()).map(|place| format!("${place}"));
-        let places: Vec<_> = places.collect();
+        let key = self.table.key_columns();
+        let places: Vec<_> = (1..=self.last.len())
+            .map(|place| format!("${place}"))
+            .collect();
         let after = match places.len() {
-            0 => String::new(),
-            _ => format!("WHERE ({names}) > ({})", places.join(", ")),
+            0 => "TRUE".to_owned(),
+            _ => format!("({key}) > ({})", places.join(", ")),
         };
-        let sql = format!(
-            "SELECT {names}, {} FROM {} {after} ORDER BY {names} LIMIT {PAGE}",
-            self.columns, self.name
-        );
-        let parameters: Vec<_> = self.last.iter().map(Key::parameter).collect();
+        let sql = format!("{} ORDER BY {key} LIMIT {PAGE}", self.table.select(&after));
+        let parameters = self.last.iter().zip(self.table.columns);
+        let parameters: Vec<Parameter<'_>> = parameters
+            .map(|(cell, (_, kind))| (cell as _, kind.types()[0].clone()))
+            .collect();
         link.query(&sql, &parameters).await
     }
 
     fn add_page(&mut self, page: &[Row]) -> Result<(), Fault> {
         self.is_end = page.len() < PAGE;
         for row in page {
-            let first = match self.key[0] {
-                KeyColumn::Int(_) => number(row, 0)?,
+            let first = match self.table.columns[0].1 {
+                Kind::Int => get::<i64>(row, 0)?.cast_unsigned(),
                 _ => 0,
             };
-            let item = (self.read)(row, self.key.len())?;
-            self.rows.push_back((first, item));
+            self.rows
+                .push_back((first, (self.read)(&mut Fields::of(row))?));
         }
         if let Some(row) = page.last() {
-            let key = self.key.iter().enumerate();
+            let key = self.table.columns[..self.table.key].iter().enumerate();
             self.last = key
-                .map(|(index, column)| column.value(row, index))
+                .map(|(index, (_, kind))| kind.cell(row, index))
                 .collect::<Result<_, _>>()?;
         }
         Ok(())
-    }
-}
-
-impl KeyColumn {
-    fn name(self) -> &'static str {
-        match self {
-            KeyColumn::Int(name)
-            | KeyColumn::Text(name)
-            | KeyColumn::Uuid(name)
-            | KeyColumn::Bytes(name) => name,
-        }
-    }
-
-    fn value(self, row: &Row, index: usize) -> Result<Key, Fault> {
-        Ok(match self {
-            KeyColumn::Int(_) => Key::Int(get(row, index)?),
-            KeyColumn::Text(_) => Key::Text(get(row, index)?),
-            KeyColumn::Uuid(_) => Key::Uuid(get(row, index)?),
-            KeyColumn::Bytes(_) => Key::Bytes(get(row, index)?),
-        })
-    }
-}
-
-impl Key {
-    fn parameter(&self) -> Parameter<'_> {
-        match self {
-            Key::Int(value) => (value, Type::INT8),
-            Key::Text(value) => (value, Type::TEXT),
-            Key::Uuid(value) => (value, Type::UUID),
-            Key::Bytes(value) => (value, Type::BYTEA),
-        }
     }
 }

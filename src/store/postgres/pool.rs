@@ -32,6 +32,10 @@ const CONFLICT_PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from
 /// How long the other hosts have to answer once one that takes writes has.
 const GRACE: Duration = Duration::from_millis(300);
 
+/// As [`GRACE`], for the first choice, which knows no timeline yet; at most a quarter of the
+/// timeout.
+const FIRST_GRACE: Duration = Duration::from_secs(1);
+
 /// How long a question of a [`Session`] may take: it may add up a whole table.
 const SESSION_LIMIT: Duration = Duration::from_mins(2);
 
@@ -151,9 +155,6 @@ impl Pool {
     }
 
     /// A connection of its own to the host that takes writes.
-    ///
-    /// # Errors
-    /// The database is away.
     pub fn session(&self) -> Result<Session, StoreError> {
         let limit = self.settings().timeout;
         let connected = async { timeout(limit, self.shared.connect()).await };
@@ -410,10 +411,9 @@ impl Shared {
             let target = self.target();
             (target.host.clone(), target.choice)
         };
-        let hosts = &self.connector.settings().hosts;
         if let Some(host) = host {
             let mut link = self.connector.connect(&host).await?;
-            let state = self.examine(&link, hosts.len() > 1).await?;
+            let state = self.examine(&link).await?;
             self.target().admit(&host, state)?;
             link.choice = choice;
             return Ok(link);
@@ -426,8 +426,18 @@ impl Shared {
 
     /// Asks all hosts, and takes the one that takes writes and has the highest timeline.
     async fn choose(&self) -> Result<(Host, Link, HostState), Fault> {
-        let hosts = &self.connector.settings().hosts;
+        let PostgresSettings {
+            hosts,
+            timeout: limit,
+            ..
+        } = self.connector.settings();
         let is_one_of_many = hosts.len() > 1;
+        let grace = match self.target().choice {
+            0 => FIRST_GRACE.min(*limit / 4),
+            _ => GRACE,
+        };
+        // So that there is time to say which hosts have not answered.
+        let limit = *limit * 3 / 4;
         let mut asked = JoinSet::new();
         for host in hosts {
             let (connector, host, now) = (Arc::clone(&self.connector), host.clone(), self.now);
@@ -438,7 +448,8 @@ impl Shared {
                     let state = link.examine(is_one_of_many).await?;
                     Ok((link, state, [before, now()]))
                 };
-                let found: Result<_, Fault> = found.await;
+                let silent = |_| Err(Fault::new(Class::Lost, format!("{host} does not answer")));
+                let found: Result<_, Fault> = timeout(limit, found).await.unwrap_or_else(silent);
                 (host, found)
             });
         }
@@ -450,18 +461,17 @@ impl Shared {
                 next.await
             } else {
                 // A host that says nothing does not hold up the others.
-                timeout(GRACE, next).await.unwrap_or(None)
+                timeout(grace, next).await.unwrap_or(None)
             };
             let Some(next) = next else { break };
             match next {
-                Ok((host, Ok((link, state, asked)))) if state.is_writable => {
-                    self.set_clock(state, asked);
-                    writable.push((host, link, state));
-                }
-                Ok((host, Ok(_))) => faults.push(Fault::new(
-                    Class::NotReady,
-                    format!("{host} takes no writes: it is a standby"),
-                )),
+                Ok((host, Ok((link, state, asked)))) => match state.check(&host, 0) {
+                    Ok(()) => {
+                        self.set_clock(state, asked);
+                        writable.push((host, link, state));
+                    }
+                    Err(fault) => faults.push(fault),
+                },
                 Ok((_, Err(fault))) => faults.push(fault),
                 Err(_) => faults.push(Fault::new(Class::Lost, "a question was given up")),
             }
@@ -474,11 +484,67 @@ impl Shared {
     }
 
     /// Asks a host about itself, and takes over its clock.
-    pub async fn examine(&self, link: &Link, is_one_of_many: bool) -> Result<HostState, Fault> {
+    pub async fn examine(&self, link: &Link) -> Result<HostState, Fault> {
         let before = (self.now)();
+        let is_one_of_many = self.connector.settings().hosts.len() > 1;
         let state = link.examine(is_one_of_many).await?;
         self.set_clock(state, [before, (self.now)()]);
         Ok(state)
+    }
+
+    /// Checks the state of the host in use: it may have become a standby since the connection was
+    /// made, or another replica may have noted that it is an old primary.
+    pub fn check_target(&self, state: HostState) -> Result<(), Fault> {
+        let mut target = self.target();
+        match target.host.clone() {
+            Some(host) => target.admit(&host, state),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks at the hosts that are not in use, for one that takes writes, too.
+    ///
+    /// If it is on a later timeline, hosts are chosen anew. If it is on an earlier one, it was the
+    /// primary before, has come back, and cannot know better: the timeline is noted in its
+    /// database, so that replicas that reach that host alone do not use it. Each host may take
+    /// `limit`.
+    pub async fn look_at_others(&self, limit: Duration) {
+        let (used, choice, timeline, system) = {
+            let target = self.target();
+            let host = target.host.clone();
+            (host, target.choice, target.timeline, target.system)
+        };
+        let hosts = &self.connector.settings().hosts;
+        if used.is_none() || timeline == 0 {
+            return;
+        }
+        for host in hosts.iter().filter(|host| Some(*host) != used.as_ref()) {
+            let looked = async {
+                let link = self.connector.connect(host).await?;
+                let state = link.examine(true).await?;
+                if !state.is_writable || state.system != system {
+                    return Ok(());
+                }
+                let other = state.timeline;
+                if other > timeline {
+                    log::error!(
+                        "{host} takes writes on timeline {other}, this replica's host on {timeline}"
+                    );
+                    self.leave_target(choice);
+                } else if other.max(state.noted) < timeline {
+                    log::error!("{host}, an old primary, takes writes: make it a standby");
+                    // It has no standby any more that it could wait for. A pooler would hand on
+                    // what is set for more than a transaction.
+                    let begin = "BEGIN; SET LOCAL synchronous_commit = local";
+                    link.batch(begin).await?;
+                    link.note_timeline(system, timeline).await?;
+                    link.batch("COMMIT").await?;
+                }
+                Ok(())
+            };
+            // A host that is away is looked at again later.
+            let _: Result<Result<(), Fault>, _> = timeout(limit, looked).await;
+        }
     }
 
     /// Takes over the database's clock, which was asked for between these times of this machine's.
@@ -531,6 +597,25 @@ impl Shared {
     }
 }
 
+impl HostState {
+    /// Checks that the host is the primary. `timeline` is the highest one that was seen.
+    fn check(self, host: &Host, timeline: u32) -> Result<(), Fault> {
+        if !self.is_writable {
+            let text = format!("{host} takes no writes: it is a standby");
+            return Err(Fault::new(Class::NotReady, text));
+        }
+        let timeline = timeline.max(self.noted);
+        if self.timeline < timeline {
+            let text = format!(
+                "{host} is an old primary: it is on timeline {}, and the database was on {timeline} already",
+                self.timeline
+            );
+            return Err(Fault::new(Class::NotReady, text));
+        }
+        Ok(())
+    }
+}
+
 impl Target {
     /// Takes a host that was chosen. Returns the number of the choice.
     fn choose(&mut self, host: &Host, state: HostState) -> Result<u64, Fault> {
@@ -541,17 +626,7 @@ impl Target {
 
     /// Checks a host's state.
     fn admit(&mut self, host: &Host, state: HostState) -> Result<(), Fault> {
-        if !state.is_writable {
-            let text = format!("{host} takes no writes: it is a standby");
-            return Err(Fault::new(Class::NotReady, text));
-        }
-        if state.timeline < self.timeline {
-            let text = format!(
-                "{host} is an old primary: it is on timeline {}, and the database was on {} already",
-                state.timeline, self.timeline
-            );
-            return Err(Fault::new(Class::NotReady, text));
-        }
+        state.check(host, self.timeline)?;
         if self.system != 0 && state.system != 0 && state.system != self.system {
             let text = format!("{host} has another database system than the hosts before it");
             return Err(Fault::new(Class::Refused, text));

@@ -9,12 +9,12 @@ use uuid::Uuid;
 use super::connection::{Link, get};
 use super::fault::Fault;
 use super::ids;
-use super::row::{int, number};
+use super::row::{int, number, watermark_number};
 use crate::auth::AccountId;
 use crate::store::clock;
 use crate::store::engine::Outcome;
 use crate::store::token_number::TokenNumber;
-use crate::store::usage::{MonthlyQuotas, UsageEntry, WatermarkKind};
+use crate::store::usage::{MonthlyQuotas, UsageEntry};
 
 /// Adds entries whose keys are not there yet, and counts those by day and by month.
 ///
@@ -49,28 +49,26 @@ WITH given AS (
     SELECT g.* FROM given g JOIN fresh f ON f.account = g.account AND f.id = g.id
 ), days AS (
     INSERT INTO usage_days AS d
-        (account, day, token, format, conversions, input_bytes, output_bytes, first_key, last_key)
+        (account, day, token, format, conversions, input_bytes, output_bytes, last_used, first_key,
+         last_key)
     SELECT account, day, token, format, count(*), sum(input_bytes)::INT8, sum(output_bytes)::INT8,
-           min(key), max(key)
+           max(time), min(key), max(key)
     FROM counted GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
     ON CONFLICT (account, day, token, format) DO UPDATE SET
         conversions = d.conversions + excluded.conversions,
         input_bytes = d.input_bytes + excluded.input_bytes,
         output_bytes = d.output_bytes + excluded.output_bytes,
+        last_used = greatest(d.last_used, excluded.last_used),
         first_key = least(d.first_key, excluded.first_key),
         last_key = greatest(d.last_key, excluded.last_key)
 ), months AS (
     INSERT INTO usage_months AS m
-        (account, month, token, conversions, input_bytes, output_bytes, last_used)
-    SELECT account, month, scope, count(*), sum(input_bytes)::INT8, sum(output_bytes)::INT8,
-           max(time)
+        (account, month, token, conversions)
+    SELECT account, month, scope, count(*)
     FROM (SELECT *, token AS scope FROM counted UNION ALL SELECT *, -1 FROM counted) AS both_scopes
     GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
     ON CONFLICT (account, month, token) DO UPDATE SET
-        conversions = m.conversions + excluded.conversions,
-        input_bytes = m.input_bytes + excluded.input_bytes,
-        output_bytes = m.output_bytes + excluded.output_bytes,
-        last_used = excluded.last_used
+        conversions = m.conversions + excluded.conversions
     RETURNING m.account, m.month, m.token, m.conversions
 )
 SELECT account, month, token, conversions FROM months
@@ -299,16 +297,6 @@ async fn in_month(link: &Link, (account, month, token): Scope) -> Result<u64, Fa
     let parameters = [&account, &month, &token].map(|it| (it as _, Type::INT8));
     let row = link.query_opt(sql, &parameters).await?;
     row.map_or(Ok(0), |row| number(&row, 0))
-}
-
-/// How a watermark is stored.
-pub fn watermark_number(kind: WatermarkKind) -> i16 {
-    match kind {
-        WatermarkKind::None => 0,
-        WatermarkKind::Text => 1,
-        WatermarkKind::Image => 2,
-        WatermarkKind::Both => 3,
-    }
 }
 
 #[cfg(test)]

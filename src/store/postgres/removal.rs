@@ -7,7 +7,7 @@ use super::fault::Fault;
 use super::row::{int, number};
 use crate::auth::AccountId;
 use crate::store::clock::DAY;
-use crate::store::engine::{OldRows, Outcome};
+use crate::store::engine::OldRows;
 
 /// The most entries of histories that are removed at a time: other commands of this replica wait
 /// some 50 ms for it.
@@ -18,14 +18,11 @@ const MAX_ACCOUNTS: i64 = 1_000;
 
 /// Removes an account with what is its own. Of a long history the rest is removed later: the
 /// account's number is not given again, so nobody can ask for it.
-pub async fn delete_account(link: &Link, account: AccountId) -> Result<Outcome, Fault> {
+pub async fn remove_account(link: &Link, account: AccountId) -> Result<(), Fault> {
     let id = int(account.0);
     let one = [(&id as _, Type::INT8)];
-    let sql = "DELETE FROM accounts WHERE id = $1";
-    if link.execute(sql, &one).await? == 0 {
-        return Ok(Outcome::Unchanged);
-    }
     for sql in [
+        "DELETE FROM accounts WHERE id = $1",
         "DELETE FROM sessions WHERE account = $1",
         "DELETE FROM tokens WHERE account = $1",
         "DELETE FROM restrictions WHERE account = $1",
@@ -35,8 +32,7 @@ pub async fn delete_account(link: &Link, account: AccountId) -> Result<Outcome, 
     // What is being recorded just now is added after it: the row tells to look again.
     let sql = "INSERT INTO deletions (account) VALUES ($1) ON CONFLICT DO NOTHING";
     link.execute(sql, &one).await?;
-    remove_history(link, id).await?;
-    Ok(Outcome::Changed)
+    remove_history(link, id).await.map(drop)
 }
 
 /// Removes the history, the sums and the failures of an account that is deleted, as far as one step
@@ -59,8 +55,9 @@ async fn remove_history(link: &Link, account: i64) -> Result<bool, Fault> {
     Ok(removed == 0)
 }
 
-/// Removes some of what is too old, and of what deleted accounts have left.
-pub async fn remove_old(link: &Link, old: OldRows) -> Result<Outcome, Fault> {
+/// Removes some of what is too old, and of what deleted accounts have left. Returns the account to
+/// go on with.
+pub async fn remove_old(link: &Link, old: OldRows) -> Result<Option<AccountId>, Fault> {
     let first = int(old.first.0);
     if first == 0 {
         remove_once(link, old).await?;
@@ -70,16 +67,12 @@ pub async fn remove_old(link: &Link, old: OldRows) -> Result<Outcome, Fault> {
                 link.execute(sql, &[(&account, Type::INT8)]).await?;
             }
             // The same step again, until no account is left.
-            return Ok(Outcome::Removed {
-                next: Some(AccountId(0)),
-            });
+            return Ok(Some(AccountId(0)));
         }
     }
     if let Some(account) = first_old(link, first, int(old.history_before)).await? {
         remove_entries(link, account, int(old.history_before)).await?;
-        return Ok(Outcome::Removed {
-            next: Some(AccountId(account.unsigned_abs())),
-        });
+        return Ok(Some(AccountId(account.unsigned_abs())));
     }
     let sql = "DELETE FROM failures WHERE time < $2 AND account IN
                    (SELECT id FROM accounts WHERE id >= $1 ORDER BY id LIMIT $3)";
@@ -93,9 +86,7 @@ pub async fn remove_old(link: &Link, old: OldRows) -> Result<Outcome, Fault> {
     let parameters = [(&first as _, Type::INT8), (&MAX_ACCOUNTS as _, Type::INT8)];
     let next = link.query_opt(sql, &parameters).await?;
     let next = next.map(|row| number(&row, 0)).transpose()?;
-    Ok(Outcome::Removed {
-        next: next.map(AccountId),
-    })
+    Ok(next.map(AccountId))
 }
 
 /// Removes what belongs to no account.

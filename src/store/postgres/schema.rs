@@ -1,23 +1,25 @@
-//! Makes the tables, and brings older ones forward.
+//! Makes the tables, and checks those that are there.
 //!
-//! Each step is a numbered file. Their lock is a row of the table `meta`, since not every database
-//! that speaks this protocol has other locks, and poolers break those. A second program that wants
-//! to migrate waits for the row, and then finds nothing left to do.
+//! The lock is a row of the table `meta`, since not every database that speaks this protocol has
+//! other locks, and poolers break those. A second program that wants to make the tables waits for
+//! the row, and then finds nothing left to do.
 
 use super::connection::{Link, get};
 use super::fault::{Class, Fault};
+use super::tables;
 use tokio_postgres::types::Type;
 
-/// The steps, the first one being number 1.
-const STEPS: [&str; 1] = [include_str!("schema/0001.sql")];
+/// The number of the schema: the tables as [`tables`] lists them. No other was ever released.
+const SCHEMA: i64 = 1;
 
 /// The oldest schema that a program has to know to work on the present one. As long as it stays the
-/// same, programs before and after a step work side by side.
+/// same, programs of two schemas work side by side.
 const NEEDS: i64 = 1;
 
-/// The table of numbers by name: `schema` is the number of the last step, `needs` the oldest step
-/// that a program must know, `secret` the mark of the secret in use, `last_account` the last number
-/// of an account that was given, and [`COPYING`] is there while a store is being copied to it.
+/// The table of numbers by name: `schema` is the number of the schema, `needs` the oldest one that
+/// a program must know, `secret` the mark of the secret in use, `last_account` the last number
+/// of an account that was given, `system` and `timeline` those of the primary (see
+/// [`Link::note_timeline`]), and [`COPYING`] is there while a store is being copied to it.
 const META: &str = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BIGINT NOT NULL)";
 
 /// The name of the mark of the secret of the store that is being copied to the database.
@@ -52,10 +54,11 @@ pub async fn bring_forward(link: &Link, migrate: Migrate) -> Result<(i64, i64), 
         let sql = "INSERT INTO meta (name, value) VALUES ('schema', 0) ON CONFLICT DO NOTHING";
         link.batch(sql).await?;
     }
-    let known = STEPS.len() as i64;
+    let known = SCHEMA;
     let before = number(link, "schema").await?.unwrap_or(0);
     check(before, number(link, "needs").await?.unwrap_or(0))?;
     if before >= known {
+        tables::check(link).await?;
         return Ok((before, before));
     }
     if migrate != Migrate::Always && (before > 0 || migrate == Migrate::Never) {
@@ -72,10 +75,8 @@ pub async fn bring_forward(link: &Link, migrate: Migrate) -> Result<(i64, i64), 
     let row = link.query_opt(sql, &[]).await?;
     // Another program may have been here while this one waited.
     let present = row.map_or(Ok(0), |row| get::<i64>(&row, 0))?;
-    for step in STEPS.iter().skip(usize::try_from(present).unwrap_or(0)) {
-        link.batch(step).await?;
-    }
     if present < known {
+        link.batch(&tables::make()).await?;
         let sql = "INSERT INTO meta (name, value) VALUES ('schema', $1), ('needs', $2)
                    ON CONFLICT (name) DO UPDATE SET value = excluded.value";
         let parameters = [(&known as _, Type::INT8), (&NEEDS as _, Type::INT8)];
@@ -99,7 +100,7 @@ pub async fn reject_copying(link: &Link) -> Result<(), Fault> {
 }
 
 fn check(schema: i64, needs: i64) -> Result<(), Fault> {
-    let known = STEPS.len() as i64;
+    let known = SCHEMA;
     if needs > known {
         let text = format!(
             "the database has schema {schema}, which needs a towebp that knows schema {needs}; \

@@ -1,25 +1,22 @@
 //! One state of the whole database, to be checked or copied.
 
-use std::collections::BTreeMap;
-use std::io::{self, Write};
+use uuid::Uuid;
 
-use tokio_postgres::Row as SqlRow;
-
-use super::check;
+use super::check::{self, DayCheck};
 use super::connection::{Link, get};
-use super::fault::Fault;
-use super::pages::{KeyColumn, Table};
+use super::ids;
+use super::pages::Pages;
 use super::pool::{Pool, Session};
-use super::row::{self, number, small};
+use super::row;
 use super::schema;
-use crate::auth::AccountId;
+use super::tables;
+use crate::store::check::RowCheck;
 use crate::store::engine::{EachRow, Findings, Snapshot};
 use crate::store::error::StoreError;
 use crate::store::failure::Failure;
-use crate::store::rows::{AccountRow, Row};
-use crate::store::token::Restrictions;
-use crate::store::token_number::TokenNumber;
-use crate::store::usage::UsageDay;
+use crate::store::rows::Row;
+use crate::store::token::{ApiToken, Restrictions};
+use crate::store::usage::{UsageDay, UsageEntry, UsageTotals};
 
 /// A transaction that sees one state, and changes nothing, on a connection of its own.
 pub struct PostgresSnapshot {
@@ -30,9 +27,6 @@ pub struct PostgresSnapshot {
 
 impl PostgresSnapshot {
     /// The present state.
-    ///
-    /// # Errors
-    /// The database is away.
     pub fn of(pool: &Pool) -> Result<PostgresSnapshot, StoreError> {
         let session = pool.session()?;
         session.ask(async |link: &Link| {
@@ -48,9 +42,6 @@ impl PostgresSnapshot {
     }
 
     /// The present state of a database that nothing else in this process uses.
-    ///
-    /// # Errors
-    /// The database is away.
     pub fn on(pool: Pool) -> Result<PostgresSnapshot, StoreError> {
         let snapshot = PostgresSnapshot::of(&pool)?;
         Ok(PostgresSnapshot {
@@ -60,47 +51,61 @@ impl PostgresSnapshot {
     }
 }
 
-impl Snapshot for PostgresSnapshot {
-    fn check(&self) -> Result<Findings, StoreError> {
-        check::check(&self.session)
-    }
+/// What is done with each row, and with the milliseconds in the first and in the last key of a day,
+/// or in the key of an entry, twice; 0 for other rows.
+type EachKeyed<'a> = dyn FnMut(Row, [u64; 2]) -> Result<(), StoreError> + 'a;
 
-    fn export(&self, _: &mut dyn Write) -> io::Result<()> {
-        Err(io::Error::other(
-            "this server keeps its data in PostgreSQL: \"towebp backup FILE --store URL\" reads it \
-             there",
-        ))
-    }
-
-    fn rows(&self, each: &mut EachRow<'_>) -> Result<(), StoreError> {
+impl PostgresSnapshot {
+    fn each(&self, each: &mut EachKeyed<'_>) -> Result<(), StoreError> {
         let numbers = self.session.ask(async |link: &Link| {
             Ok([
                 schema::number(link, "last_account").await?,
                 schema::number(link, "secret").await?,
             ])
         })?;
-        let [last_account, secret] = numbers;
-        each(Row::Store {
-            last_account: last_account.map_or(0, i64::cast_unsigned),
-            secret_mark: secret.map(i64::cast_unsigned),
-        })?;
-        let mut invites = Table::new("invites", &[KeyColumn::Bytes("code")], "code, ends", invite);
-        while let Some((_, invite)) = invites.next_of(&self.session)? {
-            each(invite)?;
+        let [last_account, secret_mark] = numbers.map(|it| it.map(i64::cast_unsigned));
+        let last_account = last_account.unwrap_or(0);
+        let store = Row::Store {
+            last_account,
+            secret_mark,
+        };
+        each(store, [0; 2])?;
+        let mut invites = Pages::new(&tables::INVITES, row::invite);
+        while let Some((_, (code, end))) = invites.next(&self.session)? {
+            each(Row::Invite { code, end }, [0; 2])?;
         }
-        let mut accounts = Table::new("accounts", &[KeyColumn::Int("id")], ACCOUNT, account);
-        let mut tables = OfAccounts::new();
-        while let Some((id, account)) = accounts.next_of(&self.session)? {
-            each(Row::Account(account))?;
-            tables.each(&self.session, id, each)?;
+        let mut accounts = Pages::new(&tables::ACCOUNTS, row::account);
+        let mut of_accounts = OfAccounts::new();
+        while let Some((id, account)) = accounts.next(&self.session)? {
+            each(Row::Account(account), [0; 2])?;
+            of_accounts.each(&self.session, id, each)?;
         }
         Ok(())
+    }
+}
+
+impl Snapshot for PostgresSnapshot {
+    fn check(&self) -> Result<Findings, StoreError> {
+        let mut rows = RowCheck::default();
+        let read = check::check(&self.session, &mut rows).and_then(|()| {
+            let mut days = DayCheck::new(&self.session);
+            self.each(&mut |row, keys| {
+                days.add(&row, keys, &mut rows)?;
+                rows.add(row);
+                Ok(())
+            })?;
+            days.end_account(&mut rows)
+        });
+        rows.findings(read)
+    }
+
+    fn rows(&self, each: &mut EachRow<'_>) -> Result<(), StoreError> {
+        self.each(&mut |row, _| each(row))
     }
 
     fn entries(&self) -> Result<u64, StoreError> {
         // Counting them would read them all.
-        let sql = "SELECT (SELECT coalesce(sum(conversions), 0)::INT8 FROM usage_months
-                           WHERE token = -1) -
+        let sql = "SELECT (SELECT coalesce(sum(conversions), 0)::INT8 FROM usage_days) -
                           (SELECT coalesce(sum(conversions), 0)::INT8 FROM usage_removed)";
         self.session.ask(async |link: &Link| {
             let row = link.query_opt(sql, &[]).await?;
@@ -111,54 +116,23 @@ impl Snapshot for PostgresSnapshot {
 
 /// The tables of what is an account's.
 struct OfAccounts {
-    tokens: Table<Row>,
-    restrictions: Table<Restrictions>,
-    removed: Table<Row>,
-    days: Table<Row>,
-    months: Table<(TokenNumber, u64)>,
-    history: Table<Row>,
-    failures: Table<Row>,
+    tokens: Pages<(ApiToken, Option<u64>)>,
+    restrictions: Pages<Restrictions>,
+    removed: Pages<UsageTotals>,
+    days: Pages<(UsageDay, u64, [u64; 2])>,
+    history: Pages<(Uuid, UsageEntry)>,
+    failures: Pages<(Uuid, Failure)>,
 }
 
 impl OfAccounts {
     fn new() -> OfAccounts {
-        use KeyColumn::{Int, Text, Uuid};
-        const ACCOUNT: KeyColumn = Int("account");
         OfAccounts {
-            tokens: Table::new("tokens t", &[ACCOUNT, Int("number")], row::TOKEN, token),
-            restrictions: Table::new(
-                "restrictions r",
-                &[ACCOUNT],
-                row::RESTRICTIONS,
-                row::restrictions,
-            ),
-            removed: Table::new(
-                "usage_removed",
-                &[ACCOUNT],
-                "conversions, input_bytes, output_bytes",
-                |row, first| Ok(Row::Removed(row::totals(row, first)?)),
-            ),
-            days: Table::new(
-                "usage_days",
-                &[ACCOUNT, Int("day"), Int("token"), Text("format")],
-                "day, token, format, conversions, input_bytes, output_bytes",
-                day,
-            ),
-            months: Table::new(
-                "(SELECT * FROM usage_months WHERE token >= 0) AS m",
-                &[ACCOUNT, Int("month"), Int("token")],
-                "token, last_used",
-                |row, first| Ok((TokenNumber(small(row, first)?), number(row, first + 1)?)),
-            ),
-            history: Table::new("usage", &[ACCOUNT, Uuid("id")], row::ENTRY, |row, first| {
-                row::entry(row, first).map(Row::Entry)
-            }),
-            failures: Table::new(
-                "failures",
-                &[ACCOUNT, Uuid("id")],
-                "time, input_bytes, token, status, code",
-                failure,
-            ),
+            tokens: Pages::new(&tables::TOKENS, row::token),
+            restrictions: Pages::new(&tables::RESTRICTIONS, row::restrictions),
+            removed: Pages::new(&tables::REMOVED, row::removed),
+            days: Pages::new(&tables::DAYS, row::day),
+            history: Pages::new(&tables::USAGE, row::entry),
+            failures: Pages::new(&tables::FAILURES, row::failure),
         }
     }
 
@@ -166,81 +140,36 @@ impl OfAccounts {
         &mut self,
         session: &Session,
         account: u64,
-        each: &mut EachRow<'_>,
+        each: &mut EachKeyed<'_>,
     ) -> Result<(), StoreError> {
-        self.tokens.each_of(session, account, each)?;
+        self.tokens
+            .each_of(session, account, &mut |(token, deleted)| {
+                each(Row::Token { token, deleted }, [0; 2])
+            })?;
         self.restrictions
             .each_of(session, account, &mut |restrictions| {
                 if restrictions == Restrictions::default() {
                     return Ok(());
                 }
-                each(Row::Restrictions(restrictions))
+                each(Row::Restrictions(restrictions), [0; 2])
             })?;
-        self.removed
-            .each_of(session, account, &mut |removed| match removed {
-                // Entries were looked for, and none was old.
-                Row::Removed(totals) if totals.conversions == 0 => Ok(()),
-                removed => each(removed),
+        self.removed.each_of(session, account, &mut |totals| {
+            // Without conversions, entries were looked for, and none was old.
+            if totals.conversions == 0 {
+                return Ok(());
+            }
+            each(Row::Removed(totals), [0; 2])
+        })?;
+        self.days
+            .each_of(session, account, &mut |(day, last_used, keys)| {
+                each(Row::Day { day, last_used }, keys)
             })?;
-        self.days.each_of(session, account, each)?;
-        let mut last_uses = BTreeMap::<TokenNumber, u64>::new();
-        self.months
-            .each_of(session, account, &mut |(token, time)| {
-                let last = last_uses.entry(token).or_default();
-                *last = time.max(*last);
-                Ok(())
-            })?;
-        for (token, time) in last_uses {
-            each(Row::LastUse { token, time })?;
-        }
-        self.history.each_of(session, account, each)?;
-        self.failures.each_of(session, account, each)
+        self.history.each_of(session, account, &mut |(id, entry)| {
+            each(Row::Entry(entry), [ids::milliseconds(id); 2])
+        })?;
+        self.failures
+            .each_of(session, account, &mut |(_, failure)| {
+                each(Row::Failure(failure), [0; 2])
+            })
     }
-}
-
-/// The columns of [`account`].
-const ACCOUNT: &str = "id, email, created, last_serial, password";
-
-fn account(row: &SqlRow, first: usize) -> Result<AccountRow, Fault> {
-    Ok(AccountRow {
-        id: AccountId(number(row, first)?),
-        email: get(row, first + 1)?,
-        created: number(row, first + 2)?,
-        last_serial: small(row, first + 3)?,
-        password: get(row, first + 4)?,
-    })
-}
-
-fn invite(row: &SqlRow, first: usize) -> Result<Row, Fault> {
-    Ok(Row::Invite {
-        code: row::hash(row, first)?,
-        end: number(row, first + 1)?,
-    })
-}
-
-fn token(row: &SqlRow, first: usize) -> Result<Row, Fault> {
-    let (token, deleted) = row::token(row, first)?;
-    Ok(Row::Token {
-        token,
-        deleted: deleted.map(crate::store::clock::to_milliseconds),
-    })
-}
-
-fn day(row: &SqlRow, first: usize) -> Result<Row, Fault> {
-    Ok(Row::Day(UsageDay {
-        day: small(row, first)?,
-        token: TokenNumber(small(row, first + 1)?),
-        format: get(row, first + 2)?,
-        totals: row::totals(row, first + 3)?,
-    }))
-}
-
-fn failure(row: &SqlRow, first: usize) -> Result<Row, Fault> {
-    Ok(Row::Failure(Failure {
-        time: row::time_of(row, first)?,
-        input_bytes: number(row, first + 1)?,
-        token: TokenNumber(small(row, first + 2)?),
-        status: small(row, first + 3)?,
-        code: get(row, first + 4)?,
-    }))
 }
