@@ -1,46 +1,38 @@
 //! Fills a new database from rows that belong to no engine ([`crate::store::rows`]).
 //!
 //! Rows are collected and written in commits of some megabytes, so that memory stays flat however
-//! long the histories are. What follows from the rows (totals, counts by month, sums by token,
-//! blocks of histories) is made anew. The format's number is written with the last commit: without
+//! long the histories are. What follows from the rows, the blocks of histories, is made anew. The
+//! format's number is written with the last commit: without
 //! it, no towebp opens the file.
 
-use std::collections::BTreeMap;
-
-use redb::WriteTransaction;
-
-use super::accounts::AccountTables;
-use super::failures::FailureTable;
-use super::invites::InviteTable;
 use super::meta::{self, FORMAT};
-use super::sessions::SessionTables;
-use super::tokens::TokenTables;
-use super::usage::UsageTables;
+use super::tables::{Tables, ready};
 use crate::auth::AccountId;
-use crate::store::clock;
+use crate::store::apply::Transaction;
 use crate::store::error::StoreError;
 use crate::store::rows::Row;
-use crate::store::token_number::TokenNumber;
-use crate::store::usage::{UsageDay, UsageEntry, UsageTotals};
+use crate::store::usage::UsageTotals;
 
 /// From this many bytes of rows on, a commit is made. It bounds the memory.
-const BATCH_BYTES: usize = 4 << 20;
+pub const BATCH_BYTES: usize = 4 << 20;
 
 /// Writes rows, in their order, into a new database.
 pub struct Loader {
     redb: redb::Database,
     rows: Vec<Row>,
     bytes: usize,
+    batch_bytes: usize,
     state: State,
 }
 
 impl Loader {
-    /// Fills this database, which has no tables.
-    pub fn new(redb: redb::Database) -> Loader {
+    /// Fills this database, which has no tables, in commits of this many bytes.
+    pub fn new(redb: redb::Database, batch_bytes: usize) -> Loader {
         Loader {
             redb,
             rows: Vec::new(),
             bytes: 0,
+            batch_bytes,
             state: State::default(),
         }
     }
@@ -52,7 +44,7 @@ impl Loader {
     pub fn add(&mut self, row: Row) -> Result<(), StoreError> {
         self.bytes += row.memory();
         self.rows.push(row);
-        if self.bytes >= BATCH_BYTES {
+        if self.bytes >= self.batch_bytes {
             self.write(false)?;
         }
         Ok(())
@@ -80,12 +72,12 @@ impl Loader {
 
     fn commit(&mut self, rows: Vec<Row>, is_end: bool) -> Result<(), Fault> {
         let write = self.redb.begin_write().map_err(redb::Error::from)?;
-        let mut tables = LoadTables::open(&write)?;
+        let mut tables = Tables::open(&write)?;
         for row in rows {
             self.state.write(row, &mut tables)?;
         }
         if is_end {
-            self.state.end(&mut tables)?;
+            self.state.end()?;
         }
         drop(tables);
         if is_end {
@@ -111,29 +103,6 @@ impl From<redb::Error> for Fault {
     }
 }
 
-/// The tables that rows go to, open for writing.
-struct LoadTables<'t> {
-    accounts: AccountTables<'t>,
-    tokens: TokenTables<'t>,
-    usage: UsageTables<'t>,
-    failures: FailureTable<'t>,
-    invites: InviteTable<'t>,
-}
-
-impl<'t> LoadTables<'t> {
-    /// Opens the tables, and makes all that a database has.
-    fn open(write: &'t WriteTransaction) -> Result<LoadTables<'t>, redb::Error> {
-        drop(SessionTables::open(write)?);
-        Ok(LoadTables {
-            accounts: AccountTables::open(write)?,
-            tokens: TokenTables::open(write)?,
-            usage: UsageTables::open(write)?,
-            failures: FailureTable::open(write)?,
-            invites: InviteTable::open(write)?,
-        })
-    }
-}
-
 /// What is known of the rows that were written.
 #[derive(Default)]
 struct State {
@@ -150,10 +119,6 @@ struct Current {
     history: UsageTotals,
     /// The sums over all days.
     totals: UsageTotals,
-    /// The conversions by month.
-    months: BTreeMap<u64, u64>,
-    /// The sums and the time of the last conversion by token.
-    tokens: BTreeMap<TokenNumber, (UsageTotals, u64)>,
     /// The last sequence number given of a failure.
     failures: u64,
 }
@@ -165,47 +130,16 @@ impl Current {
             sequence: 0,
             history: UsageTotals::default(),
             totals: UsageTotals::default(),
-            months: BTreeMap::new(),
-            tokens: BTreeMap::new(),
             failures: 0,
         }
     }
 
-    fn add_day(&mut self, day: &UsageDay) {
-        self.totals += day.totals;
-        let time = u64::from(day.day) * clock::DAY;
-        let month = self.months.entry(clock::month(time).0).or_default();
-        *month = month.saturating_add(day.totals.conversions);
-        let (totals, last) = self.tokens.entry(day.token).or_default();
-        *totals += day.totals;
-        *last = time;
-    }
-
-    fn add_entry(&mut self, entry: &UsageEntry) {
-        self.history += UsageTotals {
-            conversions: 1,
-            input_bytes: entry.input_bytes,
-            output_bytes: entry.output_bytes,
-        };
-        self.set_last_use(entry.token, clock::to_milliseconds(entry.time));
-    }
-
-    /// The last conversion is the last one of the history, or what a row tells if that one was
-    /// removed.
-    fn set_last_use(&mut self, token: TokenNumber, time: u64) {
-        if let Some((_, last)) = self.tokens.get_mut(&token) {
-            *last = time;
-        }
-    }
-
-    /// Writes what follows from the account's rows.
-    fn end(self, tables: &mut LoadTables<'_>) -> Result<(), Fault> {
+    /// Compares the account's history with its sums by day.
+    fn end(self) -> Result<(), Fault> {
         let Current {
             id,
             history,
             totals,
-            months,
-            tokens,
             ..
         } = self;
         if history != totals {
@@ -215,15 +149,12 @@ impl Current {
                 id.0
             )));
         }
-        if totals != UsageTotals::default() {
-            tables.usage.load_sums(id, totals, &months, &tokens)?;
-        }
         Ok(())
     }
 }
 
 impl State {
-    fn write(&mut self, row: Row, tables: &mut LoadTables<'_>) -> Result<(), Fault> {
+    fn write(&mut self, row: Row, tables: &mut Tables<'_>) -> Result<(), Fault> {
         match row {
             Row::Store {
                 last_account,
@@ -231,21 +162,23 @@ impl State {
             } => {
                 self.secret_mark = secret_mark;
                 if last_account > 0 {
-                    tables.accounts.load_last(last_account)?;
+                    ready(tables.set_last_account(last_account))?;
                 }
                 return Ok(());
             }
-            Row::Invite { code, end } => return Ok(tables.invites.load(&code, end)?),
+            Row::Invite { code, end } => return Ok(ready(tables.put_invite(&code, end))?),
             Row::Account(account) => {
-                self.end(tables)?;
-                if !tables.accounts.load(&account)? {
+                self.end()?;
+                if ready(tables.account(account.id))?.is_some()
+                    || ready(tables.account_of(&account.email))?.is_some()
+                {
                     return Err(Fault::Rows(format!(
                         "there are two accounts {} or {}",
                         account.id.0, account.email
                     )));
                 }
                 self.account = Some(Current::new(account.id));
-                return Ok(());
+                return Ok(ready(tables.put_account(&account))?);
             }
             _ => {}
         }
@@ -255,21 +188,20 @@ impl State {
         let id = current.id;
         match row {
             Row::Token { token, deleted } => {
-                tables.tokens.put_with(id, &token, deleted.unwrap_or(0))?;
+                ready(tables.put_token(id, &token, deleted))?;
             }
-            Row::Restrictions(restrictions) => tables.tokens.restrict(id, restrictions)?,
+            Row::Restrictions(restrictions) => ready(tables.put_restrictions(id, restrictions))?,
             Row::Removed(removed) => {
                 current.history = removed;
                 current.sequence = removed.conversions;
                 tables.usage.load_removed(id, removed)?;
             }
-            Row::Day(day) => {
-                current.add_day(&day);
-                tables.usage.load_day(id, &day)?;
+            Row::Day { day, last_used } => {
+                current.totals += day.totals;
+                tables.usage.load_day(id, &day, last_used)?;
             }
-            Row::LastUse { token, time } => current.set_last_use(token, time),
             Row::Entry(entry) => {
-                current.add_entry(&entry);
+                current.history += UsageTotals::from(&entry);
                 current.sequence += 1;
                 tables.usage.insert(id, current.sequence, &entry)?;
             }
@@ -284,7 +216,7 @@ impl State {
         Ok(())
     }
 
-    fn end(&mut self, tables: &mut LoadTables<'_>) -> Result<(), Fault> {
-        self.account.take().map_or(Ok(()), |it| it.end(tables))
+    fn end(&mut self) -> Result<(), Fault> {
+        self.account.take().map_or(Ok(()), Current::end)
     }
 }

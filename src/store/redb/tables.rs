@@ -1,18 +1,24 @@
-//! All tables, open for writing: what each command does to their rows.
+//! All tables, open for writing: the rows of a transaction ([`crate::store::apply`]).
 
-use redb::WriteTransaction;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 
-use super::accounts::AccountTables;
+use redb::{ReadableTable, Table, WriteTransaction};
+
+use super::accounts::{self, ACCOUNTS, EMAILS};
 use super::failures::FailureTable;
-use super::invites::InviteTable;
-use super::meta;
-use super::sessions::SessionTables;
-use super::tokens::TokenTables;
+use super::invites::INVITES;
+use super::meta::{self, META};
+use super::sessions::{self, ACCOUNT_SESSIONS, SESSION_ENDS, SESSIONS};
+use super::tokens::{self, RESTRICTIONS, TOKENS};
 use super::usage::UsageTables;
-use crate::auth::{AccountId, CodeHash, Email};
-use crate::store::clock;
-use crate::store::engine::{Command, OldRows, Outcome, TokenChange};
-use crate::store::token::{AccountAccess, ApiToken, MAX_TOKENS, TokenSettings};
+use crate::auth::{AccountId, CodeHash};
+use crate::store::apply::{self, Transaction};
+use crate::store::engine::{Command, OldRows, Outcome};
+use crate::store::failure::Failure;
+use crate::store::rows::AccountRow;
+use crate::store::session::StoredSession;
+use crate::store::token::{ApiToken, Restrictions};
 use crate::store::token_number::TokenNumber;
 
 /// The most entries of histories that are removed at a time: other commands of the same commit wait
@@ -22,14 +28,22 @@ const MAX_REMOVED: usize = 10_000;
 /// The most accounts that are looked at for old rows at a time.
 const MAX_ACCOUNTS: usize = 1000;
 
+/// The most ended sessions that are removed at a time, so that no sign-in waits for a long removal.
+const MAX_SWEPT: usize = 1000;
+
 /// All tables of one transaction.
 pub struct Tables<'t> {
-    accounts: AccountTables<'t>,
-    sessions: SessionTables<'t>,
-    tokens: TokenTables<'t>,
-    usage: UsageTables<'t>,
-    failures: FailureTable<'t>,
-    invites: InviteTable<'t>,
+    accounts: Table<'t, u64, accounts::Value>,
+    emails: Table<'t, &'static str, u64>,
+    meta: Table<'t, &'static str, u64>,
+    invites: Table<'t, &'static CodeHash, u64>,
+    tokens: Table<'t, (u64, u32), tokens::Value>,
+    restrictions: Table<'t, u64, (u64, u64, u64)>,
+    sessions: Table<'t, &'static CodeHash, sessions::Value>,
+    ends: Table<'t, (u64, &'static CodeHash), ()>,
+    by_account: Table<'t, (u64, &'static CodeHash), ()>,
+    pub usage: UsageTables<'t>,
+    pub failures: FailureTable<'t>,
 }
 
 /// Makes all tables of a new database.
@@ -38,238 +52,242 @@ pub fn create(write: &WriteTransaction) -> Result<(), redb::Error> {
     Tables::open(write).map(drop)
 }
 
+/// The result of something that waits for nothing.
+pub fn ready<T>(work: impl Future<Output = T>) -> T {
+    match pin!(work).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => unreachable!("the rows of redb are there at once"),
+    }
+}
+
 impl<'t> Tables<'t> {
     /// Opens the tables, and makes them if they are missing.
     pub fn open(write: &'t WriteTransaction) -> Result<Tables<'t>, redb::Error> {
         Ok(Tables {
-            accounts: AccountTables::open(write)?,
-            sessions: SessionTables::open(write)?,
-            tokens: TokenTables::open(write)?,
+            accounts: write.open_table(ACCOUNTS)?,
+            emails: write.open_table(EMAILS)?,
+            meta: write.open_table(META)?,
+            invites: write.open_table(INVITES)?,
+            tokens: write.open_table(TOKENS)?,
+            restrictions: write.open_table(RESTRICTIONS)?,
+            sessions: write.open_table(SESSIONS)?,
+            ends: write.open_table(SESSION_ENDS)?,
+            by_account: write.open_table(ACCOUNT_SESSIONS)?,
             usage: UsageTables::open(write)?,
             failures: FailureTable::open(write)?,
-            invites: InviteTable::open(write)?,
         })
     }
 
     /// Carries out one command.
     pub fn apply(&mut self, command: &Command) -> Result<Outcome, redb::Error> {
         match command {
-            Command::CreateAccount {
-                email,
-                password_hash,
-                created,
-                invite,
-            } => {
-                let (hash, code) = (password_hash.as_deref(), invite.as_ref());
-                self.create_account(email, hash, *created, code)
-            }
-            Command::AddInvite { code, end, now } => {
-                self.invites.add(code, *end, *now)?;
-                Ok(Outcome::Changed)
-            }
-            Command::DeleteAccount(account) => {
-                let existed = self.accounts.delete(*account)?;
-                if existed {
-                    self.sessions.end_all_of(*account, None)?;
-                    self.tokens.delete_all_of(*account)?;
-                    self.usage.delete_all_of(*account)?;
-                    self.failures.delete_all_of(*account)?;
-                }
-                Ok(Outcome::of_change(existed))
-            }
-            Command::ChangeTokens { account, change } => self.change_tokens(*account, change),
-            Command::SetPassword {
-                account,
-                password_hash,
-                verified,
-                kept_session,
-            } => {
-                let changed =
-                    self.accounts
-                        .set_password(*account, password_hash, verified.as_deref())?;
-                if changed.is_some() {
-                    self.sessions.end_all_of(*account, kept_session.as_ref())?;
-                }
-                Ok(changed.into())
-            }
-            Command::SetEmail {
-                account,
-                email,
-                verified,
-            } => self
-                .accounts
-                .set_email(*account, email, verified.as_deref()),
-            Command::StartSession {
-                cookie,
-                account,
-                session,
-                now,
-            } => {
-                self.sessions.sweep(*now)?;
-                let exists = self.accounts.contains(*account)?;
-                if exists {
-                    self.sessions.start(cookie, *account, session)?;
-                }
-                Ok(Outcome::of_change(exists))
-            }
-            Command::RenewSession {
-                cookie,
-                times,
-                browser,
-            } => {
-                self.sessions.renew(cookie, *times, browser.as_ref())?;
-                Ok(Outcome::Changed)
-            }
-            Command::EndSession { cookie } => Ok(Outcome::of_change(self.sessions.end(cookie)?)),
-            Command::EndSessionOf { account, session } => Ok(Outcome::of_change(
-                self.sessions.end_of(*account, *session)?,
-            )),
-            Command::EndSessionsOf(account) => {
-                self.sessions.end_all_of(*account, None)?;
-                Ok(Outcome::Changed)
-            }
-            Command::SweepSessions { now } => Ok(Outcome::of_change(self.sessions.sweep(*now)?)),
-            Command::RecordFailures { account, failures } => {
-                let exists = self.accounts.contains(*account)?;
-                if exists {
-                    self.failures.add(*account, failures)?;
-                }
-                Ok(Outcome::of_change(exists))
-            }
-            Command::RemoveOld(old) => self.remove_old(*old),
             Command::RecordUsage {
                 account,
                 entry,
                 quotas,
             } => {
-                if !self.accounts.contains(*account)? {
+                if self.accounts.get(account.0)?.is_none() {
                     return Ok(Outcome::Unchanged);
                 }
                 self.usage.record(*account, entry, *quotas)
             }
+            command => ready(apply::apply(self, command)),
         }
     }
+}
 
-    fn create_account(
-        &mut self,
-        email: &Email,
-        password_hash: Option<&str>,
-        created: u64,
-        invite: Option<&CodeHash>,
-    ) -> Result<Outcome, redb::Error> {
-        if let Some(code) = invite
-            && !self.invites.is_good(code, created)?
-        {
-            return Ok(Outcome::Unchanged);
-        }
-        let account = self.accounts.create(email, password_hash, created)?;
-        if let (Some(code), Some(_)) = (invite, &account) {
-            self.invites.remove(code)?;
-        }
-        if let Some(account) = &account {
-            let token = ApiToken::default_token(created, 0);
-            self.tokens.put(account.id, &token)?;
-        }
-        Ok(account.into())
+impl Transaction for Tables<'_> {
+    type Error = redb::Error;
+
+    async fn account(&mut self, id: AccountId) -> Result<Option<AccountRow>, redb::Error> {
+        let value = self.accounts.get(id.0)?;
+        Ok(value.map(|value| accounts::row(id, value.value())))
     }
 
-    fn remove_old(&mut self, old: OldRows) -> Result<Outcome, redb::Error> {
-        let mut left = MAX_REMOVED;
-        let accounts = self.accounts.from(old.first, MAX_ACCOUNTS + 1)?;
-        for (index, account) in accounts.into_iter().enumerate() {
-            if index == MAX_ACCOUNTS {
-                return Ok(Outcome::Removed {
-                    next: Some(account),
-                });
-            }
-            self.failures.remove_before(account, old.failures_before)?;
-            let removed = self
-                .usage
-                .remove_before(account, old.history_before, left)?;
-            left -= removed;
-            if left == 0 {
-                return Ok(Outcome::Removed {
-                    next: Some(account),
-                });
-            }
-        }
-        Ok(Outcome::Removed { next: None })
+    async fn account_of(&mut self, email: &str) -> Result<Option<AccountId>, redb::Error> {
+        let id = self.emails.get(email)?;
+        Ok(id.map(|id| AccountId(id.value())))
     }
 
-    fn change_tokens(
-        &mut self,
-        account: AccountId,
-        change: &TokenChange,
-    ) -> Result<Outcome, redb::Error> {
-        let access = self.tokens.access(account)?;
-        let number = match change {
-            TokenChange::Create { settings, now } => {
-                return self.create_token(account, &access, settings, *now);
-            }
-            TokenChange::Set { token, .. }
-            | TokenChange::Rotate { token, .. }
-            | TokenChange::Delete { token, .. } => *token,
-            TokenChange::Restrict(_) => TokenNumber::DEFAULT,
-        };
-        let Some(mut token) = access.token(number).cloned() else {
-            return Ok(Outcome::Unchanged);
-        };
-        match change {
-            TokenChange::Set { settings, .. } => {
-                if access.has_name(&settings.name, Some(number)) {
-                    return Ok(Outcome::NameTaken);
-                }
-                token.settings = settings.clone();
-                self.tokens.put(account, &token)?;
-            }
-            TokenChange::Rotate {
-                overlap_ends, now, ..
-            } => {
-                if let Some(serial) = self.accounts.next_serial(account, *now)? {
-                    token.rotate(serial, *overlap_ends);
-                    self.tokens.put(account, &token)?;
-                }
-            }
-            TokenChange::Delete { now, .. } => self.tokens.delete(account, &token, *now)?,
-            TokenChange::Restrict(restrictions) => self.tokens.restrict(account, *restrictions)?,
-            TokenChange::Create { .. } => unreachable!("it was carried out above"),
+    async fn put_account(&mut self, account: &AccountRow) -> Result<(), redb::Error> {
+        let before = self.account(account.id).await?;
+        if let Some(before) = before.filter(|before| before.email != account.email) {
+            self.emails.remove(&*before.email)?;
         }
-        self.token_outcome(account, number)
+        self.emails.insert(&*account.email, account.id.0)?;
+        let value = accounts::value(account);
+        self.accounts.insert(account.id.0, value)?;
+        Ok(())
     }
 
-    fn create_token(
+    async fn remove_account(&mut self, account: &AccountRow) -> Result<(), redb::Error> {
+        let id = account.id;
+        let sessions = self.sessions(id).await?.into_iter();
+        let cookies: Vec<_> = sessions.map(|(cookie, _)| cookie).collect();
+        self.remove_sessions(&cookies).await?;
+        self.accounts.remove(id.0)?;
+        self.emails.remove(&*account.email)?;
+        self.tokens
+            .retain_in((id.0, 0)..=(id.0, u32::MAX), |_, _| false)?;
+        self.restrictions.remove(id.0)?;
+        self.usage.delete_all_of(id)?;
+        self.failures.delete_all_of(id)
+    }
+
+    async fn last_account(&mut self) -> Result<u64, redb::Error> {
+        let last = self.meta.get("last_account")?;
+        Ok(last.map_or(0, |last| last.value()))
+    }
+
+    async fn set_last_account(&mut self, last: u64) -> Result<(), redb::Error> {
+        self.meta.insert("last_account", last)?;
+        Ok(())
+    }
+
+    async fn invite_end(&mut self, code: &CodeHash) -> Result<Option<u64>, redb::Error> {
+        Ok(self.invites.get(code)?.map(|end| end.value()))
+    }
+
+    async fn put_invite(&mut self, code: &CodeHash, end: u64) -> Result<(), redb::Error> {
+        self.invites.insert(code, end)?;
+        Ok(())
+    }
+
+    async fn remove_invite(&mut self, code: &CodeHash) -> Result<(), redb::Error> {
+        self.invites.remove(code)?;
+        Ok(())
+    }
+
+    async fn remove_ended_invites(&mut self, now: u64) -> Result<(), redb::Error> {
+        Ok(self.invites.retain(|_, end| end > now)?)
+    }
+
+    async fn tokens(
         &mut self,
         account: AccountId,
-        access: &AccountAccess,
-        settings: &TokenSettings,
-        now: u64,
-    ) -> Result<Outcome, redb::Error> {
-        if access.has_name(&settings.name, None) {
-            return Ok(Outcome::NameTaken);
-        }
-        if access.tokens.len() >= MAX_TOKENS {
-            return Ok(Outcome::TooManyTokens);
-        }
-        let Some(serial) = self.accounts.next_serial(account, now)? else {
-            return Ok(Outcome::Unchanged);
-        };
-        let token = ApiToken {
-            number: TokenNumber(serial),
-            created: clock::from_milliseconds(now),
-            serial,
-            previous: None,
-            settings: settings.clone(),
-        };
-        self.tokens.put(account, &token)?;
-        self.token_outcome(account, token.number)
+    ) -> Result<Vec<(ApiToken, Option<u64>)>, redb::Error> {
+        tokens::all_in(&self.tokens, account)
     }
 
-    fn token_outcome(
-        &self,
+    async fn put_token(
+        &mut self,
+        account: AccountId,
+        token: &ApiToken,
+        deleted: Option<u64>,
+    ) -> Result<(), redb::Error> {
+        let key = (account.0, token.number.0);
+        self.tokens.insert(key, tokens::value(token, deleted))?;
+        Ok(())
+    }
+
+    async fn remove_token(
+        &mut self,
         account: AccountId,
         token: TokenNumber,
-    ) -> Result<Outcome, redb::Error> {
-        let access = self.tokens.access(account)?;
-        Ok(Outcome::Token { token, access })
+    ) -> Result<(), redb::Error> {
+        self.tokens.remove((account.0, token.0))?;
+        Ok(())
+    }
+
+    async fn restrictions(&mut self, account: AccountId) -> Result<Restrictions, redb::Error> {
+        tokens::restrictions_in(&self.restrictions, account)
+    }
+
+    async fn put_restrictions(
+        &mut self,
+        account: AccountId,
+        restrictions: Restrictions,
+    ) -> Result<(), redb::Error> {
+        if restrictions == Restrictions::default() {
+            self.restrictions.remove(account.0)?;
+        } else {
+            let value = tokens::restrictions_value(restrictions);
+            self.restrictions.insert(account.0, value)?;
+        }
+        Ok(())
+    }
+
+    async fn session(
+        &mut self,
+        cookie: &CodeHash,
+    ) -> Result<Option<(AccountId, StoredSession)>, redb::Error> {
+        let value = self.sessions.get(cookie)?;
+        Ok(value.map(|value| sessions::session(value.value())))
+    }
+
+    async fn sessions(
+        &mut self,
+        account: AccountId,
+    ) -> Result<Vec<(CodeHash, StoredSession)>, redb::Error> {
+        sessions::all_in(&self.by_account, &self.sessions, account)
+    }
+
+    async fn ended_sessions(&mut self, now: u64) -> Result<Vec<CodeHash>, redb::Error> {
+        let mut ended = Vec::new();
+        for row in self.ends.iter()?.take(MAX_SWEPT) {
+            let key = row?.0;
+            let (end, cookie) = key.value();
+            if end > now {
+                break;
+            }
+            ended.push(*cookie);
+        }
+        Ok(ended)
+    }
+
+    async fn put_session(
+        &mut self,
+        cookie: &CodeHash,
+        account: AccountId,
+        session: &StoredSession,
+    ) -> Result<(), redb::Error> {
+        self.remove_sessions(&[*cookie]).await?;
+        let value = sessions::value(account, session);
+        self.sessions.insert(cookie, value)?;
+        self.ends.insert((session.times.end, cookie), ())?;
+        self.by_account.insert((account.0, cookie), ())?;
+        Ok(())
+    }
+
+    async fn remove_sessions(&mut self, cookies: &[CodeHash]) -> Result<u64, redb::Error> {
+        let mut removed = 0;
+        for cookie in cookies {
+            let row = self.sessions.remove(cookie)?;
+            let row = row.map(|value| sessions::session(value.value()));
+            if let Some((account, session)) = row {
+                self.ends.remove((session.times.end, cookie))?;
+                self.by_account.remove((account.0, cookie))?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    async fn add_failures(
+        &mut self,
+        account: AccountId,
+        failures: &[Failure],
+    ) -> Result<(), redb::Error> {
+        self.failures.add(account, failures)
+    }
+
+    async fn remove_old(&mut self, old: OldRows) -> Result<Option<AccountId>, redb::Error> {
+        let mut accounts = Vec::new();
+        for row in self.accounts.range(old.first.0..)?.take(MAX_ACCOUNTS + 1) {
+            accounts.push(AccountId(row?.0.value()));
+        }
+        let mut left = MAX_REMOVED;
+        for (index, account) in accounts.into_iter().enumerate() {
+            if index == MAX_ACCOUNTS {
+                return Ok(Some(account));
+            }
+            self.failures.remove_before(account, old.failures_before)?;
+            let before = old.history_before;
+            left -= self.usage.remove_before(account, before, left)?;
+            if left == 0 {
+                return Ok(Some(account));
+            }
+        }
+        Ok(None)
     }
 }

@@ -1,5 +1,4 @@
-//! Tables `history`, `history_removed`, `usage_totals`, `usage_months`, `usage_tokens` and
-//! `usage_days`.
+//! Tables `history`, `history_removed` and `usage_days`.
 //!
 //! ```text
 //! history       key    0   8  account, u64
@@ -22,24 +21,6 @@
 //!                      8   8  their bytes in, u64
 //!                     16   8  their bytes out, u64
 //!
-//! usage_totals  key    0   8  account, u64
-//!               value  0   8  conversions, u64: also the last sequence number given
-//!                      8   8  bytes in, u64
-//!                     16   8  bytes out, u64
-//!
-//! usage_months  key    0   8  account, u64
-//!                      8   8  first millisecond of a month (UTC), u64
-//!               value  0   8  conversions with a time in that month, u64
-//!
-//! usage_tokens  key    0   8  account, u64
-//!                      8   4  token, u32
-//!               value  0   8  conversions, u64
-//!                      8   8  bytes in, u64
-//!                     16   8  bytes out, u64
-//!                     24   8  time of the last one, u64
-//!                     32   8  first millisecond of the month (UTC) of the last one, u64
-//!                     40   8  conversions with a time in that month, u64
-//!
 //! usage_days    key    0   8  account, u64
 //!                      8   4  day (UTC) since the epoch, u32
 //!                     12   4  token, u32
@@ -47,15 +28,18 @@
 //!               value  0   8  conversions, u64
 //!                      8   8  bytes in, u64
 //!                     16   8  bytes out, u64
+//!                     24   8  latest time of one of them, u64
 //! ```
 //!
 //! A history is ordered by its sequence numbers. Its times follow the clock, which may be set back,
 //! so they are not in order, and the conversions of a month could not be found between two times.
-//! Therefore they are counted. Sums stay when entries are removed.
+//! Therefore they are counted by day. All other sums follow from those by day: an account has some
+//! rows for each day on which it converts. Sums stay when entries are removed.
 //!
 //! Numbers have their least significant byte first; redb orders them by value.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
 
@@ -66,32 +50,26 @@ use crate::store::engine::Outcome;
 use crate::store::entry_id::EntryId;
 use crate::store::token_number::TokenNumber;
 use crate::store::usage::{
-    Days, MonthlyQuotas, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageTotals, WatermarkKind,
+    Days, MonthlyQuotas, Period, UsageDay, UsageEntry, UsageFilter, UsagePage, UsageTotals,
+    WatermarkKind,
 };
 
 /// Conversions by account and sequence number.
 pub const HISTORY: TableDefinition<(u64, u64), Value> = TableDefinition::new("history");
 /// Entries that were removed, with their bytes in and out, by account.
 pub const HISTORY_REMOVED: TableDefinition<u64, Sums> = TableDefinition::new("history_removed");
-/// Conversions, bytes in and bytes out by account.
-pub const USAGE_TOTALS: TableDefinition<u64, Sums> = TableDefinition::new("usage_totals");
-/// Conversions by account and month.
-pub const USAGE_MONTHS: TableDefinition<(u64, u64), u64> = TableDefinition::new("usage_months");
-/// Sums, last time, and conversions of its month, by account and token.
-pub const USAGE_TOKENS: TableDefinition<(u64, u32), TokenValue> =
-    TableDefinition::new("usage_tokens");
-/// Conversions, bytes in and bytes out by account, day, token and format.
-pub const USAGE_DAYS: TableDefinition<DayKey, Sums> = TableDefinition::new("usage_days");
+/// Sums and latest time by account, day, token and format.
+pub const USAGE_DAYS: TableDefinition<DayKey, DayValue> = TableDefinition::new("usage_days");
 
 /// Time, bytes in, bytes out, width, height, milliseconds, token, quality, watermark, format.
 pub type Value = (u64, u64, u64, u32, u32, u32, u32, u8, u8, &'static str);
 pub type ValueRef<'a> = (u64, u64, u64, u32, u32, u32, u32, u8, u8, &'a str);
 /// Conversions, bytes in, bytes out.
 pub type Sums = (u64, u64, u64);
-/// Conversions, bytes in, bytes out, time of the last one, its month, conversions in that month.
-pub type TokenValue = (u64, u64, u64, u64, u64, u64);
 /// Account, day, token, format.
 pub type DayKey = (u64, u32, u32, &'static str);
+/// Conversions, bytes in, bytes out, latest time of one of them.
+pub type DayValue = (u64, u64, u64, u64);
 
 /// No format comes after it.
 const LAST: &str = "\u{10ffff}";
@@ -111,13 +89,10 @@ pub fn page(
 ) -> Result<UsagePage, redb::Error> {
     let id = account.0;
     let (removed, ..) = removed(read, account)?;
-    let (last, ..) = read
-        .open_table(USAGE_TOTALS)?
-        .get(id)?
-        .map_or_else(Default::default, |value| value.value());
-    // All entries from here on are either on the page or do not pass.
-    let mut reached = before.map_or(last + 1, |before| before.min(last + 1));
     let history = read.open_table(HISTORY)?;
+    let next = last_sequence(&history, account, removed)? + 1;
+    // All entries from here on are either on the page or do not pass.
+    let mut reached = before.map_or(next, |before| before.min(next));
     let mut entries = Vec::new();
     if filter.is_empty() {
         for row in history.range((id, 0)..(id, reached))?.rev().take(limit) {
@@ -167,33 +142,84 @@ pub fn removed(read: &ReadTransaction, account: AccountId) -> Result<Sums, redb:
     Ok(row.map_or_else(Default::default, |row| row.value()))
 }
 
-/// Calls `each` with the sums of the account by day, token and format, in order.
-pub fn each_day(
-    read: &ReadTransaction,
+/// The last sequence number given in a history of which so many entries were removed.
+fn last_sequence(
+    history: &impl ReadableTable<(u64, u64), Value>,
     account: AccountId,
-    days: Days,
-    each: &mut dyn FnMut(UsageDay) -> Result<(), redb::Error>,
+    removed: u64,
+) -> Result<u64, redb::Error> {
+    let mut all = history.range((account.0, 0)..=(account.0, u64::MAX))?;
+    let last = all.next_back().transpose()?;
+    Ok(last.map_or(removed, |(key, _)| key.value().1))
+}
+
+/// Calls `each` with the rows of `usage_days` of the account, in order: day, token, format and
+/// value.
+fn each_row(
+    table: &impl ReadableTable<DayKey, DayValue>,
+    account: AccountId,
+    Days { first, last }: Days,
+    mut each: impl FnMut(u32, TokenNumber, &str, DayValue) -> Result<(), redb::Error>,
 ) -> Result<(), redb::Error> {
-    let Days { first, last } = days;
-    let table = read.open_table(USAGE_DAYS)?;
     for row in table.range((account.0, first, 0, "")..=(account.0, last, u32::MAX, LAST))? {
         let (key, value) = row?;
         let (_, day, token, format) = key.value();
-        each(UsageDay {
-            day,
-            token: TokenNumber(token),
-            format: format.to_owned(),
-            totals: sums(value.value()),
-        })?;
+        each(day, TokenNumber(token), format, value.value())?;
     }
     Ok(())
 }
 
+/// Calls `each` with the sums of the account by day, token and format, in order, and with the
+/// latest time of a conversion in them.
+pub fn each_day(
+    read: &ReadTransaction,
+    account: AccountId,
+    days: Days,
+    each: &mut dyn FnMut(UsageDay, u64) -> Result<(), redb::Error>,
+) -> Result<(), redb::Error> {
+    let table = read.open_table(USAGE_DAYS)?;
+    each_row(&table, account, days, |day, token, format, value| {
+        let format = format.to_owned();
+        let totals = day_sums(value);
+        let day = UsageDay {
+            day,
+            token,
+            format,
+            totals,
+        };
+        each(day, value.3)
+    })
+}
+
 /// The sums over the account's history.
 pub fn totals(read: &ReadTransaction, account: AccountId) -> Result<UsageTotals, redb::Error> {
-    let totals = read.open_table(USAGE_TOTALS)?.get(account.0)?;
-    Ok(totals.map_or_else(UsageTotals::default, |value| sums(value.value())))
+    let table = read.open_table(USAGE_DAYS)?;
+    let mut totals = UsageTotals::default();
+    each_row(&table, account, Days::default(), |_, _, _, value| {
+        totals += day_sums(value);
+        Ok(())
+    })?;
+    Ok(totals)
 }
+
+/// The sums and the latest time of a conversion by each token of the account that has any.
+pub fn by_token(
+    read: &ReadTransaction,
+    account: AccountId,
+) -> Result<HashMap<TokenNumber, (UsageTotals, u64)>, redb::Error> {
+    let table = read.open_table(USAGE_DAYS)?;
+    let mut tokens = HashMap::<_, (UsageTotals, u64)>::new();
+    each_row(&table, account, Days::default(), |_, token, _, value| {
+        let (totals, last) = tokens.entry(token).or_default();
+        *totals += day_sums(value);
+        *last = value.3.max(*last);
+        Ok(())
+    })?;
+    Ok(tokens)
+}
+
+/// The conversions of a month, of the account (`None`) and by each of its tokens that has any.
+type MonthCounts = HashMap<Option<TokenNumber>, u64>;
 
 /// The account's conversions, or those by one of its tokens, in the month with this first
 /// millisecond.
@@ -203,59 +229,33 @@ pub fn in_month(
     token: Option<TokenNumber>,
     month: u64,
 ) -> Result<u64, redb::Error> {
-    let Some(token) = token else {
-        let count = read.open_table(USAGE_MONTHS)?.get((account.0, month))?;
-        return Ok(count.map_or(0, |count| count.value()));
+    let counts = month_counts(&read.open_table(USAGE_DAYS)?, account, month)?;
+    Ok(counts.get(&token).copied().unwrap_or(0))
+}
+
+fn month_counts(
+    table: &impl ReadableTable<DayKey, DayValue>,
+    account: AccountId,
+    month: u64,
+) -> Result<MonthCounts, redb::Error> {
+    let days = Period::Month.days(clock::day(month));
+    let days = Days {
+        first: days.start,
+        last: days.end.saturating_sub(1),
     };
-    let (tokens, days) = (read.open_table(USAGE_TOKENS)?, read.open_table(USAGE_DAYS)?);
-    in_month_of_token(&tokens, &days, account, token, month)
-}
-
-fn in_month_of_token(
-    tokens: &impl ReadableTable<(u64, u32), TokenValue>,
-    days: &impl ReadableTable<DayKey, Sums>,
-    account: AccountId,
-    token: TokenNumber,
-    month: u64,
-) -> Result<u64, redb::Error> {
-    let last = tokens.get((account.0, token.0))?;
-    match last.map(|value| value.value()) {
-        Some((_, _, _, _, last_month, count)) if last_month == month => Ok(count),
-        _ => sum_of_days(days, account, token, month),
-    }
-}
-
-/// The sums and the time of the last conversion by a token of the account.
-pub fn by_token(
-    read: &ReadTransaction,
-    account: AccountId,
-    token: TokenNumber,
-) -> Result<(UsageTotals, Option<u64>), redb::Error> {
-    let row = read.open_table(USAGE_TOKENS)?.get((account.0, token.0))?;
-    Ok(row.map_or_else(Default::default, |row| {
-        let (conversions, input_bytes, output_bytes, last, ..) = row.value();
-        (sums((conversions, input_bytes, output_bytes)), Some(last))
-    }))
-}
-
-/// The conversions by a token in the days of a month.
-fn sum_of_days(
-    days: &impl ReadableTable<DayKey, Sums>,
-    account: AccountId,
-    token: TokenNumber,
-    month: u64,
-) -> Result<u64, redb::Error> {
-    let (start, end) = clock::month(month);
-    let mut sum: u64 = 0;
-    for row in
-        days.range((account.0, clock::day(start), 0, "")..(account.0, clock::day(end), 0, ""))?
-    {
-        let (key, value) = row?;
-        if key.value().2 == token.0 {
-            sum = sum.saturating_add(value.value().0);
+    let mut counts = MonthCounts::new();
+    each_row(table, account, days, |_, token, _, (conversions, ..)| {
+        for token in [None, Some(token)] {
+            let count = counts.entry(token).or_default();
+            *count = conversions.saturating_add(*count);
         }
-    }
-    Ok(sum)
+        Ok(())
+    })?;
+    Ok(counts)
+}
+
+fn day_sums((conversions, input_bytes, output_bytes, _): DayValue) -> UsageTotals {
+    sums((conversions, input_bytes, output_bytes))
 }
 
 /// The tables of histories and sums, open for writing.
@@ -263,10 +263,10 @@ pub struct UsageTables<'t> {
     history: Table<'t, (u64, u64), Value>,
     blocks: BlockTable<'t>,
     removed: Table<'t, u64, Sums>,
-    totals: Table<'t, u64, Sums>,
-    months: Table<'t, (u64, u64), u64>,
-    tokens: Table<'t, (u64, u32), TokenValue>,
-    days: Table<'t, DayKey, Sums>,
+    days: Table<'t, DayKey, DayValue>,
+    /// The conversions by account and month, as far as this transaction has needed them: the days
+    /// of a month are read once, however many of its conversions one transaction records.
+    months: HashMap<(AccountId, u64), MonthCounts>,
 }
 
 impl<'t> UsageTables<'t> {
@@ -276,10 +276,8 @@ impl<'t> UsageTables<'t> {
             history: write.open_table(HISTORY)?,
             blocks: BlockTable::open(write)?,
             removed: write.open_table(HISTORY_REMOVED)?,
-            totals: write.open_table(USAGE_TOTALS)?,
-            months: write.open_table(USAGE_MONTHS)?,
-            tokens: write.open_table(USAGE_TOKENS)?,
             days: write.open_table(USAGE_DAYS)?,
+            months: HashMap::new(),
         })
     }
 
@@ -291,30 +289,43 @@ impl<'t> UsageTables<'t> {
         entry: &UsageEntry,
         quotas: MonthlyQuotas,
     ) -> Result<Outcome, redb::Error> {
-        let (month, _) = clock::month(clock::to_milliseconds(entry.time));
-        let key = (account.0, month);
-        let conversions = self.months.get(key)?.map_or(0, |count| count.value());
-        if quotas.account.is_some_and(|most| conversions >= most.get()) {
+        let time = clock::to_milliseconds(entry.time);
+        let (month, _) = clock::month(time);
+        let counts = match self.months.entry((account, month)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(month_counts(&self.days, account, month)?),
+        };
+        let [of_account, by_token] = [None, Some(entry.token)].map(|token| {
+            counts
+                .get(&token)
+                .map_or(1, |count| count.saturating_add(1))
+        });
+        if quotas.account.is_some_and(|most| of_account > most.get()) {
             return Ok(Outcome::QuotaExceeded { of_token: false });
         }
-        if let Some(most) = quotas.token
-            && in_month_of_token(&self.tokens, &self.days, account, entry.token, month)?
-                >= most.get()
-        {
+        if quotas.token.is_some_and(|most| by_token > most.get()) {
             return Ok(Outcome::QuotaExceeded { of_token: true });
         }
-        let before = self.totals.get(account.0)?.map(|value| value.value());
-        let (last, ..) = before.unwrap_or_default();
+        counts.extend([(None, of_account), (Some(entry.token), by_token)]);
+        let (removed, ..) = self.removed_of(account)?;
+        let last = last_sequence(&self.history, account, removed)?;
         self.insert(account, last + 1, entry)?;
-        self.totals.insert(account.0, with(before, entry))?;
-        let conversions = conversions.saturating_add(1);
-        self.months.insert(key, conversions)?;
-        let by_token = self.count_for_token(account, entry, month)?;
+        let key = (account.0, clock::day(time), entry.token.0, &*entry.format);
+        let day = self.days.get(key)?.map(|value| value.value());
+        let (conversions, input, output, last_used) = day.unwrap_or_default();
+        let (conversions, input, output) = with((conversions, input, output), entry);
+        let day = (conversions, input, output, time.max(last_used));
+        self.days.insert(key, day)?;
         Ok(Outcome::Recorded {
             month,
-            conversions,
+            conversions: of_account,
             by_token,
         })
+    }
+
+    fn removed_of(&self, account: AccountId) -> Result<Sums, redb::Error> {
+        let row = self.removed.get(account.0)?;
+        Ok(row.map_or_else(Default::default, |row| row.value()))
     }
 
     /// Writes an entry of a history, and counts nothing.
@@ -338,8 +349,7 @@ impl<'t> UsageTables<'t> {
         limit: usize,
     ) -> Result<usize, redb::Error> {
         let id = account.0;
-        let before = self.removed.get(id)?.map(|row| row.value());
-        let mut removed = before.unwrap_or_default();
+        let mut removed = self.removed_of(account)?;
         let (first, ..) = removed;
         let mut count = 0;
         for row in self
@@ -352,7 +362,7 @@ impl<'t> UsageTables<'t> {
             if clock::to_milliseconds(entry.time) >= time {
                 break;
             }
-            removed = with(Some(removed), &entry);
+            removed = with(removed, &entry);
             debug_assert_eq!(removed.0, key.value().1, "a gap");
             count += 1;
         }
@@ -365,32 +375,6 @@ impl<'t> UsageTables<'t> {
         Ok(count)
     }
 
-    /// Counts an entry of a history for its token and its day. Returns the token's conversions in
-    /// the entry's month.
-    pub fn count_for_token(
-        &mut self,
-        account: AccountId,
-        entry: &UsageEntry,
-        month: u64,
-    ) -> Result<u64, redb::Error> {
-        let time = clock::to_milliseconds(entry.time);
-        let key = (account.0, clock::day(time), entry.token.0, &*entry.format);
-        let before = self.days.get(key)?.map(|value| value.value());
-        self.days.insert(key, with(before, entry))?;
-        let key = (account.0, entry.token.0);
-        let before = self.tokens.get(key)?.map(|value| value.value());
-        let (conversions, input, output, _, last_month, in_last_month) = before.unwrap_or_default();
-        let in_month = if before.is_some() && last_month == month {
-            in_last_month.saturating_add(1)
-        } else {
-            sum_of_days(&self.days, account, entry.token, month)?
-        };
-        let (conversions, input, output) = with(Some((conversions, input, output)), entry);
-        let value = (conversions, input, output, time, month, in_month);
-        self.tokens.insert(key, value)?;
-        Ok(in_month)
-    }
-
     /// Writes the sums over the entries that were removed from an account's history.
     pub fn load_removed(
         &mut self,
@@ -401,33 +385,17 @@ impl<'t> UsageTables<'t> {
         Ok(())
     }
 
-    /// Writes sums of an account by day, token and format.
-    pub fn load_day(&mut self, account: AccountId, day: &UsageDay) -> Result<(), redb::Error> {
-        let key = (account.0, day.day, day.token.0, &*day.format);
-        self.days.insert(key, stored_sums(day.totals))?;
-        Ok(())
-    }
-
-    /// Writes what follows from an account's sums by day, all of which have been written: the
-    /// totals, the conversions by month, and by token the sums and the time of the last conversion.
-    pub fn load_sums(
+    /// Writes sums of an account by day, token and format, with the latest time of a conversion.
+    pub fn load_day(
         &mut self,
         account: AccountId,
-        totals: UsageTotals,
-        months: &BTreeMap<u64, u64>,
-        tokens: &BTreeMap<TokenNumber, (UsageTotals, u64)>,
+        day: &UsageDay,
+        last_used: u64,
     ) -> Result<(), redb::Error> {
-        self.totals.insert(account.0, stored_sums(totals))?;
-        for (month, conversions) in months {
-            self.months.insert((account.0, *month), *conversions)?;
-        }
-        for (token, (totals, last)) in tokens {
-            let (month, _) = clock::month(*last);
-            let in_month = sum_of_days(&self.days, account, *token, month)?;
-            let (conversions, input, output) = stored_sums(*totals);
-            let value = (conversions, input, output, *last, month, in_month);
-            self.tokens.insert((account.0, token.0), value)?;
-        }
+        let key = (account.0, day.day, day.token.0, &*day.format);
+        let (conversions, input, output) = stored_sums(day.totals);
+        self.days
+            .insert(key, (conversions, input, output, last_used))?;
         Ok(())
     }
 
@@ -438,11 +406,7 @@ impl<'t> UsageTables<'t> {
             .retain_in((id, 0)..=(id, u64::MAX), |_, _| false)?;
         self.blocks.delete_all_of(account)?;
         self.removed.remove(id)?;
-        self.totals.remove(id)?;
-        self.months
-            .retain_in((id, 0)..=(id, u64::MAX), |_, _| false)?;
-        self.tokens
-            .retain_in((id, 0)..=(id, u32::MAX), |_, _| false)?;
+        self.months.retain(|(owner, _), _| *owner != account);
         self.days
             .retain_in((id, 0, 0, "")..=(id, u32::MAX, u32::MAX, LAST), |_, _| {
                 false
@@ -497,8 +461,7 @@ fn value(entry: &UsageEntry) -> ValueRef<'_> {
 }
 
 /// The sums with an entry more.
-fn with(before: Option<Sums>, entry: &UsageEntry) -> Sums {
-    let (conversions, input_bytes, output_bytes) = before.unwrap_or_default();
+fn with((conversions, input_bytes, output_bytes): Sums, entry: &UsageEntry) -> Sums {
     (
         conversions.saturating_add(1),
         input_bytes.saturating_add(entry.input_bytes),
@@ -507,7 +470,7 @@ fn with(before: Option<Sums>, entry: &UsageEntry) -> Sums {
 }
 
 /// Sums as the rest of the program sees them.
-pub fn sums((conversions, input_bytes, output_bytes): (u64, u64, u64)) -> UsageTotals {
+pub fn sums((conversions, input_bytes, output_bytes): Sums) -> UsageTotals {
     UsageTotals {
         conversions,
         input_bytes,
