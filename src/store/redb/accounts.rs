@@ -22,15 +22,11 @@
 //! an old copy of the database is put back and grows other accounts than before, which the tokens
 //! of the first ones must not open.
 
-use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
+use redb::{ReadTransaction, ReadableTable, TableDefinition};
 
-use super::meta::META;
 use crate::auth::{AccountId, Email};
 use crate::store::account::{Account, AccountRecord};
-use crate::store::clock;
-use crate::store::engine::Outcome;
 use crate::store::rows::AccountRow;
-use crate::store::token::next_serial;
 
 /// Accounts by their number.
 pub const ACCOUNTS: TableDefinition<u64, Value> = TableDefinition::new("accounts");
@@ -39,15 +35,16 @@ pub const EMAILS: TableDefinition<&str, u64> = TableDefinition::new("emails");
 
 /// Created, last serial number of a token, e-mail address, password hash.
 pub type Value = (u64, u32, &'static str, Option<&'static str>);
-type ValueRef<'a> = (u64, u32, &'a str, Option<&'a str>);
+pub type ValueRef<'a> = (u64, u32, &'a str, Option<&'a str>);
 
 /// All accounts, oldest first.
 pub fn all(read: &ReadTransaction) -> Result<Vec<Account>, redb::Error> {
     let accounts = read.open_table(ACCOUNTS)?;
     let mut all = Vec::new();
-    for row in accounts.iter()? {
-        let (id, value) = row?;
-        all.push(record(AccountId(id.value()), value.value()).account);
+    for found in accounts.iter()? {
+        let (id, value) = found?;
+        let row = row(AccountId(id.value()), value.value());
+        all.push(AccountRecord::from(row).account);
     }
     Ok(all)
 }
@@ -70,7 +67,7 @@ pub fn exists(read: &ReadTransaction, id: AccountId) -> Result<bool, redb::Error
 /// The account with this number.
 pub fn by_id(read: &ReadTransaction, id: AccountId) -> Result<Option<AccountRecord>, redb::Error> {
     let value = read.open_table(ACCOUNTS)?.get(id.0)?;
-    Ok(value.map(|value| record(id, value.value())))
+    Ok(value.map(|value| row(id, value.value()).into()))
 }
 
 /// The account with this e-mail address.
@@ -84,196 +81,21 @@ pub fn by_email(
     }
 }
 
-/// Both tables and `meta`, open for writing.
-pub struct AccountTables<'t> {
-    accounts: Table<'t, u64, Value>,
-    emails: Table<'t, &'static str, u64>,
-    meta: Table<'t, &'static str, u64>,
-}
-
-impl<'t> AccountTables<'t> {
-    /// Opens the tables, and makes them if they are missing.
-    pub fn open(write: &'t WriteTransaction) -> Result<AccountTables<'t>, redb::Error> {
-        Ok(AccountTables {
-            accounts: write.open_table(ACCOUNTS)?,
-            emails: write.open_table(EMAILS)?,
-            meta: write.open_table(META)?,
-        })
-    }
-
-    /// Whether there is such an account.
-    pub fn contains(&self, id: AccountId) -> Result<bool, redb::Error> {
-        Ok(self.accounts.get(id.0)?.is_some())
-    }
-
-    /// The accounts from this number on, oldest first, at most `limit`.
-    pub fn from(&self, first: AccountId, limit: usize) -> Result<Vec<AccountId>, redb::Error> {
-        let rows = self.accounts.range(first.0..)?.take(limit);
-        rows.map(|row| Ok(AccountId(row?.0.value()))).collect()
-    }
-
-    /// Makes an account; `None` if the e-mail address is taken.
-    pub fn create(
-        &mut self,
-        email: &Email,
-        password_hash: Option<&str>,
-        created: u64,
-    ) -> Result<Option<Account>, redb::Error> {
-        if self.emails.get(email.as_str())?.is_some() {
-            return Ok(None);
-        }
-        let last = self
-            .meta
-            .get("last_account")?
-            .map_or(0, |last| last.value());
-        let id = created.max(last + 1);
-        let value: ValueRef = (created, 0, email.as_str(), password_hash);
-        self.meta.insert("last_account", id)?;
-        self.emails.insert(email.as_str(), id)?;
-        self.accounts.insert(id, value)?;
-        Ok(Some(record(AccountId(id), value).account))
-    }
-
-    /// Writes an account of another store. Returns false, and changes nothing, if its number or its
-    /// e-mail address is taken.
-    pub fn load(&mut self, account: &AccountRow) -> Result<bool, redb::Error> {
-        let AccountRow {
-            id,
-            email,
-            created,
-            last_serial,
-            password,
-        } = account;
-        if self.contains(*id)? || self.emails.get(&**email)?.is_some() {
-            return Ok(false);
-        }
-        let value: ValueRef = (*created, *last_serial, email, password.as_deref());
-        self.emails.insert(&**email, id.0)?;
-        self.accounts.insert(id.0, value)?;
-        Ok(true)
-    }
-
-    /// Writes the last account number given.
-    pub fn load_last(&mut self, last: u64) -> Result<(), redb::Error> {
-        self.meta.insert("last_account", last)?;
-        Ok(())
-    }
-
-    /// Gives the next serial number of a token; `None` if there is no such account.
-    pub fn next_serial(&mut self, id: AccountId, now: u64) -> Result<Option<u32>, redb::Error> {
-        let Some(stored) = self.stored(id)? else {
-            return Ok(None);
-        };
-        let serial = next_serial(stored.last_serial, now);
-        self.put(
-            id,
-            &StoredAccount {
-                last_serial: serial,
-                ..stored
-            },
-        )?;
-        Ok(Some(serial))
-    }
-
-    /// Replaces the password's hash; `None` if there is no such account. If `verified` is given and
-    /// is not the hash that is stored, nothing is changed either: the password that was verified
-    /// has been replaced meanwhile.
-    pub fn set_password(
-        &mut self,
-        id: AccountId,
-        password_hash: &str,
-        verified: Option<&str>,
-    ) -> Result<Option<Account>, redb::Error> {
-        let Some(stored) = self.stored(id)? else {
-            return Ok(None);
-        };
-        let before = stored.record.password_hash.as_deref();
-        if verified.is_some() && verified != before {
-            return Ok(None);
-        }
-        let mut stored = stored;
-        stored.record.password_hash = Some(password_hash.to_owned());
-        stored.record.account.has_password = true;
-        self.put(id, &stored)?;
-        Ok(Some(stored.record.account))
-    }
-
-    /// Replaces the e-mail address. If `verified` is given and is not the hash that is stored,
-    /// nothing is changed.
-    pub fn set_email(
-        &mut self,
-        id: AccountId,
-        email: &Email,
-        verified: Option<&str>,
-    ) -> Result<Outcome, redb::Error> {
-        let Some(mut stored) = self.stored(id)? else {
-            return Ok(Outcome::Unchanged);
-        };
-        if verified.is_some() && verified != stored.record.password_hash.as_deref() {
-            return Ok(Outcome::Unchanged);
-        }
-        if let Some(owner) = self.emails.get(email.as_str())?
-            && owner.value() != id.0
-        {
-            return Ok(Outcome::EmailTaken);
-        }
-        self.emails.remove(stored.record.account.email.as_str())?;
-        self.emails.insert(email.as_str(), id.0)?;
-        email.as_str().clone_into(&mut stored.record.account.email);
-        self.put(id, &stored)?;
-        Ok(Outcome::Account(stored.record.account))
-    }
-
-    /// Deletes an account; false if there is none.
-    pub fn delete(&mut self, id: AccountId) -> Result<bool, redb::Error> {
-        let Some(stored) = self.stored(id)? else {
-            return Ok(false);
-        };
-        self.accounts.remove(id.0)?;
-        self.emails.remove(stored.record.account.email.as_str())?;
-        Ok(true)
-    }
-
-    fn stored(&self, id: AccountId) -> Result<Option<StoredAccount>, redb::Error> {
-        let value = self.accounts.get(id.0)?;
-        Ok(value.map(|value| StoredAccount {
-            last_serial: value.value().1,
-            record: record(id, value.value()),
-        }))
-    }
-
-    fn put(&mut self, id: AccountId, stored: &StoredAccount) -> Result<(), redb::Error> {
-        let StoredAccount {
-            last_serial,
-            record,
-        } = stored;
-        let value: ValueRef = (
-            clock::to_milliseconds(record.account.created),
-            *last_serial,
-            &record.account.email,
-            record.password_hash.as_deref(),
-        );
-        self.accounts.insert(id.0, value)?;
-        Ok(())
+/// The row of an account.
+pub fn row(id: AccountId, (created, last_serial, email, password): ValueRef) -> AccountRow {
+    AccountRow {
+        id,
+        email: email.to_owned(),
+        created,
+        last_serial,
+        password: password.map(str::to_owned),
     }
 }
 
-/// A row.
-struct StoredAccount {
-    last_serial: u32,
-    record: AccountRecord,
-}
-
-fn record(id: AccountId, (created, _, email, password_hash): ValueRef) -> AccountRecord {
-    AccountRecord {
-        account: Account {
-            id,
-            email: email.to_owned(),
-            created: clock::from_milliseconds(created),
-            has_password: password_hash.is_some(),
-        },
-        password_hash: password_hash.map(str::to_owned),
-    }
+/// What is stored of a row.
+pub fn value(row: &AccountRow) -> ValueRef<'_> {
+    let password = row.password.as_deref();
+    (row.created, row.last_serial, &row.email, password)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::sync::{PoisonError, RwLock};
 
 use redb::{DatabaseError, ReadTransaction, ReadableDatabase, StorageError, WriteTransaction};
 
-use super::meta::{self, FORMAT, OLDEST_FORMAT};
+use super::meta::{self, FORMAT};
 use super::tables;
 use crate::store::error::{OpenError, StoreError};
 use crate::store::folder;
@@ -43,28 +43,13 @@ impl Database {
     /// # Errors
     /// Another process has the file open, or a sentence that names it.
     pub fn open(path: &Path) -> Result<Database, OpenError> {
-        Database::open_with(path, |_| Ok(()))
-    }
-
-    /// As [`Database::open`], but `prepare` may bring one of another format forward before its
-    /// format is looked at.
-    ///
-    /// # Errors
-    /// As [`Database::open`], or those of `prepare`.
-    pub fn open_with(
-        path: &Path,
-        prepare: impl FnOnce(&Database) -> Result<(), StoreError>,
-    ) -> Result<Database, OpenError> {
         let database = Database::open_unchecked(path)?;
-        prepare(&database)
-            .map_err(|error| error.to_string())
-            .and_then(|()| database.ensure_format())
-            .map_err(|reason| {
-                OpenError::Failed(format!(
-                    "the database {} cannot be used: {reason}",
-                    path.display()
-                ))
-            })?;
+        database.ensure_format().map_err(|reason| {
+            OpenError::Failed(format!(
+                "the database {} cannot be used: {reason}",
+                path.display()
+            ))
+        })?;
         // The file's name must be durable before anything in the file is.
         folder::sync(folder::of(path)).map_err(|error| {
             OpenError::Failed(format!("{} cannot be synced: {error}", path.display()))
@@ -73,10 +58,7 @@ impl Database {
     }
 
     /// Opens the file, whatever its format is.
-    ///
-    /// # Errors
-    /// Another process has the file open, or a sentence that names it.
-    pub fn open_unchecked(path: &Path) -> Result<Database, OpenError> {
+    fn open_unchecked(path: &Path) -> Result<Database, OpenError> {
         let file = PathBuf::from(path);
         let opener = move || open_redb(&file);
         Database::open_by(Box::new(opener)).map_err(|error| match error {
@@ -117,22 +99,10 @@ impl Database {
     pub fn ensure_format(&self) -> Result<(), String> {
         let sentence = |error: StoreError| error.to_string();
         match self.read(meta::format).map_err(sentence)? {
-            Some(FORMAT) if self.read(meta::is_migrating).map_err(sentence)? => Err(format!(
-                "it is being brought to format {FORMAT}; `towebp serve` goes on with that"
-            )),
             Some(FORMAT) => Ok(()),
-            Some(older @ OLDEST_FORMAT..FORMAT) => Err(format!(
-                "it was written by an older towebp (format {older}); `towebp serve` brings it to \
-                 format {FORMAT}"
-            )),
             Some(other) => Err(format!(
-                "it was written by {} towebp (format {other}; this one knows formats {OLDEST_FORMAT} \
-                 to {FORMAT} only)",
-                if other > FORMAT {
-                    "a newer"
-                } else {
-                    "an older"
-                }
+                "it has format {other}, and this towebp knows format {FORMAT} only: use the version \
+                 that wrote it"
             )),
             None if self.read(has_no_tables).map_err(sentence)? => {
                 self.write(tables::create).map_err(sentence)
@@ -372,16 +342,7 @@ mod tests {
 
     #[test]
     fn other_formats_are_rejected_and_left_alone() {
-        for (format, expected) in [
-            (
-                1,
-                "an older towebp (format 1; this one knows formats 2 to 4 only)",
-            ),
-            (
-                5,
-                "a newer towebp (format 5; this one knows formats 2 to 4 only)",
-            ),
-        ] {
+        for format in [0, FORMAT + 1, 4] {
             let folder = Folder::new();
             let path = folder.path().join("towebp.redb");
             let database = Database::open(&path).unwrap();
@@ -391,7 +352,8 @@ mod tests {
             drop(database);
             for _ in 0..2 {
                 let sentence = rejection(&path);
-                assert!(sentence.contains(expected), "{sentence}");
+                let expected = format!("it has format {format}, and this towebp knows format 1");
+                assert!(sentence.contains(&expected), "{sentence}");
             }
         }
     }

@@ -5,7 +5,6 @@
 //! |---|---|
 //! | `format` | [`FORMAT`] |
 //! | `last_account` | the last account number given; absent before the first |
-//! | `migrating` | present while rows of the format before are being moved ([`super::migration`]) |
 //! | `secret` | [`crate::auth::Secret::mark`] of the secret last used; absent before the first |
 
 use redb::{ReadTransaction, TableDefinition, TableError, WriteTransaction};
@@ -13,12 +12,9 @@ use redb::{ReadTransaction, TableDefinition, TableError, WriteTransaction};
 /// The table.
 pub const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 
-/// The number of the layout that all tables have, as their modules draw them. This towebp writes no
-/// other, and reads no other but those that [`super::migration`] brings forward.
-pub const FORMAT: u64 = 4;
-
-/// The number of the oldest layout that [`super::migration`] brings forward.
-pub const OLDEST_FORMAT: u64 = 2;
+/// The number of the layout that all tables have, as their modules draw them. This towebp reads and
+/// writes no other.
+pub const FORMAT: u64 = 1;
 
 /// The number of the layout that the database has; `None` if there is no such number.
 pub fn format(read: &ReadTransaction) -> Result<Option<u64>, redb::Error> {
@@ -32,22 +28,6 @@ pub fn format(read: &ReadTransaction) -> Result<Option<u64>, redb::Error> {
 /// Writes the number of the layout.
 pub fn set_format(write: &WriteTransaction, format: u64) -> Result<(), redb::Error> {
     write.open_table(META)?.insert("format", format)?;
-    Ok(())
-}
-
-/// Whether rows of the format before are being moved.
-pub fn is_migrating(read: &ReadTransaction) -> Result<bool, redb::Error> {
-    Ok(read.open_table(META)?.get("migrating")?.is_some())
-}
-
-/// Writes whether rows of the format before are being moved.
-pub fn set_migrating(write: &WriteTransaction, is_migrating: bool) -> Result<(), redb::Error> {
-    let mut meta = write.open_table(META)?;
-    if is_migrating {
-        meta.insert("migrating", 1)?;
-    } else {
-        meta.remove("migrating")?;
-    }
     Ok(())
 }
 

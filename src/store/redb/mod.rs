@@ -15,10 +15,7 @@
 //! | `history_blocks` | account, block | days and kinds of 1024 entries | [`blocks`] |
 //! | `history_removed` | account | sums of entries that were removed | [`usage`] |
 //! | `failures` | account, sequence | one conversion that failed | [`failures`] |
-//! | `usage_totals` | account | sums | [`usage`] |
-//! | `usage_months` | account, month | conversions | [`usage`] |
-//! | `usage_tokens` | account, token | sums | [`usage`] |
-//! | `usage_days` | account, day, token, format | sums | [`usage`] |
+//! | `usage_days` | account, day, token, format | sums, latest time | [`usage`] |
 //!
 //! Functions below this module that return `redb::Error` pass on redb's own errors: the file cannot
 //! be read or written, or it is damaged.
@@ -32,7 +29,6 @@ mod failures;
 mod invites;
 mod load;
 mod meta;
-mod migration;
 #[cfg(test)]
 mod power;
 mod rows;
@@ -63,7 +59,7 @@ use super::token_number::TokenNumber;
 use super::usage::{Days, UsageDay, UsageFilter, UsagePage, UsageTotals};
 use crate::auth::{AccountId, CodeHash, Email};
 use tables::Tables;
-use tokens::{AccessReader, StoredToken};
+use tokens::AccessReader;
 
 /// The most bytes that the engine takes: pages of the database, and those of a backup being made.
 pub const MEMORY: usize = database::CACHE_BYTES + backup::CACHE_BYTES;
@@ -87,13 +83,12 @@ pub struct RedbEngine {
 }
 
 impl RedbEngine {
-    /// Opens the database file, and makes it with its tables if it is missing. One of an
-    /// older format that [`migration`] knows is brought forward.
+    /// Opens the database file, and makes it with its tables if it is missing.
     ///
     /// # Errors
     /// Another process has the file open, or a sentence that names it.
     pub fn open(path: &Path) -> Result<RedbEngine, OpenError> {
-        Database::open_with(path, migration::run).map(RedbEngine::on)
+        Database::open(path).map(RedbEngine::on)
     }
 
     /// The engine on an open database.
@@ -140,17 +135,18 @@ impl Engine for RedbEngine {
 
     fn tokens(&self, account: AccountId) -> Result<Vec<TokenUsage>, StoreError> {
         self.database.read(|read| {
-            let mut all = Vec::new();
-            for StoredToken { token, deleted } in tokens::all(read, account)? {
-                let (totals, last_used) = usage::by_token(read, account, token.number)?;
-                all.push(TokenUsage {
+            let usage = usage::by_token(read, account)?;
+            let tokens = tokens::all(read, account)?.into_iter();
+            let tokens = tokens.map(|(token, deleted)| {
+                let usage = usage.get(&token.number);
+                TokenUsage {
+                    deleted: deleted.map(clock::from_milliseconds),
+                    totals: usage.map_or_else(UsageTotals::default, |(totals, _)| *totals),
+                    last_used: usage.map(|(_, last)| clock::from_milliseconds(*last)),
                     token,
-                    deleted: (deleted != 0).then(|| clock::from_milliseconds(deleted)),
-                    totals,
-                    last_used: last_used.map(clock::from_milliseconds),
-                });
-            }
-            Ok(all)
+                }
+            });
+            Ok(tokens.collect())
         })
     }
 
@@ -184,7 +180,7 @@ impl Engine for RedbEngine {
         each: &mut dyn FnMut(UsageDay),
     ) -> Result<(), StoreError> {
         self.database.read(|read| {
-            usage::each_day(read, account, days, &mut |day| {
+            usage::each_day(read, account, days, &mut |day, _| {
                 each(day);
                 Ok(())
             })
@@ -270,6 +266,6 @@ mod tests {
         };
         let before = tables();
         engine.probe().unwrap();
-        assert_eq!((before, tables()), (17, 17));
+        assert_eq!((before, tables()), (14, 14));
     }
 }

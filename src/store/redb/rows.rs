@@ -2,16 +2,15 @@
 
 use redb::{ReadTransaction, ReadableTable};
 
-use super::accounts::ACCOUNTS;
+use super::accounts::{self, ACCOUNTS};
 use super::failures::{self, FAILURES};
 use super::invites::INVITES;
 use super::meta::{self, META};
-use super::tokens::{self, AccessReader, StoredToken};
-use super::usage::{self, HISTORY, USAGE_TOKENS};
+use super::tokens::{self, AccessReader};
+use super::usage::{self, HISTORY};
 use crate::auth::AccountId;
-use crate::store::rows::{AccountRow, Row};
+use crate::store::rows::Row;
 use crate::store::token::Restrictions;
-use crate::store::token_number::TokenNumber;
 use crate::store::usage::{Days, UsageTotals};
 
 /// What is done with each row.
@@ -32,15 +31,8 @@ pub fn each(read: &ReadTransaction, each: &mut Each<'_>) -> Result<(), redb::Err
     }
     for row in read.open_table(ACCOUNTS)?.iter()? {
         let (id, value) = row?;
-        let (created, last_serial, email, password) = value.value();
         let id = AccountId(id.value());
-        each(Row::Account(AccountRow {
-            id,
-            email: email.to_owned(),
-            created,
-            last_serial,
-            password: password.map(str::to_owned),
-        }))?;
+        each(Row::Account(accounts::row(id, value.value())))?;
         each_of(read, id, each)?;
     }
     Ok(())
@@ -52,8 +44,7 @@ fn each_of(
     account: AccountId,
     each: &mut Each<'_>,
 ) -> Result<(), redb::Error> {
-    for StoredToken { token, deleted } in tokens::all(read, account)? {
-        let deleted = (deleted != 0).then_some(deleted);
+    for (token, deleted) in tokens::all(read, account)? {
         each(Row::Token { token, deleted })?;
     }
     let restrictions = AccessReader::open(read)?.access(account)?.restrictions;
@@ -64,18 +55,10 @@ fn each_of(
     if removed != UsageTotals::default() {
         each(Row::Removed(removed))?;
     }
-    usage::each_day(read, account, Days::default(), &mut |day| {
-        each(Row::Day(day))
+    usage::each_day(read, account, Days::default(), &mut |day, last_used| {
+        each(Row::Day { day, last_used })
     })?;
     let id = account.0;
-    let last_uses = read.open_table(USAGE_TOKENS)?;
-    for row in last_uses.range((id, 0)..=(id, u32::MAX))? {
-        let (key, value) = row?;
-        each(Row::LastUse {
-            token: TokenNumber(key.value().1),
-            time: value.value().3,
-        })?;
-    }
     let history = read.open_table(HISTORY)?;
     for row in history.range((id, 0)..=(id, u64::MAX))? {
         each(Row::Entry(usage::entry(row?.1.value())?))?;

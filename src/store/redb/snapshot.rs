@@ -1,7 +1,6 @@
 //! One state of the whole database, to be checked or copied.
 
 use std::fmt::Display;
-use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -9,7 +8,8 @@ use redb::{ReadTransaction, ReadableTableMetadata};
 
 use super::database::Database;
 use super::usage::HISTORY;
-use super::{backup, check, rows};
+use super::{check, rows};
+use crate::store::check::RowCheck;
 use crate::store::engine::{EachRow, Findings, Snapshot};
 use crate::store::error::{OpenError, StoreError};
 
@@ -22,9 +22,6 @@ pub struct FileSnapshot {
 
 impl FileSnapshot {
     /// The present state of an open database.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn of(database: &Database) -> Result<FileSnapshot, StoreError> {
         database.begin_read().map(|read| FileSnapshot {
             read,
@@ -47,11 +44,14 @@ impl FileSnapshot {
 
 impl Snapshot for FileSnapshot {
     fn check(&self) -> Result<Findings, StoreError> {
-        check::check(&self.read)
-    }
-
-    fn export(&self, out: &mut dyn Write) -> io::Result<()> {
-        backup::export(&self.read, out)
+        let mut check = RowCheck::default();
+        let read = check::check(&self.read, &mut check).and_then(|()| {
+            self.rows(&mut |row| {
+                check.add(row);
+                Ok(())
+            })
+        });
+        check.findings(read)
     }
 
     fn rows(&self, each: &mut EachRow<'_>) -> Result<(), StoreError> {
@@ -62,13 +62,8 @@ impl Snapshot for FileSnapshot {
                 redb::Error::Corrupted("the reader has stopped".to_owned())
             })
         };
-        // redb's readers panic at bytes that are no row of their table.
-        let read = catch_unwind(AssertUnwindSafe(|| rows::each(&self.read, &mut each)));
-        match (stopped, read) {
-            (Some(error), _) => Err(error),
-            (None, Ok(read)) => read.map_err(failed),
-            (None, Err(_)) => Err(failed("a row is damaged")),
-        }
+        let read = check::readable(|| rows::each(&self.read, &mut each));
+        stopped.map_or(read, Err)
     }
 
     fn entries(&self) -> Result<u64, StoreError> {

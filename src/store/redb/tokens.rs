@@ -25,15 +25,14 @@
 //! [`Value`]. An account that the operator has set nothing for has no row in
 //! `restrictions`.
 
-use redb::{
-    ReadOnlyTable, ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction,
-};
 use std::num::{NonZeroU32, NonZeroU64};
+
+use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition};
 
 use crate::auth::AccountId;
 use crate::store::clock;
 use crate::store::token::{
-    AccountAccess, ApiToken, Limits, MAX_DELETED_TOKENS, PreviousText, Restrictions, TokenSettings,
+    AccountAccess, ApiToken, Limits, PreviousText, Restrictions, TokenSettings,
 };
 use crate::store::token_number::TokenNumber;
 
@@ -62,12 +61,6 @@ pub type ValueRef<'a> = (u64, u64, u64, u64, u64, u32, u32, u32, &'a str, &'a st
 /// A limit that is not set.
 const NOT_SET: u64 = u64::MAX;
 
-/// A token, and when it was deleted, in milliseconds since the epoch; 0 if it was not.
-pub struct StoredToken {
-    pub token: ApiToken,
-    pub deleted: u64,
-}
-
 /// Both tables, open for reading.
 pub struct AccessReader {
     tokens: ReadOnlyTable<(u64, u32), Value>,
@@ -85,36 +78,28 @@ impl AccessReader {
 
     /// What decides about an account's requests. An account that does not exist has no tokens.
     pub fn access(&self, account: AccountId) -> Result<AccountAccess, redb::Error> {
-        access_in(&self.tokens, &self.restrictions, account)
+        let tokens = all_in(&self.tokens, account)?.into_iter();
+        let living = tokens.filter(|(_, deleted)| deleted.is_none());
+        Ok(AccountAccess {
+            tokens: living.map(|(token, _)| token).collect(),
+            restrictions: restrictions_in(&self.restrictions, account)?,
+        })
     }
 }
 
-/// All tokens of an account by number, with those that are deleted.
-pub fn all(read: &ReadTransaction, account: AccountId) -> Result<Vec<StoredToken>, redb::Error> {
+/// All tokens of an account by number, with the times at which some of them were deleted.
+pub fn all(
+    read: &ReadTransaction,
+    account: AccountId,
+) -> Result<Vec<(ApiToken, Option<u64>)>, redb::Error> {
     all_in(&read.open_table(TOKENS)?, account)
 }
 
-fn access_in(
-    tokens: &impl ReadableTable<(u64, u32), Value>,
-    restrictions: &impl ReadableTable<u64, (u64, u64, u64)>,
-    account: AccountId,
-) -> Result<AccountAccess, redb::Error> {
-    let tokens = all_in(tokens, account)?.into_iter();
-    let restrictions = restrictions.get(account.0)?;
-    Ok(AccountAccess {
-        tokens: tokens
-            .filter(|stored| stored.deleted == 0)
-            .map(|stored| stored.token)
-            .collect(),
-        restrictions: restrictions
-            .map_or_else(Restrictions::default, |row| restrictions_of(row.value())),
-    })
-}
-
-fn all_in(
+/// As [`all`], in this table.
+pub fn all_in(
     tokens: &impl ReadableTable<(u64, u32), Value>,
     account: AccountId,
-) -> Result<Vec<StoredToken>, redb::Error> {
+) -> Result<Vec<(ApiToken, Option<u64>)>, redb::Error> {
     let mut all = Vec::new();
     for row in tokens.range((account.0, 0)..=(account.0, u32::MAX))? {
         let (key, value) = row?;
@@ -123,87 +108,22 @@ fn all_in(
     Ok(all)
 }
 
-/// Both tables, open for writing.
-pub struct TokenTables<'t> {
-    tokens: Table<'t, (u64, u32), Value>,
-    restrictions: Table<'t, u64, (u64, u64, u64)>,
+/// What the operator has set for an account.
+pub fn restrictions_in(
+    restrictions: &impl ReadableTable<u64, (u64, u64, u64)>,
+    account: AccountId,
+) -> Result<Restrictions, redb::Error> {
+    let row = restrictions.get(account.0)?;
+    Ok(row.map_or_else(Restrictions::default, |row| restrictions_of(row.value())))
 }
 
-impl<'t> TokenTables<'t> {
-    /// Opens the tables, and makes them if they are missing.
-    pub fn open(write: &'t WriteTransaction) -> Result<TokenTables<'t>, redb::Error> {
-        Ok(TokenTables {
-            tokens: write.open_table(TOKENS)?,
-            restrictions: write.open_table(RESTRICTIONS)?,
-        })
-    }
-
-    /// What decides about an account's requests.
-    pub fn access(&self, account: AccountId) -> Result<AccountAccess, redb::Error> {
-        access_in(&self.tokens, &self.restrictions, account)
-    }
-
-    /// Writes a token of an account.
-    pub fn put(&mut self, account: AccountId, token: &ApiToken) -> Result<(), redb::Error> {
-        self.put_with(account, token, 0)
-    }
-
-    /// Writes a token that was deleted at this time, in milliseconds since the epoch; 0 if it was
-    /// not.
-    pub fn put_with(
-        &mut self,
-        account: AccountId,
-        token: &ApiToken,
-        deleted: u64,
-    ) -> Result<(), redb::Error> {
-        let key = (account.0, token.number.0);
-        self.tokens.insert(key, value(token, deleted))?;
-        Ok(())
-    }
-
-    /// Marks a token as deleted, and forgets the oldest deleted ones beyond their number.
-    pub fn delete(
-        &mut self,
-        account: AccountId,
-        token: &ApiToken,
-        now: u64,
-    ) -> Result<(), redb::Error> {
-        self.put_with(account, &token.deleted(), now.max(1))?;
-        let mut deleted = all_in(&self.tokens, account)?;
-        deleted.retain(|stored| stored.deleted != 0);
-        deleted.sort_by_key(|stored| stored.deleted);
-        let surplus = deleted.len().saturating_sub(MAX_DELETED_TOKENS);
-        for stored in &deleted[..surplus] {
-            self.tokens.remove((account.0, stored.token.number.0))?;
-        }
-        Ok(())
-    }
-
-    /// Writes what the operator has set for an account.
-    pub fn restrict(
-        &mut self,
-        account: AccountId,
-        restrictions: Restrictions,
-    ) -> Result<(), redb::Error> {
-        if restrictions == Restrictions::default() {
-            self.restrictions.remove(account.0)?;
-            return Ok(());
-        }
-        let disabled = restrictions.disabled.map_or(0, stored_time);
-        let monthly = restrictions.monthly.unwrap_or(NOT_SET);
-        let per_minute = restrictions.per_minute.map_or(NOT_SET, u64::from);
-        let row = (disabled, monthly, per_minute);
-        self.restrictions.insert(account.0, row)?;
-        Ok(())
-    }
-
-    /// Removes an account's tokens, and what the operator has set for it.
-    pub fn delete_all_of(&mut self, account: AccountId) -> Result<(), redb::Error> {
-        self.tokens
-            .retain_in((account.0, 0)..=(account.0, u32::MAX), |_, _| false)?;
-        self.restrictions.remove(account.0)?;
-        Ok(())
-    }
+/// What is stored of what the operator has set.
+pub fn restrictions_value(restrictions: Restrictions) -> (u64, u64, u64) {
+    (
+        restrictions.disabled.map_or(0, stored_time),
+        restrictions.monthly.unwrap_or(NOT_SET),
+        restrictions.per_minute.map_or(NOT_SET, u64::from),
+    )
 }
 
 /// A time that 0 does not stand for.
@@ -219,7 +139,8 @@ fn restrictions_of((disabled, monthly, per_minute): (u64, u64, u64)) -> Restrict
     }
 }
 
-fn value(token: &ApiToken, deleted: u64) -> ValueRef<'_> {
+/// What is stored of a token, which was deleted at this time, if it was.
+pub fn value(token: &ApiToken, deleted: Option<u64>) -> ValueRef<'_> {
     let ApiToken {
         created,
         serial,
@@ -232,7 +153,7 @@ fn value(token: &ApiToken, deleted: u64) -> ValueRef<'_> {
         settings.ends.map_or(0, stored_time),
         previous.map_or(0, |previous| stored_time(previous.ends)),
         settings.limits.monthly.map_or(0, NonZeroU64::get),
-        deleted,
+        deleted.unwrap_or(0),
         *serial,
         previous.map_or(0, |previous| previous.serial),
         settings.limits.per_minute.map_or(0, NonZeroU32::get),
@@ -241,8 +162,8 @@ fn value(token: &ApiToken, deleted: u64) -> ValueRef<'_> {
     )
 }
 
-/// The token of a row.
-pub fn stored(number: u32, value: ValueRef<'_>) -> StoredToken {
+/// The token of a row, and when it was deleted.
+fn stored(number: u32, value: ValueRef<'_>) -> (ApiToken, Option<u64>) {
     let (created, ends, previous_ends, monthly, deleted, serial, previous, minute, name, preset) =
         value;
     let time = |stored: u64| (stored != 0).then(|| clock::from_milliseconds(stored));
@@ -264,7 +185,7 @@ pub fn stored(number: u32, value: ValueRef<'_>) -> StoredToken {
             preset: preset.to_owned(),
         },
     };
-    StoredToken { token, deleted }
+    (token, (deleted != 0).then_some(deleted))
 }
 
 #[cfg(test)]
@@ -304,10 +225,10 @@ mod tests {
             b"n",
             b"p",
         ];
-        let bytes = <Value as redb::Value>::as_bytes(&value(&token, 5));
+        let bytes = <Value as redb::Value>::as_bytes(&value(&token, Some(5)));
         assert_eq!(bytes, drawn.concat());
-        let back = stored(9, value(&token, 5));
-        assert_eq!((back.token, back.deleted), (token, 5));
+        let back = stored(9, value(&token, Some(5)));
+        assert_eq!(back, (token, Some(5)));
     }
 
     #[test]

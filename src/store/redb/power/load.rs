@@ -9,10 +9,11 @@ use towebp_encoder::testing::Random;
 use super::disk::{Disk, Event};
 use crate::auth::{AccountId, Email};
 use crate::store::clock;
-use crate::store::engine::{Command, Engine, OldRows, Outcome, TokenChange};
+use crate::store::engine::{Command, Engine, OldRows, Outcome, Snapshot, TokenChange};
 use crate::store::error::StoreError;
 use crate::store::failure::Failure;
-use crate::store::redb::{Database, RedbEngine, backup, database, migration, sessions};
+use crate::store::redb::load::Loader;
+use crate::store::redb::{Database, FileSnapshot, RedbEngine, database, sessions};
 use crate::store::session::{Browser, SessionTimes, StoredSession};
 use crate::store::tests::entry;
 use crate::store::token::{Limits, Restrictions, TokenSettings};
@@ -22,6 +23,9 @@ use crate::store::usage::MonthlyQuotas;
 /// Pages that the database may keep in memory, in bytes. With so few, pages of a transaction reach
 /// the file before its commit.
 const SMALL_CACHE: usize = 64 << 10;
+
+/// So few bytes of rows that a backup takes several commits.
+const BACKUP_BATCH: usize = 2 << 10;
 
 /// Set when redb repairs a file on opening it.
 pub static REPAIRED: AtomicBool = AtomicBool::new(false);
@@ -47,13 +51,7 @@ pub struct Load {
 pub fn all() -> Vec<Load> {
     let (new, file) = life("a new file", Vec::new(), database::CACHE_BYTES, 1_000);
     let (used, file) = life("a used file", file, SMALL_CACHE, 50_000);
-    vec![
-        new,
-        used,
-        backup("a backup", file),
-        migration("migration from format 3", 3),
-        migration("migration from format 2", 2),
-    ]
+    vec![new, used, backup("a backup", file)]
 }
 
 /// Opens the file as the program does.
@@ -62,7 +60,6 @@ pub fn open(disk: &Disk, cache_bytes: usize) -> Result<RedbEngine, String> {
 }
 
 fn prepare(database: Database) -> Result<RedbEngine, String> {
-    migration::run(&database).map_err(|error| error.to_string())?;
     database.ensure_format()?;
     Ok(RedbEngine::on(database))
 }
@@ -83,8 +80,11 @@ fn open_unchecked(disk: &Disk, cache_bytes: usize) -> Result<Database, String> {
 /// All rows of the database.
 pub fn rows(engine: &RedbEngine) -> Result<Rows, StoreError> {
     let mut rows = Vec::new();
+    FileSnapshot::of(&engine.database)?.rows(&mut |row| {
+        rows.extend(format!("{row:?}").bytes());
+        Ok(())
+    })?;
     let read: ReadTransaction = engine.database.begin_read()?;
-    backup::export(&read, &mut rows).map_err(|error| StoreError::Failed(error.to_string()))?;
     for account in engine.accounts()? {
         let mut sessions = sessions::all_of(&read, account.id)
             .map_err(|error| StoreError::Failed(error.to_string()))?;
@@ -141,43 +141,17 @@ fn life(name: &'static str, before: Vec<u8>, cache_bytes: usize, first: u64) -> 
     (load, disk.bytes())
 }
 
-/// Bringing a file forward that was set back to an older format.
-fn migration(name: &'static str, format: u64) -> Load {
-    let disk = Disk::default();
-    let engine = open(&disk, database::CACHE_BYTES).unwrap();
-    let [a, b] = [AccountId(1_000), AccountId(1_001)];
-    for group in groups(a, b).iter().take(3) {
-        engine.apply(group, Instant::now()).unwrap();
-    }
-    let conversions: Vec<_> = (0..40).map(|i| record(a, i)).collect();
-    engine.apply(&conversions, Instant::now()).unwrap();
-    let database = &engine.database;
-    let undone = database.write(|write| migration::set_back(write, format));
-    undone.unwrap();
-    drop(engine);
-    let before = disk.bytes();
-    let disk = Disk::of(before.clone());
-    let engine = open(&disk, database::CACHE_BYTES).unwrap();
-    let states = vec![rows(&engine).unwrap()];
-    Load {
-        name,
-        before,
-        events: disk.events(),
-        states,
-        unnamed: 0,
-    }
-}
-
 /// A backup is written and restored, and work goes on in it.
 fn backup(name: &'static str, of: Vec<u8>) -> Load {
     let engine = open(&Disk::of(of), database::CACHE_BYTES).unwrap();
-    let mut stream = Vec::new();
-    backup::export(&engine.database.begin_read().unwrap(), &mut stream).unwrap();
     let empty = rows(&open(&Disk::default(), database::CACHE_BYTES).unwrap()).unwrap();
 
     let disk = Disk::default();
-    let create = || redb::Database::builder().create_with_backend(disk.clone());
-    backup::import(&*stream, create, &mut |_, _| {}).unwrap();
+    let redb = redb::Database::builder().create_with_backend(disk.clone());
+    let mut loader = Loader::new(redb.unwrap(), BACKUP_BATCH);
+    let snapshot = FileSnapshot::of(&engine.database).unwrap();
+    snapshot.rows(&mut |row| loader.add(row)).unwrap();
+    loader.finish().unwrap();
     redb::StorageBackend::sync_data(&disk).unwrap();
     disk.answer();
     let unnamed = disk.events().len();
