@@ -3,6 +3,8 @@
 
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
+
 use super::entry_id::EntryId;
 use super::token_number::TokenNumber;
 use super::usage::Days;
@@ -15,7 +17,7 @@ pub const FAILURE_DAYS: u32 = 30;
 pub const MAX_FAILURES: u64 = 10_000;
 
 /// What is stored of a conversion that failed. The query is not: it may name pictures and texts.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct Failure {
     /// When it was answered; stored to the millisecond.
     pub time: SystemTime,

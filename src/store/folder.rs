@@ -55,9 +55,6 @@ pub fn reject_shared(path: &Path, what: &str) -> Result<(), String> {
 }
 
 /// Opens a file for reading and writing, and makes an empty one of mode 0600 if it is missing.
-///
-/// # Errors
-/// The system's.
 pub fn open_private(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
@@ -112,9 +109,6 @@ pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Makes the names of new files in the folder durable: syncing a file does not sync its name.
-///
-/// # Errors
-/// The system's.
 pub fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }

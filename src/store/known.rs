@@ -109,9 +109,6 @@ enum Known {
 impl KnownAccounts {
     /// Reads all accounts, or the youngest ones if there are too many; none of an engine that is
     /// shared.
-    ///
-    /// # Errors
-    /// The engine cannot be read.
     pub fn load(engine: &dyn Engine) -> Result<KnownAccounts, StoreError> {
         let is_shared = engine.is_shared();
         let mut state = State {

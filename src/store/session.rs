@@ -111,18 +111,6 @@ impl SessionTimes {
         }
     }
 
-    /// The times of a session of which only the ends were stored. In the last week of a session the
-    /// use is taken for up to a week earlier than it was.
-    pub fn of_ends(end: u64, latest: u64) -> SessionTimes {
-        let created = latest.saturating_sub(MAX_LIFETIME);
-        SessionTimes {
-            created,
-            used: end.saturating_sub(MAX_IDLE).max(created),
-            end,
-            latest,
-        }
-    }
-
     /// Whether the session has ended.
     pub fn is_over(self, now: u64) -> bool {
         self.end <= now
@@ -232,18 +220,5 @@ mod tests {
         assert_eq!(cut.name.chars().count(), MAX_BROWSER_NAME);
         assert_eq!(cut.network.len(), MAX_NETWORK);
         assert_eq!(cut.bounded(), cut);
-    }
-
-    #[test]
-    fn times_are_derived_from_ends() {
-        let start = SessionTimes::at_start(MAX_LIFETIME * 20);
-        assert_eq!(SessionTimes::of_ends(start.end, start.latest), start);
-        let later = start.after_use(start.created + 5 * HOUR);
-        assert_eq!(SessionTimes::of_ends(later.end, later.latest), later);
-        let last_day = start.after_use(start.latest - 24 * HOUR);
-        let derived = SessionTimes::of_ends(last_day.end, last_day.latest);
-        assert_eq!(derived.used, last_day.used - 6 * 24 * HOUR);
-        let _must_not_panic = [(0, 0), (9, 8), (u64::MAX, u64::MAX)]
-            .map(|(end, latest)| SessionTimes::of_ends(end, latest));
     }
 }

@@ -37,18 +37,12 @@ impl Store {
     }
 
     /// [`Store::session_of`] without the browser that asks.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn session(&self, cookie: &str) -> Result<Option<Session>, StoreError> {
         self.session_of(cookie, None)
     }
 
     /// The session of this cookie; `None` if it is unknown or has ended. This counts as a use of
     /// it, which is written at most once an hour, together with the browser.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn session_of(
         &self,
         cookie: &str,
@@ -84,9 +78,6 @@ impl Store {
 
     /// The open sessions of the account: first that of `cookie`, which is the one of the browser
     /// that asks, then the others, the one used last first.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn sessions(&self, id: AccountId, cookie: &str) -> Result<Vec<ListedSession>, StoreError> {
         let own = Code::parse(cookie).map(|cookie| cookie.hash());
         let now = self.clock.now();
@@ -106,9 +97,6 @@ impl Store {
     }
 
     /// Ends the session of this name; false if the account has none.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn end_session_of(&self, account: AccountId, id: SessionId) -> Result<bool, StoreError> {
         let ended = self.writer.write(Command::EndSessionOf {
             account,
@@ -118,9 +106,6 @@ impl Store {
     }
 
     /// Ends the session of this cookie, if there is one.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn end_session(&self, cookie: &str) -> Result<(), StoreError> {
         let Some(cookie) = Code::parse(cookie) else {
             return Ok(());
@@ -132,9 +117,6 @@ impl Store {
     }
 
     /// Ends all sessions of the account, in every browser.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn end_all_sessions(&self, id: AccountId) -> Result<(), StoreError> {
         self.writer.write(Command::EndSessionsOf(id))?;
         Ok(())

@@ -62,9 +62,6 @@ impl Store {
     /// The value of a device cookie for a browser that has just signed in to the account: 43
     /// letters and digits, valid until the password changes. `None` if there is no such account, or
     /// if it has no password.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn device_cookie(&self, id: AccountId) -> Result<Option<String>, StoreError> {
         let record = self.read(|engine| engine.account(id))?;
         let hash = record.and_then(|record| record.password_hash);

@@ -1,15 +1,16 @@
 //! What users of the store rely on, tried through the facade.
 
+mod backup;
 pub(crate) mod disk;
 mod engine;
 mod known;
-pub(crate) mod memory;
 mod owner;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
 mod rows;
 mod sessions;
 pub(crate) mod shared;
+pub(crate) mod shared_engine;
 mod time;
 mod tokens;
 

@@ -8,6 +8,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
+
 use super::clock;
 use super::token_number::TokenNumber;
 use super::usage::UsageTotals;
@@ -33,7 +35,7 @@ pub const MAX_PRESET_BYTES: usize = 2000;
 pub const MAX_OVERLAP: u64 = 72 * 60 * 60 * 1000;
 
 /// A token of an account. Its text is computed from `serial`, and not stored.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct ApiToken {
     /// Identifies it.
     pub number: TokenNumber,
@@ -48,7 +50,7 @@ pub struct ApiToken {
 }
 
 /// A text of a token that was replaced, and works a while longer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct PreviousText {
     /// Its serial number.
     pub serial: u32,
@@ -57,7 +59,7 @@ pub struct PreviousText {
 }
 
 /// What an account's owner sets for a token.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct TokenSettings {
     /// The name, 1 to [`MAX_NAME`] characters; no other token of the account has it.
     pub name: String,
@@ -70,7 +72,7 @@ pub struct TokenSettings {
 }
 
 /// How many conversions there may be; `None` for any number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct Limits {
     /// In a minute.
     pub per_minute: Option<NonZeroU32>,
@@ -79,7 +81,7 @@ pub struct Limits {
 }
 
 /// What the operator has set for an account.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct Restrictions {
     /// Conversions in a minute, 0 for any number; `None` for the server's limit.
     pub per_minute: Option<u32>,

@@ -1,7 +1,9 @@
 //! The number of a token.
 
+use serde::{Deserialize, Serialize};
+
 /// Identifies a token within its account for good, whatever its name and its text become.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct TokenNumber(pub u32);
 
 impl TokenNumber {

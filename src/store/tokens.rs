@@ -38,9 +38,6 @@ impl Store {
     }
 
     /// The account's tokens in the order in which they were made, with those that are deleted.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn tokens(&self, id: AccountId) -> Result<Vec<TokenUsage>, StoreError> {
         self.read(|engine| engine.tokens(id))
     }
@@ -82,9 +79,6 @@ impl Store {
     /// Replaces the text of a token. The present one goes on working for `overlap`, at most 72
     /// hours; without it, it is invalid at once. Of several replaced ones only the last works.
     /// `None` if there is no such token.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn rotate_token(
         &self,
         id: AccountId,
@@ -121,18 +115,12 @@ impl Store {
     }
 
     /// What the operator has set for the account; `None` if there is no such account.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn restrictions(&self, id: AccountId) -> Result<Option<Restrictions>, StoreError> {
         let access = self.read(|engine| engine.access(id))?;
         Ok(access.map(|access| access.restrictions))
     }
 
     /// Replaces what the operator has set for the account. Returns false if there is none.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn restrict(&self, id: AccountId, restrictions: Restrictions) -> Result<bool, StoreError> {
         let outcome = self.write_change(id, TokenChange::Restrict(restrictions))?;
         Ok(outcome.changed())

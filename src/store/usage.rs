@@ -4,12 +4,14 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
+
 use super::clock;
 use super::entry_id::EntryId;
 use super::token_number::TokenNumber;
 
 /// What is stored of one successful conversion.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct UsageEntry {
     /// When the conversion ended; stored to the millisecond.
     pub time: SystemTime,
@@ -68,7 +70,7 @@ impl UsageEntry {
 }
 
 /// Which watermarks a conversion drew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub enum WatermarkKind {
     /// No watermark.
     None,
@@ -93,7 +95,7 @@ impl WatermarkKind {
 }
 
 /// Sums over an account's whole history.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct UsageTotals {
     /// The number of conversions.
     pub conversions: u64,
@@ -108,6 +110,16 @@ impl std::ops::AddAssign for UsageTotals {
         self.conversions = self.conversions.saturating_add(more.conversions);
         self.input_bytes = self.input_bytes.saturating_add(more.input_bytes);
         self.output_bytes = self.output_bytes.saturating_add(more.output_bytes);
+    }
+}
+
+impl From<&UsageEntry> for UsageTotals {
+    fn from(entry: &UsageEntry) -> UsageTotals {
+        UsageTotals {
+            conversions: 1,
+            input_bytes: entry.input_bytes,
+            output_bytes: entry.output_bytes,
+        }
     }
 }
 
@@ -197,7 +209,7 @@ pub struct MonthlyQuotas {
 }
 
 /// Sums over the conversions of one day by one token from one input format.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct UsageDay {
     /// The day (UTC), counted from the epoch.
     pub day: u32,

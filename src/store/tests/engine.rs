@@ -2,7 +2,6 @@
 
 use super::disk::Disk;
 use super::entry;
-use super::memory::MemoryEngine;
 use crate::auth::{AccountId, Email};
 use crate::store::account::Account;
 use crate::store::clock;
@@ -18,14 +17,11 @@ use crate::store::usage::{MonthlyQuotas, UsageEntry, UsageFilter, UsageTotals};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Instant;
 
-/// Makes three tests of each function: on redb, in memory, and on PostgreSQL if it is installed.
+/// Makes two tests of each function: on redb, and on PostgreSQL if it is installed.
 macro_rules! on_each_engine {
     ($($test:ident)*) => {
         mod on_redb {
             $(#[test] fn $test() { super::$test(&super::Disk::default().engine()); })*
-        }
-        mod in_memory {
-            $(#[test] fn $test() { super::$test(&super::MemoryEngine::default()); })*
         }
         #[cfg(feature = "postgres")]
         mod on_postgres {

@@ -1,6 +1,6 @@
 //! Histories and failures: filters, removal and sums.
 
-use super::{Disk, MemoryEngine, account, one};
+use super::{Disk, account, one};
 use crate::auth::AccountId;
 use crate::store::clock;
 use crate::store::engine::{Command, Engine, OldRows, Outcome};

@@ -33,7 +33,7 @@ impl Pooler {
             .map(|folder| folder.join("pgbouncer"))
             .find(|file| file.exists());
         let Some(program) = found else {
-            server::skipped("PgBouncer is not installed, so nothing ran behind a pooler");
+            server::skip::skipped("PgBouncer is not installed, so nothing ran behind a pooler");
             return None;
         };
         let (folder, port) = (Folder::new(), server::free_port());

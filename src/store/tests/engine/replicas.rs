@@ -69,6 +69,23 @@ fn a_schema_from_the_future_is_refused_by_its_number() {
 }
 
 #[test]
+fn tables_without_a_column_are_rejected_and_named() {
+    let (Some(database), Some(server)) = (TestDatabase::new(), server::shared()) else {
+        return;
+    };
+    drop(database.engine());
+    database.sql(server, "ALTER TABLE usage_days DROP COLUMN last_used");
+    for migrate in [Migrate::Never, Migrate::IfEmpty, Migrate::Always] {
+        let error = PostgresEngine::open(&database.settings, migrate).err();
+        let Some(OpenError::Failed(sentence)) = error else {
+            panic!("it was opened");
+        };
+        let expected = "table usage_days has no column last_used";
+        assert!(sentence.contains(expected), "{sentence}");
+    }
+}
+
+#[test]
 fn what_an_operator_has_to_change_is_told_at_once() {
     let Some(database) = TestDatabase::new() else {
         return;
