@@ -1,0 +1,277 @@
+//! The one hand-over: a [`Job`] goes from the event loop to a worker through a queue, and its
+//! [`Response`] comes back through the event loop's inbox.
+
+use super::byte_queue::ByteQueue;
+use super::kind::{Kind, Owner};
+use super::rejection::Rejection;
+use super::response::{Parts, Response};
+use super::slab::Key;
+use crate::admission::Share;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use towebp_encoder::Cancel;
+
+/// A request that was admitted: what admission found out about it, and the way to its response. It
+/// waits in the event loop until the request is complete; if the client leaves before, it is
+/// dropped.
+pub trait Ticket: Send + 'static {
+    /// Adds the next bytes of the request's body to `body`, which the worker gets: as they are,
+    /// unless the worker wants something that is within them. `to_come` is how many are known to
+    /// follow. The event loop calls it while the body arrives; it must not block.
+    fn receive(&mut self, bytes: &[u8], to_come: Option<u64>, body: &mut ByteQueue) {
+        body.push(bytes, to_come);
+    }
+
+    /// Says whether a worker can begin. The event loop calls it once the request is complete, and
+    /// again after `waker` was used or the time that it gave is over. It must not block.
+    fn prepare(&mut self, waker: &Waker) -> Preparation;
+
+    /// Bytes of memory that it holds.
+    fn held(&self) -> usize;
+
+    /// Answers the request, on a worker's thread.
+    fn answer(self: Box<Self>, handover: Handover);
+
+    /// Words the rejection of the request. The event loop calls it; it must not block.
+    fn reject(&self, rejection: Rejection) -> Response;
+}
+
+/// Whether a worker can begin with a request, or go on with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preparation {
+    /// A worker can begin.
+    Ready,
+    /// A worker can go on: what was waited for is reserved, so that this goes before all that is
+    /// merely ready.
+    Granted,
+    /// Something is missing that arrives by itself.
+    Pending {
+        /// When to ask again at the latest.
+        until: Instant,
+    },
+    /// Others have what it needs. It is woken when its turn comes; until then it waits as those
+    /// that wait for a worker.
+    Queued,
+}
+
+/// What a worker gets beside the ticket.
+pub struct Handover {
+    /// What the ticket kept of the body.
+    pub body: ByteQueue,
+    /// Set once nobody waits for the response any more: the client closed its connection, or its
+    /// sending side.
+    pub cancel: Arc<Cancel<'static>>,
+    /// When the request began to wait for a worker: it was complete, and its ticket ready.
+    pub queued_since: Instant,
+    /// Has the event loop ask the ticket again, if it goes back there.
+    pub waker: Waker,
+    /// The way back.
+    pub reply: Reply,
+}
+
+/// What waits for a worker.
+pub(super) enum Work {
+    /// A complete request.
+    Request {
+        ticket: Box<dyn Ticket>,
+        body: ByteQueue,
+    },
+    /// The next part of a response that has begun.
+    Parts(Parts),
+}
+
+impl Work {
+    /// Bytes of memory that it holds.
+    pub(super) fn held(&self) -> usize {
+        match self {
+            Work::Request { ticket, body } => body.held() + ticket.held(),
+            Work::Parts(_) => 0,
+        }
+    }
+}
+
+/// What a worker does next.
+pub(super) struct Job {
+    pub work: Work,
+    pub cancel: Arc<Cancel<'static>>,
+    pub queued_since: Instant,
+    pub waker: Waker,
+    pub reply: Reply,
+}
+
+impl Job {
+    /// Does it, on a worker's thread.
+    pub(super) fn run(self) {
+        let Job {
+            work,
+            cancel,
+            queued_since,
+            waker,
+            reply,
+        } = self;
+        match work {
+            Work::Request { ticket, body } => ticket.answer(Handover {
+                body,
+                cancel,
+                queued_since,
+                waker,
+                reply,
+            }),
+            Work::Parts(mut parts) => match parts.next() {
+                Some(Ok(part)) => reply.end(Outcome::Part(part, parts)),
+                Some(Err(_)) => reply.end(Outcome::Failed),
+                None => reply.end(Outcome::LastPart),
+            },
+        }
+    }
+}
+
+/// What became of a job.
+pub(super) enum Outcome {
+    /// The response, or its head and first part.
+    Response(Response),
+    /// The request, which waits for what others have.
+    Waiting(Box<dyn Ticket>),
+    /// The next part of a response, and what makes those after it.
+    Part(Vec<u8>, Parts),
+    /// All parts of the response were given before.
+    LastPart,
+    /// There is nothing more to send.
+    Failed,
+}
+
+impl std::fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Outcome::Response(_) => "Response",
+            Outcome::Waiting(_) => "Waiting",
+            Outcome::Part(..) => "Part",
+            Outcome::LastPart => "LastPart",
+            Outcome::Failed => "Failed",
+        })
+    }
+}
+
+/// The way of a response back to the event loop. If it is dropped unused, by a panic, the client
+/// gets a 500.
+pub struct Reply {
+    exchange: Key,
+    inbox: Inbox,
+    is_sent: bool,
+}
+
+impl Reply {
+    pub(super) fn new(exchange: Key, inbox: &Inbox) -> Reply {
+        Reply {
+            exchange,
+            inbox: inbox.clone(),
+            is_sent: false,
+        }
+    }
+
+    /// Hands the response to the event loop.
+    pub fn send(self, response: Response) {
+        self.end(Outcome::Response(response));
+    }
+
+    /// Hands the request back to the event loop, where it waits for what others have.
+    pub fn wait(self, ticket: Box<dyn Ticket>) {
+        self.end(Outcome::Waiting(ticket));
+    }
+
+    fn end(mut self, outcome: Outcome) {
+        self.is_sent = true;
+        self.inbox.push(Message::Reply(self.exchange, outcome));
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if !self.is_sent {
+            let failed = Message::Reply(self.exchange, Outcome::Failed);
+            self.inbox.push(failed);
+        }
+    }
+}
+
+/// A job that a worker has, as the event loop remembers it.
+pub(super) struct Exchange {
+    /// The connection of the client that waits for the response; `None` once it is gone.
+    pub client: Option<Key>,
+    /// The owner of the request.
+    pub owner: Owner,
+    /// What kind of work it is.
+    pub kind: Kind,
+    /// When it was handed over.
+    pub since: Instant,
+    /// When it began to wait for a worker.
+    pub queued_since: Instant,
+    /// Stops the worker.
+    pub cancel: Arc<Cancel<'static>>,
+    /// The memory that the worker has of the request.
+    pub share: Share,
+}
+
+/// Has the event loop ask one request's [`Ticket`] again, from any thread.
+#[derive(Clone, Debug)]
+pub struct Waker {
+    key: Key,
+    inbox: Inbox,
+}
+
+impl Waker {
+    pub(super) fn new(key: Key, inbox: &Inbox) -> Waker {
+        Waker {
+            key,
+            inbox: inbox.clone(),
+        }
+    }
+
+    /// Says that something may have arrived.
+    pub fn wake(&self) {
+        self.inbox.push(Message::Prepare(self.key));
+    }
+}
+
+/// What other threads have for the event loop.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// The ticket of this connection's request is to be asked again.
+    Prepare(Key),
+    /// A worker has ended this exchange.
+    Reply(Key, Outcome),
+}
+
+/// The messages of other threads, in the order in which they came.
+#[derive(Clone, Debug)]
+pub(super) struct Inbox {
+    messages: Arc<Mutex<Vec<Message>>>,
+    waker: Arc<mio::Waker>,
+}
+
+impl Inbox {
+    pub(super) fn new(waker: Arc<mio::Waker>) -> Inbox {
+        Inbox {
+            messages: Arc::default(),
+            waker,
+        }
+    }
+
+    /// Takes all that were added since the last call.
+    pub(super) fn take(&self) -> Vec<Message> {
+        // A Vec of messages is whole at all times, whoever panicked.
+        std::mem::take(&mut *self.messages.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn push(&self, message: Message) {
+        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = messages.is_empty();
+        messages.push(message);
+        drop(messages);
+        // Whoever added the first one has woken it.
+        if is_first && let Err(error) = self.waker.wake() {
+            // The request goes on when its time is over.
+            log::error!("the event loop cannot be woken: {error}");
+        }
+    }
+}

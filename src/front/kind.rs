@@ -1,0 +1,39 @@
+//! What kind of work a request is, and whose.
+
+use std::net::IpAddr;
+
+/// A kind of work. All kinds share the worker threads, of which each may have so many that none
+/// waits for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A conversion: milliseconds to seconds.
+    Conversion,
+    /// A page: milliseconds.
+    Page,
+    /// Whether the service can do its work, which must not wait for it.
+    Readiness,
+}
+
+impl Kind {
+    /// All, in the order of their numbers.
+    pub const ALL: [Kind; 3] = [Kind::Conversion, Kind::Page, Kind::Readiness];
+}
+
+/// Among whom workers and memory are shared fairly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Owner {
+    /// An account, by its number.
+    Account(u64),
+    /// The client's IPv4 address or IPv6 /64, for a request without an account.
+    Address(IpAddr),
+}
+
+impl Owner {
+    /// The number of the account, if it is one.
+    pub fn account(self) -> Option<u64> {
+        match self {
+            Owner::Account(number) => Some(number),
+            Owner::Address(_) => None,
+        }
+    }
+}
