@@ -11,7 +11,7 @@ use crate::store::{
 };
 use std::collections::HashMap;
 use std::num::{NonZeroU32, NonZeroU64};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Limits the conversions of each account and each token.
@@ -21,15 +21,18 @@ pub struct Quotas {
     rates: RateLimiter<Key>,
     /// Conversions of each account and token that are not in the usage history yet; none of them is
     /// 0.
-    in_progress: Mutex<HashMap<Key, u64>>,
+    in_progress: InProgress,
 }
+
+#[derive(Clone, Default)]
+struct InProgress(Arc<Mutex<HashMap<Key, u64>>>);
 
 /// What is counted: an account, or one of its tokens.
 type Key = (AccountId, Option<TokenNumber>);
 
 /// A conversion in progress, which ends when this is dropped.
-pub struct QuotaGuard<'a> {
-    quotas: &'a Quotas,
+pub struct QuotaGuard {
+    in_progress: InProgress,
     keys: [Key; 2],
     limits: Vec<LimitStatus>,
 }
@@ -185,7 +188,7 @@ impl Quotas {
         Quotas {
             server,
             rates: RateLimiter::default(),
-            in_progress: Mutex::new(HashMap::new()),
+            in_progress: InProgress::default(),
         }
     }
 
@@ -248,7 +251,7 @@ impl Quotas {
     ///
     /// # Errors
     /// See [`QuotaError`].
-    pub fn take(&self, store: &Store, caller: &Caller) -> Result<QuotaGuard<'_>, QuotaError> {
+    pub fn take(&self, store: &Store, caller: &Caller) -> Result<QuotaGuard, QuotaError> {
         let mut layers = self.layers(store, caller);
         // It counts from now on, whatever else is checked, so that of two at the same time neither
         // overlooks the other.
@@ -297,29 +300,29 @@ impl Quotas {
     }
 
     /// Counts a conversion as in progress, and tells each layer how many others are.
-    fn begin(&self, layers: &mut [Layer; 2]) -> QuotaGuard<'_> {
-        let mut all = self.lock();
+    fn begin(&self, layers: &mut [Layer; 2]) -> QuotaGuard {
+        let mut all = self.in_progress.lock();
         for layer in &mut *layers {
             let count = all.entry(layer.key).or_default();
             layer.in_progress = *count;
             *count += 1;
         }
         QuotaGuard {
-            quotas: self,
+            in_progress: self.in_progress.clone(),
             keys: layers.map(|layer| layer.key),
             limits: Vec::new(),
         }
     }
 
     fn count(&self, key: Key) -> u64 {
-        self.lock().get(&key).copied().unwrap_or(0)
+        self.in_progress.lock().get(&key).copied().unwrap_or(0)
     }
+}
 
+impl InProgress {
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, u64>> {
         // A map of counts is whole at all times, whoever panicked.
-        self.in_progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -364,16 +367,16 @@ fn rate_exceeded(layers: &mut [Layer], index: usize, wait: RateExceeded) -> Quot
     }
 }
 
-impl QuotaGuard<'_> {
+impl QuotaGuard {
     /// The limits of the account and the token, with this conversion taken.
     pub fn limits(&self) -> &[LimitStatus] {
         &self.limits
     }
 }
 
-impl Drop for QuotaGuard<'_> {
+impl Drop for QuotaGuard {
     fn drop(&mut self) {
-        let mut all = self.quotas.lock();
+        let mut all = self.in_progress.lock();
         for key in self.keys {
             if let Some(count) = all.get_mut(&key) {
                 *count -= 1;
@@ -483,7 +486,10 @@ mod tests {
             "until the next month: {wait}"
         );
         assert!(quotas.check(&store, caller).is_err());
-        assert!(quotas.lock().is_empty(), "a rejected one is in progress");
+        assert!(
+            quotas.in_progress.lock().is_empty(),
+            "a rejected one is in progress"
+        );
     }
 
     #[test]

@@ -42,6 +42,14 @@ impl ByteQueue {
         }
     }
 
+    /// Adds a block at the end, without copying it.
+    pub fn push_block(&mut self, block: Vec<u8>) {
+        if !block.is_empty() {
+            self.held += block.capacity();
+            self.queue.push_back(block);
+        }
+    }
+
     /// The bytes at the front that lie together in memory; empty only if nothing is left.
     pub fn first(&self) -> &[u8] {
         self.queue
@@ -139,6 +147,13 @@ mod tests {
                 );
                 assert!(drain(&mut queue) == bytes, "{length} bytes by {portion}");
                 assert_eq!(queue.held(), 0, "{length} bytes by {portion}");
+                queue.push_block(bytes.clone());
+                queue.push(&bytes, None);
+                assert!(
+                    drain(&mut queue) == [&bytes[..], &bytes].concat(),
+                    "{length} by blocks"
+                );
+                assert_eq!(queue.held(), 0, "{length} bytes by blocks");
                 queue.push(&bytes, None);
                 assert!(queue.into_vec() == bytes, "{length} bytes together");
             }

@@ -2,15 +2,18 @@
 //! It knows nothing of other connections. The event loop calls [`Connection::step`] whenever the
 //! socket may have more.
 
-use super::admission::{Admitted, Owner};
+use super::admission::Admitted;
 use super::byte_queue::ByteQueue;
 use super::chunked::Chunked;
 use super::head::{self, Framing, Head, HeadLimits, HeadScanner};
+use super::job::{Ticket, Work};
+use super::kind::{Kind, Owner};
 use super::rejection::Rejection;
 use super::request::{IncomingBody, Remaining, Request};
-use super::response::{EarlyResponse, ResponseHead, head_length};
+use super::response::{Parts, Response};
 use super::response_writer::{ResponseOptions, ResponseWriter};
 use super::settings::Settings;
+use super::slab::Key;
 use crate::admission::Share;
 use mio::net::TcpStream;
 use std::io::{self, ErrorKind, Read};
@@ -44,8 +47,8 @@ pub struct Connection {
     /// Bytes that were read and not used yet.
     read_buffer: Vec<u8>,
     response: ResponseWriter,
-    /// The owner of the request that was admitted last.
-    owner: Option<Owner>,
+    /// The kind and the owner of the request that was admitted last.
+    pub queue: Option<(Kind, Owner)>,
 }
 
 /// Where in a request a connection is. It deals with one request at a time: what comes meanwhile
@@ -60,10 +63,10 @@ pub enum Stage {
     },
     /// The body is arriving.
     Body(Box<IncomingBody>),
-    /// The request is complete and waits for a worker.
+    /// The request is complete and waits for a worker, or the next part of its response does.
     Queued {
-        /// The request.
-        request: Box<Request>,
+        /// What the worker is to do.
+        work: Work,
         /// Since when it waits, without the time that its ticket waited.
         since: Instant,
         /// What its ticket still waits for.
@@ -71,11 +74,18 @@ pub enum Stage {
     },
     /// A worker has the request.
     Working {
-        /// The number of its upstream connection.
-        upstream: usize,
+        /// The key of the exchange.
+        exchange: Key,
     },
-    /// A part of the response has to be sent; then this request asks for the next part.
-    PartSent(Box<Request>),
+    /// The response is complete, and is to be sent at this time.
+    Due {
+        /// The response.
+        response: Box<Response>,
+        /// When.
+        at: Instant,
+    },
+    /// A part of the response has to be sent, before the next one is made.
+    PartSent(Parts),
     /// The response is complete here and has to be sent.
     Responding(AfterResponse),
     /// The response was sent; the rest of the request is dropped.
@@ -94,23 +104,26 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// The request, from its head on until a worker has it.
-    pub fn request(&self) -> Option<&Request> {
+    /// The ticket of the request, from admission on until a worker has it.
+    pub fn ticket(&self) -> Option<&dyn Ticket> {
         match self {
-            Stage::Body(body) => Some(body.request()),
-            Stage::Queued { request, .. } => Some(request),
+            Stage::Body(body) => Some(&*body.request().admitted.ticket),
+            Stage::Queued {
+                work: Work::Request { ticket, .. },
+                ..
+            } => Some(&**ticket),
             _ => None,
         }
     }
 }
 
-/// A request's [`Ticket`](super::Ticket) waits for something.
+/// A request's [`Ticket`] waits for something.
 #[derive(Clone, Copy, Debug)]
 pub struct Preparing {
     /// When it was asked first.
     pub began: Instant,
-    /// When it has to be asked again.
-    pub until: Instant,
+    /// When it has to be asked again; `None` if it waits for its turn.
+    pub until: Option<Instant>,
 }
 
 /// What comes after a response.
@@ -154,7 +167,7 @@ impl Connection {
             is_last: false,
             deadline: None,
             counted: Share::default(),
-            owner: None,
+            queue: None,
             read_buffer: Vec::new(),
             response: ResponseWriter::new(now),
         }
@@ -178,17 +191,15 @@ impl Connection {
     pub fn share(&self) -> Share {
         Share {
             bytes: self.held() as u64,
-            account: self.owner.and_then(Owner::account),
+            account: self.queue.and_then(|(_, owner)| owner.account()),
         }
     }
 
     fn held(&self) -> usize {
         let body = match &self.stage {
             Stage::Body(body) => body.held(),
-            Stage::Queued { request, .. } => {
-                let ticket = request.admitted.ticket.as_ref();
-                request.body.held() + ticket.map_or(0, |ticket| ticket.held())
-            }
+            Stage::Queued { work, .. } => work.held(),
+            Stage::Due { response, .. } => response.body.len(),
             _ => 0,
         };
         body + self.response.held() + self.read_buffer.capacity()
@@ -224,7 +235,7 @@ impl Connection {
         match self.stage {
             Stage::Head { .. } => self.read_head(scratch, settings, now),
             Stage::Body(_) => self.read_body(scratch, settings, has_memory, now),
-            Stage::Queued { .. } | Stage::Working { .. } => Step::Wait,
+            Stage::Queued { .. } | Stage::Working { .. } | Stage::Due { .. } => Step::Wait,
             Stage::PartSent(_) => self.after_part(now),
             Stage::Responding(then) => self.after_response(then, now),
             Stage::Discarding { left, since } => self.discard(scratch, left, since, now),
@@ -246,7 +257,11 @@ impl Connection {
             Stage::Body(body) => Some(body.deadline(settings)),
             Stage::Queued {
                 since, preparing, ..
-            } => Some(preparing.map_or(*since + settings.queue_time, |preparing| preparing.until)),
+            } => {
+                let until = preparing.and_then(|preparing| preparing.until);
+                Some(until.unwrap_or(*since + settings.queue_time))
+            }
+            Stage::Due { at, .. } => Some(*at),
             Stage::Working { .. } | Stage::PartSent(_) | Stage::Responding(_) => None,
             Stage::Lingering { since } => Some(*since + settings.linger_time),
         };
@@ -259,27 +274,23 @@ impl Connection {
     /// Begins to receive the body of an admitted request, which is complete at once if it has none.
     pub fn begin_body(
         &mut self,
-        head: Head,
-        client: IpAddr,
+        head: &Head,
         admitted: Admitted,
         settings: &Settings,
         now: Instant,
     ) -> Step {
-        self.response.options = ResponseOptions::of(&head);
-        self.owner = Some(admitted.owner);
+        self.response.options = ResponseOptions::of(head);
+        self.queue = Some((admitted.kind, admitted.owner));
         let framing = head.framing;
         let must_be_asked_for = head.expects_continue && self.read_buffer.is_empty();
         let request = Request {
-            head,
-            client,
             admitted,
             body: ByteQueue::default(),
             length: 0,
-            part: None,
         };
         let remaining = match framing {
             Framing::Length(0) => {
-                self.stage = Stage::queued(request, now);
+                self.queue_request(request, now);
                 return Step::Complete;
             }
             Framing::Length(length) => Remaining::Length(length),
@@ -287,10 +298,10 @@ impl Connection {
         };
         self.stage = Stage::Body(Box::new(IncomingBody::new(request, remaining, now)));
         if must_be_asked_for {
-            const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+            let line = b"HTTP/1.1 100 Continue\r\n\r\n".to_vec();
             let sent = self
                 .response
-                .send(&self.stream, CONTINUE, settings.rate, now);
+                .send(&self.stream, vec![line], settings.rate, now);
             if sent.is_err() {
                 return Step::Close;
             }
@@ -302,7 +313,7 @@ impl Connection {
     /// request is short, the rest is dropped and the connection kept.
     pub fn respond_early(
         &mut self,
-        response: &EarlyResponse,
+        response: Response,
         head: Option<&Head>,
         settings: &Settings,
         now: Instant,
@@ -319,26 +330,21 @@ impl Connection {
             }
             _ => AfterResponse::Close,
         };
-        let options = ResponseOptions {
+        self.response.options = ResponseOptions {
             keep_alive: then != AfterResponse::Close,
             ..head.map_or(self.response.options, ResponseOptions::of)
         };
         self.stage = Stage::Responding(then);
-        let mut bytes = response.to_bytes(options.connection_line());
-        if options.without_body {
-            bytes.truncate(head_length(&bytes));
-        }
-        match self.response.send(&self.stream, &bytes, settings.rate, now) {
-            Ok(()) => Step::Again,
-            Err(_) => Step::Close,
-        }
+        let sent = self
+            .response
+            .respond(&self.stream, response, settings.rate, now);
+        sent.map_or(Step::Close, |_| Step::Again)
     }
 
-    /// Takes the request that waits for a worker, and since when it waits. The worker is reached
-    /// over this upstream connection.
-    pub fn take_request(&mut self, upstream: usize) -> Option<(Box<Request>, Instant)> {
-        match std::mem::replace(&mut self.stage, Stage::Working { upstream }) {
-            Stage::Queued { request, since, .. } => Some((request, since)),
+    /// Takes what waits for a worker, and since when it waits. The worker has it as this exchange.
+    pub fn take_work(&mut self, exchange: Key) -> Option<(Work, Instant)> {
+        match std::mem::replace(&mut self.stage, Stage::Working { exchange }) {
+            Stage::Queued { work, since, .. } => Some((work, since)),
             other => {
                 self.stage = other;
                 None
@@ -346,34 +352,62 @@ impl Connection {
         }
     }
 
-    /// Sends the head of a worker's response, or of one part of it.
-    ///
-    /// # Errors
-    /// The client is gone, or the worker failed after it had sent parts.
-    pub fn send_head(
-        &mut self,
-        head: ResponseHead,
-        settings: &Settings,
-        now: Instant,
-    ) -> io::Result<()> {
-        self.response.options.keep_alive &= !self.is_last;
-        let (stream, rate) = (&self.stream, settings.rate);
-        match (self.response.is_in_parts(), head.next_part) {
-            (false, None) => self.response.send_head(stream, head.bytes, rate, now),
-            (false, Some(_)) => self.response.begin_parts(stream, head.bytes, rate, now),
-            (true, _) if head.status == 200 => Ok(()),
-            // The head was sent long ago: all that can be said is that the response breaks off.
-            (true, _) => Err(ErrorKind::InvalidData.into()),
+    /// Has a request wait again, which a worker has handed back. It has waited since `since`.
+    pub fn queue_again(&mut self, ticket: Box<dyn Ticket>, since: Instant) {
+        let body = ByteQueue::default();
+        self.stage = Stage::queued(Work::Request { ticket, body }, since);
+    }
+
+    /// Takes the response that is due.
+    pub fn take_due(&mut self, now: Instant) -> Option<Response> {
+        match std::mem::replace(&mut self.stage, Stage::idle(now)) {
+            Stage::Due { response, .. } => Some(*response),
+            other => {
+                self.stage = other;
+                None
+            }
         }
     }
 
-    /// Sends bytes of a response's body.
-    ///
-    /// # Errors
-    /// The client is gone.
-    pub fn send_body(&mut self, bytes: &[u8], settings: &Settings, now: Instant) -> io::Result<()> {
-        self.response
-            .send_body(&self.stream, bytes, settings.rate, now)
+    /// Sends a worker's response, or its head and first part.
+    pub fn respond(&mut self, response: Response, settings: &Settings, now: Instant) -> Step {
+        if let Some(at) = response.due.filter(|at| *at > now) {
+            let response = Box::new(response);
+            self.stage = Stage::Due { response, at };
+            return Step::Wait;
+        }
+        self.response.options.keep_alive &= !self.is_last;
+        let sent = self
+            .response
+            .respond(&self.stream, response, settings.rate, now);
+        match sent {
+            Err(_) => return Step::Close,
+            Ok(Some(parts)) => self.stage = Stage::PartSent(parts),
+            Ok(None) => self.stage = self.responding(),
+        }
+        Step::Again
+    }
+
+    /// Sends a further part of a worker's response.
+    pub fn send_part(
+        &mut self,
+        part: Vec<u8>,
+        rest: Parts,
+        settings: &Settings,
+        now: Instant,
+    ) -> Step {
+        self.stage = Stage::PartSent(rest);
+        let sent = self
+            .response
+            .send_part(&self.stream, part, settings.rate, now);
+        sent.map_or(Step::Close, |()| Step::Again)
+    }
+
+    /// Ends a response in parts.
+    pub fn end_parts(&mut self, settings: &Settings, now: Instant) -> Step {
+        self.stage = self.responding();
+        let sent = self.response.end_parts(&self.stream, settings.rate, now);
+        sent.map_or(Step::Close, |()| Step::Again)
     }
 
     /// Whether the present response comes in parts, of which at least one was sent.
@@ -381,28 +415,24 @@ impl Connection {
         self.response.is_in_parts()
     }
 
-    /// The worker's response is complete, or a part of it, after which `next_part` asks for the
-    /// next one.
-    ///
-    /// # Errors
-    /// The client is gone.
-    pub fn end_response(
-        &mut self,
-        next_part: Option<Box<Request>>,
-        settings: &Settings,
-        now: Instant,
-    ) -> io::Result<()> {
-        if let Some(request) = next_part.filter(|_| self.is_in_parts()) {
-            self.stage = Stage::PartSent(request);
-            return Ok(());
-        }
-        let keep_alive = self.response.options.keep_alive && !self.is_last;
-        self.stage = Stage::Responding(if keep_alive {
+    /// The stage after a worker's response.
+    fn responding(&self) -> Stage {
+        Stage::Responding(if self.response.options.keep_alive && !self.is_last {
             AfterResponse::KeepAlive
         } else {
             AfterResponse::Close
-        });
-        self.response.end_parts(&self.stream, settings.rate, now)
+        })
+    }
+
+    /// Has a complete request wait for a worker.
+    fn queue_request(&mut self, request: Request, now: Instant) {
+        self.stage = Stage::queued(
+            Work::Request {
+                ticket: request.admitted.ticket,
+                body: request.body,
+            },
+            now,
+        );
     }
 
     fn read_head(&mut self, scratch: &mut [u8], settings: &Settings, now: Instant) -> Step {
@@ -474,7 +504,7 @@ impl Connection {
             return Step::Again;
         }
         if let Stage::Body(body) = std::mem::replace(&mut self.stage, Stage::idle(now)) {
-            self.stage = Stage::queued(body.into_request(), now);
+            self.queue_request(body.into_request(), now);
         }
         Step::Complete
     }
@@ -483,8 +513,8 @@ impl Connection {
         if !self.response.is_empty() {
             return Step::Wait;
         }
-        if let Stage::PartSent(request) = std::mem::replace(&mut self.stage, Stage::idle(now)) {
-            self.stage = Stage::queued(*request, now);
+        if let Stage::PartSent(parts) = std::mem::replace(&mut self.stage, Stage::idle(now)) {
+            self.stage = Stage::queued(Work::Parts(parts), now);
         }
         Step::Complete
     }
@@ -546,9 +576,9 @@ impl Stage {
         }
     }
 
-    fn queued(request: Request, now: Instant) -> Stage {
+    fn queued(work: Work, now: Instant) -> Stage {
         Stage::Queued {
-            request: Box::new(request),
+            work,
             since: now,
             preparing: None,
         }

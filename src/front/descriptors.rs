@@ -8,17 +8,12 @@ pub const MAX_SURPLUS: usize = 64;
 
 /// Descriptors for everything else: the database, standard streams, watermarks being fetched, the
 /// command line's socket.
-const OTHER_DESCRIPTORS: usize = 64;
-
-/// Descriptors of an upstream connection: its end here, two of `tiny_http`'s, and a watermark being
-/// fetched.
-const DESCRIPTORS_OF_AN_UPSTREAM: usize = 4;
+const OTHER_DESCRIPTORS: usize = 96;
 
 /// Most client connections, up to `wanted`, that the limit of open files allows, after
 /// raising the limit as far as is allowed.
-pub fn affordable_connections(wanted: usize, upstreams: usize) -> usize {
-    let others = OTHER_DESCRIPTORS + upstreams * DESCRIPTORS_OF_AN_UPSTREAM;
-    let needed = (wanted + MAX_SURPLUS + others) as u64;
+pub fn affordable_connections(wanted: usize) -> usize {
+    let needed = (wanted + MAX_SURPLUS + OTHER_DESCRIPTORS) as u64;
     let limit = getrlimit(Resource::Nofile);
     // None is no limit.
     let (Some(current), maximum) = (limit.current, limit.maximum) else {
@@ -38,7 +33,7 @@ pub fn affordable_connections(wanted: usize, upstreams: usize) -> usize {
         current
     };
     let connections = (allowed as usize)
-        .saturating_sub(others + MAX_SURPLUS)
+        .saturating_sub(OTHER_DESCRIPTORS + MAX_SURPLUS)
         .clamp(16, wanted.max(16))
         .min(wanted);
     if connections < wanted {

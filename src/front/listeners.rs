@@ -1,17 +1,17 @@
 //! The public addresses, from taking them to serving them.
 
-use super::admission::{Admission, Pool};
-use super::clients::Clients;
+use super::admission::Admission;
 use super::event_loop::EventLoop;
 use super::heartbeat::Heartbeat;
+use super::kind::Kind;
 use super::load::LoadGauge;
-use super::private_socket::PrivateSocket;
 use super::settings::Settings;
 use super::shutdown::ShutdownHandle;
+use super::workers::Workers;
 use rustix::net::sockopt::set_tcp_nodelay;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::thread;
 
 /// Connections that the system holds until they are accepted. The standard library asks for 128;
@@ -23,7 +23,6 @@ pub struct Listeners {
     sockets: Vec<TcpListener>,
     addresses: Vec<SocketAddr>,
     settings: Settings,
-    clients: Arc<Clients>,
 }
 
 impl Listeners {
@@ -36,7 +35,6 @@ impl Listeners {
             sockets: Vec::new(),
             addresses: Vec::new(),
             settings,
-            clients: Arc::default(),
         };
         for address in addresses {
             TcpListener::bind(address)
@@ -71,34 +69,19 @@ impl Listeners {
         &self.addresses
     }
 
-    /// What workers are told of the requests that they have.
-    pub fn clients(&self) -> Arc<Clients> {
-        Arc::clone(&self.clients)
-    }
-
-    /// Connects to the `tiny_http` servers and starts the event loop on a thread of its own.
-    /// `upstreams` has each pool's socket and its number of worker threads: as many connections are
-    /// made, so that a request that was handed over has a thread.
+    /// Starts the workers, and the event loop on a thread of its own. `workers` says how many each
+    /// kind of work may have, by its number.
     ///
     /// # Errors
     /// A sentence for the operator.
     pub fn serve(
         self,
-        upstreams: Vec<(Pool, PrivateSocket, usize)>,
+        workers: [usize; Kind::ALL.len()],
         admission: impl Admission,
     ) -> Result<FrontHandle, String> {
-        let mut connections = Vec::new();
-        for (pool, socket, workers) in upstreams {
-            connections.extend(socket.connect(pool, workers)?);
-        }
-        let event_loop = EventLoop::new(
-            self.sockets,
-            connections,
-            self.settings,
-            self.clients,
-            admission,
-        )
-        .map_err(|error| format!("the event loop cannot be set up: {error}"))?;
+        let (threads, jobs) = Workers::start(workers.iter().sum())?;
+        let event_loop = EventLoop::new(self.sockets, workers, jobs, self.settings, admission)
+            .map_err(|error| format!("the event loop cannot be set up: {error}"))?;
         let (shutdown, heartbeat) = (event_loop.shutdown_handle(), event_loop.heartbeat());
         let load = event_loop.load_gauge();
         let (sender, ended) = mpsc::channel();
@@ -111,11 +94,12 @@ impl Listeners {
             heartbeat,
             load,
             ended,
+            workers: threads,
         })
     }
 }
 
-/// A running event loop.
+/// A running event loop and its workers.
 pub struct FrontHandle {
     /// Asks it to shut down.
     pub shutdown: ShutdownHandle,
@@ -123,8 +107,21 @@ pub struct FrontHandle {
     pub heartbeat: Heartbeat,
     /// Tells how busy it is.
     pub load: LoadGauge,
-    /// Receives its result: after a shutdown, or why it could not go on, which should never happen.
-    pub ended: mpsc::Receiver<Result<(), String>>,
+    /// Receives its result.
+    ended: mpsc::Receiver<Result<(), String>>,
+    workers: Workers,
+}
+
+impl FrontHandle {
+    /// Waits until the event loop was shut down and all workers have ended.
+    ///
+    /// # Errors
+    /// A sentence for the operator: why the event loop ended by itself, which should never happen.
+    pub fn wait(self) -> Result<(), String> {
+        let ended = self.ended.recv();
+        ended.unwrap_or_else(|_| Err("the event loop has ended".to_owned()))?;
+        self.workers.join()
+    }
 }
 
 #[cfg(test)]

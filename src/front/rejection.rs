@@ -1,6 +1,6 @@
 //! Why the event loop rejects a request. The `http` module words the response.
 
-/// Why a request is not passed on to a worker.
+/// Why the event loop answers a request by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejection {
     /// The bytes are no HTTP/1.1 head or no chunked body; the text says what is wrong.
@@ -53,6 +53,6 @@ pub enum Rejection {
     TooManyConnections,
     /// The client left while its request waited.
     ClientDisconnected,
-    /// A worker or its connection failed.
-    UpstreamFailed,
+    /// A worker ended without a response.
+    WorkerFailed,
 }

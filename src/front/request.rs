@@ -1,31 +1,22 @@
-//! A request while it is here, and a body on its way in.
+//! A request that was admitted, and a body on its way in.
 
 use super::admission::Admitted;
 use super::byte_queue::ByteQueue;
 use super::chunked::Chunked;
-use super::head::Head;
 use super::min_rate::MinRate;
 use super::rejection::Rejection;
 use super::settings::Settings;
-use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 /// A request that was admitted.
 pub struct Request {
-    /// Its head.
-    pub head: Head,
-    /// The client's address: the peer's, or the one that a trusted proxy gives.
-    pub client: IpAddr,
     /// What was decided about it.
     pub admitted: Admitted,
     /// What its ticket keeps of its body, without any coding.
     pub body: ByteQueue,
     /// Bytes of the body that have arrived.
     pub length: u64,
-    /// The part of the response that is asked for, as the worker named it; `None` for the first
-    /// part or the whole.
-    pub part: Option<String>,
 }
 
 /// A request whose body is on its way in.
@@ -72,10 +63,7 @@ impl IncomingBody {
             length,
             ..
         } = &mut self.request;
-        let mut keep = |bytes: &[u8], to_come| match &mut admitted.ticket {
-            Some(ticket) => ticket.receive(bytes, to_come, body),
-            None => body.push(bytes, to_come),
-        };
+        let mut keep = |bytes: &[u8], to_come| admitted.ticket.receive(bytes, to_come, body);
         let before = *length;
         let remaining = &mut self.remaining;
         // A fault of the ticket ends this request alone.
@@ -92,7 +80,7 @@ impl IncomingBody {
                 keep(data, None);
             }),
         }));
-        let used = taken.unwrap_or(Err(Rejection::UpstreamFailed))?;
+        let used = taken.unwrap_or(Err(Rejection::WorkerFailed))?;
         if *length > limit {
             return Err(Rejection::BodyTooLarge { limit });
         }

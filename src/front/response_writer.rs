@@ -4,6 +4,7 @@
 use super::byte_queue::ByteQueue;
 use super::head::Head;
 use super::min_rate::MinRate;
+use super::response::{Parts, Response};
 use super::settings::Settings;
 use mio::net::TcpStream;
 use std::io::{self, ErrorKind, Write};
@@ -87,108 +88,105 @@ impl ResponseWriter {
         self.framing != ResponseFraming::ContentLength
     }
 
-    /// Sends a response's head, given without the empty line at its end.
+    /// Sends a response, or its head and the first part of its body. Returns what makes the further
+    /// parts, if the client is to get any.
     ///
     /// # Errors
     /// The client is gone.
-    pub fn send_head(
+    pub fn respond(
         &mut self,
         stream: &TcpStream,
-        mut head: Vec<u8>,
+        mut response: Response,
         rate: u64,
         now: Instant,
-    ) -> io::Result<()> {
-        head.extend_from_slice(self.options.connection_line().as_bytes());
-        head.extend_from_slice(b"\r\n");
-        self.send(stream, &head, rate, now)
-    }
-
-    /// Sends the head of a response in parts, given like that of [`ResponseWriter::send_head`].
-    ///
-    /// # Errors
-    /// The client is gone.
-    pub fn begin_parts(
-        &mut self,
-        stream: &TcpStream,
-        mut head: Vec<u8>,
-        rate: u64,
-        now: Instant,
-    ) -> io::Result<()> {
-        let framing = if self.options.is_http10 {
-            self.options.keep_alive = false;
-            ResponseFraming::UntilClose
-        } else {
-            head.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
-            ResponseFraming::Chunked
+    ) -> io::Result<Option<Parts>> {
+        let parts = response.parts.take();
+        let framing = match (&parts, self.options.is_http10) {
+            (None, _) => ResponseFraming::ContentLength,
+            (Some(_), false) => ResponseFraming::Chunked,
+            (Some(_), true) => {
+                self.options.keep_alive = false;
+                ResponseFraming::UntilClose
+            }
         };
+        let framing_line = match framing {
+            ResponseFraming::ContentLength => {
+                format!("Content-Length: {}\r\n", response.body.len())
+            }
+            ResponseFraming::Chunked => "Transfer-Encoding: chunked\r\n".to_owned(),
+            ResponseFraming::UntilClose => String::new(),
+        };
+        let head = response.head(&framing_line, self.options.connection_line());
         // The response to HEAD ends with its head.
-        if !self.options.without_body {
-            self.framing = framing;
+        if self.options.without_body {
+            self.send(stream, vec![head], rate, now)?;
+            return Ok(None);
         }
-        self.send_head(stream, head, rate, now)
+        self.framing = framing;
+        let mut bytes = vec![head];
+        bytes.extend(self.framed(response.body));
+        self.send(stream, bytes, rate, now)?;
+        Ok(parts)
     }
 
-    /// Sends bytes of a response's body.
+    /// Sends a further part of a response's body.
     ///
     /// # Errors
     /// The client is gone.
-    pub fn send_body(
+    pub fn send_part(
         &mut self,
         stream: &TcpStream,
-        bytes: &[u8],
+        part: Vec<u8>,
         rate: u64,
         now: Instant,
     ) -> io::Result<()> {
-        // An empty chunk would end the body.
-        if self.framing != ResponseFraming::Chunked || bytes.is_empty() {
-            return self.send(stream, bytes, rate, now);
-        }
-        let size = format!("{:x}\r\n", bytes.len());
-        let chunk = [size.as_bytes(), bytes, b"\r\n"].concat();
-        self.send(stream, &chunk, rate, now)
+        let bytes = self.framed(part);
+        self.send(stream, bytes, rate, now)
     }
 
-    /// Sends what follows the last part, if the response came in parts.
+    /// Sends what follows the last part.
     ///
     /// # Errors
     /// The client is gone.
     pub fn end_parts(&mut self, stream: &TcpStream, rate: u64, now: Instant) -> io::Result<()> {
         match std::mem::take(&mut self.framing) {
-            ResponseFraming::Chunked => self.send(stream, b"0\r\n\r\n", rate, now),
+            ResponseFraming::Chunked => self.send(stream, vec![b"0\r\n\r\n".to_vec()], rate, now),
             ResponseFraming::ContentLength | ResponseFraming::UntilClose => Ok(()),
         }
     }
 
-    /// Sends bytes, now or as soon as the socket takes them. `rate` is the least rate of the
-    /// client, in bytes a second.
+    /// The bytes of a part of the body, as they are sent.
+    fn framed(&self, part: Vec<u8>) -> Vec<Vec<u8>> {
+        // An empty chunk would end the body.
+        if self.framing != ResponseFraming::Chunked || part.is_empty() {
+            return vec![part];
+        }
+        let size = format!("{:x}\r\n", part.len());
+        vec![size.into_bytes(), part, b"\r\n".to_vec()]
+    }
+
+    /// Sends blocks of bytes, now or as soon as the socket takes them. `rate` is the least rate of
+    /// the client, in bytes a second.
     ///
     /// # Errors
     /// The client is gone.
     pub fn send(
         &mut self,
-        mut stream: &TcpStream,
-        mut bytes: &[u8],
+        stream: &TcpStream,
+        blocks: Vec<Vec<u8>>,
         rate: u64,
         now: Instant,
     ) -> io::Result<()> {
         let was_empty = self.buffer.is_empty();
-        while was_empty && !bytes.is_empty() {
-            match stream.write(bytes) {
-                Ok(count) => bytes = &bytes[count..],
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        for block in blocks {
+            self.buffer.push_block(block);
         }
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        if was_empty {
+        self.flush(stream, rate, now)?;
+        if was_empty && !self.buffer.is_empty() {
             self.rate = MinRate::new(now);
             self.since.get_or_insert(now);
         }
-        self.buffer.push(bytes, None);
-        self.flush(stream, rate, now)
+        Ok(())
     }
 
     /// Writes what the socket takes of what waits.

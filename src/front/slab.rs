@@ -7,7 +7,7 @@ use mio::Token;
 const _: () = assert!(usize::BITS == 64, "the event loop needs 64-bit tokens");
 
 /// Kinds of event sources that are no client's connection and stay to the end.
-const KINDS: u32 = 3;
+const KINDS: u32 = 2;
 
 /// Names one connection, and never another one later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,48 +1,64 @@
 //! Complete requests on their way to workers, and responses on their way back.
 
 use super::EventLoop;
-use crate::front::admission::{Admission, Pool, Preparation, Waker};
-use crate::front::connection::{Preparing, Stage};
+use crate::admission::Share;
+use crate::front::admission::Admission;
+use crate::front::connection::{Preparing, Stage, Step};
+use crate::front::job::{Exchange, Job, Outcome, Preparation, Reply, Waker, Work};
+use crate::front::kind::Kind;
 use crate::front::rejection::Rejection;
 use crate::front::slab::Key;
-use crate::front::upstream::{Exchange, Output};
-use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
 
 impl<A: Admission> EventLoop<A> {
-    /// Has a complete request wait for what its ticket needs, and then for a worker of its pool.
+    /// Has a complete request wait for what its ticket needs, and then for a worker.
     /// Says whether the connection can go on.
     pub(super) fn prepare(&mut self, key: Key) -> bool {
         let Some(connection) = self.connections.get_mut(key) else {
             return false;
         };
-        let Stage::Queued {
-            request,
-            since,
-            preparing,
-        } = &mut connection.stage
+        let (
+            Stage::Queued {
+                work,
+                since,
+                preparing,
+            },
+            Some((kind, owner)),
+        ) = (&mut connection.stage, connection.queue)
         else {
             return false;
         };
-        request.admitted.pool = request.admitted.pool.for_body(request.length);
-        let (pool, owner) = (request.admitted.pool, request.admitted.owner);
-        if pool.converts() && connection.input_closed {
+        if kind == Kind::Conversion && connection.input_closed {
             return self.reject(key, Rejection::ClientDisconnected, None);
         }
         let began = preparing.map_or(self.now, |preparing| preparing.began);
-        let waker = Waker::new(key, &self.wake_queue);
-        let ticket = request.admitted.ticket.as_mut();
-        let prepare = || ticket.map_or(Preparation::Ready, |ticket| ticket.prepare(&waker));
+        let waker = Waker::new(key, &self.inbox);
+        let prepare = || match work {
+            Work::Request { ticket, .. } => ticket.prepare(&waker),
+            Work::Parts(_) => Preparation::Ready,
+        };
+        let queue = &mut self.queues[kind as usize];
         match catch_unwind(AssertUnwindSafe(prepare)) {
-            Ok(Preparation::Pending { until }) => *preparing = Some(Preparing { began, until }),
-            Ok(Preparation::Ready) => {
-                *preparing = None;
-                *since += self.now - began;
-                self.queues[pool as usize].push(owner, key);
-                self.dispatch(pool);
+            Ok(Preparation::Pending { until }) => {
+                let until = Some(until);
+                *preparing = Some(Preparing { began, until });
+                return false;
             }
-            Err(_) => return self.reject(key, Rejection::UpstreamFailed, None),
+            Ok(Preparation::Queued) => {
+                *preparing = Some(Preparing { began, until: None });
+                return false;
+            }
+            Ok(Preparation::Ready) => {
+                *since += self.now - began;
+                queue.push(owner, key);
+            }
+            Ok(Preparation::Granted) => queue.push_granted(key),
+            Err(_) => return self.reject(key, Rejection::WorkerFailed, None),
         }
+        *preparing = None;
+        self.dispatch(kind);
         false
     }
 
@@ -62,137 +78,251 @@ impl<A: Admission> EventLoop<A> {
         }
     }
 
-    /// Hands queued requests to free workers of this pool, owners taking turns.
-    fn dispatch(&mut self, pool: Pool) {
-        loop {
-            let upstreams = self.upstreams.iter().enumerate();
-            let mut free = upstreams.filter(|(_, upstream)| upstream.is_free_for(pool));
-            let Some((number, _)) = free.next() else {
-                return;
-            };
-            let count = 1 + free.count();
-            let Some(key) = self.queues[pool as usize].pop(count) else {
-                return;
-            };
-            let Some(connection) = self.connections.get_mut(key) else {
-                continue;
-            };
-            let Some((mut request, since)) = connection.take_request(number) else {
-                continue;
-            };
-            self.queues[pool as usize].begin(request.admitted.owner);
-            let ticket = request.admitted.ticket.take();
-            let ticket_bytes = ticket.as_ref().map_or(0, |ticket| ticket.held());
-            let body = std::mem::take(&mut request.body);
-            self.clients.begin(number, since, ticket, body);
-            if connection.input_closed {
-                self.clients.disconnect(number);
-            }
-            self.upstreams[number].begin(*request, ticket_bytes, number, key, self.now);
-            self.update_connection(key);
-            self.drive_upstream(number);
+    /// Hands queued requests of this kind to free workers, owners taking turns.
+    fn dispatch(&mut self, kind: Kind) {
+        while let Some(key) = self.queues[kind as usize].pop() {
+            self.hand_over(key, kind);
         }
     }
 
-    /// Writes as much of a request as its upstream connection takes, and passes on what that has of
-    /// the response.
-    pub(super) fn drive_upstream(&mut self, number: usize) {
-        let was_busy = self.upstreams[number].exchange.is_some();
-        loop {
-            let error = match self.upstreams[number].step(&mut self.scratch) {
-                Output::Wait => break,
-                Output::Bytes(count) => self.forward(number, count).err(),
-                Output::Broken(error) => Some(error),
-            };
-            if let Some(error) = error {
-                self.lose_upstream(number, &error);
-                break;
-            }
-        }
-        self.update_upstream(number);
-        if was_busy && self.upstreams[number].is_free() {
-            self.dispatch(self.upstreams[number].pool);
-        }
-    }
-
-    /// Passes `count` bytes of a response on to its client.
-    fn forward(&mut self, number: usize, count: usize) -> io::Result<()> {
-        let exchange = self.upstreams[number]
-            .exchange
-            .as_mut()
-            .ok_or(ErrorKind::InvalidData)?;
-        let portion = exchange.read(&self.scratch[..count])?;
-        let Some(key) = exchange.client else {
-            return Ok(());
-        };
+    /// Hands the request of this connection to a worker.
+    fn hand_over(&mut self, key: Key, kind: Kind) {
         let Some(connection) = self.connections.get_mut(key) else {
-            return Ok(());
+            return;
+        };
+        let Some((_, owner)) = connection.queue else {
+            return;
+        };
+        let mut job = None;
+        let inserted = self.exchanges.insert_with(|exchange| {
+            let (work, queued_since) = connection.take_work(exchange).ok_or(())?;
+            let share = Share {
+                bytes: work.held() as u64,
+                account: owner.account(),
+            };
+            let cancel = Arc::default();
+            job = Some(Job {
+                work,
+                cancel: Arc::clone(&cancel),
+                queued_since,
+                waker: Waker::new(key, &self.inbox),
+                reply: Reply::new(exchange, &self.inbox),
+            });
+            Ok::<_, ()>(Exchange {
+                client: Some(key),
+                owner,
+                kind,
+                since: self.now,
+                queued_since,
+                cancel,
+                share,
+            })
+        });
+        let (Ok(exchange), Some(job)) = (inserted, job) else {
+            return;
+        };
+        if let Some(exchange) = self.exchanges.get_mut(exchange) {
+            self.shares.replace(Share::default(), exchange.share);
+            if connection.input_closed {
+                exchange.cancel.cancel();
+            }
+        }
+        self.queues[kind as usize].begin(owner);
+        self.jobs.push(job);
+        self.update_connection(key);
+    }
+
+    /// Takes what a worker has made of a job, and hands the worker the next one.
+    pub(super) fn end_exchange(&mut self, exchange: Key, outcome: Outcome) {
+        let Some(exchange) = self.exchanges.remove(exchange) else {
+            return;
+        };
+        self.shares.replace(exchange.share, Share::default());
+        let queue = &mut self.queues[exchange.kind as usize];
+        queue.end(exchange.owner, self.now - exchange.since);
+        if let Some(client) = exchange.client {
+            self.answer(client, outcome, exchange.queued_since);
+        }
+        self.dispatch(exchange.kind);
+    }
+
+    /// Sends what a worker has made for this client. The request has waited since `queued_since`.
+    fn answer(&mut self, key: Key, outcome: Outcome, queued_since: Instant) {
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
         };
         let (settings, now) = (&self.settings, self.now);
-        exchange.has_begun = true;
-        let mut sent = match portion.head {
-            Some(head) => connection.send_head(head, settings, now),
-            None => Ok(()),
+        let step = match outcome {
+            Outcome::Waiting(ticket) => {
+                connection.queue_again(ticket, queued_since);
+                Step::Complete
+            }
+            Outcome::Response(response) => connection.respond(response, settings, now),
+            Outcome::Part(part, rest) => connection.send_part(part, rest, settings, now),
+            Outcome::LastPart => connection.end_parts(settings, now),
+            Outcome::Failed => Step::Reject(Rejection::WorkerFailed),
         };
-        sent = sent.and_then(|()| connection.send_body(portion.body, settings, now));
-        let is_answered = exchange.is_answered();
-        if is_answered && sent.is_ok() {
-            exchange.client = None;
-            sent = connection.end_response(exchange.next_request(), settings, now);
-        }
-        if sent.is_err() {
-            self.close(key);
-        } else if is_answered {
+        if self.apply(key, step) {
             self.drive(key);
         } else {
             self.update_connection(key);
-            self.bound_memory();
         }
-        Ok(())
+        self.bound_memory();
     }
 
-    /// Ends the exchange if it is complete, and brings its share of the memory up to date.
-    fn update_upstream(&mut self, number: usize) {
-        let upstream = &self.upstreams[number];
-        if upstream.exchange.as_ref().is_some_and(Exchange::is_done) {
-            self.end_exchange(number);
-        }
-        let upstream = &mut self.upstreams[number];
-        let share = upstream.share();
-        self.shares.replace(upstream.counted, share);
-        upstream.counted = share;
-    }
-
-    /// Takes the exchange from an upstream connection, if it has one.
-    fn end_exchange(&mut self, number: usize) -> Option<Exchange> {
-        let upstream = &mut self.upstreams[number];
-        let exchange = upstream.exchange.take()?;
-        let spent = self.now - exchange.since;
-        self.queues[upstream.pool as usize].end(exchange.owner, spent);
-        Some(exchange)
-    }
-
-    /// Gives up an upstream connection that broke, which should never happen. The requests go on by
-    /// the others.
-    fn lose_upstream(&mut self, number: usize, error: &io::Error) {
-        log::error!("a connection to the workers is lost: {error}");
-        let upstream = &mut self.upstreams[number];
-        if upstream.is_lost {
-            return;
-        }
-        upstream.is_lost = true;
-        self.lost += 1;
-        self.poll.registry().deregister(upstream.stream()).ok();
-        let Some(exchange) = self.end_exchange(number) else {
+    /// Sends the response that is due now.
+    pub(super) fn send_due(&mut self, key: Key) {
+        let (settings, now) = (&self.settings, self.now);
+        let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
-        let Some(key) = exchange.client else {
-            return;
-        };
-        if exchange.has_begun {
-            self.close(key);
-        } else if self.reject(key, Rejection::UpstreamFailed, None) {
-            self.drive(key);
+        if let Some(response) = connection.take_due(now) {
+            let step = connection.respond(response, settings, now);
+            if self.apply(key, step) {
+                self.drive(key);
+            } else {
+                self.update_connection(key);
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::front::job::{Handover, Ticket};
+    use crate::front::response::Response;
+    use crate::front::{Admitted, Head, Listeners, Owner, Settings};
+    use std::io::{Read, Write};
+    use std::net::{IpAddr, TcpStream};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::Duration;
+
+    struct Paths;
+
+    /// A request, which is answered by its path.
+    struct Asked {
+        path: String,
+        /// Whether what it waits for is there, once it waits.
+        granted: Option<Arc<AtomicBool>>,
+    }
+
+    impl Admission for Paths {
+        fn admit(&self, head: &Head, client: IpAddr) -> Result<Admitted, Response> {
+            Ok(Admitted {
+                body_limit: 0,
+                kind: Kind::Page,
+                owner: Owner::Address(client),
+                ticket: Box::new(Asked {
+                    path: head.target.clone(),
+                    granted: None,
+                }),
+            })
+        }
+
+        fn reject(&self, rejection: Rejection, _: Option<&Head>, _: IpAddr) -> Response {
+            assert_eq!(rejection, Rejection::WorkerFailed);
+            text(500, "failed")
+        }
+    }
+
+    impl Ticket for Asked {
+        fn prepare(&mut self, _: &Waker) -> Preparation {
+            match &self.granted {
+                None => Preparation::Ready,
+                Some(granted) if granted.load(Ordering::SeqCst) => Preparation::Granted,
+                Some(_) => Preparation::Queued,
+            }
+        }
+
+        fn held(&self) -> usize {
+            0
+        }
+
+        fn answer(mut self: Box<Self>, handover: Handover) {
+            let Handover { waker, reply, .. } = handover;
+            match (self.path.as_str(), &self.granted) {
+                ("/panic", _) => panic!("a fault"),
+                ("/granted", None) => {
+                    let granted = Arc::new(AtomicBool::new(false));
+                    self.granted = Some(Arc::clone(&granted));
+                    thread::spawn(move || {
+                        granted.store(true, Ordering::SeqCst);
+                        waker.wake();
+                    });
+                    reply.wait(self);
+                }
+                ("/never", _) => {
+                    self.granted = Some(Arc::default());
+                    reply.wait(self);
+                }
+                ("/due", _) => reply.send(Response {
+                    due: Some(Instant::now() + Duration::from_millis(200)),
+                    ..text(200, "late")
+                }),
+                ("/parts", _) => reply.send(Response {
+                    parts: Some(Box::new(["b", "c"].map(|part| Ok(part.into())).into_iter())),
+                    ..text(200, "a")
+                }),
+                _ => reply.send(text(200, "fine")),
+            }
+        }
+
+        fn reject(&self, rejection: Rejection) -> Response {
+            assert!(matches!(rejection, Rejection::Busy { .. }), "{rejection:?}");
+            text(503, "busy")
+        }
+    }
+
+    fn text(status: u16, body: &str) -> Response {
+        Response {
+            status,
+            headers: Vec::new(),
+            body: body.into(),
+            parts: None,
+            due: None,
+        }
+    }
+
+    #[test]
+    fn one_worker_answers_whatever_becomes_of_requests() {
+        let settings = Settings {
+            queue_time: Duration::from_millis(300),
+            ..Settings::default()
+        };
+        let address = "127.0.0.1:0".parse().unwrap();
+        let listeners = Listeners::bind(&[address], settings).expect("a free port");
+        let address = listeners.addresses()[0];
+        let front = listeners.serve([0, 1, 0], Paths).expect("a thread");
+        let ask = |path: &str| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            let head = "HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+            write!(stream, "GET {path} {head}").unwrap();
+            stream
+        };
+        let answer = |mut stream: TcpStream| {
+            let mut text = String::new();
+            stream.read_to_string(&mut text).unwrap();
+            let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+            format!("{} {body}", &head["HTTP/1.1 ".len()..][..3])
+        };
+        let began = Instant::now();
+        let (never, due) = (ask("/never"), ask("/due"));
+        for (path, expected) in [
+            ("/panic", "500 failed"),
+            ("/", "200 fine"),
+            ("/granted", "200 fine"),
+            ("/parts", "200 1\r\na\r\n1\r\nb\r\n1\r\nc\r\n0\r\n\r\n"),
+        ] {
+            assert_eq!(answer(ask(path)), expected, "{path}");
+        }
+        assert_eq!(answer(due), "200 late");
+        assert!(began.elapsed() >= Duration::from_millis(200));
+        assert_eq!(answer(never), "503 busy");
+        assert!(began.elapsed() >= Duration::from_millis(300));
+        drop(ask("/never"));
+        front.shutdown.shut_down().unwrap();
+        front.wait().expect("a graceful end");
     }
 }

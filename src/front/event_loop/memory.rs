@@ -1,8 +1,9 @@
 //! Backpressure and eviction when the memory of all connections is used up.
 
 use super::EventLoop;
-use crate::front::admission::{Admission, Pool};
+use crate::front::admission::Admission;
 use crate::front::connection::Stage;
+use crate::front::kind::Kind;
 use crate::front::slab::Key;
 
 impl<A: Admission> EventLoop<A> {
@@ -18,7 +19,7 @@ impl<A: Admission> EventLoop<A> {
         if self.evict_one(account) {
             return true;
         }
-        let busy = self.busy(Pool::Conversions);
+        let busy = self.busy(Kind::Conversion);
         self.reject(key, busy, None)
     }
 
@@ -60,7 +61,7 @@ impl<A: Admission> EventLoop<A> {
             matches!(connection.stage, Stage::Head { .. } | Stage::Body(_))
         });
         if can_be_told {
-            let busy = self.busy(Pool::Conversions);
+            let busy = self.busy(Kind::Conversion);
             if self.reject(victim, busy, None) {
                 self.unfinished.push(victim);
             }

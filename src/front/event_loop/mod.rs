@@ -10,18 +10,19 @@ mod requests;
 mod shutdown;
 mod timers;
 
-use super::admission::{Admission, Pool, WakeQueue};
-use super::clients::Clients;
+use super::admission::Admission;
 use super::connection::{Connection, Stage, Step};
 use super::descriptors;
 use super::heartbeat::Heartbeat;
+use super::job::{Exchange, Inbox, Message};
+use super::kind::Kind;
 use super::load::{Load, LoadGauge};
 use super::rejection::Rejection;
 use super::settings::Settings;
 use super::shutdown::ShutdownHandle;
 use super::slab::{Key, Slab};
-use super::upstream::UpstreamConnection;
 use super::worker_queue::WorkerQueue;
+use super::workers::Jobs;
 use crate::admission::{AccountShares, ConnectionCounts, Share};
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Waker};
@@ -32,8 +33,7 @@ use std::time::{Duration, Instant};
 
 /// Kinds of event sources that are no client's connection: see [`Key::fixed`].
 const LISTENER: u32 = 0;
-const UPSTREAM: u32 = 1;
-const WAKER: u32 = 2;
+const WAKER: u32 = 1;
 
 /// Most bytes that one read takes from a socket.
 const SCRATCH_BYTES: usize = 64 << 10;
@@ -47,18 +47,18 @@ pub struct EventLoop<A> {
     listeners: Vec<TcpListener>,
     settings: Settings,
     admission: A,
-    clients: Arc<Clients>,
     connections: Slab<Connection>,
     /// Accepted connections by client network.
     counts: ConnectionCounts,
     /// Connections that exist only to be told that there are too many.
     surplus: usize,
-    upstreams: Vec<UpstreamConnection>,
-    /// Upstream connections that broke, which is an error of our own.
-    lost: usize,
-    /// The requests that wait for a worker, by the number of their pool.
-    queues: [WorkerQueue; Pool::ALL.len()],
-    /// The memory of client and upstream connections.
+    /// The jobs that workers have.
+    exchanges: Slab<Exchange>,
+    /// The requests that wait for a worker, by the number of their kind.
+    queues: [WorkerQueue; Kind::ALL.len()],
+    /// The way to the workers.
+    jobs: Jobs,
+    /// The memory of connections and exchanges.
     shares: AccountShares,
     timers: BTreeSet<(Instant, Key)>,
     /// Connections that have more to do than their turn allowed.
@@ -68,7 +68,7 @@ pub struct EventLoop<A> {
     /// Whether accepting failed the last time, so that a row of failures is logged once.
     accept_failed: bool,
     shutdown: ShutdownHandle,
-    wake_queue: WakeQueue,
+    inbox: Inbox,
     heartbeat: Heartbeat,
     load: LoadGauge,
     /// During a shutdown: when the requests in progress must have ended.
@@ -85,26 +85,24 @@ impl<A: Admission> EventLoop<A> {
     /// The system has no more descriptors or memory.
     pub fn new(
         listeners: Vec<std::net::TcpListener>,
-        upstreams: Vec<UpstreamConnection>,
+        workers: [usize; Kind::ALL.len()],
+        jobs: Jobs,
         mut settings: Settings,
-        clients: Arc<Clients>,
         admission: A,
     ) -> io::Result<EventLoop<A>> {
-        settings.connections =
-            descriptors::affordable_connections(settings.connections, upstreams.len());
+        settings.connections = descriptors::affordable_connections(settings.connections);
         let poll = Poll::new()?;
         let waker = Arc::new(Waker::new(poll.registry(), Key::fixed(WAKER, 0).token())?);
         let mut event_loop = EventLoop {
             poll,
             listeners: Vec::new(),
             admission,
-            clients,
             connections: Slab::new(),
             counts: ConnectionCounts::default(),
             surplus: 0,
-            upstreams,
-            lost: 0,
-            queues: Default::default(),
+            exchanges: Slab::new(),
+            queues: workers.map(WorkerQueue::new),
+            jobs,
             shares: AccountShares::new(settings.buffer as u64),
             settings,
             timers: BTreeSet::new(),
@@ -112,7 +110,7 @@ impl<A: Admission> EventLoop<A> {
             accept_at: None,
             accept_failed: false,
             shutdown: ShutdownHandle::new(Arc::clone(&waker)),
-            wake_queue: WakeQueue::new(Arc::clone(&waker)),
+            inbox: Inbox::new(Arc::clone(&waker)),
             heartbeat: Heartbeat::new(waker),
             load: LoadGauge::default(),
             ends_at: None,
@@ -126,11 +124,6 @@ impl<A: Admission> EventLoop<A> {
             let token = Key::fixed(LISTENER, index).token();
             registry.register(&mut listener, token, Interest::READABLE)?;
             event_loop.listeners.push(listener);
-        }
-        for (index, upstream) in event_loop.upstreams.iter_mut().enumerate() {
-            let token = Key::fixed(UPSTREAM, index).token();
-            let interest = Interest::READABLE | Interest::WRITABLE;
-            registry.register(upstream.stream(), token, interest)?;
         }
         Ok(event_loop)
     }
@@ -168,8 +161,7 @@ impl<A: Admission> EventLoop<A> {
                 let key = Key::from(event.token());
                 match key.as_fixed() {
                     Some((LISTENER, _)) => self.accept_at = Some(self.now),
-                    Some((WAKER, _)) => {}
-                    Some((_, upstream)) => self.drive_upstream(upstream),
+                    Some(_) => {}
                     None => {
                         if event.is_read_closed() {
                             self.input_closed(key);
@@ -183,8 +175,11 @@ impl<A: Admission> EventLoop<A> {
                     }
                 }
             }
-            for key in self.wake_queue.take() {
-                self.prepare_again(key);
+            for message in self.inbox.take() {
+                match message {
+                    Message::Prepare(key) => self.prepare_again(key),
+                    Message::Reply(exchange, outcome) => self.end_exchange(exchange, outcome),
+                }
             }
             for key in std::mem::take(&mut self.unfinished) {
                 self.drive(key);
@@ -195,9 +190,6 @@ impl<A: Admission> EventLoop<A> {
             }
             self.expire_timers();
             self.load.set(self.current_load());
-            if self.lost > 0 && self.lost == self.upstreams.len() {
-                return Err("every connection to the workers is lost".to_owned());
-            }
             if self.shutdown.is_requested() && self.is_shut_down() {
                 return Ok(());
             }
@@ -205,11 +197,10 @@ impl<A: Admission> EventLoop<A> {
     }
 
     fn current_load(&self) -> Load {
-        let upstreams = self.upstreams.iter();
         Load {
             connections: self.connections.len(),
             waiting: self.queues.iter().map(WorkerQueue::len).sum(),
-            working: upstreams.filter(|one| one.exchange.is_some()).count(),
+            working: self.exchanges.len(),
             held: self.shares.held(),
         }
     }
@@ -247,7 +238,7 @@ impl<A: Admission> EventLoop<A> {
         match step {
             Step::Wait => false,
             Step::Again => true,
-            Step::Head(head) => self.admit(key, *head),
+            Step::Head(head) => self.admit(key, &head),
             Step::Complete => self.prepare(key),
             Step::Reject(rejection) => self.reject(key, rejection, None),
             Step::NeedsMemory => self.free_memory_for(key),
@@ -265,10 +256,17 @@ impl<A: Admission> EventLoop<A> {
             return;
         };
         connection.input_closed = true;
+        let converts = connection
+            .queue
+            .is_some_and(|(kind, _)| kind == Kind::Conversion);
         match &connection.stage {
-            Stage::Working { upstream } => self.clients.disconnect(*upstream),
+            Stage::Working { exchange } => {
+                if let Some(exchange) = self.exchanges.get_mut(*exchange) {
+                    exchange.cancel.cancel();
+                }
+            }
             // A conversion costs too much to be done for nobody.
-            Stage::Queued { request, .. } if request.admitted.pool.converts() => {
+            Stage::Queued { .. } if converts => {
                 self.reject(key, Rejection::ClientDisconnected, None);
             }
             _ => {}
@@ -296,15 +294,14 @@ impl<A: Admission> EventLoop<A> {
         } else {
             self.counts.remove(connection.peer);
         }
-        match connection.stage {
-            Stage::Queued { request, .. } => {
-                let admitted = &request.admitted;
-                self.queues[admitted.pool as usize].remove(admitted.owner, key);
+        match (connection.stage, connection.queue) {
+            (Stage::Queued { .. }, Some((kind, owner))) => {
+                self.queues[kind as usize].remove(owner, key);
             }
-            Stage::Working { upstream } => {
-                self.clients.disconnect(upstream);
-                if let Some(exchange) = &mut self.upstreams[upstream].exchange {
+            (Stage::Working { exchange }, _) => {
+                if let Some(exchange) = self.exchanges.get_mut(exchange) {
                     exchange.client = None;
+                    exchange.cancel.cancel();
                 }
             }
             _ => {}

@@ -3,6 +3,7 @@
 use super::EventLoop;
 use crate::front::admission::Admission;
 use crate::front::connection::Stage;
+use crate::front::kind::Kind;
 use crate::front::rejection::Rejection;
 use crate::front::slab::Key;
 
@@ -40,16 +41,21 @@ impl<A: Admission> EventLoop<A> {
             connection.deadline = None;
             let rejection = match &connection.stage {
                 Stage::Queued {
-                    preparing: Some(_), ..
-                } => {
+                    preparing: Some(preparing),
+                    ..
+                } if preparing.until.is_some() => {
                     self.prepare_again(key);
+                    continue;
+                }
+                Stage::Due { .. } => {
+                    self.send_due(key);
                     continue;
                 }
                 Stage::Head { .. } if !connection.is_idle() => Rejection::HeadTimeout,
                 Stage::Body(_) => Rejection::BodyTimeout,
-                Stage::Queued { request, .. } => {
-                    let pool = request.admitted.pool;
-                    self.busy(pool)
+                Stage::Queued { .. } => {
+                    let queue = connection.queue;
+                    self.busy(queue.map_or(Kind::Page, |(kind, _)| kind))
                 }
                 _ => {
                     self.close(key);

@@ -2,7 +2,6 @@
 
 use super::target::is_host;
 use super::types::Framing;
-use crate::front::internal_headers;
 use crate::front::rejection::Rejection;
 
 /// Headers that concern this connection alone (RFC 9110 section 7.6.1), or that have been dealt
@@ -120,9 +119,7 @@ impl Fields<'_> {
         self.0
             .iter()
             .map(|header| (header.name.to_ascii_lowercase(), header.value.trim_ascii()))
-            .filter(|(name, _)| {
-                !HOP_BY_HOP.contains(&name.as_str()) && !name.starts_with(internal_headers::PREFIX)
-            })
+            .filter(|(name, _)| !HOP_BY_HOP.contains(&name.as_str()))
             .map(|(name, value)| (name, value.iter().map(ascii).collect()))
             .collect()
     }

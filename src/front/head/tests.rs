@@ -53,7 +53,11 @@ fn a_head_is_read_and_normalized() {
     );
     assert_eq!(head.framing, Framing::Length(7));
     assert!(head.keep_alive && head.expects_continue && !head.is_http10);
-    let headers = [("host", "a"), ("x-name", "two words")];
+    let headers = [
+        ("host", "a"),
+        ("x-name", "two words"),
+        ("x-towebp-peer", "192.0.2.1"),
+    ];
     assert_eq!(
         head.headers,
         headers.map(|(name, value)| (name.to_owned(), value.to_owned()))
