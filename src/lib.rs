@@ -39,12 +39,13 @@
 //!    (408).
 //! 6. [`fetch`] gets the logo, if its host has no private address. The request waits for it in the
 //!    event loop, and then for a worker, in the turn of its account.
-//! 7. A worker thread of [`http`] takes the request's head from `tiny_http` and its body from the
-//!    event loop (`exchange`). A panic from here on becomes a 500 of this request alone. `convert`
-//!    checks the token once more, reads the header of the picture ([`image::open`]) and plans the
-//!    conversion ([`conversion::Plan::new`]). It waits for the memory that the plan needs
-//!    ([`admission::MemoryBudget`]), until the queue timeout (503); a small picture does not wait
-//!    for large ones, and a plan that needs more than all memory is rejected at once (413).
+//! 7. A worker thread takes the request as a job ([`front`]) and answers it in [`http`]. A panic
+//!    from here on becomes a 500 of this request alone. `convert` checks the token once more, reads
+//!    the header of the picture ([`image::open`]) and plans the conversion
+//!    ([`conversion::Plan::new`]). If the memory that the plan needs is taken
+//!    ([`admission::MemoryBudget`]), the request waits for it in the event loop, until the queue
+//!    timeout (503); a small picture does not wait for large ones, and a plan that needs more than
+//!    all memory is rejected at once (413).
 //! 8. [`conversion::Plan::run`] does the work. [`mod@image`] decodes the bytes, turns the pixels
 //!    upright and converts them to sRGB; [`watermark`] draws the logo and the text;
 //!    [`towebp_encoder`] encodes, on one core and on all others that are idle. It stops at the

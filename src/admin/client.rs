@@ -260,22 +260,10 @@ pub fn backup(
 ) -> Result<u64, String> {
     match open_data(data, || store::open_snapshot(data))? {
         Access::Server(data) => match exchange(&data, &Request::Backup, ANSWER_TIMEOUT)? {
-            (Answer::Backup, rows) => backup.fill(rows, progress),
+            (Answer::Backup, rows) => store::receive_backup(backup, rows, progress),
             (other, _) => Err(unexpected(other)),
         },
-        Access::Direct(snapshot) => {
-            let (ours, theirs) = UnixStream::pair().map_err(|error| error.to_string())?;
-            thread::scope(|scope| {
-                let export = scope.spawn(move || snapshot.export(&mut { theirs }));
-                let filled = backup.fill(ours, progress);
-                match export.join() {
-                    Ok(Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
-                        Err(format!("the store cannot be read to its end: {error}"))
-                    }
-                    _ => filled,
-                }
-            })
-        }
+        Access::Direct(snapshot) => store::fill_backup(backup, &*snapshot, progress),
     }
 }
 

@@ -225,7 +225,9 @@ impl AccountSummary {
 
 /// Carries out a request. The rows of a backup are not part of this: the caller sends them.
 pub fn answer(store: &Store, request: Request) -> Answer {
-    try_answer(store, request).unwrap_or_else(Answer::Rejected)
+    let answer = try_answer(store, request).unwrap_or_else(Answer::Rejected);
+    store.wait_until_in_force();
+    answer
 }
 
 fn try_answer(store: &Store, request: Request) -> Result<Answer, String> {

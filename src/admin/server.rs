@@ -185,7 +185,7 @@ fn answer_long(
     };
     stream.set_write_timeout(Some(STOP_INTERVAL))?;
     let rows = store.snapshot().map_err(io::Error::other)?;
-    rows.export(&mut StoppableStream { stream, ending })
+    crate::store::send(&*rows, &mut StoppableStream { stream, ending })
 }
 
 /// A stream that fails once the server is ending.

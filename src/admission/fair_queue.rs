@@ -40,6 +40,25 @@ impl<K: Copy + Eq + Hash, T> FairQueue<K, T> {
         self.pop_within(1, &mut is_allowed)
     }
 
+    /// Takes the first item of the owner with the least `weight` among those for which `is_allowed`
+    /// is true; of equal ones, of the first in turn.
+    pub fn pop_least(
+        &mut self,
+        weight: impl Fn(K) -> f64,
+        is_allowed: impl Fn(K, &T) -> bool,
+    ) -> Option<(K, T)> {
+        let first = |owner: &K| self.items.get(owner).and_then(VecDeque::front);
+        let allowed = self.turns.iter().copied();
+        let allowed = allowed.filter(|owner| first(owner).is_some_and(|it| is_allowed(*owner, it)));
+        let least = allowed.min_by(|&a, &b| weight(a).total_cmp(&weight(b)))?;
+        self.pop(|owner, _| owner == least)
+    }
+
+    /// The owners that have items, in the order of their turns.
+    pub fn owners(&self) -> impl Iterator<Item = &K> {
+        self.turns.iter()
+    }
+
     /// Like [`FairQueue::pop`], but of an owner whose first item is not allowed, a later one may be
     /// taken.
     pub fn pop_any(&mut self, mut is_allowed: impl FnMut(K, &T) -> bool) -> Option<(K, T)> {

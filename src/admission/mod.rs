@@ -14,7 +14,9 @@ pub use client_networks::{
     CLIENT_FACTORS, ConnectionCounts, Network, client_group, client_networks, surrounding_network,
 };
 pub(crate) use fair_queue::FairQueue;
-pub use memory_budget::{MemoryBudget, MemoryUsage, Need, Reservation, ReserveError};
+pub use memory_budget::{
+    MemoryBudget, MemoryUsage, Need, PendingReservation, Reservation, ReserveError,
+};
 pub use quota::{
     ExceededLimit, LimitScope, LimitStatus, QuotaError, QuotaExceeded, QuotaGuard, Quotas,
     RemainingQuota,

@@ -21,9 +21,6 @@ pub fn start(format: LogFormat) {
         // These log URLs with their queries, which may hold secrets.
         .filter_module("ureq", LevelFilter::Warn)
         .filter_module("ureq_proto", LevelFilter::Warn)
-        // It logs an error when the event loop, its only client, has connected and its listener
-        // closes.
-        .filter_module("tiny_http", LevelFilter::Off)
         .format(move |out, record| {
             let time = out.timestamp_millis().to_string();
             write_line(out, format, &time, record)

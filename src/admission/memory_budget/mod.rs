@@ -1,11 +1,15 @@
-//! The memory and the workers that all conversions of the process share, fairly between accounts.
+//! The memory and the turns that all conversions of the process share, fairly between accounts.
 //!
-//! A conversion begins once its memory and a worker are free. Until then it waits in the queue of
-//! its account: first in, first out within an account, and accounts take turns. No account stands
-//! in the way of another:
+//! A planned conversion begins once its memory is free and it is its turn. Until then it waits in
+//! the queue of its account, and no thread waits with it ([`PendingReservation`]). Within an
+//! account the first to come is the first; of several accounts the one comes next that has been
+//! given the least seconds of work ([`Need::seconds`]). No account stands in the way of another:
 //!
-//! - An account that runs something leaves a quarter of the memory to others.
-//! - While one account has all workers, there is one worker more, for accounts that have none.
+//! - An account that runs something has, by all that it runs, at most three quarters of the memory
+//!   divided by the number of accounts that run or wait.
+//! - An account that runs nothing begins although all workers are taken, up to a number that keeps
+//!   the threads few. All that run share the cores in time
+//!   ([`CpuBudget`](towebp_encoder::CpuBudget)).
 //! - A conversion that does not fit may be overtaken by one of another account that does, until
 //!   half of its time to wait is over. Then it is next, unless its own account runs something.
 //!
@@ -19,13 +23,10 @@ mod tests;
 
 use super::account_shares::{AccountShares, Share};
 use super::fair_queue::FairQueue;
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
-use towebp_encoder::Cancel;
-
-/// How often a conversion that waits checks whether it was cancelled.
-const CANCEL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Assumed until conversions have been measured: 12 megapixels take 80 MB for half a second.
 const INITIAL_SECONDS_PER_BYTE: f64 = 6e-9;
@@ -36,10 +37,7 @@ pub struct MemoryBudget(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    workers: usize,
     state: Mutex<State>,
-    /// Notified when something was granted or given back.
-    changed: Condvar,
 }
 
 #[derive(Debug)]
@@ -51,14 +49,23 @@ struct State {
     held_by_small: u64,
     small: Class,
     large: Class,
-    /// The numbers of those that were granted what they wait for, and have not noticed yet.
-    granted: HashSet<u64>,
+    /// Bytes that a worker takes by itself, of those beyond the first ones.
+    per_worker: u64,
+    /// The numbers of those that were granted what they wait for, and have not taken it yet, with
+    /// the bytes that they have.
+    granted: HashMap<u64, u64>,
     arrivals: u64,
 }
 
 /// The conversions of one kind, small or large.
 #[derive(Debug)]
 struct Class {
+    /// Conversions that may run, whoever they belong to.
+    workers: usize,
+    /// Conversions that may run if each one beyond `workers` belongs to an account of its own.
+    most: usize,
+    /// Seconds of work that accounts were given, as far as they are ahead of others.
+    given: HashMap<u64, f64>,
     running: usize,
     /// Conversions that each account runs; none of them is 0.
     running_by_account: HashMap<u64, usize>,
@@ -80,17 +87,43 @@ pub struct Need {
     pub bytes: u64,
     /// Whether it takes so little time and memory that it should not wait for those that take more.
     pub is_small: bool,
+    /// Seconds of work, estimated.
+    pub seconds: f64,
 }
 
+/// Says to a conversion that waits that its turn has come.
+type Wake = Box<dyn Fn() + Send>;
+
 /// A conversion that waits.
-#[derive(Clone, Copy, Debug)]
 struct Waiting {
     /// Unique; later conversions have higher numbers.
     number: u64,
-    bytes: u64,
-    is_small: bool,
+    need: Need,
     /// When others may overtake it no more.
     claims_at: Instant,
+    wake: Wake,
+}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiting")
+            .field("number", &self.number)
+            .field("need", &self.need)
+            .field("claims_at", &self.claims_at)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A conversion's turn in a [`MemoryBudget`]: it waits, or its turn has come. When dropped, it is
+/// given up.
+#[derive(Debug)]
+pub struct PendingReservation {
+    budget: MemoryBudget,
+    account: u64,
+    number: u64,
+    need: Need,
+    /// Whether what was granted has become a [`Reservation`].
+    is_taken: bool,
 }
 
 /// Memory and a worker taken of a [`MemoryBudget`], given back when dropped.
@@ -105,7 +138,7 @@ pub struct Reservation {
     since: Instant,
 }
 
-/// Why nothing was reserved.
+/// Why nothing is reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReserveError {
     /// It is more than the whole budget.
@@ -115,13 +148,11 @@ pub enum ReserveError {
         /// Bytes of the budget.
         total: u64,
     },
-    /// Others had it for too long.
+    /// Others have had it for too long.
     Busy {
         /// How long those that have it now, or wait for it, are expected to take.
         wait: Duration,
     },
-    /// The conversion was cancelled while it waited.
-    Cancelled,
 }
 
 /// What a budget is used for at one moment.
@@ -138,21 +169,29 @@ pub struct MemoryUsage {
 }
 
 impl MemoryBudget {
-    /// A budget of `total` bytes and this many workers, all of them free.
+    /// A budget of `total` bytes, and this many workers for small and for large conversions.
     pub fn new(total: u64, workers: usize) -> MemoryBudget {
+        let [small, large] = MemoryBudget::most_running(workers);
         MemoryBudget(Arc::new(Shared {
-            workers,
             state: Mutex::new(State {
                 shares: AccountShares::new(total),
                 kept_for_small: 0,
                 held_by_small: 0,
-                small: Class::default(),
-                large: Class::default(),
-                granted: HashSet::new(),
+                small: Class::new(workers, small),
+                large: Class::new(workers, large),
+                per_worker: 0,
+                granted: HashMap::new(),
                 arrivals: 0,
             }),
-            changed: Condvar::new(),
         }))
+    }
+
+    /// The most small and large conversions that run at a time with this many workers. Small ones
+    /// end soon. Of large ones, those beyond the workers belong to accounts that run nothing else:
+    /// with ten at a time on two cores, somebody who comes eleventh is rare, and memory mostly ends
+    /// before.
+    pub fn most_running(workers: usize) -> [usize; 2] {
+        [workers + 1, 2 * workers + 6]
     }
 
     /// Keeps this many bytes for small conversions. A large one that needs some of them too gets
@@ -163,56 +202,42 @@ impl MemoryBudget {
         self
     }
 
-    /// Takes bytes and a worker for this account, as soon as both are free and it is the account's
-    /// turn, waiting until `until` at most.
+    /// Counts this many bytes for each large conversion that runs beyond the workers and one more,
+    /// for which nobody has set memory aside.
+    #[must_use]
+    pub fn count_workers(self, bytes: u64) -> MemoryBudget {
+        self.state().per_worker = bytes;
+        self
+    }
+
+    /// Has a conversion of this account wait for what it needs, until `until` at most. `wake` is
+    /// called if its turn comes later than at once.
     ///
     /// # Errors
-    /// See [`ReserveError`]. It comes at once if there are never so many bytes.
-    pub fn reserve(
+    /// [`ReserveError::TooLarge`] if there are never so many bytes.
+    pub fn join(
         &self,
         account: u64,
         need: Need,
         until: Instant,
-        cancel: &Cancel<'_>,
-    ) -> Result<Reservation, ReserveError> {
-        let bytes = need.bytes;
+        wake: impl Fn() + Send + 'static,
+    ) -> Result<PendingReservation, ReserveError> {
         let mut state = self.state();
         let total = state.shares.total();
-        if bytes > total {
+        if need.bytes > total {
             return Err(ReserveError::TooLarge {
-                needed: bytes,
+                needed: need.bytes,
                 total,
             });
         }
-        let number = state.join(account, need, until);
-        self.grant(&mut state);
-        while !state.granted.remove(&number) {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || cancel.is_cancelled() {
-                state.leave(account, number, need);
-                self.grant(&mut state);
-                return Err(if left.is_zero() {
-                    ReserveError::Busy {
-                        wait: state.expected_wait(need.is_small, self.0.workers),
-                    }
-                } else {
-                    ReserveError::Cancelled
-                });
-            }
-            let waited = self
-                .0
-                .changed
-                .wait_timeout(state, left.min(CANCEL_INTERVAL));
-            state = waited.expect(NO_PANIC).0;
-        }
-        drop(state);
-        Ok(Reservation {
+        let number = state.join(account, need, until, Box::new(wake));
+        state.grant();
+        Ok(PendingReservation {
             budget: self.clone(),
             account,
-            bytes,
+            number,
             need,
-            has_worker: true,
-            since: Instant::now(),
+            is_taken: false,
         })
     }
 
@@ -225,19 +250,6 @@ impl MemoryBudget {
             running: state.small.running + state.large.running,
             waiting: state.small.queue.len() + state.large.queue.len(),
         }
-    }
-
-    /// Gives all those that wait what they can have now.
-    fn grant(&self, state: &mut State) {
-        let now = Instant::now();
-        while let Some((account, next)) = state.next(self.0.workers, now) {
-            state.resize(account, next.is_small, 0, next.bytes);
-            let class = state.class(next.is_small);
-            class.running += 1;
-            *class.running_by_account.entry(account).or_default() += 1;
-            state.granted.insert(next.number);
-        }
-        self.0.changed.notify_all();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -265,18 +277,44 @@ impl State {
         }
     }
 
+    /// Gives all those that wait what they can have now.
+    fn grant(&mut self) {
+        let now = Instant::now();
+        while let Some((account, next)) = self.next(now) {
+            let need = next.need;
+            let bytes = need.bytes + self.beside(need.is_small);
+            self.resize(account, need.is_small, 0, bytes);
+            let class = self.class(need.is_small);
+            class.running += 1;
+            *class.running_by_account.entry(account).or_default() += 1;
+            *class.given.entry(account).or_default() += need.seconds;
+            self.granted.insert(next.number, bytes);
+            (next.wake)();
+        }
+    }
+
+    /// Bytes that the next conversion takes beside its own.
+    fn beside(&self, is_small: bool) -> u64 {
+        if is_small || self.large.running <= self.large.workers {
+            0
+        } else {
+            self.per_worker
+        }
+    }
+
     /// Adds a conversion to its queue and returns its number.
-    fn join(&mut self, account: u64, need: Need, until: Instant) -> u64 {
+    fn join(&mut self, account: u64, need: Need, until: Instant, wake: Wake) -> u64 {
         self.arrivals += 1;
         let number = self.arrivals;
         let now = Instant::now();
         let waiting = Waiting {
             number,
-            bytes: need.bytes,
-            is_small: need.is_small,
+            need,
+            wake,
             claims_at: now + until.saturating_duration_since(now) / 2,
         };
         let class = self.class(need.is_small);
+        class.begin_turns(account);
         class.queue.push(account, waiting);
         class.squares += square(need.bytes);
         number
@@ -290,7 +328,8 @@ impl State {
     }
 
     /// Takes the next conversion that can begin out of its queue: a small one if there is one.
-    fn next(&mut self, workers: usize, now: Instant) -> Option<(u64, Waiting)> {
+    fn next(&mut self, now: Instant) -> Option<(u64, Waiting)> {
+        let beside = self.beside(false);
         let State {
             shares,
             kept_for_small,
@@ -300,16 +339,21 @@ impl State {
             ..
         } = self;
         let total = shares.total();
-        let claimed = large.claim(now).map_or(0, |waiting| waiting.bytes);
+        let claimed = large.claim(now).map_or(0, |waiting| waiting.need.bytes);
         let left_to_small =
             (total - shares.held()).min((total - claimed).saturating_sub(*held_by_small));
-        let next = small.next(workers, now, |_, _, bytes| bytes <= left_to_small);
+        let next = small.next(now, |_, _, bytes| bytes <= left_to_small);
         next.or_else(|| {
             let held_by_large = shares.held() - *held_by_small;
-            large.next(workers, now, |account, runs, bytes| {
+            let own_limit = shares.limit() / large.accounts().max(1) as u64;
+            large.next(now, |account, runs, bytes| {
+                let bytes = bytes + beside;
+                if bytes > total {
+                    return false;
+                }
                 let for_small = (*kept_for_small).min(total - bytes).max(*held_by_small);
                 let own = shares.held_for(account).saturating_add(bytes);
-                held_by_large + for_small + bytes <= total && (!runs || own <= shares.limit())
+                held_by_large + for_small + bytes <= total && (!runs || own <= own_limit)
             })
         })
     }
@@ -326,16 +370,24 @@ impl State {
         }
     }
 
-    /// How long all that is reserved or waited for by conversions of the same kind will take.
-    fn expected_wait(&self, is_small: bool, workers: usize) -> Duration {
-        let class = if is_small { &self.small } else { &self.large };
-        class.expected_wait(self.shares.total(), workers)
+    /// How long all that is reserved or waited for by conversions of the same kind as this one,
+    /// which waits itself, will take.
+    fn expected_wait(&self, need: Need) -> Duration {
+        let class = if need.is_small {
+            &self.small
+        } else {
+            &self.large
+        };
+        class.expected_wait(self.shares.total(), need)
     }
 }
 
-impl Default for Class {
-    fn default() -> Class {
+impl Class {
+    fn new(workers: usize, most: usize) -> Class {
         Class {
+            workers,
+            most,
+            given: HashMap::new(),
             running: 0,
             running_by_account: HashMap::new(),
             queue: FairQueue::default(),
@@ -344,16 +396,42 @@ impl Default for Class {
             seconds_per_conversion: 0.0,
         }
     }
-}
 
-impl Class {
+    /// The number of accounts that run or wait for something.
+    fn accounts(&self) -> usize {
+        let runs = |account| self.running_by_account.contains_key(account);
+        let waiting = self.queue.owners().filter(|account| !runs(account));
+        self.running_by_account.len() + waiting.count()
+    }
+
+    /// Lets an account that comes stand where those stand that have been given least: what it did
+    /// not use before earns it nothing. What it is ahead of them is remembered.
+    fn begin_turns(&mut self, account: u64) {
+        let active = |other: &u64| {
+            self.running_by_account.contains_key(other) || self.queue.len_of(*other) > 0
+        };
+        let given = self.given.iter();
+        let least = given
+            .filter(|(other, _)| active(other))
+            .map(|(_, given)| *given)
+            .fold(f64::INFINITY, f64::min);
+        if least.is_infinite() {
+            self.given.clear();
+        } else {
+            let kept: Vec<u64> = self.given.keys().copied().filter(active).collect();
+            (self.given).retain(|other, given| kept.contains(other) || *given > least);
+            let own = self.given.entry(account).or_insert(least);
+            *own = own.max(least);
+        }
+    }
+
     /// The conversion that has waited too long, among those whose account runs nothing.
-    fn claim(&self, now: Instant) -> Option<Waiting> {
+    fn claim(&self, now: Instant) -> Option<&Waiting> {
         let waiting = self.queue.iter().filter(|(account, waiting)| {
             waiting.claims_at <= now && !self.running_by_account.contains_key(account)
         });
         waiting
-            .map(|(_, waiting)| *waiting)
+            .map(|(_, waiting)| waiting)
             .min_by_key(|waiting| waiting.number)
     }
 
@@ -361,23 +439,25 @@ impl Class {
     /// the memory for a conversion of this account, which runs others or not, with so many bytes.
     fn next(
         &mut self,
-        workers: usize,
         now: Instant,
         fits: impl Fn(u64, bool, u64) -> bool,
     ) -> Option<(u64, Waiting)> {
         let claim = self.claim(now).map(|waiting| waiting.number);
         let Class {
+            workers,
+            most,
+            given,
             running,
             running_by_account,
             queue,
             ..
         } = self;
-        let one_has_all = running_by_account.values().any(|&count| count == workers);
-        queue.pop(|account, waiting| {
+        let given = |account| given.get(&account).copied().unwrap_or(0.0);
+        queue.pop_least(given, |account, waiting| {
             let runs = running_by_account.contains_key(&account);
-            let has_worker = *running < workers || (*running == workers && one_has_all && !runs);
+            let has_worker = *running < *workers || (!runs && *running < *most);
             let is_next = claim.is_none_or(|number| number == waiting.number);
-            has_worker && is_next && fits(account, runs, waiting.bytes)
+            has_worker && is_next && fits(account, runs, waiting.need.bytes)
         })
     }
 
@@ -392,16 +472,119 @@ impl Class {
         }
     }
 
-    /// How long all that is reserved or waited for will take, side by side as far as it fits.
-    fn expected_wait(&self, total: u64, workers: usize) -> Duration {
-        let for_memory = self.squares as f64 * self.seconds_per_byte / total.max(1) as f64;
-        let rounds = self.queue.len() as f64 / workers.max(1) as f64;
+    /// How long all that is reserved or waited for will take, but for `own`, which waits: side by
+    /// side as far as it fits.
+    fn expected_wait(&self, total: u64, own: Need) -> Duration {
+        let squares = self.squares - square(own.bytes);
+        let for_memory = squares as f64 * self.seconds_per_byte / total.max(1) as f64;
+        let rounds = self.queue.len().saturating_sub(1) as f64 / self.workers.max(1) as f64;
         let for_worker = rounds * self.seconds_per_conversion;
         Duration::try_from_secs_f64(for_memory.max(for_worker)).unwrap_or(Duration::MAX)
     }
 }
 
+impl PendingReservation {
+    /// Whether its turn has come.
+    pub fn is_granted(&self) -> bool {
+        self.budget.state().granted.contains_key(&self.number)
+    }
+
+    /// What was reserved, if its turn has come.
+    ///
+    /// # Errors
+    /// It still waits.
+    pub fn take(mut self) -> Result<Reservation, PendingReservation> {
+        let granted = self.budget.state().granted.remove(&self.number);
+        let Some(bytes) = granted else {
+            return Err(self);
+        };
+        self.is_taken = true;
+        Ok(self.reservation(bytes))
+    }
+
+    /// The error of one that has waited for too long.
+    pub fn busy(&self) -> ReserveError {
+        let state = self.budget.state();
+        let wait = if state.granted.contains_key(&self.number) {
+            Duration::ZERO
+        } else {
+            state.expected_wait(self.need)
+        };
+        ReserveError::Busy { wait }
+    }
+
+    fn reservation(&self, bytes: u64) -> Reservation {
+        Reservation {
+            budget: self.budget.clone(),
+            account: self.account,
+            bytes,
+            need: self.need,
+            has_worker: true,
+            since: Instant::now(),
+        }
+    }
+}
+
+impl Drop for PendingReservation {
+    fn drop(&mut self) {
+        if self.is_taken {
+            return;
+        }
+        let mut state = self.budget.state();
+        if let Some(bytes) = state.granted.remove(&self.number) {
+            drop(state);
+            drop(self.reservation(bytes));
+        } else {
+            state.leave(self.account, self.number, self.need);
+            state.grant();
+        }
+    }
+}
+
 impl Reservation {
+    /// Takes as much memory more as the conversion needs for `bytes` in all, at once or not at all:
+    /// it has to fit as that of a conversion that begins does, but for those that wait.
+    ///
+    /// # Errors
+    /// [`ReserveError::TooLarge`] or [`ReserveError::Busy`].
+    pub fn grow_to(&mut self, bytes: u64) -> Result<(), ReserveError> {
+        let Some(more) = bytes.checked_sub(self.need.bytes) else {
+            return Ok(());
+        };
+        let mut state = self.budget.state();
+        let (total, held) = (state.shares.total(), self.bytes.saturating_add(more));
+        if held > total {
+            let needed = held;
+            return Err(ReserveError::TooLarge { needed, total });
+        }
+        let Need { is_small, .. } = self.need;
+        let others = state.shares.held_for(self.account) - self.bytes;
+        let kept = if is_small { 0 } else { state.kept_for_small };
+        let idle = kept.min(total - held).saturating_sub(state.held_by_small);
+        let fits = state.shares.held() + more + idle <= total
+            && (others == 0 || others + held <= state.shares.limit());
+        if !fits {
+            let wait = state.expected_wait(self.need);
+            return Err(ReserveError::Busy { wait });
+        }
+        state.resize(self.account, is_small, self.bytes, held);
+        let class = state.class(is_small);
+        class.squares += square(bytes);
+        class.squares -= square(self.need.bytes);
+        (self.bytes, self.need.bytes) = (held, bytes);
+        Ok(())
+    }
+
+    /// Counts the seconds of work that it has really taken, in place of those that were estimated.
+    pub fn charge(&mut self, seconds: f64) {
+        let mut state = self.budget.state();
+        let class = state.class(self.need.is_small);
+        if let Some(given) = class.given.get_mut(&self.account) {
+            *given += seconds - self.need.seconds;
+        }
+        self.need.seconds = seconds;
+    }
+
     /// The work is done: gives back the worker, and all memory but `bytes`. If `bytes` are more
     /// than are reserved, no memory is given back.
     pub fn finish(&mut self, bytes: u64) {
@@ -415,7 +598,7 @@ impl Reservation {
             let seconds = self.since.elapsed().as_secs_f64();
             class.seconds_per_conversion = average(class.seconds_per_conversion, seconds);
         }
-        self.budget.grant(&mut state);
+        state.grant();
     }
 }
 
@@ -430,6 +613,6 @@ impl Drop for Reservation {
         if self.has_worker {
             class.free_worker(self.account);
         }
-        self.budget.grant(&mut state);
+        state.grant();
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use std::sync::mpsc;
 use std::thread;
+use towebp_encoder::Cancel;
 
 /// Long enough for a busy machine.
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -16,13 +17,49 @@ fn large(bytes: u64) -> Need {
     Need {
         bytes,
         is_small: false,
+        seconds: 0.0,
     }
 }
 
 fn small(bytes: u64) -> Need {
     Need {
-        bytes,
         is_small: true,
+        ..large(bytes)
+    }
+}
+
+/// One that has waited half of its time.
+fn claiming(number: u64, bytes: u64) -> Waiting {
+    Waiting {
+        number,
+        need: large(bytes),
+        claims_at: Instant::now(),
+        wake: Box::new(|| {}),
+    }
+}
+
+impl MemoryBudget {
+    /// Waits for what is needed, as a job does without a thread.
+    fn reserve(
+        &self,
+        account: u64,
+        need: Need,
+        until: Instant,
+        cancel: &Cancel<'_>,
+    ) -> Result<Reservation, ReserveError> {
+        let (sender, woken) = mpsc::channel();
+        let wake = move || sender.send(()).expect("it is waited for, or it is over");
+        let mut pending = self.join(account, need, until, wake)?;
+        loop {
+            pending = match pending.take() {
+                Ok(reservation) => return Ok(reservation),
+                Err(pending) => pending,
+            };
+            if Instant::now() >= until || cancel.is_cancelled() {
+                return Err(pending.busy());
+            }
+            woken.recv_timeout(Duration::from_millis(5)).ok();
+        }
     }
 }
 
@@ -59,6 +96,35 @@ fn until_waiting(budget: &MemoryBudget, count: usize) {
         assert!(start.elapsed() < DEADLINE, "{:?}", budget.usage());
         thread::sleep(Duration::from_millis(1));
     }
+}
+
+#[test]
+fn a_reservation_grows_at_once_or_not_at_all() {
+    let budget = MemoryBudget::new(100, 4);
+    let mut first = take(&budget, A, 40);
+    let second = take(&budget, B, 30);
+    assert_eq!(first.grow_to(70), Ok(()));
+    assert_eq!(budget.usage().reserved, 100);
+    assert!(matches!(first.grow_to(71), Err(ReserveError::Busy { .. })));
+    let too_large = ReserveError::TooLarge {
+        needed: 101,
+        total: 100,
+    };
+    assert_eq!(first.grow_to(101), Err(too_large));
+    drop(second);
+    assert_eq!(first.grow_to(100), Ok(()), "one conversion may have all");
+    assert_eq!(first.grow_to(101), Err(too_large));
+    drop(first);
+    assert_eq!(budget.usage().reserved, 0);
+    // An account that runs several leaves a quarter to others.
+    let mut first = take(&budget, A, 40);
+    let second = take(&budget, A, 30);
+    assert_eq!(first.grow_to(45), Ok(()));
+    assert!(matches!(first.grow_to(46), Err(ReserveError::Busy { .. })));
+    assert_eq!(first.grow_to(45), Ok(()), "it has as many");
+    drop((first, second));
+    let state = budget.state();
+    assert_eq!((state.shares.held(), state.large.squares), (0, 0));
 }
 
 #[test]
@@ -111,19 +177,106 @@ fn what_can_never_fit_fails_without_waiting() {
 }
 
 #[test]
-fn so_many_run_at_a_time_and_one_more_while_one_account_has_all() {
-    let budget = MemoryBudget::new(100, 2);
+fn so_many_run_at_a_time_and_one_of_each_account_that_runs_nothing() {
+    let budget = MemoryBudget::new(1000, 2);
+    let [_, most] = MemoryBudget::most_running(2);
     let mut all = vec![take(&budget, A, 1), take(&budget, A, 1)];
     assert!(!is_free(&budget, A, 1), "no third one of the same account");
-    all.push(take(&budget, B, 1));
-    assert!(!is_free(&budget, C, 1), "there is one more worker only");
-    // Neither of two accounts has all, so there is no worker more.
-    all.remove(0);
-    assert!(!is_free(&budget, A, 1) && !is_free(&budget, C, 1));
-    all.remove(0);
-    drop(take(&budget, A, 1));
+    for account in B.. {
+        if all.len() == most {
+            assert!(!is_free(&budget, account, 1), "no thread would be left");
+            break;
+        }
+        all.push(take(&budget, account, 1));
+        assert!(!is_free(&budget, account, 1), "a second one of {account}");
+    }
+    drop(all);
+    drop([take(&budget, A, 1), take(&budget, A, 1)]);
+    assert_eq!(budget.usage().running, 0);
+}
+
+#[test]
+fn workers_beyond_those_with_memory_of_their_own_are_counted() {
+    let budget = MemoryBudget::new(100, 1).count_workers(6);
+    let held = [A, B].map(|account| take(&budget, account, 10));
+    assert_eq!(budget.usage().reserved, 20, "a worker, and one more");
+    let third = take(&budget, C, 10);
+    assert_eq!(budget.usage().reserved, 36);
+    assert!(is_free(&budget, 4, 58) && !is_free(&budget, 4, 59));
+    drop(held);
+    assert_eq!(budget.usage().reserved, 16);
+    drop(third);
+    assert!(is_free(&budget, A, 100), "alone it may have all");
+}
+
+#[test]
+fn several_accounts_divide_what_they_may_have_by_several_conversions() {
+    let budget = MemoryBudget::new(120, 4);
+    let own = [take(&budget, A, 30), take(&budget, B, 10)];
+    assert!(is_free(&budget, A, 15) && !is_free(&budget, A, 16));
+    assert!(is_free(&budget, B, 35) && !is_free(&budget, B, 36));
+    assert!(is_free(&budget, C, 80), "its first one");
+    drop(own);
+    let state = budget.state();
+    assert!(state.shares.is_empty() && state.large.accounts() == 0);
+}
+
+#[test]
+fn the_account_that_was_given_least_work_is_next() {
+    let budget = MemoryBudget::new(100, 1);
+    let [_, most] = MemoryBudget::most_running(1);
+    let wait = |account, seconds| {
+        let need = Need {
+            seconds,
+            ..large(1)
+        };
+        budget.join(account, need, later(), || {}).expect("it fits")
+    };
+    // All that may run do, of other accounts, after these two have had their share.
+    let mut held = vec![take(&budget, 10, 1)];
+    drop([wait(A, 50.0), wait(B, 1.0)].map(PendingReservation::take));
+    held.extend((11..).take(most - 1).map(|it| take(&budget, it, 1)));
+    let (heavy, light) = (wait(A, 50.0), wait(B, 1.0));
+    held.pop();
+    assert!(light.is_granted() && !heavy.is_granted(), "{budget:?}");
+    // It took longer than was thought.
+    let mut light = light.take().expect("it is granted");
+    light.charge(200.0);
+    drop((light, held.pop()));
+    held.extend([take(&budget, 20, 1)]);
+    assert!(heavy.is_granted());
+    let (light, heavy_too) = (wait(B, 1.0), wait(A, 50.0));
+    drop(heavy);
+    assert!(heavy_too.is_granted() && !light.is_granted(), "{budget:?}");
+    drop((heavy_too, light, held));
     drop(take(&budget, C, 1));
-    assert_eq!(budget.usage().running, 1);
+    assert!(
+        budget.state().large.given.len() == 1,
+        "others are forgotten"
+    );
+}
+
+#[test]
+fn what_is_given_up_leaves_nothing_behind() {
+    let budget = MemoryBudget::new(100, 1);
+    let (sender, woken) = mpsc::channel();
+    let wait = |bytes| {
+        let sender = sender.clone();
+        let wake = move || sender.send(bytes).expect("the test waits");
+        budget
+            .join(A, large(bytes), later(), wake)
+            .expect("it fits")
+    };
+    let (first, second, third) = (wait(1), wait(2), wait(3));
+    assert!(first.is_granted() && !second.is_granted());
+    drop(second);
+    drop(first);
+    assert_eq!(woken.try_iter().collect::<Vec<_>>(), [1, 3]);
+    assert!(third.is_granted());
+    drop(third);
+    let state = budget.state();
+    assert!(state.shares.is_empty() && state.granted.is_empty());
+    assert_eq!((state.large.squares, state.large.running), (0, 0));
 }
 
 #[test]
@@ -169,8 +322,8 @@ fn accounts_take_turns_however_many_one_has_waiting() {
     let budget = MemoryBudget::new(100, 1);
     let (sender, order) = mpsc::channel();
     thread::scope(|scope| {
-        // Two accounts, so that there is no worker more.
-        let held = [take(&budget, A, 1), take(&budget, B, 1)];
+        // Each runs something, so that none begins beside it.
+        let held = [A, B, C].map(|account| take(&budget, account, 1));
         let arrivals = [A, A, A, A, B, B, C];
         for (number, account) in arrivals.into_iter().enumerate() {
             let (own, sender) = (budget.clone(), sender.clone());
@@ -220,15 +373,11 @@ fn what_waits_for_memory_is_overtaken_by_others_until_half_its_time() {
             .expect("no panic")
             .expect_err("its time is over");
         // An account with something running has no claim, however long it waits.
-        budget.state().large.queue.push(
-            A,
-            Waiting {
-                number: u64::MAX - 1,
-                bytes: 90,
-                is_small: false,
-                claims_at: Instant::now(),
-            },
-        );
+        budget
+            .state()
+            .large
+            .queue
+            .push(A, claiming(u64::MAX - 1, 90));
         assert!(is_free(&budget, B, 30));
         budget.state().large.queue.remove(A, |_| true);
         let of_other = scope.spawn(|| budget.reserve(C, large(90), later(), &cancel).map(drop));
@@ -240,18 +389,10 @@ fn what_waits_for_memory_is_overtaken_by_others_until_half_its_time() {
             .expect("no panic")
             .expect_err("it was cancelled");
         // One whose time is half over is next.
-        budget.state().large.queue.push(
-            C,
-            Waiting {
-                number: 0,
-                bytes: 90,
-                is_small: false,
-                claims_at: Instant::now(),
-            },
-        );
+        budget.state().large.queue.push(C, claiming(0, 90));
         assert!(!is_free(&budget, B, 30), "it is not overtaken any more");
         drop(own);
-        assert!(budget.state().granted.contains(&0), "it is next");
+        assert!(budget.state().granted.contains_key(&0), "it is next");
     });
 }
 
@@ -271,10 +412,7 @@ fn a_cancelled_one_lets_the_next_begin() {
         until_waiting(&budget, 2);
         cancel.cancel();
         let first = first.join().expect("no panic");
-        assert_eq!(
-            first.expect_err("it was cancelled"),
-            ReserveError::Cancelled
-        );
+        first.expect_err("it was cancelled");
         second.join().expect("no panic").expect("it fits now");
     });
     assert_eq!(budget.usage().reserved, 30);
@@ -290,7 +428,7 @@ fn waiting_ends_in_time_with_what_stands_before() {
         let outcome = budget.reserve(B, large(bytes), until, &Cancel::never());
         match outcome.expect_err("nothing is free") {
             ReserveError::Busy { wait } => wait.as_secs_f64(),
-            other => panic!("{other:?}"),
+            ReserveError::TooLarge { .. } => panic!("it fits in all"),
         }
     };
     // 100 bytes are held for a second.
@@ -349,15 +487,7 @@ fn a_large_one_that_is_next_is_not_overtaken_by_small_ones_in_its_memory() {
     let budget = MemoryBudget::new(100, 4).keep_for_small(10);
     let (own, smalls) = (take(&budget, A, 60), take_need(&budget, B, small(8)));
     for (bytes, left_to_small) in [(85, 7), (100, 0)] {
-        budget.state().large.queue.push(
-            C,
-            Waiting {
-                number: 0,
-                bytes,
-                is_small: false,
-                claims_at: Instant::now(),
-            },
-        );
+        budget.state().large.queue.push(C, claiming(0, bytes));
         let is_free = |bytes| is_free_for(&budget, B, small(bytes));
         assert!(!is_free(left_to_small + 1), "{bytes}");
         assert!(left_to_small == 0 || is_free(left_to_small), "{bytes}");
