@@ -1,29 +1,32 @@
-//! What admission finds out about a request by its head, and the hand-over to a worker.
+//! A request that was admitted: what its head says, and the hand-over to a worker.
 
-use super::convert::{self, AdmittedConversion};
-use super::cors;
-use super::request::{Body, Request, RequestId};
+use super::convert::{self, AdmittedConversion, Progress};
+use super::problem::Problem;
+use super::request::{Body, Request};
 use super::response::Response;
 use super::routes::{self, Handler, PageHandler, Route};
-use super::settings::Settings;
 use super::state::AppState;
+use super::{cors, exchange};
 use crate::admission::client_group;
-use crate::front::{self, ByteQueue, Owner, Pool, Preparation, Waker};
-use std::net::IpAddr;
+use crate::front::{self, ByteQueue, Handover, Kind, Owner, Preparation, Rejection, Waker};
+use std::sync::Arc;
+use std::time::Instant;
 
-/// A request that was admitted, with all that its head says. It is made by the event loop, waits
-/// there until the request is whole, and goes to the worker, which checks nothing of it again but
+/// A request that was admitted, with all that its head says. The event loop makes it and keeps it
+/// until the request is complete. Then it goes to the worker, which checks nothing of it again but
 /// what may have changed meanwhile.
 pub struct Admitted {
-    /// The id that admission gave to the request.
-    pub request_id: RequestId,
+    state: Arc<AppState>,
+    request: Request,
     route: &'static Route,
     work: Work,
 }
 
 /// What a worker has to do.
-enum Work {
+pub enum Work {
+    /// A conversion.
     Conversion(Box<AdmittedConversion>),
+    /// Anything else.
     Page(PageHandler),
 }
 
@@ -32,7 +35,7 @@ enum Work {
 ///
 /// # Errors
 /// The response, if the request is rejected, or needs no worker.
-pub fn admit(state: &AppState, request: &Request) -> Result<Admitted, Response> {
+pub fn admit(state: &AppState, request: &Request) -> Result<(&'static Route, Work), Response> {
     let to_response = |problem| routes::problem_response(request, problem);
     let allowed = &state.settings.allowed_origins;
     if let Some(preflight) = routes::preflight(request, allowed) {
@@ -47,58 +50,63 @@ pub fn admit(state: &AppState, request: &Request) -> Result<Admitted, Response> 
         Handler::Conversion => {
             convert::admit(state, request).map(|it| Work::Conversion(Box::new(it)))
         }
+        Handler::Readiness(answer) => Ok(Work::Page(answer)),
         Handler::Page { admit, answer } => admit(state, request).map(|()| Work::Page(answer)),
     };
-    Ok(Admitted {
-        request_id: request.id.clone(),
-        route,
-        work: work.map_err(to_response)?,
-    })
+    Ok((route, work.map_err(to_response)?))
 }
 
 impl Admitted {
-    /// The names of the fields of the request's form.
-    pub fn field_names(&self) -> Vec<String> {
-        match &self.work {
-            Work::Conversion(conversion) => conversion.field_names(),
-            Work::Page(_) => Vec::new(),
+    /// A request that [`admit`] has admitted.
+    pub fn new(
+        state: Arc<AppState>,
+        request: Request,
+        route: &'static Route,
+        work: Work,
+    ) -> Admitted {
+        Admitted {
+            state,
+            request,
+            route,
+            work,
         }
     }
 
-    /// The admission as the front takes it; `client` is the address of the request's client.
-    pub fn into_front(self, settings: &Settings, client: IpAddr) -> front::Admitted {
-        let (pool, owner) = match &self.work {
-            Work::Conversion(conversion) => {
-                (Pool::Conversions, Owner::Account(conversion.account.0))
+    /// The admission as the front takes it.
+    pub fn into_front(self) -> front::Admitted {
+        let address = || Owner::Address(client_group(self.request.client));
+        let (kind, owner) = match (&self.work, self.route.handler) {
+            (Work::Conversion(conversion), _) => {
+                (Kind::Conversion, Owner::Account(conversion.account.0))
             }
-            Work::Page(_) => (Pool::Pages, Owner::Address(client_group(client))),
+            (Work::Page(_), Handler::Readiness(_)) => (Kind::Readiness, address()),
+            (Work::Page(_), _) => (Kind::Page, address()),
         };
         front::Admitted {
-            body_limit: self.route.body_limit.bytes(settings),
-            pool,
+            body_limit: self.route.body_limit.bytes(&self.state.settings),
+            kind,
             owner,
-            ticket: Some(Box::new(self)),
+            ticket: Box::new(self),
         }
     }
 }
 
-/// Answers an admitted request on a worker thread. One without a ticket, such as a later part of a
-/// long response, is admitted first.
+/// Answers an admitted request on a worker's thread, or goes on with it. `wake` is called when a
+/// request that waits can go on.
+///
+/// # Errors
+/// Why the request failed.
 pub fn answer(
     state: &AppState,
     request: &Request,
-    admitted: Option<Admitted>,
+    work: Work,
     body: &mut Body,
-) -> Response {
-    let admitted = match admitted.map_or_else(|| admit(state, request), Ok) {
-        Ok(admitted) => admitted,
-        Err(response) => return response,
-    };
-    let answered = match admitted.work {
-        Work::Conversion(conversion) => convert::answer(state, request, *conversion, body),
-        Work::Page(answer) => answer(state, request, body),
-    };
-    answered.unwrap_or_else(|problem| routes::problem_response(request, problem))
+    wake: impl Fn() + Clone + Send + 'static,
+) -> Result<Progress, Problem> {
+    match work {
+        Work::Conversion(conversion) => convert::answer(state, request, conversion, body, wake),
+        Work::Page(answer) => answer(state, request, body).map(Progress::Done),
+    }
 }
 
 impl front::Ticket for Admitted {
@@ -121,5 +129,50 @@ impl front::Ticket for Admitted {
             Work::Conversion(conversion) => conversion.held(),
             Work::Page(_) => 0,
         }
+    }
+
+    fn answer(self: Box<Self>, handover: Handover) {
+        let Admitted {
+            state,
+            mut request,
+            route,
+            work,
+        } = *self;
+        let Handover {
+            body,
+            cancel,
+            queued_since,
+            waker,
+            reply,
+        } = handover;
+        request.cancel = cancel;
+        request.queued_since = queued_since;
+        request.started.get_or_insert_with(Instant::now);
+        if let Work::Conversion(conversion) = &work {
+            request.field_names = conversion.field_names();
+        }
+        let mut body = Body::new(body);
+        let wake = move || waker.wake();
+        let answered =
+            exchange::answered(&request, || answer(&state, &request, work, &mut body, wake));
+        request.received += body.received();
+        match answered {
+            Ok(Progress::Waits(conversion)) => {
+                let work = Work::Conversion(conversion);
+                reply.wait(Box::new(Admitted::new(state, request, route, work)));
+            }
+            Ok(Progress::Done(response)) | Err(response) => {
+                exchange::send(&state, &request, response, reply);
+            }
+        }
+    }
+
+    fn reject(&self, rejection: Rejection) -> front::Response {
+        let problem = match (&self.work, rejection) {
+            (Work::Conversion(conversion), Rejection::Busy { .. }) => conversion.busy(),
+            _ => None,
+        };
+        let problem = problem.unwrap_or_else(|| rejection.into());
+        exchange::reject(&self.state, &self.request, problem)
     }
 }

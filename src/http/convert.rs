@@ -1,5 +1,6 @@
 //! `POST /convert`: the order of the checks, and one conversion.
 
+use super::converted::{Sent, success};
 use super::credentials::{Checked, Token};
 use super::failures;
 use super::multipart::{Form, FormReader};
@@ -10,15 +11,15 @@ use super::request::{Body, Request};
 use super::response::Response;
 use super::state::AppState;
 use super::watermark_fetch::WatermarkFetch;
-use crate::admission::Need;
+use crate::admission::{Need, PendingReservation, QuotaGuard};
 use crate::conversion::{
-    Cancel, Coding, Conversion, ConversionError, DefaultValue, FoundQuality, Parameter, Params,
-    Plan, Preset, Resources, Timing, Value,
+    Cancel, ConversionError, DefaultValue, Parameter, Params, Plan, Preset, Resources, Value,
 };
 use crate::front::{ByteQueue, Preparation, Waker};
 use crate::image::{self, DecodeError, Format};
 use crate::store::{AccountId, Caller, RecordError, TokenNumber, UsageEntry, WatermarkKind};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 /// The parameter that names the response's file: the one that is not of the conversion.
@@ -28,6 +29,7 @@ pub const DOWNLOAD: Parameter = Parameter {
     example: "coffee",
     default: DefaultValue::Other("none"),
     meaning: "a name: the answer then carries `Content-Disposition: attachment` with `NAME.webp`",
+    as_flag: None,
     otherwise: "characters unfit for file names become `_`",
 };
 
@@ -53,6 +55,34 @@ pub struct AdmittedConversion {
     problem: Option<Problem>,
     /// The flags of curl that send a picture in the way in which this request does.
     flags: &'static str,
+    /// What a worker has found out, if it has handed the conversion back.
+    waiting: Option<Box<Waiting>>,
+}
+
+/// A conversion that waits for its memory, or goes on after that.
+struct Waiting {
+    source: Source,
+    pending: PendingReservation,
+}
+
+/// What is converted, and for whom.
+struct Source {
+    caller: Caller,
+    quota: QuotaGuard,
+    bytes: Vec<u8>,
+    format: Format,
+    /// The watermark's picture.
+    picture: Option<Arc<[u8]>>,
+    /// Bytes of memory that its pixels were found to call for, if they call for more than the plan.
+    least_memory: u64,
+}
+
+/// How far a worker has come with a request.
+pub enum Progress {
+    /// To its end.
+    Done(Response),
+    /// To where the conversion waits for memory.
+    Waits(Box<AdmittedConversion>),
 }
 
 /// A form that arrives, and what the head says of what it asks for.
@@ -74,7 +104,8 @@ struct IncomingForm {
 /// Why the request is rejected.
 pub fn admit(state: &AppState, request: &Request) -> Result<AdmittedConversion, Problem> {
     let query = request.query();
-    let token = Token::of(request, &query).map_err(|problem| no_field(request, problem))?;
+    let token = Token::of(request, &query, &state.settings);
+    let token = token.map_err(|problem| no_field(request, problem))?;
     let checked = token.check(&state.store)?;
     let admitted = admit_checked(state, request, &query, token.clone(), &checked);
     match (admitted, checked.known()) {
@@ -105,6 +136,7 @@ fn admit_checked(
     query.parameter("token")?;
     let caller = checked.known();
     caller.map_or(Ok(()), check_enabled)?;
+    check_content(request)?;
     // By the preset that was known last, what the present one needs can be fetched meanwhile.
     let preset = checked.last_known().map_or("", Caller::preset);
     let (params, form) = match form(request)? {
@@ -141,6 +173,28 @@ fn admit_checked(
         flags: if is_form { FORM_FLAGS } else { FLAGS },
         ..admitted
     })
+}
+
+/// Checks that one header says what the body is, and that the body is that itself.
+///
+/// # Errors
+/// 400 for two `Content-Type`, 415 for a `Content-Encoding`.
+pub fn check_content(request: &Request) -> Result<(), Problem> {
+    if request.headers("content-type").nth(1).is_some() {
+        let detail = "Content-Type is given more than once; give it once.";
+        return Err(Problem::new(Kind::ContentTypeRepeated, detail));
+    }
+    let is_identity = |coding: &str| {
+        let coding = coding.trim();
+        coding.is_empty() || coding.eq_ignore_ascii_case("identity")
+    };
+    let mut codings = request.headers("content-encoding");
+    if codings.all(|list| list.split(',').all(is_identity)) {
+        return Ok(());
+    }
+    let detail = "Content-Encoding says that the body is encoded; send the picture's bytes as they are, \
+                  without Content-Encoding. A picture's file is compressed already.";
+    Err(Problem::new(Kind::ContentEncodingUnsupported, detail))
 }
 
 /// The reader of the request's body, if that is a form.
@@ -200,34 +254,59 @@ pub fn body_empty(flags: &str) -> Problem {
     )
 }
 
-/// Converts the body of an admitted request. It checks what may have changed since admission: the
-/// token (401), the client's presence, the disk (503) and the account's quotas (429). The usage
-/// entry is on disk before anything is delivered.
+/// Converts the body of an admitted request, or goes on with one that has waited for its memory. It
+/// checks what may have changed since admission: the token (401), the client's presence, the disk
+/// (503) and the account's quotas (429). The usage entry is on disk before anything is delivered.
+/// `wake` is called when a conversion that waits can go on.
 ///
 /// # Errors
 /// Why there is no conversion.
 pub fn answer(
     state: &AppState,
     request: &Request,
-    conversion: AdmittedConversion,
+    mut conversion: Box<AdmittedConversion>,
     body: &mut Body,
-) -> Result<Response, Problem> {
-    let caller = conversion.token.caller(&state.store)?;
-    let received = body.len();
-    let answered = answer_caller(state, request, &caller, conversion, body);
-    answered.inspect_err(|problem| {
-        failures::note(state, &caller, request, Some(received), problem);
-    })
+    wake: impl Fn() + Clone + Send + 'static,
+) -> Result<Progress, Problem> {
+    let note = |caller: &Caller, received, problem: &Problem| {
+        failures::note(state, caller, request, Some(received), problem);
+    };
+    let (source, pending) = if let Some(waiting) = conversion.waiting.take() {
+        (waiting.source, Some(waiting.pending))
+    } else {
+        let caller = conversion.token.caller(&state.store)?;
+        let received = body.len();
+        let begun = begin(state, request, &caller, &mut conversion, body);
+        let source = begun.inspect_err(|problem| note(&caller, received, problem))?;
+        (source, None)
+    };
+    let (caller, received) = (source.caller.clone(), source.bytes.len() as u64);
+    let headers = rate_limit_headers(source.quota.limits());
+    match convert(state, request, conversion, source, pending, wake) {
+        Ok(Progress::Done(mut response)) => {
+            response.headers.extend(headers);
+            Ok(Progress::Done(response))
+        }
+        Ok(waits) => Ok(waits),
+        Err(mut problem) => {
+            // One by the quota has the headers of the limits as they are by now.
+            if problem.kind != Kind::QuotaExceeded {
+                problem.headers.extend(headers);
+            }
+            note(&caller, received, &problem);
+            Err(problem)
+        }
+    }
 }
 
-/// As [`answer`], of a caller who is known.
-fn answer_caller(
+/// The first part of [`answer`]: all that is needed to plan the conversion.
+fn begin(
     state: &AppState,
     request: &Request,
     caller: &Caller,
-    mut conversion: AdmittedConversion,
+    conversion: &mut AdmittedConversion,
     body: &mut Body,
-) -> Result<Response, Problem> {
+) -> Result<Source, Problem> {
     check_enabled(caller)?;
     if let Some(problem) = conversion.problem.take() {
         return Err(problem);
@@ -241,18 +320,30 @@ fn answer_caller(
     state.store.check_available()?;
     let quota = state.limiters.quotas.take(&state.store, caller)?;
     let headers = rate_limit_headers(quota.limits());
-    match convert(state, request, caller, conversion, body) {
-        Ok(mut response) => {
-            response.headers.extend(headers);
-            Ok(response)
+    let mut read = || {
+        let bytes = body.read();
+        let format = match conversion.format {
+            Some(format) => format,
+            None => sniffed(&bytes)?,
+        };
+        if bytes.is_empty() {
+            return Err(body_empty(conversion.flags));
         }
-        // It has the headers of the limits as they are by now.
-        Err(problem) if problem.kind == Kind::QuotaExceeded => Err(problem),
-        Err(mut problem) => {
-            problem.headers.extend(headers);
-            Err(problem)
-        }
-    }
+        let picture = conversion.watermark.take_picture()?;
+        Ok((bytes, format, picture))
+    };
+    let (bytes, format, picture) = read().map_err(|mut problem| {
+        problem.headers.extend(headers);
+        problem
+    })?;
+    Ok(Source {
+        caller: caller.clone(),
+        quota,
+        bytes,
+        format,
+        picture,
+        least_memory: 0,
+    })
 }
 
 impl AdmittedConversion {
@@ -271,6 +362,7 @@ impl AdmittedConversion {
             fields: Pairs::default(),
             problem: None,
             flags: FLAGS,
+            waiting: None,
         }
     }
 
@@ -284,21 +376,38 @@ impl AdmittedConversion {
     }
 
     /// Reads the fields of a form, once it is complete, and begins to fetch the watermark's
-    /// picture. What is wrong with the form is for the worker to say.
+    /// picture. What is wrong with the form is for the worker to say. Of a conversion that waits
+    /// for its memory, this says whether it has it.
     pub fn prepare(&mut self, waker: &Waker) -> Preparation {
         if let Some(form) = self.form.take() {
             self.problem = self.read_form(*form).err();
         }
-        if self.problem.is_some() {
-            return Preparation::Ready;
+        match &self.waiting {
+            Some(waiting) if waiting.pending.is_granted() => Preparation::Granted,
+            Some(_) => Preparation::Queued,
+            None if self.problem.is_some() => Preparation::Ready,
+            None => self.watermark.prepare(waker),
         }
-        self.watermark.prepare(waker)
+    }
+
+    /// The problem of one that has waited for its memory for too long; `None` if it does not wait
+    /// for that.
+    pub fn busy(&self) -> Option<Problem> {
+        let Waiting { source, pending } = &**self.waiting.as_ref()?;
+        let mut problem = Problem::from(pending.busy());
+        let headers = rate_limit_headers(source.quota.limits());
+        problem.headers.extend(headers);
+        Some(problem)
     }
 
     /// Bytes of memory that it holds.
     pub fn held(&self) -> usize {
         let form = self.form.as_ref().map_or(0, |form| form.reader.held());
-        form + self.fields.held() + self.watermark.held()
+        let source = self.waiting.as_ref().map_or(0, |waiting| {
+            let picture = waiting.source.picture.as_ref();
+            waiting.source.bytes.capacity() + picture.map_or(0, |picture| picture.len())
+        });
+        form + self.fields.held() + self.watermark.held() + source
     }
 
     /// The names of the form's fields.
@@ -344,73 +453,98 @@ impl AdmittedConversion {
     }
 }
 
+/// Plans the conversion, and runs it once it has the memory of the plan. The header is read again
+/// after it has waited, since a plan refers to the bytes that it is made of.
 fn convert(
     state: &AppState,
     request: &Request,
-    caller: &Caller,
-    conversion: AdmittedConversion,
-    body: &mut Body,
-) -> Result<Response, Problem> {
-    let AdmittedConversion {
-        account,
-        watermark,
-        params,
-        format,
-        download,
-        flags,
-        ..
-    } = conversion;
-    let bytes = body.read();
-    let format = match format {
-        Some(format) => format,
-        None => sniffed(&bytes)?,
-    };
-    if bytes.is_empty() {
-        return Err(body_empty(flags));
-    }
-    let watermark_picture = watermark.into_picture()?;
-    let watermark_picture = watermark_picture.as_deref();
+    mut conversion: Box<AdmittedConversion>,
+    mut source: Source,
+    mut pending: Option<PendingReservation>,
+    wake: impl Fn() + Clone + Send + 'static,
+) -> Result<Progress, Problem> {
+    let (bytes, picture) = (&source.bytes, source.picture.as_deref());
     let resources = Resources {
         fonts: &state.fonts,
         threads: state.cpu_budget.total(),
         cpu_budget: Some(&state.cpu_budget),
     };
-    let opened = image::open(&bytes, format, &state.limits).map_err(|error| match error {
+    let opened = image::open(bytes, source.format, &state.limits).map_err(|error| match error {
         DecodeError::WrongFormat {
             declared,
             found: Some(found),
-        } if flags == FORM_FLAGS => wrong_format_in_form(declared, found),
+        } if conversion.flags == FORM_FLAGS => wrong_format_in_form(declared, found),
         error => ConversionError::from(error).into(),
     })?;
-    let plan = Plan::new(&opened, &params, watermark_picture, resources)?;
-    let need = Need {
-        bytes: plan.memory() + watermark_picture.map_or(0, <[u8]>::len) as u64,
+    let plan = Plan::new(&opened, &conversion.params, picture, resources)?;
+    let most = state.settings.max_enlarged;
+    if let Some((width, height)) = plan.laborious_enlargement()
+        && u64::from(width) * u64::from(height) > most
+    {
+        return Err(too_laborious((width, height), most));
+    }
+    let mark = picture.map_or(0, <[u8]>::len) as u64;
+    let mut need = Need {
+        bytes: source.least_memory.max(plan.memory() + mark),
         is_small: plan.is_small(),
+        seconds: plan.seconds(),
     };
+    let account = conversion.account.0;
     // The time that the request has waited for a worker counts too.
     let until = request.queued_since + state.settings.queue_time;
-    let mut reservation = state
-        .memory
-        .reserve(account.0, need, until, &request.cancel)?;
-    let started = Instant::now();
-    let deadline = started + state.settings.conversion_timeout;
-    let own_core = if need.is_small {
-        state.cpu_budget.occupy_first()
-    } else {
-        state.cpu_budget.occupy()
-    };
-    let is_unwanted = || {
-        own_core.give_way();
-        request.cancel.is_cancelled() || Instant::now() >= deadline
-    };
-    let converted = match plan.run(&Cancel::when(&is_unwanted)) {
-        Err(ConversionError::Cancelled) if request.cancel.is_cancelled() => {
-            return Err(Problem::client_gone());
+    let (converted, mut reservation, started) = loop {
+        let turn = match pending.take() {
+            Some(pending) => pending,
+            None => state.memory.join(account, need, until, wake.clone())?,
+        };
+        let reservation = match turn.take() {
+            Ok(reservation) => RefCell::new(reservation),
+            Err(pending) => {
+                source.least_memory = need.bytes;
+                conversion.waiting = Some(Box::new(Waiting { source, pending }));
+                return Ok(Progress::Waits(conversion));
+            }
+        };
+        let denied = Cell::new(None);
+        let may_hold = |bytes: u64| {
+            let grown = reservation.borrow_mut().grow_to(bytes + mark);
+            denied.set(grown.err());
+            grown.is_ok()
+        };
+        let started = Instant::now();
+        let deadline = started + state.settings.conversion_timeout;
+        let own_core = state.cpu_budget.occupy_for(account, need.is_small);
+        let is_unwanted = || request.cancel.is_cancelled() || Instant::now() >= deadline;
+        let goes_on_when_it_is_its_turn = || {
+            own_core.give_way(&is_unwanted);
+            is_unwanted()
+        };
+        let converted = plan.run_within(&Cancel::when(&goes_on_when_it_is_its_turn), &may_hold);
+        let mut reservation = reservation.into_inner();
+        // What was stopped has taken its time, too.
+        reservation.charge(own_core.busy().as_secs_f64());
+        match converted {
+            Err(ConversionError::Cancelled) if request.cancel.is_cancelled() => {
+                return Err(Problem::client_gone());
+            }
+            // It waits with nothing reserved: two that each waited for the other's memory would
+            // wait for ever.
+            Err(ConversionError::Memory { needed }) if need.bytes < needed + mark => {
+                need.bytes = needed + mark;
+            }
+            Err(error @ ConversionError::GrowthDenied) => {
+                return Err(denied.take().map_or_else(|| error.into(), Problem::from));
+            }
+            converted => break (converted?, reservation, started),
         }
-        converted => converted?,
     };
-    drop(own_core);
     // The next conversion does not wait for the disk.
+    let Source {
+        caller,
+        bytes,
+        format,
+        ..
+    } = source;
     let original_bytes = bytes.len() as u64;
     let sent = Sent::choose(converted, bytes, format);
     reservation.finish(sent.body.len() as u64);
@@ -419,19 +553,19 @@ fn convert(
         token: caller.token,
         ..usage_entry(
             state.store.now(),
-            &params,
+            &conversion.params,
             format,
             original_bytes,
             &sent,
             started.elapsed(),
         )
     };
-    record(state, caller, &entry)?;
-    state.metrics.converted(caller, format.name(), sent.timing);
-    Ok(Response {
+    record(state, &caller, &entry)?;
+    state.metrics.converted(&caller, format.name(), sent.timing);
+    Ok(Progress::Done(Response {
         memory: Some(Box::new(reservation)),
-        ..success(sent, &entry, download.as_deref())
-    })
+        ..success(sent, &entry, conversion.download.as_deref())
+    }))
 }
 
 /// Adds the entry to the history, unless a month is full by now: other conversions may have been
@@ -448,57 +582,6 @@ fn record(state: &AppState, caller: &Caller, entry: &UsageEntry) -> Result<(), P
         }
         RecordError::Store(error) => error.into(),
     })
-}
-
-/// The file that a successful request gets.
-struct Sent {
-    body: Vec<u8>,
-    media_type: &'static str,
-    /// The ending of its name.
-    ending: &'static str,
-    width: u32,
-    height: u32,
-    /// How the pixels of a WebP are coded.
-    coding: Option<Coding>,
-    /// What a search over quality found of a WebP, if there was one.
-    found: Option<FoundQuality>,
-    timing: Timing,
-}
-
-impl Sent {
-    /// The WebP, or the input in its place.
-    fn choose(converted: Conversion, input: Vec<u8>, format: Format) -> Sent {
-        let Conversion {
-            webp,
-            width,
-            height,
-            coding,
-            found,
-            timing,
-            prefers_original,
-        } = converted;
-        let webp = Sent {
-            body: webp,
-            media_type: "image/webp",
-            ending: "webp",
-            width,
-            height,
-            coding: Some(coding),
-            found,
-            timing,
-        };
-        if !prefers_original {
-            return webp;
-        }
-        Sent {
-            body: input,
-            media_type: format.media_type(),
-            ending: format.ending(),
-            coding: None,
-            found: None,
-            ..webp
-        }
-    }
 }
 
 /// The flags of curl that send a picture, for clients that send no usable `Content-Type` or body.
@@ -554,6 +637,15 @@ fn sniffed(bytes: &[u8]) -> Result<Format, Problem> {
     })
 }
 
+fn too_laborious((width, height): (u32, u32), most: u64) -> Problem {
+    let pixels = u64::from(width) * u64::from(height);
+    let detail = format!(
+        "The picture would be enlarged to {width} x {height} pixels, {pixels} in all; with target, max_bytes \
+         or effort=max an enlarged picture may have at most {most}. Ask for a smaller size, or leave these away."
+    );
+    Problem::new(Kind::TooManyPixels, detail)
+}
+
 fn wrong_format_in_form(declared: Format, found: Format) -> Problem {
     let (declared, found) = (declared.name(), found.name());
     let detail = format!(
@@ -593,141 +685,10 @@ fn usage_entry(
     }
 }
 
-fn success(sent: Sent, entry: &UsageEntry, download: Option<&str>) -> Response {
-    let mut response = Response::new(200, sent.media_type, sent.body)
-        .header("Cache-Control", "private, no-store")
-        .header("Image-Width", &sent.width.to_string())
-        .header("Image-Height", &sent.height.to_string())
-        .header("X-Original-Bytes", &entry.input_bytes.to_string());
-    if let Some(percent) = entry.saved_percent() {
-        response = response.header("X-Saved-Percent", &percent.to_string());
-    }
-    if let Some(coding) = sent.coding {
-        response = response.header("X-Webp-Mode", coding.name());
-    }
-    response = response.header("Server-Timing", &server_timing(sent.timing));
-    response = found_headers(response, sent.found);
-    match download {
-        Some(name) => response.header(
-            "Content-Disposition",
-            &content_disposition(name, sent.ending),
-        ),
-        None => response,
-    }
-}
-
-/// Adds what a search over quality found.
-fn found_headers(response: Response, found: Option<FoundQuality>) -> Response {
-    let Some(FoundQuality { quality, score, .. }) = found else {
-        return response;
-    };
-    let response = match quality {
-        Some(quality) => response.header("X-Webp-Quality", &quality.to_string()),
-        None => response,
-    };
-    match score {
-        Some(score) => response.header("X-Webp-Score", &format!("{score:.2}")),
-        None => response,
-    }
-}
-
-/// The stages' times in milliseconds with one decimal, in the form of the W3C's Server Timing.
-fn server_timing(timing: Timing) -> String {
-    let milliseconds = |duration: Duration| duration.as_secs_f64() * 1000.0;
-    format!(
-        "decode;dur={:.1}, watermark;dur={:.1}, encode;dur={:.1}",
-        milliseconds(timing.decode),
-        milliseconds(timing.watermark),
-        milliseconds(timing.encode)
-    )
-}
-
-/// All but letters, digits and these three is escaped in `filename*` (RFC 8187, section 3.2.1).
-const ESCAPED_IN_A_HEADER: AsciiSet = NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'-');
-
-/// The `Content-Disposition` of `download=NAME`: it asks the browser to save the picture as
-/// `NAME.webp`, or with the ending of the original (RFC 6266). Letters, digits and a few marks are
-/// kept, and everything else becomes `_`; a name that is not plain ASCII is also given in UTF-8
-/// (RFC 8187).
-fn content_disposition(name: &str, ending: &str) -> String {
-    let name = name.strip_suffix(".webp").unwrap_or(name);
-    let cleaned: String = name
-        .chars()
-        .take(100)
-        .map(|c| {
-            if c.is_alphanumeric() || " ._-()".contains(c) {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    let cleaned = cleaned.trim_matches([' ', '.']);
-    let name = format!(
-        "{}.{ending}",
-        if cleaned.is_empty() {
-            "picture"
-        } else {
-            cleaned
-        }
-    );
-    let ascii: String = name
-        .chars()
-        .map(|c| if c.is_ascii() { c } else { '_' })
-        .collect();
-    let mut disposition = format!("attachment; filename=\"{ascii}\"");
-    if !name.is_ascii() {
-        disposition.push_str("; filename*=UTF-8''");
-        disposition.extend(utf8_percent_encode(&name, &ESCAPED_IN_A_HEADER));
-    }
-    disposition
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::net::Ipv4Addr;
-
-    #[test]
-    fn download_names_are_safe_in_a_header_and_in_a_folder() {
-        assert_eq!(
-            content_disposition("cat", "webp"),
-            "attachment; filename=\"cat.webp\""
-        );
-        assert_eq!(
-            content_disposition("cat.webp", "webp"),
-            "attachment; filename=\"cat.webp\""
-        );
-        assert_eq!(
-            content_disposition("../../etc/x\"\r\nA: b", "webp"),
-            "attachment; filename=\"_.._etc_x___A_ b.webp\""
-        );
-        assert_eq!(
-            content_disposition("", "webp"),
-            "attachment; filename=\"picture.webp\""
-        );
-        assert_eq!(
-            content_disposition("...", "webp"),
-            "attachment; filename=\"picture.webp\""
-        );
-        assert_eq!(
-            content_disposition("Käse", "webp"),
-            "attachment; filename=\"K_se.webp\"; filename*=UTF-8''K%C3%A4se.webp"
-        );
-    }
-
-    #[test]
-    fn server_timing_is_in_milliseconds() {
-        let timing = Timing {
-            decode: Duration::from_micros(12_340),
-            watermark: Duration::ZERO,
-            encode: Duration::from_secs(2),
-        };
-        assert_eq!(
-            server_timing(timing),
-            "decode;dur=12.3, watermark;dur=0.0, encode;dur=2000.0"
-        );
-    }
 
     #[test]
     fn curls_default_type_is_told_the_right_flag() {

@@ -1,84 +1,88 @@
-//! One request and its response, on `tiny_http`'s side. The front sends heads in one plain form,
-//! and hands bodies over beside it, so `tiny_http`'s weaknesses with unread, endless or ambiguous
-//! bodies are out of reach.
+//! The end of every request: its response gets the headers that all have, and is counted and
+//! logged.
 
-use super::admitted::Admitted;
 use super::metrics::Metrics;
 use super::problem::{Kind, Problem};
-use super::request::{Body, Request};
-use super::response::Response;
-use super::settings::Settings;
-use super::{cors, routes};
-use crate::front::{self, Clients, NEXT_PART};
+use super::request::{Request, RequestId};
+use super::response::{Parts, Response};
+use super::state::AppState;
+use super::{cors, failures, routes};
+use crate::front::{self, PartFailed, Reply};
 use std::any::Any;
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
+use std::time::Duration;
 
-/// Reads the request, calls `answer`, sends the response and writes one line to the log. A panic
-/// of `answer` becomes a 500; nothing here unwinds into the worker. `settings` are those
-/// of the service.
-pub fn run(
-    incoming: tiny_http::Request,
-    clients: &Clients,
-    metrics: &Metrics,
-    settings: &Settings,
-    answer: impl FnOnce(&Request, Option<Admitted>, &mut Body) -> Response,
-) {
-    let started = Instant::now();
-    let Some((request, admitted, mut body)) = read(&incoming, clients) else {
-        // The front itself, which checks a new connection to a worker.
-        incoming.respond(tiny_http::Response::empty(204)).ok();
-        return;
-    };
-
-    let answered = catch_unwind(AssertUnwindSafe(|| answer(&request, admitted, &mut body)));
-    let response = answered.unwrap_or_else(|panic| {
+/// What `answer` gives. A panic becomes a 500.
+///
+/// # Errors
+/// The response to a request that failed.
+pub fn answered<T>(
+    request: &Request,
+    answer: impl FnOnce() -> Result<T, Problem>,
+) -> Result<T, Response> {
+    let answered = catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|panic| {
         let cause = format!("panic: {}", panic_message(&*panic));
         let problem = Problem::new(Kind::InternalError, "The request could not be handled.");
-        routes::problem_response(&request, problem.with_cause(cause))
+        Err(problem.with_cause(cause))
     });
-    log(&request, &response, body.received(), started, metrics);
-    let response = complete(response, &request, settings);
-    let sent = catch_unwind(AssertUnwindSafe(|| send(incoming, &response)));
-    if let Err(panic) = sent {
-        log::error!(
-            id = request.id.as_str();
-            "the answer was not sent: panic: {}",
-            panic_message(&*panic)
-        );
-    }
-    // The front has the body now, and counts its memory.
-    drop(response.memory);
+    answered.map_err(|problem| routes::problem_response(request, problem))
 }
 
-/// Writes a response's line to the log, and counts the response.
-pub fn log(
-    request: &Request,
-    response: &Response,
-    received: u64,
-    started: Instant,
-    metrics: &Metrics,
-) {
+/// Hands a response to the event loop.
+pub fn send(state: &AppState, request: &Request, mut response: Response, reply: Reply) {
+    let memory = response.memory.take();
+    reply.send(finish(state, request, response));
+    // The event loop has the body now, and counts its memory.
+    drop(memory);
+}
+
+/// Words the rejection of a request.
+pub fn reject(state: &AppState, request: &Request, problem: Problem) -> front::Response {
+    if routes::is_conversion(request) {
+        failures::note_rejected(state, request, &problem);
+    }
+    let response = routes::problem_response(request, problem);
+    finish(state, request, response)
+}
+
+/// Counts and logs a response, and adds the headers that every response has.
+pub fn finish(state: &AppState, request: &Request, response: Response) -> front::Response {
+    log(request, &response, &state.metrics);
+    let settings = &state.settings;
+    let warning = routes::warning(request);
+    let response = response.for_request(&request.id, warning, settings.is_behind_tls());
+    let response = if routes::is_for_programs(request) {
+        cors::allow(response, &settings.allowed_origins, request)
+    } else {
+        response
+    };
+    let parts = response.parts;
+    front::Response {
+        status: response.status,
+        headers: response.headers,
+        body: response.body,
+        due: response.due,
+        parts: parts.map(|parts| to_front(parts, request.id.clone(), state.metrics.clone())),
+    }
+}
+
+fn log(request: &Request, response: &Response, metrics: &Metrics) {
     if let Some(cause) = &response.cause {
         log::error!(id = request.id.as_str(); "{cause}");
     }
-    let tenths = (started.elapsed().as_secs_f64() * 10_000.0).round();
+    let spent = request.started.map_or(Duration::ZERO, |at| at.elapsed());
+    let tenths = (spent.as_secs_f64() * 10_000.0).round();
     let sent = match request.method.as_str() {
         "HEAD" => 0,
         _ => response.body.len(),
     };
-    if request.header(NEXT_PART).is_some() {
-        // A later part of a response that was counted and logged with its first part.
-        return metrics.sent(sent as u64);
-    }
-    metrics.answered(response.status, received, sent as u64);
+    metrics.answered(response.status, request.received, sent as u64);
     log::info!(
         id = request.id.as_str(),
         method = request.loggable_method(),
         path = request.loggable_path(),
         status = response.status,
-        bytes_in = received,
+        bytes_in = request.received,
         bytes_out = sent,
         milliseconds = tenths / 10.0,
         client:% = request.client;
@@ -86,56 +90,24 @@ pub fn log(
     );
 }
 
-/// Adds the headers that every response has.
-pub fn complete(response: Response, request: &Request, settings: &Settings) -> Response {
-    let warning = routes::warning(request);
-    let response = response.for_request(&request.id, warning, settings.is_behind_tls());
-    if routes::is_for_programs(request) {
-        cors::allow(response, &settings.allowed_origins, request)
-    } else {
-        response
-    }
-}
-
-/// The head, what admission has found out, and the body; `None` if it is no client's request.
-fn read(
-    incoming: &tiny_http::Request,
-    clients: &Clients,
-) -> Option<(Request, Option<Admitted>, Body)> {
-    let headers = incoming.headers().iter();
-    let headers = headers.map(|header| (header.field.as_str().as_str(), header.value.as_str()));
-    let (upstream, client) = front::internal_headers(headers.clone())?;
-    let mut request = Request::new(incoming.method().as_str(), incoming.url(), client, headers);
-    let handover = clients.take(upstream);
-    request.cancel = handover.cancel;
-    request.queued_since = handover.queued_since;
-    let ticket: Option<Box<dyn Any>> = handover.ticket.map(|ticket| ticket as _);
-    let admitted = ticket.and_then(|ticket| ticket.downcast::<Admitted>().ok());
-    if let Some(admitted) = &admitted {
-        request.id = admitted.request_id.clone();
-        request.field_names = admitted.field_names();
-    }
-    let body = Body::new(handover.body);
-    Some((request, admitted.map(|admitted| *admitted), body))
-}
-
-fn send(incoming: tiny_http::Request, response: &Response) {
-    let headers = response.headers.iter().map(|(name, value)| {
-        tiny_http::Header::from_bytes(name.as_bytes(), value.as_bytes())
-            .expect("Response keeps headers plain ASCII")
-    });
-    let answer = tiny_http::Response::new(
-        response.status.into(),
-        headers.collect(),
-        &response.body[..],
-        Some(response.body.len()),
-        None,
-    );
-    // 32 KiB and more would go out in chunks, without a Content-Length, if no threshold were set.
-    let answer = answer.with_chunked_threshold(usize::MAX);
-    // If this fails, the client has gone away, which is no fault of the server.
-    let sent: io::Result<()> = incoming.respond(answer);
-    sent.ok();
+/// The further parts of a response, counted; a failure is logged, and ends the response.
+fn to_front(mut parts: Parts, id: RequestId, metrics: Metrics) -> front::Parts {
+    let failed = move |cause: &str| {
+        log::error!(id = id.as_str(); "a response broke off: {cause}");
+        Err(PartFailed)
+    };
+    Box::new(std::iter::from_fn(move || {
+        let next = catch_unwind(AssertUnwindSafe(|| parts.next()));
+        Some(match next {
+            Ok(None) => return None,
+            Ok(Some(Ok(text))) => {
+                metrics.sent(text.len() as u64);
+                Ok(text.into_bytes())
+            }
+            Ok(Some(Err(problem))) => failed(problem.cause.as_ref().unwrap_or(&problem.detail)),
+            Err(panic) => failed(&format!("panic: {}", panic_message(&*panic))),
+        })
+    }))
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> &str {
@@ -149,80 +121,33 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Read, Write};
-    use std::net::TcpStream;
-    use std::thread;
+    use std::net::Ipv4Addr;
 
-    /// Answers two requests in the form that the front sends, on one connection, and gives the
-    /// statuses.
-    fn statuses(
-        first: &str,
-        handler: impl Fn(&Request, &mut Body) -> Response + Send + 'static,
-    ) -> [String; 2] {
-        let server = tiny_http::Server::http("127.0.0.1:0").expect("a free port");
-        let address = server.server_addr().to_ip().expect("an address of TCP");
-        let worker = thread::spawn(move || {
-            for _ in 0..2 {
-                run(
-                    server.recv().expect("a request"),
-                    &Clients::default(),
-                    &Metrics::default(),
-                    &Settings::default(),
-                    |request, _, body| handler(request, body),
-                );
-            }
-        });
-        let mut stream = TcpStream::connect(address).expect("the server accepts");
-        let head = "x-towebp-upstream: 0\r\nx-towebp-client: ::1\r\n";
-        let answers = [first, "GET /second HTTP/1.1\r\n"].map(|request| {
-            let (line, rest) = request.split_once("\r\n").expect("a request line");
-            write!(stream, "{line}\r\n{head}{rest}").expect("the server reads");
-            if !rest.contains("\r\n\r\n") {
-                write!(stream, "\r\n").expect("the server reads");
-            }
-            let mut answer = Vec::new();
-            let mut byte = [0];
-            while !answer.ends_with(b"}") && !answer.ends_with(b"\r\n\r\nfine") {
-                stream.read_exact(&mut byte).expect("an answer");
-                answer.push(byte[0]);
-            }
-            String::from_utf8_lossy(&answer[9..12]).into_owned()
-        });
-        worker.join().expect("the worker lives");
-        answers
+    #[test]
+    fn a_panic_is_a_500_whose_cause_is_for_the_log() {
+        let client = Ipv4Addr::LOCALHOST.into();
+        let request = Request::new("GET", "/", client, std::iter::empty());
+        let response = answered::<()>(&request, || panic!("a fault"));
+        let response = response.expect_err("it failed");
+        assert_eq!(response.status, 500);
+        assert_eq!(response.cause.as_deref(), Some("panic: a fault"));
+        let body = String::from_utf8(response.body).expect("JSON");
+        assert!(!body.contains("fault"), "{body}");
     }
 
     #[test]
-    fn a_panic_ends_the_request_alone() {
-        let handler = |request: &Request, _: &mut Body| {
-            assert!(request.path == "/second", "a fault");
-            Response::new(200, "text/plain", "fine")
-        };
-        let unread = format!(
-            "POST / HTTP/1.1\r\nContent-Length: 5000\r\n\r\n{}",
-            "x".repeat(5000)
-        );
-        for request in ["GET / HTTP/1.1\r\n", &unread] {
-            assert_eq!(statuses(request, handler), ["500", "200"], "{request}");
-        }
-    }
-
-    #[test]
-    fn what_the_front_did_not_send_reaches_no_handler() {
-        let server = tiny_http::Server::http("127.0.0.1:0").expect("a free port");
-        let mut stream =
-            TcpStream::connect(server.server_addr().to_ip().expect("TCP")).expect("accepted");
-        write!(stream, "OPTIONS * HTTP/1.1\r\nConnection: close\r\n\r\n")
-            .expect("the server reads");
-        run(
-            server.recv().expect("a request"),
-            &Clients::default(),
-            &Metrics::default(),
-            &Settings::default(),
-            |_, _, _| panic!("it has no client"),
-        );
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        assert!(answer.starts_with("HTTP/1.1 204 "), "{answer}");
+    fn parts_are_counted_and_end_with_a_failure() {
+        let given = ["ab", "c"].map(|text| Ok(text.to_owned()));
+        let id = || Request::new("GET", "/", Ipv4Addr::LOCALHOST.into(), std::iter::empty()).id;
+        let mut whole = to_front(Box::new(given.into_iter()), id(), Metrics::default());
+        assert_eq!(whole.next(), Some(Ok(b"ab".to_vec())));
+        assert_eq!(whole.next(), Some(Ok(b"c".to_vec())));
+        assert_eq!(whole.next(), None);
+        let failing = [Err(Problem::token_missing())].into_iter();
+        let mut failing = to_front(Box::new(failing), id(), Metrics::default());
+        assert_eq!(failing.next(), Some(Err(PartFailed)));
+        let panicking = std::iter::from_fn(|| panic!("a fault"));
+        let mut panicking = to_front(Box::new(panicking), id(), Metrics::default());
+        assert_eq!(panicking.next(), Some(Err(PartFailed)));
     }
 }

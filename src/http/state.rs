@@ -4,11 +4,11 @@ use super::asset::Asset;
 use super::metrics::Metrics;
 use super::readiness::Readiness;
 use super::settings::Settings;
-use crate::admission::{ClientRateLimiter, MemoryBudget, Quotas};
+use crate::admission::{ClientRateLimiter, MemoryBudget, Quotas, RateLimiter};
 use crate::conversion::{CpuBudget, Fonts};
 use crate::fetch::Fetcher;
 use crate::image;
-use crate::store::{Limits, Store};
+use crate::store::{AccountId, Limits, Store};
 use std::sync::Arc;
 
 /// The state that requests are answered from.
@@ -43,6 +43,8 @@ pub struct Limiters {
     pub(super) signin: Option<ClientRateLimiter>,
     /// Attempts to sign up, by client address.
     pub(super) signup: Option<ClientRateLimiter>,
+    /// Changes of tokens, by account.
+    pub(super) token_changes: RateLimiter<AccountId>,
     /// Conversions, by account and token.
     pub(super) quotas: Quotas,
 }
@@ -53,6 +55,7 @@ impl Limiters {
         Limiters {
             signin: settings.signin_rate.map(ClientRateLimiter::new),
             signup: settings.signup_rate.map(ClientRateLimiter::new),
+            token_changes: RateLimiter::default(),
             quotas: Quotas::new(Limits {
                 per_minute: settings.rate_limit,
                 monthly: settings.monthly_quota,
