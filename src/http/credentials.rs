@@ -3,6 +3,7 @@
 use super::pairs::Pairs;
 use super::problem::Problem;
 use super::request::Request;
+use super::same_site::is_same_site;
 use super::settings::Settings;
 use crate::store::{AccountId, Caller, Store, TokenCheck, TokenError, TokenNumber};
 
@@ -57,7 +58,7 @@ impl Credentials {
 }
 
 /// An API token as a request gives it, unchecked.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Token(String);
 
 /// More than one token was given, and they differ: which account is meant?
@@ -65,12 +66,21 @@ pub struct Token(String);
 pub struct TokensDiffer;
 
 impl Token {
-    /// The request's token.
+    /// The token of a conversion: the one that is given, else that of the page that converts.
     ///
     /// # Errors
     /// 401, if there is none, or there are different ones.
-    pub fn of(request: &Request, query: &Pairs) -> Result<Token, Problem> {
-        Token::find(request, query)?.ok_or_else(Problem::token_missing)
+    pub fn of(request: &Request, query: &Pairs, settings: &Settings) -> Result<Token, Problem> {
+        let found = Token::find(request, query)?.or_else(|| Token::of_page(request, settings));
+        found.ok_or_else(Problem::token_missing)
+    }
+
+    /// The token of the cookie that the page that converts has, so that the token stands neither in
+    /// the page nor in an address. Only that page may use it.
+    fn of_page(request: &Request, settings: &Settings) -> Option<Token> {
+        let cookie = request.cookie(settings.token_cookie())?;
+        let is_usable = !cookie.is_empty() && is_same_site(settings, request);
+        is_usable.then(|| Token(cookie.to_owned()))
     }
 
     /// The token of the `token` parameter or of `Authorization: Bearer`. An empty one counts as
@@ -164,6 +174,16 @@ pub fn session_cookie<'r>(request: &'r Request, settings: &Settings) -> Option<&
     request.cookie(settings.session_cookie())
 }
 
+/// Whether the script of the page that converts sends this conversion: by the page's cookie, and
+/// not as a form.
+pub fn is_of_page_script(request: &Request, settings: &Settings) -> bool {
+    let is_form = request
+        .media_type()
+        .eq_ignore_ascii_case("multipart/form-data");
+    let is_given = Token::find(request, &request.query()) != Ok(None);
+    !is_form && !is_given && Token::of_page(request, settings).is_some()
+}
+
 /// The token of `Bearer TOKEN`; the scheme's case does not matter (RFC 9110 section 11.1).
 fn bearer(value: &str) -> Option<&str> {
     let (scheme, token) = value.split_once(' ')?;
@@ -192,5 +212,34 @@ mod tests {
         assert_eq!(found("/", &[("Authorization", "Basic abc")]), Ok(None));
         assert_eq!(found("/?token=xyz", &[bearer]), Err(TokensDiffer));
         assert_eq!(found("/?token=xyz&token=abc", &[]), Err(TokensDiffer));
+    }
+
+    #[test]
+    fn the_cookie_of_the_page_that_converts_is_for_that_page_alone() {
+        let settings = Settings::default();
+        let found = |target: &str, headers: &[(&str, &str)]| {
+            let client = Ipv4Addr::LOCALHOST.into();
+            let request = Request::new("POST", target, client, headers.iter().copied());
+            let token = Token::of(&request, &request.query(), &settings);
+            let by_script = is_of_page_script(&request, &settings);
+            (token.ok().map(|Token(text)| text), by_script)
+        };
+        let cookie = ("Cookie", "towebp_session=s; towebp_token=abc");
+        let here = ("Sec-Fetch-Site", "same-origin");
+        let abc = || Some("abc".to_owned());
+        assert_eq!(found("/", &[cookie, here]), (abc(), true));
+        let form = ("Content-Type", "multipart/form-data; boundary=x");
+        assert_eq!(found("/", &[cookie, here, form]), (abc(), false));
+        for site in ["same-site", "cross-site"] {
+            let elsewhere = ("Sec-Fetch-Site", site);
+            assert_eq!(found("/", &[cookie, elsewhere]), (None, false), "{site}");
+        }
+        let xyz = Some("xyz".to_owned());
+        assert_eq!(found("/?token=xyz", &[cookie, here]), (xyz, false));
+        assert_eq!(
+            found("/", &[("Cookie", "towebp_token="), here]),
+            (None, false)
+        );
+        assert_eq!(found("/", &[]), (None, false));
     }
 }

@@ -1,7 +1,8 @@
 //! Conversions that failed: how they are kept, and `GET /api/failures` and `/api/failures.csv`.
 
-use super::credentials::Token;
-use super::problem::Problem;
+use super::credentials::{Token, is_of_page_script};
+use super::csv;
+use super::problem::{Kind, Problem};
 use super::request::{Body, Request};
 use super::response::Response;
 use super::state::AppState;
@@ -9,7 +10,6 @@ use super::usage::{self, Listing, MAX_LIMIT};
 use crate::conversion::{DefaultValue, Parameter, Value};
 use crate::store::{Caller, EntryId, Failure, FailurePage, TokenUsage, token_name};
 use serde::Serialize;
-use std::fmt::Write;
 
 /// The first row of the CSV.
 const COLUMNS: &str = "id,time,status,code,input_bytes,token\r\n";
@@ -25,12 +25,24 @@ pub const FILTERS: [Parameter; 4] = [
         example: "4xx",
         default: DefaultValue::Other("all"),
         meaning: "the status code, 400 to 599, or all that begin with 4 or 5",
+        as_flag: None,
         otherwise: "400",
     },
 ];
 
-/// Keeps a failed conversion of a known caller. `received` is the number of bytes of the body, if
-/// they have arrived; else what the head announces is kept. The event loop may call this.
+/// What the script of the page that converts cancels, or sends again by itself: no failures that
+/// the account's owner has to be told of.
+const SETTLED_BY_PAGE: [Kind; 5] = [
+    Kind::BodyCutShort,
+    Kind::RateLimited,
+    Kind::Busy,
+    Kind::TooManyConnections,
+    Kind::StorageUnavailable,
+];
+
+/// Keeps a failed conversion of a known caller, but not that the client has gone. `received` is the
+/// number of bytes of the body, if they have arrived; else what the head announces is kept. The
+/// event loop may call this.
 pub fn note(
     state: &AppState,
     caller: &Caller,
@@ -38,6 +50,11 @@ pub fn note(
     received: Option<u64>,
     problem: &Problem,
 ) {
+    let is_settled =
+        SETTLED_BY_PAGE.contains(&problem.kind) && is_of_page_script(request, &state.settings);
+    if is_settled || problem.kind == Kind::ClientGone {
+        return;
+    }
     let row = problem.kind.row();
     let failure = Failure {
         time: state.store.now(),
@@ -52,7 +69,7 @@ pub fn note(
 /// Keeps a conversion that the front has rejected, if its head shows whose it is. The event loop
 /// may call this.
 pub fn note_rejected(state: &AppState, request: &Request, problem: &Problem) {
-    let Ok(token) = Token::of(request, &request.query()) else {
+    let Ok(token) = Token::of(request, &request.query(), &state.settings) else {
         return;
     };
     if let Ok(checked) = token.check(&state.store)
@@ -89,28 +106,26 @@ pub fn json(state: &AppState, request: &Request, _body: &mut Body) -> Result<Res
 /// # Errors
 /// As [`json`].
 pub fn csv(state: &AppState, request: &Request, _body: &mut Body) -> Result<Response, Problem> {
-    let listing = Listing::of(state, request)?;
-    let filter = listing.texts.failures(&listing.tokens)?;
-    let mut text = String::new();
-    let before = usage::part_before(request);
-    if before.is_none() {
-        text.push_str(COLUMNS);
-    }
-    let FailurePage {
-        failures,
-        next_before,
-    } = state
-        .store
-        .failures(listing.account, &filter, before, MAX_LIMIT as usize)?;
-    for (id, failure) in &failures {
-        push_row(&mut text, &Entry::new(*id, failure, &listing.tokens));
-    }
-    Ok(usage::part(
-        usage::CSV,
-        "towebp-failures.csv",
-        text,
-        next_before,
-    ))
+    let file = "towebp-failures.csv";
+    usage::download(
+        state,
+        request,
+        csv::MEDIA_TYPE,
+        file,
+        |store, listing, before| {
+            let filter = listing.texts.failures(&listing.tokens)?;
+            let head = if before.is_none() { COLUMNS } else { "" };
+            let mut text = head.to_owned();
+            let FailurePage {
+                failures,
+                next_before,
+            } = store.failures(listing.account, &filter, before, MAX_LIMIT as usize)?;
+            for (id, failure) in &failures {
+                push_row(&mut text, &Entry::new(*id, failure, &listing.tokens));
+            }
+            Ok((text, next_before))
+        },
+    )
 }
 
 #[derive(Serialize)]
@@ -151,12 +166,7 @@ fn push_row(text: &mut String, entry: &Entry<'_>) {
         input_bytes,
         token,
     } = entry;
-    let token = usage::quoted(token);
-    write!(
-        text,
-        "{id},{time},{status},{code},{input_bytes},{token}\r\n"
-    )
-    .expect("a String takes everything");
+    csv::push_row(text, &[id, time, status, code, input_bytes, token]);
 }
 
 #[cfg(test)]
@@ -174,10 +184,10 @@ mod tests {
             code: "body_too_large".to_owned(),
             input_bytes: 99,
         };
-        let tokens = [TokenUsage::example(0, "a, \"b\"")];
+        let tokens = [TokenUsage::example(0, "-1")];
         let mut text = String::new();
         push_row(&mut text, &Entry::new(EntryId(4), &failure, &tokens));
-        let row = "4,2023-11-14T22:13:20.123Z,413,body_too_large,99,\"a, \"\"b\"\"\"\r\n";
+        let row = "4,2023-11-14T22:13:20.123Z,413,body_too_large,99,\"'-1\"\r\n";
         assert_eq!(text, row);
         assert_eq!(COLUMNS.split(',').count(), 6);
     }

@@ -1,7 +1,7 @@
 //! `GET /healthz` and `GET /readyz`: whether the server is alive, and whether it can do its work.
 //!
-//! The event loop answers `/healthz`. A worker answers `/readyz`, so that it waits as a conversion
-//! would; then it converts a tiny picture and has the store commit.
+//! The event loop answers `/healthz`. A worker that has nothing else to do answers `/readyz`, so
+//! that it waits for nobody: it converts a tiny picture and has the store commit.
 
 use super::problem::{Kind, Problem};
 use super::readiness::NotReady;

@@ -57,7 +57,7 @@ const FAMILIES: [[&str; 3]; 24] = [
     [
         "towebp_requests_working",
         "gauge",
-        "Requests that threads have, conversions included that wait for memory and a worker.",
+        "Requests that threads have.",
     ],
     [
         "towebp_buffer_bytes",
@@ -77,12 +77,12 @@ const FAMILIES: [[&str; 3]; 24] = [
     [
         "towebp_memory_waiting",
         "gauge",
-        "Conversions that wait for memory and a worker.",
+        "Conversions that wait for memory and their turn.",
     ],
     [
         "towebp_conversions_running",
         "gauge",
-        "Conversions that have memory and a worker.",
+        "Conversions that have memory and run.",
     ],
     [
         "towebp_watermark_fetches_running",

@@ -3,7 +3,7 @@
 
 use super::metrics::{Gauges, Metrics};
 use super::problem::Problem;
-use crate::front::{self, Admission, EarlyResponse, Head, Listeners, Rejection};
+use crate::front::{self, Admission, Head, Listeners, Rejection, Response};
 use std::net::{IpAddr, SocketAddr, TcpListener};
 
 /// The one path.
@@ -32,7 +32,7 @@ pub fn serve_metrics(
     let mut listeners = Listeners::bind(&[], settings)?;
     listeners.add(listener)?;
     // Its event loop runs until the process ends.
-    listeners.serve(Vec::new(), MetricsAdmission { metrics, gauges })?;
+    listeners.serve([0; 3], MetricsAdmission { metrics, gauges })?;
     Ok(address)
 }
 
@@ -42,7 +42,7 @@ struct MetricsAdmission {
 }
 
 impl Admission for MetricsAdmission {
-    fn admit(&self, head: &Head, _client: IpAddr) -> Result<front::Admitted, EarlyResponse> {
+    fn admit(&self, head: &Head, _client: IpAddr) -> Result<front::Admitted, Response> {
         let path = head.target.split('?').next().unwrap_or_default();
         Err(if head.method == "GET" && path == METRICS {
             text(200, self.metrics.to_text(&self.gauges))
@@ -51,7 +51,7 @@ impl Admission for MetricsAdmission {
         })
     }
 
-    fn reject(&self, rejection: Rejection, _head: Option<&Head>, _client: IpAddr) -> EarlyResponse {
+    fn reject(&self, rejection: Rejection, _head: Option<&Head>, _client: IpAddr) -> Response {
         let problem = Problem::from(rejection);
         let mut response = text(problem.kind.row().status, format!("{}\n", problem.detail));
         if let Some(seconds) = problem.retry_after {
@@ -61,11 +61,13 @@ impl Admission for MetricsAdmission {
     }
 }
 
-fn text(status: u16, text: String) -> EarlyResponse {
+fn text(status: u16, text: String) -> Response {
     let media_type = "text/plain; version=0.0.4; charset=utf-8".to_owned();
-    EarlyResponse {
+    Response {
         status,
         headers: vec![("Content-Type", media_type)],
         body: text.into_bytes(),
+        parts: None,
+        due: None,
     }
 }

@@ -1,8 +1,8 @@
-//! The HTTP service: requests in, responses out. It alone knows `tiny_http` and status codes.
+//! The HTTP service: requests in, responses out. It alone knows status codes.
 //!
-//! [`Server::start`] runs worker threads behind the [`front`](crate::front), some for conversions
+//! [`Server::start`] runs the [`front`](crate::front) with its worker threads, some for conversions
 //! and some for pages. The front's event loop asks [`admission`] whether a request is worth its
-//! body, by its head alone; a worker then takes the whole request ([`exchange`]) and answers it.
+//! body, by its head alone; a worker then takes the whole request ([`admitted`]) and answers it.
 //! Who answers which path stands in one table ([`routes`]). Handlers give a [`response`] or a
 //! [`problem`], for which there is one table, too. [`openapi`] makes the description of the API of
 //! these tables.
@@ -11,8 +11,10 @@ mod admission;
 mod admitted;
 mod asset;
 mod convert;
+mod converted;
 mod cors;
 mod credentials;
+mod csv;
 mod docs;
 mod exchange;
 mod failures;
@@ -30,6 +32,7 @@ mod request;
 mod response;
 mod response_headers;
 mod routes;
+mod same_site;
 mod server;
 mod settings;
 mod state;

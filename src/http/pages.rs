@@ -7,23 +7,31 @@ use super::pairs::Pairs;
 use super::problem::{Kind, PROBLEMS, Problem};
 use super::request::{Body, Request};
 use super::response::{Response, with_problem_headers};
+use super::same_site::is_same_site;
 use super::settings::Settings;
 use super::state::AppState;
 use super::usage::filter_texts;
-use crate::admission::{ClientRateLimiter, seconds, surrounding_network};
+use crate::admission::{ClientRateLimiter, Rate, seconds, surrounding_network};
 use crate::conversion::Preset;
 use crate::dashboard::{
-    self, Again, Form, HistoryError, HistoryView, Outcome, Page, PageContext, PageStatus,
-    SessionChange, Trouble, paths,
+    self, Again, Form, HistoryView, Outcome, Page, PageContext, PageStatus, SessionChange, Trouble,
+    paths,
 };
 use crate::store::{Browser, EntryId, StoreError};
+use std::num::NonZeroU32;
 use std::sync::LazyLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How long a browser keeps the device cookie, in seconds: 400 days, the longest that browsers
 /// allow (RFC 6265bis, section 5.5). The cookie signs nobody in, and becomes void with the
 /// password.
 const DEVICE_COOKIE_AGE: u64 = 400 * 24 * 60 * 60;
+
+/// Changes of the tokens of one account. Each is a write, which all servers on the store learn.
+const TOKEN_CHANGES: Rate = Rate {
+    times: NonZeroU32::new(60).expect("it is not 0"),
+    window: Duration::from_mins(10),
+};
 
 /// Allows what this server itself serves, and nothing inline. `blob:` is the pictures on the
 /// page that converts.
@@ -92,10 +100,7 @@ pub fn overview(state: &AppState, request: &Request, _body: &mut Body) -> Answer
             before: id("before")?,
             failed_before: id("failed_before")?,
         };
-        dashboard::overview(context, &view).map_err(|error| match error {
-            HistoryError::Store(error) => error.into(),
-            HistoryError::Filter(error) => error.into(),
-        })
+        Ok(dashboard::overview(context, &view)?)
     })
 }
 
@@ -119,7 +124,7 @@ pub fn sign_up(state: &AppState, request: &Request, body: &mut Body) -> Answer {
 }
 
 /// The sign-in form, and what it sends. The parameter `ended` tells that a form of a session that
-/// is over led here.
+/// is over led here, and `next` where to go from here.
 pub fn sign_in(state: &AppState, request: &Request, body: &mut Body) -> Answer {
     if request.method == "POST" {
         let limiters = [state.limiters.signin.as_ref()];
@@ -127,7 +132,8 @@ pub fn sign_in(state: &AppState, request: &Request, body: &mut Body) -> Answer {
     }
     show(state, request, |context, query| {
         let has_ended = query.parameter("ended")?.is_some();
-        Ok(dashboard::sign_in_form(context, has_ended)?)
+        let next = query.parameter("next")?.unwrap_or_default();
+        Ok(dashboard::sign_in_form(context, has_ended, next)?)
     })
 }
 
@@ -154,6 +160,11 @@ pub fn end_session(state: &AppState, request: &Request, body: &mut Body) -> Answ
     submit(state, request, body, &[], dashboard::end_session)
 }
 
+/// Shows the text of a token.
+pub fn reveal_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
+    submit(state, request, body, &[], dashboard::reveal_token)
+}
+
 /// The page of all tokens. The parameters `done` and `number` tell what was just done to which one.
 pub fn tokens(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
     show(state, request, |context, query| {
@@ -165,22 +176,22 @@ pub fn tokens(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
 
 /// Makes a token.
 pub fn create_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    submit(state, request, body, &[], dashboard::create_token)
+    change_tokens(state, request, body, dashboard::create_token)
 }
 
 /// Replaces what is set for a token.
 pub fn change_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    submit(state, request, body, &[], dashboard::change_token)
+    change_tokens(state, request, body, dashboard::change_token)
 }
 
 /// Replaces the text of a token.
 pub fn rotate_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    submit(state, request, body, &[], dashboard::rotate_token)
+    change_tokens(state, request, body, dashboard::rotate_token)
 }
 
 /// Deletes a token.
 pub fn delete_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    submit(state, request, body, &[], dashboard::delete_token)
+    change_tokens(state, request, body, dashboard::delete_token)
 }
 
 /// The page of the account.
@@ -217,7 +228,8 @@ pub fn change_password(state: &AppState, request: &Request, body: &mut Body) -> 
 /// Deletes the account. The password is asked for, so attempts count as those to sign in.
 pub fn delete_account(state: &AppState, request: &Request, body: &mut Body) -> Answer {
     let limiters = [state.limiters.signin.as_ref()];
-    submit(state, request, body, &limiters, dashboard::delete_account)
+    let response = submit(state, request, body, &limiters, dashboard::delete_account)?;
+    Ok(due_in_force(state, response))
 }
 
 /// Where password managers look for the form that changes the password (the W3C's "A Well-Known URL
@@ -313,7 +325,8 @@ pub fn show(
     let query = request.query();
     query.check()?;
     let base_url = base_url(&state.settings, request);
-    let outcome = action(&context(state, request, &base_url), &query)?;
+    let target = request.target();
+    let outcome = action(&context(state, request, &target, &base_url), &query)?;
     Ok(response(&state.settings, outcome))
 }
 
@@ -344,7 +357,41 @@ fn submit(
     })
 }
 
-fn context<'a>(state: &'a AppState, request: &'a Request, base_url: &'a str) -> PageContext<'a> {
+/// Answers with the outcome of an action that changes tokens, once it is in force. Changes are
+/// limited by account.
+fn change_tokens(
+    state: &AppState,
+    request: &Request,
+    body: &mut Body,
+    action: impl FnOnce(&PageContext<'_>, &Form) -> Result<Outcome, StoreError>,
+) -> Answer {
+    let cookie = session_cookie(request, &state.settings);
+    let session = cookie
+        .map(|cookie| state.store.session(cookie))
+        .transpose()?;
+    if let Some(session) = session.flatten() {
+        let key = [(session.account.id, TOKEN_CHANGES)];
+        let taken = state.limiters.token_changes.take(&key, Instant::now());
+        taken.map_err(|(_, wait)| Problem::too_many_changes(seconds(wait.next_after)))?;
+    }
+    let response = submit(state, request, body, &[], action)?;
+    Ok(due_in_force(state, response))
+}
+
+/// A response that says that something is in force, when it is.
+fn due_in_force(state: &AppState, response: Response) -> Response {
+    Response {
+        due: state.store.in_force_at(),
+        ..response
+    }
+}
+
+fn context<'a>(
+    state: &'a AppState,
+    request: &'a Request,
+    target: &'a str,
+    base_url: &'a str,
+) -> PageContext<'a> {
     PageContext {
         store: &state.store,
         session_cookie: session_cookie(request, &state.settings),
@@ -353,7 +400,9 @@ fn context<'a>(state: &'a AppState, request: &'a Request, base_url: &'a str) -> 
             name: dashboard::browser_name(request.header("user-agent").unwrap_or_default()),
             network: surrounding_network(request.client).to_string(),
         },
+        target,
         base_url,
+        max_body: state.settings.max_body,
         signup: state.settings.signup,
         monthly_quota: state.settings.monthly_quota,
         check_preset,
@@ -371,18 +420,6 @@ fn problem_title(code: &str) -> Option<&'static str> {
 fn check_preset(text: &str) -> Result<String, String> {
     let preset = Preset::parse(text).map_err(|error| error.detail)?;
     Ok(preset.text())
-}
-
-fn is_same_site(settings: &Settings, request: &Request) -> bool {
-    if let Some(site) = request.header("sec-fetch-site") {
-        return matches!(site, "same-origin" | "none");
-    }
-    let Some(origin) = request.header("origin") else {
-        return true;
-    };
-    let authority = origin.split_once("://").map(|(_, authority)| authority);
-    settings.public_url.as_deref() == Some(origin)
-        || (authority.is_some() && authority == request.header("host"))
 }
 
 /// The beginning of the URLs in the curl commands on the pages, without a slash at the end.
@@ -407,12 +444,12 @@ fn base_url(settings: &Settings, request: &Request) -> String {
 
 fn response(settings: &Settings, outcome: Outcome) -> Response {
     match outcome {
-        Outcome::Page(page) => shown(page),
+        Outcome::Page(page) => shown(settings, page),
         Outcome::Redirect { to, session } => redirect(settings, &to, &session),
     }
 }
 
-fn shown(page: Page) -> Response {
+fn shown(settings: &Settings, page: Page) -> Response {
     let (status, retry_after) = match page.status {
         PageStatus::Shown => (200, None),
         PageStatus::Invalid => (400, None),
@@ -429,6 +466,17 @@ fn shown(page: Page) -> Response {
     let response = (caching.iter()).fold(response, |response, (name, value)| {
         response.header(name, value)
     });
+    let response = match page.token {
+        Some(token) => set_cookie(
+            settings,
+            response,
+            settings.token_cookie(),
+            &token,
+            "Strict",
+            None,
+        ),
+        None => response,
+    };
     match retry_after {
         Some(seconds) => response.header("Retry-After", &seconds.to_string()),
         None => response,
@@ -456,33 +504,58 @@ fn asset(request: &Request, asset: &Asset) -> Answer {
 
 fn redirect(settings: &Settings, to: &str, session: &SessionChange) -> Response {
     let response = Response::see_other(to).header("Cache-Control", "no-store");
-    let secure = if settings.is_behind_tls() {
-        "; Secure"
-    } else {
-        ""
-    };
-    let attributes = format!("Path=/; HttpOnly; SameSite=Lax{secure}");
     let set = |response: Response, name: &str, value: &str, age: Option<u64>| {
-        let age = age.map_or(String::new(), |seconds| format!("; Max-Age={seconds}"));
-        response.header("Set-Cookie", &format!("{name}={value}; {attributes}{age}"))
+        set_cookie(settings, response, name, value, "Lax", age)
     };
     let (session_name, device_name) = (settings.session_cookie(), settings.device_cookie());
     let with_device = |response: Response, device: &Option<String>| match device {
         Some(value) => set(response, device_name, value, Some(DEVICE_COOKIE_AGE)),
         None => response,
     };
+    // The token is that of whoever was signed in until now.
+    let without_token = |response: Response| {
+        set_cookie(
+            settings,
+            response,
+            settings.token_cookie(),
+            "",
+            "Strict",
+            Some(0),
+        )
+    };
     match session {
         SessionChange::Keep => response,
         SessionChange::Start { session, device } => {
-            with_device(set(response, session_name, session, None), device)
+            let response = without_token(set(response, session_name, session, None));
+            with_device(response, device)
         }
         SessionChange::Renew { device } => with_device(response, device),
-        SessionChange::End => set(response, session_name, "", Some(0)),
+        SessionChange::End => without_token(set(response, session_name, "", Some(0))),
         SessionChange::Forget => {
-            let response = set(response, session_name, "", Some(0));
+            let response = without_token(set(response, session_name, "", Some(0)));
             set(response, device_name, "", Some(0))
         }
     }
+}
+
+/// Adds a cookie that no script reads; `age` is in seconds, and without it the cookie ends with the
+/// browser.
+fn set_cookie(
+    settings: &Settings,
+    response: Response,
+    name: &str,
+    value: &str,
+    same_site: &str,
+    age: Option<u64>,
+) -> Response {
+    let secure = if settings.is_behind_tls() {
+        "; Secure"
+    } else {
+        ""
+    };
+    let age = age.map_or(String::new(), |seconds| format!("; Max-Age={seconds}"));
+    let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite={same_site}{secure}{age}");
+    response.header("Set-Cookie", &cookie)
 }
 
 #[cfg(test)]
@@ -490,52 +563,6 @@ mod tests {
     use super::*;
     use crate::http::asset::inflated;
     use std::net::Ipv4Addr;
-
-    fn same_site(public_url: Option<&str>, headers: &[(&str, &str)]) -> bool {
-        let settings = Settings {
-            public_url: public_url.map(str::to_owned),
-            ..Settings::default()
-        };
-        is_same_site(
-            &settings,
-            &Request::new(
-                "POST",
-                "/signin",
-                Ipv4Addr::LOCALHOST.into(),
-                headers.iter().copied(),
-            ),
-        )
-    }
-
-    #[test]
-    fn forms_of_other_sites_are_told_by_what_browsers_say() {
-        let host = ("Host", "localhost:8080");
-        assert!(same_site(
-            None,
-            &[host, ("Sec-Fetch-Site", "same-origin"), ("Origin", "null")]
-        ));
-        assert!(!same_site(None, &[host, ("Sec-Fetch-Site", "cross-site")]));
-        assert!(
-            !same_site(None, &[host, ("Sec-Fetch-Site", "same-site")]),
-            "another port of the same host"
-        );
-        assert!(same_site(
-            None,
-            &[host, ("Origin", "http://localhost:8080")]
-        ));
-        assert!(!same_site(
-            None,
-            &[host, ("Origin", "http://localhost:9090")]
-        ));
-        assert!(!same_site(None, &[host, ("Origin", "null")]));
-        assert!(same_site(None, &[host]), "curl says neither");
-        let behind_proxy = [
-            ("Host", "127.0.0.1:8080"),
-            ("Origin", "https://webp.example.org"),
-        ];
-        assert!(same_site(Some("https://webp.example.org"), &behind_proxy));
-        assert!(!same_site(None, &behind_proxy));
-    }
 
     #[test]
     fn cookies_are_out_of_reach_of_scripts_and_secure_behind_https() {
@@ -559,6 +586,7 @@ mod tests {
             cookies(None, start.clone()),
             [
                 "towebp_session=abc; Path=/; HttpOnly; SameSite=Lax",
+                "towebp_token=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0",
                 "towebp_device=xyz; Path=/; HttpOnly; SameSite=Lax; Max-Age=34560000"
             ]
         );
@@ -566,13 +594,18 @@ mod tests {
             cookies(Some("https://example.org"), start),
             [
                 "__Host-towebp_session=abc; Path=/; HttpOnly; SameSite=Lax; Secure",
+                "__Host-towebp_token=; Path=/; HttpOnly; SameSite=Strict; Secure; Max-Age=0",
                 "__Host-towebp_device=xyz; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=34560000"
             ]
         );
         let ended = "towebp_session=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0";
+        let token = "towebp_token=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0";
         let forgotten = "towebp_device=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0";
-        assert_eq!(cookies(None, SessionChange::End), [ended]);
-        assert_eq!(cookies(None, SessionChange::Forget), [ended, forgotten]);
+        assert_eq!(cookies(None, SessionChange::End), [ended, token]);
+        assert_eq!(
+            cookies(None, SessionChange::Forget),
+            [ended, token, forgotten]
+        );
         let renewed = SessionChange::Renew {
             device: Some("new".to_owned()),
         };

@@ -26,6 +26,10 @@ pub struct Request {
     pub cancel: Arc<Cancel<'static>>,
     /// When the complete request began to wait for a worker.
     pub queued_since: Instant,
+    /// When a worker began with it; `None` if none has.
+    pub started: Option<Instant>,
+    /// Bytes of the body that a worker has read.
+    pub received: u64,
     /// The names of the fields of its form, once a worker has it.
     pub field_names: Vec<String>,
     /// Names in lower case, and values without white space around.
@@ -50,10 +54,20 @@ impl Request {
             announced: 0,
             cancel: Arc::default(),
             queued_since: Instant::now(),
+            started: None,
+            received: 0,
             field_names: Vec::new(),
             headers: headers
                 .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
                 .collect(),
+        }
+    }
+
+    /// The path and the query, as they were sent.
+    pub fn target(&self) -> String {
+        match &*self.query {
+            "" => self.path.clone(),
+            query => format!("{}?{query}", self.path),
         }
     }
 

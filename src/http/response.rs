@@ -1,10 +1,11 @@
-//! A response as the handlers give it: plain data, turned into bytes by [`super::exchange`].
+//! A response as the handlers give it: plain data, handed to the front by [`super::exchange`].
 
 use super::problem::{Problem, ProblemRow};
 use super::request::RequestId;
 use crate::admission::Reservation;
 use crate::dashboard::paths;
 use serde::Serialize;
+use std::time::Instant;
 
 /// A response.
 pub struct Response {
@@ -12,13 +13,20 @@ pub struct Response {
     pub status: u16,
     /// Names and values, printable ASCII only.
     pub headers: Vec<(&'static str, String)>,
-    /// The body.
+    /// The body, or its first part.
     pub body: Vec<u8>,
+    /// Makes the further parts of the body, if there are any.
+    pub parts: Option<Parts>,
+    /// When it is to be sent; `None` for at once.
+    pub due: Option<Instant>,
     /// For the log alone: what went wrong inside.
     pub cause: Option<String>,
     /// The memory of a large body, given back when the body was handed to the front.
     pub memory: Option<Box<Reservation>>,
 }
+
+/// The parts of a body after the first one; see [`front::Parts`](crate::front::Parts).
+pub type Parts = Box<dyn Iterator<Item = Result<String, Problem>> + Send>;
 
 impl Response {
     /// A response with a body of this media type, which, shown by itself, may load and run nothing.
@@ -42,6 +50,8 @@ impl Response {
             status,
             headers: Vec::new(),
             body: body.into(),
+            parts: None,
+            due: None,
             cause: None,
             memory: None,
         }
@@ -77,8 +87,8 @@ impl Response {
         response
     }
 
-    /// Adds one header. What is not printable ASCII becomes `_`: `tiny_http` would send it as it
-    /// is, and a line break would split the response.
+    /// Adds one header. What is not printable ASCII becomes `_`: a line break would split the
+    /// response.
     pub fn header(mut self, name: &'static str, value: &str) -> Response {
         let plain = |c: char| {
             if c == ' ' || c.is_ascii_graphic() {
@@ -147,6 +157,9 @@ pub fn with_problem_headers(mut response: Response, problem: Problem) -> Respons
         .header("Link", &link);
     if problem.kind.row().status == 401 {
         response = response.header("WWW-Authenticate", "Bearer realm=\"towebp\"");
+    }
+    if problem.kind.row().status == 415 {
+        response = response.header("Accept-Encoding", "identity");
     }
     if let Some(methods) = problem.allow {
         response = response.header("Allow", methods);

@@ -54,7 +54,7 @@ pub enum On {
 }
 
 /// The table.
-pub const RESPONSE_HEADERS: [ResponseHeader; 19] = [
+pub const RESPONSE_HEADERS: [ResponseHeader; 20] = [
     header(
         "Image-Width",
         "the width of the picture that is sent, in pixels, upright",
@@ -149,8 +149,8 @@ pub const RESPONSE_HEADERS: [ResponseHeader; 19] = [
     ),
     sometimes(header(
         "X-Towebp-Warning",
-        "if an unknown parameter is close to a known one: `unknown parameter \"qualty\", did you mean \"quality\"?`, for \
-         up to three of them; errors have it, too",
+        "if an unknown parameter is close to a known one, or another service's name for it: `unknown parameter \
+         \"qualty\", did you mean \"quality\"?`, for up to three of them; errors have it, too",
         HeaderValue::Text("^unknown parameter "),
         "unknown parameter \"qualty\", did you mean \"quality\"?",
         On::All,
@@ -189,6 +189,13 @@ pub const RESPONSE_HEADERS: [ResponseHeader; 19] = [
         HeaderValue::Text("^[A-Z]+(, [A-Z]+)*$"),
         "POST",
         On::Status(&[405]),
+    ),
+    header(
+        "Accept-Encoding",
+        "of a 415: `identity`, the one coding of a body that is read",
+        HeaderValue::Word(&["identity"]),
+        "identity",
+        On::Status(&[415]),
     ),
 ];
 

@@ -82,9 +82,11 @@ pub enum Success {
 pub enum Handler {
     /// The event loop answers at once, however busy the workers are.
     EventLoop(fn() -> Response),
-    /// [`convert`] admits the request, and a worker for conversions answers it.
+    /// [`convert`] admits the request, and a worker answers it.
     Conversion,
-    /// A worker for pages answers it.
+    /// A worker that is kept for it answers it.
+    Readiness(PageHandler),
+    /// A worker answers it.
     Page {
         /// Checks the head; called by the event loop, so it waits for nothing.
         admit: fn(&AppState, &Request) -> Result<(), Problem>,
@@ -93,7 +95,7 @@ pub enum Handler {
     },
 }
 
-/// Answers a request on a worker for pages.
+/// Answers a request on a worker.
 pub type PageHandler = fn(&AppState, &Request, &mut Body) -> Result<Response, Problem>;
 
 /// Most bytes of a body.
@@ -125,7 +127,7 @@ enum Audience {
     People,
 }
 
-/// The methods of what can only be read. `tiny_http` leaves out the body of an answer to HEAD.
+/// The methods of what can only be read. The front leaves out the body of an answer to HEAD.
 const READ: &str = "GET, HEAD";
 
 /// The methods of a page with a form.
@@ -164,7 +166,10 @@ pub const ROUTES: &[Route] = &[
         handler: Handler::EventLoop(health::alive),
         ..api(HEALTH, &[], health::ready, ALIVE)
     },
-    api(READINESS, &[], health::ready, READY),
+    Route {
+        handler: Handler::Readiness(health::ready),
+        ..api(READINESS, &[], health::ready, READY)
+    },
     api(
         paths::USAGE,
         &[&[TOKEN], &usage::PAGE, &usage::FILTERS],
@@ -231,6 +236,7 @@ pub const ROUTES: &[Route] = &[
     page(paths::CHANGE_TOKEN, "POST", pages::change_token),
     page(paths::ROTATE_TOKEN, "POST", pages::rotate_token),
     page(paths::DELETE_TOKEN, "POST", pages::delete_token),
+    page(paths::REVEAL_TOKEN, "POST", pages::reveal_token),
     page(paths::ACCOUNT, READ, pages::account),
     page(paths::CHANGE_EMAIL, "POST", pages::change_email),
     page(paths::EMAIL_CHANGED, READ, pages::email_changed),

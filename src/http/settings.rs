@@ -26,6 +26,10 @@ pub struct Settings {
     /// Most bytes of a picture's file. 32 MiB is above what cameras write as JPEG and most PNG
     /// screenshots.
     pub max_body: u64,
+    /// Most pixels of a picture that is enlarged and for which a quality is looked for, or that is
+    /// coded at the highest effort. 8 Mi: a screen of 3840 x 2160, which takes some ten seconds; a
+    /// file of 69 bytes suffices to ask for it.
+    pub max_enlarged: u64,
     /// The longest that a conversion may take, once its body has arrived and its watermark was
     /// fetched. 50 seconds: 100 megapixels take some 5 on one core, and the proxies that stand
     /// before servers wait for 60 by default, after which nobody would see the response.
@@ -64,6 +68,7 @@ impl Default for Settings {
         Settings {
             threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             max_body: 32 << 20,
+            max_enlarged: 8 << 20,
             conversion_timeout: Duration::from_secs(50),
             queue_time: front::Settings::default().queue_time,
             public_url: None,
@@ -99,6 +104,16 @@ impl Settings {
             "__Host-towebp_session"
         } else {
             "towebp_session"
+        }
+    }
+
+    /// The name of the cookie by which the page that converts sends the account's token; prefixed
+    /// as [`Settings::session_cookie`].
+    pub fn token_cookie(&self) -> &'static str {
+        if self.is_behind_tls() {
+            "__Host-towebp_token"
+        } else {
+            "towebp_token"
         }
     }
 

@@ -1,4 +1,5 @@
-//! Names of parameters that are near to a known one, for a header that says so.
+//! Names of parameters that are near to a known one, or that other services have for it, for a
+//! header that says so.
 //!
 //! Unknown parameters are ignored, so that clients may send more than this version knows. A
 //! mistyped one would then be ignored without a word: the response, be it a success or an error,
@@ -13,6 +14,37 @@ const MAX_COMPARED: usize = 64;
 
 /// Longer names, in bytes, are near to none.
 const MAX_NAME_LENGTH: usize = 32;
+
+/// Names in URLs of other services (Cloudflare, Cloudinary, imgix, imgproxy)
+/// and in the options of cwebp, and the parameter that does the same here.
+const FOREIGN: [(&str, &str); 22] = [
+    ("w", "width"),
+    ("h", "height"),
+    ("q", "quality"),
+    ("c", "fit"),
+    ("crop", "fit"),
+    ("resize", "width"),
+    ("g", "gravity"),
+    ("upscale", "enlarge"),
+    ("m", "effort"),
+    ("method", "effort"),
+    ("speed", "effort"),
+    ("mb", "max_bytes"),
+    ("maxsize", "max_bytes"),
+    ("strip", "metadata"),
+    ("anim", "animation"),
+    ("txt", "watermark"),
+    ("text", "watermark"),
+    ("mark", "watermark_image"),
+    ("logo", "watermark_image"),
+    ("key", "token"),
+    ("apikey", "token"),
+    ("accesstoken", "token"),
+];
+
+/// Names by which other services choose the format of the answer. On a path with `quality`,
+/// nothing does.
+const FORMATS: [&str; 7] = ["f", "fm", "format", "output", "type", "ext", "to"];
 
 /// What `X-Towebp-Warning` says of the parameters `names` of a path that has the parameters
 /// `known`, in printable ASCII; `None` if there is nothing to say.
@@ -29,16 +61,31 @@ pub fn warning(names: impl Iterator<Item = String>, known: &[&str]) -> Option<St
         {
             continue;
         }
-        if let Some(meant) = nearest(&name, known) {
-            let shown = name.chars().map(|c| if is_plain(c) { c } else { '?' });
-            let shown: String = shown.collect();
-            sentences.push(format!(
-                "unknown parameter \"{shown}\", did you mean \"{meant}\"?"
-            ));
-            named.push(name);
-        }
+        let hint = if known.contains(&"quality") && FORMATS.contains(&fold(&name).as_str()) {
+            ": the answer is always WebP.".to_owned()
+        } else if let Some(meant) = foreign(&name, known).or_else(|| nearest(&name, known)) {
+            format!(", did you mean \"{meant}\"?")
+        } else {
+            continue;
+        };
+        let shown = name.chars().map(|c| if is_plain(c) { c } else { '?' });
+        let shown: String = shown.collect();
+        sentences.push(format!("unknown parameter \"{shown}\"{hint}"));
+        named.push(name);
     }
     (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+/// The known name of what other services call so.
+fn foreign(name: &str, known: &[&str]) -> Option<&'static str> {
+    let folded = fold(name);
+    let row = FOREIGN.iter().find(|(foreign, _)| *foreign == folded)?;
+    known.contains(&row.1).then_some(row.1)
+}
+
+/// A name without differences in the case of letters and in hyphens.
+fn fold(name: &str) -> String {
+    name.to_ascii_lowercase().replace(['-', '_'], "")
 }
 
 fn is_plain(c: char) -> bool {
@@ -49,7 +96,6 @@ fn is_plain(c: char) -> bool {
 /// only, or is the same without `watermark_`; else the one with the fewest edits, at most one for
 /// names of up to 5 bytes and two for longer ones.
 pub fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
-    let fold = |text: &str| text.to_ascii_lowercase().replace(['-', '_'], "");
     if name.len() > MAX_NAME_LENGTH {
         return None;
     }
@@ -93,10 +139,14 @@ fn edits(from: &[u8], to: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversion::PARAMETERS;
 
-    const KNOWN: [&str; 10] = [
+    const KNOWN: [&str; 13] = [
         "token",
         "quality",
+        "width",
+        "height",
+        "fit",
         "effort",
         "mode",
         "lossless",
@@ -135,8 +185,9 @@ mod tests {
         }
         for other in [
             "",
-            "width",
-            "q",
+            // Of a parameter that the path does not have.
+            "strip",
+            "mb",
             "v",
             "utm_source",
             "cache",
@@ -148,6 +199,41 @@ mod tests {
         }
         for known in KNOWN {
             assert_eq!(warned(&[known]), None, "{known}");
+        }
+    }
+
+    #[test]
+    fn names_of_other_services_are_told_ours() {
+        for (given, meant) in [
+            ("w", "width"),
+            ("W", "width"),
+            ("h", "height"),
+            ("q", "quality"),
+            ("crop", "fit"),
+            ("api_key", "token"),
+            ("text", "watermark"),
+        ] {
+            let expected = format!("unknown parameter \"{given}\", did you mean \"{meant}\"?");
+            assert_eq!(warned(&[given]), Some(expected), "{given}");
+        }
+        let expected = "unknown parameter \"format\": the answer is always WebP.";
+        assert_eq!(warned(&["format"]).as_deref(), Some(expected));
+        // Where there is no picture in the answer, nothing is said of its format.
+        let names = ["f", "output"].map(str::to_owned);
+        assert_eq!(warning(names.into_iter(), &["token", "limit"]), None);
+    }
+
+    /// Each means a parameter that conversions have, and is none itself.
+    #[test]
+    fn names_of_other_services_lead_somewhere() {
+        let known: Vec<&str> = PARAMETERS.iter().map(|row| row.name).collect();
+        for (foreign, meant) in FOREIGN {
+            assert!(known.contains(&meant), "{meant}");
+            assert!(!known.contains(&foreign), "{foreign}");
+            assert_eq!(fold(foreign), foreign);
+        }
+        for format in FORMATS {
+            assert!(!known.contains(&format), "{format}");
         }
     }
 

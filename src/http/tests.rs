@@ -1,16 +1,18 @@
 //! Admission beside a slow disk, and beside other servers on the same store.
 
+use super::convert::Progress;
 use super::request::{Body, Request};
 use super::response::Response;
 use super::*;
 use crate::admission::MemoryBudget;
 use crate::conversion::{CpuBudget, Fonts};
+use crate::dashboard::paths;
 use crate::fetch::{self, Fetcher};
 use crate::front::{self, ByteQueue, Listeners};
 use crate::image;
 use crate::store::tests::disk::Disk;
 use crate::store::tests::shared::two;
-use crate::store::tests::{Folder, entry, store_on};
+use crate::store::tests::{entry, store_on};
 use crate::store::{Account, AccountId, FailureFilter, Store, TokenNumber, UsageEntry};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -102,10 +104,9 @@ fn while_the_disk_does_not_answer_the_event_loop_goes_on() {
     let cookie = store
         .start_session(owner.id, &crate::store::Browser::default())
         .unwrap();
-    let folder = Folder::new();
     let local = SocketAddr::from(([127, 0, 0, 1], 0));
     let listeners = Listeners::bind(&[local], front::Settings::default()).expect("a free port");
-    let server = Server::start(listeners, state, folder.path()).expect("a server");
+    let server = Server::start(listeners, state).expect("a server");
     let ask = |request: &str| {
         let mut stream = TcpStream::connect(server.addresses()[0]).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -202,6 +203,68 @@ fn a_month_that_another_server_fills_meanwhile_is_a_429() {
     assert_eq!(second.usage_totals(owner).unwrap().conversions, 2);
 }
 
+#[test]
+fn while_changes_of_tokens_come_into_force_no_thread_waits() {
+    let (_, first, second) = two();
+    let state = state_of(first);
+    let store = Arc::clone(&state.store);
+    let owner = account(&store, "owner@example.org");
+    let old = store.token(owner.id).unwrap();
+    let cookie = store
+        .start_session(owner.id, &crate::store::Browser::default())
+        .unwrap();
+    let local = SocketAddr::from(([127, 0, 0, 1], 0));
+    let settings = front::Settings {
+        trusted_proxies: vec!["127.0.0.1".parse().expect("an address")],
+        ..front::Settings::default()
+    };
+    let listeners = Listeners::bind(&[local], settings).expect("a free port");
+    let server = Server::start(listeners, state).expect("a server");
+    let ask = |request: String| {
+        let mut stream = TcpStream::connect(server.addresses()[0]).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    };
+    let head = format!("Host: a\r\nConnection: close\r\nCookie: towebp_session={cookie}\r\n");
+    let mut page = String::new();
+    ask(format!("GET {} HTTP/1.1\r\n{head}\r\n", paths::TOKENS))
+        .read_to_string(&mut page)
+        .unwrap();
+    let (_, secret) = page
+        .split_once("name=\"csrf\" value=\"")
+        .expect("the field");
+    let form = format!("csrf={}", secret.split('"').next().expect("its value"));
+    // From addresses of their own, so that each has a worker.
+    let began = Instant::now();
+    let rotating: Vec<TcpStream> = (1..=8)
+        .map(|number| {
+            ask(format!(
+                "POST {} HTTP/1.1\r\n{head}X-Forwarded-For: 192.0.2.{number}\r\n\
+                 Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{form}",
+                paths::ROTATE_TOKEN,
+                form.len()
+            ))
+        })
+        .collect();
+    for path in ["/readyz", paths::SIGN_IN, "/readyz"] {
+        let mut stream = ask(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
+        assert_eq!(status(&mut stream), 200, "{path}");
+    }
+    let is_unanswered = |stream: &TcpStream| {
+        stream.set_nonblocking(true).unwrap();
+        let peeked = stream.peek(&mut [0]);
+        stream.set_nonblocking(false).unwrap();
+        peeked.is_err()
+    };
+    assert!(rotating.iter().all(is_unanswered), "{:?}", began.elapsed());
+    for mut stream in rotating {
+        assert_eq!(status(&mut stream), 303);
+    }
+    assert!(began.elapsed() >= Duration::from_secs(1));
+    assert!(second.authenticate(&old).is_err(), "it is in force");
+}
+
 /// Answers a conversion of a tiny picture. Returns whether it was rejected by its head, too.
 fn convert(state: &AppState, target: &str) -> (bool, Response) {
     let headers = [("Content-Type", "image/bmp")];
@@ -209,12 +272,17 @@ fn convert(state: &AppState, target: &str) -> (bool, Response) {
     let request = Request::new("POST", target, client, headers.into_iter());
     match admitted::admit(state, &request) {
         Err(response) => (true, response),
-        Ok(admitted) => {
+        Ok((_, work)) => {
             let mut bytes = ByteQueue::default();
             bytes.push(health::PICTURE, None);
             let mut body = Body::new(bytes);
-            let answer = admitted::answer(state, &request, Some(admitted), &mut body);
-            (false, answer)
+            let answered = admitted::answer(state, &request, work, &mut body, || {});
+            let response = match answered {
+                Ok(Progress::Done(response)) => response,
+                Ok(Progress::Waits(_)) => panic!("there is memory"),
+                Err(problem) => problem.into(),
+            };
+            (false, response)
         }
     }
 }

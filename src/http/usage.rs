@@ -2,20 +2,19 @@
 //! sums by `/api/usage/days` and `/api/usage/months`.
 
 use super::credentials::Credentials;
+use super::csv;
 use super::pairs::Pairs;
 use super::problem::{Kind, Problem};
 use super::request::{Body, Request};
 use super::response::Response;
 use super::state::AppState;
 use crate::conversion::{CAPPED, DefaultValue, Parameter, Value};
-use crate::front::NEXT_PART;
 use crate::store::{
-    AccountId, EntryId, FilterTexts, Period, TokenUsage, UsageEntry, UsageFilter, UsagePage,
+    AccountId, EntryId, FilterTexts, Period, Store, TokenUsage, UsageEntry, UsageFilter, UsagePage,
     UsageSum, UsageTotals, period_text, token_name,
 };
 use serde::Serialize;
-use std::borrow::Cow;
-use std::fmt::Write;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// Entries of a page, if `limit` is not given.
@@ -32,6 +31,7 @@ pub const PAGE: [Parameter; 2] = [
         example: "1000",
         default: DefaultValue::Other("none"),
         meaning: "the `next_before` of the page before; the first page without it",
+        as_flag: None,
         otherwise: "400",
     },
     Parameter {
@@ -40,6 +40,7 @@ pub const PAGE: [Parameter; 2] = [
         example: "10",
         default: DefaultValue::Given("100"),
         meaning: "the most entries of the page, 1 to 1000",
+        as_flag: None,
         otherwise: CAPPED,
     },
 ];
@@ -51,6 +52,7 @@ pub const FROM: Parameter = Parameter {
     example: "2026-11-01",
     default: DefaultValue::Other("none"),
     meaning: "the first day (UTC)",
+    as_flag: None,
     otherwise: "400",
 };
 
@@ -68,6 +70,7 @@ pub const TOKEN_NAME: Parameter = Parameter {
     example: "default",
     default: DefaultValue::Other("all tokens"),
     meaning: "the name of one of the account's tokens",
+    as_flag: None,
     otherwise: "400",
 };
 
@@ -82,6 +85,7 @@ pub const FILTERS: [Parameter; 4] = [
         example: "png",
         default: DefaultValue::Other("all formats"),
         meaning: "the format of the input",
+        as_flag: None,
         otherwise: "400",
     },
 ];
@@ -99,9 +103,6 @@ const MIN_PART: usize = 256 << 10;
 /// some 20 ms.
 const MAX_PAGES: usize = 10;
 
-/// The media type of CSV.
-pub const CSV: &str = "text/csv; charset=utf-8; header=present";
-
 /// The media type of one JSON object a line.
 const NDJSON: &str = "application/x-ndjson";
 
@@ -118,6 +119,7 @@ pub struct Listing {
     /// Which ones are asked for.
     pub texts: FilterTexts,
     query: Pairs,
+    credentials: Credentials,
 }
 
 impl Listing {
@@ -135,7 +137,18 @@ impl Listing {
             tokens: state.store.tokens(account)?,
             texts: filter_texts(&query)?,
             query,
+            credentials,
         })
+    }
+
+    /// Reads again what may have changed since.
+    ///
+    /// # Errors
+    /// 401 if the token or session is not good any more.
+    fn renew(&mut self, store: &Store) -> Result<(), Problem> {
+        self.account = self.credentials.account(store)?;
+        self.tokens = store.tokens(self.account)?;
+        Ok(())
     }
 
     /// `before`, and `limit` within its bounds.
@@ -208,10 +221,11 @@ pub fn json(state: &AppState, request: &Request, _body: &mut Body) -> Result<Res
 /// # Errors
 /// As [`json`].
 pub fn csv(state: &AppState, request: &Request, _body: &mut Body) -> Result<Response, Problem> {
-    entries(state, request, CSV, "towebp-usage.csv", COLUMNS, push_row)
+    let name = "towebp-usage.csv";
+    entries(state, request, csv::MEDIA_TYPE, name, COLUMNS, push_row)
 }
 
-/// All entries that pass the filter, one JSON object a line, in parts as those of [`csv`].
+/// All entries that pass the filter, one JSON object a line, in parts as those of [`csv()`].
 ///
 /// # Errors
 /// As [`json`].
@@ -247,45 +261,71 @@ fn sums(state: &AppState, request: &Request, period: Period) -> Result<Response,
     Ok(Response::json(&Sums { sums }))
 }
 
-/// Where the part of a long response begins that is asked for; `None` for the first part.
-pub fn part_before(request: &Request) -> Option<EntryId> {
-    request.header(NEXT_PART)?.parse().ok()
-}
-
-/// One part of a long response, to be saved as a file of this name; `next` is [`part_before`] of
-/// the next one.
-pub fn part(media_type: &str, file: &str, text: String, next: Option<EntryId>) -> Response {
+/// A text of any length, to be saved as a file of this name. It comes in parts: `part` makes the
+/// one of the entries with smaller ids than the one that it gets, and gives that of the next part.
+/// The token or session is checked again for each part.
+///
+/// # Errors
+/// As [`json`].
+pub fn download(
+    state: &AppState,
+    request: &Request,
+    media_type: &str,
+    file: &str,
+    part: impl Fn(&Store, &Listing, Option<EntryId>) -> Result<TextPart, Problem> + Send + 'static,
+) -> Result<Response, Problem> {
+    let mut listing = Listing::of(state, request)?;
+    let store = Arc::clone(&state.store);
+    let (text, mut next) = part(&store, &listing, None)?;
     let response = Response::new(200, media_type, text)
         .header("Cache-Control", "private, no-store")
         .header(
             "Content-Disposition",
             &format!("attachment; filename=\"{file}\""),
         );
-    match next {
-        Some(before) => response.header(NEXT_PART, &before.to_string()),
-        None => response,
+    if next.is_none() {
+        return Ok(response);
     }
+    let rest = std::iter::from_fn(move || {
+        let before = next.take()?;
+        let renewed = listing.renew(&store);
+        let made = renewed.and_then(|()| part(&store, &listing, Some(before)));
+        Some(made.map(|(text, then)| {
+            next = then;
+            text
+        }))
+    });
+    Ok(Response {
+        parts: Some(Box::new(rest)),
+        ..response
+    })
 }
 
-/// One part of all entries that pass the request's filter. The first part begins with `head`.
+/// The text of a part, and where the next one begins, if there is one.
+pub type TextPart = (String, Option<EntryId>);
+
+/// All entries that pass the request's filter, after `head`.
 fn entries(
     state: &AppState,
     request: &Request,
     media_type: &str,
     file: &str,
-    head: &str,
+    head: &'static str,
     push: fn(&mut String, &Entry<'_>),
 ) -> Result<Response, Problem> {
-    let listing = Listing::of(state, request)?;
-    let filter = listing.texts.usage(&listing.tokens)?;
-    let before = part_before(request);
-    let head = if before.is_none() { head } else { "" };
-    let page = |before| {
-        let limit = MAX_LIMIT as usize;
-        state.store.usage(listing.account, &filter, before, limit)
-    };
-    let (text, next) = text_part(before, head, &listing.tokens, push, page)?;
-    Ok(part(media_type, file, text, next))
+    download(
+        state,
+        request,
+        media_type,
+        file,
+        move |store, listing, before| {
+            let filter = listing.texts.usage(&listing.tokens)?;
+            let head = if before.is_none() { head } else { "" };
+            let limit = MAX_LIMIT as usize;
+            let page = |before| store.usage(listing.account, &filter, before, limit);
+            Ok(text_part(before, head, &listing.tokens, push, page)?)
+        },
+    )
 }
 
 /// The text of a part: `head` and the entries with smaller ids than `before`. Returns the
@@ -425,8 +465,7 @@ impl From<UsageTotals> for Totals {
     }
 }
 
-/// Appends one row. No field but the token's name needs quotes: they are numbers, times and the
-/// server's own words.
+/// Appends one row.
 fn push_row(text: &mut String, entry: &Entry<'_>) {
     let Entry {
         id,
@@ -441,27 +480,28 @@ fn push_row(text: &mut String, entry: &Entry<'_>) {
         milliseconds,
         token,
     } = entry;
-    let token = quoted(token);
-    write!(
+    csv::push_row(
         text,
-        "{id},{time},{format},{input_bytes},{output_bytes},{width},{height},{quality},{watermark},{milliseconds},{token}\r\n"
-    )
-    .expect("a String takes everything");
+        &[
+            id,
+            time,
+            format,
+            input_bytes,
+            output_bytes,
+            width,
+            height,
+            quality,
+            watermark,
+            milliseconds,
+            token,
+        ],
+    );
 }
 
 /// Appends one line of JSON.
 fn push_line(text: &mut String, entry: &Entry<'_>) {
     text.push_str(&serde_json::to_string(entry).expect("texts and numbers"));
     text.push('\n');
-}
-
-/// A field of CSV, in quotes if it needs them (RFC 4180, section 2).
-pub fn quoted(field: &str) -> Cow<'_, str> {
-    if field.contains([',', '"']) {
-        Cow::Owned(format!("\"{}\"", field.replace('"', "\"\"")))
-    } else {
-        Cow::Borrowed(field)
-    }
 }
 
 /// UTC, with milliseconds.
@@ -509,7 +549,7 @@ mod tests {
 
     #[test]
     fn rows_of_the_csv_have_the_header_s_columns() {
-        for (name, written) in [("default", "default"), ("a, \"b\"", "\"a, \"\"b\"\"\"")] {
+        for (name, written) in [("default", "default"), ("=1", "\"'=1\"")] {
             let mut text = String::new();
             push_row(&mut text, &Entry::new(EntryId(4), &entry(), &tokens(name)));
             let row = "4,2023-11-14T22:13:20.123Z,png,1000,100,30,20,85,text,7";

@@ -78,12 +78,12 @@ impl WatermarkFetch {
         }
     }
 
-    /// The picture's file; `None` if the request asks for none.
+    /// Takes the picture's file; `None` if the request asks for none.
     ///
     /// # Errors
     /// Why it could not be fetched.
-    pub fn into_picture(self) -> Result<Option<Arc<[u8]>>, Problem> {
-        match self.progress {
+    pub fn take_picture(&mut self) -> Result<Option<Arc<[u8]>>, Problem> {
+        match std::mem::replace(&mut self.progress, Progress::NotNeeded) {
             Progress::NotNeeded => Ok(None),
             Progress::Done(outcome) => Ok(Some(outcome?.bytes)),
             // The event loop hands over no request whose fetch is not over.

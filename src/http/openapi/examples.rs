@@ -26,6 +26,8 @@ pub fn example(kind: Kind) -> Problem {
         | Kind::RepeatedParameter
         | Kind::ContentTypeMissing
         | Kind::ContentTypeUnsupported
+        | Kind::ContentTypeRepeated
+        | Kind::ContentEncodingUnsupported
         | Kind::BodyEmpty => of_the_request(kind),
         Kind::WrongFormat
         | Kind::InvalidImage
@@ -111,6 +113,14 @@ fn of_the_request(kind: Kind) -> Problem {
         }
         Kind::ContentTypeUnsupported => {
             convert::picture_type("image/webp", false, convert::FLAGS).expect_err(fault)
+        }
+        Kind::ContentTypeRepeated => {
+            let twice = [("Content-Type", "image/png"), ("Content-Type", "image/gif")];
+            convert::check_content(&request("POST", "/convert", &twice)).expect_err(fault)
+        }
+        Kind::ContentEncodingUnsupported => {
+            let encoded = [("Content-Encoding", "gzip")];
+            convert::check_content(&request("POST", "/convert", &encoded)).expect_err(fault)
         }
         _ => convert::body_empty(convert::FLAGS),
     }

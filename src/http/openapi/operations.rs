@@ -1,6 +1,6 @@
 //! The paths, and what each is answered with.
 
-use super::parameters::{parameter, schema};
+use super::parameters::parameter;
 use crate::http::problem::{PROBLEMS, ProblemRow};
 use crate::http::response_headers::{On, RESPONSE_HEADERS};
 use crate::http::routes::{Credentials, Operation, ROUTES, Route, Success};
@@ -62,8 +62,9 @@ fn describe(route: &Route, operation: &Operation, settings: &Settings) -> Json {
     let parameters: Vec<Json> = rows.filter_map(parameter).collect();
     let schemes: &[&str] = match operation.credentials {
         Credentials::None => &[],
-        Credentials::Token => &["query", "bearer"],
-        Credentials::TokenOrSession => &["query", "bearer", "session"],
+        // First the one that logs of proxies do not keep.
+        Credentials::Token => &["bearer", "query"],
+        Credentials::TokenOrSession => &["bearer", "query", "session"],
     };
     let security: Vec<Json> = schemes.iter().map(|name| json!({*name: []})).collect();
     let mut described = json!({
@@ -76,13 +77,13 @@ fn describe(route: &Route, operation: &Operation, settings: &Settings) -> Json {
         "responses": responses(operation),
     });
     if matches!(operation.success, Success::Picture) {
-        described["requestBody"] = picture(route, settings);
+        described["requestBody"] = picture(settings);
     }
     described
 }
 
 /// The Request Body Object of a conversion.
-fn picture(route: &Route, settings: &Settings) -> Json {
+fn picture(settings: &Settings) -> Json {
     let mut types: Vec<&str> = Format::MEDIA_TYPES.iter().map(|(name, _)| *name).collect();
     if settings.sniff {
         types.push("application/octet-stream");
@@ -91,7 +92,7 @@ fn picture(route: &Route, settings: &Settings) -> Json {
         .into_iter()
         .map(|media_type| (media_type.to_owned(), json!({"schema": bytes(media_type)})))
         .collect();
-    content.insert("multipart/form-data".to_owned(), form(route));
+    content.insert("multipart/form-data".to_owned(), form());
     json!({
         "description": format!(
             "The picture's bytes, or a form with them; up to {} bytes.",
@@ -102,23 +103,19 @@ fn picture(route: &Route, settings: &Settings) -> Json {
     })
 }
 
-/// The Media Type Object of a form: the picture as the one file, and the parameters as fields.
-fn form(route: &Route) -> Json {
-    let rows = route.parameters.iter().copied().flatten();
-    let fields = rows.filter(|row| parameter(row).is_some());
-    let mut properties: Map<String, Json> = fields
-        .map(|row| (row.name.to_owned(), schema(row)))
-        .collect();
-    properties.insert(
-        "file".to_owned(),
-        json!({"type": "string", "format": "binary", "description": "The picture, by any name."}),
-    );
+/// The Media Type Object of a form: the picture as the one file. The parameters are described once,
+/// as those of the query, since generated clients send what they find in both places.
+fn form() -> Json {
     json!({
         "schema": {
             "type": "object",
-            "description": "The picture as the one file, and parameters as in the query, without the token.",
-            "properties": properties,
+            "description": "The picture as the one file. The parameters of the query may be fields in its place, without \
+                the token; each may be given once.",
+            "properties": {
+                "file": {"type": "string", "format": "binary", "description": "The picture, by any name."},
+            },
             "required": ["file"],
+            "additionalProperties": {"type": "string"},
         },
         "encoding": {
             "file": {"contentType": Format::MEDIA_TYPES.map(|(name, _)| name).join(", ")},

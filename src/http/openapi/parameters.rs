@@ -1,39 +1,45 @@
 //! Parameters of a query as `OpenAPI` has them.
 
-use crate::conversion::{CAPPED, DefaultValue, Parameter, Value};
+use crate::conversion::{CAPPED, DefaultValue, OR_ABSENT, Parameter, Value};
 use serde_json::{Map, Value as Json, json};
 
 /// The extension that says what becomes of numbers out of the range of a schema: `capped`, where
 /// the server takes the nearest one that is allowed. All others are an error.
 const OUT_OF_RANGE: &str = "x-out-of-range";
 
+/// The extension that says what 0 means where it is in no range.
+const ZERO: &str = "x-zero";
+
 /// The Parameter Object; `None` for the token, which is a security scheme.
+///
+/// The default stands in the description: generated clients send a `default` of the schema, which
+/// then takes the place of what the token's preset says.
 pub fn parameter(row: &Parameter) -> Option<Json> {
     if matches!(row.value, Value::Token) {
         return None;
     }
     let default = match row.default {
-        DefaultValue::Given(_) => String::new(),
-        DefaultValue::Other(words) => format!(" Default: {words}."),
+        DefaultValue::Given(value) => format!("`{value}`"),
+        DefaultValue::Other(words) => words.to_owned(),
     };
     let (meaning, otherwise) = (row.meaning, row.otherwise);
     Some(json!({
         "name": row.name,
         "in": "query",
         "required": false,
-        "description": format!("{meaning}. Otherwise: {otherwise}.{default}"),
+        "description": format!("{meaning}. Otherwise: {otherwise}. Default: {default}."),
         "schema": schema(row),
     }))
 }
 
 /// The Schema Object of its value.
-pub fn schema(row: &Parameter) -> Json {
+fn schema(row: &Parameter) -> Json {
     let mut schema = typed(row.value);
     if row.otherwise.starts_with(CAPPED) {
         schema.insert(OUT_OF_RANGE.to_owned(), json!("capped"));
     }
-    if let DefaultValue::Given(value) = row.default {
-        schema.insert("default".to_owned(), literal(row.value, value));
+    if row.otherwise == OR_ABSENT {
+        schema.insert(ZERO.to_owned(), json!("absent"));
     }
     schema.insert(
         "examples".to_owned(),
@@ -50,7 +56,9 @@ fn typed(value: Value) -> Map<String, Json> {
         Value::Decimal(min, max) => {
             json!({"type": "number", "minimum": thousandths(min), "maximum": thousandths(max)})
         }
-        Value::Size(min, max) => json!({"anyOf": [whole(min, max), text("^[0-9]+[kKM]$")]}),
+        Value::Size(min, max) => {
+            json!({"anyOf": [whole(min, max), text("^[0-9]+([kKmMgG]([iI]?[bB])?|[bB])$")]})
+        }
         Value::Percent(min, max) => json!({"anyOf": [whole(min, max), text("^[0-9]+%$")]}),
         Value::Length {
             pixels: (min, max),
@@ -129,10 +137,15 @@ mod tests {
             let row = PARAMETERS.iter().find(|row| row.name == name);
             schema(row.expect("it is in the table"))
         });
-        let expected = json!({"type": "integer", "minimum": 0, "maximum": 100, "default": 85,
+        let expected = json!({"type": "integer", "minimum": 0, "maximum": 100,
             "examples": [80], "x-out-of-range": "capped"});
         assert_eq!(quality, expected);
-        assert_eq!(size["default"], json!(24));
         assert_eq!(size["examples"], json!(["3%"]));
+        let quality = PARAMETERS.iter().find_map(|row| {
+            let described = parameter(row).filter(|_| row.name == "quality")?;
+            described["description"].as_str().map(str::to_owned)
+        });
+        let quality = quality.expect("it is in the table");
+        assert!(quality.ends_with(" Default: `85`."), "{quality}");
     }
 }

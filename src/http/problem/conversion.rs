@@ -38,7 +38,11 @@ impl From<ConversionError> for Problem {
             ConversionError::MaxBytes { .. } => {
                 Problem::new(Kind::MaxBytesUnreachable, error.to_string())
             }
+            ConversionError::GrowthDenied => Problem::new(Kind::TooMuchMemory, error.to_string()),
             ConversionError::Cancelled => conversion_timeout(),
+            ConversionError::Memory { needed } => {
+                Problem::internal(format!("conversion: {needed} bytes were not reserved"))
+            }
             ConversionError::Internal(cause) => Problem::internal(format!("conversion: {cause}")),
         }
     }
@@ -59,7 +63,6 @@ impl From<ReserveError> for Problem {
                 "The pictures that are being converted take all workers or all memory; try again later.",
             )
             .with_retry_after(wait.as_secs().saturating_add(1).min(MAX_RETRY_AFTER)),
-            ReserveError::Cancelled => Problem::client_gone(),
         }
     }
 }

@@ -70,8 +70,8 @@ impl From<Rejection> for Problem {
                 return Problem::new(Kind::TooManyConnections, detail)
                     .with_retry_after(RETRY_AFTER_CONNECTIONS);
             }
-            Rejection::UpstreamFailed => {
-                return Problem::internal("the connection to a worker broke");
+            Rejection::WorkerFailed => {
+                return Problem::internal("a worker ended without a response");
             }
         };
         Problem::new(kind, detail)

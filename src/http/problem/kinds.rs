@@ -86,6 +86,8 @@ kinds! {
         "`Content-Type` is missing, or is that of a form, which is curl's default.";
     ContentTypeUnsupported(Conversion): 400 "content_type_unsupported" "The format is not supported",
         "`Content-Type` names a format other than PNG, JPEG, GIF and BMP.";
+    ContentTypeRepeated(Conversion): 400 "content_type_repeated" "Content-Type is given more than once",
+        "The request has more than one `Content-Type`, even if they are the same.";
     BodyEmpty(Conversion): 400 "body_empty" "There is no picture in the request",
         "The body, or the file in a form, has no bytes; or a form has no file.";
     BodyCutShort(Connection): 400 "body_cut_short" "The body ended too early",
@@ -99,8 +101,9 @@ kinds! {
     ImageTooWide(Conversion): 400 "image_too_wide" "The picture is too wide or too high",
         "A side has more than 16383 pixels, the most that a WebP file may have.";
     TooManyPixels(Conversion): 400 "too_many_pixels" "The picture has too many pixels",
-        "The picture has more pixels than `--max-pixels`, or an animation's frames together have \
-         more than `--max-animation-pixels`.";
+        "The picture has more pixels than `--max-pixels`, an animation's frames together have more \
+         than `--max-animation-pixels`, or an enlarged picture with `target`, `max_bytes` or \
+         `effort=max` would have more than `--max-enlarged-pixels`.";
     TooManyFrames(Conversion): 400 "too_many_frames" "The animation has too many frames",
         "The animation has more frames than `--max-frames`.";
     MissingCharacters(Conversion): 400 "missing_characters" "The watermark's text cannot be drawn",
@@ -156,7 +159,8 @@ kinds! {
     NotFound(Route): 404 "not_found" "There is nothing here",
         "No such path is answered.";
     TooManyAttempts(Form): 429 "too_many_attempts" "There were too many attempts",
-        "Too many attempts to sign in or up came from the client's address.";
+        "Too many attempts to sign in or up came from the client's address, or the tokens of the \
+         account were changed too often.";
     RateLimited(Conversion): 429 "rate_limited" "There were too many conversions",
         "The account (`--rate-limit`) or the token has had its conversions of this minute.";
     QuotaExceeded(Conversion): 429 "quota_exceeded" "The month's conversions are used up",
@@ -165,6 +169,8 @@ kinds! {
         "The body has more bytes than `--max-body`, or a form more than 16 KiB.";
     TooMuchMemory(Conversion): 413 "too_much_memory" "The picture takes more memory than there is",
         "The conversion would take more memory than the server has for all conversions.";
+    ContentEncodingUnsupported(Conversion): 415 "content_encoding_unsupported" "The body is encoded",
+        "`Content-Encoding` is something other than `identity`.";
     ConversionTimeout(Conversion): 503 "conversion_timeout" "The conversion took too long",
         "The conversion was stopped after `--conversion-timeout`.";
     StorageUnavailable(Token): 503 "storage_unavailable" "The server cannot record anything",

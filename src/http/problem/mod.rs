@@ -99,6 +99,15 @@ impl Problem {
         Problem::new(Kind::TooManyAttempts, detail).with_retry_after(retry_after)
     }
 
+    /// 429 for more changes of an account's tokens than are allowed.
+    pub fn too_many_changes(retry_after: u64) -> Problem {
+        let detail = format!(
+            "The tokens of this account were changed too often. Try again in {}.",
+            duration(retry_after)
+        );
+        Problem::new(Kind::TooManyAttempts, detail).with_retry_after(retry_after)
+    }
+
     /// 403 for a token that only converts.
     pub fn token_converts_only(name: &str) -> Problem {
         let detail =
