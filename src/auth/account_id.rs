@@ -1,5 +1,7 @@
 //! The number of an account.
 
+use serde::{Deserialize, Serialize};
+
 /// Identifies an account for good: the number is not used again after the account is deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct AccountId(pub u64);
