@@ -4,10 +4,11 @@
 use super::context::{Form, PageContext};
 use super::document::{Viewer, document, message};
 use super::duration::duration;
-use super::forms::{alert, as_sentence, csrf_field, is_from_session, signed_out, stale_form};
+use super::forms::{alert, as_sentence, csrf_field, is_from_session, stale_form};
 use super::outcome::{Outcome, PageStatus, SessionChange};
 use super::paths;
 use super::sessions::sessions_card;
+use super::way_back::{sign_in_first, signed_out};
 use crate::store::{OwnerError, Session, StoreError, UsageTotals};
 use maud::{Markup, html};
 
@@ -17,7 +18,7 @@ use maud::{Markup, html};
 /// The store failed.
 pub fn account(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
     let Some(session) = context.session()? else {
-        return Ok(Outcome::redirect(paths::SIGN_IN));
+        return Ok(sign_in_first(context));
     };
     let totals = context.store.usage_totals(session.account.id)?;
     let content = html! {
@@ -64,7 +65,7 @@ pub fn account(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
 /// The store failed.
 pub fn change_email(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
     let (Some(cookie), Some(session)) = (context.session_cookie, context.session()?) else {
-        return Ok(signed_out());
+        return Ok(signed_out(paths::ACCOUNT));
     };
     if !is_from_session(form, &session) {
         return Ok(stale_form(&session));
@@ -88,7 +89,7 @@ pub fn change_email(context: &PageContext<'_>, form: &Form) -> Result<Outcome, S
 /// The store failed.
 pub fn change_password(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
     let (Some(cookie), Some(session)) = (context.session_cookie, context.session()?) else {
-        return Ok(signed_out());
+        return Ok(signed_out(paths::ACCOUNT));
     };
     if !is_from_session(form, &session) {
         return Ok(stale_form(&session));
@@ -116,7 +117,7 @@ pub fn change_password(context: &PageContext<'_>, form: &Form) -> Result<Outcome
 /// The store failed.
 pub fn delete_account(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
     let (Some(cookie), Some(session)) = (context.session_cookie, context.session()?) else {
-        return Ok(signed_out());
+        return Ok(signed_out(paths::ACCOUNT));
     };
     if !is_from_session(form, &session) {
         return Ok(stale_form(&session));
@@ -159,7 +160,7 @@ pub fn delete_account(context: &PageContext<'_>, form: &Form) -> Result<Outcome,
 /// The store failed.
 pub fn email_changed(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
     let Some(session) = context.session()? else {
-        return Ok(Outcome::redirect(paths::SIGN_IN));
+        return Ok(sign_in_first(context));
     };
     let content = html! {
         section.card.narrow {
@@ -184,7 +185,7 @@ pub fn email_changed(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
 /// The store failed.
 pub fn password_changed(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
     let Some(session) = context.session()? else {
-        return Ok(Outcome::redirect(paths::SIGN_IN));
+        return Ok(sign_in_first(context));
     };
     let content = html! {
         section.card.narrow {
@@ -290,7 +291,7 @@ fn rejected(
     error: OwnerError,
 ) -> Result<Outcome, StoreError> {
     let (reason, status) = match error {
-        OwnerError::SignedOut => return Ok(signed_out()),
+        OwnerError::SignedOut => return Ok(signed_out(paths::ACCOUNT)),
         OwnerError::Wrong => (
             "The present password is wrong.".to_owned(),
             PageStatus::Invalid,

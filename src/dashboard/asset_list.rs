@@ -16,6 +16,11 @@ pub const ASSETS: [(&str, &[&str]); 5] = [
     ("usage-script", &["script/base.js", "script/usage.js"]),
     (
         "convert-script",
-        &["script/base.js", "script/snippets.js", "script/convert.js"],
+        &[
+            "script/base.js",
+            "script/snippets.js",
+            "script/zip.js",
+            "script/convert.js",
+        ],
     ),
 ];

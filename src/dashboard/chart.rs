@@ -31,7 +31,7 @@ pub fn chart(id: &str, title: &str, period: Period, sums: &[UsageSum]) -> Markup
     html! {
         @if !sums.is_empty() {
             figure.chart id=(id) {
-                figcaption { h3 { (title) } }
+                figcaption { h3 { (title) " " small { "UTC" } } }
                 div.plots {
                     @for plot in &plots { (plot.draw(id, title, period, sums)) }
                 }
@@ -186,9 +186,10 @@ fn grid(lines: u64, width: usize) -> String {
     each.collect()
 }
 
-/// Whether a column has its name below it: about four of all, the newest one among them.
+/// Whether a column has its name below it: about three of all, so that a phone has room for them,
+/// the newest one among them.
 fn is_labelled(index: usize, count: usize) -> bool {
-    let distance = count.div_ceil(4).max(1);
+    let distance = (3 * count).div_ceil(8).max(1);
     (count - 1 - index).is_multiple_of(distance)
 }
 
@@ -349,7 +350,7 @@ mod tests {
     fn some_columns_are_named_and_the_newest_is() {
         for count in 1..=31 {
             let named = (0..count).filter(|index| is_labelled(*index, count));
-            assert!((1..=4).contains(&named.count()), "{count}");
+            assert!((1..=3).contains(&named.count()), "{count}");
             assert!(is_labelled(count - 1, count), "{count}");
         }
     }

@@ -13,12 +13,16 @@ pub struct PageContext<'a> {
     pub device_cookie: Option<&'a str>,
     /// What the browser tells about itself.
     pub browser: Browser,
+    /// The path and the query of the request.
+    pub target: &'a str,
     /// The beginning of the service's URLs, without a slash at the end.
     pub base_url: &'a str,
     /// Who may create an account.
     pub signup: Signup,
     /// Conversions of an account in a month; `None` for no limit.
     pub monthly_quota: Option<NonZeroU64>,
+    /// Most bytes of a picture's file.
+    pub max_body: u64,
     /// Reads a token's preset, and returns the text to store, or a sentence that says what is
     /// wrong.
     pub check_preset: fn(&str) -> Result<String, String>,

@@ -6,6 +6,8 @@ use super::convert_fields::fields;
 use super::document::{Viewer, document_with};
 use super::outcome::Outcome;
 use super::paths;
+use super::way_back::sign_in_first;
+use crate::conversion::Preset;
 use crate::store::{StoreError, TokenNumber};
 use maud::{Markup, html};
 
@@ -28,7 +30,7 @@ const LANGUAGES: [(&str, &str); 5] = [
 /// The store failed.
 pub fn convert(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
     let Some(session) = context.session()? else {
-        return Ok(Outcome::redirect(paths::SIGN_IN));
+        return Ok(sign_in_first(context));
     };
     let token = context.store.token(session.account.id)?;
     let tokens = context.store.tokens(session.account.id)?;
@@ -42,20 +44,20 @@ pub fn convert(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
             h1 { "Convert" }
             p.hint { "To WebP, with every setting. Each result counts as one conversion." }
         }
-        div.convert #convert data-url=(context.base_url) {
+        div.convert #convert data-url=(context.base_url) data-max-body=(context.max_body) {
             div.work {
                 (drop_card())
                 (compare_card())
                 (rows_card())
             }
-            (settings_form(&token, preset))
-            (snippet_card())
+            (settings_form(preset))
         }
+        (snippet_card())
         p.visually-hidden #announce role="status" {}
     };
     let viewer = Viewer::of(&session);
     let markup = document_with(paths::CONVERT_SCRIPT, "Convert", viewer, &content);
-    Ok(Outcome::page(markup))
+    Ok(Outcome::page_that_converts(markup, token))
 }
 
 /// Where pictures are chosen. The script makes it take many.
@@ -73,25 +75,23 @@ fn drop_card() -> Markup {
 }
 
 /// The settings: a form that a browser without the script sends by itself. The token is needed
-/// before the body, so that it cannot be a field.
-fn settings_form(token: &str, preset: &str) -> Markup {
-    let action = format!("{}?token={token}", paths::CONVERT);
+/// before the body, so that it cannot be a field; the page's cookie has it.
+fn settings_form(preset: &str) -> Markup {
     html! {
-        form.card #settings method="post" action=(action) enctype="multipart/form-data" {
+        form.card #settings method="post" action=(paths::CONVERT) enctype="multipart/form-data" {
             div.title {
                 h2 { "Settings" }
                 button.quiet #reset type="reset" { "Reset" }
             }
-            input #token type="hidden" value=(token);
             input type="hidden" name="download" value="converted";
             @if !preset.is_empty() {
                 p.hint #preset {
-                    "What is empty here is as the token's preset says: "
+                    "What is empty here is as the preset of the token " code { (TokenNumber::DEFAULT_NAME) } " says: "
                     @for line in preset.lines() { code { (line) } " " }
                     a href=(paths::TOKENS) { "Change it" }
                 }
             }
-            (fields())
+            (fields(&Preset::parse_stored(preset).unwrap_or_default()))
             p.submit {
                 button #apply type="submit" { "Convert" }
             }
@@ -115,12 +115,14 @@ fn compare_card() -> Markup {
                 div.layer { img #before alt="The picture before" draggable="false"; }
                 div.layer #after-layer { img #after alt="The picture after" draggable="false"; }
                 div.divider #divider aria-hidden="true" {}
-                p.badge #before-label {}
-                p.badge #after-label {}
-                p.badge.working #working hidden { "Converting …" }
             }
             label.visually-hidden for="slider" { "How much of the picture before is shown" }
             input #slider type="range" min="0" max="100" value="50" step="1";
+            div.labels {
+                p.badge #before-label {}
+                p.working #working hidden { "Converting …" }
+                p.badge #after-label {}
+            }
             p.alert #compare-problem hidden {}
         }
     }

@@ -1,6 +1,6 @@
 //! The fields of the page that converts: one for each row of the table of parameters.
 
-use crate::conversion::{DefaultValue, PARAMETERS, Parameter, Value};
+use crate::conversion::{DefaultValue, PARAMETERS, Parameter, Preset, Value};
 use maud::{Markup, html};
 
 /// The groups of the fields, each with the parameters that stand in it, in this order. A parameter
@@ -44,15 +44,16 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Details", &["alpha_quality", "near_lossless", "lossless"]),
 ];
 
-/// All fields, in groups that fold. The first group is open.
-pub fn fields() -> Markup {
+/// All fields, in groups that fold. The first group is open. A field that is empty shows what the
+/// token's preset says; what that fixes cannot be edited.
+pub fn fields(preset: &Preset) -> Markup {
     html! {
         @for (group, names) in GROUPS {
             @let rows = rows(group, names);
             details open[group == GROUPS[0].0] {
                 summary { (group) }
                 div.fields role="group" aria-label=(group) {
-                    @for row in rows { (field(row)) }
+                    @for row in rows { (field(row, preset)) }
                 }
             }
         }
@@ -72,14 +73,24 @@ fn rows(group: &str, names: &[&'static str]) -> Vec<&'static Parameter> {
 }
 
 /// One field with its label and its meaning. Left empty, it is not given.
-fn field(row: &Parameter) -> Markup {
+fn field(row: &Parameter, preset: &Preset) -> Markup {
     let Parameter { name, value, .. } = *row;
     let (id, hint) = (format!("p-{name}"), format!("h-{name}"));
-    let default = default(row);
+    let plain = default(row);
+    let of_preset = preset.value(name);
+    let fixed_by = preset.fixed_by(name);
+    let (is_fixed, fixed) = (fixed_by.is_some(), fixed_by.map(|_| ""));
+    let alternative = preset
+        .alternative_to(name)
+        .map(|other| format!("as {} says", lower(other)));
+    let default = of_preset.or(alternative.as_deref()).unwrap_or(plain);
+    // What the script shows in place of a preset's value once a request displaces that.
+    let displaced = of_preset.map(|_| plain);
     let words = value.words();
     let label = html! { label for=(id) { (title(name)) } };
     let input = match value {
-        Value::Word(_) if words == ["true", "false"] => {
+        // A box that is not ticked could not take back what the preset says.
+        Value::Word(_) if words == ["true", "false"] && default == plain && !is_fixed => {
             return html! {
                 div.param {
                     label.check {
@@ -91,29 +102,35 @@ fn field(row: &Parameter) -> Markup {
             };
         }
         Value::Word(_) => html! {
-            select id=(id) name=(name) aria-describedby=(hint) {
-                option value="" { "Default: " (default) }
+            select id=(id) name=(name) disabled[is_fixed] aria-describedby=(hint) {
+                option value="" {
+                    @if of_preset.is_some() { "Preset: " } @else if alternative.is_none() { "Default: " }
+                    (default)
+                }
                 @for word in words { option value=(word) { (word) } }
             }
         },
         Value::Number(min, max) | Value::Percent(min, max) => html! {
             input id=(id) type="number" name=(name) min=(min) max=(max) placeholder=(default)
+                data-preset=[of_preset] data-plain=[displaced] data-fixed=[fixed] disabled[is_fixed]
                 aria-describedby=(hint);
         },
         Value::Decimal(min, max) => html! {
             input id=(id) type="number" name=(name) min=(thousandths(min)) max=(thousandths(max))
-                step="0.001" placeholder=(default) aria-describedby=(hint);
+                step="0.001" placeholder=(default) data-preset=[of_preset] data-plain=[displaced]
+                data-fixed=[fixed] disabled[is_fixed] aria-describedby=(hint);
         },
         Value::Text => html! {
-            textarea id=(id) name=(name) rows="2" maxlength="1000" aria-describedby=(hint) {}
+            textarea id=(id) name=(name) rows="2" maxlength="1000" placeholder=[of_preset]
+                disabled[is_fixed] aria-describedby=(hint) {}
         },
         Value::Url => html! {
-            input id=(id) type="url" name=(name) placeholder=(row.example) pattern="https?://.+"
-                aria-describedby=(hint);
+            input id=(id) type="url" name=(name) placeholder=(of_preset.unwrap_or(row.example))
+                pattern="https?://.+" disabled[is_fixed] aria-describedby=(hint);
         },
         Value::Color(_) => html! {
             input id=(id) type="text" name=(name) placeholder=(default) list=(format!("l-{name}"))
-                spellcheck="false" autocomplete="off" data-color aria-describedby=(hint);
+                spellcheck="false" autocomplete="off" data-color disabled[is_fixed] aria-describedby=(hint);
             datalist id=(format!("l-{name}")) {
                 @for word in words { option value=(word) {} }
             }
@@ -121,6 +138,7 @@ fn field(row: &Parameter) -> Markup {
         _ => html! {
             input id=(id) type="text" name=(name) placeholder=(default) spellcheck="false"
                 autocomplete="off" pattern=[pattern(value)] title={ "Such as " (row.example) }
+                data-preset=[of_preset] data-plain=[displaced] data-fixed=[fixed] disabled[is_fixed]
                 aria-describedby=(hint);
         },
     };
@@ -128,9 +146,22 @@ fn field(row: &Parameter) -> Markup {
         div.param {
             (label)
             (input)
-            p.hint id=(hint) { (meaning(row.meaning)) }
+            p.hint id=(hint) {
+                @if let Some(by) = fixed_by {
+                    strong {
+                        "Fixed by the token" @if by != name { ", with " (lower(by)) } "."
+                    }
+                    " "
+                }
+                (meaning(row.meaning))
+            }
         }
     }
+}
+
+/// A parameter's name within a sentence.
+fn lower(name: &str) -> String {
+    name.replace('_', " ")
 }
 
 fn default(row: &Parameter) -> &'static str {
@@ -142,7 +173,7 @@ fn default(row: &Parameter) -> &'static str {
 /// What browsers check a text by before it is sent.
 fn pattern(value: Value) -> Option<&'static str> {
     match value {
-        Value::Size(..) => Some("[0-9]+[kKM]?"),
+        Value::Size(..) => Some("[0-9]+([kKmMgG]([iI]?[bB])?|[bB])?"),
         Value::Length { has_auto: true, .. } => Some(r"auto|[0-9]+|[0-9]+(\.[0-9]+)?%"),
         Value::Length { .. } => Some(r"[0-9]+|[0-9]+(\.[0-9]+)?%"),
         _ => None,
@@ -194,7 +225,7 @@ mod tests {
 
     #[test]
     fn every_parameter_has_one_field_whatever_its_group() {
-        let text = fields().into_string();
+        let text = fields(&Preset::default()).into_string();
         for row in PARAMETERS {
             let fields = text.matches(&format!(" name=\"{}\"", row.name)).count();
             let expected = usize::from(row.name != "token");
@@ -208,7 +239,7 @@ mod tests {
 
     #[test]
     fn ranges_and_defaults_are_those_of_the_table() {
-        let text = fields().into_string();
+        let text = fields(&Preset::default()).into_string();
         for expected in [
             "name=\"quality\" min=\"0\" max=\"100\" placeholder=\"85\"",
             "name=\"dpr\" min=\"0.1\" max=\"8\" step=\"0.001\" placeholder=\"1\"",
@@ -216,6 +247,41 @@ mod tests {
         ] {
             assert!(text.contains(expected), "{expected} in {text}");
         }
+    }
+
+    #[test]
+    fn a_preset_is_shown_and_what_it_fixes_cannot_be_edited() {
+        let preset =
+            Preset::parse("target=70\n!watermark=© a\nlossless=false\nenlarge=true").unwrap();
+        let text = fields(&preset).into_string();
+        let field = |name: &str| {
+            let (_, rest) = text.split_once(&format!(" name=\"{name}\"")).expect(name);
+            rest.split_once("</div>").expect("its end").0.to_owned()
+        };
+        assert!(
+            field("target").contains("placeholder=\"70\" data-preset=\"70\" data-plain=\"none\"")
+        );
+        assert!(field("quality").contains("placeholder=\"as target says\""));
+        assert!(field("enlarge").contains("Preset: true</option>"));
+        assert!(
+            field("mode").contains("as lossless says</option>"),
+            "{}",
+            field("mode")
+        );
+        for name in [
+            "watermark",
+            "watermark_size",
+            "watermark_color",
+            "watermark_tile",
+        ] {
+            let field = field(name);
+            assert!(
+                field.contains(" disabled") && field.contains("Fixed by the token"),
+                "{field}"
+            );
+        }
+        assert!(field("watermark").contains("placeholder=\"© a\""));
+        assert!(!field("quality").contains(" disabled"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::docs_list::{DOC_PAGES, DocPage, Reader};
 use super::document::{Viewer, command, curl_command, document};
 use super::outcome::Outcome;
 use super::paths;
+use super::token_field::masked;
 use crate::store::{Session, StoreError};
 use maud::{Markup, PreEscaped, html};
 use std::borrow::Cow;
@@ -53,7 +54,8 @@ pub fn docs_index(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
             (command(&html! { h2 { "One request" } }, "example", &curl))
             p.hint {
                 @if session.is_some() {
-                    "This is your token: examples on these pages work as they stand."
+                    "The token in it is yours, behind a mask: what "
+                    i { "Copy" } " copies works as it stands, here and on all of these pages."
                 } @else {
                     a href=(paths::SIGN_IN) { "Sign in" }
                     ", and the examples on these pages have your token."
@@ -137,7 +139,7 @@ fn token_for<'t>(
     session: Option<&Session>,
 ) -> Result<Cow<'t, str>, StoreError> {
     Ok(match session {
-        Some(session) => context.store.token(session.account.id)?.into(),
+        Some(session) => masked(&context.store.token(session.account.id)?).into(),
         None => YOUR_TOKEN.into(),
     })
 }

@@ -70,7 +70,7 @@ pub fn document_with(script: &str, title: &str, viewer: Viewer<'_>, content: &Ma
                         @match viewer {
                             Viewer::Account { email, csrf } => {
                                 (links(title, LINKS))
-                                div.who data-account=(paths::ACCOUNT) {
+                                div.who data-account=(paths::ACCOUNT) data-reveal=(paths::REVEAL_TOKEN) {
                                     span title=(email) { (email) }
                                     form method="post" action=(paths::SIGN_OUT) {
                                         input type="hidden" name="csrf" value=(csrf);
@@ -112,7 +112,8 @@ pub fn message(title: &str, detail: &str) -> Markup {
     document(title, Viewer::Guest, &content)
 }
 
-/// A command under its heading, with a button that copies it.
+/// A command under its heading, with a button that copies it; a masked token in it is copied as the
+/// true one.
 pub fn command(heading: &Markup, id: &str, line: &str) -> Markup {
     html! {
         div.title {
@@ -120,17 +121,6 @@ pub fn command(heading: &Markup, id: &str, line: &str) -> Markup {
             button.copy.secondary type="button" data-copy=(id) hidden { "Copy" }
         }
         pre tabindex="0" { code id=(id) { (line) } }
-    }
-}
-
-/// The default token, with a button that copies it.
-pub fn token_field(token: &str) -> Markup {
-    html! {
-        label for="token" { "Keep it to yourself: whoever has it converts in your name." }
-        div.field {
-            input #token type="text" value=(token) readonly spellcheck="false" autocomplete="off";
-            button.copy type="button" data-copy="token" hidden { "Copy" }
-        }
     }
 }
 

@@ -1,20 +1,23 @@
 //! What somebody who has converted nothing yet is shown: the way to the first conversion.
 
 use super::context::PageContext;
-use super::document::{command, curl_command, token_field};
+use super::document::{command, curl_command};
 use super::paths;
+use super::token_field::{Label, masked, token_field};
+use crate::store::{Session, TokenNumber};
 use maud::{Markup, html};
 
 /// Three steps. The script asks for the usage until there is some, and says so.
-pub fn first_steps(context: &PageContext<'_>, token: &str) -> Markup {
-    let curl = curl_command(context.base_url, token);
+pub fn first_steps(context: &PageContext<'_>, session: &Session, token: &str) -> Markup {
+    let curl = curl_command(context.base_url, &masked(token));
+    let label = Label::Above("Keep it to yourself: whoever has it converts in your name.");
     html! {
         section.card #first-steps {
             h2 { "Your first conversion" }
             ol.steps {
                 li {
                     h3 { "Your token" }
-                    (token_field(token))
+                    (token_field(session, TokenNumber::DEFAULT, token, "token", &label))
                 }
                 li {
                     (command(&html! { h3 { "One request" } }, "curl", &curl))

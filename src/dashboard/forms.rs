@@ -33,11 +33,6 @@ pub fn stale_form(session: &Session) -> Outcome {
     )
 }
 
-/// Leads to the sign-in, where it is said that the form of a session that is over did nothing.
-pub fn signed_out() -> Outcome {
-    Outcome::redirect(format!("{}?ended=yes", paths::SIGN_IN))
-}
-
 /// What was just done.
 pub fn notice(done: Option<&str>) -> Markup {
     html! {

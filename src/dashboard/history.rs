@@ -4,64 +4,126 @@ use super::chart::{chart, shares};
 use super::context::PageContext;
 use super::duration::amount;
 use super::failures::{FAILURE_ROWS, failures_card};
-use super::history_view::{HistoryError, HistoryView};
+use super::forms::alert;
+use super::history_view::HistoryView;
 use super::paths;
-use super::units::{saved, saved_size, size, time};
+use super::units::{saved, size, time};
 use super::usage::Usage;
 use crate::store::{
-    AccountId, EntryId, Period, TokenUsage, USAGE_FORMATS, UsageEntry, UsageFilter, UsagePage,
-    UsageTotals, WatermarkKind, day_text, token_name,
+    AccountId, EntryId, FilterError, Period, StoreError, TokenUsage, USAGE_FORMATS, UsageEntry,
+    UsageFilter, UsagePage, UsageTotals, WatermarkKind, day_text, end_of_day, token_name,
 };
 use maud::{Markup, html};
 
 /// Conversions on one page.
 const ROWS: usize = 25;
 
-/// The usage and the history of an account.
+/// The usage and the history of an account, as far as they pass a filter.
+pub struct History {
+    /// The choice of days, and the filter.
+    pub filter: Markup,
+    /// Over all conversions that pass; `None` if the filter cannot be used.
+    pub totals: Option<UsageTotals>,
+    /// Charts.
+    pub charts: Markup,
+    /// Conversions one by one, and those that failed.
+    pub lists: Markup,
+}
+
+/// The usage and the history of an account. If the filter cannot be used, it says so.
 ///
 /// # Errors
-/// The store failed, or a filter cannot be used.
+/// The store failed.
 pub fn history(
     context: &PageContext<'_>,
     account: AccountId,
     view: &HistoryView,
-) -> Result<Markup, HistoryError> {
+) -> Result<History, StoreError> {
     let store = context.store;
     let all_tokens = store.tokens(account)?;
-    let filter = view.texts.usage(&all_tokens)?;
-    let page = store.usage(account, &filter, view.before, ROWS)?;
-    let usage = Usage::of(store, account, &filter)?;
-    let failure_filter = view.texts.failures(&all_tokens)?;
-    let failures = store.failures(account, &failure_filter, view.failed_before, FAILURE_ROWS)?;
     // Whoever has had one token only does not see which one it was.
     let tokens = (all_tokens.len() > 1).then_some(&*all_tokens);
+    let today = UsageFilter::today(store.now());
+    let filters = view.texts.usage(&all_tokens);
+    let filters = filters.and_then(|filter| Ok((filter, view.texts.failures(&all_tokens)?)));
+    let (filter, failure_filter) = match filters {
+        Ok(filters) => filters,
+        Err(error) => {
+            return Ok(History {
+                filter: filter_section(
+                    view,
+                    tokens,
+                    today,
+                    true,
+                    &alert(Some(&reason(view, &error))),
+                ),
+                totals: None,
+                charts: html! {},
+                lists: html! {},
+            });
+        }
+    };
+    let page = store.usage(account, &filter, view.before, ROWS)?;
+    let usage = Usage::of(store, account, &filter)?;
+    let failures = store.failures(account, &failure_filter, view.failed_before, FAILURE_ROWS)?;
     let is_filtered = !filter.is_empty();
-    let is_new = usage.totals.conversions == 0 && page.entries.is_empty() && !is_filtered;
-    Ok(html! {
-        @if !is_new {
-            section.card #usage {
-                h2 { "Usage" }
-                (presets(view, UsageFilter::today(store.now())))
-                (filter_form(view, tokens, is_filtered))
-                @if is_filtered { (filtered_line(&usage.totals)) }
-                @if usage.totals.conversions > 0 {
+    let news = html! {
+        @if is_filtered {
+            p #filtered { (amount(usage.totals.conversions, "conversion")) " of this filter." }
+        }
+    };
+    Ok(History {
+        filter: filter_section(view, tokens, today, is_filtered, &news),
+        totals: Some(usage.totals),
+        charts: html! {
+            @if usage.totals.conversions > 0 {
+                section.card #charts {
                     (chart("chart-days", "By day", Period::Day, &usage.days))
                     (chart("chart-months", "By month", Period::Month, &usage.months))
                     (shares_of(&usage, &all_tokens))
                 }
             }
-        }
-        section.card #history { (conversions(view, &page, is_filtered, tokens)) }
-        (failures_card(view, &failures, tokens, context.problem_title))
+        },
+        lists: html! {
+            section.card #history data-utc { (conversions(view, &page, is_filtered, tokens)) }
+            (failures_card(view, &failures, tokens, context.problem_title))
+        },
     })
 }
 
-fn filtered_line(totals: &UsageTotals) -> Markup {
+/// Why a filter cannot be used, in the words of its form.
+fn reason(view: &HistoryView, error: &FilterError) -> String {
+    let FilterError {
+        name,
+        given,
+        allowed,
+    } = error;
+    if *name == "to" && !day(given).is_empty() {
+        let first = &view.texts.from;
+        return format!("The last day, {given}, comes before the first one, {first}.");
+    }
+    let field = match *name {
+        "from" => "First day",
+        "to" => "Last day",
+        "format" => "Format",
+        "token_name" => "Token",
+        _ => "Status",
+    };
+    format!("{field}: {given:?} was given; allowed: {allowed}.")
+}
+
+fn filter_section(
+    view: &HistoryView,
+    tokens: Option<&[TokenUsage]>,
+    today: u32,
+    is_filtered: bool,
+    news: &Markup,
+) -> Markup {
     html! {
-        p #filtered {
-            (amount(totals.conversions, "conversion")) " of this filter: "
-            (size(totals.input_bytes)) " in, " (size(totals.output_bytes)) " out, "
-            (saved_size(totals.input_bytes, totals.output_bytes)) " (" (saved(totals.saved_percent())) ") saved."
+        section #usage aria-label="Usage" {
+            (presets(view, today))
+            (filter_form(view, tokens, is_filtered))
+            (news)
         }
     }
 }
@@ -162,11 +224,11 @@ fn filter_form(view: &HistoryView, tokens: Option<&[TokenUsage]>, is_filtered: b
             form method="get" action={ (paths::DASHBOARD) "#usage" } {
                 div {
                     label for="from" { "First day (UTC)" }
-                    input #from name="from" type="date" value=(texts.from);
+                    input #from name="from" type="date" value=(day(&texts.from));
                 }
                 div {
                     label for="to" { "Last day (UTC)" }
-                    input #to name="to" type="date" value=(texts.to);
+                    input #to name="to" type="date" value=(day(&texts.to));
                 }
                 div {
                     label for="format" { "Format" }
@@ -195,6 +257,11 @@ fn filter_form(view: &HistoryView, tokens: Option<&[TokenUsage]>, is_filtered: b
             }
         }
     }
+}
+
+/// The text, if it is a day: fields for days take nothing else.
+fn day(text: &str) -> &str {
+    end_of_day(text).map_or("", |_| text)
 }
 
 /// The names of tokens, each once, those of deleted ones last.

@@ -1,7 +1,7 @@
 //! Which part of the history is shown, and links to other parts.
 
 use super::paths;
-use crate::store::{EntryId, FilterError, FilterTexts, StoreError};
+use crate::store::{EntryId, FilterTexts};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// Which part of the history is shown.
@@ -13,26 +13,6 @@ pub struct HistoryView {
     pub before: Option<EntryId>,
     /// Failures older than this one.
     pub failed_before: Option<EntryId>,
-}
-
-/// Why there is no history.
-pub enum HistoryError {
-    /// The store failed.
-    Store(StoreError),
-    /// A filter cannot be used.
-    Filter(FilterError),
-}
-
-impl From<StoreError> for HistoryError {
-    fn from(error: StoreError) -> HistoryError {
-        HistoryError::Store(error)
-    }
-}
-
-impl From<FilterError> for HistoryError {
-    fn from(error: FilterError) -> HistoryError {
-        HistoryError::Filter(error)
-    }
 }
 
 impl HistoryView {

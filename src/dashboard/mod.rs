@@ -24,10 +24,12 @@ pub mod paths;
 mod sessions;
 mod sign_in;
 mod start;
+mod token_field;
 mod tokens;
 mod trouble;
 mod units;
 mod usage;
+mod way_back;
 
 pub use account::{
     account, account_deleted, change_email, change_password, delete_account, email_changed,
@@ -38,12 +40,13 @@ pub use context::{Form, PageContext, Signup};
 pub use convert::convert;
 pub use docs::{docs_index, docs_page};
 pub use duration::duration;
-pub use history_view::{HistoryError, HistoryView};
+pub use history_view::HistoryView;
 pub use outcome::{Outcome, Page, PageStatus, SessionChange};
 pub use overview::overview;
 pub use sessions::{end_session, sessions, sign_out_everywhere};
 pub use sign_in::{sign_in, sign_in_form, sign_out, sign_up, sign_up_form};
 pub use start::start;
+pub use token_field::reveal_token;
 pub use tokens::{change_token, create_token, delete_token, rotate_token, tokens};
 pub use trouble::{Again, Trouble, trouble};
 

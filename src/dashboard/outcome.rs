@@ -24,6 +24,8 @@ pub struct Page {
     pub status: PageStatus,
     /// Whether everybody without cookies gets the same, so that caches may keep it.
     pub is_public: bool,
+    /// The token by which the page's own conversions show whose they are.
+    pub token: Option<String>,
 }
 
 /// Whether an action was done; if not, the page says why.
@@ -77,6 +79,17 @@ impl Outcome {
             markup,
             status,
             is_public: false,
+            token: None,
+        })
+    }
+
+    /// A page whose own conversions show by this token whose they are.
+    pub fn page_that_converts(markup: Markup, token: String) -> Outcome {
+        Outcome::Page(Page {
+            markup,
+            status: PageStatus::Shown,
+            is_public: false,
+            token: Some(token),
         })
     }
 
@@ -86,6 +99,7 @@ impl Outcome {
             markup,
             status: PageStatus::Shown,
             is_public: true,
+            token: None,
         })
     }
 

@@ -1,15 +1,17 @@
 //! The dashboard: token, totals and history of the signed-in account.
 
 use super::context::PageContext;
-use super::document::{Viewer, command, curl_command, document_with, token_field};
+use super::document::{Viewer, command, curl_command, document_with};
 use super::duration::amount;
 use super::first_steps::first_steps;
 use super::history::history;
-use super::history_view::{HistoryError, HistoryView};
-use super::outcome::Outcome;
+use super::history_view::HistoryView;
+use super::outcome::{Outcome, PageStatus};
 use super::paths;
+use super::token_field::{Label, masked, token_field};
 use super::units::{date_and_time, saved, saved_size, size};
-use crate::store::{AccountId, Limits, StoreError, UsageTotals};
+use super::way_back::sign_in_first;
+use crate::store::{AccountId, Limits, Session, StoreError, TokenNumber, UsageTotals};
 use maud::{Markup, html};
 
 /// The part of a quota from which on the page warns, in percent.
@@ -18,34 +20,43 @@ const NEARLY_USED: u64 = 90;
 /// The dashboard, with these entries of the history.
 ///
 /// # Errors
-/// The store failed, or a filter cannot be used.
-pub fn overview(context: &PageContext<'_>, view: &HistoryView) -> Result<Outcome, HistoryError> {
+/// The store failed.
+pub fn overview(context: &PageContext<'_>, view: &HistoryView) -> Result<Outcome, StoreError> {
     let Some(session) = context.session()? else {
-        return Ok(Outcome::redirect(paths::SIGN_IN));
+        return Ok(sign_in_first(context));
     };
     let token = context.store.token(session.account.id)?;
-    let totals = context.store.usage_totals(session.account.id)?;
+    let all = context.store.usage_totals(session.account.id)?;
     let history = history(context, session.account.id, view)?;
-    let is_new = totals.conversions == 0;
+    let is_new = all.conversions == 0 && history.totals.is_some();
     let content = html! {
         div.title {
             h1 { "Dashboard" }
             a.button href=(paths::CONVERTING) { "Convert pictures" }
         }
-        @if is_new { (first_steps(context, &token)) } @else { (figures(&totals)) }
+        @if is_new {
+            (first_steps(context, &session, &token))
+        } @else {
+            (history.filter)
+            @if let Some(totals) = &history.totals { (figures(totals)) }
+        }
         (quota(context, session.account.id)?)
-        @if !is_new { (token_card(context, &token)) }
-        (history)
+        @if !is_new {
+            (token_card(context, &session, &token))
+            (history.charts)
+        }
+        (history.lists)
     };
-    Ok(Outcome::page(document_with(
-        paths::USAGE_SCRIPT,
-        "Dashboard",
-        Viewer::of(&session),
-        &content,
-    )))
+    let viewer = Viewer::of(&session);
+    let page = document_with(paths::USAGE_SCRIPT, "Dashboard", viewer, &content);
+    let status = match history.totals {
+        Some(_) => PageStatus::Shown,
+        None => PageStatus::Invalid,
+    };
+    Ok(Outcome::page_with(page, status))
 }
 
-/// What all conversions came to, the bytes saved first.
+/// What the conversions came to, the bytes saved first.
 fn figures(totals: &UsageTotals) -> Markup {
     let UsageTotals {
         conversions,
@@ -98,12 +109,13 @@ fn quota(context: &PageContext<'_>, account: AccountId) -> Result<Markup, StoreE
     })
 }
 
-fn token_card(context: &PageContext<'_>, token: &str) -> Markup {
-    let curl = curl_command(context.base_url, token);
+fn token_card(context: &PageContext<'_>, session: &Session, token: &str) -> Markup {
+    let curl = curl_command(context.base_url, &masked(token));
+    let label = Label::Above("Keep it to yourself: whoever has it converts in your name.");
     html! {
         section.card {
             h2 { "API token" }
-            (token_field(token))
+            (token_field(session, TokenNumber::DEFAULT, token, "token", &label))
             (command(&html! { h3 { "Ready to paste" } }, "curl", &curl))
             p.hint {
                 "On the page of " a href=(paths::TOKENS) { "tokens" } " it is replaced, and more are made: one for each \

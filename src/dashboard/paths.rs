@@ -38,6 +38,8 @@ paths! {
     CHANGE_TOKEN = "/token/change";
     /// The form that replaces a token.
     ROTATE_TOKEN = "/token/rotate";
+    /// The form that shows the text of a token.
+    REVEAL_TOKEN = "/token/reveal";
     /// The form that deletes a token.
     DELETE_TOKEN = "/token/delete";
     /// The page of the account: e-mail address, password, deletion.

@@ -3,10 +3,11 @@
 
 use super::context::{Form, PageContext};
 use super::document::{Viewer, document};
-use super::forms::{alert, csrf_field, is_from_session, notice, signed_out, stale_form};
+use super::forms::{alert, csrf_field, is_from_session, notice, stale_form};
 use super::outcome::{Outcome, PageStatus, SessionChange};
 use super::paths;
 use super::units::{ago, time};
+use super::way_back::{sign_in_first, signed_out};
 use crate::store::{ListedSession, MAX_SESSIONS, Session, StoreError};
 use maud::{Markup, html};
 use std::time::SystemTime;
@@ -32,7 +33,7 @@ pub fn sessions_card(session: &Session) -> Markup {
 /// The store failed.
 pub fn sessions(context: &PageContext<'_>, has_ended: bool) -> Result<Outcome, StoreError> {
     let Some(session) = context.session()? else {
-        return Ok(Outcome::redirect(paths::SIGN_IN));
+        return Ok(sign_in_first(context));
     };
     let done = has_ended.then_some("The session is ended: that browser is signed out.");
     Ok(Outcome::page(page(context, &session, &notice(done))?))
@@ -44,7 +45,7 @@ pub fn sessions(context: &PageContext<'_>, has_ended: bool) -> Result<Outcome, S
 /// The store failed.
 pub fn end_session(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
     let Some(session) = context.session()? else {
-        return Ok(signed_out());
+        return Ok(signed_out(paths::SESSIONS));
     };
     if !is_from_session(form, &session) {
         return Ok(stale_form(&session));
@@ -74,7 +75,7 @@ pub fn end_session(context: &PageContext<'_>, form: &Form) -> Result<Outcome, St
 /// The store failed.
 pub fn sign_out_everywhere(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
     let Some(session) = context.session()? else {
-        return Ok(signed_out());
+        return Ok(signed_out(paths::SESSIONS));
     };
     if !is_from_session(form, &session) {
         return Ok(stale_form(&session));

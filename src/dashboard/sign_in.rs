@@ -6,8 +6,10 @@ use super::duration::duration;
 use super::forms::{alert, as_sentence, is_from_session, stale_form};
 use super::outcome::{Outcome, PageStatus, SessionChange};
 use super::paths;
+use super::way_back::after_sign_in;
 use crate::store::{AccountId, CreateAccountError, SignInError, StoreError};
 use maud::{Markup, html};
+use std::borrow::Cow;
 
 /// The sign-up page. `invite` is the invitation code of the link that led here, or empty.
 ///
@@ -41,7 +43,7 @@ pub fn sign_up(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreE
             .create_invited_account(email, password, invite),
     };
     let reason = match made {
-        Ok(account) => return start_session(context, account.id),
+        Ok(account) => return start_session(context, account.id, paths::DASHBOARD.into()),
         Err(CreateAccountError::Email(reason) | CreateAccountError::Password(reason)) => {
             as_sentence(&reason)
         }
@@ -60,18 +62,23 @@ pub fn sign_up(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreE
     ))
 }
 
-/// The sign-in page. It says so if a form of a session that has ended led here.
+/// The sign-in page. It says so if a form of a session that has ended led here. `next` is the page
+/// to go to then.
 ///
 /// # Errors
 /// The store failed.
-pub fn sign_in_form(context: &PageContext<'_>, has_ended: bool) -> Result<Outcome, StoreError> {
+pub fn sign_in_form(
+    context: &PageContext<'_>,
+    has_ended: bool,
+    next: &str,
+) -> Result<Outcome, StoreError> {
     if context.session()?.is_some() {
-        return Ok(Outcome::redirect(paths::DASHBOARD));
+        return Ok(Outcome::redirect(after_sign_in(next)));
     }
     let reason = has_ended.then_some(
         "You were signed out meanwhile, so nothing was changed. Sign in, and do it again.",
     );
-    Ok(Outcome::page(sign_in_page(context, "", reason)))
+    Ok(Outcome::page(sign_in_page(context, "", next, reason)))
 }
 
 /// Signs in with a new session, and ends the one that the browser had, if any.
@@ -85,7 +92,9 @@ pub fn sign_in(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreE
             .store
             .sign_in_from(context.device_cookie, email, form.field("password"))
         {
-            Ok(account) => return start_session(context, account.id),
+            Ok(account) => {
+                return start_session(context, account.id, after_sign_in(form.field("next")));
+            }
             Err(SignInError::Wrong) => (
                 "The address or the password is wrong.".to_owned(),
                 PageStatus::Invalid,
@@ -97,7 +106,7 @@ pub fn sign_in(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreE
             Err(SignInError::Store(error)) => return Err(error),
         };
     Ok(Outcome::page_with(
-        sign_in_page(context, email, Some(&reason)),
+        sign_in_page(context, email, form.field("next"), Some(&reason)),
         status,
     ))
 }
@@ -123,12 +132,16 @@ pub fn sign_out(context: &PageContext<'_>, form: &Form) -> Result<Outcome, Store
     })
 }
 
-fn start_session(context: &PageContext<'_>, id: AccountId) -> Result<Outcome, StoreError> {
+fn start_session(
+    context: &PageContext<'_>,
+    id: AccountId,
+    to: Cow<'static, str>,
+) -> Result<Outcome, StoreError> {
     if let Some(old) = context.session_cookie {
         context.store.end_session(old)?;
     }
     Ok(Outcome::Redirect {
-        to: paths::DASHBOARD.into(),
+        to,
         session: SessionChange::Start {
             session: context.store.start_session(id, &context.browser)?,
             device: context.store.device_cookie(id)?,
@@ -159,7 +172,7 @@ fn sign_up_page(
                 label for="password" { "Password" }
                 input #password type="password" name="password" required minlength="8"
                     maxlength="1024" autocomplete="new-password" aria-describedby="password-hint";
-                p.hint #password-hint { "At least 8 characters." }
+                p.hint #password-hint { "At least 8 characters, and none that many people have." }
                 button type="submit" { "Create account" }
             }
             p.hint { "You have one already? " a href=(paths::SIGN_IN) { "Sign in" } "." }
@@ -168,12 +181,13 @@ fn sign_up_page(
     document("Create an account", Viewer::Guest, &content)
 }
 
-fn sign_in_page(context: &PageContext<'_>, email: &str, error: Option<&str>) -> Markup {
+fn sign_in_page(context: &PageContext<'_>, email: &str, next: &str, error: Option<&str>) -> Markup {
     let content = html! {
         section.card.narrow {
             h1 { "Sign in" }
             (alert(error))
             form method="post" action=(paths::SIGN_IN) {
+                @if !next.is_empty() { input type="hidden" name="next" value=(after_sign_in(next)); }
                 (email_field(email))
                 label for="password" { "Password" }
                 input #password type="password" name="password" required

@@ -3,12 +3,12 @@
 use super::context::{Form, PageContext};
 use super::document::{Viewer, document};
 use super::duration::amount;
-use super::forms::{
-    alert, as_sentence, csrf_field, is_from_session, notice, signed_out, stale_form,
-};
+use super::forms::{alert, as_sentence, csrf_field, is_from_session, notice, stale_form};
 use super::outcome::{Outcome, PageStatus};
 use super::paths;
+use super::token_field::{Label, token_field};
 use super::units::{ago, date_and_time, size, time};
+use super::way_back::{sign_in_first, signed_out};
 use crate::store::{
     AccountId, ApiToken, ChangeTokenError, Limits, MAX_NAME, MAX_PRESET_BYTES, MAX_TOKENS, Session,
     StoreError, TokenNumber, TokenSettings, TokenUsage, end_of_day,
@@ -34,7 +34,7 @@ const HOUR: Duration = Duration::from_hours(1);
 /// The store failed.
 pub fn tokens(context: &PageContext<'_>, done: &str, number: &str) -> Result<Outcome, StoreError> {
     let Some(session) = context.session()? else {
-        return Ok(Outcome::redirect(paths::SIGN_IN));
+        return Ok(sign_in_first(context));
     };
     let all = context.store.tokens(session.account.id)?;
     let done = Done::named(done).and_then(|done| done.sentence(&all, number));
@@ -50,6 +50,7 @@ pub fn tokens(context: &PageContext<'_>, done: &str, number: &str) -> Result<Out
 pub fn create_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
     submit(context, form, Done::Made, &Draft::of(form), |id, draft| {
         let settings = draft.settings(context.check_preset)?;
+        check_end(context, id, draft, settings.ends)?;
         Ok(context.store.create_token(id, settings)?.number)
     })
 }
@@ -61,6 +62,7 @@ pub fn create_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, S
 pub fn change_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
     submit(context, form, Done::Saved, &Draft::of(form), |id, draft| {
         let settings = draft.settings(context.check_preset)?;
+        check_end(context, id, draft, settings.ends)?;
         let token = draft.token.ok_or(ChangeTokenError::NoToken)?;
         Ok(context.store.change_token(id, token, settings)?.number)
     })
@@ -72,7 +74,7 @@ pub fn change_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, S
 /// The store failed.
 pub fn rotate_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
     let Some(session) = context.session()? else {
-        return Ok(signed_out());
+        return Ok(signed_out(paths::TOKENS));
     };
     if !is_from_session(form, &session) {
         return Ok(stale_form(&session));
@@ -178,7 +180,7 @@ fn submit(
     action: impl FnOnce(AccountId, &Draft) -> Result<TokenNumber, Refusal>,
 ) -> Result<Outcome, StoreError> {
     let Some(session) = context.session()? else {
-        return Ok(signed_out());
+        return Ok(signed_out(paths::TOKENS));
     };
     if !is_from_session(form, &session) {
         return Ok(stale_form(&session));
@@ -192,6 +194,29 @@ fn submit(
             Ok(Outcome::page_with(page, PageStatus::Invalid))
         }
     }
+}
+
+/// Rejects an end that is over, unless it is the one that the token has.
+fn check_end(
+    context: &PageContext<'_>,
+    id: AccountId,
+    draft: &Draft,
+    ends: Option<SystemTime>,
+) -> Result<(), Refusal> {
+    if ends.is_none_or(|ends| ends > context.store.now()) {
+        return Ok(());
+    }
+    let all = context.store.tokens(id).map_err(Refusal::Store)?;
+    let is_present = |usage: &TokenUsage| {
+        Some(usage.token.number) == draft.token && usage.token.settings.ends == ends
+    };
+    if all.iter().any(is_present) {
+        return Ok(());
+    }
+    let given = &draft.ends;
+    Err(Refusal::Invalid(format!(
+        "Last day: {given:?} was given, which is over; allowed is today (UTC) or a later day, or nothing."
+    )))
 }
 
 fn number(form: &Form) -> Option<TokenNumber> {
@@ -304,6 +329,7 @@ fn page(
 ) -> Markup {
     let (deleted, living): (Vec<_>, Vec<_>) = all.iter().partition(|it| it.deleted.is_some());
     let is_new = draft.token.is_none();
+    let today = last_day(context.store.now());
     let content = html! {
         h1 { "Tokens" }
         p {
@@ -323,7 +349,7 @@ fn page(
                     p { "An account has at most " (MAX_TOKENS) " tokens; delete one first." }
                 } @else {
                     @let empty = Draft::default();
-                    (settings_form(paths::CREATE_TOKEN, session, if is_new { draft } else { &empty }, "new"))
+                    (settings_form(paths::CREATE_TOKEN, session, if is_new { draft } else { &empty }, "new", &today))
                 }
             }
         }
@@ -343,17 +369,14 @@ fn token_card(
     let number = token.number.0;
     let text = context.store.token_text(session.account.id, token);
     let id = format!("token-{number}");
+    let label = format!("Token {}", token.settings.name);
     let now = context.store.now();
     let has_ended = token.settings.ends.is_some_and(|ends| ends <= now);
     let previous = token.previous.filter(|previous| previous.ends > now);
     html! {
         section.card.token {
             h2 { (token.settings.name) }
-            div.field {
-                input id=(id) type="text" value=(text) readonly spellcheck="false" autocomplete="off"
-                    aria-label={ "Token " (token.settings.name) };
-                button.copy type="button" data-copy=(id) hidden { "Copy" }
-            }
+            (token_field(session, token.number, &text, &id, &Label::Hidden(&label)))
             p.hint {
                 "Made on " (time(token.created)) ". "
                 @match usage.last_used {
@@ -374,7 +397,7 @@ fn token_card(
             (settings_line(&token.settings))
             details open[is_open] {
                 summary { "Change what is set" }
-                (settings_form(paths::CHANGE_TOKEN, session, draft, &number.to_string()))
+                (settings_form(paths::CHANGE_TOKEN, session, draft, &number.to_string(), &last_day(now)))
             }
             details {
                 summary { "Replace the token" }
@@ -441,7 +464,8 @@ fn rotation_form(session: &Session, token: TokenNumber) -> Markup {
     }
 }
 
-fn settings_form(action: &str, session: &Session, draft: &Draft, id: &str) -> Markup {
+/// The fields of a token. `today` is the day (UTC), before which no token may end.
+fn settings_form(action: &str, session: &Session, draft: &Draft, id: &str, today: &str) -> Markup {
     let field = |name: &str| format!("{name}-{id}");
     let is_default = draft.token == Some(TokenNumber::DEFAULT);
     html! {
@@ -454,8 +478,10 @@ fn settings_form(action: &str, session: &Session, draft: &Draft, id: &str) -> Ma
                 label for=(field("name")) { "Name" }
                 input id=(field("name")) type="text" name="name" value=(draft.name) required
                     maxlength=(MAX_NAME) autocomplete="off";
+                @let is_over = !draft.ends.is_empty() && *draft.ends < *today;
                 label for=(field("ends")) { "Last day (UTC), or nothing" }
-                input id=(field("ends")) type="date" name="ends" value=(draft.ends);
+                input id=(field("ends")) type="date" name="ends" value=(draft.ends)
+                    min=(if is_over { &draft.ends } else { today });
             }
             label for=(field("minute")) { "Conversions a minute, or nothing for no limit of its own" }
             input id=(field("minute")) type="number" name="per_minute" min="1" value=(draft.per_minute);

@@ -155,6 +155,9 @@ pub fn trouble(trouble: &Trouble<'_>) -> Markup {
         section.card.narrow {
             h1 { (title) }
             p { (words.map_or(trouble.detail, |words| words.what)) }
+            // What is too large is told with the limit.
+            @let is_limit = trouble.status == 413;
+            @if is_limit && words.is_some() { p { (trouble.detail) } }
             // The API's sentences have the time in them.
             @if let (Some(_), Some(seconds)) = (words, trouble.retry_after) {
                 p { "Try again in " (duration(seconds)) "." }
@@ -173,7 +176,7 @@ pub fn trouble(trouble: &Trouble<'_>) -> Markup {
             }
             p.hint {
                 (trouble.status) " " code { (trouble.code) }
-                @if words.is_some() { ": " (trouble.detail) }
+                @if words.is_some() && !is_limit { ": " (trouble.detail) }
             }
             @if trouble.status >= 500 {
                 p.hint { "Request " code { (trouble.request_id) } }
@@ -253,7 +256,7 @@ mod tests {
                 None,
                 Again::At("", "Back to the form"),
             ),
-            &["Back to the form"],
+            &["Back to the form", "<p>Its &lt;detail&gt;.</p>"],
             &["Try again"],
         );
     }

@@ -1,5 +1,5 @@
 "use strict";
-// The copy buttons, local times, and forms of sessions that have ended. All of the pages work
+// Tokens behind masks, the copy buttons, local times, and forms of sessions that have ended. All of the pages work
 // without this script.
 
 const all = (selector, from = document) => from.querySelectorAll(selector);
@@ -8,25 +8,77 @@ for (const button of all("button[data-copy]")) {
   const source = document.getElementById(button.dataset.copy);
   button.hidden = false;
   button.addEventListener("click", async () => {
-    button.textContent = await copy(source) ? "Copied" : "Selected";
+    let outcome;
+    try {
+      outcome = await copy(source, textOf(source)) ? "Copied" : "Selected";
+    } catch (problem) {
+      return complain(button.parentElement, problem.message);
+    }
+    button.textContent = outcome;
     setTimeout(() => { button.textContent = "Copy"; }, 2000);
   });
 }
 
-// Browsers have navigator.clipboard on https and localhost only. Elsewhere this selects the text
-// and tries the older command; if that fails too, the selection stays, to be copied by hand.
-async function copy(source) {
+// Browsers have navigator.clipboard on https and localhost only. Elsewhere the text is put where it
+// can be selected, for the older command; if that fails too, it stays there, to be copied by hand.
+// `text` is a promise, since some browsers want to be asked before a click is over.
+async function copy(source, text) {
   try {
-    await navigator.clipboard.writeText(source.value ?? source.textContent);
+    const blob = text.then((text) => new Blob([text], { type: "text/plain" }));
+    await navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
     return true;
   } catch { /* there is none, or it is not allowed */ }
+  const shown = source.value ?? source.textContent;
+  const put = (text) => { source.select ? source.value = text : source.textContent = text; };
+  put(await text);
   if (source.select) {
     source.focus();
     source.select();
   } else {
     getSelection().selectAllChildren(source);
   }
-  return document.execCommand("copy");
+  const isCopied = document.execCommand("copy");
+  if (isCopied) put(shown);
+  return isCopied;
+}
+
+// Pages have tokens behind masks. The true one is asked for when it is revealed or copied.
+const MASKED = /twp_•+\w*/;
+
+async function textOf(source) {
+  const text = source.value ?? source.textContent;
+  return MASKED.test(text) ? text.replace(MASKED, await token(source.dataset.token ?? 0)) : text;
+}
+
+// The text of a token, by its number, from the page that a form of this page would show.
+async function token(number) {
+  const secret = document.querySelector(".who [name=csrf]");
+  for (const isLast of [false, true]) {
+    const body = new URLSearchParams({ csrf: secret.value, token: number });
+    const answer = await fetch(account.dataset.reveal, { method: "POST", body }).catch(() => null);
+    const page = new DOMParser().parseFromString(await answer?.text() ?? "", "text/html");
+    const found = page.getElementById("token")?.value;
+    if (answer?.ok && found?.startsWith("twp_") && !MASKED.test(found)) return found;
+    const problem = isLast ? "The token could not be read. Load the page again." : await checked(secret);
+    if (problem) throw new Error(problem);
+  }
+}
+
+for (const form of all("form.reveal")) {
+  const field = form.querySelector("[data-token]"), button = form.querySelector("[type=submit]");
+  const masked = field.value;
+  const hide = () => { field.value = masked; button.textContent = "Reveal"; };
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (field.value !== masked) return hide();
+    try {
+      field.value = await token(field.dataset.token);
+      button.textContent = "Hide";
+    } catch (problem) {
+      complain(form, problem.message);
+    }
+  });
+  addEventListener("beforeprint", hide);
 }
 
 for (const field of all("input[readonly]")) {
@@ -39,12 +91,15 @@ for (const time of all("time")) {
   const local = new Date(time.dateTime).toLocaleString("sv");
   if (time.title) {
     time.title = `${local} here, ${time.title}`;
+  } else if (time.closest("[data-utc]")) {
+    // Beside charts and filters of days in UTC.
+    time.title = `${local} here`;
   } else {
     time.title = time.textContent + " UTC";
     time.textContent = local;
   }
 }
-for (const cell of all("th, [data-label]")) {
+for (const cell of all(":is(th, [data-label]):not([data-utc] *)")) {
   if (cell.tagName === "TH") cell.textContent = cell.textContent.replace(" (UTC)", "");
   else cell.dataset.label = cell.dataset.label.replace(" (UTC)", "");
 }
@@ -58,10 +113,19 @@ function say(element, sentence, link, path, target = "") {
   element.replaceChildren(sentence + " ", anchor);
 }
 
+// Says at the end of an element why something was not done.
+function complain(element, problem) {
+  const alert = element.querySelector(".signed-out") ?? document.createElement("p");
+  alert.className = "alert signed-out";
+  alert.setAttribute("role", "alert");
+  element.append(alert);
+  say(alert, problem, "Sign in in another tab", "/signin", "_blank");
+}
+
 // A form of a session that has ended elsewhere is not sent, so that nothing that was typed is lost.
 // After a sign-in in another tab it is sent with the secret of the new session.
 const account = document.querySelector(".who[data-account]");
-for (const form of account ? all("main form[method=post]") : []) {
+for (const form of account ? all("main form[method=post]:not(.reveal)") : []) {
   const secret = form.elements.namedItem("csrf");
   if (secret) form.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -72,11 +136,7 @@ for (const form of account ? all("main form[method=post]") : []) {
     const problem = await checked(secret);
     if (!problem) return form.submit();
     delete form.dataset.asked;
-    const alert = form.querySelector(".signed-out") ?? document.createElement("p");
-    alert.className = "alert signed-out";
-    alert.setAttribute("role", "alert");
-    form.append(alert);
-    say(alert, problem, "Sign in in another tab", "/signin", "_blank");
+    complain(form, problem);
   });
 }
 

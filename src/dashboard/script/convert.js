@@ -3,16 +3,19 @@
 {
   const MOST_AT_ONCE = 3;
   const MOST_WAITING = 120; // seconds, after which a request is not sent again by itself
+  const MOST_DROPS = 3; // of the connection during one picture, while the server can be reached
+  const LONGEST_PAUSE = 60; // seconds between two tries while the server cannot be reached
   const MOST_KEPT = 8; // results of the compared picture
   const SETTLED = 300; // milliseconds without a change of the settings
 
   const $ = (id) => document.getElementById(id);
   const form = $("settings");
+  const maxBody = Number($("convert").dataset.maxBody);
   const rows = [];
   let compared = null; // the row
   let running = 0;
-  let holdUntil = 0;
-  let token = $("token").value;
+  let hold = { until: 0, reason: "" };
+  let outages = 0; // pauses since the server was last reached
 
   // ---- What is said to people ----
 
@@ -21,28 +24,44 @@
     "GIF8": ["GIF", "image/gif", "gif"], "BM": ["BMP", "image/bmp", "bmp"],
   };
   const NO_PICTURE = "This is not a PNG, JPEG, GIF or BMP. Choose another file.";
-  const TOO_LARGE = "This picture is too large for this server. Choose a smaller one.";
-  const LOAD_AGAIN = "The token on this page is out of date. Sign in again in another tab, then try again.";
-  const LATER = "The server is busy. Try again in a moment.";
-  const UNREACHABLE = "The server could not be reached. Try again.";
+  const LOAD_AGAIN = "You are signed out, or the token was replaced. Sign in again in another tab, then try again.";
+  const INTERRUPTED = "The connection is interrupted.";
+  const DROPPED = "The connection was cut while this picture was sent. Try again.";
+  const SMALLER = "Choose a smaller one.";
 
-  // What to do about a problem on this page, by the problem's code. The API's own texts, which are
-  // for programmers, are shown for the other codes.
+  // The API's own sentence has the limit.
+  const withLimit = ({ detail }) => `${detail.replace(/; ask for animation=first.*/, ".")} ${SMALLER}`;
+  const tooLarge = (_, { file }) =>
+    `This picture has ${size(file.size)}; this server takes at most ${size(maxBody)}. ${SMALLER}`;
+  const tooMuchMemory = ({ detail }) => {
+    const [needed, total] = detail.match(/\d{4,}/g) ?? [];
+    return `This picture needs ${total ? `${size(needed)} of memory; this server has ${size(total)}` : "too much memory"}. ${SMALLER}`;
+  };
+
+  // What to do about a problem on this page, by the problem's code: a text, or what makes it of the
+  // problem and the row. The API's own texts, which are for programmers, are shown for the other
+  // codes.
   const HELP = {
     body_empty: "This file is empty. Choose another one.",
     content_type_missing: NO_PICTURE, content_type_unsupported: NO_PICTURE, wrong_format: NO_PICTURE,
     invalid_image: "This picture is damaged or cut short. Choose another one.",
-    body_too_large: TOO_LARGE, too_much_memory: TOO_LARGE,
-    image_too_wide: TOO_LARGE, too_many_pixels: TOO_LARGE,
-    too_many_frames: "This animation has too many frames for this server. Choose a shorter one.",
+    body_too_large: tooLarge, too_much_memory: tooMuchMemory,
+    image_too_wide: withLimit, too_many_pixels: withLimit,
+    too_many_frames: ({ detail }) => `${detail.split(";")[0]}. Choose a shorter one, or set Animation to first.`,
     conversion_timeout: "The conversion took too long. Choose a smaller picture or a lower effort.",
     request_timeout: "The connection is too slow for this picture. Try again, or choose a smaller one.",
     token_missing: LOAD_AGAIN, token_invalid: LOAD_AGAIN, tokens_differ: LOAD_AGAIN,
-    busy: LATER, too_many_connections: LATER, storage_unavailable: LATER, rate_limited: LATER,
+    busy: "The server is busy.",
+    too_many_connections: "There are too many connections.",
+    storage_unavailable: "The server can save nothing at the moment.",
+    rate_limited: ({ detail }) => `${detail.split(";")[0]}.`,
+    quota_exceeded: ({ detail }) => detail,
     internal_error: "The server failed. Try again, or choose another picture.",
   };
   // Those that a later try of the same request may not have, and is sent for.
   const PASSING = ["busy", "too_many_connections", "storage_unavailable", "rate_limited"];
+  // Those that every other picture would have, too: none is sent.
+  const FINAL = ["quota_exceeded", "account_disabled", "token_missing", "token_invalid", "token_expired"];
 
   const size = (bytes) => {
     const units = ["B", "kB", "MB", "GB"];
@@ -71,12 +90,19 @@
 
   const query = () => new URLSearchParams(parameters()).toString();
 
-  // Of three ways to set the quality, one is in force.
+  const followers = []; // what brings sliders and colors to what is written
+
+  // Of three ways to set the quality, one is in force. One that is given displaces the preset's.
   function settleQuality() {
-    const [quality, bytes, target] = ["quality", "max_bytes", "target"].map((name) => form.elements[name]);
-    const goal = bytes.value ? bytes : target.value ? target : null;
-    for (const field of [quality, bytes, target]) field.disabled = goal !== null && field !== goal;
-    $("quality").disabled = quality.disabled;
+    const ways = ["quality", "max_bytes", "target"].map((name) => $(`p-${name}`));
+    const goal = ways.slice(1).find((field) => field.value);
+    for (const field of ways) {
+      const { fixed, preset, plain } = field.dataset;
+      if (fixed === undefined) field.disabled = goal !== undefined && field !== goal;
+      const isDisplaced = ways.some((other) => other !== field && other.value);
+      if (preset !== undefined) field.placeholder = isDisplaced ? plain : preset;
+    }
+    for (const follow of followers) follow();
   }
 
   // A slider beside each number from 0 to 100.
@@ -88,10 +114,11 @@
     pair.className = "pair";
     number.replaceWith(pair);
     pair.append(slider, number);
-    const follow = () => { slider.value = number.value || number.placeholder; };
-    follow();
-    number.addEventListener("input", follow);
-    form.addEventListener("reset", () => setTimeout(follow));
+    followers.push(() => {
+      slider.value = number.value || number.placeholder;
+      slider.disabled = number.disabled;
+      slider.classList.toggle("idle", !number.value && isNaN(number.placeholder));
+    });
     slider.addEventListener("input", () => { number.value = slider.value; });
   }
 
@@ -105,6 +132,7 @@
     text.replaceWith(pair);
     pair.append(text, color);
     const context = document.createElement("canvas").getContext("2d");
+    color.disabled = text.disabled;
     const follow = () => {
       const bare = /^([0-9a-f]{3}){1,2}$/i.test(text.value) ? "#" : "";
       context.fillStyle = bare + (text.value || text.placeholder);
@@ -112,8 +140,7 @@
     };
     follow();
     color.defaultValue = color.value;
-    text.addEventListener("input", follow);
-    form.addEventListener("reset", () => setTimeout(follow));
+    followers.push(follow);
     color.addEventListener("input", () => { text.value = color.value; });
   }
 
@@ -175,22 +202,24 @@
 
   const isPending = (row) => ["waiting", "uploading", "converting"].includes(row.state);
 
+  // Adds files, each with its path within a folder that was dropped.
   function add(files) {
-    const added = [...files].map((file) => {
+    const added = [...files].map(([file, path]) => {
       const element = $("row-template").content.firstElementChild.cloneNode(true);
       const part = (name) => element.querySelector(name === "progress" ? name : "." + name);
-      const row = { file, element, part, state: "waiting", detail: "", results: new Map() };
-      part("name").textContent = file.name;
-      part("thumb").ariaLabel = `Compare ${file.name} before and after`;
-      for (const name of ["save", "cancel", "retry", "remove"]) part(name).ariaLabel = `${part(name).textContent}: ${file.name}`;
+      const row = { file, path, element, part, state: "waiting", detail: "", drops: 0, results: new Map() };
+      part("name").textContent = part("name").title = path;
+      part("thumb").ariaLabel = `Compare ${path} before and after`;
+      for (const name of ["save", "cancel", "retry", "remove"]) part(name).ariaLabel = `${part(name).textContent}: ${path}`;
       part("thumb").addEventListener("click", () => {
         compare(row);
         $("compare").scrollIntoView({ block: "nearest" });
       });
       part("save").addEventListener("click", () => saveRow(row));
-      part("cancel").addEventListener("click", () => cancel(row));
+      part("cancel").addEventListener("click", () => cancel([row]));
       part("retry").addEventListener("click", () => { wait(row); pump(); });
       part("remove").addEventListener("click", () => remove(row));
+      rowOf.set(element, row);
       thumbnails.observe(element);
       show(row);
       return row;
@@ -203,7 +232,7 @@
   }
 
   function wait(row) {
-    Object.assign(row, { state: "waiting", detail: "", renewed: false });
+    Object.assign(row, { state: "waiting", detail: "", drops: 0, renewed: false });
     show(row);
   }
 
@@ -245,14 +274,27 @@
     showApply();
   }
 
-  const sum = (list, value) => list.reduce((total, item) => total + value(item), 0);
-
-  function cancel(row) {
-    row.cancel?.();
-    Object.assign(row, { cancel: null, detail: "", tried: null, state: row.result ? "done" : "cancelled" });
-    show(row);
+  function cancel(list) {
+    for (const row of list) {
+      row.cancel?.();
+      Object.assign(row, { cancel: null, detail: "", tried: null, state: row.result ? "done" : "cancelled" });
+      show(row);
+    }
+    if (!rows.some(isPending)) goOn();
     showAll();
     pump();
+  }
+
+  // Removes all rows at once: one by one, each would be the compared one for a moment.
+  function clear() {
+    for (const row of rows) row.cancel?.();
+    rows.length = wantedThumbs.length = 0;
+    thumbnails.disconnect();
+    $("rows").replaceChildren();
+    goOn();
+    compare(null);
+    showAll();
+    $("files").focus();
   }
 
   function remove(row) {
@@ -265,7 +307,7 @@
     showAll();
   }
 
-  $("cancel-all").addEventListener("click", () => rows.filter(isPending).forEach(cancel));
+  $("cancel-all").addEventListener("click", () => cancel(rows.filter(isPending)));
   $("retry-all").addEventListener("click", () => {
     rows.filter((row) => row.state === "failed" && row.type !== null).forEach(wait);
     pump();
@@ -273,17 +315,16 @@
   });
   $("clear").addEventListener("click", () => {
     if (hasLosses() && !confirm("There are pictures that were not saved. Clear the list?")) return;
-    while (rows.length) remove(rows[0]);
-    tell("hold", "");
+    clear();
   });
 
   // ---- Conversions ----
 
-  // Begins as many as may run at once.
+  // Begins as many as may run at once; a single one while the server could not be reached.
   function pump() {
-    if (Date.now() < holdUntil) return;
+    if (Date.now() < hold.until) return;
     for (const row of rows) {
-      if (running >= MOST_AT_ONCE) return;
+      if (running >= (outages ? 1 : MOST_AT_ONCE)) return;
       if (row.state === "waiting") run(row);
     }
   }
@@ -320,26 +361,51 @@
     pump();
   }
 
-  // A result, or a problem's `text`, with `wait` if it is to be tried again after so many seconds.
+  // A result, or a problem's `text`, with `wait` if it is to be tried again after so many seconds,
+  // and `isFinal` if the other rows would have it, too.
   async function request(row, wanted, signal) {
     row.type ??= await typeOf(row.file);
     if (!row.type) return { text: row.file.size ? NO_PICTURE : HELP.body_empty };
+    if (row.file.size > maxBody) return { text: tooLarge(null, row) };
     const answer = await send(row, wanted, signal).catch(() => null);
-    if (!answer) return { text: UNREACHABLE };
+    if (!answer) return signal.aborted ? {} : dropped(row);
+    outages = 0;
     const header = (name) => answer.getResponseHeader(name);
     if (answer.status === 200) {
       const [width, height] = ["Image-Width", "Image-Height"].map(header);
       return { blob: answer.response, width, height };
     }
     const problem = await answer.response.text().then(JSON.parse).catch(() => ({}));
-    const text = HELP[problem.code] ?? problem.detail ?? `The server answered with status ${answer.status}.`;
-    if (problem.code === "token_invalid" && !row.renewed && await renewToken()) {
+    const help = HELP[problem.code] ?? problem.detail ?? `The server answered with status ${answer.status}.`;
+    const text = typeof help === "string" ? help : help(problem, row);
+    if (["token_invalid", "token_missing"].includes(problem.code) && !row.renewed && await renewToken()) {
       row.renewed = true;
       return { text, wait: 0 };
     }
     const wait = Number(header("Retry-After") ?? Infinity);
-    return PASSING.includes(problem.code) && wait <= MOST_WAITING ? { text, wait } : { text };
+    if (PASSING.includes(problem.code)) return wait <= MOST_WAITING ? { text, wait } : { text: `${text} Try again later.` };
+    return { text, isFinal: FINAL.includes(problem.code) };
   }
+
+  // After a request without an answer: if the server cannot be reached, all rows wait, each time
+  // longer. If it can, the picture itself may be why, so it is not sent for ever.
+  async function dropped(row) {
+    const isReached = await fetch(location.pathname, { method: "HEAD", redirect: "manual" }).then(() => true, () => false);
+    if (isReached) {
+      outages = 0;
+      row.drops += 1;
+      return row.drops < MOST_DROPS ? { text: INTERRUPTED, wait: 1 } : { text: DROPPED };
+    }
+    if (Date.now() >= hold.until) outages += 1;
+    return { text: INTERRUPTED, wait: Math.min(2 ** outages, LONGEST_PAUSE) };
+  }
+
+  // Ends the waiting.
+  function goOn() {
+    hold.until = 0;
+    countDown();
+  }
+  addEventListener("online", () => { if (hold.until) goOn(); });
 
   function send(row, wanted, signal) {
     return new Promise((resolve, reject) => {
@@ -349,7 +415,6 @@
       request.open("POST", address);
       request.responseType = "blob";
       request.setRequestHeader("Content-Type", row.type[1]);
-      request.setRequestHeader("Authorization", "Bearer " + token);
       request.upload.addEventListener("progress", ({ loaded, total }) => {
         if (loaded < total && !signal.aborted) row.part("progress").value = loaded / total;
       });
@@ -367,18 +432,15 @@
     });
   }
 
-  // Another tab may have replaced the token, which this page then reads anew.
+  // Another tab may have replaced the token or signed in anew. With the page comes the cookie that
+  // has the token of now.
   async function renewToken() {
-    const answer = await fetch(location.pathname).catch(() => null);
-    const page = new DOMParser().parseFromString(await answer?.text() ?? "", "text/html");
-    const fresh = page.getElementById("token")?.value;
-    if (!fresh || fresh === token) return false;
-    token = fresh;
-    return true;
+    const answer = await fetch(location.pathname, { redirect: "manual" }).catch(() => null);
+    return Boolean(answer?.ok);
   }
 
   function finish(row, result) {
-    Object.assign(row, { state: "done", detail: "", result });
+    Object.assign(row, { state: "done", detail: "", drops: 0, result });
     row.results.set(result.query, result);
     // The compared picture keeps some more, to go back to.
     const most = row === compared ? MOST_KEPT : 1;
@@ -390,9 +452,16 @@
     announceEnd();
   }
 
-  function fail(row, { text, wait }) {
+  function fail(row, { text, wait, isFinal }) {
+    if (isFinal) {
+      for (const other of rows.filter((other) => other.state === "waiting")) {
+        Object.assign(other, { state: other.result ? "done" : "failed", detail: text });
+        show(other);
+      }
+    }
     if (wait !== undefined) {
-      holdUntil = Math.max(holdUntil, Date.now() + wait * 1000);
+      const until = Date.now() + wait * 1000;
+      if (until > hold.until) hold = { until, reason: text };
       row.state = "waiting";
       countDown();
     } else {
@@ -400,7 +469,7 @@
       Object.assign(row, { state: row.result ? "done" : "failed", detail: text });
       if (row === compared && row.result) tell("compare-problem", text);
       else if (row === compared) compare(rows.find((row) => row.result) ?? rows.find(isPending) ?? null);
-      announceEnd(`${row.file.name}: ${text}`);
+      announceEnd(`${row.path}: ${text}`);
     }
     show(row);
     showWorking();
@@ -414,10 +483,10 @@
     announce([text, failed ? `${done}, ${failed} failed.` : `${done}.`].join(" "));
   }
 
-  // Says how long the server asked to wait, and goes on then.
+  // Says why and how long it waits, and goes on then.
   function countDown() {
-    const left = Math.ceil((holdUntil - Date.now()) / 1000);
-    const text = left > 0 ? `The server is busy. It goes on by itself in ${left} s.` : "";
+    const left = Math.ceil((hold.until - Date.now()) / 1000);
+    const text = left > 0 ? `${hold.reason} It goes on by itself in ${left} s.` : "";
     if (text && $("hold").hidden) announce(text);
     tell("hold", text);
     for (const row of rows.filter((row) => row.state === "waiting")) {
@@ -444,22 +513,25 @@
 
   // ---- Thumbnails, one after the other, of what comes into view ----
 
+  const rowOf = new WeakMap(); // by its element
   const wantedThumbs = [];
+  let isDrawing = false;
   const thumbnails = new IntersectionObserver((entries) => {
     for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
       thumbnails.unobserve(target);
-      if (wantedThumbs.push(target) === 1) drawThumbs();
+      wantedThumbs.push(target);
     }
+    if (!isDrawing) drawThumbs();
   }, { rootMargin: "200px" });
 
   async function drawThumbs() {
+    isDrawing = true;
     while (wantedThumbs.length) {
-      const row = rows.find((row) => row.element === wantedThumbs[0]);
       try {
-        if (row) await drawThumb(row);
+        await drawThumb(rowOf.get(wantedThumbs.shift()));
       } catch { /* a damaged picture has none */ }
-      wantedThumbs.shift();
     }
+    isDrawing = false;
   }
 
   async function drawThumb(row) {
@@ -476,7 +548,9 @@
 
   const stage = $("stage");
   const [before, after] = [$("before"), $("after")];
+  // `zoom` is in pixels of the screen to one of the picture, the rest in those of CSS.
   const view = { zoom: "fit", x: 0, y: 0 };
+  const THUMB = 20; // the width of the slider's thumb, as in the stylesheet
 
   function setSource(image, blob) {
     const last = image.dataset.url;
@@ -528,8 +602,8 @@
     if (!full) return;
     stage.style.aspectRatio = `${full} / ${high}`;
     const [width, height] = [stage.clientWidth, stage.clientHeight];
-    const fit = Math.min(width / full, height / high, 1);
-    const scale = view.zoom === "fit" ? fit : view.zoom;
+    const fit = Math.min(width / full, height / high, 1 / devicePixelRatio);
+    const scale = view.zoom === "fit" ? fit : view.zoom / devicePixelRatio;
     const [w, h] = [full * scale, high * scale];
     const within = (at, room, length) => length <= room ? (room - length) / 2 : Math.min(0, Math.max(room - length, at));
     [view.x, view.y] = [within(view.x, width, w), within(view.y, height, h)];
@@ -537,7 +611,7 @@
       Object.assign(image.style, { width: `${w}px`, height: `${h}px`, transform: `translate(${view.x}px, ${view.y}px)` });
       image.style.objectFit = form.elements.fit.value === "cover" ? "cover" : "fill";
     }
-    stage.classList.toggle("close", scale >= 2);
+    stage.classList.toggle("close", scale * devicePixelRatio >= 2);
     stage.classList.toggle("pannable", w > width || h > height);
     const [left, right] = [Math.max(0, view.x), Math.min(width, view.x + w)];
     const at = left + (right - left) * $("slider").value / 100;
@@ -545,6 +619,8 @@
     before.parentElement.style.clipPath = compared.result ? `inset(0 ${width - at}px 0 0)` : "";
     after.parentElement.style.clipPath = `inset(0 0 0 ${at}px)`;
     $("divider").style.left = `${at}px`;
+    // The middle of its thumb is below the divider.
+    Object.assign($("slider").style, { marginLeft: `${left - THUMB / 2}px`, width: `${right - left + THUMB}px` });
     Object.assign(view, { fit, scale, left, right, at });
     for (const button of document.querySelectorAll("[data-zoom]")) {
       button.ariaPressed = String(button.dataset.zoom === String(view.zoom));
@@ -553,16 +629,18 @@
 
   // Zooms and keeps the point that is at this place of the stage there.
   function zoomTo(zoom, x = stage.clientWidth / 2, y = stage.clientHeight / 2) {
-    const last = view.scale;
-    const next = zoom === "fit" ? view.fit : Math.min(8, Math.max(view.fit, zoom));
-    view.zoom = next === view.fit ? "fit" : next;
-    view.x = x - (x - view.x) * next / last;
-    view.y = y - (y - view.y) * next / last;
+    const fit = view.fit * devicePixelRatio;
+    const next = zoom === "fit" ? fit : Math.min(8, Math.max(fit, zoom));
+    const factor = next / (view.scale * devicePixelRatio);
+    view.zoom = next === fit ? "fit" : next;
+    view.x = x - (x - view.x) * factor;
+    view.y = y - (y - view.y) * factor;
     layOut();
   }
 
   for (const image of [before, after]) image.addEventListener("load", layOut);
   new ResizeObserver(layOut).observe(stage);
+  addEventListener("resize", layOut); // of the page's zoom, too
   $("slider").addEventListener("input", layOut);
   for (const button of document.querySelectorAll("[data-zoom]")) {
     button.addEventListener("click", () => zoomTo(Number(button.dataset.zoom) || "fit"));
@@ -571,7 +649,7 @@
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     const { left, top } = stage.getBoundingClientRect();
-    zoomTo(view.scale * Math.exp(-event.deltaY / 200), event.clientX - left, event.clientY - top);
+    zoomTo(view.scale * devicePixelRatio * Math.exp(-event.deltaY / 200), event.clientX - left, event.clientY - top);
   }, { passive: false });
   stage.addEventListener("keydown", (event) => {
     const move = { ArrowLeft: [40, 0], ArrowRight: [-40, 0], ArrowUp: [0, 40], ArrowDown: [0, -40] }[event.key];
@@ -599,7 +677,7 @@
     const [x] = place(event);
     pointers.set(event.pointerId, place(event));
     stage.setPointerCapture(event.pointerId);
-    if (pointers.size === 2) drag = { pinch: spread()[0], scale: view.scale };
+    if (pointers.size === 2) drag = { pinch: spread()[0], scale: view.scale * devicePixelRatio };
     else if (stage.classList.contains("pannable") && Math.abs(x - view.at) > 24) drag = "pan";
     // A finger may be about to scroll the page.
     else drag = event.pointerType === "touch" ? { from: x } : "slide";
@@ -631,11 +709,13 @@
 
   // ---- Saving ----
 
-  // The name of a row's result, without characters that file systems do not take.
-  function resultName(row) {
-    const plain = row.file.name.replace(/\.[^.]*$/, "").replace(/[\x00-\x1f<>:"/\\|?*]/g, "_");
+  // The path of a row's result, without characters that file systems do not take.
+  function resultPath(row) {
+    const plain = (part) => part.replace(/[\x00-\x1f<>:"\\|?*]/g, "_");
+    const folders = row.path.split("/").map(plain);
+    const name = folders.pop().replace(/\.[^.]*$/, "");
     const ending = row.result.blob.type === "image/webp" ? "webp" : row.type[2];
-    return `${plain || "picture"}.${ending}`;
+    return [...folders.map((folder) => folder.replace(/[. ]+$/, "_")), `${name || "picture"}.${ending}`].join("/");
   }
 
   function save(blob, name) {
@@ -647,7 +727,7 @@
   }
 
   function saveRow(row) {
-    save(row.result.blob, resultName(row));
+    save(row.result.blob, resultPath(row).split("/").pop());
     row.saved = row.result;
   }
 
@@ -660,7 +740,7 @@
     const done = rows.filter((row) => row.result);
     try {
       const results = done.map((row) => row.result);
-      save(await zip(done.map((row) => [resultName(row), row.result.blob])), "pictures.zip");
+      save(await zip(done.map((row) => [resultPath(row), row.result.blob])), "pictures.zip");
       done.forEach((row, index) => { row.saved = results[index]; });
     } catch (error) {
       tell("hold", error.message);
@@ -669,60 +749,6 @@
     showAll();
   });
 
-  const CRC = Uint32Array.from({ length: 256 }, (_, index) => {
-    for (let bit = 0; bit < 8; bit += 1) index = index & 1 ? 0xedb88320 ^ index >>> 1 : index >>> 1;
-    return index;
-  });
-
-  function crc32(bytes) {
-    let crc = -1;
-    for (const byte of bytes) crc = CRC[(crc ^ byte) & 255] ^ crc >>> 8;
-    return ~crc >>> 0;
-  }
-
-  // Files that are stored as they are (APPNOTE.TXT, sections 4.3.7, 4.3.12 and 4.3.16). Names that
-  // differ in the case of letters alone are the same on some systems.
-  async function zip(files) {
-    const total = sum(files, ([name, blob]) => blob.size + 2 * 3 * name.length + 80);
-    if (total >= 2 ** 32 - 1 || files.length >= 2 ** 16 - 1) {
-      throw new Error("These are more than 4 GB or 65,534 pictures, which a ZIP cannot hold. Save them in parts.");
-    }
-    const now = new Date();
-    const time = now.getHours() << 11 | now.getMinutes() << 5 | now.getSeconds() >> 1;
-    const date = now.getFullYear() - 1980 << 9 | now.getMonth() + 1 << 5 | now.getDate();
-    const names = new Set();
-    const [parts, central] = [[], []];
-    let offset = 0;
-    for (const [wanted, blob] of files) {
-      const name = new TextEncoder().encode(distinct(wanted, names));
-      const crc = crc32(new Uint8Array(await blob.arrayBuffer()));
-      // Version 2.0, a name in UTF-8 (bit 11), stored.
-      const common = [[2, 20], [2, 1 << 11], [2, 0], [2, time], [2, date], [4, crc], [4, blob.size], [4, blob.size], [2, name.length], [2, 0]];
-      const head = fields([4, 0x04034b50], ...common);
-      parts.push(head, name, blob);
-      central.push(fields([4, 0x02014b50], [2, 20], ...common, [2, 0], [2, 0], [2, 0], [4, 0], [4, offset]), name);
-      offset += head.length + name.length + blob.size;
-    }
-    const length = sum(central, (part) => part.length);
-    const end = fields([4, 0x06054b50], [2, 0], [2, 0], [2, files.length], [2, files.length], [4, length], [4, offset], [2, 0]);
-    return new Blob([...parts, ...central, end], { type: "application/zip" });
-  }
-
-  // Numbers of 2 or 4 bytes, the least significant byte first.
-  function fields(...values) {
-    return Uint8Array.from(values.flatMap(([length, value]) =>
-      Array.from({ length }, (_, index) => value >>> 8 * index & 255)));
-  }
-
-  function distinct(name, names) {
-    let result = name;
-    for (let number = 2; names.has(result.toLowerCase()); number += 1) {
-      result = name.replace(/(\.[^.]*)$/, `-${number}$1`);
-    }
-    names.add(result.toLowerCase());
-    return result;
-  }
-
   const hasLosses = () => rows.some((row) => isPending(row) || (row.result && row.saved !== row.result));
   addEventListener("beforeunload", (event) => {
     if (hasLosses()) event.preventDefault();
@@ -730,17 +756,18 @@
 
   // ---- Ways in ----
 
+  const addPlain = (files) => add([...files].map((file) => [file, file.name]));
   const files = $("files");
   files.multiple = true;
   files.required = false;
   files.addEventListener("change", () => {
-    add(files.files);
+    addPlain(files.files);
     files.value = "";
   });
   addEventListener("paste", (event) => {
     if (!event.clipboardData.files.length) return;
     event.preventDefault();
-    add(event.clipboardData.files);
+    addPlain(event.clipboardData.files);
   });
   const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
   let depth = 0; // of elements that the pointer has entered with files
@@ -757,14 +784,16 @@
     dragging(-depth);
     const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.());
     const dropped = [...event.dataTransfer.files];
-    if (!entries.some((entry) => entry?.isDirectory)) return add(dropped);
+    if (!entries.some((entry) => entry?.isDirectory)) return addPlain(dropped);
     const found = await Promise.all(entries.map(filesOf));
     // A folder has other files, too.
-    add(found.flat().filter((file) => /\.(a?png|jpe?g|gif|bmp)$/i.test(file.name)));
+    add(found.flat().filter(([file]) => /\.(a?png|jpe?g|gif|bmp)$/i.test(file.name)));
   });
 
+  // The files of an entry, each with its path.
   async function filesOf(entry) {
-    if (!entry?.isDirectory) return entry ? [await new Promise((...ends) => entry.file(...ends))] : [];
+    if (!entry) return [];
+    if (!entry.isDirectory) return [[await new Promise((...ends) => entry.file(...ends)), entry.fullPath.slice(1)]];
     const [reader, found] = [entry.createReader(), []];
     for (;;) {
       const some = await new Promise((...ends) => reader.readEntries(...ends));
