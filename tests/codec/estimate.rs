@@ -8,11 +8,12 @@ use crate::support::Folder;
 use crate::support::animation::{animated, animated_rgba, moving_squares};
 use crate::support::jpeg::{Kind, jpeg};
 use crate::support::picture::Picture;
+use std::cell::Cell;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::Command;
-use towebp::conversion::{self, Cancel, CpuBudget, Fonts, Job, Params};
+use towebp::conversion::{self, Cancel, CpuBudget, Fonts, Job, Params, Plan, Resources};
 use towebp::image::{self, Format, Layout, Limits};
 
 /// The environment variable that tells the converting process the picture's file and the
@@ -126,6 +127,8 @@ fn no_conversion_takes_more_than_was_estimated() {
         ),
         ("described.png", described(), &["", "metadata=keep"]),
         ("waves.gif", waves.gif(), &["", "quality=100"]),
+        ("graphic.png", stored(&blocks(0)), &["", WATERMARKED]),
+        ("graphic.bmp", blocks(0).bmp(), &[""]),
         ("noise.bmp", noise.bmp(), &["", "effort=low"]),
         ("squares.gif", moving_squares(1000, 1000, 12), ANIMATED),
         (
@@ -380,6 +383,23 @@ fn described() -> Vec<u8> {
     bytes
 }
 
+/// A PNG without compression, as some programs store screenshots.
+fn stored(picture: &Picture) -> Vec<u8> {
+    let samples: Vec<u8> = (picture.pixels.iter())
+        .flat_map(|pixel| &pixel[..3])
+        .copied()
+        .collect();
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, picture.width, picture.height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_compression(png::Compression::NoCompression);
+    encoder
+        .write_header()
+        .and_then(|mut writer| writer.write_image_data(&samples))
+        .expect("a valid picture");
+    bytes
+}
+
 /// What one conversion took and what was estimated for it, in bytes.
 struct Measured {
     taken: u64,
@@ -449,11 +469,25 @@ fn conversion_in_a_process_of_its_own() {
     conversion::run(&job(&small)).expect("it is valid");
 
     let bytes = fs::read(path).expect("the file was written");
+    let Job { format, .. } = job(&bytes);
     let before = memory("VmRSS");
-    let estimated = conversion::memory(&job(&bytes)).expect("valid headers");
-    let converted = conversion::run(&job(&bytes)).expect("a valid picture");
+    let opened = image::open(&bytes, format, &limits).expect("valid headers");
+    let resources = Resources {
+        fonts: Fonts::bundled(),
+        threads: cpu_budget.total(),
+        cpu_budget: Some(&cpu_budget),
+    };
+    let plan = Plan::new(&opened, &params, mark.as_deref(), resources).expect("valid headers");
+    let estimated = Cell::new(plan.memory());
+    let may_hold = |bytes| {
+        estimated.set(bytes);
+        true
+    };
+    let converted = plan.run_within(&cancel, &may_hold);
     let taken = memory("VmHWM").saturating_sub(before);
-    drop(converted);
+    drop(converted.expect("a valid picture"));
+    let estimated = estimated.get();
+    assert!(estimated <= conversion::memory(&job(&bytes)).expect("valid headers"));
     println!("measured {taken} {estimated}");
 }
 

@@ -5,6 +5,7 @@
 mod support;
 
 mod apng;
+mod auto;
 mod conformance;
 mod damaged;
 // It reads /proc, and sets glibc's allocator as `serve` does.

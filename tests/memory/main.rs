@@ -5,8 +5,10 @@ mod counting;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod growth;
 mod hostile;
 mod peaks;
+mod random;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

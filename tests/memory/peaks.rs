@@ -17,6 +17,74 @@ use towebp::image::{Format, Limits};
 /// The most bytes that an estimate may hold itself.
 const ESTIMATING: u64 = 256 << 10;
 
+/// What was estimated for a conversion, and what it held.
+pub struct Measured {
+    /// Bytes; `None` if there is no estimate.
+    pub estimated: Option<u64>,
+    /// The most bytes while it was estimated.
+    estimating: u64,
+    /// The most bytes of the conversion.
+    pub held: u64,
+    /// What became of it.
+    pub outcome: Result<(), ConversionError>,
+}
+
+impl Measured {
+    /// What is wrong, as a few words.
+    pub fn fault(&self) -> Option<String> {
+        let Measured {
+            estimating, held, ..
+        } = *self;
+        if estimating > ESTIMATING {
+            return Some(format!("{estimating} bytes to estimate"));
+        }
+        let estimated = self.estimated.filter(|&estimated| held > estimated)?;
+        let ratio = held as f64 / estimated as f64;
+        Some(format!(
+            "{held} bytes held, {estimated} estimated, {ratio:.3}"
+        ))
+    }
+}
+
+/// Estimates a conversion by so many threads, and runs it.
+pub fn measure(bytes: &[u8], query: &str, mark: Option<&[u8]>, threads: usize) -> Measured {
+    let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
+    let pairs = pairs
+        .iter()
+        .map(|(name, value)| (name.as_ref(), value.as_ref()));
+    let params = Params::parse(pairs).expect("valid parameters");
+    let cpu_budget = CpuBudget::new(NonZeroUsize::new(threads).expect("not zero"));
+    let job = Job {
+        bytes,
+        format: Format::sniff(bytes).expect("one of the four formats"),
+        params: &params,
+        watermark_picture: mark,
+        limits: &Limits::default(),
+        fonts: Fonts::bundled(),
+        threads,
+        cpu_budget: Some(&cpu_budget),
+        cancel: &Cancel::never(),
+    };
+    let (estimated, estimating) = peak_of_process(|| conversion::memory(&job));
+    match estimated {
+        Err(error) => Measured {
+            estimated: None,
+            estimating,
+            held: 0,
+            outcome: Err(error),
+        },
+        Ok(estimated) => {
+            let (converted, held) = peak_of_process(|| conversion::run(&job).map(drop));
+            Measured {
+                estimated: Some(estimated),
+                estimating,
+                held,
+                outcome: converted,
+            }
+        }
+    }
+}
+
 /// Conversions whose estimates did not hold.
 #[derive(Default)]
 struct Faults(Vec<String>);
@@ -30,39 +98,18 @@ impl Faults {
         query: &str,
         mark: Option<&[u8]>,
     ) -> Result<(), ConversionError> {
-        let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
-        let pairs = pairs
-            .iter()
-            .map(|(name, value)| (name.as_ref(), value.as_ref()));
-        let params = Params::parse(pairs).expect("valid parameters");
         let mut outcome = Ok(());
         for threads in [1, 4] {
-            let cpu_budget = CpuBudget::new(NonZeroUsize::new(threads).expect("not zero"));
-            let job = Job {
-                bytes,
-                format: Format::sniff(bytes).expect("one of the four formats"),
-                params: &params,
-                watermark_picture: mark,
-                limits: &Limits::default(),
-                fonts: Fonts::bundled(),
-                threads,
-                cpu_budget: Some(&cpu_budget),
-                cancel: &Cancel::never(),
-            };
             let shown: String = query.chars().take(100).collect();
             let case = format!("{name} {shown}, {threads} threads");
-            let (estimated, held) = peak_of_process(|| conversion::memory(&job));
-            if held > ESTIMATING {
-                self.0.push(format!("{case}: {held} bytes to estimate"));
+            let measured = measure(bytes, query, mark, threads);
+            if let Some(fault) = measured.fault() {
+                self.0.push(format!("{case}: {fault}"));
             }
-            let estimated = estimated?;
-            let (converted, held) = peak_of_process(|| conversion::run(&job));
-            if held > estimated {
-                let percent = held * 100 / estimated;
-                self.0
-                    .push(format!("{case}: {held} bytes, {percent} % of the estimate"));
+            outcome = measured.outcome;
+            if measured.estimated.is_none() {
+                break;
             }
-            outcome = converted.map(drop);
         }
         outcome
     }
@@ -182,7 +229,7 @@ fn long_texts_hold_no_more_than_was_estimated() {
 }
 
 /// A PNG of 16 bits per sample, with a profile, Exif data that turns it, and XMP.
-fn described_png(picture: &Picture) -> Vec<u8> {
+pub fn described_png(picture: &Picture) -> Vec<u8> {
     let mut info = png::Info::with_size(picture.width, picture.height);
     info.color_type = png::ColorType::Rgb;
     info.bit_depth = png::BitDepth::Sixteen;
@@ -289,9 +336,9 @@ fn jpegs_that_become_small_take_the_memory_of_a_fraction() {
 
 /// The JPEG with Exif data that turns it, and with a profile in several segments whose table is as
 /// large as can be, and named as often as can be.
-fn described_jpeg(jpeg: &[u8]) -> Vec<u8> {
+pub fn described_jpeg(jpeg: &[u8]) -> Vec<u8> {
     let exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
-    let profile = profile_of_tables();
+    let profile = profile_of_tables(3, 101);
     let chunks: Vec<&[u8]> = profile.chunks(65_000).collect();
     let count = chunks.len() as u8;
     let segments = (1..).zip(chunks).map(|(number, chunk)| {
@@ -308,12 +355,11 @@ fn described_jpeg(jpeg: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-/// An ICC profile of RGB (ICC.1, 7) whose tags all name one `mft1` of 3 inputs, 3 outputs and 101
-/// grid points, 3 MB.
-fn profile_of_tables() -> Vec<u8> {
-    const GRID: u8 = 101;
-    let mut table = b"mft1\0\0\0\0\x03\x03".to_vec();
-    table.extend([GRID, 0]);
+/// An ICC profile of RGB or CMYK (ICC.1, 7) whose tags all name one `mft1` of 3 or 4 inputs, 3
+/// outputs and so many grid points: 3 MB if they are 101 of 3 inputs.
+fn profile_of_tables(inputs: u8, grid: u8) -> Vec<u8> {
+    let mut table = b"mft1\0\0\0\0".to_vec();
+    table.extend([inputs, 3, grid, 0]);
     for element in 0..9 {
         table.extend(if element % 4 == 0 {
             [0, 1, 0, 0]
@@ -322,18 +368,25 @@ fn profile_of_tables() -> Vec<u8> {
         });
     }
     let ramp: Vec<u8> = (0..=255).collect();
-    table.extend(ramp.repeat(3));
-    let level = |step: u32| (step * 255 / (u32::from(GRID) - 1)) as u8;
-    let steps = || 0..u32::from(GRID);
+    table.extend(ramp.repeat(usize::from(inputs)));
+    let level = |step: u32| (step * 255 / (u32::from(grid) - 1)) as u8;
+    let steps = || 0..u32::from(grid);
     let points = steps().flat_map(|r| steps().flat_map(move |g| steps().map(move |b| [r, g, b])));
-    table.extend(points.flat_map(|point| point.map(level)));
+    let points: Vec<u8> = points.flat_map(|point| point.map(level)).collect();
+    let inks = if inputs == 4 { usize::from(grid) } else { 1 };
+    table.extend(points.repeat(inks));
     table.extend(ramp.repeat(3));
     let tags = [
         b"A2B0", b"A2B1", b"A2B2", b"B2A0", b"B2A1", b"B2A2", b"gamt",
     ];
     let begin = 132 + 12 * tags.len();
     let mut profile = ((begin + table.len()) as u32).to_be_bytes().to_vec();
-    profile.extend(*b"none\x04\x20\0\0mntrRGB Lab ");
+    profile.extend(*b"none\x04\x20\0\0");
+    profile.extend(if inputs == 4 {
+        b"prtrCMYKLab "
+    } else {
+        b"mntrRGB Lab "
+    });
     profile.extend([0x07, 0xe8, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0]);
     profile.extend(b"acsp");
     profile.resize(68, 0);
@@ -509,5 +562,56 @@ fn files_that_conceal_their_size_hold_no_more_than_was_estimated() {
         matches!(refused, Err(ConversionError::Picture(_))),
         "{refused:?}"
     );
+    faults.assert_none();
+}
+
+/// Metadata that is not kept is not held.
+#[test]
+fn a_png_with_much_exif_takes_no_more_memory_than_one_without() {
+    let _alone = alone();
+    let plain = Picture::waves(90, 70).png();
+    let mut exif = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0".to_vec();
+    exif.resize(20 << 20, 7);
+    let chunk = hostile::chunk(*b"eXIf", &exif);
+    // In front of the pixels, and behind them.
+    for place in [8 + 25, plain.len() - 12] {
+        let file = [&plain[..place], &chunk, &plain[place..]].concat();
+        for query in ["", "mode=lossless", "width=20", "watermark=x"] {
+            let measured = measure(&file, query, None, 4);
+            assert_eq!(measured.outcome, Ok(()), "{query}");
+            assert_eq!(measured.fault(), None, "{query}");
+            let estimated = measured.estimated.expect("it was estimated");
+            assert!(estimated < 16 << 20, "{query}: {estimated}");
+        }
+        let kept = measure(&file, "metadata=keep", None, 1);
+        let Err(ConversionError::Picture(error)) = kept.outcome else {
+            panic!("{:?}", kept.outcome);
+        };
+        assert!(error.to_string().contains("Exif"), "{error}");
+    }
+    let mut small = Picture::waves(90, 70).png();
+    let turning = hostile::chunk(*b"eXIf", &exif[..1000]);
+    small.splice(33..33, turning);
+    assert_eq!(measure(&small, "metadata=keep", None, 1).outcome, Ok(()));
+}
+
+/// A profile of a few KB makes tables whose size does not depend on its own.
+#[test]
+fn small_pictures_with_small_profiles_hold_no_more_than_was_estimated() {
+    let _alone = alone();
+    let mut faults = Faults::default();
+    for (inputs, factors) in [(3, &[0x11; 3][..]), (4, &[0x11; 4])] {
+        let profile = profile_of_tables(inputs, 2);
+        let data = [&b"ICC_PROFILE\0\x01\x01"[..], &profile].concat();
+        let segment = hostile::segment(0xe2, &data);
+        let scan: Vec<u8> = (0..inputs).collect();
+        for size in [(1, 1), (16, 16), (90, 40)] {
+            let plain = hostile::flat_jpeg(size, factors, &[&scan]);
+            let file = [&plain[..2], &segment, &plain[2..]].concat();
+            for query in ["", "effort=low&mode=lossy", "metadata=keep"] {
+                faults.convert(&format!("{inputs} inputs, {size:?}"), &file, query, None);
+            }
+        }
+    }
     faults.assert_none();
 }
