@@ -119,7 +119,7 @@ fn a_check_counts_what_is_there_and_fails_on_damage() {
     let checked = check(&server.data());
     assert_eq!(
         String::from_utf8_lossy(&checked.stdout),
-        "1 accounts, 0 sessions, 0 conversions\n"
+        "1 account, 0 sessions, 0 conversions\n"
     );
     assert!(String::from_utf8_lossy(&checked.stderr).contains("A server runs here"));
     let folder = server.kill();
@@ -161,11 +161,11 @@ fn sessions_are_not_in_a_backup() {
     assert!(backup(&server.data(), &file, &[]).status.success());
     assert_eq!(
         said(check(&server.data())),
-        "1 accounts, 1 sessions, 0 conversions\n"
+        "1 account, 1 session, 0 conversions\n"
     );
     let checked = run(towebp().arg("check").arg(&file), b"");
     assert!(checked.status.success(), "{checked:?}");
-    assert_eq!(said(checked), "1 accounts, 0 sessions, 0 conversions\n");
+    assert_eq!(said(checked), "1 account, 0 sessions, 0 conversions\n");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `--memory`: what fits is converted, what does not fit now waits, what never fits is refused, and
 //! the process stays below it whatever comes.
 
-use crate::support::animation::flicker;
+use crate::support::animation::{flicker, growing_gif, growing_png};
 use crate::support::hostile::{
     bmp_with_profile, gif_beyond_its_screen, gif_with_extensions, jpeg_with_concealed_scans,
 };
@@ -86,6 +86,68 @@ fn a_crowd_of_large_pictures_stays_below_the_memory() {
     assert_eq!(service.conversions(), converted, "each counts once");
 }
 
+/// The WebP is many times as large as the animation, which no header tells.
+#[test]
+fn animations_that_grow_stay_below_the_memory() {
+    let files = [
+        ("image/png", growing_png(300, 300, 500), ""),
+        ("image/gif", growing_gif(300, 300, 300), ""),
+        (
+            "image/png",
+            growing_png(60, 60, 2000),
+            "&width=300&enlarge=true",
+        ),
+    ];
+    let (service, memory) = start(40 * MIB, &["--threads", "2"]);
+    let target = "&mode=lossy&quality=100&effort=low";
+    thread::scope(|scope| {
+        for (number, (media_type, body, parameters)) in files.iter().chain(&files).enumerate() {
+            let service = &service;
+            // The first one is too large for all of the memory; others may fit in the end.
+            let may_fit = number % files.len() != 0;
+            scope.spawn(move || {
+                let parameters = &format!("{target}{parameters}");
+                let answer = send(
+                    service.address(),
+                    &request(service, parameters, media_type, body),
+                )
+                .unwrap_or_else(|error| panic!("{media_type}: {error}"));
+                assert!(
+                    [413, 503].contains(&answer.status) || (may_fit && answer.status == 200),
+                    "{} for {media_type} of {} bytes",
+                    answer.status,
+                    body.len()
+                );
+            });
+        }
+    });
+    // Alone, one of them would have to have more than there is.
+    let (media_type, body, _) = &files[0];
+    let answer = send(
+        service.address(),
+        &request(&service, target, media_type, body),
+    );
+    let answer = answer.expect("an answer");
+    assert_eq!(answer.status, 413, "{}", answer.text());
+    assert!(
+        answer.text().contains(&(40 * MIB).to_string()),
+        "{}",
+        answer.text()
+    );
+    let peak = peak(&service);
+    println!("peak {} MiB of {}", peak / MIB, memory / MIB);
+    assert!(peak <= memory, "{peak} bytes of {memory}");
+    until(&service, |gauges| gauges.reserved == 0);
+    let small = growing_png(300, 300, 20);
+    let answer = service.convert(
+        &[("quality", "100"), ("mode", "lossy")],
+        "image/png",
+        &small,
+    );
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(answer.body.len() > 4 * small.len(), "it grows");
+}
+
 #[test]
 fn files_that_hide_their_size_stay_below_the_memory() {
     const CLIENTS: usize = 16;
@@ -94,7 +156,7 @@ fn files_that_hide_their_size_stay_below_the_memory() {
         ("image/gif", gif_beyond_its_screen(16383, 6103), 200),
         ("image/gif", gif_with_extensions(4 << 20), 200),
         ("image/bmp", bmp_with_profile(8 << 20), 200),
-        ("image/jpeg", jpeg_with_concealed_scans(4000, 3000), 400),
+        ("image/jpeg", jpeg_with_concealed_scans(4000, 3000), 413),
     ];
     let converted = AtomicUsize::new(0);
     thread::scope(|scope| {

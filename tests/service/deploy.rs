@@ -1,10 +1,11 @@
 //! The files of `deploy/`: nginx and Caddy run with them, where they are installed, and the metrics
-//! that alerts and the board ask for are those of a server. With `TOWEBP_SKIP_NOTHING` both
+//! that alerts and the board ask for are those of a server. Where nothing may be skipped, both
 //! proxies, curl and openssl have to be installed. `scripts/check-deploy` has what other programs
 //! say of the files.
 
 use crate::support::picture::Picture;
 use crate::support::service::{OWNER, Service, Webp};
+use crate::support::skip::{self, skipped};
 use crate::support::{Folder, Server, TIMEOUT, until};
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -240,13 +241,11 @@ fn service() -> Service {
 /// Whether these programs are installed; says so if not, and fails if nothing may be skipped.
 fn are_installed(probes: &[&[&str]]) -> bool {
     for probe in probes {
-        let probed = Command::new(probe[0]).args(&probe[1..]).output();
-        if !probed.is_ok_and(|output| output.status.success()) {
-            eprintln!(
-                "!!! SKIPPED: {probe:?} does not succeed, so its file in deploy/ was not tried"
-            );
-            let may_skip = std::env::var_os("TOWEBP_SKIP_NOTHING").is_none_or(|it| it.is_empty());
-            assert!(may_skip, "{probe:?} has to succeed");
+        if !skip::succeeds(probe) {
+            let program = probe[0];
+            skipped(&format!(
+                "{program} is not installed, so its file in deploy/ was not tried"
+            ));
             return false;
         }
     }

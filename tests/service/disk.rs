@@ -2,6 +2,7 @@
 
 use crate::support::command::{run, towebp};
 use crate::support::service::{OWNER, Service, Size, send};
+use crate::support::skip;
 use crate::support::{Folder, Response, Server, TOWEBP, create_account, read_response};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::collections::HashMap;
@@ -261,7 +262,9 @@ impl Disk {
             return Some(disk);
         }
         let why = String::from_utf8_lossy(&mounted.stderr);
-        eprintln!("SKIPPED: `unshare -Urm` gives no file system of one's own here: {why}");
+        skip::report(&format!(
+            "no disk became full, because `unshare -Urm` gives no file system of one's own: {why}"
+        ));
         None
     }
 

@@ -69,15 +69,10 @@ fn signed_in(server: &Server) -> (Visitor<'_>, String) {
         .form(&[("email", OWNER), ("password", "correct horse battery")])
         .send();
     assert_eq!(answer.status, 303, "{}", answer.text());
-    let owner = Visitor {
-        server,
-        cookie: Some(answer.session_cookie()),
-    };
-    let dashboard = owner.get("/dashboard");
-    let token = dashboard.text().split("twp_").nth(1).expect("the token");
-    let token = token.split(|c: char| !c.is_ascii_alphanumeric()).next();
-    let token = format!("twp_{}", token.expect("split gives at least one"));
-    (owner, token)
+    let cookie = answer.session_cookie();
+    let token = server.token_of(&cookie, "0");
+    let cookie = Some(cookie);
+    (Visitor { server, cookie }, token)
 }
 
 #[test]
@@ -118,16 +113,19 @@ fn every_link_leads_to_a_page_and_to_a_section_of_it() {
 }
 
 #[test]
-fn examples_have_the_token_of_whoever_is_signed_in_and_of_nobody_else() {
+fn examples_have_the_masked_token_of_whoever_is_signed_in_and_of_nobody_else() {
     let server = Server::start();
     let (owner, token) = signed_in(&server);
+    let masked = format!("twp_••••••••{}", &token[token.len() - 4..]);
     let line = format!(
-        "http://{}/convert?token={token}&amp;quality=80",
+        "http://{}/convert?quality=80&quot; \\\n     -H &quot;Authorization: Bearer {masked}&quot;",
         server.address
     );
     for (path, page) in owner.pages() {
         assert_eq!(page.header("cache-control"), Some("no-store"), "{path}");
-        assert!(!page.text().contains("YOUR_TOKEN"), "{path}");
+        for text in ["YOUR_TOKEN", "token=twp_", &*token] {
+            assert!(!page.text().contains(text), "{path} has {text}");
+        }
     }
     let api = owner.get("/docs/api");
     assert!(api.text().contains(&line), "no {line}");
@@ -135,11 +133,14 @@ fn examples_have_the_token_of_whoever_is_signed_in_and_of_nobody_else() {
         server: &server,
         cookie: None,
     };
-    let line = line.replace(&token, "YOUR_TOKEN");
+    let line = line.replace(&masked, "YOUR_TOKEN");
     for (path, page) in guest.pages() {
         assert_eq!(page.header("cache-control"), Some("max-age=300"), "{path}");
         assert_eq!(page.header("vary"), Some("Cookie"), "{path}");
-        assert!(!page.text().contains(&token), "{path} has somebody's token");
+        assert!(
+            !page.text().contains(&masked),
+            "{path} has somebody's token"
+        );
         // Operators have their token in a file, and their examples are shown as they are written.
         for inside in ["cat token", "{{"] {
             let is_there = FILLED_IN.contains(&path.as_str()) && page.text().contains(inside);

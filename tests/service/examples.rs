@@ -1,8 +1,9 @@
-//! The clients of `examples/`, each run where its language is installed. With
-//! `TOWEBP_SKIP_NOTHING`, Python and Node have to be.
+//! The clients of `examples/`, each run where its language is installed. Where
+//! nothing may be skipped, Python and Node have to be.
 
 use crate::support::picture::Picture;
 use crate::support::service::{Service, Webp};
+use crate::support::skip;
 use crate::support::{Folder, Server};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -24,10 +25,13 @@ struct Client {
 impl Client {
     /// A client, if `probe` shows that what it needs is installed.
     fn of(probe: &[&str], command: &[&str], program: &str) -> Option<Client> {
-        let probed = Command::new(probe[0]).args(&probe[1..]).output();
-        if !probed.is_ok_and(|output| output.status.success()) {
-            let is_needed = ["python3", "node"].contains(&probe[0]);
-            skip(program, probe, is_needed);
+        if !skip::succeeds(probe) {
+            let what = format!("examples/{program} was not run: {probe:?} fails");
+            if ["python3", "node"].contains(&probe[0]) {
+                skip::skipped(&what);
+            } else {
+                skip::report(&what);
+            }
             return None;
         }
         let program = format!("{EXAMPLES}/{program}");
@@ -104,12 +108,6 @@ impl Client {
         );
         assert!(!self.folder.path.join("a.webp").exists());
     }
-}
-
-fn skip(what: &str, probe: &[&str], is_needed: bool) {
-    eprintln!("!!! SKIPPED: examples/{what} was not run, since this does not succeed: {probe:?}");
-    let may_skip = std::env::var_os("TOWEBP_SKIP_NOTHING").is_none_or(|it| it.is_empty());
-    assert!(may_skip || !is_needed, "examples/{what} has to be run");
 }
 
 fn picture() -> Vec<u8> {
@@ -245,12 +243,9 @@ fn page_host(server: SocketAddr, token: &str) -> String {
 #[test]
 fn a_page_of_another_origin_converts() {
     let known = ["chromium", "chromium-browser", "google-chrome"];
-    let is_there = |name: &&&str| {
-        let probed = Command::new(name).arg("--version").output();
-        probed.is_ok_and(|output| output.status.success())
-    };
+    let is_there = |name: &&&str| skip::succeeds(&[name, "--version"]);
     let Some(chromium) = known.iter().find(is_there) else {
-        return skip("browser.html", &[known[0], "--version"], false);
+        return skip::skipped("Chromium is not installed, so examples/browser.html was not tried");
     };
     let service = Service::start();
     let expected = service.webp(&[("width", "40")], &picture()).0.len();

@@ -21,7 +21,7 @@ fn files_that_are_no_font_are_refused_at_the_start_naming_flag_and_file() {
     for file in files {
         for command in [
             &["serve", "--listen", "127.0.0.1:0"][..],
-            &["convert", photograph],
+            &["convert", "--watermark", "a", photograph],
         ] {
             let output = run(
                 towebp()

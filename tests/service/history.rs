@@ -319,10 +319,7 @@ fn the_dashboard_shows_what_is_filtered_and_what_failed() {
     for part in ["Filter", "By month", "Failed conversions"] {
         assert!(!empty.contains(part), "{part} is shown to somebody new");
     }
-    let (_, rest) = empty
-        .split_once("id=\"token\" type=\"text\" value=\"")
-        .expect("a token");
-    let token = rest.split('"').next().expect("a token").to_owned();
+    let token = server.token_of(&cookie, "0");
     let service = Service { server, token };
     let png = Picture::waves(20, 10).png();
     service.webp(&[], &png);
@@ -346,7 +343,7 @@ fn the_dashboard_shows_what_is_filtered_and_what_failed() {
     }
     let (_, filtered) = page("/dashboard?format=png&from=&to=");
     for part in [
-        "1 conversion of this filter: ",
+        "1 conversion of this filter.",
         "href=\"/api/usage.csv?format=png\"",
         "<option value=\"png\" selected>",
     ] {
@@ -356,7 +353,10 @@ fn the_dashboard_shows_what_is_filtered_and_what_failed() {
     assert!(none.contains("No conversion is like that"), "{none}");
     let (status, problem) = page("/dashboard?from=x");
     assert_eq!(status, 400);
-    assert!(problem.contains("allowed: days (UTC)"), "{problem}");
+    assert!(
+        problem.contains("First day: &quot;x&quot; was given; allowed: days (UTC)"),
+        "{problem}"
+    );
 }
 
 #[test]
@@ -369,7 +369,7 @@ fn how_long_histories_are_kept_has_bounds() {
         let text = String::from_utf8_lossy(&refused.stderr);
         assert!(!refused.status.success(), "{days}");
         assert!(
-            text.contains("whole number of days, 1 to 36500"),
+            text.contains("--history-keep") && text.contains("1 to 36500"),
             "{days}: {text}"
         );
     }
@@ -377,4 +377,33 @@ fn how_long_histories_are_kept_has_bounds() {
         let server = Server::start_in(Folder::new(), &["--history-keep", days]);
         assert_eq!(server.request("GET", "/readyz").send().status, 200);
     }
+}
+
+/// Spreadsheets take a cell that begins so for a formula, which may start programs (OWASP, "CSV
+/// Injection").
+#[test]
+fn a_token_s_name_is_no_formula_in_a_spreadsheet() {
+    let service = Service::start();
+    let names = ["=1+cmd|' /C calc'!A0", "+1", "@SUM(1)", "\u{ff1d}1"];
+    for name in names {
+        let token = make_token(&service, name, &[]);
+        let png = Picture::waves(6, 4).png();
+        assert_eq!(convert(&service, &token, "", "image/png", &png).status, 200);
+        let failed = convert(&service, &token, "", "image/png", b"no picture");
+        assert_eq!(failed.status, 400);
+    }
+    for path in ["/api/usage.csv", "/api/failures.csv"] {
+        let csv = get(&service, path);
+        let mut rows: Vec<&str> = csv.text().lines().skip(1).collect();
+        rows.reverse();
+        assert_eq!(rows.len(), names.len(), "{path}: {rows:?}");
+        for (row, name) in rows.iter().zip(names) {
+            assert!(row.ends_with(&format!(",\"'{name}\"")), "{path}: {row}");
+        }
+    }
+    // JSON has the names as they are.
+    let page = get_json(&service, "/api/usage");
+    let mut listed = members(&page["entries"], "token");
+    listed.reverse();
+    assert_eq!(listed, names);
 }

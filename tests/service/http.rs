@@ -344,17 +344,25 @@ fn from_sign_up_to_dashboard_rotation_and_usage() {
     let server = Server::start();
     let cookie = sign_up(&server, "owner@example.org");
     let page = dashboard(&server, &cookie);
-    let old = token(&page);
+    let old = server.token_of(&cookie, "0");
+    let masked = format!(
+        "Authorization: Bearer twp_••••••••{}",
+        &old[old.len() - 4..]
+    );
     assert!(
-        page.contains(&format!("http://{}/convert?", server.address))
-            && page.contains(&format!("Authorization: Bearer {old}")),
+        page.contains(&format!("http://{}/convert?", server.address)) && page.contains(&masked),
         "the curl line is ready: {page}"
     );
+    assert!(!page.contains(&old), "the token is behind its mask: {page}");
     assert!(page.contains("No conversions yet"), "{page}");
     convert(&server, &old, "&quality=40");
 
     let page = dashboard(&server, &cookie);
-    assert_eq!(token(&page), old, "the token is shown again at every visit");
+    assert_eq!(
+        server.token_of(&cookie, "0"),
+        old,
+        "it is shown again whenever it is asked for"
+    );
     assert!(
         page.contains("6 × 4"),
         "the history has the conversion: {page}"
@@ -369,7 +377,7 @@ fn from_sign_up_to_dashboard_rotation_and_usage() {
     };
     assert_eq!(rotate("forged").status, 403);
     assert_eq!(
-        token(&dashboard(&server, &cookie)),
+        server.token_of(&cookie, "0"),
         old,
         "a forged form changes nothing"
     );
@@ -378,7 +386,7 @@ fn from_sign_up_to_dashboard_rotation_and_usage() {
         (rotated.status, rotated.header("location")),
         (303, Some("/tokens?done=replaced&number=0"))
     );
-    let new = token(&dashboard(&server, &cookie));
+    let new = server.token_of(&cookie, "0");
     assert_ne!(new, old);
     assert_eq!(
         server
@@ -643,6 +651,7 @@ fn the_demo_shows_a_conversion_and_a_request_that_works() {
         output.contains(&format!("Dashboard: http://{}/signin", server.address)),
         "{output}"
     );
+    assert_eq!(output.matches("Dashboard: ").count(), 1, "{output}");
     let webp = std::fs::read(server.data().join("demo.webp")).expect("the result is kept");
     assert_eq!((&webp[..4], &webp[8..12]), (&b"RIFF"[..], &b"WEBP"[..]));
     let jpeg =
@@ -739,10 +748,6 @@ fn dashboard(server: &Server, cookie: &str) -> String {
         .send();
     assert_eq!(answer.status, 200);
     answer.text().to_owned()
-}
-
-fn token(page: &str) -> String {
-    between(page, "id=\"token\" type=\"text\" value=\"")
 }
 
 fn csrf(page: &str) -> String {

@@ -172,7 +172,7 @@ impl Hurried {
         };
         let local = SocketAddr::from(([127, 0, 0, 1], 0));
         let listeners = Listeners::bind(&[local], front::Settings::default()).expect("a free port");
-        let server = Server::start(listeners, state, &settings.data).expect("a server");
+        let server = Server::start(listeners, state).expect("a server");
         Hurried {
             address: server.addresses()[0],
             token: store.token(account.id).expect("a token"),

@@ -13,6 +13,7 @@ mod deploy;
 mod disk;
 mod docs;
 mod examples;
+mod fairness;
 mod fonts;
 mod history;
 mod http;

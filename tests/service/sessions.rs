@@ -140,7 +140,7 @@ fn one_browser_ends_the_session_of_another() {
     let signed_out = there.get("/sessions");
     assert_eq!(
         (signed_out.status, signed_out.header("location")),
-        (303, Some("/signin"))
+        (303, Some("/signin?next=%2Fsessions"))
     );
 }
 
@@ -218,9 +218,7 @@ fn the_owner_changes_the_address_by_the_password() {
     Browser::sign("/signup", &server, "taken@example.org", "", "192.0.2.1");
     let page = here.page("/account");
     assert!(page.contains("action=\"/account/email\""), "{page}");
-    let page = here.page("/dashboard");
-    let (_, rest) = page.split_once("Bearer ").expect("the curl line");
-    let token = &rest[..53];
+    let token = server.token_of(&here.cookie, "0");
     let csrf = here.csrf();
     let change = |csrf: &str, password: &str, new: &str| {
         let fields = [("csrf", csrf), ("password", password), ("new", new)];
@@ -309,10 +307,9 @@ fn before_an_account_is_deleted_its_history_is_offered() {
     };
     let form = deletion(&here.page("/account"));
     assert!(!form.contains("/api/usage"), "there is none yet");
-    let page = here.page("/dashboard");
-    let (_, rest) = page.split_once("Bearer ").expect("the curl line");
+    let token = server.token_of(&here.cookie, "0");
     let converted = server
-        .request("POST", &format!("/convert?token={}", &rest[..53]))
+        .request("POST", &format!("/convert?token={token}"))
         .header("Content-Type", "image/png")
         .body(Picture::waves(6, 4).png())
         .send();
@@ -327,19 +324,21 @@ fn before_an_account_is_deleted_its_history_is_offered() {
 #[test]
 fn a_form_without_a_session_is_led_to_the_sign_in_whatever_it_holds() {
     let server = server();
-    for path in [
-        "/token/create",
-        "/token/change",
-        "/token/delete",
-        "/session/end",
+    for (path, next) in [
+        ("/token/create", "tokens"),
+        ("/token/change", "tokens"),
+        ("/token/delete", "tokens"),
+        ("/token/reveal", "tokens"),
+        ("/session/end", "sessions"),
     ] {
+        let to_sign_in = format!("/signin?ended=yes&next=%2F{next}");
         let answer = server
             .request("POST", path)
             .form(&[("monthly", "many"), ("preset", "quality=high")])
             .send();
         assert_eq!(
             (answer.status, answer.header("location")),
-            (303, Some("/signin?ended=yes")),
+            (303, Some(&*to_sign_in)),
             "{path}: {}",
             answer.text()
         );

@@ -52,7 +52,7 @@ impl Browser<'_> {
             .split_once(&format!("<h2>{name}</h2>"))
             .unwrap_or_else(|| panic!("no token {name} in {page}"));
         let number = between(card, "id=\"token-", "\"").to_owned();
-        (between(card, "value=\"", "\"").to_owned(), number)
+        (self.server.token_of(&self.cookie, &number), number)
     }
 }
 
@@ -132,6 +132,23 @@ fn a_token_s_life_on_the_dashboard() {
         ("name", "shop"),
         ("ends", "2001-01-01"),
     ];
+    let refused = browser.send("/token/change", &ended);
+    assert_eq!(refused.status, 400);
+    assert!(refused.text().contains("is over"), "{}", refused.text());
+    assert_eq!(convert(&server, &next, "").status, 200, "nothing changed");
+    // The operator may, and what is over stays when something else is changed.
+    let ends = Command::new(TOWEBP)
+        .args([
+            "account",
+            "set-token",
+            OWNER,
+            "shop",
+            "--ends",
+            "2001-01-01",
+        ])
+        .args(store::flags(&server.data()))
+        .status();
+    assert!(ends.expect("it starts").success());
     assert_eq!(browser.send("/token/change", &ended).status, 303);
     assert_problem(&convert(&server, &next, ""), 401, "token_expired");
     let deleted = browser.send("/token/delete", &[("token", &number)]);

@@ -2,6 +2,7 @@
 
 use super::picture::Picture;
 use gif::{Encoder, Frame, Repeat};
+use towebp_encoder::testing::Random;
 
 /// A GIF of a gray picture, over which six squares move from frame to frame. Each frame has the
 /// size of the whole, and is transparent but for the squares.
@@ -67,6 +68,54 @@ pub fn flicker(width: u16, height: u16) -> Vec<u8> {
     let (head, frames) = file.split_at(HEAD);
     let frames = frames.strip_suffix(b";").expect("a trailer");
     [head, &frames.repeat(2000), b";"].concat()
+}
+
+/// The rows of a frame of noise of two colors, one bit a pixel, that repeat so soon that deflate
+/// finds them, but not in a WebP.
+fn repeating_noise(width: u32, height: u32, number: u64) -> Vec<u8> {
+    const PERIOD: usize = 30;
+    let mut random = Random::new(number);
+    let row = (width as usize).div_ceil(8);
+    let noise: Vec<u8> = (0..row * PERIOD).map(|_| random.byte()).collect();
+    noise
+        .iter()
+        .copied()
+        .cycle()
+        .take(row * height as usize)
+        .collect()
+}
+
+/// The colors of the noise.
+const TWO_COLORS: [u8; 6] = [255, 0, 0, 0, 0, 255];
+
+/// An animated PNG whose WebP is many times as large at quality 100.
+pub fn growing_png(width: u32, height: u32, frames: u64) -> Vec<u8> {
+    let mut info = png::Info::with_size(width, height);
+    info.color_type = png::ColorType::Indexed;
+    info.bit_depth = png::BitDepth::One;
+    info.palette = Some(TWO_COLORS[..].into());
+    let frames: Vec<_> = (0..frames)
+        .map(|number| repeating_noise(width, height, number))
+        .collect();
+    animated_png(info, &frames, png::DisposeOp::None, png::BlendOp::Source)
+}
+
+/// As [`growing_png`], a GIF.
+pub fn growing_gif(width: u16, height: u16, frames: u64) -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut encoder = Encoder::new(&mut file, width, height, &TWO_COLORS).expect("a valid palette");
+    for number in 0..frames {
+        let rows = repeating_noise(width.into(), height.into(), number);
+        let row = usize::from(width).div_ceil(8);
+        let indices = (0..usize::from(height)).flat_map(|y| {
+            let rows = &rows;
+            (0..usize::from(width)).map(move |x| rows[y * row + x / 8] >> (x % 8) & 1)
+        });
+        let frame = Frame::from_indexed_pixels(width, height, indices.collect::<Vec<u8>>(), None);
+        encoder.write_frame(&frame).expect("a valid frame");
+    }
+    drop(encoder);
+    file
 }
 
 /// A PNG of `info` whose frames have these samples, each as large as the canvas.

@@ -1,7 +1,11 @@
 //! What the tests share: the built server on a free port in a folder of its own, a small blocking
 //! HTTP client that shows the bytes as they are, and pictures.
 
-#![allow(dead_code, reason = "each test program uses its own part")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "each test program uses its own part"
+)]
 
 pub mod animation;
 pub mod command;
@@ -12,6 +16,8 @@ pub mod picture;
 pub mod postgres;
 pub mod service;
 pub mod store;
+
+pub use postgres::skip;
 
 use std::fmt::Write as _;
 use std::fs::DirBuilder;
@@ -215,6 +221,29 @@ impl Server {
     /// Makes an account by `towebp account create`, beside the running server, and gives its token.
     pub fn create_account(&self, email: &str) -> String {
         create_account(&self.data(), email)
+    }
+
+    /// The text of a token, by its number, of the account that is signed in by this cookie: pages
+    /// show it by a form alone.
+    pub fn token_of(&self, cookie: &str, number: &str) -> String {
+        let between = |text: &str, start: &str, end: &str| {
+            let (_, rest) = text.split_once(start)?;
+            Some(rest.split_once(end)?.0.to_owned())
+        };
+        let page = self
+            .request("GET", "/tokens")
+            .header("Cookie", cookie)
+            .send();
+        let csrf = between(page.text(), "name=\"csrf\" value=\"", "\"").expect("a form");
+        let shown = self
+            .request("POST", "/token/reveal")
+            .header("Cookie", cookie)
+            .form(&[("csrf", &csrf), ("token", number)])
+            .send();
+        let text = between(shown.text(), "<textarea id=\"token\"", "</textarea>");
+        let text = text.unwrap_or_else(|| panic!("no token: {}", shown.text()));
+        let (_, token) = text.split_once('>').expect("the element has attributes");
+        token.to_owned()
     }
 
     /// A request of this method and target (path and query).

@@ -4,12 +4,16 @@
 //! ends.
 //!
 //! The programs are looked for on the PATH and where Debian has them. Without them, a test is
-//! skipped, which standard error says; with `TOWEBP_SKIP_NOTHING` or `CI` in the environment it
-//! fails.
+//! skipped (see [`skip`]).
 
+// Benches and tests of the library include this file alone.
+#[path = "skip.rs"]
+pub mod skip;
+
+use self::skip::skipped;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -131,7 +135,7 @@ impl Postgres {
             .output();
         if !mounted.is_ok_and(|mounted| mounted.status.success()) {
             // It is the machine's nature, which nothing that can be installed changes.
-            tell_skipped(
+            skip::report(
                 "no file system can be mounted here, so no disk of PostgreSQL became full",
             );
             return None;
@@ -619,22 +623,6 @@ impl Drop for Postgres {
     }
 }
 
-/// Says on standard error, past what captures the output of tests, that something was not looked
-/// at; fails where nothing may be.
-pub fn skipped(what: &str) {
-    tell_skipped(what);
-    for name in ["TOWEBP_SKIP_NOTHING", "CI"] {
-        assert!(
-            std::env::var_os(name).is_none(),
-            "{name} is set, and {what}"
-        );
-    }
-}
-
-fn tell_skipped(what: &str) {
-    writeln!(io::stderr(), "!!! SKIPPED: {what}").ok();
-}
-
 /// The folder of PostgreSQL's programs; without one, says so.
 fn programs() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
@@ -652,7 +640,7 @@ fn programs() -> Option<&'static Path> {
         folders.find(|folder| folder.join("initdb").exists() && folder.join("postgres").exists())
     });
     if folder.is_none() {
-        skipped("PostgreSQL is not installed, so nothing was run over it (.ci/run installs it)");
+        skipped("PostgreSQL is not installed, so nothing was run over it (scripts/install-tools)");
     }
     folder.as_deref()
 }

@@ -57,7 +57,7 @@ fn a_mistake_names_the_variable_it_comes_from() {
         (
             "TOWEBP_SNIFF",
             "perhaps",
-            "TOWEBP_SNIFF: \"perhaps\" was given",
+            "TOWEBP_SNIFF \"perhaps\": allowed are 1, true or on",
         ),
         ("TOWEBP_SIGNUP", "opn", "did you mean open?"),
         (

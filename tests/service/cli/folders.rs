@@ -184,7 +184,7 @@ fn names_are_made_as_told_and_collisions_found_before() {
     let refused = convert(&folder, &both, b"");
     failed(
         &refused,
-        &["would both become out/a.webp", "--name '{stem}.{ext}.webp'"],
+        &["out/a.webp would be made of", "--name '{stem}.{ext}.webp'"],
     );
     assert!(!folder.path.join("out").exists());
     succeeded(&convert(

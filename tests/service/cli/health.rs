@@ -67,7 +67,7 @@ fn what_is_not_a_healthy_server_is_told() {
     ended(&health(&long), 1, &["302"]);
     answers.join().expect("both were asked");
     // Nobody accepts the connection now.
-    ended(&health(&["--timeout", "1", &url]), 1, &["within 1 seconds"]);
+    ended(&health(&["--timeout", "1", &url]), 1, &["within 1 second"]);
     drop(free);
     ended(&health(&[&url]), 1, &[&url, "refused"]);
 }

@@ -59,16 +59,15 @@ fn mistakes_are_told_with_what_was_meant_and_exit_code_2() {
             "one of the two",
         ),
         (&["serve", "now"], "\"now\" is one argument too many"),
-        (&["serve", "--threads", "0"], "--threads \"0\": expected"),
         (
-            &["serve", "--data", "a", "--data", "b"],
-            "--data was given twice",
+            &["serve", "--threads", "0"],
+            "--threads 0: allowed are 1 to 1024",
         ),
         (
             &["account", "limit", "a@example.org"],
             "say --rate or --monthly",
         ),
-        (&["completions", "fsh"], "bash, zsh and fish"),
+        (&["completions", "fsh"], "bash, zsh, fish"),
         (&["man", "convrt"], "did you mean convert?"),
         (&["store", "copy", "--from", "a"], "--to is missing"),
         (&[], "Usage: towebp"),
@@ -102,9 +101,8 @@ fn work_that_fails_has_exit_code_1() {
 fn short_flags_are_joined_and_help_is_asked_for_in_several_ways() {
     let folder = Folder::new();
     write(&folder, "a.png", &Picture::waves(30, 20).png());
-    let quiet = convert(&folder, &["-rqoout", "a.png"], b"");
-    super::succeeded(&quiet);
-    assert!(quiet.stderr.is_empty(), "{quiet:?}");
+    let joined = convert(&folder, &["-roout", "a.png"], b"");
+    super::succeeded(&joined);
     super::assert_webp(&folder.path.join("out/a.webp"), 30, 20);
     let asked = |arguments: &[&str]| {
         let output = run(towebp().args(arguments), b"");
@@ -118,7 +116,7 @@ fn short_flags_are_joined_and_help_is_asked_for_in_several_ways() {
         "Examples:",
         "Watermarks:",
         "-r, --recursive",
-        "--effort low|medium|high|max",
+        "--effort <low|medium|high|max>",
         "(default {stem}.webp)",
     ] {
         assert!(help.contains(part), "{part} is not in {help}");

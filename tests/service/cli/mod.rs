@@ -3,12 +3,14 @@
 mod completions;
 mod environment;
 mod folders;
+mod habits;
 mod health;
 mod interruptions;
 mod mistakes;
 mod passwords;
 mod reports;
 mod targets;
+mod terminal;
 
 use crate::support::command::{account, run, towebp};
 use crate::support::host::Host;

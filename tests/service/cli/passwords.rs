@@ -1,22 +1,16 @@
 //! `towebp account password` and tokens in files, as they are typed.
 
+use super::terminal::Terminal;
 use super::{failed, succeeded};
-use crate::support::command::{account, run, towebp, towebp_with_signals};
+use crate::support::command::{account, run, towebp};
 use crate::support::picture::Picture;
 use crate::support::service::{OWNER, Service};
-use crate::support::{Folder, Response, Server, TIMEOUT, create_account};
-use rustix::fs::OFlags;
+use crate::support::{Folder, Response, Server, create_account};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, tcgetattr};
-use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Output, Stdio};
-use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Output;
 
 fn set_password(data: &Path, email: &str, line: &str) -> Output {
     let mut command = towebp();
@@ -71,100 +65,6 @@ fn an_account_of_the_command_line_gets_a_password_beside_a_server_and_without() 
     assert_eq!(sign_in(&service.server, "a third horse").status, 303);
 }
 
-/// A terminal with a command at it.
-struct Terminal {
-    keyboard: File,
-    /// The command's side, which a test holds open to read its modes.
-    line: File,
-    screen: Arc<Mutex<String>>,
-    child: Child,
-}
-
-impl Terminal {
-    fn start(arguments: &[&str], data: &Path) -> Terminal {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-        grantpt(&master).expect("it is ours");
-        unlockpt(&master).expect("it is ours");
-        let name = ptsname(&master, Vec::new()).expect("it has a name");
-        let line = File::options()
-            .read(true)
-            .write(true)
-            .custom_flags(OFlags::NOCTTY.bits().cast_signed())
-            .open(name.to_str().expect("ASCII"))
-            .expect("it can be opened");
-        let clone = || Stdio::from(line.try_clone().expect("a descriptor"));
-        let child = towebp_with_signals()
-            .args(arguments)
-            .arg("--data")
-            .arg(data)
-            .stdin(clone())
-            .stdout(clone())
-            .stderr(clone())
-            .spawn()
-            .expect("it starts");
-        let keyboard = File::from(master);
-        let mut reader = keyboard.try_clone().expect("a descriptor");
-        let screen = Arc::new(Mutex::new(String::new()));
-        let shown = Arc::clone(&screen);
-        thread::spawn(move || {
-            let mut bytes = [0; 1024];
-            while let Ok(read @ 1..) = reader.read(&mut bytes) {
-                let text = String::from_utf8_lossy(&bytes[..read]);
-                shown.lock().expect("no panic").push_str(&text);
-            }
-        });
-        Terminal {
-            keyboard,
-            line,
-            screen,
-            child,
-        }
-    }
-
-    fn screen(&self) -> String {
-        self.screen.lock().expect("no panic").clone()
-    }
-
-    #[track_caller]
-    fn wait_for(&self, text: &str) {
-        let deadline = Instant::now() + TIMEOUT;
-        while !self.screen().contains(text) {
-            assert!(
-                Instant::now() < deadline,
-                "no {text:?} in {}",
-                self.screen()
-            );
-            thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    fn type_line(&mut self, text: &str) {
-        self.keyboard
-            .write_all(format!("{text}\n").as_bytes())
-            .expect("it is open");
-    }
-
-    #[track_caller]
-    fn end(&mut self) -> Option<i32> {
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
-            if let Some(status) = self.child.try_wait().expect("it can be asked") {
-                return status.code();
-            }
-            if Instant::now() > deadline {
-                self.child.kill().ok();
-                panic!("it did not end: {}", self.screen());
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    fn shows_what_is_typed(&self) -> bool {
-        let modes = tcgetattr(&self.line).expect("a terminal").local_modes;
-        modes.contains(LocalModes::ECHO)
-    }
-}
-
 #[test]
 fn at_a_terminal_a_password_is_asked_for_twice_and_not_shown() {
     let data = Folder::new();
@@ -173,7 +73,8 @@ fn at_a_terminal_a_password_is_asked_for_twice_and_not_shown() {
         ("correct horse", 0, "has a new password"),
         ("correct house", 1, "the two passwords differ"),
     ] {
-        let mut terminal = Terminal::start(&["account", "password", OWNER], &data.path);
+        let mut terminal =
+            Terminal::start(&["account", "password", OWNER, "--data", "."], &data.path);
         terminal.wait_for("New password: ");
         assert!(!terminal.shows_what_is_typed());
         terminal.type_line("correct horse");
@@ -188,7 +89,14 @@ fn at_a_terminal_a_password_is_asked_for_twice_and_not_shown() {
     assert!(account(&["list"], &data.path).ends_with("\tdashboard"));
 
     let mut terminal = Terminal::start(
-        &["account", "create", "new@example.org", "--password-stdin"],
+        &[
+            "account",
+            "create",
+            "new@example.org",
+            "--password-stdin",
+            "--data",
+            ".",
+        ],
         &data.path,
     );
     terminal.wait_for("New password: ");

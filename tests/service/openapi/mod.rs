@@ -3,6 +3,7 @@
 //! table, and a new problem fails until it is provoked.
 
 mod document;
+mod generated;
 mod parameters;
 mod problems;
 
@@ -48,8 +49,7 @@ fn check_parts(document: &Document, part: &Json) {
         let own = part.get("examples").and_then(Json::as_object);
         let own = own.into_iter().flat_map(|it| it.values());
         let own = own.map(|example| &document.resolve(example)["value"]);
-        let given = examples.chain(schema.get("default"));
-        for example in given.chain(part.get("example")).chain(own) {
+        for example in examples.chain(part.get("example")).chain(own) {
             assert!(validator.is_valid(example), "{example} in {part}");
         }
     }
@@ -116,6 +116,22 @@ fn every_operation_answers_as_it_says() {
         assert_eq!(bare.status == 401, needs_token, "{method} {path}");
         document.check(operation, &bare, path);
     }
+}
+
+/// Generated clients send what stands in the query and in the form as both.
+#[test]
+fn a_parameter_is_described_once() {
+    let document = Document::of(&Server::start());
+    let operation = &document.0["paths"]["/convert"]["post"];
+    let form = &operation["requestBody"]["content"][FORM]["schema"];
+    let fields: Vec<_> = form["properties"]
+        .as_object()
+        .expect("fields")
+        .keys()
+        .collect();
+    assert_eq!(fields, ["file"]);
+    // They are allowed all the same.
+    assert_eq!(form["additionalProperties"]["type"], "string");
 }
 
 /// Sends a request of this operation with these parameters, the token where it is needed, and a

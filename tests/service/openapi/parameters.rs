@@ -30,7 +30,7 @@ fn every_parameter_is_as_it_is_described() {
     let host = Host::of(&Picture::waves(8, 8).png());
     let service = Service::start();
     let document = Document::of(&service.server);
-    let mut sent = 0;
+    let (mut sent, mut defaults) = (0, 0);
     for (path, method, operation) in document.operations() {
         for parameter in operation["parameters"].as_array().expect("a list") {
             let name = parameter["name"].as_str().expect("a name");
@@ -45,7 +45,12 @@ fn every_parameter_is_as_it_is_described() {
             };
             let ask = |value: &str| ask_as("image/png", value);
             let takes_forms = operation["requestBody"]["content"][FORM].is_object();
-            for probe in probes(&document, &parameter["schema"], &url) {
+            let schema = &parameter["schema"];
+            // A client that is generated would send it, and undo what the token's preset says.
+            assert!(schema.get("default").is_none(), "{name}: {schema}");
+            let default = default(parameter);
+            defaults += usize::from(default.is_some());
+            for probe in probes(&document, schema, default, &url) {
                 let what = format!("{method} {path} {name}: {probe:?}");
                 let answer = ask(&probe.value);
                 document.check(operation, &answer, &what);
@@ -58,6 +63,14 @@ fn every_parameter_is_as_it_is_described() {
         }
     }
     assert!(sent > 150, "{sent} values");
+    assert!(defaults > 20, "{defaults} defaults that are values");
+}
+
+/// The default by a parameter's description, if that is a value.
+fn default(parameter: &Json) -> Option<&str> {
+    let text = parameter["description"].as_str().expect("a text");
+    let (_, default) = text.rsplit_once(" Default: ").expect("it has one");
+    default.strip_prefix('`')?.strip_suffix("`.")
 }
 
 /// Checks that an answer is the one that is expected.
@@ -101,7 +114,7 @@ fn check_same(answer: &Response, expected: &Response, what: &str) {
 
 /// What a schema says of values at and beyond its bounds. `url` is a URL that can be fetched, which
 /// the examples of the document are not.
-fn probes(document: &Document, schema: &Json, url: &str) -> Vec<Probe> {
+fn probes(document: &Document, schema: &Json, default: Option<&str>, url: &str) -> Vec<Probe> {
     let mut probes = Vec::new();
     let mut push = |value: String, expected| probes.push(Probe { value, expected });
     let is_capped = schema["x-out-of-range"] == "capped";
@@ -119,6 +132,9 @@ fn probes(document: &Document, schema: &Json, url: &str) -> Vec<Probe> {
                 continue;
             };
             push(bound.to_string(), Expected::Allowed);
+            // 0 is within no range of these, and as if the parameter were absent.
+            let is_absent = schema["x-zero"] == "absent" && bound + step == 0.0;
+            let step = if is_absent { -2.0 } else { step };
             let beyond = (bound + step).to_string();
             push(
                 beyond,
@@ -135,8 +151,8 @@ fn probes(document: &Document, schema: &Json, url: &str) -> Vec<Probe> {
     }
     let is_url = schema["format"] == "uri";
     let given = schema["examples"].as_array().into_iter().flatten();
-    for value in given.chain(schema.get("default")) {
-        let value = if is_url { url.to_owned() } else { text(value) };
+    for value in given.map(text).chain(default.map(str::to_owned)) {
+        let value = if is_url { url.to_owned() } else { value };
         push(value, Expected::Allowed);
     }
     let nonsense = "no such value";

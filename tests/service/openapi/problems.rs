@@ -163,6 +163,20 @@ impl Provoked {
         self.convert("content_type_missing", &[], form, &body);
         self.convert("content_type_unsupported", &[], "image/webp", &body);
         self.convert("body_empty", &[], "image/png", b"");
+        for (code, headers) in [
+            (
+                "content_type_repeated",
+                &[("Content-Type", "image/png"), ("Content-Type", "image/png")][..],
+            ),
+            (
+                "content_encoding_unsupported",
+                &[("Content-Type", "image/png"), ("Content-Encoding", "gzip")],
+            ),
+        ] {
+            let target = self.service.target(&[]);
+            let answer = self.service.request("POST", &target, headers, &body);
+            self.met(code, Some(CONVERT), &answer);
+        }
         let fixed = self.account(&["set-token", OWNER, "fixed", "--preset", "!quality=80"]);
         let answer = self.convert_by(&fixed, "&quality=90");
         self.met("fixed_parameter", Some(CONVERT), &answer);
