@@ -3,7 +3,7 @@
 //! `.ci/run` puts it into `target/axe-core/`; `TOWEBP_AXE` names another file.
 
 use crate::page::Browser;
-use crate::support::postgres::skipped;
+use crate::support::skip::skipped;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -22,7 +22,7 @@ pub fn script() -> Option<&'static str> {
         let file = std::env::var_os("TOWEBP_AXE").map_or(installed, PathBuf::from);
         let text = fs::read_to_string(file).ok();
         if text.is_none() {
-            skipped("axe-core is not installed, so nothing looked at accessibility (.ci/run installs it)");
+            skipped("axe-core is not installed, so nothing looked at accessibility (scripts/install-tools)");
         }
         text
     });

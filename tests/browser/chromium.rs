@@ -1,7 +1,7 @@
 //! One Chromium with its driver, in a folder of its own. Both end with the value and, by a process
 //! that watches the test, also if the test is killed.
 
-use crate::support::postgres::skipped;
+use crate::support::skip::skipped;
 use crate::support::{Folder, TIMEOUT};
 use crate::webdriver::{Failure, Wire};
 use serde_json::{Value, json};
@@ -263,7 +263,7 @@ fn programs() -> Option<[&'static str; 2]> {
         ]);
         let found = driver.zip(browser).map(|(driver, browser)| [driver, browser]);
         if found.is_none() {
-            skipped("Chromium and its driver are not installed, so no page was tried in a browser (.ci/run installs them)");
+            skipped("Chromium and its driver are not installed, so no page was tried in a browser (scripts/install-tools)");
         }
         found
     })

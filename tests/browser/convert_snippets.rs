@@ -1,10 +1,11 @@
 //! "Copy as" of the page that converts: each snippet does what the page does, with a text that
-//! means something to every language. A language that is not installed is skipped; with
-//! `TOWEBP_SKIP_NOTHING`, all but PHP and Go have to be.
+//! means something to every language. A language that is not installed is skipped;
+//! where nothing may be skipped, all but PHP and Go have to be.
 
 use crate::page::Browser;
 use crate::support::picture::Picture;
 use crate::support::service::{Service, Webp};
+use crate::support::skip;
 use crate::support::{Folder, Server};
 use crate::visitor;
 use std::path::Path;
@@ -30,11 +31,6 @@ const RUNNERS: [(&str, &str, &[&str], &[&str]); 5] = [
     ),
     ("go", "convert.go", &["go", "version"], &["go", "run"]),
 ];
-
-fn is_there(probe: &[&str]) -> bool {
-    let output = Command::new(probe[0]).args(&probe[1..]).output();
-    output.is_ok_and(|output| output.status.success())
-}
 
 fn run(folder: &Path, file: &str, runner: &[&str], token: &str) -> Output {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
@@ -90,12 +86,13 @@ fn snippets_do_what_the_page_does() {
         let snippet = browser.run(choose, &[language.into()]);
         let snippet = snippet.as_str().expect("a text");
         assert!(!snippet.contains("twp_"), "{snippet}");
-        if !is_there(probe) {
-            let may_skip = std::env::var_os("TOWEBP_SKIP_NOTHING").is_none_or(|it| it.is_empty());
-            assert!(may_skip || ["php", "go"].contains(&language), "{probe:?}");
-            eprintln!(
-                "!!! SKIPPED: the snippet for {language}, since this does not succeed: {probe:?}"
-            );
+        if !skip::succeeds(probe) {
+            let what = format!("the snippet for {language} was not run: {probe:?} fails");
+            if ["php", "go"].contains(&language) {
+                skip::report(&what);
+            } else {
+                skip::skipped(&what);
+            }
             continue;
         }
         std::fs::write(folder.path.join(file), snippet).expect("a new file");

@@ -21,7 +21,7 @@ fn pages_are_opened_read_and_typed_into() {
     visitor::sign_out(&browser);
     assert!(browser.cookie("towebp_session").is_none());
     visitor::sign_in(&browser);
-    assert_eq!(browser.value("#token"), token);
+    assert_eq!(visitor::token(&browser), token);
     browser.delete_cookies();
     browser.reload();
     browser.wait_for_path("/signin");

@@ -69,7 +69,7 @@ fn the_token_is_copied_on_localhost_and_by_plain_http_at_a_host_name() {
             visitor::sign_up(&browser)
         } else {
             visitor::sign_in(&browser);
-            browser.value("#token")
+            visitor::token(&browser)
         };
         browser.click("button[data-copy=token]");
         browser.until("the button says that it has copied", || {
@@ -111,7 +111,7 @@ fn a_page_whose_session_was_ended_elsewhere_says_so_and_sends_nothing() {
     visitor::replace_token(&browser);
     browser.wait_for_text("You are signed out, so this was not sent.");
     visitor::sign_in(&browser);
-    assert_eq!(browser.value("#token"), token, "nothing was changed");
+    assert_eq!(visitor::token(&browser), token, "nothing was changed");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn two_tabs_do_not_get_in_each_others_way() {
     browser.wait_for_text("is replaced");
     browser.turn_to(&first);
     browser.reload();
-    assert_ne!(browser.value("#token"), token);
+    assert_ne!(visitor::token(&browser), token);
 }
 
 #[test]
@@ -238,6 +238,6 @@ fn everything_can_be_done_without_script_on_a_phone() {
     visitor::replace_token(&browser);
     browser.wait_for_text("is replaced");
     browser.open("/dashboard");
-    assert_ne!(browser.value("#token"), token);
+    assert_ne!(visitor::token(&browser), token);
     visitor::sign_out(&browser);
 }

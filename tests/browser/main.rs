@@ -2,23 +2,30 @@
 //!
 //! Every test has a server and a browser of its own. A message on the browser's console, such as a
 //! violation of the pages' content security policy, fails a test that does not expect it. Without
-//! Chromium and its driver the tests are skipped, which standard error says; with
-//! `TOWEBP_SKIP_NOTHING` or `CI` in the environment they fail.
+//! Chromium and its driver the tests are skipped ([`support::skip`]).
 
 #[path = "../support/mod.rs"]
 mod support;
 
 mod axe;
+mod charts;
 mod chromium;
+mod contrast;
 mod convert;
+mod convert_layout;
+mod convert_many;
 mod convert_snippets;
+mod converter;
 mod equipment;
 mod figures;
 mod journeys;
 #[allow(dead_code, reason = "it is made for tests to come")]
 mod page;
+mod preset;
 mod problems;
+mod secrets;
 mod sweep;
 mod usage;
 mod visitor;
+mod way_back;
 mod webdriver;

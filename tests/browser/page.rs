@@ -92,6 +92,26 @@ impl Browser {
             .devtools("Emulation.setEmulatedMedia", &json!({"features": features}));
     }
 
+    /// As [`Browser::show_as`], light, on a screen that has so many pixels to one of CSS a side.
+    pub fn show_finely(&self, width: u32, device_pixels: u32) {
+        self.show_as(width, Theme::Light);
+        let screen = json!({
+            "width": width, "height": 800, "deviceScaleFactor": device_pixels, "mobile": false,
+        });
+        self.chromium
+            .devtools("Emulation.setDeviceMetricsOverride", &screen);
+    }
+
+    /// Shows the page in a medium, such as `print`, and with a feature of it, such as
+    /// `forced-colors: active`.
+    pub fn show_in(&self, medium: &str, (feature, value): (&str, &str), theme: Theme) {
+        let media = json!({"media": medium, "features": [
+            {"name": "prefers-color-scheme", "value": theme.name()},
+            {"name": feature, "value": value},
+        ]});
+        self.devtools("Emulation.setEmulatedMedia", &media);
+    }
+
     /// Sends a command of the Chrome `DevTools` Protocol.
     pub fn devtools(&self, command: &str, parameters: &Value) -> Value {
         self.chromium.devtools(command, parameters)
@@ -102,6 +122,18 @@ impl Browser {
         let conditions = json!({"network_conditions": {
             "offline": false, "latency": latency,
             "download_throughput": bytes_per_second, "upload_throughput": bytes_per_second,
+        }});
+        self.must(
+            self.chromium
+                .post("chromium/network_conditions", &conditions),
+        );
+    }
+
+    /// Takes the network away, or gives it back.
+    pub fn set_offline(&self, is_offline: bool) {
+        let conditions = json!({"network_conditions": {
+            "offline": is_offline, "latency": 0,
+            "download_throughput": -1, "upload_throughput": -1,
         }});
         self.must(
             self.chromium
@@ -246,6 +278,31 @@ impl Browser {
         self.find(css).property("value")
     }
 
+    /// Clicks at this place of the window, in pixels of CSS, by a mouse.
+    #[track_caller]
+    pub fn click_at(&self, x: f64, y: f64) {
+        for kind in ["mousePressed", "mouseReleased"] {
+            let event = json!({"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1});
+            self.devtools("Input.dispatchMouseEvent", &event);
+        }
+    }
+
+    /// Drops these files and folders at this place of the window.
+    #[track_caller]
+    pub fn drop_files(&self, x: f64, y: f64, files: &[&Path]) {
+        let files: Vec<_> = files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect();
+        for kind in ["dragEnter", "dragOver", "drop"] {
+            let event = json!({
+                "type": kind, "x": x, "y": y,
+                "data": {"items": [], "files": files, "dragOperationsMask": 1},
+            });
+            self.devtools("Input.dispatchDragEvent", &event);
+        }
+    }
+
     /// Presses these keys together, as Control with V, and lets them go.
     #[track_caller]
     pub fn press(&self, keys: &[char]) {
@@ -320,6 +377,12 @@ impl Browser {
         cookie["value"].as_str().map(str::to_owned)
     }
 
+    /// Forgets the cookie of this name.
+    #[track_caller]
+    pub fn delete_cookie(&self, name: &str) {
+        self.must(self.chromium.delete(&format!("cookie/{name}")));
+    }
+
     /// Forgets all cookies.
     #[track_caller]
     pub fn delete_cookies(&self) {
@@ -344,7 +407,8 @@ impl Browser {
     pub fn download(&self, name: &str) -> Vec<u8> {
         let file = self.chromium.downloads().join(name);
         wait_for(
-            || fs::read(&file).ok(),
+            // Chromium reserves the name before it writes.
+            || fs::read(&file).ok().filter(|bytes| !bytes.is_empty()),
             || self.complaint(&format!("{name} was not downloaded")),
         )
     }

@@ -51,7 +51,7 @@ fn guests_are_told_what_to_do_next() {
         &["There is no page here", "GET is not allowed here"],
     );
     browser.click("main a.button");
-    browser.wait_for_path("/signin");
+    browser.wait_for_path("/signin?next=%2Fdashboard%2Fconvert");
 
     browser.open("/api/usage.csv");
     problem(
@@ -134,7 +134,7 @@ fn people_who_are_signed_in_are_told_what_to_do_next() {
         &["Please try again", "nothing was changed"],
     );
     browser.open("/dashboard");
-    assert_eq!(browser.value("#token"), token);
+    assert_eq!(visitor::token(&browser), token);
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn the_first_conversion_appears_while_the_page_is_open() {
     let token = visitor::sign_up(&browser);
     assert!(browser.is_shown("#first-steps") && !browser.is_shown("#totals"));
     browser.wait_for_text("Waiting for your first conversion");
-    assert!(browser.text("#curl").contains(&format!("Bearer {token}")));
+    assert!(browser.text("#curl").contains("Bearer twp_••••••••"));
     let [input, output] = convert(&server, &token, "png", 40);
     let saved = format!("It works: {} bytes saved", input - output);
     browser.until("the conversion is told", || {
@@ -168,7 +168,7 @@ fn filters_hold_for_charts_history_and_export() {
 }
 
 #[test]
-fn times_are_local_with_utc_on_hover() {
+fn times_are_local_with_utc_on_hover_but_not_beside_charts() {
     let server = Server::start();
     let options = Options {
         time_zone: "Asia/Tokyo",
@@ -179,18 +179,21 @@ fn times_are_local_with_utc_on_hover() {
     };
     let token = visitor::sign_up(&browser);
     convert(&server, &token, "png", 30);
+    // Hours from the first time to the second one, as far east of UTC as they are.
+    let hours = "const [first, second] = arguments[1] \
+             ? [/[\\d-]+ [\\d:]+/.exec(document.querySelector(arguments[0]).title)[0], document.querySelector(arguments[0]).textContent] \
+             : [document.querySelector(arguments[0]).textContent, document.querySelector(arguments[0]).title.slice(0, 19)]; \
+         const time = (text) => Date.parse(text.replace(' ', 'T') + 'Z'); \
+         return [(time(second) - time(first)) / 3600000, \
+             [first, second].includes(document.querySelector(arguments[0]).dateTime.replace('T', ' ').slice(0, 19))]";
+    browser.open("/tokens");
+    let seen = browser.run(hours, &[json!(".token time"), json!(true)]);
+    assert_eq!(seen, json!([9, true]), "local, with UTC on hover");
     browser.open("/dashboard");
-    let seen = browser.run(
-        "const time = document.querySelector('#history time');
-         const utc = new Date(time.title.replace(' UTC', 'Z').replace(' ', 'T'));
-         const local = new Date(time.textContent.replace(' ', 'T') + 'Z');
-         return [(local - utc) / 3600000, utc.toISOString().slice(0, 19) + 'Z' === time.dateTime]",
-        &[],
-    );
-    assert_eq!(seen, json!([9, true]), "hours east of UTC");
+    let seen = browser.run(hours, &[json!("#history time"), json!(false)]);
+    assert_eq!(seen, json!([9, true]), "UTC, with local time on hover");
     let heads = texts(&browser, "#history th");
-    assert!(heads.contains(&"Time".to_owned()), "{heads:?}");
-    assert!(browser.text(".filter").contains("Filter"));
+    assert!(heads.contains(&"Time (UTC)".to_owned()), "{heads:?}");
     let days = texts(&browser, ".filter label");
     assert!(days[0].contains("UTC"), "days are those of UTC: {days:?}");
 }
@@ -208,7 +211,14 @@ fn a_token_is_made_replaced_and_deleted_by_its_forms() {
     browser.click("#new button");
     browser.wait_for_text("The token shop is made.");
     let (told_at, field) = (browser.path(), "input[aria-label='Token shop']");
-    let made = browser.value(field);
+    let revealed = || {
+        browser.click(&format!("form:has({field}) [type=submit]"));
+        browser.until("the token is revealed", || {
+            !browser.value(field).contains('•')
+        });
+        browser.value(field)
+    };
+    let made = revealed();
     convert(&server, &made, "png", 20);
     let open = |form: &str| {
         let script = "const form = document.querySelectorAll(`form[action='${arguments[0]}']`);
@@ -220,7 +230,7 @@ fn a_token_is_made_replaced_and_deleted_by_its_forms() {
     };
     open("/token/rotate");
     browser.wait_for_text("The token shop is replaced.");
-    let replaced = browser.value(field);
+    let replaced = revealed();
     assert_ne!(replaced, made);
     open("/token/delete");
     browser.wait_for_text("The token shop is deleted");
@@ -283,7 +293,7 @@ fn without_script_a_form_of_an_ended_session_says_that_nothing_was_changed() {
     browser.open("/account");
     browser.delete_cookies();
     browser.click("#sessions form button");
-    browser.wait_for_path("/signin?ended=yes");
+    browser.wait_for_path("/signin?ended=yes&next=%2Fsessions");
     assert!(browser.text("[role=alert]").contains("nothing was changed"));
 }
 

@@ -13,7 +13,26 @@ pub fn sign_up(browser: &Browser) -> String {
     browser.fill("input[name=password]", PASSWORD);
     browser.click("main button[type=submit]");
     browser.wait_for_path("/dashboard");
-    browser.value("#token")
+    token(browser)
+}
+
+/// The token, revealed on the dashboard, which is shown before and afterwards.
+#[track_caller]
+pub fn token(browser: &Browser) -> String {
+    browser.click("form.reveal [type=submit]");
+    let mut token = String::new();
+    browser.until("the token is revealed", || {
+        let value = browser.run("return document.querySelector('#token')?.value", &[]);
+        value.as_str().unwrap_or_default().clone_into(&mut token);
+        token.starts_with("twp_") && !token.contains('•')
+    });
+    // Without a script it has a page of its own.
+    if browser.path() == "/dashboard" {
+        browser.click("form.reveal [type=submit]");
+    } else {
+        browser.open("/dashboard");
+    }
+    token
 }
 
 /// Signs in on the sign-in page.
