@@ -18,6 +18,7 @@ const MODULES: &[(&str, &[&str])] = &[
     (
         "config",
         &[
+            "admission",
             "conversion",
             "dashboard",
             "fetch",

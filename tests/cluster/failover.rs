@@ -2,6 +2,7 @@
 
 use crate::proxy::{Link, Proxy};
 use crate::replicas::{OWNER, Replicas, convert, get, until_ready};
+use crate::support::command::{run, towebp};
 use crate::support::postgres::{Postgres, ROLE, shared};
 use crate::support::{Server, read_response};
 use std::fs;
@@ -73,6 +74,124 @@ fn an_old_primary_that_comes_back_gets_nothing() {
 }
 
 #[test]
+fn a_new_replica_that_reaches_an_old_primary_alone_does_not_take_it() {
+    let Some(mut old) = Postgres::start() else {
+        return;
+    };
+    let new = old.standby(false);
+    let replicas = Replicas::of(old.database());
+    let both = replicas.database.behind(&[old.port(), new.port()]);
+    let before = replicas.start_over(&both, &TIMEOUT);
+    let token = replicas.create_account(OWNER);
+    assert_eq!(convert(&before, &token).status, 200);
+    old.until(
+        "SELECT count(*) = 1 FROM pg_stat_replication WHERE replay_lsn = pg_current_wal_lsn()",
+    );
+    old.kill();
+    new.promote();
+    until_ready([&before]);
+    assert_eq!(convert(&before, &token).status, 200);
+    // Commits of the old primary wait for nobody: it takes writes as it did.
+    old.resume();
+    // The replica that goes on marks it, within some heartbeats.
+    let database = &replicas.database.name;
+    let begun = Instant::now();
+    let mark = "SELECT count(*) FROM meta WHERE name = 'timeline' AND value > 1";
+    while old.sql(database, mark) != "1" {
+        assert!(begun.elapsed() < Duration::from_mins(1), "it is not marked");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    // A new one reaches the old primary alone.
+    let cut = Proxy::to(new.port());
+    cut.set(Link::Hold);
+    let way = replicas.database.behind(&[old.port(), cut.port()]);
+    let flags = way.flags();
+    let secret = replicas.secret();
+    let output = run(
+        towebp()
+            .args(["account", "create", "late@example.org", "--secret-file"])
+            .arg(&secret)
+            .args(&flags),
+        b"",
+    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("old primary"),
+        "{said}"
+    );
+    let count = |server: &Postgres| server.sql(database, "SELECT count(*) FROM accounts");
+    assert_eq!(count(&old), "1");
+    // With the new one in reach it takes that.
+    cut.set(Link::Pass);
+    let after = replicas.start_over(&way, &TIMEOUT);
+    assert_eq!(convert(&after, &token).status, 200);
+}
+
+#[test]
+fn a_primary_that_does_not_know_of_its_successor_is_left() {
+    let Some(old) = Postgres::start() else {
+        return;
+    };
+    let new = old.standby(false);
+    let replicas = Replicas::of(old.database());
+    let both = replicas.database.behind(&[old.port(), new.port()]);
+    let cut = Proxy::to(new.port());
+    let way = replicas.database.behind(&[old.port(), cut.port()]);
+    let [near, far] = [&both, &way].map(|way| replicas.start_over(way, &TIMEOUT));
+    let token = replicas.create_account(OWNER);
+    for replica in [&near, &far] {
+        assert_eq!(convert(replica, &token).status, 200);
+    }
+    let database = &replicas.database.name;
+    let rows = |server: &Postgres| server.sql(database, "SELECT count(*) FROM usage");
+    old.until(
+        "SELECT count(*) = 1 FROM pg_stat_replication WHERE replay_lsn = pg_current_wal_lsn()",
+    );
+    assert_eq!(rows(&new), "2");
+    // The old primary runs on, with all connections to it; one replica reaches nothing else.
+    cut.set(Link::Hold);
+    new.promote();
+    until_not_ready(&far);
+    convert(&far, &token).problem(503, "storage_unavailable");
+    let kept = rows(&old);
+    until_ready([&near]);
+    assert_eq!(convert(&near, &token).status, 200);
+    assert_eq!((rows(&old), rows(&new)), (kept, "3".into()));
+    cut.set(Link::Pass);
+    until_ready([&far]);
+    assert_eq!(convert(&far, &token).status, 200);
+    assert_eq!(rows(&new), "4");
+}
+
+/// A dump of the tables in another database system: what the numbers of timelines were in the first
+/// one says nothing there.
+#[test]
+fn a_restored_dump_is_no_old_primary() {
+    let Some(first) = Postgres::start() else {
+        return;
+    };
+    let standby = first.standby(false);
+    let replicas = Replicas::of(first.database());
+    let hosts = replicas.database.behind(&[first.port(), standby.port()]);
+    drop(replicas.start_over(&hosts, &TIMEOUT));
+    let database = &replicas.database.name;
+    let system = "SELECT count(*) FROM meta WHERE name IN ('timeline', 'system')";
+    assert_eq!(first.sql(database, system), "2");
+    first.sql(
+        database,
+        "UPDATE meta SET value = 7 WHERE name = 'timeline'",
+    );
+    let refused = replicas.command_over(&hosts, &["account", "list"]);
+    assert!(!refused.status.success(), "{refused:?}");
+    first.sql(database, "UPDATE meta SET value = 5 WHERE name = 'system'");
+    let replica = replicas.start_over(&hosts, &TIMEOUT);
+    let token = replicas.create_account(OWNER);
+    assert_eq!(convert(&replica, &token).status, 200);
+    let timeline = "SELECT value FROM meta WHERE name = 'timeline'";
+    assert_eq!(first.sql(database, timeline), "1");
+}
+
+#[test]
 fn a_host_that_says_nothing_does_not_keep_a_replica_from_the_others() {
     let Some(database) = shared() else {
         return;
@@ -125,7 +244,7 @@ fn the_password_is_changed_while_a_replica_runs() {
 fn until_not_ready(server: &Server) {
     let begun = Instant::now();
     while server.request("GET", "/readyz").send().status == 200 {
-        assert!(begun.elapsed() < Duration::from_secs(30));
+        assert!(begun.elapsed() < Duration::from_mins(1));
         std::thread::sleep(Duration::from_millis(20));
     }
 }

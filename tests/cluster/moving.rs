@@ -42,7 +42,7 @@ fn tokens_and_histories_go_to_postgres_and_back() {
     let folder = server.kill();
     let copied = text(&copy(file, url));
     assert!(
-        copied.starts_with("1 accounts, 1 tokens, 0 invitations, 1 conversions (1 of them")
+        copied.starts_with("1 account, 1 token, 0 invitations, 1 conversion (1 of them")
             && copied.ends_with("the same on both sides"),
         "{copied}"
     );
@@ -51,11 +51,11 @@ fn tokens_and_histories_go_to_postgres_and_back() {
 
     let mut replica = replicas.start(&[]);
     assert_eq!(convert(&replica, &token).status, 200);
-    assert_eq!(replicas.check(), "1 accounts, 0 sessions, 2 conversions");
+    assert_eq!(replicas.check(), "1 account, 0 sessions, 2 conversions");
     let backup = folder.path.join("backup");
     replicas.done(&["backup", backup.to_str().expect("ASCII")]);
     let checked = text(&run(towebp().arg("check").arg(&backup), b""));
-    assert_eq!(checked, "1 accounts, 0 sessions, 2 conversions");
+    assert_eq!(checked, "1 account, 0 sessions, 2 conversions");
 
     let back = folder.path.join("back");
     let to = back.to_str().expect("ASCII");

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use towebp::config::SETTINGS;
 use towebp::conversion::{DefaultValue, PARAMETERS, Value};
 use towebp::http::{DOWNLOAD, PROBLEMS, RESPONSE_HEADERS};
 
@@ -71,6 +72,39 @@ fn the_table_of_headers_is_that_of_the_code() {
         writeln!(table, "| `{}` | {} |", row.name, row.meaning).expect("a String takes all");
     }
     hold("docs/api.md", "headers", &table);
+}
+
+#[test]
+fn the_table_of_settings_is_that_of_the_code() {
+    let mut table = String::new();
+    let mut heading = "";
+    for row in SETTINGS {
+        if row.heading != heading {
+            heading = row.heading;
+            let head = "| flag | default | allowed | meaning |\n|---|---|---|---|";
+            writeln!(table, "\n### {heading}\n\n{head}").expect("a String takes all");
+        }
+        let value = row.kind.value_name().map(|name| format!(" {name}"));
+        // A bar would end the cell.
+        let value = value.unwrap_or_default().replace('|', "\\|");
+        let default = match row.default {
+            Some(words) => words.to_owned(),
+            None => format!("`{}`", row.default_text()),
+        };
+        let reason = match row.reason {
+            "" => String::new(),
+            reason => format!(". The default: {reason}"),
+        };
+        writeln!(
+            table,
+            "| `--{}{value}` | {default} | {} | {}{reason} |",
+            row.name,
+            row.kind.range(),
+            row.meaning
+        )
+        .expect("a String takes all");
+    }
+    hold("docs/command-line.md", "settings", &table);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use crate::support::command::{run, towebp};
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::Path;
 
 /// The files that set variables of `towebp serve`, or start it.
@@ -92,8 +93,108 @@ fn the_image_has_the_versions_of_the_manifest() {
     };
     for line in [
         format!("ARG VERSION={}\n", stated("version")),
-        format!("ARG RUST={}\n", stated("rust-version")),
+        format!("/rust:{}-slim@sha256:", stated("rust-version")),
     ] {
-        assert!(image.contains(&line), "Dockerfile has no line {line:?}");
+        assert!(image.contains(&line), "Dockerfile has no {line:?}");
     }
+}
+
+/// A tag may be another image tomorrow; a digest never is.
+#[test]
+fn images_of_others_are_named_by_digest() {
+    let files = [
+        "Dockerfile",
+        "compose.yaml",
+        "compose.caddy.yaml",
+        "scripts/cluster/compose.yaml",
+    ];
+    let mut found = 0;
+    for file in files {
+        for line in read(file).lines() {
+            let line = line.trim();
+            let from = line.strip_prefix("FROM ").map(|rest| {
+                let mut words = rest.split(' ').filter(|word| !word.starts_with("--"));
+                words.next().expect("an image")
+            });
+            let Some(image) = from.or_else(|| line.strip_prefix("image: ")) else {
+                continue;
+            };
+            // Our own, and nothing.
+            if ["towebp", "scratch"].contains(&image) {
+                continue;
+            }
+            let (_, digest) = image.split_once("@sha256:").unwrap_or_default();
+            let is_digest = digest.len() == 64 && digest.bytes().all(|it| it.is_ascii_hexdigit());
+            assert!(is_digest, "{file}: {image} has no digest");
+            found += 1;
+        }
+    }
+    assert!(found >= 4, "only {found} images were found in {files:?}");
+}
+
+/// Whoever else is in a network of containers could write any address into `X-Forwarded-For`.
+#[test]
+fn compose_files_believe_one_proxy_of_a_fixed_address() {
+    for file in ["compose.caddy.yaml", "scripts/cluster/compose.yaml"] {
+        let text = read(file);
+        let values = |key: &str| -> Vec<String> {
+            let parts = text.split(key).skip(1);
+            let value = |part: &str| {
+                let end = part.find([' ', '\n', ',', '}']).unwrap_or(part.len());
+                part[..end].to_owned()
+            };
+            parts.map(value).collect()
+        };
+        let trusted = values("TOWEBP_TRUSTED_PROXY: ");
+        assert_eq!(trusted, values("ipv4_address: "), "{file}");
+        assert_eq!(trusted.len(), 1, "{file}");
+        trusted[0]
+            .parse::<Ipv4Addr>()
+            .expect("one address, no network");
+        // No other container is given it.
+        let dynamic = values("ip_range: ");
+        assert!(
+            dynamic.iter().all(|range| range.ends_with(".128/25")),
+            "{file}: {dynamic:?}"
+        );
+        assert_eq!(dynamic.len(), 1, "{file}");
+    }
+}
+
+#[test]
+fn files_that_documents_name_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut documents = vec![root.join("README.md")];
+    for entry in fs::read_dir(root.join("docs")).expect("it is there") {
+        let path = entry.expect("it is readable").path();
+        documents.extend(
+            path.extension()
+                .is_some_and(|it| it == "md")
+                .then_some(path),
+        );
+    }
+    let folders = [
+        "src/",
+        "pipeline/",
+        "encoder/",
+        "memory/",
+        "tests/",
+        "scripts/",
+        "deploy/",
+    ];
+    let mut found = 0;
+    for document in documents {
+        let text = fs::read_to_string(&document).expect("it is text");
+        for word in text.split('`').skip(1).step_by(2) {
+            let is_path = word
+                .bytes()
+                .all(|it| it.is_ascii_alphanumeric() || b"/_.@-".contains(&it));
+            if is_path && folders.iter().any(|folder| word.starts_with(folder)) {
+                let name = document.display();
+                assert!(root.join(word).exists(), "{name}: {word} is not there");
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 50, "only {found} paths were found");
 }

@@ -605,3 +605,68 @@ fn mistyped_parameters_are_named_beside_the_answer() {
     let mistyped = format!("/convert?tokn={}", server.token);
     assert_eq!(convert(&mistyped), (401, said));
 }
+
+#[test]
+fn short_names_of_other_services_are_named_beside_the_answer() {
+    let server = Service::start();
+    let warning = |query: &str| {
+        let target = format!("{}&{query}", server.target(&[]));
+        let answer = server.request("POST", &target, &[("Content-Type", "image/png")], &small());
+        assert_eq!(answer.status, 200, "{query}: {}", answer.text());
+        answer
+            .header("x-towebp-warning")
+            .unwrap_or_default()
+            .to_owned()
+    };
+    for (name, meant) in [
+        ("w", "width"),
+        ("h", "height"),
+        ("q", "quality"),
+        ("crop", "fit"),
+    ] {
+        let said = format!("unknown parameter \"{name}\", did you mean \"{meant}\"?");
+        assert_eq!(warning(&format!("{name}=400")), said);
+    }
+    let said = "unknown parameter \"format\": the answer is always WebP.";
+    assert_eq!(warning("format=webp"), said);
+    assert_eq!(warning("width=4&utm_source=mail"), "");
+    // Of a path where it has a meaning, nothing is said.
+    let bearer = format!("Bearer {}", server.token);
+    let page = server.get("/api/usage?format=png", &[("Authorization", &bearer)]);
+    assert_eq!((page.status, page.header("x-towebp-warning")), (200, None));
+}
+
+#[test]
+fn one_content_type_and_no_coding_of_the_body_are_allowed() {
+    let server = Service::start();
+    let answer = |headers: &[(&str, &str)]| {
+        let target = server.target(&[]);
+        server.request("POST", &target, headers, &small())
+    };
+    let png = ("Content-Type", "image/png");
+    for second in ["image/png", "image/jpeg", ""] {
+        let detail = answer(&[png, ("Content-Type", second)]).problem(400, "content_type_repeated");
+        assert!(detail.contains("Content-Type"), "{detail}");
+    }
+    for coding in ["gzip", "br", "identity, gzip", "GZIP", "x"] {
+        let refused = answer(&[png, ("Content-Encoding", coding)]);
+        let detail = refused.problem(415, "content_encoding_unsupported");
+        assert!(detail.contains("without Content-Encoding"), "{detail}");
+        // RFC 9110, section 15.5.16.
+        assert_eq!(refused.header("accept-encoding"), Some("identity"));
+    }
+    let twice = [
+        png,
+        ("Content-Encoding", "identity"),
+        ("Content-Encoding", "gzip"),
+    ];
+    answer(&twice).problem(415, "content_encoding_unsupported");
+    for coding in ["identity", "Identity", "", "identity, identity"] {
+        let converted = answer(&[png, ("Content-Encoding", coding)]);
+        assert_eq!(converted.status, 200, "{coding}: {}", converted.text());
+    }
+    // A bad token is said first.
+    let headers = [png, ("Content-Encoding", "gzip")];
+    let refused = server.request("POST", "/convert?token=twp_no", &headers, &small());
+    refused.problem(401, "token_invalid");
+}
