@@ -6,9 +6,9 @@
 #     docker buildx build --platform linux/amd64,linux/arm64 --tag registry.example.org/towebp:0.1.0 --push .
 #
 # `scripts/image` makes the same image without an engine for containers, from files of `scripts/build-static`.
-ARG RUST=1.95
 
-FROM --platform=$BUILDPLATFORM docker.io/library/rust:${RUST}-slim AS build
+# The digest is what is taken; the tag says which it was. A newer one: docker buildx imagetools inspect rust:1.95-slim
+FROM --platform=$BUILDPLATFORM docker.io/library/rust:1.95-slim@sha256:e14e87345b4d5964ddcc3491d27ee046a0f23820f340c3c1e24da6880141f7c0 AS build
 # Python writes the licenses of what is compiled in; any version will do.
 # hadolint ignore=DL3008
 RUN apt-get update \

@@ -173,6 +173,13 @@ fn ask(store: &Store, account: AccountId, newest: u64) {
             sums.expect("they are read").len()
         });
     }
+    measure("totals", || {
+        let totals = store.usage_totals(account).expect("they are read");
+        totals.conversions as usize
+    });
+    measure("sums of each token", || {
+        store.tokens(account).expect("they are read").len()
+    });
     measure("failures", || {
         let failures = store.failures(account, &FailureFilter::default(), None, 10);
         failures.expect("they are read").failures.len()
