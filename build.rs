@@ -9,7 +9,7 @@
 #[path = "src/dashboard/asset_list.rs"]
 mod asset_list;
 
-#[path = "build/markdown.rs"]
+#[path = "src/dashboard/markdown.rs"]
 mod markdown;
 
 #[path = "src/dashboard/docs_list.rs"]
@@ -30,7 +30,6 @@ const COMPRESSION: u8 = 10;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=docs");
     println!("cargo::rerun-if-changed=src/dashboard");
     every_file_is_known();

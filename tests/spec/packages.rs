@@ -16,7 +16,7 @@ const FILES: [&str; 8] = [
     "scripts/towebp.service",
     "scripts/towebp.socket",
     "scripts/towebp@.service",
-    "packaging/deb/default",
+    "deploy/packages/deb/default",
 ];
 
 fn read(file: &str) -> String {
