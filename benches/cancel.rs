@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use towebp::conversion::{self, Cancel, ConversionError, Fonts, Job, Params};
-use towebp::image::{Format, Limits};
+use towebp_pipeline::conversion::{self, Cancel, ConversionError, Fonts, Job, Params};
+use towebp_pipeline::image::{Format, Limits};
 
 /// Each conversion is stopped at so many moments, evenly spread.
 const STOPS: u32 = 10;

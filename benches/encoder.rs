@@ -6,9 +6,9 @@ use moxcms::ColorProfile;
 use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use towebp::conversion::Cancel;
-use towebp::image::{self, Format, Image, Limits};
 use towebp_encoder::{ColorType, Encoder, Picture};
+use towebp_pipeline::conversion::Cancel;
+use towebp_pipeline::image::{self, Format, Image, Limits};
 
 const PICTURES: [&str; 3] = ["astronaut.jpg", "coffee.jpg", "rocket.jpg"];
 const QUALITIES: [u8; 3] = [50, 75, 90];

@@ -5,8 +5,8 @@
 use fast_ssim2::{PixelDescriptor, PixelSlice, compute_ssimulacra2};
 use std::path::Path;
 use std::time::Instant;
-use towebp::conversion::{self, Cancel, Conversion, ConversionError, Fonts, Job, Params};
-use towebp::image::{self, Format, Image, Layout, Limits};
+use towebp_pipeline::conversion::{self, Cancel, Conversion, ConversionError, Fonts, Job, Params};
+use towebp_pipeline::image::{self, Format, Image, Layout, Limits};
 
 /// The parameter of each goal and its value.
 const GOALS: [(&str, &str); 6] = [

@@ -14,11 +14,11 @@
 //! ```
 //!
 //! Data flows along the arrows, and each module imports only modules to its right or below it.
-//! [`http`] alone knows status codes. [`conversion`], [`mod@image`] and [`watermark`] open no file
-//! and no socket; they are a crate of their own, [`towebp_pipeline`]. [`towebp_encoder`] is a crate
-//! that knows nothing of the rest. [`process`] is what [`cli`] needs of the system: signals, the
-//! service manager, the log. [`admin`] lets `towebp account`, `backup` and `check` use the
-//! [`store`] beside a running server. `tests/layout.rs` checks the imports.
+//! [`http`] alone knows status codes. [`towebp_pipeline`] (`conversion`, `image`, `watermark`)
+//! opens no file and no socket: it is a crate of its own so that the compiler keeps it pure.
+//! [`towebp_encoder`] is a crate that knows nothing of the rest. [`process`] is what [`cli`] needs
+//! of the system: signals, the service manager, the log. [`admin`] lets `towebp account`, `backup`
+//! and `check` use the [`store`] beside a running server. `tests/layout.rs` checks the imports.
 //!
 //! # One request
 //!
@@ -46,7 +46,7 @@
 //!    ([`admission::MemoryBudget`]), the request waits for it in the event loop, until the queue
 //!    timeout (503); a small picture does not wait for large ones, and a plan that needs more than
 //!    all memory is rejected at once (413).
-//! 8. [`conversion::Plan::run`] does the work. [`mod@image`] decodes the bytes, turns the pixels
+//! 8. [`conversion::Plan::run`] does the work. [`image`] decodes the bytes, turns the pixels
 //!    upright and converts them to sRGB; [`watermark`] draws the logo and the text;
 //!    [`towebp_encoder`] encodes, on one core and on all others that are idle. It stops at the
 //!    deadline (503) and measures the time of each stage.
@@ -58,6 +58,14 @@
 //! them a status, a code and a sentence for the client.
 //!
 //! `towebp convert` does step 8 with the same parameters.
+//!
+//! [`conversion::Params`]: towebp_pipeline::conversion::Params
+//! [`conversion::Plan::new`]: towebp_pipeline::conversion::Plan::new
+//! [`conversion::Plan::run`]: towebp_pipeline::conversion::Plan::run
+//! [`image::Format`]: towebp_pipeline::image::Format
+//! [`image::open`]: towebp_pipeline::image::open
+//! [`image`]: towebp_pipeline::image
+//! [`watermark`]: towebp_pipeline::watermark
 
 #![allow(
     rustdoc::private_intra_doc_links,
@@ -85,6 +93,3 @@ pub mod fetch;
 
 // What connects over TLS: `fetch`, and the store to a database.
 pub mod tls;
-
-// The conversion: a picture in, a WebP out.
-pub use towebp_pipeline::{conversion, image, watermark};

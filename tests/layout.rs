@@ -82,8 +82,7 @@ const FOLDERS: [&str; 7] = [
     "src", "pipeline", "memory", "encoder", "tests", "benches", "fuzz",
 ];
 
-/// The program's own modules: those of `pipeline/` are a crate, which the program's library hands
-/// on under the same names.
+/// The program's own modules and those of the pipeline's crate, in one table of imports.
 const PROGRAM: &[&str] = &["src", "pipeline/src"];
 
 /// The folders of what is looked at as one crate.

@@ -7,8 +7,8 @@
 use libfuzzer_sys::fuzz_target;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use towebp::conversion::Cancel;
-use towebp::image::{self, DecodeError, Format, Image, Keep, Limits, Metadata, Resize, Span};
+use towebp_pipeline::conversion::Cancel;
+use towebp_pipeline::image::{self, DecodeError, Format, Image, Keep, Limits, Metadata, Resize, Span};
 use towebp_encoder::Workers;
 
 /// Small, so that most of the time goes into the readers and not into pixels.

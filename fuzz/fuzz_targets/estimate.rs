@@ -12,8 +12,8 @@ use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use std::num::NonZeroUsize;
 use std::sync::Once;
-use towebp::conversion::{self, Cancel, CpuBudget, Fonts, Job, Params};
-use towebp::image::{Format, Limits};
+use towebp_pipeline::conversion::{self, Cancel, CpuBudget, Fonts, Job, Params};
+use towebp_pipeline::image::{Format, Limits};
 
 /// Small, so that most of the time goes into the readers and not into pixels.
 const LIMITS: Limits = Limits {

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use towebp::image::{Image, Layout, orient};
+use towebp_pipeline::image::{Image, Layout, orient};
 
 fuzz_target!(|input: (u8, u8, &[u8])| {
     let (width, height, exif) = input;

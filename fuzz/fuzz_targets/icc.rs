@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use towebp::image::{Image, Layout, convert_to_srgb};
+use towebp_pipeline::image::{Image, Layout, convert_to_srgb};
 
 fuzz_target!(|input: (bool, bool, &[u8])| {
     let (gray, alpha, profile) = input;

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use towebp::conversion::{Length, Params, TextSize};
+use towebp_pipeline::conversion::{Length, Params, TextSize};
 
 fuzz_target!(|query: &[u8]| {
     let pairs: Vec<(String, String)> = form_urlencoded::parse(query).into_owned().collect();

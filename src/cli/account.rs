@@ -10,7 +10,6 @@ use super::output::{IfCreated, Output};
 use super::shared::must_exist;
 use super::terminal;
 use crate::admin::{AccountSummary, AccountUsage, AdminClient, LimitChange, TokenSummary};
-use crate::conversion::Preset;
 use crate::process::interrupt::Outputs;
 use crate::store::{
     self, Limits, Settings, TokenSettings, end_of_day, from_milliseconds, saved_percent,
@@ -18,6 +17,7 @@ use crate::store::{
 use command::{Action, Create, Rotate, SetToken};
 use std::io::{self, BufRead, Cursor, IsTerminal, Write};
 use std::path::PathBuf;
+use towebp_pipeline::conversion::Preset;
 
 /// Carries out the command. A token is the only thing that goes to standard output, so that a
 /// script can take it from there.

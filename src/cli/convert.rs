@@ -1,5 +1,5 @@
-//! `towebp convert`: converts files with the same [`crate::conversion`] as the server, by the same
-//! parameters.
+//! `towebp convert`: converts files with the same [`towebp_pipeline::conversion`] as the server, by
+//! the same parameters.
 
 mod batch;
 mod existing;
@@ -19,7 +19,6 @@ use super::output;
 use super::say;
 use super::settings::ConvertFlags;
 use super::shared::fonts;
-use crate::conversion::{CpuBudget, IfLarger, Params};
 use crate::fetch::{Fetcher, Settings};
 use crate::process::interrupt::Outputs;
 use batch::{Batch, Rules};
@@ -35,6 +34,7 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tasks::{Destination, Plan, Target, plan};
+use towebp_pipeline::conversion::{CpuBudget, IfLarger, Params};
 
 /// Convert pictures (PNG, JPEG, GIF, BMP) to WebP.
 ///

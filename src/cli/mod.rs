@@ -182,7 +182,7 @@ fn run_command(command: Command, arguments: &[OsString]) -> Result<(), Failure> 
 mod tests {
     use super::*;
     use crate::config::SETTINGS;
-    use crate::conversion::PARAMETERS;
+    use towebp_pipeline::conversion::PARAMETERS;
 
     /// All commands, the program first.
     fn all(command: &clap::Command) -> Vec<clap::Command> {

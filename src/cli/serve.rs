@@ -8,7 +8,6 @@ use super::shared::{cores, fonts};
 use crate::admin;
 use crate::admission::MemoryBudget;
 use crate::config::Listen;
-use crate::conversion::CpuBudget;
 use crate::fetch::Fetcher;
 use crate::front::{self, Listeners};
 use crate::http::{self, AppState, Gauges, Limiters, Metrics, Readiness, Server};
@@ -19,6 +18,7 @@ use clap::Args;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use towebp_pipeline::conversion::CpuBudget;
 
 /// Runs the HTTP service and the dashboard.
 #[derive(Args)]

@@ -3,7 +3,6 @@
 use super::failure::Failure;
 use super::names::shown;
 use crate::config::Given;
-use crate::conversion::Fonts;
 #[cfg(feature = "postgres")]
 use crate::store::PostgresSettings;
 use crate::store::{self, OpenError, Snapshot};
@@ -12,6 +11,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::{fs, thread};
+use towebp_pipeline::conversion::Fonts;
 
 /// The number of cores that this process may use.
 pub(super) fn cores() -> NonZeroUsize {

@@ -4,11 +4,12 @@ use super::address::{Listen, public_url};
 use super::value::{Field, Kind};
 use crate::process::logging::LogFormat;
 use crate::store::PostgresSettings;
-use crate::{fetch, front, http, image, store};
+use crate::{fetch, front, http, store};
 use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use towebp_pipeline::image;
 
 /// What all variables begin with.
 pub const PREFIX: &str = "TOWEBP_";

@@ -2,7 +2,6 @@
 
 use super::address::{Listen, address, listen};
 use crate::admission::{Network, Rate};
-use crate::conversion::size;
 use crate::http::{AllowedOrigin, Signup, nearest};
 use crate::process::logging::LogFormat;
 use std::ffi::OsStr;
@@ -10,6 +9,7 @@ use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
+use towebp_pipeline::conversion::size;
 
 /// The unit and the range of a value.
 #[derive(Clone, Copy, Debug)]

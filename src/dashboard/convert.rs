@@ -7,9 +7,9 @@ use super::document::{Viewer, document_with};
 use super::outcome::Outcome;
 use super::paths;
 use super::way_back::sign_in_first;
-use crate::conversion::Preset;
 use crate::store::{StoreError, TokenNumber};
 use maud::{Markup, html};
+use towebp_pipeline::conversion::Preset;
 
 /// The types of pictures, as the file dialog offers them.
 const ACCEPT: &str =

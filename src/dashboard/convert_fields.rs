@@ -1,7 +1,7 @@
 //! The fields of the page that converts: one for each row of the table of parameters.
 
-use crate::conversion::{DefaultValue, PARAMETERS, Parameter, Preset, Value};
 use maud::{Markup, html};
+use towebp_pipeline::conversion::{DefaultValue, PARAMETERS, Parameter, Preset, Value};
 
 /// The groups of the fields, each with the parameters that stand in it, in this order. A parameter
 /// that stands in none is one of the last group.

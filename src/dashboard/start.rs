@@ -4,9 +4,9 @@ use super::context::{PageContext, Signup};
 use super::document::{Viewer, command, curl_command, document};
 use super::outcome::Outcome;
 use super::paths;
-use crate::conversion::{DefaultValue, PARAMETERS, Parameter};
 use crate::store::StoreError;
 use maud::{Markup, html};
+use towebp_pipeline::conversion::{DefaultValue, PARAMETERS, Parameter};
 
 /// The parameters that most requests need; the documentation has all of them.
 const SHOWN: [&str; 5] = ["quality", "max_bytes", "width", "effort", "watermark"];

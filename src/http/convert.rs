@@ -12,15 +12,15 @@ use super::response::Response;
 use super::state::AppState;
 use super::watermark_fetch::WatermarkFetch;
 use crate::admission::{Need, PendingReservation, QuotaGuard};
-use crate::conversion::{
-    Cancel, ConversionError, DefaultValue, Parameter, Params, Plan, Preset, Resources, Value,
-};
 use crate::front::{ByteQueue, Preparation, Waker};
-use crate::image::{self, DecodeError, Format};
 use crate::store::{AccountId, Caller, RecordError, TokenNumber, UsageEntry, WatermarkKind};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
+use towebp_pipeline::conversion::{
+    Cancel, ConversionError, DefaultValue, Parameter, Params, Plan, Preset, Resources, Value,
+};
+use towebp_pipeline::image::{self, DecodeError, Format};
 
 /// The parameter that names the response's file: the one that is not of the conversion.
 pub const DOWNLOAD: Parameter = Parameter {

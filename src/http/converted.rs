@@ -1,11 +1,11 @@
 //! The response to a successful conversion.
 
 use super::response::Response;
-use crate::conversion::{Coding, Conversion, FoundQuality, Timing};
-use crate::image::Format;
 use crate::store::UsageEntry;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::time::Duration;
+use towebp_pipeline::conversion::{Coding, Conversion, FoundQuality, Timing};
+use towebp_pipeline::image::Format;
 
 /// The file that a successful request gets.
 pub struct Sent {

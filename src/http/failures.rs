@@ -7,9 +7,9 @@ use super::request::{Body, Request};
 use super::response::Response;
 use super::state::AppState;
 use super::usage::{self, Listing, MAX_LIMIT};
-use crate::conversion::{DefaultValue, Parameter, Value};
 use crate::store::{Caller, EntryId, Failure, FailurePage, TokenUsage, token_name};
 use serde::Serialize;
+use towebp_pipeline::conversion::{DefaultValue, Parameter, Value};
 
 /// The first row of the CSV.
 const COLUMNS: &str = "id,time,status,code,input_bytes,token\r\n";

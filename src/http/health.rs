@@ -8,10 +8,10 @@ use super::readiness::NotReady;
 use super::request::{Body, Request};
 use super::response::Response;
 use super::state::AppState;
-use crate::conversion::{self, Cancel, ConversionError, Fonts, Job, Params};
-use crate::image::{Format, Limits};
 use crate::store::StoreError;
 use std::time::Instant;
+use towebp_pipeline::conversion::{self, Cancel, ConversionError, Fonts, Job, Params};
+use towebp_pipeline::image::{Format, Limits};
 
 /// Seconds until it is worth asking again: as long as an outcome is reused.
 const RETRY_AFTER: u64 = 1;

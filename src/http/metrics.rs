@@ -2,13 +2,13 @@
 //! [`FAMILIES`] lists all of them.
 
 use crate::admission::MemoryBudget;
-use crate::conversion::Timing;
 use crate::fetch::{FetchError, Fetched, Fetcher, Source};
 use crate::front::LoadGauge;
 use crate::store::{Caller, Store};
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
+use towebp_pipeline::conversion::Timing;
 
 /// The families: name, kind, and a help text that says what is counted, in which unit and by which
 /// labels.

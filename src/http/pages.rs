@@ -12,7 +12,6 @@ use super::settings::Settings;
 use super::state::AppState;
 use super::usage::filter_texts;
 use crate::admission::{ClientRateLimiter, Rate, seconds, surrounding_network};
-use crate::conversion::Preset;
 use crate::dashboard::{
     self, Again, Form, HistoryView, Outcome, Page, PageContext, PageStatus, SessionChange, Trouble,
     paths,
@@ -21,6 +20,7 @@ use crate::store::{Browser, EntryId, StoreError};
 use std::num::NonZeroU32;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
+use towebp_pipeline::conversion::Preset;
 
 /// How long a browser keeps the device cookie, in seconds: 400 days, the longest that browsers
 /// allow (RFC 6265bis, section 5.5). The cookie signs nobody in, and becomes void with the

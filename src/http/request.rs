@@ -1,12 +1,12 @@
 //! A request as the handlers see it: plain data, and a body that is read only on demand.
 
 use super::pairs::{self, Pairs};
-use crate::conversion::Cancel;
 use crate::front::ByteQueue;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
+use towebp_pipeline::conversion::Cancel;
 
 /// The head of a request.
 pub struct Request {

@@ -8,8 +8,8 @@ use super::response::Response;
 use super::settings::Settings;
 use super::state::AppState;
 use super::{convert, cors, docs, failures, health, pages, suggestion, usage};
-use crate::conversion::{PARAMETERS, Parameter, TOKEN};
 use crate::dashboard::paths;
+use towebp_pipeline::conversion::{PARAMETERS, Parameter, TOKEN};
 
 /// How one path is answered.
 pub struct Route {

@@ -5,11 +5,11 @@ use super::metrics::Metrics;
 use super::readiness::Readiness;
 use super::settings::Settings;
 use crate::admission::{ClientRateLimiter, MemoryBudget, Quotas, RateLimiter};
-use crate::conversion::{CpuBudget, Fonts};
 use crate::fetch::Fetcher;
-use crate::image;
 use crate::store::{AccountId, Limits, Store};
 use std::sync::Arc;
+use towebp_pipeline::conversion::{CpuBudget, Fonts};
+use towebp_pipeline::image;
 
 /// The state that requests are answered from.
 pub struct AppState {

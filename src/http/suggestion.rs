@@ -139,7 +139,7 @@ fn edits(from: &[u8], to: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversion::PARAMETERS;
+    use towebp_pipeline::conversion::PARAMETERS;
 
     const KNOWN: [&str; 13] = [
         "token",

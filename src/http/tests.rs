@@ -5,11 +5,9 @@ use super::request::{Body, Request};
 use super::response::Response;
 use super::*;
 use crate::admission::MemoryBudget;
-use crate::conversion::{CpuBudget, Fonts};
 use crate::dashboard::paths;
 use crate::fetch::{self, Fetcher};
 use crate::front::{self, ByteQueue, Listeners};
-use crate::image;
 use crate::store::tests::disk::Disk;
 use crate::store::tests::shared::two;
 use crate::store::tests::{entry, store_on};
@@ -21,6 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
+use towebp_pipeline::conversion::{CpuBudget, Fonts};
+use towebp_pipeline::image;
 
 /// How long a test waits for what should happen at once.
 const DEADLINE: Duration = Duration::from_mins(1);

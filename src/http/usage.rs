@@ -8,7 +8,6 @@ use super::problem::{Kind, Problem};
 use super::request::{Body, Request};
 use super::response::Response;
 use super::state::AppState;
-use crate::conversion::{CAPPED, DefaultValue, Parameter, Value};
 use crate::store::{
     AccountId, EntryId, FilterTexts, Period, Store, TokenUsage, UsageEntry, UsageFilter, UsagePage,
     UsageSum, UsageTotals, period_text, token_name,
@@ -16,6 +15,7 @@ use crate::store::{
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::SystemTime;
+use towebp_pipeline::conversion::{CAPPED, DefaultValue, Parameter, Value};
 
 /// Entries of a page, if `limit` is not given.
 const DEFAULT_LIMIT: u64 = 100;

@@ -4,9 +4,9 @@
 use crate::support::animation::animated;
 use crate::support::picture::Picture;
 use png::{BitDepth, ColorType, Compression};
-use towebp::conversion::{self, Cancel, Coding, Conversion, Fonts, Job, Params};
-use towebp::image::{Format, Limits};
 use towebp_encoder::testing::Random;
+use towebp_pipeline::conversion::{self, Cancel, Coding, Conversion, Fonts, Job, Params};
+use towebp_pipeline::image::{Format, Limits};
 
 fn convert(file: &[u8], query: &str) -> Conversion {
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));

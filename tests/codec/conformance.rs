@@ -5,9 +5,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use towebp::conversion::Cancel;
-use towebp::image::{DecodeError, Format, Image, Keep, Layout, Limits, Planes, decode, open};
 use towebp_encoder::Workers;
+use towebp_pipeline::conversion::Cancel;
+use towebp_pipeline::image::{
+    DecodeError, Format, Image, Keep, Layout, Limits, Planes, decode, open,
+};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/codec/conformance")

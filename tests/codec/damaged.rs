@@ -5,8 +5,8 @@
 //! file; if it is an error, the message has to say what is wrong.
 
 use crate::support::hostile::{self, END_OF_IMAGE, chunk, segment};
-use towebp::conversion::Cancel;
-use towebp::image::{DecodeError, Format, Image, Keep, Limits, decode, open};
+use towebp_pipeline::conversion::Cancel;
+use towebp_pipeline::image::{DecodeError, Format, Image, Keep, Limits, decode, open};
 
 fn read(file: &[u8]) -> Result<Image, DecodeError> {
     let format = Format::sniff(file).expect("one of the four formats");

@@ -13,8 +13,8 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::Command;
-use towebp::conversion::{self, Cancel, CpuBudget, Fonts, Job, Params, Plan, Resources};
-use towebp::image::{self, Format, Layout, Limits};
+use towebp_pipeline::conversion::{self, Cancel, CpuBudget, Fonts, Job, Params, Plan, Resources};
+use towebp_pipeline::image::{self, Format, Layout, Limits};
 
 /// The environment variable that tells the converting process the picture's file and the
 /// parameters. A watermark's picture is the file beside it with the ending `mark`.

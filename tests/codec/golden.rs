@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
-use towebp::conversion::{self, Cancel, Fonts, Job, Params};
-use towebp::image::{self, Format, Limits};
+use towebp_pipeline::conversion::{self, Cancel, Fonts, Job, Params};
+use towebp_pipeline::image::{self, Format, Limits};
 
 const PHOTOGRAPHS: [&str; 4] = ["astronaut.jpg", "chelsea.jpg", "coffee.jpg", "rocket.jpg"];
 const SHIPPED: [&str; 5] = [

@@ -4,9 +4,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use towebp::conversion::Cancel;
-use towebp::image::{self, Format, Image, Layout, Limits};
-use towebp::watermark::{
+use towebp_pipeline::conversion::Cancel;
+use towebp_pipeline::image::{self, Format, Image, Layout, Limits};
+use towebp_pipeline::watermark::{
     Color, Fonts, Length, Outline, Placement, Position, TextSize, TextWatermark, draw_picture,
     draw_text,
 };

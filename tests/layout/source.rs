@@ -129,6 +129,9 @@ fn character_length(text: &str) -> Option<usize> {
     inside[length..].starts_with('\'').then_some(length + 2)
 }
 
+/// The name by which the program imports the crate of `pipeline/`.
+const PIPELINE: &str = "towebp_pipeline";
+
 /// A path of names from the root of a crate, which itself is the empty path.
 pub type ModulePath = Vec<String>;
 
@@ -321,7 +324,8 @@ fn absolute(
 ) -> Option<ModulePath> {
     let up = names.iter().take_while(|name| *name == "super").count();
     let (from, rest) = match names[0].as_str() {
-        "crate" => (&module[..0], &names[1..]),
+        // The modules of the pipeline's crate are read beside the program's own.
+        "crate" | PIPELINE => (&module[..0], &names[1..]),
         "self" => {
             // `self::super` is unusual, but means the same.
             let rest = &names[1..];

@@ -4,8 +4,8 @@ use crate::alone;
 use crate::counting::peak_of_process;
 use crate::support::animation::{growing_gif, growing_png};
 use std::cell::Cell;
-use towebp::conversion::{Cancel, ConversionError, Fonts, Params, Plan, Resources};
-use towebp::image::{self, Format, Limits};
+use towebp_pipeline::conversion::{Cancel, ConversionError, Fonts, Params, Plan, Resources};
+use towebp_pipeline::image::{self, Format, Limits};
 
 /// Converts an animation that may take `most` bytes beside its estimate. Returns the outcome, the
 /// most bytes that it held, the estimate, and what it was granted.

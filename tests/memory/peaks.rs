@@ -11,8 +11,8 @@ use crate::support::picture::Picture;
 use gif::{DisposalMethod, Frame};
 use png::{BlendOp, DisposeOp};
 use std::num::NonZeroUsize;
-use towebp::conversion::{self, Cancel, ConversionError, CpuBudget, Fonts, Job, Params};
-use towebp::image::{Format, Limits};
+use towebp_pipeline::conversion::{self, Cancel, ConversionError, CpuBudget, Fonts, Job, Params};
+use towebp_pipeline::image::{Format, Limits};
 
 /// The most bytes that an estimate may hold itself.
 const ESTIMATING: u64 = 256 << 10;

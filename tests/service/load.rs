@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use towebp::admission::MemoryBudget;
-use towebp::conversion::{CpuBudget, Fonts};
 use towebp::fetch::{self, Fetcher};
 use towebp::front::{self, Listeners};
 use towebp::http::{self, AppState, Server};
-use towebp::image::Limits;
 use towebp::store::{self, Store};
+use towebp_pipeline::conversion::{CpuBudget, Fonts};
+use towebp_pipeline::image::Limits;
 
 #[test]
 fn idle_cores_help_a_lone_conversion_and_turn_to_the_next_one_when_it_comes() {

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use towebp::config::SETTINGS;
-use towebp::conversion::{DefaultValue, PARAMETERS, Value};
 use towebp::http::{DOWNLOAD, PROBLEMS, RESPONSE_HEADERS};
+use towebp_pipeline::conversion::{DefaultValue, PARAMETERS, Value};
 
 /// Set by `scripts/docs`: tables are written instead of compared.
 const WRITE: &str = "TOWEBP_WRITE_DOCS";

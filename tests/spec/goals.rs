@@ -5,8 +5,8 @@ use crate::support::animation::animated;
 use crate::support::picture::Picture;
 use crate::support::service::Service;
 use fast_ssim2::{PixelDescriptor, PixelSlice, compute_ssimulacra2};
-use towebp::conversion::Cancel;
-use towebp::image::{self, Format, Limits};
+use towebp_pipeline::conversion::Cancel;
+use towebp_pipeline::image::{self, Format, Limits};
 
 /// 600 x 400 pixels.
 const JPEG: &[u8] = include_bytes!("../../testdata/coffee.jpg");

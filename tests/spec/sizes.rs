@@ -3,8 +3,8 @@
 use crate::support::Response;
 use crate::support::picture::Picture;
 use crate::support::service::Service;
-use towebp::conversion::{Cancel, Fonts, Job, Params, run};
-use towebp::image::{Format, Limits};
+use towebp_pipeline::conversion::{Cancel, Fonts, Job, Params, run};
+use towebp_pipeline::image::{Format, Limits};
 
 const JPEG: &[u8] = include_bytes!("../../testdata/chelsea.jpg");
 

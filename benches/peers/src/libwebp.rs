@@ -9,7 +9,7 @@ use libwebp_sys::{
     WebPMemoryWrite, WebPMemoryWriter, WebPMemoryWriterInit, WebPPicture, WebPPictureFree,
     WebPPictureImportRGB, WebPPictureImportRGBA, WebPValidateConfig,
 };
-use towebp::image::Layout;
+use towebp_pipeline::image::Layout;
 
 use crate::picture::Picture;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use towebp::image::Layout;
+use towebp_pipeline::image::Layout;
 use towebp_encoder::{self as webp, ColorType, Effort, Encoder};
 
 use crate::measure::{cpu_time, median};

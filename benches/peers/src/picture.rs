@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use towebp::conversion::Cancel;
-use towebp::image::{self, Format, Layout, Limits};
+use towebp_pipeline::conversion::Cancel;
+use towebp_pipeline::image::{self, Format, Layout, Limits};
 
 /// Larger pictures are halved until they are not: a run stays bounded, and the pixels of a camera
 /// with more are blurred anyway. Screenshots stay whole, since halved text is no text.

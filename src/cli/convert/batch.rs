@@ -7,10 +7,7 @@ use super::report::{Bytes, Converted, Outcome, Total};
 use super::tasks::{Input, Plan, Target, Task};
 use crate::cli::names::shown;
 use crate::cli::output::Output;
-use crate::conversion::{self, Cancel, Conversion, ConversionError, CpuBudget, Fonts, Job, Params};
-use crate::image::{Format, Limits};
 use crate::process::interrupt::{self, Outputs};
-use crate::watermark::TextError;
 use indicatif::HumanBytes;
 use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,6 +16,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use std::{fs, thread};
+use towebp_pipeline::conversion::{
+    self, Cancel, Conversion, ConversionError, CpuBudget, Fonts, Job, Params,
+};
+use towebp_pipeline::image::{Format, Limits};
+use towebp_pipeline::watermark::TextError;
 
 /// What all conversions of one command share.
 pub(super) struct Batch {

@@ -1,9 +1,9 @@
 //! The pictures in a folder and all folders below it.
 
-use crate::image::Format;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use towebp_pipeline::image::Format;
 
 /// Endings of files that are taken for pictures, in small letters; others are looked into.
 const ENDINGS: [&str; 10] = [

@@ -3,13 +3,13 @@
 
 use crate::cli::settings::Words;
 use crate::cli::suggest;
-use crate::conversion::{
-    DefaultValue, Mode, PARAMETERS, ParamError, ParamProblem, Parameter, Params, Value,
-};
 use clap::builder::ValueParser;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, ValueHint};
 use std::ffi::{OsStr, OsString};
+use towebp_pipeline::conversion::{
+    DefaultValue, Mode, PARAMETERS, ParamError, ParamProblem, Parameter, Params, Value,
+};
 
 /// More words than these make no name of a value.
 const MOST_WORDS: usize = 4;

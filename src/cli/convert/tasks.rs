@@ -3,12 +3,12 @@
 use super::folders;
 use super::naming::Name;
 use crate::cli::names::shown;
-use crate::image::Format;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
+use towebp_pipeline::image::Format;
 
 /// The name of standard input, besides `-`.
 const STANDARD_INPUT: &str = "/dev/stdin";

@@ -4,7 +4,6 @@
 use crate::admission::{
     ExceededLimit, LimitScope, LimitStatus, QuotaExceeded, RemainingQuota, ReserveError,
 };
-use crate::conversion::{ConversionError, Params, Preset};
 use crate::fetch::FetchError;
 use crate::front::Rejection;
 use crate::http::credentials::TokensDiffer;
@@ -12,11 +11,12 @@ use crate::http::multipart::FormError;
 use crate::http::problem::{Kind, Problem};
 use crate::http::request::Request;
 use crate::http::{AllowedOrigin, convert, cors, health, pages, routes};
-use crate::image::{DecodeError, Format, Limits};
 use crate::store::{StoreError, TokenError};
 use std::net::Ipv4Addr;
 use std::num::NonZeroU64;
 use std::time::Duration;
+use towebp_pipeline::conversion::{ConversionError, Params, Preset};
+use towebp_pipeline::image::{DecodeError, Format, Limits};
 
 /// An example of this kind. A new kind does not compile until it has one.
 pub fn example(kind: Kind) -> Problem {

@@ -5,9 +5,9 @@ use crate::http::problem::{PROBLEMS, ProblemRow};
 use crate::http::response_headers::{On, RESPONSE_HEADERS};
 use crate::http::routes::{Credentials, Operation, ROUTES, Route, Success};
 use crate::http::settings::Settings;
-use crate::image::Format;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
+use towebp_pipeline::image::Format;
 
 /// The media type of problems.
 const PROBLEM: &str = "application/problem+json";

@@ -1,7 +1,7 @@
 //! Parameters of a query as `OpenAPI` has them.
 
-use crate::conversion::{CAPPED, DefaultValue, OR_ABSENT, Parameter, Value};
 use serde_json::{Map, Value as Json, json};
+use towebp_pipeline::conversion::{CAPPED, DefaultValue, OR_ABSENT, Parameter, Value};
 
 /// The extension that says what becomes of numbers out of the range of a schema: `capped`, where
 /// the server takes the nearest one that is allowed. All others are an error.
@@ -116,7 +116,7 @@ fn literal(value: Value, written: &str) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversion::{PARAMETERS, Params};
+    use towebp_pipeline::conversion::{PARAMETERS, Params};
 
     #[test]
     fn examples_and_words_are_allowed_ones() {

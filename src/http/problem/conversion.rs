@@ -2,8 +2,8 @@
 
 use super::{Kind, Problem};
 use crate::admission::ReserveError;
-use crate::conversion::{ConversionError, ParamError};
-use crate::image::{DecodeError, Format};
+use towebp_pipeline::conversion::{ConversionError, ParamError};
+use towebp_pipeline::image::{DecodeError, Format};
 
 /// The most seconds of a `Retry-After`; the front, too, gives no more: what is waited for has
 /// ended by then or was rejected.

@@ -12,10 +12,10 @@ use std::io::Cursor;
 use std::panic::catch_unwind;
 use std::path::PathBuf;
 use std::{fs, iter};
-use towebp::conversion::{self, Cancel, Conversion, ConversionError, Fonts, Job, Params};
-use towebp::image::{DecodeError, Format, Limits};
 use towebp_encoder::player::{Playback, merged, play};
 use towebp_encoder::testing::Random;
+use towebp_pipeline::conversion::{self, Cancel, Conversion, ConversionError, Fonts, Job, Params};
+use towebp_pipeline::image::{DecodeError, Format, Limits};
 
 fn convert(
     file: &[u8],

@@ -10,8 +10,8 @@ use crate::support::hostile::{
 };
 use crate::support::picture::Picture;
 use std::time::{Duration, Instant};
-use towebp::conversion::ConversionError;
-use towebp::image::{DecodeError, Limits};
+use towebp_pipeline::conversion::ConversionError;
+use towebp_pipeline::image::{DecodeError, Limits};
 
 /// The bytes of the decoders' own buffers, at most.
 const OWN: usize = 12 << 20;

@@ -3,8 +3,8 @@
 use super::{Canceller, convert, files};
 use crate::beside_others;
 use crate::support::picture::Picture;
-use towebp::conversion::ConversionError;
-use towebp::image::Limits;
+use towebp_pipeline::conversion::ConversionError;
+use towebp_pipeline::image::Limits;
 
 /// Cancels after every number of checks, and returns how many there are.
 #[track_caller]

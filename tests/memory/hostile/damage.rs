@@ -3,7 +3,7 @@
 use super::{Canceller, SMALL, convert, files};
 use crate::beside_others;
 use crate::counting::peak_of_thread;
-use towebp::conversion::ConversionError;
+use towebp_pipeline::conversion::ConversionError;
 
 /// The most bytes that a conversion of a small file may hold, which are the decoders' own buffers,
 /// most of all that of `png` for a profile.

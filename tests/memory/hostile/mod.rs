@@ -9,8 +9,8 @@ use crate::support::animation::animated_rgba;
 use crate::support::picture::Picture;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-use towebp::conversion::{self, Cancel, Conversion, ConversionError, Fonts, Job, Params};
-use towebp::image::{Format, Limits};
+use towebp_pipeline::conversion::{self, Cancel, Conversion, ConversionError, Fonts, Job, Params};
+use towebp_pipeline::image::{Format, Limits};
 
 /// Cancels a conversion at a moment or after a number of checks, and counts them.
 #[derive(Debug)]

@@ -4,8 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use towebp::conversion::{self, Cancel, Fonts, Job, Params};
-use towebp::image::{Format, Limits};
+use towebp_pipeline::conversion::{self, Cancel, Fonts, Job, Params};
+use towebp_pipeline::image::{Format, Limits};
 
 use super::libwebp::{Encoder, Way};
 use super::playback;
