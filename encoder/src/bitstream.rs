@@ -29,8 +29,8 @@ impl Bitstream {
 
     /// Whether a pixel may be other than opaque.
     pub fn has_alpha(&self) -> bool {
-        /// The bit of a lossless frame's header that says so, after the signature and two sides of
-        /// 14 bits (section 3.4).
+        /// The bit `alpha_is_used` of a lossless frame's header, after the signature and two sides
+        /// of 14 bits (section 3.4).
         const LOSSLESS_ALPHA: u8 = 1 << 4;
         self.alpha.is_some() || self.is_lossless && self.frame[4] & LOSSLESS_ALPHA != 0
     }
@@ -148,7 +148,7 @@ pub fn lossless(
         let mut near = pixels()?;
         vp8l::round(&mut near, width, max_error, settings.workers)?;
         let near = vp8l::encode(near, width, &settings)?;
-        // What repeats exactly may no longer do so once it is rounded.
+        // Pixels that repeat exactly may no longer do so once they are rounded.
         if near.len() < frame.len() {
             frame = near;
         }

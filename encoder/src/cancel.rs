@@ -3,15 +3,15 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Tells long work to stop: it is set by [`Cancel::cancel`] from any thread, or by a question whose
-/// answer is yes.
+/// A flag that stops long work: it is set by [`Cancel::cancel`] from any thread, or by a function
+/// that returns true.
 ///
 /// Everything that takes a `Cancel` checks it every few milliseconds of work, from each of its
 /// threads; once it is set, the work ends with its error for that, and what was done so far is
 /// void. It is never unset.
 pub struct Cancel<'a> {
     is_set: AtomicBool,
-    question: Option<&'a (dyn Fn() -> bool + Sync)>,
+    is_unwanted: Option<&'a (dyn Fn() -> bool + Sync)>,
 }
 
 /// The work was stopped by its [`Cancel`].
@@ -26,7 +26,7 @@ impl<'a> Cancel<'a> {
     pub const fn new() -> Cancel<'static> {
         Cancel {
             is_set: AtomicBool::new(false),
-            question: None,
+            is_unwanted: None,
         }
     }
 
@@ -35,13 +35,13 @@ impl<'a> Cancel<'a> {
         Cancel::new()
     }
 
-    /// A value that is also set once `question` returns true. It is asked at each check until then,
-    /// so it should answer within microseconds, unless the work is to pause meanwhile
+    /// A value that is also set once `is_unwanted` returns true. Each check calls it until then, so
+    /// it should return within microseconds, unless the work is to pause meanwhile
     /// ([`OccupiedCore::give_way`](crate::OccupiedCore::give_way)).
-    pub const fn when(question: &'a (dyn Fn() -> bool + Sync)) -> Cancel<'a> {
+    pub const fn when(is_unwanted: &'a (dyn Fn() -> bool + Sync)) -> Cancel<'a> {
         Cancel {
             is_set: AtomicBool::new(false),
-            question: Some(question),
+            is_unwanted: Some(is_unwanted),
         }
     }
 
@@ -50,13 +50,13 @@ impl<'a> Cancel<'a> {
         self.is_set.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the work is to stop. This asks the question, if there is one and its answer has not
-    /// been yes before.
+    /// Whether the work is to stop. This calls the function of [`Cancel::when`], if there is one
+    /// and it has not returned true before.
     pub fn is_cancelled(&self) -> bool {
         if self.is_set() {
             return true;
         }
-        let is_cancelled = self.question.is_some_and(|question| question());
+        let is_cancelled = self.is_unwanted.is_some_and(|is_unwanted| is_unwanted());
         if is_cancelled {
             self.cancel();
         }
@@ -74,7 +74,7 @@ impl<'a> Cancel<'a> {
         Ok(())
     }
 
-    /// Whether an earlier check or [`Cancel::cancel`] has set it. This asks nothing.
+    /// Whether an earlier check or [`Cancel::cancel`] has set it. This calls no function.
     pub fn is_set(&self) -> bool {
         self.is_set.load(Ordering::Relaxed)
     }
@@ -99,12 +99,12 @@ pub(crate) mod tests {
     use super::*;
     use std::sync::atomic::AtomicUsize;
 
-    /// A question whose answer becomes yes after a number of checks.
+    /// A function for [`Cancel::when`] that returns true after a number of calls.
     #[derive(Debug)]
     pub(crate) struct Checks {
         allowed: usize,
-        /// How often it was asked.
-        pub(crate) asked: AtomicUsize,
+        /// The number of calls so far.
+        pub(crate) calls: AtomicUsize,
     }
 
     impl Checks {
@@ -112,26 +112,30 @@ pub(crate) mod tests {
         pub(crate) fn new(allowed: usize) -> Checks {
             Checks {
                 allowed,
-                asked: AtomicUsize::new(0),
+                calls: AtomicUsize::new(0),
             }
         }
 
         pub(crate) fn are_used_up(&self) -> bool {
-            self.asked.fetch_add(1, Ordering::Relaxed) >= self.allowed
+            self.calls.fetch_add(1, Ordering::Relaxed) >= self.allowed
         }
     }
 
     #[test]
     fn it_stays_set_and_asks_no_more() {
         let checks = Checks::new(1);
-        let question = || checks.are_used_up();
-        let cancel = Cancel::when(&question);
+        let is_unwanted = || checks.are_used_up();
+        let cancel = Cancel::when(&is_unwanted);
         assert_eq!(cancel.check(), Ok(()));
         assert!(!cancel.is_set());
         assert_eq!(cancel.check(), Err(Cancelled));
         assert_eq!(cancel.check(), Err(Cancelled));
         assert!(cancel.is_set() && cancel.is_cancelled());
-        assert_eq!(checks.asked.into_inner(), 2, "no question follows a yes");
+        assert_eq!(
+            checks.calls.into_inner(),
+            2,
+            "no call follows the first true"
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Which vector instructions the encoder uses. Results are the same bytes with all of them.
+//! The vector instructions that the encoder uses. The file is the same bytes with all of them.
 
 #[cfg(target_arch = "aarch64")]
 use fearless_simd::aarch64::Neon;
@@ -10,7 +10,7 @@ use std::mem::discriminant;
 
 /// A choice of instructions that this machine has.
 ///
-/// It is one of the encoder's options: only [`Simd::detect`] asks the processor.
+/// It is one of the encoder's options: only [`Simd::detect`] reads the processor's features.
 #[derive(Clone, Copy, Debug)]
 pub struct Simd(pub(super) Instructions);
 
@@ -18,7 +18,7 @@ pub struct Simd(pub(super) Instructions);
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Instructions {
     Scalar,
-    /// What every x86-64 processor has.
+    /// x86-64's baseline, which every such processor has.
     #[cfg(target_arch = "x86_64")]
     Sse2(Sse2),
     /// x86-64-v2: SSE4.2, with SSSE3's byte shuffles.
@@ -27,7 +27,7 @@ pub(super) enum Instructions {
     /// x86-64-v3: AVX2, with BMI and LZCNT, which speed up the code around the vectors.
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
-    /// What every 64-bit ARM processor has.
+    /// AArch64's baseline, which every such processor has.
     #[cfg(target_arch = "aarch64")]
     Neon(Neon),
     /// WebAssembly compiled with `-C target-feature=+simd128`.

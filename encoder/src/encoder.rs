@@ -52,7 +52,7 @@ impl Encoded {
 /// Beginnings: the rest of the options follow by the methods below, and have defaults.
 impl<'a> Encoder<'a> {
     /// Lossy coding at `quality`, 0 (smallest) to 100 (best); higher values count as 100. Alpha is
-    /// kept exactly unless [`Encoder::alpha_quality`] says otherwise.
+    /// kept exactly unless [`Encoder::alpha_quality`] is below 100.
     pub fn lossy(quality: u8) -> Encoder<'a> {
         Encoder {
             options: Options::lossy(quality),
@@ -68,7 +68,7 @@ impl<'a> Encoder<'a> {
     /// Lossy coding at `quality`, 0 to 100, or lossless coding where that takes no more bytes, as
     /// it often does for screenshots, charts and logos, and where lossy coding would change the
     /// colors of an icon for few bytes. The pixels decide; a file is not larger than a lossless
-    /// one. [`Encoded::coding`] tells which it was.
+    /// one. [`Encoded::coding`] is the one that was taken.
     ///
     /// ```
     /// use towebp_encoder::{Coding, ColorType, Encoder, Picture};
@@ -275,7 +275,7 @@ impl Encoder<'_> {
     /// samples are taken to be what a decoder interpolates.
     ///
     /// The planes are freed as soon as all is decided. In the rare case that the picture has to be
-    /// coded anew, which takes noise of 130 megapixels, `source` is called again.
+    /// coded a second time, which takes noise of 130 megapixels, `source` is called again.
     ///
     /// ```
     /// use towebp_encoder::{Encoder, Planes};

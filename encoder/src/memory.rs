@@ -1,4 +1,4 @@
-//! The memory that encoding takes, told before it begins.
+//! The memory that encoding takes, computed before it begins.
 
 use crate::alpha;
 use crate::auto_mode::SIDE_BY_SIDE;

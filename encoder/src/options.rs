@@ -1,4 +1,4 @@
-//! What the caller may choose.
+//! The options of the encoder.
 
 use crate::cancel::{Cancel, NEVER};
 use crate::cpu::Simd;
@@ -10,7 +10,7 @@ use crate::vp8::Constants;
 pub enum Effort {
     /// The quickest.
     Low,
-    /// What suits most uses.
+    /// The default, which suits most uses.
     #[default]
     Medium,
     /// Several times the work of [`Effort::Medium`], for files that are sent often.
@@ -120,7 +120,7 @@ pub struct Options<'a> {
     pub threads: usize,
     /// The budget that gives cores to all threads but the first; without one they start freely.
     pub cpu_budget: Option<&'a CpuBudget>,
-    /// What may stop the work.
+    /// The flag by which the caller stops the work.
     pub cancel: &'a Cancel<'a>,
     /// The constants of the lossy decisions; those of the effort if `None`.
     pub(crate) constants: Option<&'a Constants>,
@@ -151,7 +151,7 @@ impl<'a> Options<'a> {
     }
 }
 
-/// What stands beside the pixels in a file (RFC 9649, section 2.7.1.5).
+/// The metadata chunks of a file (RFC 9649, section 2.7.1.5).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Metadata<'a> {
     /// The ICC profile of the colors; without one they are sRGB.

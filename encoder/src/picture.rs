@@ -140,7 +140,7 @@ impl<'a> Picture<'a> {
         self.height
     }
 
-    /// What a pixel consists of.
+    /// The channels of a pixel.
     pub const fn color(&self) -> ColorType {
         self.color
     }
@@ -196,7 +196,7 @@ pub struct RgbPicture<'a> {
     pub width: u32,
     /// Height in pixels, 1 to [`MAX_SIDE`].
     pub height: u32,
-    /// What `pixels` holds.
+    /// The layout of `pixels`.
     pub layout: Layout,
     /// `width * height` pixels, top row first.
     pub pixels: &'a [u8],

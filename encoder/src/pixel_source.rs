@@ -6,20 +6,20 @@ use crate::threads::Workers;
 use crate::{transparent_fill, vp8l};
 use std::borrow::Cow;
 
-/// Which coding the pixels are for. Those of a frame of an animation are not the same for both.
+/// The coding that the pixels are for. The pixels of an animation's frame differ between the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     Lossless,
     Lossy,
 }
 
-/// Gives the pixels of a picture in the form that is asked for, as often as it is: each form takes
-/// as much memory as a picture.
+/// Makes the pixels of a picture in each form that a coding takes, whenever it is needed: each form
+/// takes as much memory as a picture.
 pub trait PixelSource: Sync {
     /// The width and height in pixels.
     fn size(&self) -> (usize, usize);
 
-    /// What [`PixelSource::row`] gives.
+    /// The layout of the rows that [`PixelSource::row`] returns.
     fn layout(&self) -> Layout;
 
     /// A row as it is coded, but for the colors of transparent pixels.

@@ -14,9 +14,9 @@ use crate::ycbcr::{Activity, Planes};
 /// A picture to be encoded several times, at other qualities: [`Encoder::prepare`] makes it of
 /// pixels, [`Encoder::prepare_planes`] of `Y'CbCr`.
 ///
-/// What does not depend on the quality is done once, when it is first needed, and kept: the choice
-/// of coding, the planes, alpha and the lossless file. Each file has the bytes of a plain encoding
-/// at its quality.
+/// The results that do not depend on the quality are computed once, when they are first needed, and
+/// kept: the choice of coding, the planes, alpha and the lossless file. Each file has the bytes of
+/// a plain encoding at its quality.
 #[derive(Debug)]
 pub struct Prepared<'a> {
     encoder: Encoder<'a>,
@@ -29,7 +29,7 @@ pub struct Prepared<'a> {
     lossless: Option<Bitstream>,
 }
 
-/// What stands beside lossy pixels.
+/// The coded alpha of a lossy file.
 #[derive(Debug)]
 enum Alpha {
     /// It was not coded yet.

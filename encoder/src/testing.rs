@@ -1,4 +1,4 @@
-//! What the tests of this crate and of the program share.
+//! Generators and helpers that the tests of this crate and of the program share.
 
 /// A generator of pseudo-random numbers: `SplitMix64` (Steele, Lea and Flood, "Fast splittable
 /// pseudorandom number generators", OOPSLA 2014). The same seed gives the same numbers everywhere.

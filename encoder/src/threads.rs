@@ -96,14 +96,13 @@ impl<'a> Workers<'a> {
         Ok(())
     }
 
-    /// What may stop the work.
+    /// The flag by which the caller stops the work.
     pub fn cancel(self) -> &'a Cancel<'a> {
         self.cancel
     }
 
-    /// The place of one more thread beside the calling one, if there may be several and a core is
-    /// free. The caller starts the thread, and sees to it that there are not more than it asked
-    /// for.
+    /// Returns the permit of one more thread beside the calling one, if there may be several and a
+    /// core is free. The caller starts the thread, and counts how many it has started.
     pub fn try_helper(self) -> Option<Helper<'a>> {
         if self.threads <= 1 {
             return None;
@@ -234,9 +233,9 @@ enum Place<'a> {
 }
 
 impl Helper<'_> {
-    /// Whether the thread may go on. Once it may not, another conversion has got its core: it is to
-    /// leave what remains to the thread that started it, and end. This is asked every few
-    /// milliseconds of work.
+    /// Whether the thread may go on. Once it may not, another conversion has got its core: the
+    /// thread leaves the remaining work to the one that started it, and ends. Helper threads call
+    /// this every few milliseconds of work.
     pub fn may_go_on(&mut self) -> bool {
         self.0 = match std::mem::replace(&mut self.0, Place::Ended) {
             Place::WithCore(core) => core.keep().map_or(Place::Ended, Place::WithCore),
@@ -307,8 +306,8 @@ mod tests {
         for threads in [1, 2, 8] {
             run(Workers::unlimited(threads));
             let checks = Checks::new(50);
-            let question = || checks.are_used_up();
-            run(Workers::new(threads, None, &Cancel::when(&question)));
+            let is_unwanted = || checks.are_used_up();
+            run(Workers::new(threads, None, &Cancel::when(&is_unwanted)));
             run(Workers::new(threads, Some(&budget(2)), &Cancel::never()));
         }
     }
@@ -319,8 +318,8 @@ mod tests {
             for allowed in [0, 1, 30, 99] {
                 let begun = AtomicUsize::new(0);
                 let checks = Checks::new(allowed);
-                let question = || checks.are_used_up();
-                let cancel = Cancel::when(&question);
+                let is_unwanted = || checks.are_used_up();
+                let cancel = Cancel::when(&is_unwanted);
                 let outcome = Workers::new(threads, None, &cancel)
                     .run(100, |_| begun.fetch_add(1, Ordering::Relaxed));
                 assert_eq!(

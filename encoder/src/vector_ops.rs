@@ -136,7 +136,7 @@ mod x86 {
         _mm256_shuffle_epi8,
     };
 
-    /// What all levels have.
+    /// The operations of all levels.
     macro_rules! with_sse2 {
         ($level:ident) => {
             native!($level: mul_high_u16(a, b: u16x8) -> u16x8 = _mm_mulhi_epu16(a.into(), b.into()));
@@ -158,7 +158,7 @@ mod x86 {
         };
     }
 
-    /// What SSSE3 and SSE4.1 add.
+    /// The operations that SSSE3 and SSE4.1 add.
     macro_rules! with_sse4 {
         ($level:ident) => {
             native!($level: mul_round_i16(a, b: i16x8) -> i16x8 = _mm_mulhrs_epi16(a.into(), b.into()));

@@ -1,5 +1,5 @@
-//! What a frame changes on the canvas. RFC 9649, section 2.7.1.1, has two ways to draw a frame
-//! (over what is there, or in its place) and two to leave one (as it is, or cleared).
+//! The pixels that a frame changes on the canvas. RFC 9649, section 2.7.1.1, has two ways to draw a
+//! frame (blended or replacing) and two to dispose of one (kept or cleared).
 
 use crate::error::EncodeError;
 use crate::threads::Workers;
@@ -440,9 +440,9 @@ mod tests {
         };
         let with = |allowed: usize, pass: &dyn Fn(Workers<'_>) -> bool| {
             let checks = Checks::new(allowed);
-            let question = || checks.are_used_up();
-            let is_cancelled = pass(Workers::new(1, None, &Cancel::when(&question)));
-            (is_cancelled, checks.asked.into_inner())
+            let is_unwanted = || checks.are_used_up();
+            let is_cancelled = pass(Workers::new(1, None, &Cancel::when(&is_unwanted)));
+            (is_cancelled, checks.calls.into_inner())
         };
         let update =
             |workers: Workers<'_>| before.update_to(&other, workers) == Err(EncodeError::Cancelled);

@@ -48,7 +48,7 @@ pub struct BothSizes {
     pub plan: CodingPlan,
     /// Its size.
     pub smaller: usize,
-    /// What the other takes at least.
+    /// A lower bound of the other coding's size in bytes.
     pub larger: usize,
 }
 

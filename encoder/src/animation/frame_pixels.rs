@@ -10,7 +10,7 @@ use crate::{transparent_fill, vp8l};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Which pixels of a rectangle are drawn if not all of them change.
+/// The unit in which pixels of a rectangle are drawn if not all of them change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granularity {
     /// Those that change: for lossless coding.
@@ -20,9 +20,9 @@ pub enum Granularity {
     Macroblock,
 }
 
-/// Which pixels of an update are drawn: a bit for each, the first one the lowest, and a new word
-/// for each row; no words at all if every pixel is. With these and the canvas after the update, the
-/// one before it is no longer needed.
+/// A bit for each pixel of an update, set if the pixel is drawn: the first one is the lowest bit,
+/// each row begins a new word, and there are no words at all if every pixel is drawn. With the mask
+/// and the canvas after the update, the canvas before it is no longer needed.
 #[derive(Debug)]
 pub struct UpdateMask {
     pixels: Vec<u64>,
@@ -157,7 +157,7 @@ fn ones(begin: u32, length: u32) -> u64 {
 /// The pixels of an update, made of what the canvas shows after it.
 #[derive(Clone, Copy, Debug)]
 pub struct FramePixels<'a> {
-    /// Which of them are drawn.
+    /// The mask of the drawn ones.
     pub mask: &'a UpdateMask,
     /// Where they come from.
     pub origin: Origin<'a>,

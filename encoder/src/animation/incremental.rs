@@ -35,7 +35,7 @@ pub struct IncrementalAnimation<'a> {
     coding: Option<Coding>,
 }
 
-/// What decides whether the file may take more memory; it may if there is nothing.
+/// The function that decides whether the file may take more memory; without one it always may.
 struct Growth<'a>(Option<&'a dyn Fn(usize) -> bool>);
 
 impl std::fmt::Debug for Growth<'_> {

@@ -1,4 +1,4 @@
-//! Which coding was smaller for earlier frames, so that not each has to be coded both ways.
+//! The coding that was smaller for earlier frames, so that not each has to be coded both ways.
 
 use crate::auto_mode::{CodingPlan, is_clearly_smaller};
 
@@ -16,8 +16,8 @@ pub struct ModeHistory {
 const MOST_FOLLOWED: u32 = 15;
 
 impl ModeHistory {
-    /// How to code the next frame, of `area` pixels, if both codings are allowed. A cursor tells
-    /// nothing of a scene: for frames of another size both are tried.
+    /// Returns how to code the next frame, of `area` pixels, if both codings are allowed. A cursor
+    /// does not predict a scene: for frames of another size both are tried.
     pub fn plan(&mut self, area: usize) -> CodingPlan {
         let is_alike = area <= self.area * 2 && self.area <= area * 2;
         match self.plan {

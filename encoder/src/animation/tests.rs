@@ -283,8 +283,8 @@ fn lossless_codings_that_are_far_too_large_take_no_thorough_search() {
     });
     let checks = |mode: Mode, effort: Effort| {
         let checks = Checks::new(usize::MAX);
-        let question = || checks.are_used_up();
-        let cancel = Cancel::when(&question);
+        let is_unwanted = || checks.are_used_up();
+        let cancel = Cancel::when(&is_unwanted);
         let encoder = Encoder::lossy(85).mode(mode).effort(effort);
         let mut animation =
             IncrementalAnimation::new(encoder.cancel(&cancel), (64, 64), 0).expect("good sides");
@@ -293,7 +293,7 @@ fn lossless_codings_that_are_far_too_large_take_no_thorough_search() {
             .expect("a canvas of that size");
         let coding = animation.finish().expect("a small file").coding;
         assert_eq!(coding, Coding::Lossy);
-        checks.asked.into_inner()
+        checks.calls.into_inner()
     };
     let medium = checks(Mode::Auto, Effort::Medium);
     for effort in [Effort::High, Effort::Max] {
@@ -309,23 +309,23 @@ fn lossless_codings_that_are_far_too_large_take_no_thorough_search() {
 fn a_cancelled_animation_ends_and_releases_its_cores() {
     let encode_for = |allowed: usize, threads: usize| {
         let checks = Checks::new(allowed);
-        let question = || checks.are_used_up();
+        let is_unwanted = || checks.are_used_up();
         let budget = CpuBudget::new(NonZeroUsize::new(2).expect("not zero"));
-        let cancel = Cancel::when(&question);
+        let cancel = Cancel::when(&is_unwanted);
         let encoder = Encoder::auto(75).threads(threads).cpu_budget(&budget);
         let outcome = encode_busy(encoder.cancel(&cancel));
         assert_eq!(budget.lent(), 0, "cores are still lent");
-        (outcome.map(|_| ()), checks.asked.into_inner())
+        (outcome.map(|_| ()), checks.calls.into_inner())
     };
-    let (outcome, questions) = encode_for(usize::MAX, 1);
+    let (outcome, calls) = encode_for(usize::MAX, 1);
     assert_eq!(outcome, Ok(()));
     for threads in [1, 3] {
-        for allowed in (0..questions).step_by(97) {
-            let (outcome, asked) = encode_for(allowed, threads);
+        for allowed in (0..calls).step_by(97) {
+            let (outcome, calls) = encode_for(allowed, threads);
             let what = format!("{threads} threads, cancelled after {allowed} checks");
             assert_eq!(outcome, Err(EncodeError::Cancelled), "{what}");
             // Each thread may be about to check in each of the passes that it works in.
-            assert!(asked <= allowed + 4 * threads, "{what}: {asked} checks");
+            assert!(calls <= allowed + 4 * threads, "{what}: {calls} checks");
         }
     }
 }

@@ -80,7 +80,7 @@ impl Animation {
         chunk_size(&[0; 16]) + pixels_size(bitstream)
     }
 
-    /// Appends an `ANMF` chunk: `header`, which says where and when (section 2.7.1.1), and the
+    /// Appends an `ANMF` chunk: `header`, with position and duration (section 2.7.1.1), and the
     /// pixels.
     ///
     /// # Errors
@@ -94,8 +94,8 @@ impl Animation {
         self.0.enclose(begin)
     }
 
-    /// The file, with the metadata that it was begun for; `has_alpha` tells whether a pixel may be
-    /// other than opaque.
+    /// Returns the file, with the metadata that it was begun for; `has_alpha` is whether a pixel
+    /// may be other than opaque.
     ///
     /// # Errors
     /// [`EncodeError::TooLarge`] if a size does not fit its 32 bits.

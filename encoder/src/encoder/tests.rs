@@ -123,7 +123,7 @@ fn planes_give_the_file_of_the_picture_that_they_were() {
             let planes = planes.expect("it is not cancelled");
             let source = || {
                 let mut planes = planes.clone();
-                // What is beyond the picture is the encoder's.
+                // The samples beyond the picture belong to the encoder.
                 let (stride, rows) = (planes.luma_stride(), height as usize);
                 for row in planes.luma.chunks_mut(stride).take(rows) {
                     row[width as usize..].fill(99);
@@ -185,26 +185,26 @@ fn a_cancelled_picture_ends_at_the_next_row() {
     let picture = Picture::new(width, height, ColorType::Rgba8, &pixels).expect("good");
     let encode_for = |allowed: usize, threads: usize| {
         let checks = Checks::new(allowed);
-        let question = || checks.are_used_up();
-        let cancel = Cancel::when(&question);
+        let is_unwanted = || checks.are_used_up();
+        let cancel = Cancel::when(&is_unwanted);
         let encoder = Encoder::lossy(75).threads(threads).cancel(&cancel);
         let outcome = encoder.encode(&picture).map(|_| ());
-        (outcome, checks.asked.into_inner())
+        (outcome, checks.calls.into_inner())
     };
-    let (outcome, questions) = encode_for(usize::MAX, 1);
+    let (outcome, calls) = encode_for(usize::MAX, 1);
     assert_eq!(outcome, Ok(()));
     let rows = height as usize / 16;
     assert!(
-        questions >= rows,
-        "{questions} checks for {rows} rows of macroblocks"
+        calls >= rows,
+        "{calls} checks for {rows} rows of macroblocks"
     );
     for threads in [1, 2, 8] {
-        for allowed in 0..questions {
-            let (outcome, asked) = encode_for(allowed, threads);
+        for allowed in 0..calls {
+            let (outcome, calls) = encode_for(allowed, threads);
             let what = format!("{threads} threads, cancelled after {allowed} checks");
             assert_eq!(outcome, Err(EncodeError::Cancelled), "{what}");
             // Each thread may be about to check when one of them hears the answer.
-            assert!(asked <= allowed + threads, "{what}: {asked} checks");
+            assert!(calls <= allowed + threads, "{what}: {calls} checks");
         }
     }
 }

@@ -44,7 +44,7 @@ struct Uses {
     lent: usize,
     /// Conversions that wait for a core that is lent.
     awaited: usize,
-    /// Of those that occupy a core, the small ones.
+    /// The number of small conversions that occupy a core.
     small: usize,
     /// The large ones.
     large: Vec<Large>,
@@ -170,10 +170,10 @@ pub struct OccupiedCore<'a> {
 impl OccupiedCore<'_> {
     /// Pauses the calling thread while others need its core: small conversions, for at most half of
     /// the time since it was occupied, and accounts that have used the cores less. Then it goes on
-    /// when it is its turn, or `is_unwanted` returns true, which is asked some fifty times a
-    /// second. A large conversion calls this every few milliseconds, best from the question of its
-    /// [`Cancel`](crate::Cancel). Only the thread that has occupied the core pauses, since helper
-    /// threads end when their core is needed. A small conversion never pauses.
+    /// when it is its turn, or when `is_unwanted`, which is called some fifty times a second,
+    /// returns true. A large conversion calls this every few milliseconds, best from the function
+    /// of its [`Cancel`](crate::Cancel). Only the thread that has occupied the core pauses, since
+    /// helper threads end when their core is needed. A small conversion never pauses.
     pub fn give_way(&self, is_unwanted: &dyn Fn() -> bool) {
         let total = self.budget.total;
         if self.thread.is_some_and(|it| it != thread::current().id()) {
@@ -227,7 +227,7 @@ impl OccupiedCore<'_> {
     }
 }
 
-/// Whose turn it is on the core of a large conversion.
+/// The conversion that has the turn on the core of a large one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     /// Its own.
@@ -294,7 +294,7 @@ impl Uses {
         self.used.get(&account).copied().unwrap_or(0) + running
     }
 
-    /// Whose turn it is on the core of this large conversion.
+    /// Returns which conversion has the turn on the core of this large one.
     fn turn(&self, number: u64, total: usize) -> Turn {
         let now = Instant::now();
         let rank = |large: &Large| {
@@ -591,9 +591,9 @@ mod tests {
         let (first, second) = (budget.occupy_for(A, false), budget.occupy_for(B, false));
         charge(&budget, A, MINUTES);
         second.give_way(&wanted);
-        let asked = std::sync::atomic::AtomicUsize::new(0);
-        first.give_way(&|| asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 3);
-        assert_eq!(asked.into_inner(), 4);
+        let calls = std::sync::atomic::AtomicUsize::new(0);
+        first.give_way(&|| calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 3);
+        assert_eq!(calls.into_inner(), 4);
         assert!(first.busy() < MINUTES, "what it did itself");
     }
 

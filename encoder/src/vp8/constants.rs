@@ -53,11 +53,11 @@ constants! {
     lambda_satd: 177 in 50..=350,
     /// Difference of luma's DC index from the segment's, in 1/64 of the frame's index.
     luma_dc_finer: 16 in -16..=48,
-    /// The same for Y2's DC.
+    /// Difference of Y2's DC index from the segment's, in 1/64 of the frame's index.
     y2_dc_finer: 3 in -16..=48,
-    /// The same for Y2's AC.
+    /// Difference of Y2's AC index from the segment's, in 1/64 of the frame's index.
     y2_ac_finer: 6 in -16..=48,
-    /// The same for chroma's DC.
+    /// Difference of chroma's DC index from the segment's, in 1/64 of the frame's index.
     chroma_dc_finer: 18 in -16..=48,
     /// The step of a segment grows with the variance to the power of this, in hundredths.
     step_growth: 20 in 0..=40,
@@ -69,21 +69,21 @@ constants! {
     luma_weight_slope: 568 in 0..=2000,
     /// The exponent, times 100.
     luma_weight_exponent: 129 in 20..=300,
-    /// The same for chroma.
+    /// The slope for chroma.
     chroma_weight_slope: 363 in 0..=2000,
-    /// The same for chroma.
+    /// The exponent for chroma, times 100.
     chroma_weight_exponent: 246 in 20..=300,
     /// By how much less errors count that make a coefficient larger, in 1/256.
     overshoot_discount: 57 in 0..=256,
     /// Rounding of luma's DC where there is no trellis, in 1/256 of a step.
     luma_dc_rounding: 112 in 32..=128,
-    /// The same for the lowest of luma's AC.
+    /// Rounding of the lowest of luma's AC where there is no trellis, in 1/256 of a step.
     luma_ac_rounding: 108 in 32..=128,
     /// How much less it is for each further row or column of frequencies.
     luma_rounding_falls: 0 in -16..=32,
-    /// The same for chroma's DC.
+    /// Rounding of chroma's DC, in 1/256 of a step.
     chroma_dc_rounding: 112 in 32..=128,
-    /// The same for chroma's AC.
+    /// Rounding of chroma's AC, in 1/256 of a step.
     chroma_ac_rounding: 108 in 32..=128,
     /// Rounding of Y2's DC in 1/256 of a step.
     y2_dc_rounding: 112 in 64..=128,

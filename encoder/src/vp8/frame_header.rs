@@ -103,7 +103,7 @@ pub fn uncompressed(width: u32, height: u32, first_partition: usize) -> [u8; 10]
     let shown = 1;
     let tag = key_frame | version << 1 | shown << 4 | (first_partition as u32) << 5;
     let tag = tag.to_le_bytes();
-    // The two highest bits of each dimension, which would ask for scaling, are 0.
+    // The two highest bits of each dimension, the scaling, are 0.
     let ([w0, w1, ..], [h0, h1, ..]) = (width.to_le_bytes(), height.to_le_bytes());
     [tag[0], tag[1], tag[2], 0x9D, 0x01, 0x2A, w0, w1, h0, h1]
 }

@@ -4,8 +4,8 @@
 use super::token::BlockKind;
 use super::token_counts::TokenCounts;
 
-/// Which blocks of a neighboring macroblock have coefficients: four luma, two Cb, two Cr, and Y2
-/// (section 13.3). The macroblock above counts by columns, the one to the left by rows.
+/// Whether each block of a neighboring macroblock has coefficients: four luma, two Cb, two Cr, and
+/// Y2 (section 13.3). The macroblock above counts by columns, the one to the left by rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NonzeroFlags {
     /// Luma, by column or row.

@@ -22,7 +22,7 @@ pub struct FilterParameters {
 impl FilterParameters {
     /// Chooses the parameters by the quantizers of the segments.
     ///
-    /// Macroblock edges are visible before SSIMULACRA2 counts them: it asks for about half of this
+    /// Macroblock edges are visible before SSIMULACRA2 counts them: it prefers about half of this
     /// strength, with which skin, skies and soft backgrounds show blocks below quality 60. DSSIM
     /// and Butteraugli prefer this strength. While all segments had nearly the same steps, calm
     /// ones needed 80 and the others 45 (`Constants::filter_strength`); since calm ones have finer
@@ -32,8 +32,8 @@ impl FilterParameters {
     /// are the edges that remain visible: 4 leaves 13 points more of the steps at edges. Nor does
     /// it help to filter Intra4 less (`mode_lf_delta`, section 9.6): 10 points more. Measuring
     /// after the encode finds no better levels: squared error, gradients and SSIM of the filtered
-    /// picture ask for a still stronger filter, unless they compare means of 4x4 blocks, which ask
-    /// for a weaker one, as SSIMULACRA2 does.
+    /// picture prefer a still stronger filter, unless they compare means of 4x4 blocks, which
+    /// prefer a weaker one, as SSIMULACRA2 does.
     pub fn choose(segmentation: &Segmentation, constants: &Constants) -> FilterParameters {
         FilterParameters {
             levels: segmentation

@@ -55,7 +55,7 @@ impl MacroblockCoding {
     };
 }
 
-/// What the partitions hold of a macroblock beside its coefficients.
+/// The fields of a macroblock in the first partition: all but its coefficients.
 #[derive(Clone, Copy, Debug)]
 pub struct MacroblockRecord {
     /// The segment, 0 to 3.
@@ -200,14 +200,14 @@ impl Neighbors {
     }
 }
 
-/// What a macroblock leaves to the row below.
+/// The samples and modes of a macroblock by which the row below is predicted.
 #[derive(Clone, Copy, Debug)]
 pub struct AboveContext {
     /// Its last row of luma.
     pub luma: [u8; 16],
     /// Its last rows of Cb and Cr.
     pub chroma: [[u8; 8]; 2],
-    /// Which of its blocks have coefficients.
+    /// Whether each of its blocks has coefficients.
     pub nonzero: NonzeroFlags,
     /// The modes of its bottom row of subblocks.
     pub modes: [SubblockMode; 4],

@@ -17,7 +17,7 @@ pub fn affords_segments(macroblocks: usize) -> bool {
 /// [`LEAST_MODE_COST`], which the largest pictures get.
 pub fn mode_budget(mb_width: usize, mb_height: usize, has_segments: bool) -> u64 {
     /// An upper bound for the frame header: 1,056 probabilities of 8 bits, and as much again for
-    /// the flags that say that they are sent.
+    /// the flags in front of them.
     const HEADER_BITS: usize = 20_000;
     let bits = (MAX_FIRST_PARTITION * 8 - HEADER_BITS) as u64 * 256 / (mb_width * mb_height) as u64;
     bits.saturating_sub(flag_cost(has_segments))

@@ -55,7 +55,7 @@ pub struct Quantizer {
     pub reciprocals: [u16; 2],
     /// Added to the magnitude before dividing, in raster order.
     pub roundings: [u16; 16],
-    /// What errors weigh.
+    /// The weights of errors.
     pub weights: ErrorWeights,
     /// By how much less errors count that make a coefficient larger, in 1/256.
     pub overshoot_discount: i32,

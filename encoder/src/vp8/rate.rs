@@ -153,7 +153,7 @@ pub struct KindCosts {
     least: [[i32; 16]; 3],
 }
 
-/// What [`KindCosts::least_by_level`] returns at most: with it, all products with a lambda fit into
+/// The upper bound of [`KindCosts::least_by_level`]: with it, all products with a lambda fit into
 /// 31 bits.
 const MAX_LEAST: i32 = 8191;
 

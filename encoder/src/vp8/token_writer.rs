@@ -167,7 +167,7 @@ impl TokenWriter {
     }
 }
 
-/// Returns the runs in a context with probabilities `p`. `sends_not_end` tells whether tokens begin
+/// Returns the runs in a context with probabilities `p`. `sends_not_end` is whether tokens begin
 /// with "not end of block" there.
 fn token_runs(p: &[u8; 11], sends_not_end: bool) -> TokenRuns {
     let bases = CATEGORIES.each_ref().map(|category| category.base as i16);

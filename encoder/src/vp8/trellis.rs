@@ -42,7 +42,7 @@ fn better(first: (i64, Path), second: (i64, Path)) -> (i64, Path) {
     )
 }
 
-/// What the rate of a block is weighed by.
+/// The costs and the lambda that weigh the rate of a block.
 #[derive(Clone, Copy)]
 pub struct Rating<'a> {
     /// Costs of the levels.
@@ -211,7 +211,7 @@ mod tests {
         ..Constants::DEFAULT
     };
 
-    /// What is taken off the error of a level that is too large.
+    /// The part of the error that does not count for a level that is too large.
     fn discount(error: i64) -> i64 {
         (error * i64::from(CONSTANTS.overshoot_discount)) >> 8
     }

@@ -55,7 +55,7 @@ struct Coder<'a> {
 struct Coded {
     cache: CacheHits,
     grouping: Grouping,
-    /// What is written before the image, and the image.
+    /// The header fields before the image, and the image.
     bits: BitWriter,
 }
 
@@ -148,7 +148,7 @@ impl Coder<'_> {
 
     /// Returns [`ParseSearch::caches`] color caches, those with which `tokens` take the fewest
     /// bits, the best first. If there are several, no cache and the largest one are always among
-    /// them: with groups of codes they take fewer bits than a single count tells.
+    /// them: with groups of codes they take fewer bits than a single count predicts.
     fn choose_caches(&self, tokens: &Tokens) -> Result<Vec<CacheHits>, EncodeError> {
         /// Bits of data per group of codes, about, in 1 / [`BIT`] bits.
         const BITS_PER_GROUP: u64 = 4096 * 8 * BIT;

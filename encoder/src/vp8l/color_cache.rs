@@ -42,8 +42,8 @@ impl ColorCache {
     }
 }
 
-/// Which pixels of an image a decoder finds in its color cache. It does not depend on the tokens,
-/// because copied pixels enter the cache too.
+/// The pixels of an image that a decoder finds in its color cache. They do not depend on the
+/// tokens, because copied pixels enter the cache too.
 #[derive(Clone, Debug)]
 pub struct CacheHits {
     /// Base-2 logarithm of the number of entries; 0 is no cache.

@@ -1,5 +1,5 @@
 //! Estimates the size of an image by a greedy parse. Which transforms pay depends on the copies
-//! that are found (RFC 9649, section 3.6.2.2), so the pixels alone do not tell.
+//! that are found (RFC 9649, section 3.6.2.2), so the pixels alone do not decide it.
 
 use super::color_cache::CacheHits;
 use super::cost_model::CostModel;

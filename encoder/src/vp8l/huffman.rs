@@ -286,7 +286,8 @@ fn write_normal(bits: &mut BitWriter, lengths: &[u8]) {
         .map_or(0, |last| last + 1)
         .max(2);
     let zeros: u32 = tokens[kept.min(tokens.len())..].iter().map(cost).sum();
-    // The number of symbols, less 2, takes an even number of bits, which three bits before it tell.
+    // The number of symbols, less 2, takes an even number of bits; the three bits before it hold
+    // half of that number, less 1.
     let count_bits = ((kept as u32 - 2).checked_ilog2().unwrap_or(0) / 2 + 1) * 2;
     let is_cut = zeros > 3 + count_bits;
     bits.put_flag(is_cut);

@@ -4,8 +4,8 @@ use super::Planes;
 use crate::fixed_point::log2_times_256;
 
 /// How busy the luma of a picture is, by its blocks of 8 x 8 pixels. Over 100 photographs and
-/// screenshots the logarithm alone tells the size at quality 30 to within 22 %, where the number of
-/// pixels alone is off by a factor of 2.
+/// screenshots the logarithm alone predicts the size at quality 30 to within 22 %, where the number
+/// of pixels alone is off by a factor of 2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Activity {

@@ -15,7 +15,7 @@ use towebp_encoder::{
     self as webp, Cancel, Cancelled, Encoded, Encoder, IncrementalAnimation, Mode,
 };
 
-/// Converts the animation, at the quality that was asked for or at one that meets the goal.
+/// Converts the animation, at the quality that was requested or at one that meets the goal.
 pub(super) fn convert(
     plan: &Plan<'_>,
     source: Animation<'_>,

@@ -70,7 +70,7 @@ impl Plan<'_> {
     }
 
     /// The width and height of a picture that is enlarged, if what is done then takes many times as
-    /// long as an encoding: a search, or the highest effort. A few bytes suffice to ask for it.
+    /// long as an encoding: a search, or the highest effort. A request of a few bytes can cause it.
     pub fn laborious_enlargement(&self) -> Option<(u32, u32)> {
         let is_laborious = self.params.goal.is_some() || self.params.effort == Effort::Max;
         let is_enlarged = self.output.pixel_count() > self.footprint.pixel_count();

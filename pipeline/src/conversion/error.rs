@@ -14,9 +14,9 @@ pub enum ConversionError {
     WatermarkPicture(DecodeError),
     /// The picture would have more pixels than the limits allow once it is resized.
     ResizedTooLarge {
-        /// The width in pixels that was asked for.
+        /// The width in pixels that was requested.
         width: u32,
-        /// The height in pixels that was asked for.
+        /// The height in pixels that was requested.
         height: u32,
         /// The bound, in pixels.
         max_pixels: u64,

@@ -1,6 +1,6 @@
-//! What a conversion looks for instead of a given quality.
+//! The goal of a search over quality, in place of a given quality.
 
-/// What a search over quality is to find.
+/// The goal of a search over quality.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
     /// The best picture of at most so many bytes (`max_bytes`).

@@ -1,5 +1,5 @@
-//! Memory beyond the estimate: the file of an animation is as large as its frames make it, which no
-//! header tells. It begins with what the estimate has for it, and asks for more as it grows.
+//! Memory beyond the estimate: the size of an animation's file follows from its frames alone. The
+//! file begins with the bytes that the estimate has for it, and reserves more as it grows.
 
 use std::cell::Cell;
 

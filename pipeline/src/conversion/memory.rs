@@ -30,19 +30,20 @@ const FILE: u64 = 5;
 const RETAINED: u64 = 256 << 10;
 
 impl Plan<'_> {
-    /// Most bytes that [`Plan::run_within`] holds at a time, its outcome included, the files that
-    /// it is given not, unless it asks for more. It is never less than the truth, and for common
-    /// photographs at most about twice as much: the encoder's part is that of noise.
+    /// Most bytes that [`Plan::run_within`] holds at a time without a call of its
+    /// [`MayHold`](super::MayHold): its outcome included, the files that it is given excluded. It
+    /// is never too low, and for common photographs at most about twice as high as the bytes that
+    /// are held, since the encoder's part is computed for noise.
     pub fn memory(&self) -> u64 {
-        self.memory_by(if self.asks_for_lossless {
+        self.memory_by(if self.grows_for_lossless {
             Mode::Lossy
         } else {
             self.mode
         })
     }
 
-    /// Most bytes that [`Plan::run`] holds at a time, and [`Plan::run_within`] asks for: those of
-    /// lossless coding included, if the pixels may call for it.
+    /// Most bytes that [`Plan::run`] holds at a time: with those of lossless coding, if the pixels
+    /// may make it the better choice.
     pub fn most_memory(&self) -> u64 {
         self.memory_by(self.mode)
     }
@@ -137,7 +138,7 @@ impl Plan<'_> {
     /// The memory of an animation beside that of each frame as a still picture.
     fn animation(&self) -> u64 {
         let canvas = self.output.pixel_bytes();
-        // The GIF's own canvas, what was there before, and a part that is resized anew.
+        // The GIF's own canvas, its copy for the disposal, and the part that is resized again.
         let resized = self.resize.map_or(0, |resize| {
             let source = 2 * self.footprint.pixel_bytes();
             source + canvas + 2 * resize.bytes(self.footprint.width, 1)
@@ -159,8 +160,8 @@ impl Plan<'_> {
         if self.params.goal.is_some() { 3 } else { 1 }
     }
 
-    /// The bytes of the file of an animation that are estimated; a larger one asks for more as it
-    /// grows ([`MayHold`](super::MayHold)).
+    /// The bytes that the estimate has for the file of an animation; a larger file reserves more as
+    /// it grows ([`MayHold`](super::MayHold)).
     pub(super) fn file_bytes(&self) -> u64 {
         const LEAST: u64 = 64 << 10;
         self.opened.bytes().len() as u64 + LEAST

@@ -1,7 +1,7 @@
 //! One picture in, one WebP out, by the parameters of a request: pure, without files and sockets.
 //!
 //! [`image::open`](crate::image::open) reads the header, [`Plan::new`] decides, [`Plan::memory`]
-//! tells the memory to ask for, and [`Plan::run`] decodes, orients, converts colors, resizes, draws
+//! is the memory to reserve, and [`Plan::run`] decodes, orients, converts colors, resizes, draws
 //! watermarks and encodes.
 
 mod animation;
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!((conversion.width, conversion.height), (31, 17));
     }
 
-    /// 60 x 40 pixels in 4:2:0, whose Exif asks for a rotation to the right.
+    /// 60 x 40 pixels in 4:2:0, whose Exif has a rotation to the right.
     const TURNED_JPEG: &[u8] = include_bytes!("../../testdata/rotated.jpg");
 
     #[test]
@@ -287,9 +287,9 @@ mod tests {
     fn checks(job: &Job<'_>) -> usize {
         let run_until = |allowed: usize| {
             let checks = AtomicUsize::new(0);
-            let question = || checks.fetch_add(1, Ordering::Relaxed) >= allowed;
+            let is_unwanted = || checks.fetch_add(1, Ordering::Relaxed) >= allowed;
             let outcome = run(&Job {
-                cancel: &Cancel::when(&question),
+                cancel: &Cancel::when(&is_unwanted),
                 ..*job
             });
             (outcome.map(drop), checks.into_inner())
@@ -300,9 +300,9 @@ mod tests {
         let growing = |allowed: &usize| Some(allowed + 1 + allowed / 64);
         for allowed in std::iter::successors(Some(0), growing).take_while(|&allowed| allowed < all)
         {
-            let (outcome, asked) = run_until(allowed);
-            // Threads that work beside each other do not ask equally often each time.
-            if asked > allowed {
+            let (outcome, checks) = run_until(allowed);
+            // Threads that work beside each other do not check equally often each time.
+            if checks > allowed {
                 assert_eq!(outcome, Err(ConversionError::Cancelled), "after {allowed}");
             }
         }

@@ -15,7 +15,7 @@ pub struct Conversion {
     pub height: u32,
     /// How the pixels are coded.
     pub coding: Coding,
-    /// What a search found; `None` if the quality was given.
+    /// The result of a search; `None` if the quality was given.
     pub found: Option<FoundQuality>,
     /// The time that each stage took.
     pub timing: Timing,
@@ -23,12 +23,12 @@ pub struct Conversion {
     pub prefers_original: bool,
 }
 
-/// What a search over quality found.
+/// The result of a search over quality.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FoundQuality {
     /// The quality, 0 to 100; `None` if no pixel is coded lossy.
     pub quality: Option<u8>,
-    /// The score of SSIMULACRA2, if it was asked for.
+    /// The score of SSIMULACRA2, if the goal is a score.
     pub score: Option<f64>,
     /// The number of encodings that it took.
     pub encodings: u8,

@@ -17,8 +17,8 @@ use towebp_encoder::{Effort, Mode};
 pub struct Params {
     /// Quality of lossy pixels, 0 to 100. It has no effect beside a goal.
     pub quality: u8,
-    /// What quality is to be looked for instead (`max_bytes` with `best_effort`, or `target`), if
-    /// any. An addition to the specification.
+    /// The goal of a search that takes the place of `quality` (`max_bytes` with `best_effort`, or
+    /// `target`), if there is one. An addition to the specification.
     pub goal: Option<Goal>,
     /// How much work goes into the file. An addition to the specification, as are the next five.
     pub effort: Effort,
@@ -29,11 +29,11 @@ pub struct Params {
     /// How near losslessly coded pixels stay to the original ones (`near_lossless`), 0 to 100; 100
     /// is exactly.
     pub near_lossless: u8,
-    /// Which frames of a GIF are converted (`animation`).
+    /// The frames of a GIF that are converted (`animation`).
     pub animation: Animation,
     /// Whether Exif, XMP and the ICC profile are kept (`metadata`).
     pub keeps_metadata: bool,
-    /// What is sent if the WebP is not smaller than the input (`if_larger`).
+    /// The file that is sent if the WebP is not smaller than the input (`if_larger`).
     pub if_larger: IfLarger,
     /// The size of the WebP (`width`, `height`, `fit`, `gravity`, `enlarge`, `dpr`).
     pub sizing: Sizing,
@@ -376,7 +376,7 @@ pub const TOKEN: Parameter = Parameter {
     otherwise: "401",
 };
 
-/// Which frames of a GIF are converted.
+/// The frames of a GIF that are converted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Animation {
     /// All of them, as an animation.
@@ -400,7 +400,7 @@ impl Animation {
     }
 }
 
-/// What is sent if the WebP is not smaller than the input.
+/// The file that is sent if the WebP is not smaller than the input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IfLarger {
     /// The WebP.

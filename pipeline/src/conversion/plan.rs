@@ -36,16 +36,17 @@ pub struct Plan<'a> {
     pub(super) path: Path<'a>,
     /// The memory that decoding takes on the path by way of RGB, or of all frames of an animation.
     pub(super) footprint: Footprint,
-    /// The WebP's width and height, and the layout of its pixels; an upper bound if the header does
-    /// not tell whether the picture is turned.
+    /// The WebP's width and height, and the layout of its pixels; an upper bound if the header
+    /// leaves open whether the picture is turned.
     pub(super) output: Footprint,
     /// How the picture is resized, if it is.
     pub(super) resize: Option<Resize>,
     /// How the pixels are coded.
     pub(super) mode: Mode,
-    /// Whether the memory for lossless coding is asked for only once the pixels call for it.
-    pub(super) asks_for_lossless: bool,
-    /// Which metadata is kept.
+    /// Whether the memory for lossless coding is reserved only once the pixels make it the better
+    /// choice.
+    pub(super) grows_for_lossless: bool,
+    /// The metadata that is kept.
     pub(super) keep: Keep,
 }
 
@@ -106,12 +107,12 @@ impl<'a> Plan<'a> {
             .map_err(ConversionError::WatermarkPicture)?;
         let is_jpeg = opened.format() == Format::Jpeg;
         let mode = match params.mode {
-            // What was coded with loss before is noise to lossless coding.
+            // The errors of an earlier lossy coding are noise to lossless coding.
             Mode::Auto if is_jpeg => Mode::Lossy,
-            asked => asked,
+            requested => requested,
         };
         // GIFs are graphics as a rule.
-        let asks_for_lossless = mode == Mode::Auto
+        let grows_for_lossless = mode == Mode::Auto
             && params.goal.is_none()
             && opened.format() != Format::Gif
             && animation.is_none()
@@ -147,7 +148,7 @@ impl<'a> Plan<'a> {
             output,
             resize,
             mode,
-            asks_for_lossless,
+            grows_for_lossless,
             keep: match (params.keeps_metadata, is_watermarked) {
                 (false, _) => Keep::Nothing,
                 (true, true) => Keep::Descriptions,
@@ -171,7 +172,7 @@ impl<'a> Plan<'a> {
         self.encoder_at(self.params.quality, cancel)
     }
 
-    /// The encoder without loss, if the mode that was asked for allows a choice.
+    /// Returns the lossless encoder if the mode of the request allows a choice.
     pub(super) fn lossless_encoder<'b>(&'b self, cancel: &'b Cancel<'b>) -> Option<Encoder<'b>> {
         let encoder = || self.encoder(cancel).mode(Mode::Lossless);
         (self.params.mode == Mode::Auto).then(encoder)
@@ -207,7 +208,7 @@ fn covers_half(mark: &Footprint, scale: Option<u8>, picture: &Footprint) -> bool
     2 * pixels >= picture.pixel_count()
 }
 
-/// The resize of a picture; the one to more pixels if the header does not tell how it is turned.
+/// The resize of a picture; the one to more pixels if the header leaves open how it is turned.
 fn largest_resize(
     opened: &Opened<'_>,
     &Footprint { width, height, .. }: &Footprint,

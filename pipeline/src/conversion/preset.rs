@@ -7,7 +7,7 @@
 use super::params::{PARAMETERS, ParamError, ParamProblem, Params};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
-/// What is escaped in a value.
+/// The characters that are escaped in a value.
 const ESCAPED: AsciiSet = CONTROLS.add(b'%');
 
 /// Groups of parameters that a request gives as one: if it gives one of them, none of the others is
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(free.placement.opacity, 9);
     }
 
-    /// A watermark could be dropped by asking for the input itself.
+    /// A request could drop a watermark if it got the input itself.
     #[test]
     fn the_original_is_not_sent_in_place_of_a_watermark() {
         let error = complete("!watermark=c", &[("if_larger", "original")]).unwrap_err();

@@ -24,7 +24,7 @@ impl Plan<'_> {
     /// animation grows beyond what was estimated, `may_hold` decides whether the conversion may.
     ///
     /// # Errors
-    /// If it may not: [`ConversionError::Memory`], so that a still picture is to be converted anew
+    /// If it may not: [`ConversionError::Memory`], if a still picture has to be converted again
     /// with so many bytes, or [`ConversionError::GrowthDenied`]. See [`ConversionError`].
     pub fn run_within(
         &self,
@@ -41,8 +41,8 @@ impl Plan<'_> {
         Ok(conversion)
     }
 
-    /// Whether the input may stand in for its WebP: it is asked for, and the first frame of an
-    /// animation is not meant alone.
+    /// Whether the input may stand in for its WebP: a parameter allows it, and the request is not
+    /// for the first frame of an animation.
     fn may_give_original(&self) -> bool {
         let is_first_frame = !matches!(self.path, Path::Animation(_))
             && self

@@ -1,10 +1,10 @@
-//! The size of the WebP: the box that was asked for, and how the picture is fitted to it.
+//! The size of the WebP: the box that was requested, and how the picture is fitted to it.
 
 use crate::image::{Resize, Span};
 use crate::watermark::Position;
 use towebp_encoder::MAX_SIDE;
 
-/// The size that is asked for.
+/// The requested size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizing {
     /// Width of the box, before it is multiplied by `dpr` (`width`), 1 to 16383.

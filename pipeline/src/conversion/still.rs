@@ -43,10 +43,10 @@ pub(super) fn in_planes(
     may_hold: &MayHold<'_>,
 ) -> Result<Conversion, ConversionError> {
     let mut timing = Timing::default();
-    // What was planned for planes alone is too little for RGB, which a graphic takes.
+    // The memory that was planned for planes alone is too little for RGB, which a graphic takes.
     let is_planned_for_rgb = !plan.opened.planes().is_some_and(|planes| planes.is_certain);
     let by_way_of_rgb = |timing| {
-        if plan.asks_for_lossless && !is_planned_for_rgb {
+        if plan.grows_for_lossless && !is_planned_for_rgb {
             ask_for_lossless(plan, may_hold)?;
         }
         by_way_of_rgb(plan, cancel, may_hold, timing)
@@ -56,7 +56,7 @@ pub(super) fn in_planes(
     };
     let size = planes.size;
     if let Some(goal) = plan.params.goal {
-        // What is decoded again is what the planes are compared to.
+        // The planes are compared to a second decoding.
         let decode = || match goal {
             Goal::Score(_) => plan
                 .opened
@@ -96,7 +96,7 @@ fn decode(plan: &Plan<'_>, cancel: &Cancel<'_>) -> Result<(Image, Metadata), Con
 struct SizedPlanes {
     size: (u32, u32),
     planes: webp::Planes,
-    /// What the pixels say of the lossless size, if the planes were made of them.
+    /// The estimate of the lossless size, if the planes were made of pixels.
     estimate: Option<LosslessEstimate>,
 }
 
@@ -146,7 +146,7 @@ pub(super) fn encode(
 ) -> Result<webp::Encoded, ConversionError> {
     let encoder = with_metadata(plan.encoder(cancel), metadata);
     let picture = picture(image)?;
-    if plan.asks_for_lossless {
+    if plan.grows_for_lossless {
         if let Some(encoded) = encoder.encode_if_lossy(&picture)? {
             return Ok(encoded);
         }

@@ -27,7 +27,7 @@ pub struct DecodedPlanes {
 pub struct PlanesOfRgb {
     /// The planes, as the encoder takes them.
     pub planes: towebp_encoder::Planes,
-    /// What the rows say of the lossless size, if that was wanted.
+    /// The estimate of the lossless size, if it was wanted.
     pub estimate: Option<LosslessEstimate>,
     /// The ICC profile in whose space they are, if that is not sRGB and is kept.
     pub icc: Option<Vec<u8>>,

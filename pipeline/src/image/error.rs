@@ -18,18 +18,18 @@ pub enum DecodeError {
     Invalid(String),
     /// A side is over [`Limits::max_side`](super::limits::Limits::max_side).
     TooWide {
-        /// Width in pixels, as the header says.
+        /// Width in pixels, by the header.
         width: u32,
-        /// Height in pixels, as the header says.
+        /// Height in pixels, by the header.
         height: u32,
         /// The bound, in pixels.
         max_side: u32,
     },
     /// More pixels than [`Limits::max_pixels`](super::limits::Limits::max_pixels).
     TooManyPixels {
-        /// Width in pixels, as the header says.
+        /// Width in pixels, by the header.
         width: u32,
-        /// Height in pixels, as the header says.
+        /// Height in pixels, by the header.
         height: u32,
         /// The bound, in pixels.
         max_pixels: u64,

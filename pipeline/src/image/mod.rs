@@ -1,8 +1,8 @@
 //! Pixels in memory, and one reader per input format.
 //!
 //! [`open`] reads a file's header once, and holds it to the [`Limits`] before anything of the
-//! picture's size is allocated. [`Opened`] then tells the memory that decoding takes, and decodes:
-//! into pixels in sRGB, or into the planes of a JPEG, oriented as the file asks, or frame by frame.
+//! picture's size is allocated. [`Opened`] then has the memory that decoding takes, and decodes:
+//! into pixels in sRGB, or into the planes of a JPEG, oriented by its Exif, or frame by frame.
 //! A [`Cancel`] may end that at any time.
 
 mod animation;
@@ -56,7 +56,7 @@ pub fn decode(
     Ok(image)
 }
 
-/// For `fuzz/`: orients a picture as Exif data asks.
+/// For `fuzz/`: orients a picture by Exif data.
 #[cfg(fuzzing)]
 pub fn orient(image: Image, exif: &[u8]) -> Image {
     match metadata::orientation::read(exif) {
@@ -70,7 +70,7 @@ pub fn orient(image: Image, exif: &[u8]) -> Image {
     }
 }
 
-/// For `fuzz/`: converts a picture from a profile's space to sRGB; `is_gray` tells that its samples
+/// For `fuzz/`: converts a picture from a profile's space to sRGB; `is_gray` is whether its samples
 /// were gray in the file.
 #[cfg(fuzzing)]
 pub fn convert_to_srgb(image: &mut Image, profile: &[u8], is_gray: bool) {

@@ -33,9 +33,9 @@ pub struct Opened<'a> {
 pub struct EstimatedPlanes {
     /// The planes.
     pub planes: towebp_encoder::Planes,
-    /// What the rows say of the lossless size, if graphics are not taken.
+    /// The estimate of the lossless size, if graphics are not taken.
     pub estimate: Option<LosslessEstimate>,
-    /// What is kept of the metadata.
+    /// The part of the metadata that is kept.
     pub metadata: Metadata,
 }
 
@@ -46,8 +46,8 @@ pub struct PlanesMemory {
     pub peak: u64,
     /// The bytes of the planes.
     pub bytes: u64,
-    /// Whether the header alone tells that there are planes: it does not tell whether the color
-    /// space that the file names is sRGB.
+    /// Whether there are planes by the header alone, which leaves open whether the color space that
+    /// the file names is sRGB.
     pub is_certain: bool,
 }
 
@@ -129,8 +129,8 @@ impl<'a> Opened<'a> {
         &self.footprint
     }
 
-    /// Width and height of the picture once it is oriented; `None` if the header does not tell
-    /// them.
+    /// Width and height of the picture once it is oriented; `None` if the header leaves the
+    /// orientation open.
     pub fn upright_size(&self) -> Option<(u32, u32)> {
         let Footprint { width, height, .. } = self.footprint;
         let orientation = self.orientation()?;
@@ -180,7 +180,7 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// Decodes the picture (the first frame of a GIF), oriented as its Exif says, in sRGB or in the
+    /// Decodes the picture (the first frame of a GIF), oriented by its Exif, in sRGB or in the
     /// color space of a profile that is kept. A picture whose alpha channel is opaque throughout
     /// becomes [`super::Layout::Rgb`].
     ///
@@ -250,8 +250,8 @@ impl<'a> Opened<'a> {
         source.peak().max(resizing).max(2 * resized)
     }
 
-    /// Decodes the picture as its file has it in `Y'CbCr`, oriented as its Exif says; `None` if it
-    /// has to be decoded to RGB.
+    /// Decodes the picture as its file has it in `Y'CbCr`, oriented by its Exif; `None` if it has
+    /// to be decoded to RGB.
     ///
     /// # Errors
     /// As [`Opened::decode`].
@@ -335,7 +335,7 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// The orientation of the picture; `None` if the header does not tell it.
+    /// The orientation of the picture; `None` if the header leaves it open.
     fn orientation(&self) -> Option<Orientation> {
         match &self.header {
             Header::Jpeg(header) => Some(header.orientation()),
@@ -482,7 +482,7 @@ fn convert_color(
     Ok((image, None))
 }
 
-/// Rotates and mirrors the picture as its Exif asks.
+/// Rotates and mirrors the picture by its Exif.
 fn orient(image: Image, exif: Option<&[u8]>, workers: Workers<'_>) -> Result<Image, Cancelled> {
     match exif.and_then(orientation::read) {
         Some(orientation) => orientation::apply(image, orientation, workers),

@@ -93,7 +93,7 @@ impl Read for CancellableReader<'_> {
         Ok(count)
     }
 
-    /// The same as the default, but quick for the few bytes at a time that decoders ask for.
+    /// The same as the default, but quick for the few bytes at a time that decoders read.
     #[inline]
     fn read_exact(&mut self, mut buffer: &mut [u8]) -> io::Result<()> {
         if let Some((bytes, rest)) = self.rest.split_at_checked(buffer.len()) {
@@ -205,8 +205,8 @@ mod tests {
     #[test]
     fn it_checks_once_per_portion_and_fails_once_it_is_cancelled() {
         let checks = AtomicUsize::new(0);
-        let question = || checks.fetch_add(1, Ordering::Relaxed) >= 3;
-        let cancel = Cancel::when(&question);
+        let is_unwanted = || checks.fetch_add(1, Ordering::Relaxed) >= 3;
+        let cancel = Cancel::when(&is_unwanted);
         let mut reader = CancellableReader::of_parts(&[&[7; 100]], 10, &cancel);
         let mut read = Vec::new();
         assert!(reader.read_to_end(&mut read).is_err());

@@ -8,7 +8,7 @@ use super::stamp::Stamp;
 use crate::image::Image;
 use towebp_encoder::{Cancel, Cancelled};
 
-/// Draws `picture`, scaled as the placement asks, or further down if it does not fit.
+/// Draws `picture`, scaled by the placement, or further down if it does not fit.
 ///
 /// # Errors
 /// [`Cancelled`]; the image may then have a part of it.

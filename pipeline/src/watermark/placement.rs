@@ -9,7 +9,7 @@ use super::rotation::Rotation;
 pub struct Placement {
     /// The position. It has no effect on tiles.
     pub position: Position,
-    /// What is kept free on every side; between tiles, the gap. It is rounded to whole pixels.
+    /// The free space on every side; between tiles, the gap. It is rounded to whole pixels.
     /// `None` stands for 2 % of the image's shorter side and at least 8 pixels, but never more than
     /// an eighth of that side, which leaves space for the watermark on tiny images; for no margin
     /// if the position is the center; and for the tiles' own shorter side between them, if that is
@@ -48,7 +48,7 @@ impl Placement {
         self.position.place(image, mark, self.margin(image))
     }
 
-    /// The width that `scale` asks for, in pixels.
+    /// The width by `scale`, in pixels.
     pub(super) fn width(&self, image: Size) -> Option<u32> {
         let percent = u64::from(self.scale?);
         Some(((u64::from(image.0) * percent + 50) / 100).max(1) as u32)

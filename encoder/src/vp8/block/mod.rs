@@ -40,7 +40,7 @@ pub struct Nearest {
     pub energy: u32,
 }
 
-/// What the trellis weighs: by zigzag position the nearest level and the one below.
+/// The candidates of the trellis: by zigzag position the nearest level and the one below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidates {
     /// Squared coefficient errors of the nearest levels and of those below, times the
@@ -53,7 +53,7 @@ pub struct Candidates {
     pub least: i32,
 }
 
-/// What [`Candidates::least`] reckons with.
+/// The costs by which [`Candidates::least`] computes lower bounds.
 #[derive(Clone, Copy, Debug)]
 pub struct LeastRates<'a> {
     /// Least costs of level 1, of level 2, and of all levels above, by zigzag position.

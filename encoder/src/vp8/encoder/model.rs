@@ -76,8 +76,8 @@ struct Profile {
 impl Profile {
     fn of(picture: &RgbPicture<'_>) -> Profile {
         let recorder = Recorder::default();
-        let question = || recorder.note();
-        let cancel = Cancel::when(&question);
+        let is_unwanted = || recorder.note();
+        let cancel = Cancel::when(&is_unwanted);
         let workers = Workers::new(1, None, &cancel);
         let options = LossyOptions {
             quality: QUALITY,
@@ -261,13 +261,13 @@ impl Recorder {
         let begun = Instant::now();
         let result = pass();
         let ended = Instant::now();
-        let asked = std::mem::take(&mut *self.0.lock().expect("pushing"));
+        let checks = std::mem::take(&mut *self.0.lock().expect("pushing"));
         let seconds = |from: Instant, to: Instant| (to - from).as_secs_f64();
-        let before = seconds(begun, asked.first().copied().unwrap_or(ended));
-        let mut pieces: Vec<f64> = asked.windows(2).map(|w| seconds(w[0], w[1])).collect();
-        let last = asked.last().map_or(0.0, |&last| seconds(last, ended));
+        let before = seconds(begun, checks.first().copied().unwrap_or(ended));
+        let mut pieces: Vec<f64> = checks.windows(2).map(|w| seconds(w[0], w[1])).collect();
+        let last = checks.last().map_or(0.0, |&last| seconds(last, ended));
         let last_piece = pieces.last().copied().unwrap_or(0.0).min(last);
-        if !asked.is_empty() {
+        if !checks.is_empty() {
             pieces.push(last_piece);
         }
         let after = last - last_piece;

@@ -198,14 +198,14 @@ pub struct ModeSearch {
     pub flat_steps: u32,
     /// Intra16 is not tried if its best estimate exceeds `intra16_cutoff / 256` times the estimate
     /// of Intra4. 288 saves a tenth of the time at no cost, 256 a further twentieth for 0.6 %. At
-    /// low effort, trials tell little more than estimates: 0, with which Intra4 always wins, costs
+    /// low effort, trials are little better than estimates: 0, with which Intra4 always wins, costs
     /// only 0.3 % there.
     pub intra16_cutoff: u32,
-    /// Which blocks go through the trellis.
+    /// The blocks that go through the trellis.
     pub trellis: TrellisUse,
 }
 
-/// Which blocks go through the trellis.
+/// The blocks that go through the trellis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrellisUse {
     /// None, which costs 5 %.
@@ -285,7 +285,7 @@ pub struct MacroblockContext<'a> {
     pub source: &'a Pixels,
     /// The reconstructed pixels around it.
     pub neighbors: &'a Neighbors,
-    /// Which blocks of the macroblocks above and to the left have coefficients.
+    /// The flags of the macroblocks above and to the left.
     pub nonzero: [NonzeroFlags; 2],
     /// Subblock modes above, from left to right, and to the left, from top to bottom.
     pub modes: [[SubblockMode; 4]; 2],

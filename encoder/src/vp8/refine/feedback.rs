@@ -20,7 +20,7 @@ use std::sync::Mutex;
 const SHARES: [i32; 2] = [48, 64];
 
 /// Weights of the blur along a row or column: a binomial of variance 1, whose sum is 16. Feeding
-/// every pixel's own error back saves a quarter as much, since that asks for the bits which the
+/// every pixel's own error back saves a quarter as much, since that spends the bits which the
 /// trellis saved; weights of twice the variance save two thirds.
 const BLUR: [i32; 5] = [1, 4, 6, 4, 1];
 

@@ -9,9 +9,9 @@
 //!   ([`visibility`]), averaged with those of the pass before,
 //! - the coefficient costs.
 //!
-//! All three are free: no bits tell a decoder of them.
+//! All three are free: the file has no bits for them.
 //!
-//! Segments stay. Clustering macroblocks anew before the last pass, by activity and by what the
+//! Segments stay. Clustering macroblocks again before the last pass, by activity and by what the
 //! passes showed, costs 0.3 to 0.6 % at equal SSIMULACRA2 and 0.3 to 1.9 % by Butteraugli. Of
 //! constants by picture, each of eight tried would save 0.2 to 0.8 % if the best of three values
 //! were known beforehand.
@@ -34,8 +34,8 @@ use crate::ycbcr::Planes;
 /// SSIMULACRA2, a third one nothing.
 const PASSES: usize = 2;
 
-/// Decides on all macroblocks. `last` is the last pass; those before it search as far as `search`
-/// says. They show where the last one will err: searching further there saves nothing.
+/// Decides on all macroblocks. `last` holds the options of the last pass, `search` those of the
+/// passes before it. They show where the last one will err: searching further there saves nothing.
 ///
 /// `weighs_blocks` says whether errors weigh by 4x4 block as the passes show, beside how they weigh
 /// by the source. That saves 1 % at equal SSIMULACRA2 and DSSIM, and costs 1 % by Butteraugli and 3

@@ -14,7 +14,7 @@ use crate::vp8::mode_decision::Visibility;
 use crate::vp8::segment::Segmentation;
 use crate::ycbcr::Planes;
 
-/// What a pass did to the luma of a macroblock.
+/// The errors of a pass in the luma of a macroblock.
 #[derive(Clone, Copy)]
 struct Damage {
     /// Mean squared error.
@@ -147,8 +147,8 @@ impl Sums {
         self.products += other.products;
     }
 
-    /// One less the structural similarity of the 64 pixels of a window. Its mean is left out: other
-    /// windows tell of that.
+    /// One less the structural similarity of the 64 pixels of a window. The term of the mean is
+    /// left out, since other windows measure it.
     fn dissimilarity(self) -> f32 {
         /// Added to the variances and covariances, in 1/4096 of a squared pixel: variances of less
         /// than 8 are noise.

@@ -316,19 +316,19 @@ fn encoding_is_cancelled_at_any_check() {
     for effort in EFFORTS {
         let encode_for = |allowed: usize, threads: usize| {
             let checks = Checks::new(allowed);
-            let question = || checks.are_used_up();
-            let cancel = Cancel::when(&question);
+            let is_unwanted = || checks.are_used_up();
+            let cancel = Cancel::when(&is_unwanted);
             let options = LosslessOptions {
                 workers: Workers::new(threads, None, &cancel),
                 ..options(effort, 1)
             };
             let outcome = encode(pixels.clone(), 120, &options);
-            (outcome.map(|_| ()), checks.asked.into_inner())
+            (outcome.map(|_| ()), checks.calls.into_inner())
         };
-        let (outcome, questions) = encode_for(usize::MAX, 1);
+        let (outcome, calls) = encode_for(usize::MAX, 1);
         assert_eq!(outcome, Ok(()));
         for threads in [1, 3] {
-            for allowed in (0..questions).step_by(1 + questions / 60) {
+            for allowed in (0..calls).step_by(1 + calls / 60) {
                 let (outcome, next_check) = encode_for(allowed, threads);
                 let what = format!("{effort:?}, {threads} threads, {allowed} checks");
                 assert_eq!(outcome, Err(EncodeError::Cancelled), "{what}");

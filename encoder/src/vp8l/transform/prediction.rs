@@ -1,7 +1,7 @@
 //! Chooses the blocks of a picture that are predicted: RFC 9649, section 3.5.1.
 //!
-//! A block is predicted only where estimates, copies included, say that it saves bits. Mode 0 of
-//! the predictor transform is as good as no prediction.
+//! A block is predicted only where that saves bits by estimates that include copies. Mode 0 of the
+//! predictor transform is as good as no prediction.
 
 use super::predictor::{self, Blocks, Modes};
 use super::transformed::{Transform, Transformed};

@@ -102,7 +102,7 @@ type Costs = [u32; MODES];
 
 /// Takes the mode with the least cost for each block.
 fn choose_modes(modes: &mut Modes, costs: &[Costs]) {
-    // What the modes themselves take, by how many blocks have them now.
+    // The bits of the modes themselves follow from how many blocks have each mode now.
     let mut counts = [1u32; MODES];
     for mode in &modes.by_block {
         counts[usize::from(*mode)] += 1;
@@ -117,7 +117,7 @@ fn choose_modes(modes: &mut Modes, costs: &[Costs]) {
     }
 }
 
-/// What is measured with all modes.
+/// The pixels whose residuals are counted with all modes.
 struct Trial<'a> {
     pixels: &'a [u32],
     width: usize,

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct ParamError {
     /// The parameter's name.
     pub name: &'static str,
-    /// What is wrong, for callers that have other names for parameters.
+    /// The kind of mistake, for callers that have other names for parameters.
     pub problem: ParamProblem,
     /// The given and the allowed values, as a sentence for the caller.
     pub detail: String,
@@ -15,14 +15,14 @@ pub struct ParamError {
     pub code: &'static str,
 }
 
-/// What is wrong with a parameter.
+/// The kind of mistake in a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParamProblem {
     /// The value is not allowed.
     Value {
         /// The beginning of the value.
         given: String,
-        /// What is allowed.
+        /// The allowed values, in words.
         allowed: String,
     },
     /// Another parameter was given, beside which this one is not allowed.

@@ -131,7 +131,7 @@ impl Value {
         }
     }
 
-    /// What is allowed, for error texts.
+    /// Returns the allowed values in words, for error texts.
     pub fn allowed(self) -> String {
         let thousandths = |number: i32| f64::from(number) / 1000.0;
         match self {

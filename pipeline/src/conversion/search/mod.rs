@@ -1,6 +1,6 @@
 //! Looks for the quality by which a picture meets a [`Goal`], in a few encodings.
 //!
-//! Before each encoding, the [`Model`] tells from what is known so far which quality comes nearest.
+//! Before each encoding, the [`Model`] predicts from the earlier ones which quality comes nearest.
 //! Bytes and scores rise with quality, so that each encoding also bounds the rest from one side.
 //! Over 100 photographs and screenshots it takes some two encodings; benches/README.md has the
 //! figures.
@@ -45,7 +45,7 @@ pub(super) struct Found {
     pub encodings: u8,
 }
 
-/// What is known of a picture before it is encoded.
+/// The properties of a picture that are known before it is encoded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     /// The pixels of the picture, or of a canvas.
@@ -210,7 +210,7 @@ impl Search {
             }
         }
         let (is_met, below) = match self.goal {
-            // What is worse does not fit better.
+            // A file of lower quality that is larger is no better choice.
             Goal::MaxBytes { bytes: most, .. } => (bytes <= most, bytes > most),
             Goal::Score(least) => {
                 let is_met = score.is_some_and(|score| score >= f64::from(least));

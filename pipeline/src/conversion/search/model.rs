@@ -1,10 +1,10 @@
-//! What is expected of a picture's bytes and scores over quality.
+//! The model that predicts a picture's bytes and scores over quality.
 //!
 //! Each picture is a point in a space of four dimensions, in which those of the corpus are spread
 //! normally around the origin: a factor model (principal components) of both curves and of the
-//! activity. What was observed of a picture tells where it probably is, by the normal equations of
-//! least squares with the origin as one more observation, and so the rest of its curves; what the
-//! observations are off from them is interpolated.
+//! activity. The observations of a picture give its most probable point, by the normal equations of
+//! least squares with the origin as one more observation, and so the rest of its curves; the
+//! residuals of the observations are interpolated.
 //!
 //! The figures are those of 100 photographs and screenshots of 0.2 to 10 megapixels (Kodak, CID22,
 //! CLIC 2025, gb82, squoosh, lepton) at medium effort.
@@ -20,7 +20,7 @@ pub(super) enum Curve {
     Score,
 }
 
-/// What is expected of one picture.
+/// The prediction for one picture.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
     activity: Option<Activity>,
@@ -36,7 +36,7 @@ const FACTORS: usize = 4;
 struct Expected {
     /// Its mean.
     mean: f64,
-    /// What it changes by along each dimension.
+    /// Its change along each dimension.
     weights: [f64; FACTORS],
     /// The standard deviation of what is left.
     deviation: f64,

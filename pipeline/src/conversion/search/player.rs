@@ -41,8 +41,8 @@ impl<'a> Player<'a> {
         })
     }
 
-    /// What is shown during the next frame of the original, which lasts for `milliseconds`. Frames
-    /// of the original that changed nothing are one frame of the file.
+    /// Returns the canvas that is shown during the next frame of the original, which lasts for
+    /// `milliseconds`. Frames of the original that changed nothing are one frame of the file.
     ///
     /// # Errors
     /// [`ConversionError::Internal`] if the file does not decode, or ends.

@@ -133,7 +133,7 @@ fn scores_are_reached_wherever_a_quality_does() {
             let reached = (0..=100).any(reaches);
             let found = picture.lossy(Goal::Score(least)).expect("a file");
             assert!(picture.tried.borrow().len() <= MOST_ENCODINGS);
-            let score = found.score.expect("it was asked for");
+            let score = found.score.expect("it was requested");
             let quality = found.quality.expect("it is lossy");
             assert!((score - picture.score_at(quality)).abs() < 1e-9);
             if reached {
@@ -227,13 +227,13 @@ fn a_comparison_ends_once_it_is_cancelled() {
         };
         let compare_until = |allowed: usize| {
             let checks = AtomicUsize::new(0);
-            let question = || checks.fetch_add(1, Ordering::Relaxed) >= allowed;
-            let outcome = compare(&image, &image, &Cancel::when(&question));
+            let is_unwanted = || checks.fetch_add(1, Ordering::Relaxed) >= allowed;
+            let outcome = compare(&image, &image, &Cancel::when(&is_unwanted));
             (outcome, checks.into_inner())
         };
         let (outcome, all) = compare_until(usize::MAX);
         assert!(outcome.is_ok_and(|score| score > 99.0));
-        assert!(all >= least, "{width} x {height}: asked {all} times");
+        assert!(all >= least, "{width} x {height}: {all} checks");
         for allowed in [0, 1, all / 2, all - 1] {
             let (outcome, checks) = compare_until(allowed);
             assert_eq!(
@@ -241,7 +241,7 @@ fn a_comparison_ends_once_it_is_cancelled() {
                 Err(ConversionError::Cancelled),
                 "{allowed} of {all}"
             );
-            assert_eq!(checks, allowed + 1, "asked again");
+            assert_eq!(checks, allowed + 1, "called again");
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Light below some 90 cd/m2 is kept. Brighter light is rolled off as BT.2390 (5.4.1) prescribes
 //! for a display of 203 cd/m2 and a picture of up to 1000 cd/m2, which is what readers assume of a
-//! picture that does not say: paper white becomes a light gray (229), and the levels above it are
+//! picture without such metadata: paper white becomes a light gray (229); the levels above it are
 //! left to brighter light. The brightest of red, green and blue determines the factor by which all
 //! three are lowered, so that hues are kept. Light beyond 1000 cd/m2 becomes white, and colors
 //! outside of sRGB's gamut are clipped.
@@ -18,7 +18,7 @@ const HLG: u8 = 18;
 
 /// Luminance of sRGB's white, in cd/m2.
 const WHITE: f64 = 203.0;
-/// Luminance of the brightest light that is told apart from white, in cd/m2.
+/// Luminance of the brightest light that differs from white, in cd/m2.
 const PEAK: f64 = 1000.0;
 /// Luminance of the largest sample of PQ, in cd/m2.
 const PQ_PEAK: f64 = 10_000.0;
@@ -268,7 +268,7 @@ mod tests {
         for (got, expected) in hdr(1, PQ).convert_color(color).into_iter().zip(expected) {
             assert!(got.abs_diff(expected) <= 1, "{got} for {expected}");
         }
-        // Ten times as bright as the brightest light that is told apart.
+        // Ten times as bright as the brightest light that differs from white.
         let color = [10_000.0, 5000.0, 1000.0].map(|light| sample(pq_of_light(light)));
         for (got, expected) in hdr(1, PQ).convert_color(color).into_iter().zip(expected) {
             assert!(got.abs_diff(expected) <= 1, "{got} for {expected}");

@@ -102,8 +102,8 @@ impl Calibrated {
     }
 }
 
-/// Whether the exponent is 2.2, which PNG (third edition, 11.3.2.5) tells writers of sRGB to give
-/// for readers that know no other way: nearly all files that say 2.2 mean sRGB's curve.
+/// Whether the exponent is 2.2, which PNG (third edition, 11.3.2.5) recommends to writers of sRGB
+/// for readers without color management: nearly all files with 2.2 mean sRGB's curve.
 fn is_srgb_exponent(exponent: &f64) -> bool {
     (exponent * 0.45455 - 1.0).abs() < 0.001
 }

@@ -2,7 +2,7 @@
 
 pub mod orientation;
 
-/// Which metadata of a file is kept.
+/// The metadata of a file that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// None. The pixels become sRGB.
@@ -25,7 +25,7 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// The metadata that `keep` asks for, of what a file has.
+    /// The part of a file's metadata that `keep` selects.
     pub(super) fn kept(
         keep: Keep,
         icc: Option<Vec<u8>>,

@@ -6,7 +6,7 @@ pub use ::image::metadata::Orientation;
 use std::sync::Mutex;
 use towebp_encoder::{Cancel, Cancelled, Workers};
 
-/// The orientation that Exif data asks for; `None` if the data is damaged or has none.
+/// The orientation in Exif data; `None` if the data is damaged or has none.
 pub fn read(exif: &[u8]) -> Option<Orientation> {
     Orientation::from_exif_chunk(exif.strip_prefix(JPEG_PREFIX).unwrap_or(exif))
 }

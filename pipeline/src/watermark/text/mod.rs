@@ -177,7 +177,7 @@ pub(super) fn prepare_text(
     image: Size,
     cancel: &Cancel<'_>,
 ) -> Result<Option<(Stamp<'static>, Size)>, TextError> {
-    // A panic over an added font ends one request, whose error tells it.
+    // A panic over an added font ends one request with an error.
     let prepared = catch_unwind(AssertUnwindSafe(|| {
         let renderer = Renderer {
             watermark,
@@ -382,11 +382,11 @@ const MIN_EM: f32 = 4.0;
 
 /// The space that a text may take.
 struct Space {
-    /// The em that is asked for, in pixels, without regard to a scale.
+    /// The em that is requested, in pixels, without regard to a scale.
     em: f32,
     /// The most pixels after rotation.
     available: Size,
-    /// The width before rotation that a scale asks for.
+    /// The width before rotation by a scale.
     width: Option<u32>,
     outline: Outline,
     rotation: Rotation,
@@ -403,7 +403,7 @@ impl Space {
         }
     }
 
-    /// The layout in the size that was asked for, or in the largest smaller one that fits; `None`
+    /// The layout in the requested size, or in the largest smaller one that fits; `None`
     /// if it does not fit in the smallest one.
     fn largest(&self, block: &Block) -> Option<TextLayout> {
         let at = |em: f32| self.at(block, em);

@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn straight_glyphs_keep_their_lines_and_area() {
-        // 1615 by 2433 units, says HarfBuzz's `hb-shape --show-extents`.
+        // 1615 by 2433 units by HarfBuzz's `hb-shape --show-extents`.
         let (area, lines) = area('█', 1.0);
         assert_eq!(lines, 4);
         assert!((area - 1615.0 * 2433.0).abs() < 16.0, "{area}");

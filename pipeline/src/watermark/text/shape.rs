@@ -145,7 +145,7 @@ struct Shaper<'a> {
     text: &'a str,
     cancel: &'a Cancel<'a>,
     line: Line,
-    /// The advances by the byte of the text, if they are asked for.
+    /// The advances by the byte of the text, if they are needed.
     advances: Option<Vec<f32>>,
     missing: &'a mut Vec<char>,
 }

@@ -680,8 +680,8 @@ fn a_line_of_many_runs_is_cancelled_between_them() {
     let asked = std::cell::Cell::new(0);
     let shape = |limit: usize| {
         let checks = std::sync::atomic::AtomicUsize::new(0);
-        let question = || checks.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= limit;
-        let cancel = Cancel::when(&question);
+        let is_unwanted = || checks.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= limit;
+        let cancel = Cancel::when(&is_unwanted);
         let line = Paragraph::new(Fonts::bundled(), &text, &cancel).as_line(&mut Vec::new());
         asked.set(checks.into_inner());
         line.glyphs.len()

@@ -1,4 +1,4 @@
-//! The headers of a BMP: `BITMAPFILEHEADER`, then one of the information headers, told apart by
+//! The headers of a BMP: `BITMAPFILEHEADER`, then one of the information headers, which differ in
 //! their size.
 //!
 //! | bytes | header | contents beyond the one above |

@@ -65,8 +65,8 @@ pub fn decode(
     })
 }
 
-/// Rows as stored: each filled up to a multiple of 4 bytes, the bottom one first unless the header
-/// says otherwise.
+/// Rows as stored: each filled up to a multiple of 4 bytes, the bottom one first unless the height
+/// in the header is negative.
 struct Rows<'a> {
     bytes: &'a [u8],
     stride: usize,

@@ -1,5 +1,5 @@
 //! One picture of an animated PNG, as if it stood in a file of its own: the decoder reads nothing
-//! of an animation, so that the outline alone says what belongs to which frame.
+//! of an animation, so that the outline alone assigns chunks to frames.
 
 use super::chunk::Chunk;
 use super::decoder::BYTES_PER_CHECK;
@@ -7,7 +7,7 @@ use std::io;
 use std::slice;
 use towebp_encoder::Cancel;
 
-/// Reads a PNG made of a header, the chunks that say what the samples mean, and the data of one
+/// Reads a PNG made of a header, the chunks that define the meaning of samples, and the data of one
 /// picture.
 pub struct FrameReader<'a> {
     /// The chunks between header and data.

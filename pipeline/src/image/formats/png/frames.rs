@@ -1,5 +1,5 @@
 //! The frames of an animated PNG, drawn one after the other onto a canvas (PNG, third edition,
-//! 11.3.6), oriented as the file's Exif says.
+//! 11.3.6), oriented by the Exif of the file.
 
 use super::decoder::damaged_animation;
 use super::header::Header;
@@ -169,7 +169,7 @@ impl<'a> Frames<'a> {
     }
 }
 
-/// The profile of RGB in whose color space the frames stay, if `keep` asks for it.
+/// The profile of RGB in whose color space the frames stay, if `keep` selects it.
 ///
 /// # Errors
 /// See [`DecodeError`].

@@ -49,7 +49,7 @@ struct Chunks<'a> {
     exif: Option<(&'a [u8], Range<usize>)>,
     /// The bytes of further Exif, which the decoder copies.
     other_exif: u64,
-    /// The chunks in front of the pixels that say what the samples mean, the first of each name.
+    /// The chunks in front of the pixels that define samples, the first of each name.
     colors: Vec<&'a [u8]>,
     /// Those of them without which there are no colors: `PLTE` and `tRNS`.
     palette: Vec<&'a [u8]>,
@@ -59,7 +59,7 @@ struct Chunks<'a> {
     xmp: Option<&'a [u8]>,
 }
 
-/// Which chunks that name a color space are there.
+/// Whether the file has each of the chunks that name a color space.
 #[derive(Debug, Default)]
 struct NamedSpaces {
     /// `sRGB`.
@@ -210,7 +210,7 @@ impl<'a> Header<'a> {
         self.chunks.exif.as_ref().map(|(_, place)| place.clone())
     }
 
-    /// The orientation that Exif asks for.
+    /// The orientation of the Exif.
     pub fn orientation(&self) -> Option<Orientation> {
         self.exif().and_then(orientation::read)
     }
@@ -335,7 +335,7 @@ impl<'a> Chunks<'a> {
         chunks
     }
 
-    /// Takes a chunk in front of the pixels that may say what the samples mean.
+    /// Takes a chunk in front of the pixels that may define the meaning of samples.
     fn take_color(&mut self, chunk: &Chunk<'a>) {
         let name = &chunk.name;
         self.spaces.srgb |= name == b"sRGB";

@@ -4,7 +4,7 @@
 //! The decoder reads the file as if its image data were stored without compression (RFC 1951,
 //! section 3.2.4), in `IDAT` chunks of a block each. Whatever a file has that this does not follow,
 //! from a wrong checksum to bytes behind the compressed data, ends the reader with an error; the
-//! caller then decodes the file itself, which tells what is wrong with it, if anything is.
+//! caller then decodes the file itself, whose error describes the fault, if there is one.
 
 use super::chunk::{Chunk, parts_without};
 use super::decoder::BYTES_PER_CHECK;
@@ -184,7 +184,7 @@ struct Inflater<'a> {
     state: Box<Decompressor>,
     /// The chunks that were not begun.
     chunks: &'a [u8],
-    /// What remains of the chunk that was begun.
+    /// The rest of the chunk that was begun.
     input: &'a [u8],
     /// The last bytes that were inflated.
     history: Vec<u8>,
@@ -247,7 +247,7 @@ pub struct InflatedReader<'scope, 'a> {
     buffer: Buffer,
     /// The bytes of the present block that were not read.
     block: usize,
-    /// What stands around blocks, and how many of its bytes were read.
+    /// The bytes around blocks, and how many of them were read.
     frame: (Vec<u8>, usize),
 }
 
@@ -255,7 +255,7 @@ pub struct InflatedReader<'scope, 'a> {
 #[derive(Clone, Copy, PartialEq)]
 enum Stage {
     Before,
-    /// What stands around a block of the image data.
+    /// The bytes around a block of the image data.
     Frame,
     Block,
     /// The empty block that ends the image data.
@@ -271,7 +271,7 @@ const FIRST: &[u8] = b"\0\0\0\x02IDAT\x78\x01\0\0\0\0";
 const LAST: &[u8] = b"\0\0\0\x09IDAT\x01\0\0\xff\xff\0\0\0\0\0\0\0\0";
 
 impl InflatedReader<'_, '_> {
-    /// What comes next; empty at the end of a stage.
+    /// The bytes that come next; empty at the end of a stage.
     fn rest(&mut self) -> io::Result<&[u8]> {
         match self.stage {
             Stage::Before => self.before.fill_buf(),

@@ -49,7 +49,7 @@ impl Read for Input<'_, '_> {
     }
 }
 
-/// The decoder's interface asks for it, but it reads from the beginning to the end.
+/// The decoder requires the trait, but it reads from the beginning to the end.
 impl Seek for Input<'_, '_> {
     fn seek(&mut self, _: SeekFrom) -> io::Result<u64> {
         Err(io::ErrorKind::Unsupported.into())

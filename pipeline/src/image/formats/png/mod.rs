@@ -124,7 +124,7 @@ pub fn frames<'a>(
 }
 
 /// Decodes by `decode`, while a helper inflates if there is one. Whatever stops that, the decoder
-/// then does alone: it tells what is wrong with the file.
+/// then does alone: its error describes the fault of the file.
 fn with_decoder<T>(
     bytes: &[u8],
     header: &Header<'_>,

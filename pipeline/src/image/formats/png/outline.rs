@@ -4,7 +4,7 @@ use super::chunk::Chunk;
 use crate::image::animation::DisposalMethod;
 use crate::image::rectangle::Rectangle;
 
-/// The animation of a file that says that it is one (`acTL`).
+/// The animation of a file that has an `acTL` chunk.
 #[derive(Debug)]
 pub struct Outline<'a> {
     /// The number of frames that the file announces.
@@ -13,18 +13,18 @@ pub struct Outline<'a> {
     pub plays: u32,
     /// The frames; none if the file announces more than are allowed.
     pub frames: Vec<FrameControl<'a>>,
-    /// What is wrong with the chunks of the animation, if anything is: a few words.
+    /// The fault in the chunks of the animation, if there is one: a few words.
     pub fault: Option<&'static str>,
 }
 
-/// What a file says of a frame (`fcTL`).
+/// The fields of a frame (`fcTL`).
 #[derive(Debug)]
 pub struct FrameControl<'a> {
     /// The place of the frame on the canvas, within which it lies.
     pub rectangle: Rectangle,
     /// The time for which it is shown, in seconds: a numerator and a denominator, not 0.
     pub delay: (u16, u16),
-    /// What becomes of it before the next frame is drawn.
+    /// Its disposal before the next frame is drawn.
     pub disposal: DisposalMethod,
     /// Whether it is drawn over what is there, or in its place.
     pub is_drawn_over: bool,
@@ -117,7 +117,7 @@ impl<'a> OutlineReader<'a> {
         }
     }
 
-    /// The animation; `None` if the file does not say in front of its default image that it is one.
+    /// Returns the animation; `None` if the file has no `acTL` in front of its default image.
     pub fn finish(mut self) -> Option<Outline<'a>> {
         self.end_frame();
         let mut outline = self.outline?;
@@ -294,7 +294,7 @@ impl<'a> OutlineReader<'a> {
     }
 }
 
-/// What is wrong with the chunks of an animation, in a few words behind "its animation is damaged".
+/// A fault in the chunks of an animation, in a few words behind "its animation is damaged".
 type Fault = &'static str;
 
 impl Outline<'_> {

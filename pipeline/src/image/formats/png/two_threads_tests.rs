@@ -197,8 +197,8 @@ fn it_ends_whenever_it_is_cancelled() {
     let (file, _) = large(ColorType::Rgb, BitDepth::Eight);
     for allowed in (0..600).step_by(19) {
         let asked = AtomicUsize::new(0);
-        let question = || asked.fetch_add(1, Ordering::Relaxed) >= allowed;
-        let cancel = Cancel::when(&question);
+        let is_unwanted = || asked.fetch_add(1, Ordering::Relaxed) >= allowed;
+        let cancel = Cancel::when(&is_unwanted);
         let decoded = planes(&file, Workers::new(2, None, &cancel));
         assert!(
             decoded.is_err() || !cancel.is_set(),

@@ -302,10 +302,10 @@ fn breaking_ends_once_it_is_cancelled() {
     let checks = |text: &TextWatermark| {
         (0..20_000).find(|&allowed| {
             let checks = AtomicUsize::new(0);
-            let question = || checks.fetch_add(1, Ordering::Relaxed) >= allowed;
+            let is_unwanted = || checks.fetch_add(1, Ordering::Relaxed) >= allowed;
             let mut image = black(120, 80);
             let placement = at(Position::Center);
-            let cancel = Cancel::when(&question);
+            let cancel = Cancel::when(&is_unwanted);
             match draw_text(&mut image, text, Fonts::bundled(), &placement, &cancel) {
                 Ok(()) => true,
                 Err(error) => {
