@@ -5,6 +5,7 @@ use env_logger::{Builder, Env};
 use log::kv::{self, Key, Value, VisitSource};
 use log::{LevelFilter, Record};
 use std::io::{self, Write};
+use std::time::SystemTime;
 
 /// The format of a line of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub fn start(format: LogFormat) {
         .filter_module("ureq", LevelFilter::Warn)
         .filter_module("ureq_proto", LevelFilter::Warn)
         .format(move |out, record| {
-            let time = out.timestamp_millis().to_string();
+            let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
             write_line(out, format, &time, record)
         })
         .init();
