@@ -14,7 +14,7 @@ impl Email {
     /// Reads an address as a person typed it.
     ///
     /// # Errors
-    /// A sentence that says what is wrong with the text.
+    /// A sentence that names the mistake in the text.
     pub fn parse(text: &str) -> Result<Email, String> {
         let email = text.trim().to_lowercase();
         if email.is_empty() {

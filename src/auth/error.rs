@@ -1,9 +1,8 @@
-//! What can go wrong while something is proven or issued.
+//! Errors while tokens, passwords and sessions are checked or issued.
 
 use std::fmt;
 
-/// Something is broken on this side: whoever asked has done nothing wrong. The texts are for the
-/// log.
+/// An internal error: the client has done nothing wrong. The texts are for the log.
 #[derive(Clone, Debug)]
 pub enum AuthError {
     /// The system gives no random bytes.

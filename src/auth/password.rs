@@ -28,7 +28,7 @@ const MIN_CHARACTERS: usize = 8;
 const MAX_BYTES: usize = 1024;
 
 /// The 3,000 most common passwords of at least 8 characters in lower case, the most common first,
-/// one a line; NIST SP 800-63B section 5.1.1.2 asks to reject those. They are the first ones of the
+/// one a line; NIST SP 800-63B section 5.1.1.2 rules them out. They are the first ones of the
 /// list of 30,000 in the crate zxcvbn 3.1.1 (MIT license, Copyright (c) 2016 Joshua Holmer, after
 /// Dropbox's zxcvbn, MIT license, Copyright (c) 2012-2016 Dan Wheeler and Dropbox, Inc.). The crate
 /// itself brings 0.8 MB of lists and the crate regex; the crate passwords brings 1.0 MB.
@@ -42,7 +42,7 @@ impl Password {
     /// common passwords in whatever case.
     ///
     /// # Errors
-    /// A sentence that says what is wrong with the text.
+    /// A sentence that names the mistake in the text.
     pub fn parse(text: &str) -> Result<Password, String> {
         let characters = text.chars().count();
         if characters < MIN_CHARACTERS {
@@ -106,9 +106,9 @@ impl Passwords {
 
     /// Whether the password belongs to the stored PHC string.
     ///
-    /// Without a stored string the answer is no after the same time, so that the time does not tell
-    /// whether there is such an account. For a password that is too long for any account it is no
-    /// at once.
+    /// Without a stored string the result is false after the same time, so that the time does not
+    /// show whether there is such an account. For a password that is too long for any account it is
+    /// false at once.
     ///
     /// # Errors
     /// [`AuthError::Argon2`] if the stored string is damaged.

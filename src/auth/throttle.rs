@@ -57,8 +57,8 @@ impl Origin {
     }
 }
 
-/// What stands for an address and an origin in a count that is stored: nobody learns the address
-/// from it without the secret.
+/// Returns the key of an address and an origin in the stored counts: without the secret, nobody
+/// learns the address from it.
 pub fn attempt_key(secret: &Secret, email: &Email, origin: Origin) -> [u8; 32] {
     let parts = [&origin.bytes()[..], email.as_str().as_bytes()];
     secret.mac("towebp attempts", &parts)
@@ -78,7 +78,7 @@ pub struct SignInThrottle {
     start: Instant,
 }
 
-/// What is kept of failed attempts in a row.
+/// The stored record of failed attempts in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailedAttempts {
     /// Their number, at least 1.
@@ -88,8 +88,8 @@ pub struct FailedAttempts {
 }
 
 impl FailedAttempts {
-    /// What is kept from an attempt at the time `now` on, which counts as failed until it has
-    /// succeeded. `previous` is what was kept before.
+    /// Returns the record from an attempt at the time `now` on, which counts as failed until it has
+    /// succeeded. `previous` is the record before.
     ///
     /// # Errors
     /// [`Wait`] if the attempt comes too early; it is not counted then.

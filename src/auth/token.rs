@@ -31,12 +31,12 @@ use super::secret::Secret;
 
 const PREFIX: &str = "twp_";
 const LENGTH: usize = PREFIX.len() + base62::WIDTH_256 + base62::WIDTH_32;
-/// How many bytes of the HMAC a token holds: 160 bits, above the 128 that RFC 2104 section 5 asks
-/// for.
+/// How many bytes of the HMAC a token holds: 160 bits, above the 128 that RFC 2104 section 5
+/// recommends.
 const MAC_LENGTH: usize = 20;
 
-/// What a genuine token says: which account it belongs to, and which of the tokens that were ever
-/// issued to that account it is.
+/// The contents of a genuine token: its account, and its number among all tokens that were ever
+/// issued to that account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// The account.

@@ -1,4 +1,4 @@
-//! Which IP addresses may be reached: global unicast only (the special-purpose registries of IANA,
+//! The IP addresses that may be reached: global unicast only (IANA's special-purpose registries,
 //! RFC 6890).
 
 use ipnet::IpNet;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Why nothing was fetched. Its `Display` is a sentence for the client that gave the URL; it tells
-/// nothing about the network of the server.
+/// The reason why nothing was fetched. Its `Display` is a sentence for the client that gave the
+/// URL; it reveals nothing about the network of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FetchError {
     /// It is not an absolute http or https URL, or has a port, a user or a host that is not

@@ -9,8 +9,8 @@ use ureq::http::header::{AGE, CACHE_CONTROL, DATE, EXPIRES, HeaderName, VARY};
 /// thousands of conversions fetch it once.
 pub(super) const DEFAULT: Duration = Duration::from_mins(5);
 
-/// The longest lifetime, whatever a response says. Hosts that give a new name to each new picture
-/// say a year; others say so by mistake.
+/// The upper bound of lifetimes. Hosts that give a new name to each new picture send a year; others
+/// send it by mistake.
 pub(super) const LONGEST: Duration = Duration::from_hours(1);
 
 /// The lifetime of a response with these headers; zero if it may not be kept at all (RFC 9111, 3,

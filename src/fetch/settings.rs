@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What may be fetched, how much of it, and how many fetches there may be.
+/// The limits of fetches: hosts, bytes, times and numbers.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Whether private, local and otherwise special addresses may be reached, and ports other than

@@ -24,7 +24,7 @@ use ureq::http::Uri;
 /// fetches, and no host is flooded.
 const FETCHES_PER_HOST: usize = 6;
 
-/// How often [`SingleFlight::fetch`] asks whether its caller still waits.
+/// The interval at which [`SingleFlight::fetch`] checks whether its caller still waits.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Fetches one URL. Before it reads more bytes it calls the function that it is given with the
@@ -86,7 +86,7 @@ struct SharedFetch {
     /// How many callers have not left. Changed only while the state is locked; a fetch whose count
     /// has come to 0 cannot be joined any more.
     callers: AtomicUsize,
-    /// What to call when it ends, each with its caller's number.
+    /// The functions to call when it ends, each with its caller's number.
     wakes: Mutex<Vec<(u64, Wake)>>,
     outcome: OnceLock<Result<Arc<[u8]>, FetchError>>,
 }

@@ -5,7 +5,7 @@ use percent_encoding::{AsciiSet, utf8_percent_encode};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use ureq::http::Uri;
 
-/// What the checks of every URL, redirects included, depend on.
+/// The settings of the checks of every URL, redirects included.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Policy {
     /// Whether private addresses and all ports are allowed (`Settings::allow_private`).
@@ -19,7 +19,7 @@ pub(super) struct Policy {
 /// databases.
 const PUBLIC_PORTS: [u16; 4] = [80, 443, 8080, 8443];
 
-/// What is percent-encoded in paths and queries, besides everything beyond ASCII.
+/// The ASCII characters that are percent-encoded in paths and queries.
 const SPACE: AsciiSet = AsciiSet::EMPTY.add(b' ');
 
 /// Reads an absolute URL. Spaces and characters beyond ASCII after the host are percent-encoded

@@ -10,7 +10,7 @@
 /// started.
 ///
 /// `mallopt` is in the dynamic and in the static glibc. The alternative without unsafe code,
-/// starting the process anew with `GLIBC_TUNABLES` in its environment, costs a second start-up and
+/// restarting the process with `GLIBC_TUNABLES` in its environment, costs a second start-up and
 /// needs /proc.
 #[cfg(target_env = "gnu")]
 pub fn return_large_blocks() {

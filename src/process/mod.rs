@@ -1,4 +1,4 @@
-//! What the process has to do with the system that it runs on: signals, the service manager, the
+//! The interfaces of the process to its system: signals, the service manager, the
 //! allocator's settings, the limit of memory, and the log.
 //!
 //! Nothing here knows anything of pictures or HTTP, and nothing here is imported by the modules

@@ -1,4 +1,4 @@
-//! The signals that ask `towebp serve` to end.
+//! The signals that end `towebp serve`.
 
 use super::systemd::Manager;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 
-/// Signals that ask the process to end, caught from now on.
+/// Signals that end the process, caught from now on.
 pub struct CaughtSignals(Signals);
 
 /// Catches SIGTERM (from service managers and `docker stop`) and SIGINT (Ctrl+C). The first process

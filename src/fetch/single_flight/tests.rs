@@ -12,7 +12,7 @@ type Outcome = Result<Download, FetchError>;
 /// fetch panics.
 type Begun = (String, Sender<Outcome>);
 
-/// Begins fetches without limits for one account, which end when the test says so.
+/// Begins fetches without limits for one account, which end when the test ends them.
 fn controlled(timeout: Duration) -> (Arc<SingleFlight>, Receiver<Begun>) {
     controlled_with(&Settings {
         timeout,

@@ -1,5 +1,5 @@
-//! Which hosts may be reached, from the URL to the connection, on a network that the test makes up:
-//! it chooses the addresses of names, and every connection ends at a server on 127.0.0.1.
+//! The hosts that may be reached, from the URL to the connection, on a network that the test makes
+//! up: it chooses the addresses of names, and every connection ends at a server on 127.0.0.1.
 
 use super::*;
 use std::fmt;
@@ -272,7 +272,7 @@ const SPELLINGS: &[(&str, Verdict)] = &[
     ("http://example.org:65616/", BadUrl),
     ("http://example.org:+80/", BadUrl),
     ("http://example.org:0080/", Dialed(PUBLIC)),
-    // What follows the host is not part of it.
+    // The characters behind the host are not part of it.
     ("http://example.org/@127.0.0.1", Dialed(PUBLIC)),
     ("http://example.org?@127.0.0.1/", Dialed(PUBLIC)),
     ("http://example.org#@127.0.0.1/", Dialed(PUBLIC)),
