@@ -1,6 +1,6 @@
 //! Holds the source to its layout: which module may import which, that no two files import each
-//! other, where `unsafe` may stand, how long a file and a line may be. A failure says which file it
-//! is, and what is allowed.
+//! other, where `unsafe` may stand, how long a file and a line may be. A failure names the file and
+//! what is allowed.
 
 #[path = "layout/source.rs"]
 mod source;
@@ -312,6 +312,27 @@ fn the_map_of_the_documentation_is_this_table() {
         text[begin..end] == map,
         "docs/architecture.md has another map of the modules than tests/layout.rs; run scripts/bless"
     );
+}
+
+/// Cargo has no list of packages that two profiles share.
+#[test]
+fn two_profiles_optimize_the_same_packages_for_speed() {
+    let manifest = include_str!("../Cargo.toml");
+    let packages = |profile: &str, level: u8| -> BTreeSet<&str> {
+        let (prefix, level) = (
+            format!("[profile.{profile}.package."),
+            format!("opt-level = {level}"),
+        );
+        let lines = manifest.lines().zip(manifest.lines().skip(1));
+        lines
+            .filter(|(_, next)| *next == level)
+            .filter_map(|(head, _)| head.strip_prefix(&prefix)?.strip_suffix(']'))
+            .collect()
+    };
+    let mut tests = packages("dev", 2);
+    tests.remove("towebp-encoder"); // A member of the workspace has the profile's own level.
+    assert!(tests.len() > 20, "{tests:?}");
+    assert_eq!(tests, packages("dist", 3));
 }
 
 fn all_sources() -> impl Iterator<Item = Source> {
