@@ -137,13 +137,6 @@ impl PlanesBuilder {
         Ok((self.planes, self.estimate))
     }
 
-    /// Whether the rows so far take at most a bit a pixel, by the estimate if there is one, as
-    /// those of graphics do and skies do not.
-    pub fn is_graphic(&self) -> bool {
-        let estimate = self.estimate.as_ref();
-        estimate.is_some_and(|estimate| estimate.takes_at_most(1))
-    }
-
     fn row_bytes(&self) -> usize {
         self.planes.width as usize * 3
     }

@@ -277,7 +277,7 @@ impl<'a> Opened<'a> {
 
     /// Decodes the picture, and converts its rows to the encoder's planes as they come, so that it
     /// is never RGB as a whole; `None` if it has to be. Unless it `takes_graphics`, it is also
-    /// `None` if the first rows are those of a graphic.
+    /// `None` if the file is as small as a graphic's.
     ///
     /// # Errors
     /// As [`Opened::decode`].

@@ -45,7 +45,7 @@ pub fn decode(
 }
 
 /// Decodes the (first) picture of a PNG to planes, row by row; `None` if all of it has to be RGB
-/// before. Unless graphics are wanted, it is also `None` if the first rows are those of a graphic.
+/// before. Unless it `takes_graphics`, it is also `None` if the file is as small as a graphic's.
 pub fn decode_planes(
     bytes: &[u8],
     keep: Keep,
@@ -54,10 +54,12 @@ pub fn decode_planes(
     limits: &Limits,
     workers: Workers<'_>,
 ) -> Result<Option<PlanesOfRgb>, DecodeError> {
-    /// The part of the rows after which graphics are given up.
-    const FIRST_ROWS: u32 = 8;
+    // A graphic would be decoded twice: to planes, and to RGB for its lossless coding. The files of
+    // 84 photographs have at least 0.23 of the bytes of their pixels, and those of 13 screenshots
+    // and charts at most 0.09. The first rows do not tell them apart: skies look like graphics.
+    let is_graphic = !takes_graphics && bytes.len() as u64 * 8 <= header.pixel_bytes();
     let cancel = workers.cancel();
-    if header.planes() == PlanesPath::Never {
+    if header.planes() == PlanesPath::Never || is_graphic {
         return Ok(None);
     }
     if header.planes() == PlanesPath::IfSpaceIsSrgb {
@@ -80,21 +82,13 @@ pub fn decode_planes(
         if !rows.are_planes(keep) {
             return Ok(None);
         }
-        let (mut pushed, mut is_graphic) = (0, false);
         for_each_row(
             &mut rows.reader,
             &mut rows.expansion,
             rows.width as usize * 3,
             cancel,
-            |row| {
-                pushed += 1;
-                is_graphic = pushed == rows.height / FIRST_ROWS && builder.is_graphic();
-                !is_graphic && builder.push_row(row).is_ok()
-            },
+            |row| builder.push_row(row).is_ok(),
         )?;
-        if is_graphic {
-            return Ok(None);
-        }
         rows.finish()?;
         let icc = match rows.space {
             Some(Space::Icc(profile)) if keep == Keep::All => Some(profile),
