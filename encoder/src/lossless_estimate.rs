@@ -113,44 +113,46 @@ impl LosslessEstimate {
             self.within = 0;
         }
         if channels == 3 {
-            let opaque = |&[red, green, blue]: &[u8; 3]| [red, green, blue, 255];
-            let [above, row] = [above, row].map(|row| row.as_chunks().0.iter().map(opaque));
-            self.add_pixels(above.zip(row));
+            self.add_pixels::<3>(above.as_chunks().0, row.as_chunks().0);
         } else {
             let visible = |&pixel: &[u8; 4]| if pixel[3] == 0 { [0; 4] } else { pixel };
-            let [above, row] = [above, row].map(|row| row.as_chunks().0.iter().map(visible));
-            self.add_pixels(above.zip(row));
+            let [above, row]: [Vec<_>; 2] =
+                [above, row].map(|row| row.as_chunks().0.iter().map(visible).collect());
+            self.add_pixels::<4>(&above, &row);
         }
     }
 
-    /// Takes pixels of a row in, each with the one above it.
-    #[inline(always)]
-    fn add_pixels(&mut self, pixels: impl Iterator<Item = ([u8; 4], [u8; 4])>) {
-        let mut neighbors: Option<[[u8; 4]; 2]> = None;
+    /// Adds the pixels of a row, and the row above it.
+    fn add_pixels<const CHANNELS: usize>(
+        &mut self,
+        above: &[[u8; CHANNELS]],
+        row: &[[u8; CHANNELS]],
+    ) {
+        self.sampled += row.len() as u64;
+        let residuals = residuals(above, row);
+        let mut left = above.first().map_or(0, word);
         let mut string = 0u32;
-        for (above, pixel) in pixels {
-            let [left, above_left] = neighbors.unwrap_or([above; 2]);
-            neighbors = Some([pixel, above]);
-            let hash = u32::from_le_bytes(pixel).wrapping_mul(HASH);
+        let residuals = residuals.as_chunks::<CHANNELS>().0;
+        for ((above, pixel), residual) in above.iter().zip(row).zip(residuals) {
+            let pixel = word(pixel);
+            let hash = pixel.wrapping_mul(HASH);
             // The last eight pixels move through its 32 bits.
             string = (string << 4).wrapping_add(hash >> 4);
-            self.sampled += 1;
-            if pixel == left || pixel == above {
+            let repeats = pixel == left || pixel == word(above);
+            left = pixel;
+            if repeats {
                 continue;
             }
             self.coded += 1;
             self.colors[(hash >> (u32::BITS - COLOR_BITS)) as usize] += 1;
-            let [red, green, blue, alpha] = std::array::from_fn(|i| {
-                let gradient = i16::from(left[i]) + i16::from(above[i]) - i16::from(above_left[i]);
-                pixel[i].wrapping_sub(gradient.clamp(0, 255) as u8)
-            });
+            let [red, green, blue, alpha] = word(residual).to_le_bytes();
             let residuals = [
                 green,
                 red.wrapping_sub(green),
                 blue.wrapping_sub(green),
                 alpha,
             ];
-            for (counts, residual) in self.residuals.iter_mut().zip(residuals) {
+            for (counts, residual) in self.residuals.iter_mut().zip(residuals).take(CHANNELS) {
                 counts[usize::from(residual)] += 1;
             }
             let mixed = string.wrapping_mul(HASH);
@@ -167,15 +169,11 @@ impl LosslessEstimate {
         self.size
     }
 
-    /// Whether the picture, as far as it was looked at, is a graphic (a screenshot, a chart, a
-    /// logo) rather than a photograph: then it is coded lossless first.
+    /// Whether the picture is a graphic (a screenshot, a chart, a logo) rather than a photograph:
+    /// then it is coded lossless first. The estimates of 13 screenshots and charts are at most 1.1
+    /// bits a pixel, those of 84 photographs at least 2.9.
     pub(crate) fn is_graphic(&self) -> bool {
-        self.takes_at_most(3)
-    }
-
-    /// Whether the pixels that were looked at take at most so many bits each, if none repeat.
-    pub(crate) fn takes_at_most(&self, bits: u64) -> bool {
-        self.bits() >> 16 <= bits * self.sampled
+        self.bits() >> 16 <= 2 * self.sampled
     }
 
     /// The bytes that the picture takes, nearly lossless (0 to 100) as [`Encoder::near_lossless`]
@@ -199,6 +197,36 @@ impl LosslessEstimate {
         let residuals: u64 = self.residuals.iter().map(|counts| entropy(counts)).sum();
         residuals.min(entropy(&self.colors))
     }
+}
+
+/// A pixel as a number; one without alpha is opaque.
+#[inline]
+fn word<const CHANNELS: usize>(pixel: &[u8; CHANNELS]) -> u32 {
+    let mut bytes = [255; 4];
+    bytes[..CHANNELS].copy_from_slice(pixel);
+    u32::from_le_bytes(bytes)
+}
+
+/// The samples of a row less their predictions: left + above - above left, clamped; above for the
+/// first pixel. The loop is a simple one, which compilers make vectors of.
+fn residuals<const CHANNELS: usize>(above: &[[u8; CHANNELS]], row: &[[u8; CHANNELS]]) -> Vec<u8> {
+    let [above, row] = [above, row].map(<[_]>::as_flattened);
+    let first = row.iter().zip(above).take(CHANNELS);
+    let mut residuals: Vec<u8> = Vec::with_capacity(row.len());
+    residuals.extend(first.map(|(sample, above)| sample.wrapping_sub(*above)));
+    let rest = CHANNELS.min(row.len())..;
+    let neighbors = row.iter().zip(above);
+    residuals.extend(
+        row[rest.clone()]
+            .iter()
+            .zip(&above[rest])
+            .zip(neighbors)
+            .map(|((sample, above), (left, above_left))| {
+                let gradient = i16::from(*left) + i16::from(*above) - i16::from(*above_left);
+                sample.wrapping_sub(gradient.clamp(0, 255) as u8)
+            }),
+    );
+    residuals
 }
 
 /// The bits that all symbols of these counts take, in 1 / 65536.
