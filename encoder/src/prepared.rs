@@ -8,7 +8,6 @@ use crate::lossy_estimate;
 use crate::memory;
 use crate::options::Mode;
 use crate::picture::{ColorType, Picture};
-use crate::pixel_source::PixelSource;
 use crate::ycbcr::{Activity, Planes};
 
 /// A picture to be encoded several times, at other qualities: [`Encoder::prepare`] makes it of
@@ -16,7 +15,9 @@ use crate::ycbcr::{Activity, Planes};
 ///
 /// The results that do not depend on the quality are computed once, when they are first needed, and
 /// kept: the choice of coding, the planes, alpha and the lossless file. Each file has the bytes of
-/// a plain encoding at its quality.
+/// a plain encoding at its quality, with one exception: with [`Mode::Auto`], pictures of up to
+/// 64 x 64 pixels are the smaller one of both codings, even if lossy coding changes their colors.
+/// The caller looks for bytes or a score, and could find no lossy file at any quality otherwise.
 #[derive(Debug)]
 pub struct Prepared<'a> {
     encoder: Encoder<'a>,
@@ -145,12 +146,9 @@ impl<'a> Prepared<'a> {
         self.encoder.assemble(self.size, &lossy)
     }
 
-    /// As [`auto_mode::smaller`], with what is kept.
+    /// As [`auto_mode::smaller`], with what is kept, but that small pictures may change color.
     fn smaller(&mut self) -> Result<Encoded, EncodeError> {
         let (options, picture) = (&self.encoder.options, self.picture());
-        if auto_mode::is_tiny(PixelSource::size(&picture)) {
-            return self.encoder.encode(&picture);
-        }
         let (quality, workers) = (options.quality, options.workers());
         let expected = lossy_estimate::expected_lossy_size(&picture, quality, workers)?;
         let lossless = self.lossless()?.size();
