@@ -44,9 +44,16 @@ impl Bitstream {
         }
     }
 
-    /// The bytes of the data of all chunks.
+    /// The bytes of the chunks in a file of one picture, with their headers and padding, and with the
+    /// `VP8X` chunk that alpha beside lossy colors takes (section 2.7).
     pub fn size(&self) -> usize {
-        self.chunks().map(|(_, data)| data.len()).sum()
+        const CHUNK_HEADER: usize = 8;
+        const VP8X: usize = CHUNK_HEADER + 10;
+        let sizes = self
+            .chunks()
+            .map(|(_, data)| data.len().next_multiple_of(2));
+        let vp8x = if self.alpha.is_some() { VP8X } else { 0 };
+        vp8x + sizes.map(|size| CHUNK_HEADER + size).sum::<usize>()
     }
 }
 

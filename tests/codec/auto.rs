@@ -247,6 +247,97 @@ fn the_same_pixels_give_the_same_file_whatever_they_came_in() {
     }
 }
 
+#[test]
+fn the_chunk_headers_of_alpha_count() {
+    // The lossless and the lossy data of these rings of one color take about as many bytes, but a
+    // lossy file with alpha has two chunks more.
+    for side in (65..80).step_by(3) {
+        let middle = side as f32 / 2.0 - 0.5;
+        let rings = Picture::of(side, side, |x, y| {
+            let distance = (x as f32 - middle).hypot(y as f32 - middle);
+            let alpha = 3.0 - (distance % 12.0 - 6.0).abs();
+            [46, 52, 54, (alpha.clamp(0.0, 1.0) * 255.0) as u8]
+        });
+        for query in ["quality=10", "quality=50"] {
+            assert_no_larger(&format!("rings {side}"), &rings.png(), query);
+        }
+    }
+}
+
+#[test]
+fn photographs_in_png_are_coded_lossy() {
+    let coffee = std::fs::read("testdata/coffee.jpg").expect("it is shipped");
+    let coffee = Picture::decode(convert(&coffee, "mode=lossless&effort=low").webp);
+    // Flat rows at the top look like those of a graphic.
+    let sky = Picture::of(coffee.width, coffee.height, |x, y| match y {
+        0..100 => [255; 4],
+        _ => coffee.at(x, y),
+    });
+    for (name, picture) in [("coffee", coffee), ("sky", sky)] {
+        for compression in [Compression::NoCompression, Compression::High] {
+            let file = png_with(&picture, compression, 0);
+            let auto = convert(&file, "mode=auto&quality=85");
+            assert_eq!(auto.coding, Coding::Lossy, "{name} {compression:?}");
+            let lossy = convert(&file, "mode=lossy&quality=85");
+            assert!(auto.webp == lossy.webp, "{name} {compression:?}");
+        }
+    }
+}
+
+#[test]
+fn metadata_of_any_size_does_not_decide() {
+    let picture = icon(12, false);
+    let expected = convert(&picture.png(), "mode=auto&quality=85");
+    assert_eq!(expected.coding, Coding::Lossless);
+    let samples: Vec<u8> = picture
+        .pixels
+        .iter()
+        .flat_map(|p| [p[0], p[1], p[2]])
+        .collect();
+    let mut info = png::Info::with_size(picture.width, picture.height);
+    (info.color_type, info.bit_depth) = (ColorType::Rgb, BitDepth::Eight);
+    // No decoder knows this profile, so that the colors stay as they are.
+    let noise = Picture::noise(200, 200);
+    info.icc_profile = Some(noise.pixels.as_flattened().into());
+    let with_profile = encoded_with(info, &samples);
+    assert!(with_profile.len() > 100_000, "the profile is in the file");
+    for file in [
+        with_profile,
+        png_with(&picture, Compression::High, 1_000_000),
+    ] {
+        assert!(convert(&file, "mode=auto&quality=85").webp == expected.webp);
+    }
+}
+
+#[test]
+fn a_goal_decides_before_auto_does() {
+    let shipped = |name: &str| std::fs::read(format!("testdata/{name}")).expect("it is shipped");
+    let pictures = [
+        ("letters", letters().png(), true),
+        ("photograph", shipped("astronaut.png"), true),
+        ("graphic", shipped("graphic.png"), false),
+    ];
+    for (name, file, is_smaller_lossy) in pictures {
+        let lossless = convert(&file, "mode=lossless").webp.len();
+        let fits = convert(&file, &format!("mode=auto&max_bytes={lossless}"));
+        assert!(fits.webp.len() <= lossless, "{name}");
+        let scored = convert(&file, "mode=auto&target=80");
+        let score = scored.found.and_then(|found| found.score);
+        assert!(score.expect("it is measured") >= 80.0, "{name}");
+        assert!(scored.webp.len() <= lossless, "{name}");
+        if is_smaller_lossy {
+            // Even the letters, whose colors `auto` keeps if there is no goal.
+            let most = lossless * 3 / 4;
+            let small = convert(&file, &format!("mode=auto&max_bytes={most}"));
+            assert!(small.webp.len() <= most, "{name}");
+            assert_eq!(small.coding, Coding::Lossy, "{name}");
+        } else {
+            assert_eq!(fits.coding, Coding::Lossless, "{name}");
+            assert_eq!(scored.coding, Coding::Lossless, "{name}");
+        }
+    }
+}
+
 /// The picture in 16 bits a sample.
 fn sixteen_bits(picture: &Picture) -> Vec<u8> {
     let samples = picture.pixels.iter().flat_map(|pixel| &pixel[..3]);
@@ -267,6 +358,10 @@ fn with_opaque_alpha(picture: &Picture) -> Vec<u8> {
 fn encoded(picture: &Picture, color: ColorType, depth: BitDepth, samples: &[u8]) -> Vec<u8> {
     let mut info = png::Info::with_size(picture.width, picture.height);
     (info.color_type, info.bit_depth) = (color, depth);
+    encoded_with(info, samples)
+}
+
+fn encoded_with(info: png::Info<'_>, samples: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     png::Encoder::with_info(&mut bytes, info)
         .and_then(png::Encoder::write_header)
@@ -296,18 +391,22 @@ fn gray_is_decided_by_its_pixels_too() {
     }
 }
 
-#[test]
-fn a_small_picture_keeps_its_colors_unless_much_is_saved() {
-    // Red letters on grainy blue, whose chroma does not survive at half the resolution.
+/// Red letters on grainy blue, whose chroma does not survive at half the resolution.
+fn letters() -> Picture {
     let grain = Picture::waves(48, 48);
-    let letters = Picture::of(48, 48, |x, y| {
+    Picture::of(48, 48, |x, y| {
         let [red, green, blue, _] = grain.at(x, y).map(|sample| sample / 5);
         if (x / 2 + y / 3) % 4 == 0 {
             [190 + red, green, blue, 255]
         } else {
             [red, green, 190 + blue, 255]
         }
-    });
+    })
+}
+
+#[test]
+fn a_small_picture_keeps_its_colors_unless_much_is_saved() {
+    let (letters, grain) = (letters(), Picture::waves(48, 48));
     let auto = assert_no_larger("letters", &letters.png(), "quality=85");
     let lossy = convert(&letters.png(), "mode=lossy&quality=85");
     assert!(
