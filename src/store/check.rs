@@ -3,18 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use super::clock;
 use super::engine::Findings;
 use super::error::StoreError;
 use super::problems::Problems;
 use super::rows::{AccountRow, Row};
 use super::token::{ApiToken, MAX_TOKENS};
 use super::token_number::TokenNumber;
-use super::usage::UsageTotals;
+use super::usage::{DayKey, UsageTotals};
 use crate::auth::Email;
-
-/// Day, token and input format.
-pub type DayKey = (u32, TokenNumber, String);
 
 /// A check of rows that come one after the other. The memory that this takes does not grow with the
 /// history.
@@ -66,15 +62,11 @@ impl RowCheck {
             ) => account.tokens.push(token),
             (Row::Removed(totals), Some(account)) => account.removed = totals,
             (Row::Day { day, .. }, Some(account)) => {
-                let key = (day.day, day.token, day.format);
-                account.days.insert(key, day.totals);
+                account.days.insert(day.key(), day.totals);
             }
             (Row::Entry(entry), Some(account)) => {
                 self.entries += 1;
-                let totals = UsageTotals::from(&entry);
-                let day = clock::day(clock::to_milliseconds(entry.time));
-                let key = (day, entry.token, entry.format);
-                *account.entries.entry(key).or_default() += totals;
+                *account.entries.entry(entry.day_key()).or_default() += UsageTotals::from(&entry);
             }
             _ => {}
         }

@@ -35,7 +35,19 @@ pub struct UsageEntry {
     pub milliseconds: u32,
 }
 
+/// Day (UTC) counted from the epoch, token and input format.
+pub type DayKey = (u32, TokenNumber, String);
+
 impl UsageEntry {
+    /// The sums that it is counted in.
+    pub fn day_key(&self) -> DayKey {
+        (
+            UsageFilter::today(self.time),
+            self.token,
+            self.format.clone(),
+        )
+    }
+
     /// See [`saved_percent`].
     pub fn saved_percent(&self) -> Option<i64> {
         saved_percent(self.input_bytes, self.output_bytes)
@@ -219,6 +231,13 @@ pub struct UsageDay {
     pub format: String,
     /// The sums.
     pub totals: UsageTotals,
+}
+
+impl UsageDay {
+    /// Day, token and format.
+    pub fn key(&self) -> DayKey {
+        (self.day, self.token, self.format.clone())
+    }
 }
 
 /// Sums over the conversions of a day or a month.

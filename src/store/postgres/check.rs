@@ -2,21 +2,20 @@
 //! months, and rows whose account is missing. The rows themselves are checked as those of every
 //! engine ([`crate::store::check`]), in the same pass.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use tokio_postgres::types::Type;
-
-use super::connection::{Link, get};
+use super::cell::Fields;
+use super::connection::Link;
 use super::pages::Pages;
 use super::pool::Session;
-use super::record::ALL_TOKENS;
-use super::row::{self, number};
+use super::record::{self, MonthCounts};
+use super::row;
 use super::tables;
-use crate::store::check::{DayKey, RowCheck};
-use crate::store::clock;
+use crate::store::check::RowCheck;
 use crate::store::error::StoreError;
 use crate::store::rows::Row;
 use crate::store::session::MAX_SESSIONS;
+use crate::store::usage::DayKey;
 
 const LOSES_ON_POWER: &str = "settings by which a loss of power loses what was answered";
 
@@ -38,12 +37,10 @@ fn durability(session: &Session, rows: &mut RowCheck) -> Result<(), StoreError> 
                       current_setting('synchronous_commit', TRUE),
                       coalesce(current_setting('synchronous_standby_names', TRUE), '')";
     let [fsync, pages, commit, standbys] = session.ask(async |link: &Link| {
-        let row = link.query_opt(sql, &[]).await?;
-        let setting = |column| match &row {
-            Some(row) => get::<Option<String>>(row, column),
-            None => Ok(None),
-        };
-        Ok([setting(0)?, setting(1)?, setting(2)?, setting(3)?])
+        let setting = |row: &mut Fields<'_>| row.get::<Option<String>>();
+        let settings =
+            |row: &mut Fields<'_>| Ok([setting(row)?, setting(row)?, setting(row)?, setting(row)?]);
+        Ok(link.first(sql, &[], settings).await?.unwrap_or_default())
     })?;
     let is = |setting: &Option<String>, value| setting.as_deref() == Some(value);
     let has_standbys = standbys.is_some_and(|names| !names.is_empty());
@@ -95,10 +92,8 @@ fn without_account(session: &Session, rows: &mut RowCheck) -> Result<(), StoreEr
              WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = t.account) {of_history}"
         );
         let (count, first) = session.ask(async |link: &Link| {
-            let row = link.query_opt(&sql, &[]).await?;
-            row.map_or(Ok((0, 0)), |row| {
-                Ok((number(&row, 0)?, get::<i64>(&row, 1)?))
-            })
+            let counts = link.first(&sql, &[], |row| Ok((row.number()?, row.get::<i64>()?)));
+            Ok(counts.await?.unwrap_or_default())
         })?;
         rows.problems
             .add_many(what, count, format!("account {first}"));
@@ -110,15 +105,10 @@ fn sessions(session: &Session, rows: &mut RowCheck) -> Result<(), StoreError> {
     let sql = "SELECT count(*), count(*) FILTER (WHERE ends > latest) FROM sessions";
     let many = "SELECT account FROM sessions GROUP BY account HAVING count(*) > $1";
     let ((all, late), many) = session.ask(async |link: &Link| {
-        let row = link.query_opt(sql, &[]).await?;
-        let counts = match row {
-            Some(row) => (number(&row, 0)?, number(&row, 1)?),
-            None => (0, 0),
-        };
-        let most = MAX_SESSIONS as i64;
-        let many = link.query(many, &[(&most, Type::INT8)]).await?;
-        let many = many.iter().map(|row| get::<i64>(row, 0));
-        Ok((counts, many.collect::<Result<Vec<_>, _>>()?))
+        let counts = link.first(sql, &[], |row| Ok((row.number()?, row.number()?)));
+        let most = [(MAX_SESSIONS as u64).into()];
+        let counts = counts.await?.unwrap_or_default();
+        Ok((counts, link.all(many, &most, |row| row.get::<i64>()).await?))
     })?;
     rows.sessions = all;
     rows.problems
@@ -139,7 +129,7 @@ pub struct DayCheck<'a> {
     /// The milliseconds in the first and in the last key, by day.
     keys: HashMap<DayKey, [u64; 2]>,
     /// The conversions by month and token, from the days.
-    counts: BTreeMap<(u64, i64), u64>,
+    counts: MonthCounts,
     /// Whether an entry of the account was beyond the keys of its day.
     is_beyond: bool,
 }
@@ -151,7 +141,7 @@ impl DayCheck<'_> {
             months: Pages::new(&tables::MONTHS, row::month),
             account: None,
             keys: HashMap::new(),
-            counts: BTreeMap::new(),
+            counts: MonthCounts::new(),
             is_beyond: false,
         }
     }
@@ -170,17 +160,11 @@ impl DayCheck<'_> {
                 self.account = Some(account.id.0);
             }
             Row::Day { day, .. } => {
-                let (month, _) = clock::month(u64::from(day.day) * clock::DAY);
-                for token in [ALL_TOKENS, day.token.0.into()] {
-                    *self.counts.entry((month, token)).or_default() += day.totals.conversions;
-                }
-                let key = (day.day, day.token, day.format.clone());
-                self.keys.insert(key, keys);
+                record::count(&mut self.counts, day);
+                self.keys.insert(day.key(), keys);
             }
             Row::Entry(entry) => {
-                let day = clock::day(clock::to_milliseconds(entry.time));
-                let key = (day, entry.token, entry.format.clone());
-                let [first, last] = self.keys.get(&key).copied().unwrap_or(keys);
+                let [first, last] = self.keys.get(&entry.day_key()).copied().unwrap_or(keys);
                 self.is_beyond |= keys[0] < first || keys[1] > last;
             }
             _ => {}
@@ -193,7 +177,7 @@ impl DayCheck<'_> {
         let Some(account) = self.account.take() else {
             return Ok(());
         };
-        let mut stored = BTreeMap::new();
+        let mut stored = MonthCounts::new();
         self.months.each_of(self.session, account, &mut |month| {
             stored.insert((month.start, month.token), month.conversions);
             Ok(())

@@ -18,7 +18,8 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Row, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::fault::{Class, Fault};
+use super::cell::{Cell, Fields};
+use super::fault::{Class, Fault, Result};
 use super::settings::{Host, PostgresSettings};
 use crate::tls;
 
@@ -28,9 +29,6 @@ const PASSWORD: &str = "TOWEBP_STORE_PASSWORD";
 /// After this time without a sign of life, a connection over TCP is given up by the system; what
 /// waits for an answer gives up before.
 const DEAD_AFTER: Duration = Duration::from_secs(10);
-
-/// A parameter of a statement, with the type that it is sent as.
-pub type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// A connection that is not used by two questions at a time. When it is dropped, it is closed at
 /// once, whatever the host does.
@@ -95,7 +93,7 @@ impl Connector {
     }
 
     /// Connects to a host. This takes as long as the host does: the caller limits it.
-    pub async fn connect(&self, host: &Host) -> Result<Link, Fault> {
+    pub async fn connect(&self, host: &Host) -> Result<Link> {
         let mut config = Config::new();
         config
             .user(&self.settings.user)
@@ -139,7 +137,7 @@ impl Connector {
         Ok(link)
     }
 
-    fn password(&self) -> Result<Option<String>, Fault> {
+    fn password(&self) -> Result<Option<String>> {
         let Some(file) = &self.settings.password_file else {
             return Ok(std::env::var(PASSWORD).ok().filter(|text| !text.is_empty()));
         };
@@ -155,7 +153,7 @@ impl Connector {
 }
 
 impl Link {
-    async fn start<S, T>(config: &Config, stream: S, tls: T) -> Result<Link, Fault>
+    async fn start<S, T>(config: &Config, stream: S, tls: T) -> Result<Link>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
         T: TlsConnect<S>,
@@ -180,26 +178,45 @@ impl Link {
     }
 
     /// The rows of a statement, which is sent unnamed.
-    pub async fn query(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>, Fault> {
-        Ok(self.client.query_typed(sql, parameters).await?)
+    pub async fn query(&self, sql: &str, parameters: &[Cell]) -> Result<Vec<Row>> {
+        Ok(self.client.query_typed(sql, &typed(parameters)).await?)
+    }
+
+    /// The rows of a statement, each read by `read`.
+    pub async fn all<T>(
+        &self,
+        sql: &str,
+        parameters: &[Cell],
+        read: impl Fn(&mut Fields<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let rows = self.query(sql, parameters).await?;
+        rows.iter().map(|row| read(&mut Fields::of(row))).collect()
+    }
+
+    /// The first row of a statement, if it has one.
+    pub async fn first<T>(
+        &self,
+        sql: &str,
+        parameters: &[Cell],
+        read: impl Fn(&mut Fields<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let rows = self.query(sql, parameters).await?;
+        let first = rows.first().map(|row| read(&mut Fields::of(row)));
+        first.transpose()
     }
 
     /// As [`Link::query`], of the one statement that this connection plans once and uses often. A
     /// pooler between here and the host may not know it from before, or know another one: then all
     /// connections send it unnamed from now on.
-    pub async fn query_prepared(
-        &self,
-        sql: &str,
-        parameters: &[Parameter<'_>],
-    ) -> Result<Vec<Row>, Fault> {
+    pub async fn query_prepared(&self, sql: &str, parameters: &[Cell]) -> Result<Vec<Row>> {
         if !self.prepares.load(Ordering::Relaxed) {
             return self.query(sql, parameters).await;
         }
         let rows = async {
-            let types: Vec<Type> = parameters.iter().map(|it| it.1.clone()).collect();
+            let types: Vec<Type> = parameters.iter().map(Cell::sql_type).collect();
             let prepare = || self.client.prepare_typed(sql, &types);
             let statement = self.prepared.get_or_try_init(prepare).await?;
-            let values: Vec<_> = parameters.iter().map(|it| it.0).collect();
+            let values: Vec<_> = parameters.iter().map(|it| it as _).collect();
             self.client.query(statement, &values).await
         };
         rows.await.map_err(|error| {
@@ -212,22 +229,13 @@ impl Link {
         })
     }
 
-    /// The one row of a statement, if it has one.
-    pub async fn query_opt(
-        &self,
-        sql: &str,
-        parameters: &[Parameter<'_>],
-    ) -> Result<Option<Row>, Fault> {
-        Ok(self.query(sql, parameters).await?.into_iter().next())
-    }
-
     /// Carries out a statement, and returns the number of rows that it has changed.
-    pub async fn execute(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<u64, Fault> {
-        Ok(self.client.execute_typed(sql, parameters).await?)
+    pub async fn execute(&self, sql: &str, parameters: &[Cell]) -> Result<u64> {
+        Ok(self.client.execute_typed(sql, &typed(parameters)).await?)
     }
 
     /// Carries out statements without parameters.
-    pub async fn batch(&self, sql: &str) -> Result<(), Fault> {
+    pub async fn batch(&self, sql: &str) -> Result<()> {
         Ok(self.client.batch_execute(sql).await?)
     }
 
@@ -241,7 +249,7 @@ impl Link {
     ///
     /// # Errors
     /// The host has warned that a commit has not waited for its standby: its outcome is not known.
-    pub fn confirm(&self) -> Result<(), Fault> {
+    pub fn confirm(&self) -> Result<()> {
         if self.is_unsure.swap(false, Ordering::Relaxed) {
             let text = "the host has warned that a commit did not wait for its standby";
             return Err(Fault::new(Class::Lost, text));
@@ -250,28 +258,31 @@ impl Link {
     }
 
     /// Asks the host about itself. `is_one_of_many` asks for what tells hosts apart, too.
-    pub async fn examine(&self, is_one_of_many: bool) -> Result<HostState, Fault> {
+    pub async fn examine(&self, is_one_of_many: bool) -> Result<HostState> {
         let sql = "SELECT current_setting('transaction_read_only') = 'on',
                           (extract(epoch FROM clock_timestamp()) * 1000)::INT8";
-        let row = self.query_opt(sql, &[]).await?;
-        let row = row.ok_or_else(|| Fault::new(Class::Unexpected, "no row of a host's state"))?;
-        let mut state = HostState {
-            is_writable: !get::<bool>(&row, 0)?,
-            time: get(&row, 1)?,
-            timeline: 0,
-            system: 0,
-            noted: 0,
+        let state = |row: &mut Fields<'_>| {
+            Ok(HostState {
+                is_writable: !row.get::<bool>()?,
+                time: row.get()?,
+                timeline: 0,
+                system: 0,
+                noted: 0,
+            })
         };
+        let none = || Fault::new(Class::Unexpected, "no row of a host's state");
+        let mut state = self.first(sql, &[], state).await?.ok_or_else(none)?;
         if is_one_of_many && state.is_writable {
             // Of databases that only speak PostgreSQL's protocol, this is an error.
             let sql = "SELECT pg_walfile_name(pg_current_wal_lsn()),
                               (SELECT system_identifier FROM pg_control_system())";
-            if let Ok(Some(row)) = self.query_opt(sql, &[]).await {
-                let file: &str = get(&row, 0)?;
+            let rows = self.query(sql, &[]).await.unwrap_or_default();
+            if let Some(mut row) = rows.first().map(Fields::of) {
+                let file: &str = row.get()?;
                 // The name of a WAL file begins with the timeline, 8 hexadecimal digits.
                 let timeline = file.get(..8).map(|digits| u32::from_str_radix(digits, 16));
                 state.timeline = timeline.and_then(Result::ok).unwrap_or(0);
-                state.system = get(&row, 1)?;
+                state.system = row.get()?;
                 state.noted = self.noted_timeline(state.system).await;
             }
         }
@@ -283,21 +294,18 @@ impl Link {
     async fn noted_timeline(&self, system: i64) -> u32 {
         let sql = "SELECT timeline.value FROM meta timeline, meta system
                    WHERE timeline.name = 'timeline' AND system.name = 'system' AND system.value = $1";
-        let row = self.query_opt(sql, &[(&system, Type::INT8)]).await;
-        let noted = row.ok().flatten().and_then(|row| get::<i64>(&row, 0).ok());
-        noted.and_then(|noted| noted.try_into().ok()).unwrap_or(0)
+        let system = [system.into()];
+        let noted = self.first(sql, &system, |row| row.number()).await;
+        noted.ok().flatten().unwrap_or(0)
     }
 
     /// Notes a timeline in the database, for [`HostState::noted`] of those that connect later. The
     /// number of the database system is noted with it, since a copy of the tables in another one
     /// begins with the first timeline again.
-    pub async fn note_timeline(&self, system: i64, timeline: u32) -> Result<(), Fault> {
+    pub async fn note_timeline(&self, system: i64, timeline: u32) -> Result<()> {
         let sql = "INSERT INTO meta (name, value) VALUES ('system', $1), ('timeline', $2)
                    ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-        let parameters = [
-            (&system as _, Type::INT8),
-            (&i64::from(timeline) as _, Type::INT8),
-        ];
+        let parameters = [system.into(), timeline.into()];
         self.execute(sql, &parameters).await.map(drop)
     }
 }
@@ -309,16 +317,10 @@ impl Drop for Link {
     }
 }
 
-/// A column of a row.
-///
-/// # Errors
-/// The column has another type: the tables are not this program's.
-pub fn get<'a, T: tokio_postgres::types::FromSql<'a>>(
-    row: &'a Row,
-    column: usize,
-) -> Result<T, Fault> {
-    row.try_get(column)
-        .map_err(|error| Fault::new(Class::Unexpected, error.to_string()))
+/// The parameters of a statement with their types.
+fn typed(parameters: &[Cell]) -> Vec<(&(dyn ToSql + Sync), Type)> {
+    let parameters = parameters.iter();
+    parameters.map(|it| (it as _, it.sql_type())).collect()
 }
 
 /// Moves messages until the connection ends, and listens to warnings.

@@ -42,6 +42,9 @@ impl Class {
     ];
 }
 
+/// What a query returns, or why it fails.
+pub type Result<T, E = Fault> = std::result::Result<T, E>;
+
 /// A fault, with a text for the log, which holds no values of rows.
 #[derive(Clone, Debug)]
 pub struct Fault {

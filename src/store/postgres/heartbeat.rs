@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::time::sleep;
-use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use super::connection::{Link, get};
-use super::fault::Fault;
+use super::connection::Link;
+use super::fault::Result;
 use super::pool::Shared;
 
 /// The time between two signs of life.
@@ -54,7 +53,7 @@ fn is_turn(replicas: u32) -> bool {
 }
 
 /// One sign of life, which also notes the timeline. Returns how many replicas live.
-pub async fn beat(shared: &Shared, link: &Link, replica: Uuid) -> Result<u32, Fault> {
+pub async fn beat(shared: &Shared, link: &Link, replica: Uuid) -> Result<u32> {
     let state = shared.examine(link).await?;
     shared.check_target(state)?;
     sign(link, replica).await?;
@@ -65,25 +64,26 @@ pub async fn beat(shared: &Shared, link: &Link, replica: Uuid) -> Result<u32, Fa
 }
 
 /// Writes the row of this replica.
-pub async fn sign(link: &Link, replica: Uuid) -> Result<(), Fault> {
+pub async fn sign(link: &Link, replica: Uuid) -> Result<()> {
     let sql = "INSERT INTO replicas (id, seen)
                VALUES ($1, (extract(epoch FROM clock_timestamp()) * 1000)::INT8)
                ON CONFLICT (id) DO UPDATE SET seen = excluded.seen";
     link.forget_warnings();
-    link.execute(sql, &[(&replica, Type::UUID)]).await?;
+    link.execute(sql, &[replica.into()]).await?;
     link.confirm()
 }
 
 /// Removes the row of this replica, which ends.
-pub async fn sign_off(link: &Link, replica: Uuid) -> Result<(), Fault> {
+pub async fn sign_off(link: &Link, replica: Uuid) -> Result<()> {
     let sql = "DELETE FROM replicas WHERE id = $1";
-    link.execute(sql, &[(&replica, Type::UUID)]).await.map(drop)
+    link.execute(sql, &[replica.into()]).await.map(drop)
 }
 
-async fn living(link: &Link) -> Result<u32, Fault> {
+async fn living(link: &Link) -> Result<u32> {
     let sql = "SELECT count(*) FROM replicas
                WHERE seen > (extract(epoch FROM clock_timestamp()) * 1000)::INT8 - $1";
-    let row = link.query_opt(sql, &[(&LIVING, Type::INT8)]).await?;
-    let count = row.map_or(Ok(0), |row| get::<i64>(&row, 0))?;
-    Ok(u32::try_from(count).unwrap_or(u32::MAX))
+    let count = link
+        .first(sql, &[LIVING.into()], |row| row.number())
+        .await?;
+    Ok(count.unwrap_or(0))
 }

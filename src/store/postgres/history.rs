@@ -1,12 +1,12 @@
 //! Reads histories, sums and failures.
 
-use tokio_postgres::types::{ToSql, Type};
 use uuid::Uuid;
 
-use super::connection::{Link, Parameter, get};
-use super::fault::Fault;
+use super::cell::{Cell, Fields};
+use super::connection::Link;
+use super::fault::Result;
 use super::ids;
-use super::row::{self, Fields, int, number};
+use super::row;
 use super::tables;
 use crate::auth::AccountId;
 use crate::store::clock::DAY;
@@ -23,56 +23,47 @@ const MAX_RANGES: usize = 64;
 /// The conditions of a query and their parameters, of which the first one is the account.
 struct Conditions {
     sql: String,
-    values: Vec<(Box<dyn ToSql + Sync + Send>, Type)>,
+    values: Vec<Cell>,
 }
 
 impl Conditions {
     fn of(account: AccountId) -> Conditions {
         Conditions {
             sql: "TRUE".to_owned(),
-            values: vec![(Box::new(int(account.0)), Type::INT8)],
+            values: vec![account.into()],
         }
     }
 
     /// Adds a parameter, and returns what stands for it.
-    fn parameter(&mut self, value: impl ToSql + Sync + Send + 'static, of_type: Type) -> String {
-        self.values.push((Box::new(value), of_type));
+    fn parameter(&mut self, value: impl Into<Cell>) -> String {
+        self.values.push(value.into());
         format!("${}", self.values.len())
     }
 
     /// Adds a condition, in which `?` stands for the parameter.
-    fn and(&mut self, condition: &str, value: impl ToSql + Sync + Send + 'static, of_type: Type) {
-        let place = self.parameter(value, of_type);
+    fn and(&mut self, condition: &str, value: impl Into<Cell>) {
+        let place = self.parameter(value);
         self.sql.push_str(" AND ");
         self.sql.push_str(&condition.replace('?', &place));
     }
 
     fn and_days(&mut self, days: Days) {
         if days.first > 0 {
-            let start = int(u64::from(days.first) * DAY);
-            self.and("time >= ?", start, Type::INT8);
+            self.and("time >= ?", u64::from(days.first) * DAY);
         }
         if days.last < u32::MAX {
-            let end = int((u64::from(days.last) + 1) * DAY);
-            self.and("time < ?", end, Type::INT8);
+            self.and("time < ?", (u64::from(days.last) + 1) * DAY);
         }
     }
 
     /// Token and format.
     fn and_kind(&mut self, filter: &UsageFilter) {
         if let Some(token) = filter.token {
-            self.and("token = ?", i64::from(token.0), Type::INT8);
+            self.and("token = ?", token);
         }
         if let Some(format) = &filter.format {
-            self.and("format = ?", format.clone(), Type::TEXT);
+            self.and("format = ?", &**format);
         }
-    }
-
-    fn parameters(&self) -> Vec<Parameter<'_>> {
-        let values = self.values.iter();
-        values
-            .map(|(value, of_type)| (&**value as &(dyn ToSql + Sync), of_type.clone()))
-            .collect()
     }
 }
 
@@ -83,53 +74,42 @@ pub async fn page(
     filter: &UsageFilter,
     before: Option<EntryId>,
     limit: usize,
-) -> Result<UsagePage, Fault> {
+) -> Result<UsagePage> {
     let before = before.map_or(Uuid::max(), |before| Uuid::from_u128(before.0));
     let ranges = if filter.is_empty() {
         vec![Range::ALL]
     } else {
         ranges(link, account, filter, before).await?
     };
-    let (mut entries, mut looked_at) = (Vec::new(), 0);
+    let (mut entries, mut looked_at, mut next_before) = (Vec::new(), 0, None);
     let mut left = &ranges[..];
     while let Some(count) = first_ranges(left, limit - entries.len()) {
         let (some, rest) = left.split_at(count);
-        let wanted = limit - entries.len();
-        let mut found = entries_in(link, account, filter, before, some, wanted + 1).await?;
-        if found.len() > wanted {
-            found.truncate(wanted);
-            entries.extend(found);
-            let next_before = entries.last().map(|(id, _)| *id);
-            return Ok(UsagePage {
-                entries,
-                next_before,
-            });
+        let wanted = limit - entries.len() + 1;
+        entries.extend(entries_in(link, account, filter, before, some, wanted).await?);
+        if entries.len() > limit {
+            entries.truncate(limit);
+            next_before = entries.last().map(|(id, _)| *id);
+            break;
         }
-        entries.extend(found);
         if let [range] = some
             && !filter.is_empty()
-            && let Some(reached) = reached(link, account, *range, before).await?
         {
             // The page has all that pass of those that were looked at.
-            let next_before = Some(reached);
-            return Ok(UsagePage {
-                entries,
-                next_before,
-            });
+            next_before = reached(link, account, *range, before).await?;
         }
         looked_at += some.iter().map(|range| range.entries).sum::<u64>();
-        if looked_at >= MAX_READ && !rest.is_empty() {
-            let next_before = some.last().map(|range| EntryId(range.start().as_u128()));
-            return Ok(UsagePage {
-                entries,
-                next_before,
-            });
+        if next_before.is_none() && looked_at >= MAX_READ && !rest.is_empty() {
+            next_before = some.last().map(|range| EntryId(range.start().as_u128()));
+        }
+        if next_before.is_some() {
+            break;
         }
         left = rest;
     }
     Ok(UsagePage {
         entries,
-        next_before: None,
+        next_before,
     })
 }
 
@@ -190,10 +170,10 @@ async fn ranges(
     account: AccountId,
     filter: &UsageFilter,
     before: Uuid,
-) -> Result<Vec<Range>, Fault> {
+) -> Result<Vec<Range>> {
     let mut conditions = Conditions::of(account);
     let Days { first, last } = filter.days;
-    let [first, last] = [first, last].map(|day| conditions.parameter(i64::from(day), Type::INT8));
+    let [first, last] = [first, last].map(|day| conditions.parameter(day));
     conditions.and_kind(filter);
     let passes = &conditions.sql;
     let sql = format!(
@@ -202,16 +182,15 @@ async fn ranges(
          FROM usage_days WHERE account = $1 AND day BETWEEN {first} AND {last}
          GROUP BY day HAVING count(*) FILTER (WHERE {passes}) > 0"
     );
-    let rows = link.query(&sql, &conditions.parameters()).await?;
-    let range = |row| {
+    let range = |row: &mut Fields<'_>| {
         Ok(Range {
-            first: number(row, 0)?,
-            last: number(row, 1)?,
-            passing: number(row, 2)?,
-            entries: number(row, 3)?,
+            first: row.number()?,
+            last: row.number()?,
+            passing: row.number()?,
+            entries: row.number()?,
         })
     };
-    let mut ranges: Vec<_> = rows.iter().map(range).collect::<Result<_, Fault>>()?;
+    let mut ranges = link.all(&sql, &conditions.values, range).await?;
     ranges.retain(|range| range.start() < before);
     Ok(without_overlaps(ranges))
 }
@@ -241,13 +220,11 @@ async fn entries_in(
     before: Uuid,
     ranges: &[Range],
     limit: usize,
-) -> Result<Vec<(EntryId, UsageEntry)>, Fault> {
+) -> Result<Vec<(EntryId, UsageEntry)>> {
     let mut conditions = Conditions::of(account);
     let places: Vec<_> = ranges
         .iter()
-        .map(|range| {
-            [range.start(), range.bound(before)].map(|key| conditions.parameter(key, Type::UUID))
-        })
+        .map(|range| [range.start(), range.bound(before)].map(|key| conditions.parameter(key)))
         .collect();
     conditions.and_days(filter.days);
     conditions.and_kind(filter);
@@ -270,12 +247,11 @@ async fn entries_in(
     let parts: Vec<_> = places.iter().map(part).collect();
     let parts = parts.join(" UNION ALL ");
     let sql = format!("SELECT * FROM ({parts}) AS passing ORDER BY id DESC LIMIT {limit}");
-    let rows = link.query(&sql, &conditions.parameters()).await?;
-    let entry = |row| {
-        let (id, entry) = row::entry(&mut Fields::of(row))?;
+    let entry = |row: &mut Fields<'_>| {
+        let (id, entry) = row::entry(row)?;
         Ok((EntryId(id.as_u128()), entry))
     };
-    rows.iter().map(entry).collect()
+    link.all(&sql, &conditions.values, entry).await
 }
 
 /// The last key of a range that was looked at for a page, if the range has entries beyond it.
@@ -284,43 +260,39 @@ async fn reached(
     account: AccountId,
     range: Range,
     before: Uuid,
-) -> Result<Option<EntryId>, Fault> {
+) -> Result<Option<EntryId>> {
     let sql = "SELECT id FROM usage WHERE account = $1 AND id >= $2 AND id < $3
                ORDER BY id DESC OFFSET $4 LIMIT 2";
     let parameters = [
-        (&int(account.0) as _, Type::INT8),
-        (&range.start() as _, Type::UUID),
-        (&range.bound(before) as _, Type::UUID),
-        (&int(MAX_READ - 1) as _, Type::INT8),
+        account.into(),
+        range.start().into(),
+        range.bound(before).into(),
+        (MAX_READ - 1).into(),
     ];
-    let rows = link.query(sql, &parameters).await?;
-    match &rows[..] {
-        [last, _] => Ok(Some(EntryId(get::<Uuid>(last, 0)?.as_u128()))),
+    let ids: Vec<Uuid> = link.all(sql, &parameters, |row| row.get()).await?;
+    match ids[..] {
+        [last, _] => Ok(Some(EntryId(last.as_u128()))),
         _ => Ok(None),
     }
 }
 
 /// The sums of an account by day, token and format.
-pub async fn days(link: &Link, account: AccountId, days: Days) -> Result<Vec<UsageDay>, Fault> {
+pub async fn days(link: &Link, account: AccountId, days: Days) -> Result<Vec<UsageDay>> {
     let passing = "account = $1 AND day BETWEEN $2 AND $3 ORDER BY day, token, format";
-    let (account, first, last) = (int(account.0), i64::from(days.first), i64::from(days.last));
-    let parameters = [&account, &first, &last].map(|it| (it as _, Type::INT8));
-    let rows = link
-        .query(&tables::DAYS.select(passing), &parameters)
-        .await?;
-    let day = |row| Ok(row::day(&mut Fields::of(row))?.0);
-    rows.iter().map(day).collect()
+    let parameters = [account.into(), days.first.into(), days.last.into()];
+    let day = |row: &mut Fields<'_>| Ok(row::day(row)?.0);
+    let sql = tables::DAYS.select(passing);
+    link.all(&sql, &parameters, day).await
 }
 
 /// The sums over a history.
-pub async fn totals(link: &Link, account: AccountId) -> Result<UsageTotals, Fault> {
+pub async fn totals(link: &Link, account: AccountId) -> Result<UsageTotals> {
     let sql = "SELECT coalesce(sum(conversions), 0)::INT8, coalesce(sum(input_bytes), 0)::INT8,
                       coalesce(sum(output_bytes), 0)::INT8
                FROM usage_days WHERE account = $1";
-    let row = link
-        .query_opt(sql, &[(&int(account.0), Type::INT8)])
-        .await?;
-    row.map_or(Ok(UsageTotals::default()), |row| Fields::of(&row).totals())
+    let account = [account.into()];
+    let totals = link.first(sql, &account, |row| row.totals()).await?;
+    Ok(totals.unwrap_or_default())
 }
 
 /// A page of failed conversions.
@@ -330,22 +302,18 @@ pub async fn failures(
     filter: &FailureFilter,
     before: Option<EntryId>,
     limit: usize,
-) -> Result<FailurePage, Fault> {
+) -> Result<FailurePage> {
     let mut conditions = Conditions::of(account);
     conditions.and_days(filter.days);
     if let Some(before) = before {
-        conditions.and("id < ?", Uuid::from_u128(before.0), Type::UUID);
+        conditions.and("id < ?", Uuid::from_u128(before.0));
     }
     if let Some(token) = filter.token {
-        conditions.and("token = ?", i64::from(token.0), Type::INT8);
+        conditions.and("token = ?", token);
     }
     match filter.status {
-        Some(StatusFilter::Exact(status)) => {
-            conditions.and("status = ?", i64::from(status), Type::INT8);
-        }
-        Some(StatusFilter::Class(digit)) => {
-            conditions.and("status / 100 = ?", i64::from(digit), Type::INT8);
-        }
+        Some(StatusFilter::Exact(status)) => conditions.and("status = ?", status),
+        Some(StatusFilter::Class(digit)) => conditions.and("status / 100 = ?", digit),
         None => {}
     }
     let passing = format!(
@@ -354,17 +322,14 @@ pub async fn failures(
         limit.saturating_add(1)
     );
     let sql = tables::FAILURES.select(&passing);
-    let rows = link.query(&sql, &conditions.parameters()).await?;
-    let failure = |row| {
-        let (id, failure) = row::failure(&mut Fields::of(row))?;
+    let failure = |row: &mut Fields<'_>| {
+        let (id, failure) = row::failure(row)?;
         Ok((EntryId(id.as_u128()), failure))
     };
-    let failures: Vec<_> = rows
-        .iter()
-        .take(limit)
-        .map(failure)
-        .collect::<Result<_, Fault>>()?;
-    let next = failures.last().filter(|_| rows.len() > limit);
+    let mut failures = link.all(&sql, &conditions.values, failure).await?;
+    let has_more = failures.len() > limit;
+    failures.truncate(limit);
+    let next = failures.last().filter(|_| has_more);
     Ok(FailurePage {
         next_before: next.map(|(id, _)| *id),
         failures,

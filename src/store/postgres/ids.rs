@@ -20,13 +20,7 @@ use crate::store::error::StoreError;
 
 /// Makes keys.
 #[derive(Default)]
-pub struct Ids(Mutex<Last>);
-
-#[derive(Clone, Copy, Default)]
-struct Last {
-    milliseconds: u64,
-    count: u32,
-}
+pub struct Ids(Mutex<Keys>);
 
 /// How many keys have the same milliseconds at most; then the next millisecond is used.
 pub const MAX_COUNT: u32 = (1 << 26) - 1;
@@ -39,28 +33,29 @@ impl Ids {
     pub fn next(&self, milliseconds: u64) -> Result<Uuid, StoreError> {
         let mut random = [0; 8];
         getrandom::fill(&mut random[2..]).map_err(|error| StoreError::Failed(error.to_string()))?;
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = if milliseconds > last.milliseconds {
-            Last {
-                milliseconds,
-                count: 0,
-            }
-        } else if last.count == MAX_COUNT {
-            Last {
-                milliseconds: last.milliseconds + 1,
-                count: 0,
-            }
+        let mut keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(keys.next(milliseconds, u64::from_be_bytes(random)))
+    }
+}
+
+/// Keys in their order, of which this is the last one so far.
+#[derive(Default)]
+pub struct Keys {
+    milliseconds: u64,
+    count: u32,
+}
+
+impl Keys {
+    /// The key for what happened at this time. It has these 48 bits in the place of random ones.
+    pub fn next(&mut self, time: u64, random: u64) -> Uuid {
+        if time > self.milliseconds {
+            (self.milliseconds, self.count) = (time, 0);
+        } else if self.count == MAX_COUNT {
+            (self.milliseconds, self.count) = (self.milliseconds + 1, 0);
         } else {
-            Last {
-                count: last.count + 1,
-                ..*last
-            }
-        };
-        Ok(key(
-            last.milliseconds,
-            last.count,
-            u64::from_be_bytes(random),
-        ))
+            self.count += 1;
+        }
+        key(self.milliseconds, self.count, random)
     }
 }
 
@@ -112,7 +107,7 @@ mod tests {
         assert!(keys.is_sorted());
         assert!(key(9, MAX_COUNT, u64::MAX) < key(10, 0, 0));
         assert!(first_at(10) < key(10, 0, 0) && first_at(10) > keys[4]);
-        let ids = Ids(Mutex::new(Last {
+        let ids = Ids(Mutex::new(Keys {
             milliseconds: 9,
             count: MAX_COUNT,
         }));

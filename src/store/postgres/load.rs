@@ -7,23 +7,22 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use super::connection::{Link, get};
-use super::fault::Fault;
-use super::ids;
+use super::cell::Cell;
+use super::connection::Link;
+use super::fault::Result;
+use super::ids::{self, Keys};
 use super::pool::{Pool, Purpose};
-use super::record;
+use super::record::{self, MonthCounts};
 use super::row;
 use super::schema;
-use super::tables::{self, Cell, Conflict, Rows, Table};
+use super::tables::{self, Conflict, Rows, Table};
 use crate::auth::AccountId;
-use crate::store::check::DayKey;
 use crate::store::clock;
 use crate::store::error::StoreError;
 use crate::store::rows::Row;
-use crate::store::usage::{UsageDay, UsageEntry};
+use crate::store::usage::{DayKey, UsageDay, UsageEntry};
 
 /// The rows of a statement.
 const GROUP: usize = 1000;
@@ -94,58 +93,55 @@ impl Loader<'_> {
     /// # Errors
     /// The rows do not fit together, or the database is away for longer than its timeout.
     pub fn add(&mut self, row: Row) -> Result<(), StoreError> {
-        match row {
-            Row::Store {
-                last_account,
-                secret_mark,
-            } => return self.set_meta(last_account, secret_mark),
-            Row::Invite { code, end } => {
-                return self.push(&tables::INVITES, [code.into(), end.into()]);
+        match (row, &mut self.account) {
+            (
+                Row::Store {
+                    last_account,
+                    secret_mark,
+                },
+                _,
+            ) => self.set_meta(last_account, secret_mark),
+            (Row::Invite { code, end }, _) => {
+                self.push(&tables::INVITES, [code.into(), end.into()])
             }
-            Row::Account(account) => {
+            (Row::Account(account), _) => {
                 self.end_account()?;
                 self.account = Some(Current::new(account.id));
-                return self.push(&tables::ACCOUNTS, row::account_cells(&account));
+                self.push(&tables::ACCOUNTS, row::account_cells(&account))
             }
-            _ => {}
-        }
-        let Some(current) = &mut self.account else {
-            let sentence = "rows came before their account";
-            return Err(StoreError::Failed(sentence.to_owned()));
-        };
-        let id = current.id;
-        match row {
-            Row::Token { token, deleted } => {
-                let cells = row::token_cells(id, &token, deleted);
+            (Row::Token { token, deleted }, Some(Current { id, .. })) => {
+                let cells = row::token_cells(*id, &token, deleted);
                 self.push(&tables::TOKENS, cells)
             }
-            Row::Restrictions(restrictions) => {
-                let cells = row::restrictions_cells(id, restrictions);
+            (Row::Restrictions(restrictions), Some(Current { id, .. })) => {
+                let cells = row::restrictions_cells(*id, restrictions);
                 self.push(&tables::RESTRICTIONS, cells)
             }
-            Row::Removed(totals) => {
+            (Row::Removed(totals), Some(current)) => {
                 current.sequence = totals.conversions;
-                self.push(&tables::REMOVED, row::removed_cells(id, totals))
+                let cells = row::removed_cells(current.id, totals);
+                self.push(&tables::REMOVED, cells)
             }
-            Row::Day { day, last_used } => {
-                current.add_day(day, last_used);
+            (Row::Day { day, last_used }, Some(current)) => {
+                record::count(&mut current.months, &day);
+                let keys = [u64::MAX, 0];
+                current.days.insert(day.key(), (day, last_used, keys));
                 Ok(())
             }
-            Row::Entry(entry) => {
-                current.sequence += 1;
-                let time = clock::to_milliseconds(entry.time);
-                let key = current.history_key.next(time, current.sequence);
-                current.add_key(&entry, ids::milliseconds(key));
-                self.push(&tables::USAGE, row::entry_cells(id, key, &entry))
+            (Row::Entry(entry), Some(current)) => {
+                let cells = row::entry_cells(current.id, current.add(&entry), &entry);
+                self.push(&tables::USAGE, cells)
             }
-            Row::Failure(failure) => {
+            (Row::Failure(failure), Some(current)) => {
                 current.failures += 1;
                 let time = clock::to_milliseconds(failure.time);
                 let key = current.failure_key.next(time, current.failures);
-                self.push(&tables::FAILURES, row::failure_cells(id, key, &failure))
+                let cells = row::failure_cells(current.id, key, &failure);
+                self.push(&tables::FAILURES, cells)
             }
-            Row::Store { .. } | Row::Invite { .. } | Row::Account(_) => {
-                unreachable!("it was written above")
+            (_, None) => {
+                let sentence = "rows came before their account";
+                Err(StoreError::Failed(sentence.to_owned()))
             }
         }
     }
@@ -165,7 +161,7 @@ impl Loader<'_> {
     fn set_meta(&self, last_account: u64, secret_mark: Option<u64>) -> Result<(), StoreError> {
         self.pool.ask(Purpose::Write, async |link: &Link| {
             if last_account > 0 {
-                schema::set_number(link, "last_account", row::int(last_account)).await?;
+                schema::set_number(link, "last_account", last_account).await?;
             }
             match secret_mark {
                 Some(mark) => schema::set_number(link, "secret", mark.cast_signed()).await,
@@ -233,9 +229,7 @@ fn send(pool: &Pool, rows: &mut Rows) -> Result<(), StoreError> {
 pub fn complete(pool: &Pool) -> Result<(), StoreError> {
     let sql = "DELETE FROM meta WHERE name = $1";
     pool.ask(Purpose::Write, async |link: &Link| {
-        link.execute(sql, &[(&schema::COPYING, Type::TEXT)])
-            .await
-            .map(drop)
+        link.execute(sql, &[schema::COPYING.into()]).await.map(drop)
     })
 }
 
@@ -254,16 +248,13 @@ struct State {
     replicas: i64,
 }
 
-async fn state(link: &Link) -> Result<State, Fault> {
+async fn state(link: &Link) -> Result<State> {
     let sql = "SELECT EXISTS (SELECT 1 FROM accounts) OR EXISTS (SELECT 1 FROM usage)
                    OR EXISTS (SELECT 1 FROM invites),
                    (SELECT count(*) FROM replicas
                     WHERE seen > (extract(epoch FROM clock_timestamp()) * 1000)::INT8 - 30000)";
-    let row = link.query_opt(sql, &[]).await?;
-    let (has_rows, replicas) = match &row {
-        Some(row) => (get(row, 0)?, get(row, 1)?),
-        None => (true, 0),
-    };
+    let state = link.first(sql, &[], |row| Ok((row.get()?, row.get()?)));
+    let (has_rows, replicas) = state.await?.unwrap_or((true, 0));
     Ok(State {
         copying: schema::number(link, schema::COPYING).await?,
         has_rows,
@@ -281,8 +272,7 @@ struct Current {
     failure_key: Keys,
     /// The sums, the latest time, and the milliseconds in the first and in the last key, by day.
     days: BTreeMap<DayKey, (UsageDay, u64, [u64; 2])>,
-    /// The conversions by month and token or [`record::ALL_TOKENS`].
-    months: BTreeMap<(u64, i64), u64>,
+    months: MonthCounts,
 }
 
 impl Current {
@@ -294,46 +284,21 @@ impl Current {
             failures: 0,
             failure_key: Keys::default(),
             days: BTreeMap::new(),
-            months: BTreeMap::new(),
+            months: MonthCounts::new(),
         }
     }
 
-    fn add_day(&mut self, day: UsageDay, last_used: u64) {
-        let (month, _) = clock::month(u64::from(day.day) * clock::DAY);
-        for token in [record::ALL_TOKENS, day.token.0.into()] {
-            *self.months.entry((month, token)).or_default() += day.totals.conversions;
-        }
-        let key = (day.day, day.token, day.format.clone());
-        self.days.insert(key, (day, last_used, [u64::MAX, 0]));
-    }
-
-    fn add_key(&mut self, entry: &UsageEntry, milliseconds: u64) {
-        let day = clock::day(clock::to_milliseconds(entry.time));
-        let key = (day, entry.token, entry.format.clone());
-        if let Some((.., [first, last])) = self.days.get_mut(&key) {
+    /// Counts an entry of the history, and returns its key, which follows from the times and the
+    /// numbers of the entries alone.
+    fn add(&mut self, entry: &UsageEntry) -> Uuid {
+        self.sequence += 1;
+        let time = clock::to_milliseconds(entry.time);
+        let key = self.history_key.next(time, self.sequence);
+        if let Some((.., [first, last])) = self.days.get_mut(&entry.day_key()) {
+            let milliseconds = ids::milliseconds(key);
             *first = milliseconds.min(*first);
             *last = milliseconds.max(*last);
         }
-    }
-}
-
-/// Makes the keys of an account's history. They follow from the times and the sequence numbers of
-/// the entries alone.
-#[derive(Default)]
-struct Keys {
-    milliseconds: u64,
-    count: u32,
-}
-
-impl Keys {
-    fn next(&mut self, time: u64, sequence: u64) -> Uuid {
-        if time > self.milliseconds {
-            (self.milliseconds, self.count) = (time, 0);
-        } else if self.count == ids::MAX_COUNT {
-            (self.milliseconds, self.count) = (self.milliseconds + 1, 0);
-        } else {
-            self.count += 1;
-        }
-        ids::key(self.milliseconds, self.count, sequence)
+        key
     }
 }

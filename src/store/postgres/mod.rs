@@ -6,7 +6,7 @@
 //! | [`connection`] | one connection: TLS, password, what a host says about itself |
 //! | [`pool`] | questions: which host, which connection, how long, how often |
 //! | [`fault`] | what each error means |
-//! | [`tables`], [`row`] | the tables with their columns, and rows as the program's types |
+//! | [`tables`], [`row`], [`cell`] | the tables with their columns, and rows as the program's types |
 //! | [`schema`] | makes and checks the tables |
 //! | [`record`] | conversions, in groups |
 //! | [`transaction`], [`removal`] | the rows of all other changes |
@@ -22,6 +22,7 @@
 //! here listens, notifies or locks a table, and the one statement that is prepared can be sent
 //! without, so it works through poolers that give each transaction another connection.
 
+mod cell;
 mod check;
 mod connection;
 mod fault;
@@ -45,7 +46,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 pub use schema::Migrate;
@@ -63,13 +63,13 @@ use super::token::{AccountAccess, TokenUsage};
 use super::token_number::TokenNumber;
 use super::usage::{Days, UsageDay, UsageFilter, UsagePage, UsageTotals};
 use crate::auth::{AccountId, CodeHash, Email, FailedAttempts, Wait};
+use cell::Fields;
 use connection::{Connector, Link};
 use fault::{Class, Fault};
 use ids::Ids;
 use load::Loader;
 use pool::{Pool, Purpose};
 use record::Recorded;
-use row::{Fields, int, number};
 use snapshot::PostgresSnapshot;
 use transaction::SqlRows;
 
@@ -276,22 +276,17 @@ impl Engine for PostgresEngine {
     }
 
     fn account_by_email(&self, email: &Email) -> Result<Option<AccountRecord>, StoreError> {
-        let (sql, email) = (tables::ACCOUNTS.select("t.email = $1"), email.as_str());
-        self.read(async |link: &Link| {
-            let row = link.query_opt(&sql, &[(&email, Type::TEXT)]).await?;
-            let account = row.map(|row| row::account(&mut Fields::of(&row)));
-            Ok(account.transpose()?.map(AccountRecord::from))
-        })
+        let sql = tables::ACCOUNTS.select("t.email = $1");
+        let email = [email.as_str().into()];
+        let account =
+            self.read(async |link: &Link| link.first(&sql, &email, row::account).await)?;
+        Ok(account.map(AccountRecord::from))
     }
 
     fn accounts(&self) -> Result<Vec<Account>, StoreError> {
         let sql = tables::ACCOUNTS.select("TRUE ORDER BY t.id");
-        self.read(async |link: &Link| {
-            let rows = link.query(&sql, &[]).await?;
-            let account = |row| row::account(&mut Fields::of(row)).map(AccountRecord::from);
-            let accounts = rows.iter().map(account);
-            accounts.map(|it| Ok(it?.account)).collect()
-        })
+        let account = |row: &mut Fields<'_>| Ok(AccountRecord::from(row::account(row)?).account);
+        self.read(async |link: &Link| link.all(&sql, &[], account).await)
     }
 
     fn access(&self, id: AccountId) -> Result<Option<AccountAccess>, StoreError> {
@@ -324,17 +319,14 @@ impl Engine for PostgresEngine {
             tables::ACCOUNTS.columns("a"),
             tables::SESSIONS.columns("s")
         );
-        self.read(async |link: &Link| {
-            let row = link.query_opt(&sql, &[(&&cookie[..], Type::BYTEA)]).await?;
-            let Some(row) = row else {
-                return Ok(None);
-            };
-            let mut fields = Fields::of(&row);
-            Ok(Some(SessionRecord {
-                record: row::account(&mut fields)?.into(),
-                times: row::session(&mut fields)?.2.times,
-            }))
-        })
+        let session = |row: &mut Fields<'_>| {
+            Ok(SessionRecord {
+                record: row::account(row)?.into(),
+                times: row::session(row)?.2.times,
+            })
+        };
+        let cookie = [(*cookie).into()];
+        self.read(async |link: &Link| link.first(&sql, &cookie, session).await)
     }
 
     fn sessions(&self, account: AccountId) -> Result<Vec<(CodeHash, StoredSession)>, StoreError> {
@@ -439,22 +431,17 @@ impl Engine for PostgresEngine {
                          last = excluded.last";
         self.read(async |link: &Link| {
             link.batch("BEGIN ISOLATION LEVEL SERIALIZABLE").await?;
-            let row = link.query_opt(sql, &[(&&key[..], Type::BYTEA)]).await?;
-            let attempts = |row| -> Result<FailedAttempts, Fault> {
+            let attempts = |row: &mut Fields<'_>| {
                 Ok(FailedAttempts {
-                    count: row::small(row, 0)?,
-                    last: number(row, 1)?,
+                    count: row.number()?,
+                    last: row.number()?,
                 })
             };
-            let attempts = row.as_ref().map(attempts).transpose()?;
+            let attempts = link.first(sql, &[(*key).into()], attempts).await?;
             let begun = FailedAttempts::next(attempts, now);
             if let Ok(next) = &begun {
-                let parameters = [
-                    (&&key[..] as _, Type::BYTEA),
-                    (&i64::from(next.count) as _, Type::INT8),
-                    (&int(next.last) as _, Type::INT8),
-                ];
-                link.execute(store, &parameters).await?;
+                let row = [(*key).into(), next.count.into(), next.last.into()];
+                link.execute(store, &row).await?;
             }
             // Sent again, it would count one attempt more, which does no harm.
             link.batch("COMMIT").await?;
@@ -464,10 +451,7 @@ impl Engine for PostgresEngine {
 
     fn forget_attempts(&self, key: &[u8; 32]) -> Result<(), StoreError> {
         let sql = "DELETE FROM attempts WHERE key = $1";
-        self.read(async |link: &Link| {
-            let parameters = [(&&key[..] as _, Type::BYTEA)];
-            link.execute(sql, &parameters).await.map(drop)
-        })
+        self.read(async |link: &Link| link.execute(sql, &[(*key).into()]).await.map(drop))
     }
 
     fn clock_offset(&self) -> i64 {

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use tokio_postgres::Row;
 
-use super::connection::{Link, Parameter, get};
-use super::fault::Fault;
+use super::cell::{Cell, Fields, Kind};
+use super::connection::Link;
+use super::fault::{Fault, Result};
 use super::pool::Session;
-use super::row::Fields;
-use super::tables::{Cell, Kind, Table};
+use super::tables::Table;
 use crate::store::error::StoreError;
 
 /// The rows of a page: some megabytes of a history.
@@ -81,7 +81,7 @@ impl<T> Pages<T> {
         Ok(())
     }
 
-    async fn fetch(&self, link: &Link) -> Result<Vec<Row>, Fault> {
+    async fn fetch(&self, link: &Link) -> Result<Vec<Row>> {
         let key = self.table.key_columns();
         let places: Vec<_> = (1..=self.last.len())
             .map(|place| format!("${place}"))
@@ -91,28 +91,24 @@ impl<T> Pages<T> {
             _ => format!("({key}) > ({})", places.join(", ")),
         };
         let sql = format!("{} ORDER BY {key} LIMIT {PAGE}", self.table.select(&after));
-        let parameters = self.last.iter().zip(self.table.columns);
-        let parameters: Vec<Parameter<'_>> = parameters
-            .map(|(cell, (_, kind))| (cell as _, kind.types()[0].clone()))
-            .collect();
-        link.query(&sql, &parameters).await
+        link.query(&sql, &self.last).await
     }
 
-    fn add_page(&mut self, page: &[Row]) -> Result<(), Fault> {
+    fn add_page(&mut self, page: &[Row]) -> Result<()> {
         self.is_end = page.len() < PAGE;
         for row in page {
             let first = match self.table.columns[0].1 {
-                Kind::Int => get::<i64>(row, 0)?.cast_unsigned(),
+                Kind::Int => Fields::of(row).get::<i64>()?.cast_unsigned(),
                 _ => 0,
             };
             self.rows
                 .push_back((first, (self.read)(&mut Fields::of(row))?));
         }
-        if let Some(row) = page.last() {
-            let key = self.table.columns[..self.table.key].iter().enumerate();
+        if let Some(mut row) = page.last().map(Fields::of) {
+            let key = self.table.columns[..self.table.key].iter();
             self.last = key
-                .map(|(index, (_, kind))| kind.cell(row, index))
-                .collect::<Result<_, _>>()?;
+                .map(|(_, kind)| row.cell(*kind))
+                .collect::<Result<_>>()?;
         }
         Ok(())
     }

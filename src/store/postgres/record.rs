@@ -1,20 +1,21 @@
 //! Records conversions in groups: one statement, sent again with the same keys until it is known to
 //! be durable.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use super::connection::{Link, get};
-use super::fault::Fault;
+use super::cell::{Cell, Fields, Kind};
+use super::connection::Link;
+use super::fault::Result;
 use super::ids;
-use super::row::{int, number, watermark_number};
+use super::row;
+use super::tables::{self, Rows};
 use crate::auth::AccountId;
 use crate::store::clock;
 use crate::store::engine::Outcome;
 use crate::store::token_number::TokenNumber;
-use crate::store::usage::{MonthlyQuotas, UsageEntry};
+use crate::store::usage::{MonthlyQuotas, UsageDay, UsageEntry};
 
 /// Adds entries whose keys are not there yet, and counts those by day and by month.
 ///
@@ -124,6 +125,17 @@ type Scope = (u64, u64, i64);
 /// Stands for all tokens of an account together.
 pub const ALL_TOKENS: i64 = -1;
 
+/// Conversions by month and token or [`ALL_TOKENS`].
+pub type MonthCounts = BTreeMap<(u64, i64), u64>;
+
+/// Adds the conversions of a day to those of its month.
+pub fn count(months: &mut MonthCounts, day: &UsageDay) {
+    let (month, _) = clock::month(u64::from(day.day) * clock::DAY);
+    for token in [ALL_TOKENS, day.token.0.into()] {
+        *months.entry((month, token)).or_default() += day.totals.conversions;
+    }
+}
+
 /// What the statement returns.
 struct Counts {
     accounts: Vec<u64>,
@@ -133,11 +145,7 @@ struct Counts {
 
 /// Records all conversions, but those that exceed a quota or whose account does not exist, and
 /// returns their outcomes once they are durable.
-pub async fn record(
-    link: &Link,
-    replica: Uuid,
-    group: &[Recorded<'_>],
-) -> Result<Vec<Outcome>, Fault> {
+pub async fn record(link: &Link, replica: Uuid, group: &[Recorded<'_>]) -> Result<Vec<Outcome>> {
     link.forget_warnings();
     let mut outcomes = Vec::with_capacity(group.len());
     // What is left to be recorded, the first one last. A part in which a quota is exceeded is tried
@@ -169,69 +177,34 @@ pub async fn record(
     Ok(outcomes)
 }
 
-async fn send(link: &Link, replica: Uuid, part: &[Recorded<'_>]) -> Result<Counts, Fault> {
-    let ints = |of: &dyn Fn(&Recorded<'_>) -> u64| -> Vec<i64> {
-        part.iter().map(|it| int(of(it))).collect()
-    };
-    let time = |it: &Recorded<'_>| clock::to_milliseconds(it.entry.time);
-    let ids: Vec<Uuid> = part.iter().map(|it| it.id).collect();
-    let qualities: Vec<i16> = part.iter().map(|it| i16::from(it.entry.quality)).collect();
-    let watermarks = part.iter().map(|it| watermark_number(it.entry.watermark));
-    let watermarks: Vec<i16> = watermarks.collect();
-    let formats: Vec<&str> = part.iter().map(|it| &*it.entry.format).collect();
-    let [accounts, times, tokens] = [
-        ints(&|it| it.account.0),
-        ints(&time),
-        ints(&|it| it.entry.token.0.into()),
-    ];
-    let [inputs, outputs] = [
-        ints(&|it| it.entry.input_bytes),
-        ints(&|it| it.entry.output_bytes),
-    ];
-    let [widths, heights, milliseconds] = [
-        ints(&|it| it.entry.width.into()),
-        ints(&|it| it.entry.height.into()),
-        ints(&|it| it.entry.milliseconds.into()),
-    ];
-    let [months, days, keys] = [
-        ints(&|it| it.month()),
-        ints(&|it| clock::day(time(it)).into()),
-        ints(&|it| ids::milliseconds(it.id)),
-    ];
-    let rows = link
-        .query_prepared(
-            RECORD,
-            &[
-                (&accounts, Type::INT8_ARRAY),
-                (&ids, Type::UUID_ARRAY),
-                (&times, Type::INT8_ARRAY),
-                (&tokens, Type::INT8_ARRAY),
-                (&inputs, Type::INT8_ARRAY),
-                (&outputs, Type::INT8_ARRAY),
-                (&widths, Type::INT8_ARRAY),
-                (&heights, Type::INT8_ARRAY),
-                (&milliseconds, Type::INT8_ARRAY),
-                (&qualities, Type::INT2_ARRAY),
-                (&watermarks, Type::INT2_ARRAY),
-                (&formats, Type::TEXT_ARRAY),
-                (&months, Type::INT8_ARRAY),
-                (&days, Type::INT8_ARRAY),
-                (&replica, Type::UUID),
-                (&keys, Type::INT8_ARRAY),
-            ],
-        )
-        .await?;
+async fn send(link: &Link, replica: Uuid, part: &[Recorded<'_>]) -> Result<Counts> {
+    let mut rows = Rows::new(&tables::USAGE);
+    let [mut months, mut days, mut keys] = [const { Vec::new() }; 3];
+    for it in part {
+        rows.push(row::entry_cells(it.account, it.id, it.entry));
+        months.push(it.month().into());
+        days.push(clock::day(clock::to_milliseconds(it.entry.time)).into());
+        keys.push(ids::milliseconds(it.id).into());
+    }
+    let mut parameters = rows.into_columns();
+    parameters.extend([
+        Cell::List(Kind::Int, months),
+        Cell::List(Kind::Int, days),
+        replica.into(),
+        Cell::List(Kind::Int, keys),
+    ]);
     let mut counts = Counts {
         accounts: Vec::new(),
         conversions: HashMap::new(),
     };
-    for row in &rows {
-        let account = number(row, 0)?;
-        if get::<Option<i64>>(row, 1)?.is_none() {
-            counts.accounts.push(account);
+    for row in &link.query_prepared(RECORD, &parameters).await? {
+        let mut row = Fields::of(row);
+        let account = row.number()?;
+        if let Some(month) = row.optional_number()? {
+            let scope = (account, month, row.get()?);
+            counts.conversions.insert(scope, row.number()?);
         } else {
-            let scope = (account, number(row, 1)?, get(row, 2)?);
-            counts.conversions.insert(scope, number(row, 3)?);
+            counts.accounts.push(account);
         }
     }
     Ok(counts)
@@ -252,7 +225,7 @@ async fn outcomes_of(
     link: &Link,
     part: &[Recorded<'_>],
     mut counts: Counts,
-) -> Result<Vec<Outcome>, Fault> {
+) -> Result<Vec<Outcome>> {
     let mut outcomes = Vec::with_capacity(part.len());
     for it in part.iter().rev() {
         if !counts.accounts.contains(&it.account.0) {
@@ -285,18 +258,17 @@ pub async fn usage_in_month(
     account: AccountId,
     token: Option<TokenNumber>,
     month: u64,
-) -> Result<u64, Fault> {
+) -> Result<u64> {
     let token = token.map_or(ALL_TOKENS, |token| i64::from(token.0));
     in_month(link, (account.0, month, token)).await
 }
 
-async fn in_month(link: &Link, (account, month, token): Scope) -> Result<u64, Fault> {
+async fn in_month(link: &Link, (account, month, token): Scope) -> Result<u64> {
     let sql = "SELECT conversions FROM usage_months
                WHERE account = $1 AND month = $2 AND token = $3";
-    let (account, month) = (int(account), int(month));
-    let parameters = [&account, &month, &token].map(|it| (it as _, Type::INT8));
-    let row = link.query_opt(sql, &parameters).await?;
-    row.map_or(Ok(0), |row| number(&row, 0))
+    let scope = [account.into(), month.into(), token.into()];
+    let count = link.first(sql, &scope, |row| row.number()).await?;
+    Ok(count.unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
 //! Removes accounts and what is too old, a bounded number of rows at a time.
 
-use tokio_postgres::types::Type;
-
-use super::connection::{Link, get};
-use super::fault::Fault;
-use super::row::{int, number};
+use super::cell::Cell;
+use super::connection::Link;
+use super::fault::Result;
 use crate::auth::AccountId;
 use crate::store::clock::DAY;
 use crate::store::engine::OldRows;
@@ -18,9 +16,8 @@ const MAX_ACCOUNTS: i64 = 1_000;
 
 /// Removes an account with what is its own. Of a long history the rest is removed later: the
 /// account's number is not given again, so nobody can ask for it.
-pub async fn remove_account(link: &Link, account: AccountId) -> Result<(), Fault> {
-    let id = int(account.0);
-    let one = [(&id as _, Type::INT8)];
+pub async fn remove_account(link: &Link, account: AccountId) -> Result<()> {
+    let one = [account.into()];
     for sql in [
         "DELETE FROM accounts WHERE id = $1",
         "DELETE FROM sessions WHERE account = $1",
@@ -32,13 +29,13 @@ pub async fn remove_account(link: &Link, account: AccountId) -> Result<(), Fault
     // What is being recorded just now is added after it: the row tells to look again.
     let sql = "INSERT INTO deletions (account) VALUES ($1) ON CONFLICT DO NOTHING";
     link.execute(sql, &one).await?;
-    remove_history(link, id).await.map(drop)
+    remove_history(link, account).await.map(drop)
 }
 
 /// Removes the history, the sums and the failures of an account that is deleted, as far as one step
 /// goes. Returns whether nothing was left to remove.
-async fn remove_history(link: &Link, account: i64) -> Result<bool, Fault> {
-    let one = [(&account as _, Type::INT8)];
+async fn remove_history(link: &Link, account: AccountId) -> Result<bool> {
+    let one = [account.into()];
     let mut removed = 0;
     for sql in [
         "DELETE FROM usage_days WHERE account = $1",
@@ -50,83 +47,71 @@ async fn remove_history(link: &Link, account: i64) -> Result<bool, Fault> {
     }
     let sql = "DELETE FROM usage WHERE account = $1 AND id IN
                    (SELECT id FROM usage WHERE account = $1 ORDER BY id LIMIT $2)";
-    let parameters = [(&account as _, Type::INT8), (&MAX_REMOVED as _, Type::INT8)];
+    let parameters = [account.into(), MAX_REMOVED.into()];
     removed += link.execute(sql, &parameters).await?;
     Ok(removed == 0)
 }
 
 /// Removes some of what is too old, and of what deleted accounts have left. Returns the account to
 /// go on with.
-pub async fn remove_old(link: &Link, old: OldRows) -> Result<Option<AccountId>, Fault> {
-    let first = int(old.first.0);
-    if first == 0 {
+pub async fn remove_old(link: &Link, old: OldRows) -> Result<Option<AccountId>> {
+    if old.first == AccountId(0) {
         remove_once(link, old).await?;
         if let Some(account) = deleted(link).await? {
             if remove_history(link, account).await? {
                 let sql = "DELETE FROM deletions WHERE account = $1";
-                link.execute(sql, &[(&account, Type::INT8)]).await?;
+                link.execute(sql, &[account.into()]).await?;
             }
             // The same step again, until no account is left.
             return Ok(Some(AccountId(0)));
         }
     }
-    if let Some(account) = first_old(link, first, int(old.history_before)).await? {
-        remove_entries(link, account, int(old.history_before)).await?;
-        return Ok(Some(AccountId(account.unsigned_abs())));
+    if let Some(account) = first_old(link, old).await? {
+        remove_entries(link, account, old.history_before).await?;
+        return Ok(Some(account));
     }
     let sql = "DELETE FROM failures WHERE time < $2 AND account IN
                    (SELECT id FROM accounts WHERE id >= $1 ORDER BY id LIMIT $3)";
-    let parameters = [
-        (&first as _, Type::INT8),
-        (&int(old.failures_before) as _, Type::INT8),
-        (&MAX_ACCOUNTS as _, Type::INT8),
-    ];
+    let [first, most] = [Cell::from(old.first), MAX_ACCOUNTS.into()];
+    let parameters = [first.clone(), old.failures_before.into(), most.clone()];
     link.execute(sql, &parameters).await?;
     let sql = "SELECT id FROM accounts WHERE id >= $1 ORDER BY id OFFSET $2 LIMIT 1";
-    let parameters = [(&first as _, Type::INT8), (&MAX_ACCOUNTS as _, Type::INT8)];
-    let next = link.query_opt(sql, &parameters).await?;
-    let next = next.map(|row| number(&row, 0)).transpose()?;
-    Ok(next.map(AccountId))
+    link.first(sql, &[first, most], |row| row.account()).await
 }
 
 /// Removes what belongs to no account.
-async fn remove_once(link: &Link, old: OldRows) -> Result<(), Fault> {
+async fn remove_once(link: &Link, old: OldRows) -> Result<()> {
     // Counts of failed attempts to sign in are good for a day, and failed conversions are kept for
     // longer than that: whatever the clocks of replicas are, no count is removed too early.
     let sql = "DELETE FROM attempts WHERE last < $1";
-    let before = int(old.failures_before);
-    link.execute(sql, &[(&before, Type::INT8)]).await?;
+    link.execute(sql, &[old.failures_before.into()]).await?;
     let sql = "DELETE FROM replicas
                WHERE seen < (extract(epoch FROM clock_timestamp()) * 1000)::INT8 - $1";
-    link.execute(sql, &[(&int(DAY), Type::INT8)])
-        .await
-        .map(drop)
+    link.execute(sql, &[DAY.into()]).await.map(drop)
 }
 
 /// An account that is deleted and may have left something.
-async fn deleted(link: &Link) -> Result<Option<i64>, Fault> {
+async fn deleted(link: &Link) -> Result<Option<AccountId>> {
     let sql = "SELECT account FROM deletions ORDER BY account LIMIT 1";
-    let row = link.query_opt(sql, &[]).await?;
-    row.map(|row| get(&row, 0)).transpose()
+    link.first(sql, &[], |row| row.account()).await
 }
 
-/// The first account from this number on whose oldest entry is from before this time.
-async fn first_old(link: &Link, first: i64, before: i64) -> Result<Option<i64>, Fault> {
-    if before == 0 {
+/// The first account, from `old.first` on, whose oldest entry is too old.
+async fn first_old(link: &Link, old: OldRows) -> Result<Option<AccountId>> {
+    if old.history_before == 0 {
         return Ok(None);
     }
     let sql = "SELECT a.id FROM accounts a
                WHERE a.id >= $1 AND
                    (SELECT u.time FROM usage u WHERE u.account = a.id ORDER BY u.id LIMIT 1) < $2
                ORDER BY a.id LIMIT 1";
-    let parameters = [(&first as _, Type::INT8), (&before as _, Type::INT8)];
-    let row = link.query_opt(sql, &parameters).await?;
-    row.map(|row| get(&row, 0)).transpose()
+    let parameters = [old.first.into(), old.history_before.into()];
+    link.first(sql, &parameters, |row| row.account()).await
 }
 
 /// Removes the oldest entries of an account that are from before this time, up to the first one
 /// that is not, and adds them to the sums of what was removed.
-async fn remove_entries(link: &Link, account: i64, before: i64) -> Result<(), Fault> {
+async fn remove_entries(link: &Link, account: AccountId, before: u64) -> Result<()> {
     let sql = "WITH oldest AS (
                    SELECT id, time FROM usage WHERE account = $1 ORDER BY id LIMIT $3
                ), kept AS (
@@ -146,10 +131,10 @@ async fn remove_entries(link: &Link, account: i64, before: i64) -> Result<(), Fa
     // After every key: of UUIDs as texts, the order is that of their bytes.
     let last = "g";
     let parameters = [
-        (&account as _, Type::INT8),
-        (&before as _, Type::INT8),
-        (&MAX_REMOVED as _, Type::INT8),
-        (&last as _, Type::TEXT),
+        account.into(),
+        before.into(),
+        MAX_REMOVED.into(),
+        last.into(),
     ];
     link.execute(sql, &parameters).await.map(drop)
 }

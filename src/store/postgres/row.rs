@@ -1,129 +1,24 @@
-//! Numbers and times as columns hold them, and rows as the program's types: for each table its
-//! cells and its reader, in the order of its columns ([`super::tables`]).
-//!
-//! PostgreSQL has no integers without a sign. What is stored of them is less than 2^63, unless a
-//! caller made it up: that is stored as the greatest number.
+//! Rows as the program's types: for each table its cells and its reader, in the order of its
+//! columns ([`super::tables`]).
 
 use std::num::{NonZeroU32, NonZeroU64};
-use std::time::SystemTime;
 
-use tokio_postgres::Row;
-use tokio_postgres::types::FromSql;
 use uuid::Uuid;
 
-use super::connection::get;
-use super::fault::{Class, Fault};
-use super::tables::Cell;
+use super::cell::{Cell, Fields, optional_time, time};
+use super::fault::Result;
 use crate::auth::{AccountId, CodeHash};
 use crate::store::clock;
 use crate::store::failure::Failure;
 use crate::store::rows::AccountRow;
 use crate::store::session::{Browser, SessionTimes, StoredSession};
 use crate::store::token::{ApiToken, Limits, PreviousText, Restrictions, TokenSettings};
-use crate::store::token_number::TokenNumber;
 use crate::store::usage::{UsageDay, UsageEntry, UsageTotals, WatermarkKind};
-
-/// A number as it is stored.
-pub fn int(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// A time as it is stored.
-pub fn time(time: SystemTime) -> i64 {
-    int(clock::to_milliseconds(time))
-}
-
-/// A time as it is stored where 0 stands for none.
-fn optional_time(at: Option<SystemTime>) -> i64 {
-    at.map_or(0, |at| time(at).max(1))
-}
-
-/// A number of a row, 0 or more.
-pub fn number(row: &Row, column: usize) -> Result<u64, Fault> {
-    small(row, column)
-}
-
-/// A number of a row of fewer bits.
-pub fn small<T: TryFrom<i64>>(row: &Row, column: usize) -> Result<T, Fault> {
-    T::try_from(get::<i64>(row, column)?).map_err(|_| damaged(row, column))
-}
-
-fn damaged(row: &Row, column: usize) -> Fault {
-    let name = row.columns()[column].name();
-    Fault::new(
-        Class::Unexpected,
-        format!("the column {name} holds what was never stored"),
-    )
-}
-
-/// The columns of a row, read one after the other.
-pub struct Fields<'a> {
-    row: &'a Row,
-    next: usize,
-}
-
-impl<'a> Fields<'a> {
-    /// Begins at the first column.
-    pub fn of(row: &'a Row) -> Fields<'a> {
-        Fields { row, next: 0 }
-    }
-
-    /// The next column.
-    pub fn get<T: FromSql<'a>>(&mut self) -> Result<T, Fault> {
-        self.next += 1;
-        get(self.row, self.next - 1)
-    }
-
-    /// The next column, a number.
-    pub fn number<T: TryFrom<i64>>(&mut self) -> Result<T, Fault> {
-        self.next += 1;
-        small(self.row, self.next - 1)
-    }
-
-    /// The next column, a number or null.
-    fn optional_number<T: TryFrom<i64>>(&mut self) -> Result<Option<T>, Fault> {
-        let number = self.get::<Option<i64>>()?.map(T::try_from);
-        number.transpose().map_err(|_| self.damaged())
-    }
-
-    fn time(&mut self) -> Result<SystemTime, Fault> {
-        self.number().map(clock::from_milliseconds)
-    }
-
-    /// The next column, a time in which 0 stands for none.
-    fn optional_time(&mut self) -> Result<Option<SystemTime>, Fault> {
-        let time = self.number()?;
-        Ok((time != 0).then(|| clock::from_milliseconds(time)))
-    }
-
-    fn hash(&mut self) -> Result<CodeHash, Fault> {
-        let bytes: &[u8] = self.get()?;
-        bytes.try_into().map_err(|_| self.damaged())
-    }
-
-    fn token(&mut self) -> Result<TokenNumber, Fault> {
-        self.number().map(TokenNumber)
-    }
-
-    /// Three columns of sums.
-    pub fn totals(&mut self) -> Result<UsageTotals, Fault> {
-        Ok(UsageTotals {
-            conversions: self.number()?,
-            input_bytes: self.number()?,
-            output_bytes: self.number()?,
-        })
-    }
-
-    /// The column that was read last holds what was never stored.
-    fn damaged(&self) -> Fault {
-        damaged(self.row, self.next - 1)
-    }
-}
 
 /// A row of `accounts`.
 pub fn account_cells(account: &AccountRow) -> [Cell; 5] {
     [
-        account.id.0.into(),
+        account.id.into(),
         (&*account.email).into(),
         account.created.into(),
         account.last_serial.into(),
@@ -132,9 +27,9 @@ pub fn account_cells(account: &AccountRow) -> [Cell; 5] {
 }
 
 /// A row of `accounts`.
-pub fn account(row: &mut Fields<'_>) -> Result<AccountRow, Fault> {
+pub fn account(row: &mut Fields<'_>) -> Result<AccountRow> {
     Ok(AccountRow {
-        id: AccountId(row.number()?),
+        id: row.account()?,
         email: row.get()?,
         created: row.number()?,
         last_serial: row.number()?,
@@ -152,8 +47,8 @@ pub fn token_cells(account: AccountId, token: &ApiToken, deleted: Option<u64>) -
     } = &token.settings;
     let previous = token.previous;
     [
-        account.0.into(),
-        token.number.0.into(),
+        account.into(),
+        token.number.into(),
         time(token.created).into(),
         optional_time(*ends).into(),
         optional_time(previous.map(|previous| previous.ends)).into(),
@@ -168,7 +63,7 @@ pub fn token_cells(account: AccountId, token: &ApiToken, deleted: Option<u64>) -
 }
 
 /// A row of `tokens`: the token, and when it was deleted.
-pub fn token(row: &mut Fields<'_>) -> Result<(ApiToken, Option<u64>), Fault> {
+pub fn token(row: &mut Fields<'_>) -> Result<(ApiToken, Option<u64>)> {
     let _account: u64 = row.number()?;
     let (number, created) = (row.token()?, row.time()?);
     let (ends, previous_ends) = (row.optional_time()?, row.optional_time()?);
@@ -199,7 +94,7 @@ pub fn token(row: &mut Fields<'_>) -> Result<(ApiToken, Option<u64>), Fault> {
 /// A row of `restrictions`.
 pub fn restrictions_cells(account: AccountId, restrictions: Restrictions) -> [Cell; 4] {
     [
-        account.0.into(),
+        account.into(),
         optional_time(restrictions.disabled).into(),
         restrictions.monthly.into(),
         restrictions.per_minute.into(),
@@ -207,7 +102,7 @@ pub fn restrictions_cells(account: AccountId, restrictions: Restrictions) -> [Ce
 }
 
 /// A row of `restrictions`, whose columns are null if nothing is set.
-pub fn restrictions(row: &mut Fields<'_>) -> Result<Restrictions, Fault> {
+pub fn restrictions(row: &mut Fields<'_>) -> Result<Restrictions> {
     let _account: Option<i64> = row.get()?;
     let disabled: u64 = row.optional_number()?.unwrap_or(0);
     let (monthly, per_minute) = (row.optional_number()?, row.optional_number()?);
@@ -219,7 +114,7 @@ pub fn restrictions(row: &mut Fields<'_>) -> Result<Restrictions, Fault> {
 }
 
 /// A row of `invites`: the hash and the end.
-pub fn invite(row: &mut Fields<'_>) -> Result<(CodeHash, u64), Fault> {
+pub fn invite(row: &mut Fields<'_>) -> Result<(CodeHash, u64)> {
     Ok((row.hash()?, row.number()?))
 }
 
@@ -228,7 +123,7 @@ pub fn session_cells(cookie: &CodeHash, account: AccountId, session: &StoredSess
     let StoredSession { times, browser } = session;
     [
         (*cookie).into(),
-        account.0.into(),
+        account.into(),
         times.created.into(),
         times.used.into(),
         times.end.into(),
@@ -239,8 +134,8 @@ pub fn session_cells(cookie: &CodeHash, account: AccountId, session: &StoredSess
 }
 
 /// A row of `sessions`: the hash of the cookie, the account and the session.
-pub fn session(row: &mut Fields<'_>) -> Result<(CodeHash, AccountId, StoredSession), Fault> {
-    let (cookie, account) = (row.hash()?, AccountId(row.number()?));
+pub fn session(row: &mut Fields<'_>) -> Result<(CodeHash, AccountId, StoredSession)> {
+    let (cookie, account) = (row.hash()?, row.account()?);
     let times = SessionTimes {
         created: row.number()?,
         used: row.number()?,
@@ -257,10 +152,10 @@ pub fn session(row: &mut Fields<'_>) -> Result<(CodeHash, AccountId, StoredSessi
 /// A row of `usage`.
 pub fn entry_cells(account: AccountId, id: Uuid, entry: &UsageEntry) -> [Cell; 12] {
     [
-        account.0.into(),
+        account.into(),
         id.into(),
         time(entry.time).into(),
-        entry.token.0.into(),
+        entry.token.into(),
         entry.input_bytes.into(),
         entry.output_bytes.into(),
         entry.width.into(),
@@ -273,7 +168,7 @@ pub fn entry_cells(account: AccountId, id: Uuid, entry: &UsageEntry) -> [Cell; 1
 }
 
 /// A row of `usage`: the key and the entry.
-pub fn entry(row: &mut Fields<'_>) -> Result<(Uuid, UsageEntry), Fault> {
+pub fn entry(row: &mut Fields<'_>) -> Result<(Uuid, UsageEntry)> {
     let _account: u64 = row.number()?;
     let id = row.get()?;
     let (time, token) = (row.time()?, row.token()?);
@@ -303,7 +198,7 @@ pub fn entry(row: &mut Fields<'_>) -> Result<(Uuid, UsageEntry), Fault> {
 }
 
 /// How a watermark is stored.
-pub fn watermark_number(kind: WatermarkKind) -> i16 {
+fn watermark_number(kind: WatermarkKind) -> i16 {
     match kind {
         WatermarkKind::None => 0,
         WatermarkKind::Text => 1,
@@ -321,9 +216,9 @@ pub fn day_cells(
     [first, last]: [u64; 2],
 ) -> [Cell; 10] {
     [
-        account.0.into(),
+        account.into(),
         day.day.into(),
-        day.token.0.into(),
+        day.token.into(),
         (&*day.format).into(),
         day.totals.conversions.into(),
         day.totals.input_bytes.into(),
@@ -336,7 +231,7 @@ pub fn day_cells(
 
 /// A row of `usage_days`: the sums, the latest time of an entry, and the milliseconds in the first
 /// and in the last key.
-pub fn day(row: &mut Fields<'_>) -> Result<(UsageDay, u64, [u64; 2]), Fault> {
+pub fn day(row: &mut Fields<'_>) -> Result<(UsageDay, u64, [u64; 2])> {
     let _account: u64 = row.number()?;
     let day = UsageDay {
         day: row.number()?,
@@ -358,7 +253,7 @@ pub struct Month {
 }
 
 /// A row of `usage_months`.
-pub fn month(row: &mut Fields<'_>) -> Result<Month, Fault> {
+pub fn month(row: &mut Fields<'_>) -> Result<Month> {
     let _account: u64 = row.number()?;
     Ok(Month {
         start: row.number()?,
@@ -370,7 +265,7 @@ pub fn month(row: &mut Fields<'_>) -> Result<Month, Fault> {
 /// A row of `usage_removed`.
 pub fn removed_cells(account: AccountId, totals: UsageTotals) -> [Cell; 4] {
     [
-        account.0.into(),
+        account.into(),
         totals.conversions.into(),
         totals.input_bytes.into(),
         totals.output_bytes.into(),
@@ -378,7 +273,7 @@ pub fn removed_cells(account: AccountId, totals: UsageTotals) -> [Cell; 4] {
 }
 
 /// A row of `usage_removed`.
-pub fn removed(row: &mut Fields<'_>) -> Result<UsageTotals, Fault> {
+pub fn removed(row: &mut Fields<'_>) -> Result<UsageTotals> {
     let _account: u64 = row.number()?;
     row.totals()
 }
@@ -386,18 +281,18 @@ pub fn removed(row: &mut Fields<'_>) -> Result<UsageTotals, Fault> {
 /// A row of `failures`.
 pub fn failure_cells(account: AccountId, id: Uuid, failure: &Failure) -> [Cell; 7] {
     [
-        account.0.into(),
+        account.into(),
         id.into(),
         time(failure.time).into(),
         failure.input_bytes.into(),
-        failure.token.0.into(),
+        failure.token.into(),
         failure.status.into(),
         (&*failure.code).into(),
     ]
 }
 
 /// A row of `failures`: the key and the failure.
-pub fn failure(row: &mut Fields<'_>) -> Result<(Uuid, Failure), Fault> {
+pub fn failure(row: &mut Fields<'_>) -> Result<(Uuid, Failure)> {
     let _account: u64 = row.number()?;
     let id = row.get()?;
     let (time, input_bytes) = (row.time()?, row.number()?);

@@ -4,10 +4,10 @@
 //! other locks, and poolers break those. A second program that wants to make the tables waits for
 //! the row, and then finds nothing left to do.
 
-use super::connection::{Link, get};
-use super::fault::{Class, Fault};
+use super::cell::Cell;
+use super::connection::Link;
+use super::fault::{Class, Fault, Result};
 use super::tables;
-use tokio_postgres::types::Type;
 
 /// The number of the schema: the tables as [`tables`] lists them. No other was ever released.
 const SCHEMA: i64 = 1;
@@ -41,11 +41,11 @@ pub enum Migrate {
 ///
 /// # Errors
 /// The schema is newer than this program, or older and may not be changed.
-pub async fn bring_forward(link: &Link, migrate: Migrate) -> Result<(i64, i64), Fault> {
+pub async fn bring_forward(link: &Link, migrate: Migrate) -> Result<(i64, i64)> {
     // Asked first, since a role that may not make tables can work on those that are there.
     let sql = "SELECT 1 FROM information_schema.tables
                WHERE table_name = 'meta' AND table_schema = current_schema()";
-    if link.query_opt(sql, &[]).await?.is_none() {
+    if link.query(sql, &[]).await?.is_empty() {
         if migrate == Migrate::Never {
             let text = "the database has no tables of towebp";
             return Err(Fault::new(Class::Refused, text));
@@ -72,15 +72,13 @@ pub async fn bring_forward(link: &Link, migrate: Migrate) -> Result<(i64, i64), 
     }
     link.batch("BEGIN").await?;
     let sql = "SELECT value FROM meta WHERE name = 'schema' FOR UPDATE";
-    let row = link.query_opt(sql, &[]).await?;
     // Another program may have been here while this one waited.
-    let present = row.map_or(Ok(0), |row| get::<i64>(&row, 0))?;
+    let present: i64 = link.first(sql, &[], |row| row.get()).await?.unwrap_or(0);
     if present < known {
         link.batch(&tables::make()).await?;
         let sql = "INSERT INTO meta (name, value) VALUES ('schema', $1), ('needs', $2)
                    ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-        let parameters = [(&known as _, Type::INT8), (&NEEDS as _, Type::INT8)];
-        link.execute(sql, &parameters).await?;
+        link.execute(sql, &[known.into(), NEEDS.into()]).await?;
     }
     link.batch("COMMIT").await?;
     Ok((present, known.max(present)))
@@ -90,7 +88,7 @@ pub async fn bring_forward(link: &Link, migrate: Migrate) -> Result<(i64, i64), 
 ///
 /// # Errors
 /// It is one.
-pub async fn reject_copying(link: &Link) -> Result<(), Fault> {
+pub async fn reject_copying(link: &Link) -> Result<()> {
     if number(link, COPYING).await?.is_none() {
         return Ok(());
     }
@@ -99,7 +97,7 @@ pub async fn reject_copying(link: &Link) -> Result<(), Fault> {
     Err(Fault::new(Class::Refused, text))
 }
 
-fn check(schema: i64, needs: i64) -> Result<(), Fault> {
+fn check(schema: i64, needs: i64) -> Result<()> {
     let known = SCHEMA;
     if needs > known {
         let text = format!(
@@ -112,24 +110,22 @@ fn check(schema: i64, needs: i64) -> Result<(), Fault> {
 }
 
 /// A number of the table `meta`.
-pub async fn number(link: &Link, name: &str) -> Result<Option<i64>, Fault> {
+pub async fn number(link: &Link, name: &str) -> Result<Option<i64>> {
     let sql = "SELECT value FROM meta WHERE name = $1";
-    let row = link.query_opt(sql, &[(&name, Type::TEXT)]).await?;
-    row.map(|row| get(&row, 0)).transpose()
+    link.first(sql, &[name.into()], |row| row.get()).await
 }
 
 /// Stores a number in the table `meta` unless there is one of this name. Returns whether there was
 /// none.
-pub async fn keep_number(link: &Link, name: &str, value: i64) -> Result<bool, Fault> {
+pub async fn keep_number(link: &Link, name: &str, value: i64) -> Result<bool> {
     let sql = "INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
-    let parameters = [(&name as _, Type::TEXT), (&value as _, Type::INT8)];
-    Ok(link.execute(sql, &parameters).await? > 0)
+    Ok(link.execute(sql, &[name.into(), value.into()]).await? > 0)
 }
 
 /// Stores a number in the table `meta`.
-pub async fn set_number(link: &Link, name: &str, value: i64) -> Result<(), Fault> {
+pub async fn set_number(link: &Link, name: &str, value: impl Into<Cell>) -> Result<()> {
     let sql = "INSERT INTO meta (name, value) VALUES ($1, $2)
                ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-    let parameters = [(&name as _, Type::TEXT), (&value as _, Type::INT8)];
+    let parameters = [name.into(), value.into()];
     link.execute(sql, &parameters).await.map(drop)
 }

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::check::{self, DayCheck};
-use super::connection::{Link, get};
+use super::connection::Link;
 use super::ids;
 use super::pages::Pages;
 use super::pool::{Pool, Session};
@@ -108,8 +108,8 @@ impl Snapshot for PostgresSnapshot {
         let sql = "SELECT (SELECT coalesce(sum(conversions), 0)::INT8 FROM usage_days) -
                           (SELECT coalesce(sum(conversions), 0)::INT8 FROM usage_removed)";
         self.session.ask(async |link: &Link| {
-            let row = link.query_opt(sql, &[]).await?;
-            row.map_or(Ok(0), |row| Ok(get::<i64>(&row, 0)?.max(0).unsigned_abs()))
+            let entries: Option<i64> = link.first(sql, &[], |row| row.get()).await?;
+            Ok(entries.map_or(0, |entries| entries.max(0).unsigned_abs()))
         })
     }
 }

@@ -6,15 +6,10 @@
 //! "none", the column's comment says so.
 
 use std::collections::HashSet;
-use std::error::Error;
 
-use bytes::BytesMut;
-use tokio_postgres::Row;
-use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
-use uuid::Uuid;
-
-use super::connection::{Link, Parameter, get};
-use super::fault::{Class, Fault};
+use super::cell::{Cell, Fields, Kind};
+use super::connection::Link;
+use super::fault::{Class, Fault, Result};
 
 /// A table with its columns, the first of which are its primary key.
 pub struct Table {
@@ -24,18 +19,6 @@ pub struct Table {
     pub key: usize,
     /// The columns with their types.
     pub columns: &'static [(&'static str, Kind)],
-}
-
-/// The type of a column.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Int,
-    MaybeInt,
-    Small,
-    Text,
-    MaybeText,
-    Uuid,
-    Bytes,
 }
 
 macro_rules! tables {
@@ -151,15 +134,14 @@ pub fn make() -> String {
 ///
 /// # Errors
 /// A table lacks one.
-pub async fn check(link: &Link) -> Result<(), Fault> {
+pub async fn check(link: &Link) -> Result<()> {
     let sql = "SELECT table_name::TEXT, column_name::TEXT FROM information_schema.columns
                WHERE table_schema = current_schema()";
-    let rows = link.query(sql, &[]).await?;
-    let found = rows.iter().map(|row| Ok((get(row, 0)?, get(row, 1)?)));
-    let found: HashSet<(&str, &str)> = found.collect::<Result<_, Fault>>()?;
+    let names = |row: &mut Fields<'_>| Ok((row.get()?, row.get()?));
+    let found: HashSet<(String, String)> = link.all(sql, &[], names).await?.into_iter().collect();
     for table in ALL {
-        let mut columns = table.columns.iter();
-        if let Some((column, _)) = columns.find(|(name, _)| !found.contains(&(table.name, *name))) {
+        let is_missing = |name: &str| !found.contains(&(table.name.to_owned(), name.to_owned()));
+        if let Some((column, _)) = table.columns.iter().find(|(name, _)| is_missing(name)) {
             let text = format!(
                 "the database's table {} has no column {column}: the tables were made by another \
                  version of towebp",
@@ -189,11 +171,7 @@ impl Table {
     }
 
     /// Writes a row in the place of the one with its key, if there is one.
-    pub async fn put<const N: usize>(
-        &'static self,
-        link: &Link,
-        row: [Cell; N],
-    ) -> Result<(), Fault> {
+    pub async fn put<const N: usize>(&'static self, link: &Link, row: [Cell; N]) -> Result<()> {
         let mut rows = Rows::new(self);
         rows.push(row);
         rows.send(link, Conflict::Replace).await
@@ -214,121 +192,12 @@ impl Table {
     }
 }
 
-impl Kind {
-    fn declaration(self) -> String {
-        let is_null = matches!(self, Kind::MaybeInt | Kind::MaybeText);
-        format!("{}{}", self.name(), if is_null { "" } else { " NOT NULL" })
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Int | Kind::MaybeInt => "INT8",
-            Kind::Small => "INT2",
-            Kind::Text | Kind::MaybeText => "TEXT",
-            Kind::Uuid => "UUID",
-            Kind::Bytes => "BYTEA",
-        }
-    }
-
-    /// The types of one value and of an array of them.
-    pub fn types(self) -> [Type; 2] {
-        match self {
-            Kind::Int | Kind::MaybeInt => [Type::INT8, Type::INT8_ARRAY],
-            Kind::Small => [Type::INT2, Type::INT2_ARRAY],
-            Kind::Text | Kind::MaybeText => [Type::TEXT, Type::TEXT_ARRAY],
-            Kind::Uuid => [Type::UUID, Type::UUID_ARRAY],
-            Kind::Bytes => [Type::BYTEA, Type::BYTEA_ARRAY],
-        }
-    }
-
-    /// The value of a column of a primary key.
-    pub fn cell(self, row: &Row, column: usize) -> Result<Cell, Fault> {
-        Ok(match self {
-            Kind::Int | Kind::MaybeInt => Cell::Int(get(row, column)?),
-            Kind::Small => Cell::Small(get(row, column)?),
-            Kind::Text | Kind::MaybeText => Cell::Text(get(row, column)?),
-            Kind::Uuid => Cell::Uuid(get(row, column)?),
-            Kind::Bytes => Cell::Bytes(get(row, column)?),
-        })
-    }
-}
-
-/// A value of a column.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cell {
-    Null,
-    Int(i64),
-    /// A number that PostgreSQL cannot keep, since its integers have a sign. It is written as the
-    /// greatest number.
-    TooLarge(u64),
-    Small(i16),
-    Text(String),
-    Uuid(Uuid),
-    Bytes(Vec<u8>),
-}
-
-impl ToSql for Cell {
-    fn to_sql(
-        &self,
-        of: &Type,
-        out: &mut BytesMut,
-    ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-        match self {
-            Cell::Null => Ok(IsNull::Yes),
-            Cell::Int(value) => value.to_sql(of, out),
-            Cell::TooLarge(_) => i64::MAX.to_sql(of, out),
-            Cell::Small(value) => value.to_sql(of, out),
-            Cell::Text(value) => value.to_sql(of, out),
-            Cell::Uuid(value) => value.to_sql(of, out),
-            Cell::Bytes(value) => value.to_sql(of, out),
-        }
-    }
-
-    fn accepts(_: &Type) -> bool {
-        true
-    }
-
-    to_sql_checked!();
-}
-
-macro_rules! cells {
-    ($($kind:ident $of:ty;)*) => {
-        $(impl From<$of> for Cell {
-            fn from(value: $of) -> Cell {
-                Cell::$kind(value.into())
-            }
-        })*
-    };
-}
-
-cells! {
-    Int i64;
-    Int u32;
-    Int u16;
-    Small i16;
-    Small u8;
-    Text &str;
-    Text String;
-    Uuid Uuid;
-    Bytes [u8; 32];
-}
-
-impl From<u64> for Cell {
-    fn from(number: u64) -> Cell {
-        i64::try_from(number).map_or(Cell::TooLarge(number), Cell::Int)
-    }
-}
-
-impl<T: Into<Cell>> From<Option<T>> for Cell {
-    fn from(value: Option<T>) -> Cell {
-        value.map_or(Cell::Null, T::into)
-    }
-}
-
 /// Rows of a table that are written by one statement.
 pub struct Rows {
     table: &'static Table,
-    columns: Vec<Vec<Cell>>,
+    count: usize,
+    /// A [`Cell::List`] for each column.
+    columns: Vec<Cell>,
 }
 
 /// What becomes of a row whose key is there already.
@@ -343,32 +212,42 @@ pub enum Conflict {
 impl Rows {
     /// No rows yet.
     pub fn new(table: &'static Table) -> Rows {
+        let kinds = table.columns.iter().map(|(_, kind)| *kind);
         Rows {
             table,
-            columns: vec![Vec::new(); table.columns.len()],
+            count: 0,
+            columns: kinds.map(|kind| Cell::List(kind, Vec::new())).collect(),
         }
     }
 
     /// Adds a row, whose cells are in the order of the table's columns.
     pub fn push<const N: usize>(&mut self, cells: [Cell; N]) {
         assert_eq!(N, self.columns.len(), "columns of {}", self.table.name);
-        for (values, cell) in self.columns.iter_mut().zip(cells) {
-            values.push(cell);
+        self.count += 1;
+        for (column, cell) in self.columns.iter_mut().zip(cells) {
+            if let Cell::List(_, values) = column {
+                values.push(cell);
+            }
         }
     }
 
     /// The number of rows.
     pub fn len(&self) -> usize {
-        self.columns[0].len()
+        self.count
     }
 
     /// Forgets the rows.
     pub fn clear(&mut self) {
-        self.columns.iter_mut().for_each(Vec::clear);
+        *self = Rows::new(self.table);
+    }
+
+    /// The columns as parameters.
+    pub fn into_columns(self) -> Vec<Cell> {
+        self.columns
     }
 
     /// Writes the rows.
-    pub async fn send(&self, link: &Link, conflict: Conflict) -> Result<(), Fault> {
+    pub async fn send(&self, link: &Link, conflict: Conflict) -> Result<()> {
         let Table { name, columns, key } = self.table;
         let names: Vec<_> = columns.iter().map(|(name, _)| *name).collect();
         let arrays = columns.iter().zip(1..);
@@ -389,11 +268,7 @@ impl Rows {
             arrays.join(", "),
             self.table.key_columns()
         );
-        let parameters = self.columns.iter().zip(*columns);
-        let parameters: Vec<Parameter<'_>> = parameters
-            .map(|(values, (_, kind))| (values as _, kind.types()[1].clone()))
-            .collect();
-        link.execute(&sql, &parameters).await.map(drop)
+        link.execute(&sql, &self.columns).await.map(drop)
     }
 }
 

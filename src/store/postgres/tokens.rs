@@ -1,26 +1,23 @@
 //! Tokens with what was done by them.
 
-use tokio_postgres::types::Type;
-
+use super::cell::Fields;
 use super::connection::Link;
-use super::fault::Fault;
-use super::row::{self, Fields, int, number};
+use super::fault::Result;
+use super::row;
 use super::tables;
 use crate::auth::AccountId;
 use crate::store::clock;
 use crate::store::token::TokenUsage;
 
 /// The numbers of the youngest accounts.
-pub async fn youngest(link: &Link, limit: usize) -> Result<Vec<AccountId>, Fault> {
+pub async fn youngest(link: &Link, limit: usize) -> Result<Vec<AccountId>> {
     let sql = "SELECT id FROM accounts ORDER BY id DESC LIMIT $1";
-    let rows = link.query(sql, &[(&int(limit as u64), Type::INT8)]).await?;
-    rows.iter()
-        .map(|row| Ok(AccountId(number(row, 0)?)))
-        .collect()
+    let limit = (limit as u64).into();
+    link.all(sql, &[limit], |row| row.account()).await
 }
 
 /// The tokens of an account by number, with what was done by them.
-pub async fn usage(link: &Link, account: AccountId) -> Result<Vec<TokenUsage>, Fault> {
+pub async fn usage(link: &Link, account: AccountId) -> Result<Vec<TokenUsage>> {
     let sql = format!(
         "SELECT {}, coalesce(u.conversions, 0), coalesce(u.input_bytes, 0),
                 coalesce(u.output_bytes, 0), u.last_used
@@ -32,18 +29,14 @@ pub async fn usage(link: &Link, account: AccountId) -> Result<Vec<TokenUsage>, F
          WHERE t.account = $1 ORDER BY t.number",
         tables::TOKENS.columns("t")
     );
-    let rows = link.query(&sql, &[(&int(account.0), Type::INT8)]).await?;
-    let usage = |row| {
-        let mut fields = Fields::of(row);
-        let (token, deleted) = row::token(&mut fields)?;
+    let usage = |row: &mut Fields<'_>| {
+        let (token, deleted) = row::token(row)?;
         Ok(TokenUsage {
             token,
             deleted: deleted.map(clock::from_milliseconds),
-            totals: fields.totals()?,
-            last_used: fields
-                .get::<Option<i64>>()?
-                .map(|time| clock::from_milliseconds(time.unsigned_abs())),
+            totals: row.totals()?,
+            last_used: row.optional_number()?.map(clock::from_milliseconds),
         })
     };
-    rows.iter().map(usage).collect()
+    link.all(&sql, &[account.into()], usage).await
 }

@@ -1,12 +1,12 @@
 //! The rows of a transaction ([`crate::store::apply`]): each change other than a conversion is a
 //! serializable transaction of its own, which is repeated if others were at the same rows.
 
-use tokio_postgres::types::Type;
 use uuid::Uuid;
 
+use super::cell::{Cell, Fields, Kind};
 use super::connection::Link;
-use super::fault::{Class, Fault};
-use super::row::{self, Fields, int};
+use super::fault::{Class, Fault, Result};
+use super::row;
 use super::tables::{self, Conflict, Rows};
 use super::{removal, schema};
 use crate::auth::{AccountId, CodeHash};
@@ -23,7 +23,7 @@ const MAX_SWEPT: i64 = 100;
 
 /// Carries out a command other than [`Command::RecordUsage`], and returns its outcome once it is
 /// durable. `keys` has a key for each failure of [`Command::RecordFailures`].
-pub async fn carry_out(link: &Link, command: &Command, keys: &[Uuid]) -> Result<Outcome, Fault> {
+pub async fn carry_out(link: &Link, command: &Command, keys: &[Uuid]) -> Result<Outcome> {
     link.forget_warnings();
     link.batch("BEGIN ISOLATION LEVEL SERIALIZABLE").await?;
     let outcome = apply(&mut SqlRows { link, keys }, command).await?;
@@ -43,25 +43,22 @@ pub async fn carry_out(link: &Link, command: &Command, keys: &[Uuid]) -> Result<
 
 /// Whether a command has the same effect and the same outcome if it has been carried out before.
 fn may_be_repeated(command: &Command) -> bool {
-    match command {
+    matches!(
+        command,
         Command::AddInvite { .. }
-        | Command::SetEmail { .. }
-        | Command::StartSession { .. }
-        | Command::RenewSession { .. }
-        | Command::EndSessionsOf(_)
-        | Command::SweepSessions { .. }
-        | Command::RecordUsage { .. }
-        | Command::RecordFailures { .. }
-        | Command::RemoveOld(_) => true,
-        Command::ChangeTokens { change, .. } => {
-            matches!(change, TokenChange::Set { .. } | TokenChange::Restrict(_))
-        }
-        Command::CreateAccount { .. }
-        | Command::DeleteAccount(_)
-        | Command::SetPassword { .. }
-        | Command::EndSession { .. }
-        | Command::EndSessionOf { .. } => false,
-    }
+            | Command::SetEmail { .. }
+            | Command::StartSession { .. }
+            | Command::RenewSession { .. }
+            | Command::EndSessionsOf(_)
+            | Command::SweepSessions { .. }
+            | Command::RecordUsage { .. }
+            | Command::RecordFailures { .. }
+            | Command::RemoveOld(_)
+            | Command::ChangeTokens {
+                change: TokenChange::Set { .. } | TokenChange::Restrict(_),
+                ..
+            }
+    )
 }
 
 /// The rows of the transaction of a connection, or of single statements.
@@ -81,32 +78,27 @@ impl SqlRows<'_> {
 impl Transaction for SqlRows<'_> {
     type Error = Fault;
 
-    async fn account(&mut self, id: AccountId) -> Result<Option<AccountRow>, Fault> {
+    async fn account(&mut self, id: AccountId) -> Result<Option<AccountRow>> {
         let sql = tables::ACCOUNTS.select("id = $1");
-        let row = self
-            .link
-            .query_opt(&sql, &[(&int(id.0), Type::INT8)])
-            .await?;
-        row.map(|row| row::account(&mut Fields::of(&row)))
-            .transpose()
+        self.link.first(&sql, &[id.into()], row::account).await
     }
 
-    async fn account_of(&mut self, email: &str) -> Result<Option<AccountId>, Fault> {
+    async fn account_of(&mut self, email: &str) -> Result<Option<AccountId>> {
         let sql = "SELECT id FROM accounts WHERE email = $1";
-        let row = self.link.query_opt(sql, &[(&email, Type::TEXT)]).await?;
-        let id = row.map(|row| row::number(&row, 0)).transpose()?;
-        Ok(id.map(AccountId))
+        self.link
+            .first(sql, &[email.into()], |row| row.account())
+            .await
     }
 
-    async fn put_account(&mut self, account: &AccountRow) -> Result<(), Fault> {
+    async fn put_account(&mut self, account: &AccountRow) -> Result<()> {
         // An upsert of the unique e-mail address would keep conversions waiting, which lock the
         // account's key.
         let sql = "UPDATE accounts SET email = $2, last_serial = $3, password = $4 WHERE id = $1";
         let parameters = [
-            (&int(account.id.0) as _, Type::INT8),
-            (&account.email as _, Type::TEXT),
-            (&i64::from(account.last_serial) as _, Type::INT8),
-            (&account.password as _, Type::TEXT),
+            account.id.into(),
+            (&*account.email).into(),
+            account.last_serial.into(),
+            account.password.clone().into(),
         ];
         if self.link.execute(sql, &parameters).await? > 0 {
             return Ok(());
@@ -115,54 +107,43 @@ impl Transaction for SqlRows<'_> {
         tables::ACCOUNTS.put(self.link, cells).await
     }
 
-    async fn remove_account(&mut self, account: &AccountRow) -> Result<(), Fault> {
+    async fn remove_account(&mut self, account: &AccountRow) -> Result<()> {
         removal::remove_account(self.link, account.id).await
     }
 
-    async fn last_account(&mut self) -> Result<u64, Fault> {
+    async fn last_account(&mut self) -> Result<u64> {
         let last = schema::number(self.link, "last_account").await?;
         Ok(last.map_or(0, i64::cast_unsigned))
     }
 
-    async fn set_last_account(&mut self, last: u64) -> Result<(), Fault> {
-        schema::set_number(self.link, "last_account", int(last)).await
+    async fn set_last_account(&mut self, last: u64) -> Result<()> {
+        schema::set_number(self.link, "last_account", last).await
     }
 
-    async fn invite_end(&mut self, code: &CodeHash) -> Result<Option<u64>, Fault> {
+    async fn invite_end(&mut self, code: &CodeHash) -> Result<Option<u64>> {
         let sql = "SELECT ends FROM invites WHERE code = $1";
-        let row = self
-            .link
-            .query_opt(sql, &[(&&code[..], Type::BYTEA)])
-            .await?;
-        row.map(|row| row::number(&row, 0)).transpose()
+        let code = (*code).into();
+        self.link.first(sql, &[code], |row| row.number()).await
     }
 
-    async fn put_invite(&mut self, code: &CodeHash, end: u64) -> Result<(), Fault> {
+    async fn put_invite(&mut self, code: &CodeHash, end: u64) -> Result<()> {
         let cells = [(*code).into(), end.into()];
         tables::INVITES.put(self.link, cells).await
     }
 
-    async fn remove_invite(&mut self, code: &CodeHash) -> Result<(), Fault> {
+    async fn remove_invite(&mut self, code: &CodeHash) -> Result<()> {
         let sql = "DELETE FROM invites WHERE code = $1";
-        let parameters = [(&&code[..] as _, Type::BYTEA)];
-        self.link.execute(sql, &parameters).await.map(drop)
+        self.link.execute(sql, &[(*code).into()]).await.map(drop)
     }
 
-    async fn remove_ended_invites(&mut self, now: u64) -> Result<(), Fault> {
+    async fn remove_ended_invites(&mut self, now: u64) -> Result<()> {
         let sql = "DELETE FROM invites WHERE ends <= $1";
-        let parameters = [(&int(now) as _, Type::INT8)];
-        self.link.execute(sql, &parameters).await.map(drop)
+        self.link.execute(sql, &[now.into()]).await.map(drop)
     }
 
-    async fn tokens(&mut self, account: AccountId) -> Result<Vec<(ApiToken, Option<u64>)>, Fault> {
+    async fn tokens(&mut self, account: AccountId) -> Result<Vec<(ApiToken, Option<u64>)>> {
         let sql = tables::TOKENS.select("account = $1 ORDER BY number");
-        let rows = self
-            .link
-            .query(&sql, &[(&int(account.0), Type::INT8)])
-            .await?;
-        rows.iter()
-            .map(|row| row::token(&mut Fields::of(row)))
-            .collect()
+        self.link.all(&sql, &[account.into()], row::token).await
     }
 
     async fn put_token(
@@ -170,78 +151,58 @@ impl Transaction for SqlRows<'_> {
         account: AccountId,
         token: &ApiToken,
         deleted: Option<u64>,
-    ) -> Result<(), Fault> {
+    ) -> Result<()> {
         let cells = row::token_cells(account, token, deleted);
         tables::TOKENS.put(self.link, cells).await
     }
 
-    async fn remove_token(&mut self, account: AccountId, token: TokenNumber) -> Result<(), Fault> {
+    async fn remove_token(&mut self, account: AccountId, token: TokenNumber) -> Result<()> {
         let sql = "DELETE FROM tokens WHERE account = $1 AND number = $2";
-        let key = [int(account.0), token.0.into()];
-        let key = key.each_ref().map(|it| (it as _, Type::INT8));
+        let key = [account.into(), token.into()];
         self.link.execute(sql, &key).await.map(drop)
     }
 
-    async fn restrictions(&mut self, account: AccountId) -> Result<Restrictions, Fault> {
+    async fn restrictions(&mut self, account: AccountId) -> Result<Restrictions> {
         let sql = tables::RESTRICTIONS.select("account = $1");
-        let row = self
-            .link
-            .query_opt(&sql, &[(&int(account.0), Type::INT8)])
-            .await?;
-        row.map_or(Ok(Restrictions::default()), |row| {
-            row::restrictions(&mut Fields::of(&row))
-        })
+        let account = [account.into()];
+        let restrictions = self.link.first(&sql, &account, row::restrictions).await?;
+        Ok(restrictions.unwrap_or_default())
     }
 
     async fn put_restrictions(
         &mut self,
         account: AccountId,
         restrictions: Restrictions,
-    ) -> Result<(), Fault> {
+    ) -> Result<()> {
         if restrictions == Restrictions::default() {
             let sql = "DELETE FROM restrictions WHERE account = $1";
-            let parameters = [(&int(account.0) as _, Type::INT8)];
-            return self.link.execute(sql, &parameters).await.map(drop);
+            return self.link.execute(sql, &[account.into()]).await.map(drop);
         }
         let cells = row::restrictions_cells(account, restrictions);
         tables::RESTRICTIONS.put(self.link, cells).await
     }
 
-    async fn session(
-        &mut self,
-        cookie: &CodeHash,
-    ) -> Result<Option<(AccountId, StoredSession)>, Fault> {
+    async fn session(&mut self, cookie: &CodeHash) -> Result<Option<(AccountId, StoredSession)>> {
         let sql = tables::SESSIONS.select("cookie = $1");
-        let row = self
-            .link
-            .query_opt(&sql, &[(&&cookie[..], Type::BYTEA)])
-            .await?;
-        let session = row.map(|row| row::session(&mut Fields::of(&row)));
-        Ok(session
-            .transpose()?
-            .map(|(_, account, session)| (account, session)))
+        let cookie = [(*cookie).into()];
+        let found = self.link.first(&sql, &cookie, row::session).await?;
+        Ok(found.map(|(_, account, session)| (account, session)))
     }
 
-    async fn sessions(
-        &mut self,
-        account: AccountId,
-    ) -> Result<Vec<(CodeHash, StoredSession)>, Fault> {
+    async fn sessions(&mut self, account: AccountId) -> Result<Vec<(CodeHash, StoredSession)>> {
         let sql = tables::SESSIONS.select("account = $1");
-        let parameters = [(&int(account.0) as _, Type::INT8)];
-        let rows = self.link.query(&sql, &parameters).await?;
-        let session = |row| {
-            let (cookie, _, session) = row::session(&mut Fields::of(row))?;
+        let session = |row: &mut Fields<'_>| {
+            let (cookie, _, session) = row::session(row)?;
             Ok((cookie, session))
         };
-        rows.iter().map(session).collect()
+        self.link.all(&sql, &[account.into()], session).await
     }
 
-    async fn ended_sessions(&mut self, now: u64) -> Result<Vec<CodeHash>, Fault> {
+    async fn ended_sessions(&mut self, now: u64) -> Result<Vec<CodeHash>> {
         let sql = tables::SESSIONS.select("ends <= $1 ORDER BY ends LIMIT $2");
-        let parameters = [(&int(now) as _, Type::INT8), (&MAX_SWEPT as _, Type::INT8)];
-        let rows = self.link.query(&sql, &parameters).await?;
-        let cookie = |row| Ok(row::session(&mut Fields::of(row))?.0);
-        rows.iter().map(cookie).collect()
+        let parameters = [now.into(), MAX_SWEPT.into()];
+        let cookie = |row: &mut Fields<'_>| Ok(row::session(row)?.0);
+        self.link.all(&sql, &parameters, cookie).await
     }
 
     async fn put_session(
@@ -249,27 +210,22 @@ impl Transaction for SqlRows<'_> {
         cookie: &CodeHash,
         account: AccountId,
         session: &StoredSession,
-    ) -> Result<(), Fault> {
+    ) -> Result<()> {
         let cells = row::session_cells(cookie, account, session);
         tables::SESSIONS.put(self.link, cells).await
     }
 
-    async fn remove_sessions(&mut self, cookies: &[CodeHash]) -> Result<u64, Fault> {
+    async fn remove_sessions(&mut self, cookies: &[CodeHash]) -> Result<u64> {
         if cookies.is_empty() {
             return Ok(0);
         }
-        let cookies: Vec<&[u8]> = cookies.iter().map(|it| &it[..]).collect();
+        let cookies = cookies.iter().map(|it| (*it).into()).collect();
         let sql = "DELETE FROM sessions WHERE cookie = ANY ($1)";
-        self.link
-            .execute(sql, &[(&cookies, Type::BYTEA_ARRAY)])
-            .await
+        let cookies = [Cell::List(Kind::Bytes, cookies)];
+        self.link.execute(sql, &cookies).await
     }
 
-    async fn add_failures(
-        &mut self,
-        account: AccountId,
-        failures: &[Failure],
-    ) -> Result<(), Fault> {
+    async fn add_failures(&mut self, account: AccountId, failures: &[Failure]) -> Result<()> {
         let mut rows = Rows::new(&tables::FAILURES);
         for (failure, key) in failures.iter().zip(self.keys) {
             rows.push(row::failure_cells(account, *key, failure));
@@ -278,16 +234,15 @@ impl Transaction for SqlRows<'_> {
         let sql = "DELETE FROM failures WHERE account = $1 AND id <=
                        (SELECT id FROM failures WHERE account = $1
                         ORDER BY id DESC OFFSET $2 LIMIT 1)";
-        let parameters = [int(account.0), int(MAX_FAILURES)];
-        let parameters = parameters.each_ref().map(|it| (it as _, Type::INT8));
+        let parameters = [account.into(), MAX_FAILURES.into()];
         self.link.execute(sql, &parameters).await.map(drop)
     }
 
-    async fn remove_old(&mut self, old: OldRows) -> Result<Option<AccountId>, Fault> {
+    async fn remove_old(&mut self, old: OldRows) -> Result<Option<AccountId>> {
         removal::remove_old(self.link, old).await
     }
 
-    async fn access(&mut self, account: AccountId) -> Result<AccountAccess, Fault> {
+    async fn access(&mut self, account: AccountId) -> Result<AccountAccess> {
         // One statement, since each replica sends it again and again.
         let sql = format!(
             "SELECT {}, {} FROM tokens t LEFT JOIN restrictions r ON r.account = t.account
@@ -295,17 +250,11 @@ impl Transaction for SqlRows<'_> {
             tables::RESTRICTIONS.columns("r"),
             tables::TOKENS.columns("t")
         );
-        let parameters = [(&int(account.0) as _, Type::INT8)];
-        let rows = self.link.query(&sql, &parameters).await?;
-        let mut access = AccountAccess {
-            tokens: Vec::new(),
-            restrictions: Restrictions::default(),
-        };
-        for row in &rows {
-            let mut fields = Fields::of(row);
-            access.restrictions = row::restrictions(&mut fields)?;
-            access.tokens.push(row::token(&mut fields)?.0);
-        }
-        Ok(access)
+        let both = |row: &mut Fields<'_>| Ok((row::restrictions(row)?, row::token(row)?.0));
+        let rows = self.link.all(&sql, &[account.into()], both).await?;
+        Ok(AccountAccess {
+            restrictions: rows.first().map(|it| it.0).unwrap_or_default(),
+            tokens: rows.into_iter().map(|it| it.1).collect(),
+        })
     }
 }
