@@ -4,7 +4,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::error::StoreError;
+use super::error::{Result, StoreError};
 
 /// What the last failed write, or the last successful probe since then, has shown. With an engine
 /// that several processes share, all other questions to it show it, too.
@@ -21,7 +21,7 @@ impl Availability {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] while the storage cannot be written.
-    pub fn check(&self) -> Result<(), StoreError> {
+    pub fn check(&self) -> Result<()> {
         match &*self.lock() {
             None => Ok(()),
             Some(outage) => Err(StoreError::Unavailable(outage.cause.clone())),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::engine::Findings;
-use super::error::StoreError;
+use super::error::{Result, StoreError};
 use super::problems::Problems;
 use super::rows::{AccountRow, Row};
 use super::token::{ApiToken, MAX_TOKENS};
@@ -76,7 +76,7 @@ impl RowCheck {
     ///
     /// # Errors
     /// The storage failed meanwhile. Damaged rows are no error but a finding.
-    pub fn findings(mut self, read: Result<(), StoreError>) -> Result<Findings, StoreError> {
+    pub fn findings(mut self, read: Result<()>) -> Result<Findings> {
         if read.is_ok() {
             self.end_account();
         }

@@ -26,6 +26,9 @@
 //!   calls [`Engine::probe`] every second. [`StoreError::Failed`] is everything else, such as
 //!   damaged rows.
 //! - **Panics.** An engine that panics on damaged rows stays usable.
+//!
+//! [`StoreError::Failed`]: super::error::StoreError::Failed
+//! [`StoreError::Unavailable`]: super::error::StoreError::Unavailable
 
 use std::time::Instant;
 
@@ -33,7 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use super::account::{Account, AccountRecord};
 use super::entry_id::EntryId;
-use super::error::StoreError;
+use super::error::Result;
 use super::failure::{Failure, FailureFilter, FailurePage};
 use super::rows::Row;
 use super::session::{Browser, SessionId, SessionTimes, StoredSession};
@@ -47,16 +50,16 @@ use crate::auth::{AccountId, CodeHash, Email, Wait};
 /// A storage engine. See the module's guarantees, which hold for every method.
 pub trait Engine: Send + Sync {
     /// The account with this number.
-    fn account(&self, id: AccountId) -> Result<Option<AccountRecord>, StoreError>;
+    fn account(&self, id: AccountId) -> Result<Option<AccountRecord>>;
 
     /// The account with this e-mail address.
-    fn account_by_email(&self, email: &Email) -> Result<Option<AccountRecord>, StoreError>;
+    fn account_by_email(&self, email: &Email) -> Result<Option<AccountRecord>>;
 
     /// All accounts, oldest first.
-    fn accounts(&self) -> Result<Vec<Account>, StoreError>;
+    fn accounts(&self) -> Result<Vec<Account>>;
 
     /// What decides about the requests of this account; `None` if there is no such account.
-    fn access(&self, id: AccountId) -> Result<Option<AccountAccess>, StoreError>;
+    fn access(&self, id: AccountId) -> Result<Option<AccountAccess>>;
 
     /// Calls `each` with what [`Engine::access`] gives of the youngest accounts, at most `limit` of
     /// them, youngest first.
@@ -64,22 +67,22 @@ pub trait Engine: Send + Sync {
         &self,
         limit: usize,
         each: &mut dyn FnMut(AccountId, AccountAccess),
-    ) -> Result<(), StoreError>;
+    ) -> Result<()>;
 
     /// The tokens of an account by number, with those that are deleted; none if there is no such
     /// account.
-    fn tokens(&self, account: AccountId) -> Result<Vec<TokenUsage>, StoreError>;
+    fn tokens(&self, account: AccountId) -> Result<Vec<TokenUsage>>;
 
     /// The session of the cookie with this hash, with its account. It may have ended already: the
     /// caller compares. `None` if there is no such session, or its account is deleted.
-    fn session(&self, cookie: &CodeHash) -> Result<Option<SessionRecord>, StoreError>;
+    fn session(&self, cookie: &CodeHash) -> Result<Option<SessionRecord>>;
 
     /// The sessions of an account with the hashes of their cookies, in no order; also those that
     /// have ended and were not removed yet.
-    fn sessions(&self, account: AccountId) -> Result<Vec<(CodeHash, StoredSession)>, StoreError>;
+    fn sessions(&self, account: AccountId) -> Result<Vec<(CodeHash, StoredSession)>>;
 
     /// When the invitation with this hash ends; `None` if it is used or unknown.
-    fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>, StoreError>;
+    fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>>;
 
     /// At most `limit` entries of an account's history that pass the filter, newest first, of those
     /// whose ids are below `before`. The memory that this takes depends on `limit` only,
@@ -90,7 +93,7 @@ pub trait Engine: Send + Sync {
         filter: &UsageFilter,
         before: Option<EntryId>,
         limit: usize,
-    ) -> Result<UsagePage, StoreError>;
+    ) -> Result<UsagePage>;
 
     /// Calls `each` with the sums of an account by day, token and format, in this order, over all
     /// entries that there have ever been.
@@ -99,7 +102,7 @@ pub trait Engine: Send + Sync {
         account: AccountId,
         days: Days,
         each: &mut dyn FnMut(UsageDay),
-    ) -> Result<(), StoreError>;
+    ) -> Result<()>;
 
     /// At most `limit` failed conversions of an account that pass the filter, newest first, of
     /// those whose ids are below `before`.
@@ -109,11 +112,11 @@ pub trait Engine: Send + Sync {
         filter: &FailureFilter,
         before: Option<EntryId>,
         limit: usize,
-    ) -> Result<FailurePage, StoreError>;
+    ) -> Result<FailurePage>;
 
     /// The sums over all entries that an account's history has ever had; zeros if there is no such
     /// account.
-    fn usage_totals(&self, account: AccountId) -> Result<UsageTotals, StoreError>;
+    fn usage_totals(&self, account: AccountId) -> Result<UsageTotals>;
 
     /// The account's conversions, or those by one of its tokens, in the month whose first
     /// millisecond is `month`.
@@ -122,39 +125,35 @@ pub trait Engine: Send + Sync {
         account: AccountId,
         token: Option<TokenNumber>,
         month: u64,
-    ) -> Result<u64, StoreError>;
+    ) -> Result<u64>;
 
     /// Stores the mark of the secret in use, and returns the one that was stored before. An engine
     /// that is shared stores the first one only.
-    fn exchange_secret_mark(&self, mark: u64) -> Result<Option<u64>, StoreError>;
+    fn exchange_secret_mark(&self, mark: u64) -> Result<Option<u64>>;
 
     /// Carries out the commands, and returns their outcomes in the same order once they are
     /// durable. `since` is when the first of them was given: an engine that waits for its storage
     /// to come back gives up when that is too long ago.
-    fn apply(&self, commands: &[Command], since: Instant) -> Result<Vec<Outcome>, StoreError>;
+    fn apply(&self, commands: &[Command], since: Instant) -> Result<Vec<Outcome>>;
 
     /// Finds out whether the storage can be written: more than by one small command, which may
     /// still find space on a disk that is full. It changes nothing that is stored.
-    fn probe(&self) -> Result<(), StoreError>;
+    fn probe(&self) -> Result<()>;
 
     /// All that is stored, at one moment; `None` if the engine is backed up and checked by tools of
     /// its own.
-    fn snapshot(&self) -> Result<Option<Box<dyn Snapshot>>, StoreError>;
+    fn snapshot(&self) -> Result<Option<Box<dyn Snapshot>>>;
 
     /// Begins an attempt to sign in at the time `now`, which counts as failed until
     /// [`Engine::forget_attempts`], by the rule of [`crate::auth::FailedAttempts`]. `key` stands
     /// for an address and an origin. `None`, the default, if the engine keeps no counts: the
     /// process keeps them then.
-    fn begin_attempt(
-        &self,
-        _key: &[u8; 32],
-        _now: u64,
-    ) -> Result<Option<Result<(), Wait>>, StoreError> {
+    fn begin_attempt(&self, _key: &[u8; 32], _now: u64) -> Result<Option<Result<(), Wait>>> {
         Ok(None)
     }
 
     /// Clears the count of this key.
-    fn forget_attempts(&self, _key: &[u8; 32]) -> Result<(), StoreError> {
+    fn forget_attempts(&self, _key: &[u8; 32]) -> Result<()> {
         Ok(())
     }
 
@@ -195,22 +194,22 @@ pub trait Snapshot: Send {
     ///
     /// # Errors
     /// The storage failed meanwhile. Damaged rows are no error but a finding.
-    fn check(&self) -> Result<Findings, StoreError>;
+    fn check(&self) -> Result<Findings>;
 
     /// Calls `each` with all that is stored but sessions, in the order that [`super::rows`] says.
     /// The memory that this takes does not grow with the history.
     ///
     /// # Errors
     /// The first error of `each`; or the rows cannot be read, or are damaged.
-    fn rows(&self, each: &mut EachRow<'_>) -> Result<(), StoreError>;
+    fn rows(&self, each: &mut EachRow<'_>) -> Result<()>;
 
     /// The number of entries in all histories, quickly: the progress of [`Snapshot::rows`] is
     /// reported by it.
-    fn entries(&self) -> Result<u64, StoreError>;
+    fn entries(&self) -> Result<u64>;
 }
 
 /// What is done with each row of a snapshot.
-pub type EachRow<'a> = dyn FnMut(Row) -> Result<(), StoreError> + 'a;
+pub type EachRow<'a> = dyn FnMut(Row) -> Result<()> + 'a;
 
 /// What a check has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]

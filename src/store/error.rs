@@ -32,6 +32,9 @@ pub enum StoreError {
     Failed(String),
 }
 
+/// What calls of the store return that fail only if the store does.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
 /// An account was not made.
 #[derive(Debug, Error)]
 pub enum CreateAccountError {

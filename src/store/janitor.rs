@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::clock::{Clock, DAY};
 use super::engine::{Command, OldRows, Outcome};
-use super::error::StoreError;
+use super::error::Result;
 use super::failure::{FAILURE_DAYS, Failure};
 use super::writer::Writer;
 use crate::auth::AccountId;
@@ -99,7 +99,7 @@ impl Janitor {
     ///
     /// # Errors
     /// The write failed; the failures are lost.
-    pub fn write_failures_of(&self, account: AccountId) -> Result<(), StoreError> {
+    pub fn write_failures_of(&self, account: AccountId) -> Result<()> {
         let failures = self.shared.pending().take(account);
         match failures {
             Some(failures) => self.shared.write(account, failures),
@@ -112,7 +112,7 @@ impl Janitor {
     /// # Errors
     /// A write failed; what was removed until then is removed.
     #[cfg(test)]
-    pub fn remove_old(&self) -> Result<(), StoreError> {
+    pub fn remove_old(&self) -> Result<()> {
         self.shared.remove_old()
     }
 }
@@ -188,12 +188,12 @@ impl Shared {
         }
     }
 
-    fn write(&self, account: AccountId, failures: Vec<Failure>) -> Result<(), StoreError> {
+    fn write(&self, account: AccountId, failures: Vec<Failure>) -> Result<()> {
         let command = Command::RecordFailures { account, failures };
         self.writer.write(command).map(drop)
     }
 
-    fn remove_old(&self) -> Result<(), StoreError> {
+    fn remove_old(&self) -> Result<()> {
         let now = self.clock.now();
         let before = |days: NonZeroU32| now.saturating_sub(u64::from(days.get()) * DAY);
         let mut first = Some(AccountId(0));

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use super::clock;
 use super::engine::{Command, Engine, Outcome};
-use super::error::StoreError;
+use super::error::Result;
 use super::token::{AccountAccess, Caller, SerialCheck};
 use super::token_number::TokenNumber;
 use crate::auth::{AccountId, Token};
@@ -109,7 +109,7 @@ enum Known {
 impl KnownAccounts {
     /// Reads all accounts, or the youngest ones if there are too many; none of an engine that is
     /// shared.
-    pub fn load(engine: &dyn Engine) -> Result<KnownAccounts, StoreError> {
+    pub fn load(engine: &dyn Engine) -> Result<KnownAccounts> {
         let is_shared = engine.is_shared();
         let mut state = State {
             accounts: HashMap::new(),

@@ -88,6 +88,7 @@ use crate::auth::{
 use availability::Availability;
 use clock::Clock;
 use engine::{Command, Engine, Outcome};
+use error::Result;
 use janitor::Janitor;
 use known::KnownAccounts;
 use writer::{Shared, Writer};
@@ -343,7 +344,7 @@ impl Store {
 
     /// Makes an invitation for one account, which is good for 14 days. Returns its code: 43 letters
     /// and digits.
-    pub fn invite(&self) -> Result<String, StoreError> {
+    pub fn invite(&self) -> Result<String> {
         let code = Code::random()?;
         let now = self.clock.now();
         self.writer.write(Command::AddInvite {
@@ -395,7 +396,7 @@ impl Store {
 
     /// The account with this e-mail address, in any capitalization and with any blanks around it.
     /// `None` if there is none, or if the text is no e-mail address.
-    pub fn account_by_email(&self, email: &str) -> Result<Option<Account>, StoreError> {
+    pub fn account_by_email(&self, email: &str) -> Result<Option<Account>> {
         let Ok(email) = Email::parse(email) else {
             return Ok(None);
         };
@@ -405,7 +406,7 @@ impl Store {
     }
 
     /// All accounts, oldest first.
-    pub fn accounts(&self) -> Result<Vec<Account>, StoreError> {
+    pub fn accounts(&self) -> Result<Vec<Account>> {
         self.read(|engine| engine.accounts())
     }
 
@@ -453,7 +454,7 @@ impl Store {
 
     /// Deletes the account with its sessions and its history. Returns false if there is no such
     /// account.
-    pub fn delete_account(&self, id: AccountId) -> Result<bool, StoreError> {
+    pub fn delete_account(&self, id: AccountId) -> Result<bool> {
         let deleted = self.write_in_force(Command::DeleteAccount(id))?;
         Ok(deleted.changed())
     }
@@ -462,7 +463,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] from a failed write on, until the storage can be written again.
-    pub fn check_available(&self) -> Result<(), StoreError> {
+    pub fn check_available(&self) -> Result<()> {
         self.availability.check()
     }
 
@@ -471,7 +472,7 @@ impl Store {
     ///
     /// # Errors
     /// The storage cannot be written.
-    pub fn check_writable(&self) -> Result<(), StoreError> {
+    pub fn check_writable(&self) -> Result<()> {
         self.check_available()?;
         if self.is_shared {
             return self.read(|engine| engine.probe());
@@ -481,7 +482,7 @@ impl Store {
     }
 
     /// All that is stored, at one moment.
-    pub fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
+    pub fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
         let snapshot = self.engine.snapshot()?;
         let none = || StoreError::Failed("the storage engine has tools of its own for this".into());
         snapshot.ok_or_else(none)
@@ -491,7 +492,7 @@ impl Store {
     ///
     /// # Errors
     /// There is no such account, or the store failed.
-    pub fn record_usage(&self, id: AccountId, entry: &UsageEntry) -> Result<(), StoreError> {
+    pub fn record_usage(&self, id: AccountId, entry: &UsageEntry) -> Result<()> {
         let recorded = self.record_usage_within(id, entry, MonthlyQuotas::default());
         recorded.map_err(|error| match error {
             RecordError::Store(error) => error,
@@ -535,7 +536,7 @@ impl Store {
         filter: &UsageFilter,
         before: Option<EntryId>,
         limit: usize,
-    ) -> Result<UsagePage, StoreError> {
+    ) -> Result<UsagePage> {
         self.read(|engine| engine.usage_page(id, filter, before, limit))
     }
 
@@ -546,7 +547,7 @@ impl Store {
         id: AccountId,
         filter: &UsageFilter,
         each: &mut dyn FnMut(&UsageDay),
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         self.read(|engine| {
             engine.usage_days(id, filter.days, &mut |day| {
                 if filter.passes_kind(day.token, &day.format) {
@@ -563,7 +564,7 @@ impl Store {
         id: AccountId,
         filter: &UsageFilter,
         period: Period,
-    ) -> Result<Vec<UsageSum>, StoreError> {
+    ) -> Result<Vec<UsageSum>> {
         let (mut sums, mut days) = (Vec::<UsageSum>::new(), 0..0);
         self.usage_days(id, filter, &mut |day| match sums.last_mut() {
             Some(sum) if days.contains(&day.day) => sum.totals += day.totals,
@@ -592,7 +593,7 @@ impl Store {
         filter: &FailureFilter,
         before: Option<EntryId>,
         limit: usize,
-    ) -> Result<FailurePage, StoreError> {
+    ) -> Result<FailurePage> {
         // What cannot be written now is missing; the rest can be read all the same.
         let _ = self.janitor.write_failures_of(id);
         self.read(|engine| engine.failures(id, filter, before, limit))
@@ -604,7 +605,7 @@ impl Store {
         id: AccountId,
         token: Option<TokenNumber>,
         now: SystemTime,
-    ) -> Result<Month, StoreError> {
+    ) -> Result<Month> {
         if let Some(month) = self.known_usage_in_month(id, token, now) {
             return Ok(month);
         }
@@ -629,7 +630,7 @@ impl Store {
     }
 
     /// The sums over the account's whole history; zeros if there is no such account.
-    pub fn usage_totals(&self, id: AccountId) -> Result<UsageTotals, StoreError> {
+    pub fn usage_totals(&self, id: AccountId) -> Result<UsageTotals> {
         self.read(|engine| engine.usage_totals(id))
     }
 
@@ -676,7 +677,7 @@ impl Store {
     }
 
     /// Has a command carried out that changes what other processes know of an account.
-    fn write_in_force(&self, command: Command) -> Result<Outcome, StoreError> {
+    fn write_in_force(&self, command: Command) -> Result<Outcome> {
         let outcome = self.writer.write(command)?;
         if self.is_shared && outcome.changed() {
             let at = Instant::now() + IN_FORCE_AFTER;
@@ -689,10 +690,7 @@ impl Store {
     }
 
     /// Asks the engine.
-    fn read<T>(
-        &self,
-        query: impl FnOnce(&dyn Engine) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    fn read<T>(&self, query: impl FnOnce(&dyn Engine) -> Result<T>) -> Result<T> {
         query(&*self.engine).map_err(|error| match (error, self.availability.check()) {
             (StoreError::Unavailable(cause), Ok(())) if self.is_shared => {
                 self.availability.failed(&cause);

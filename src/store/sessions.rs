@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::Store;
 use super::clock;
 use super::engine::Command;
-use super::error::StoreError;
+use super::error::{Result, StoreError};
 use super::session::{Browser, ListedSession, Session, SessionId, SessionTimes, StoredSession};
 use crate::auth::{AccountId, Code, CodeHash};
 
@@ -16,7 +16,7 @@ impl Store {
     ///
     /// # Errors
     /// There is no such account, or the store failed.
-    pub fn start_session(&self, id: AccountId, browser: &Browser) -> Result<String, StoreError> {
+    pub fn start_session(&self, id: AccountId, browser: &Browser) -> Result<String> {
         let (cookie, now) = (Code::random()?, self.clock.now());
         let started = self.writer.write(Command::StartSession {
             cookie: cookie.hash(),
@@ -37,17 +37,13 @@ impl Store {
     }
 
     /// [`Store::session_of`] without the browser that asks.
-    pub fn session(&self, cookie: &str) -> Result<Option<Session>, StoreError> {
+    pub fn session(&self, cookie: &str) -> Result<Option<Session>> {
         self.session_of(cookie, None)
     }
 
     /// The session of this cookie; `None` if it is unknown or has ended. This counts as a use of
     /// it, which is written at most once an hour, together with the browser.
-    pub fn session_of(
-        &self,
-        cookie: &str,
-        browser: Option<&Browser>,
-    ) -> Result<Option<Session>, StoreError> {
+    pub fn session_of(&self, cookie: &str, browser: Option<&Browser>) -> Result<Option<Session>> {
         let Some(cookie) = Code::parse(cookie) else {
             return Ok(None);
         };
@@ -78,7 +74,7 @@ impl Store {
 
     /// The open sessions of the account: first that of `cookie`, which is the one of the browser
     /// that asks, then the others, the one used last first.
-    pub fn sessions(&self, id: AccountId, cookie: &str) -> Result<Vec<ListedSession>, StoreError> {
+    pub fn sessions(&self, id: AccountId, cookie: &str) -> Result<Vec<ListedSession>> {
         let own = Code::parse(cookie).map(|cookie| cookie.hash());
         let now = self.clock.now();
         let mut sessions = self.read(|engine| engine.sessions(id))?;
@@ -97,7 +93,7 @@ impl Store {
     }
 
     /// Ends the session of this name; false if the account has none.
-    pub fn end_session_of(&self, account: AccountId, id: SessionId) -> Result<bool, StoreError> {
+    pub fn end_session_of(&self, account: AccountId, id: SessionId) -> Result<bool> {
         let ended = self.writer.write(Command::EndSessionOf {
             account,
             session: id,
@@ -106,7 +102,7 @@ impl Store {
     }
 
     /// Ends the session of this cookie, if there is one.
-    pub fn end_session(&self, cookie: &str) -> Result<(), StoreError> {
+    pub fn end_session(&self, cookie: &str) -> Result<()> {
         let Some(cookie) = Code::parse(cookie) else {
             return Ok(());
         };
@@ -117,7 +113,7 @@ impl Store {
     }
 
     /// Ends all sessions of the account, in every browser.
-    pub fn end_all_sessions(&self, id: AccountId) -> Result<(), StoreError> {
+    pub fn end_all_sessions(&self, id: AccountId) -> Result<()> {
         self.writer.write(Command::EndSessionsOf(id))?;
         Ok(())
     }

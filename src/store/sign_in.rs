@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::Store;
 use super::account::{Account, AccountRecord};
 use super::engine::{Command, Outcome};
-use super::error::{OwnerError, SignInError, StoreError};
+use super::error::{OwnerError, Result, SignInError, StoreError};
 use crate::auth::{self, AccountId, Code, CodeHash, Email, Origin, Password, Wait};
 
 impl Store {
@@ -62,7 +62,7 @@ impl Store {
     /// The value of a device cookie for a browser that has just signed in to the account: 43
     /// letters and digits, valid until the password changes. `None` if there is no such account, or
     /// if it has no password.
-    pub fn device_cookie(&self, id: AccountId) -> Result<Option<String>, StoreError> {
+    pub fn device_cookie(&self, id: AccountId) -> Result<Option<String>> {
         let record = self.read(|engine| engine.account(id))?;
         let hash = record.and_then(|record| record.password_hash);
         let cookie = hash.map(|hash| auth::issue_device_cookie(&self.secret, id, &hash));
@@ -164,7 +164,7 @@ impl Store {
     }
 
     /// Begins an attempt with a password, which counts as failed until [`Store::forget_attempts`].
-    fn begin_attempt(&self, email: &Email, origin: Origin) -> Result<Result<(), Wait>, StoreError> {
+    fn begin_attempt(&self, email: &Email, origin: Origin) -> Result<Result<(), Wait>> {
         if self.is_shared {
             let key = auth::attempt_key(&self.secret, email, origin);
             let now = self.clock.now();
@@ -175,7 +175,7 @@ impl Store {
         Ok(self.throttle.begin(email, origin, Instant::now()))
     }
 
-    pub(super) fn forget_attempts(&self, email: &Email, origin: Origin) -> Result<(), StoreError> {
+    pub(super) fn forget_attempts(&self, email: &Email, origin: Origin) -> Result<()> {
         if self.is_shared {
             let key = auth::attempt_key(&self.secret, email, origin);
             self.read(|engine| engine.forget_attempts(&key))?;

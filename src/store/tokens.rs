@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::Store;
 use super::engine::{Command, Outcome, TokenChange};
-use super::error::{ChangeTokenError, StoreError, TokenError};
+use super::error::{ChangeTokenError, Result, StoreError, TokenError};
 use super::known::{self, TokenCheck};
 use super::token::{
     ApiToken, Caller, MAX_NAME, MAX_OVERLAP, MAX_PRESET_BYTES, Restrictions, TokenSettings,
@@ -20,7 +20,7 @@ impl Store {
     ///
     /// # Errors
     /// There is no such account, or the store failed.
-    pub fn token(&self, id: AccountId) -> Result<String, StoreError> {
+    pub fn token(&self, id: AccountId) -> Result<String> {
         let access = self.read(|engine| engine.access(id))?;
         let token = access.as_ref();
         let token = token.and_then(|access| access.token(TokenNumber::DEFAULT));
@@ -38,7 +38,7 @@ impl Store {
     }
 
     /// The account's tokens in the order in which they were made, with those that are deleted.
-    pub fn tokens(&self, id: AccountId) -> Result<Vec<TokenUsage>, StoreError> {
+    pub fn tokens(&self, id: AccountId) -> Result<Vec<TokenUsage>> {
         self.read(|engine| engine.tokens(id))
     }
 
@@ -84,7 +84,7 @@ impl Store {
         id: AccountId,
         token: TokenNumber,
         overlap: Duration,
-    ) -> Result<Option<ApiToken>, StoreError> {
+    ) -> Result<Option<ApiToken>> {
         let now = self.clock.now();
         let overlap = u64::try_from(overlap.as_millis()).unwrap_or(u64::MAX);
         let overlap = overlap.min(MAX_OVERLAP);
@@ -115,13 +115,13 @@ impl Store {
     }
 
     /// What the operator has set for the account; `None` if there is no such account.
-    pub fn restrictions(&self, id: AccountId) -> Result<Option<Restrictions>, StoreError> {
+    pub fn restrictions(&self, id: AccountId) -> Result<Option<Restrictions>> {
         let access = self.read(|engine| engine.access(id))?;
         Ok(access.map(|access| access.restrictions))
     }
 
     /// Replaces what the operator has set for the account. Returns false if there is none.
-    pub fn restrict(&self, id: AccountId, restrictions: Restrictions) -> Result<bool, StoreError> {
+    pub fn restrict(&self, id: AccountId, restrictions: Restrictions) -> Result<bool> {
         let outcome = self.write_change(id, TokenChange::Restrict(restrictions))?;
         Ok(outcome.changed())
     }
@@ -170,7 +170,7 @@ impl Store {
         }
     }
 
-    fn write_change(&self, account: AccountId, change: TokenChange) -> Result<Outcome, StoreError> {
+    fn write_change(&self, account: AccountId, change: TokenChange) -> Result<Outcome> {
         self.write_in_force(Command::ChangeTokens { account, change })
     }
 }

@@ -19,7 +19,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use serde::{Deserialize, Serialize};
 
 use super::engine::{EachRow, Snapshot};
-use super::error::StoreError;
+use super::error::{Result, StoreError};
 use super::redb::Backup;
 use super::rows::{Row, Tally};
 
@@ -49,8 +49,8 @@ enum Line {
 pub fn read(
     snapshot: &dyn Snapshot,
     progress: &mut dyn FnMut(u64),
-    mut each: impl FnMut(Row) -> Result<(), StoreError>,
-) -> Result<Tally, StoreError> {
+    mut each: impl FnMut(Row) -> Result<()>,
+) -> Result<Tally> {
     let mut tally = Tally::default();
     progress(0);
     snapshot.rows(&mut |row| {
@@ -142,7 +142,7 @@ pub fn receive(
     stream: impl Read,
     progress: &mut dyn FnMut(u64, u64),
     each: &mut EachRow<'_>,
-) -> Result<u64, StoreError> {
+) -> Result<u64> {
     let mut input = BufReader::with_capacity(64 << 10, stream);
     let mut bytes = Vec::new();
     let Line::Head { format, entries } = read_line(&mut input, &mut bytes)? else {
@@ -181,7 +181,7 @@ pub fn receive(
     }
 }
 
-fn read_line(input: &mut impl BufRead, bytes: &mut Vec<u8>) -> Result<Line, StoreError> {
+fn read_line(input: &mut impl BufRead, bytes: &mut Vec<u8>) -> Result<Line> {
     bytes.clear();
     let read = input.take(MAX_LINE).read_until(b'\n', bytes);
     read.map_err(|error| StoreError::Failed(error.to_string()))?;

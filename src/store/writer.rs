@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use super::availability::Availability;
 use super::engine::{Command, Engine, Outcome};
-use super::error::StoreError;
+use super::error::{Result, StoreError};
 use super::known::KnownAccounts;
 
 /// The most commands in one commit. More would gain nothing, and the first would wait for the last.
@@ -61,7 +61,7 @@ struct Counts {
 type Request = (Command, Reply, Instant);
 
 /// Where an outcome goes.
-type Reply = SyncSender<Result<Outcome, StoreError>>;
+type Reply = SyncSender<Result<Outcome>>;
 
 impl Writer {
     /// Starts the thread.
@@ -96,7 +96,7 @@ impl Writer {
     ///
     /// # Errors
     /// The commit failed. Whether the command has taken effect is not known.
-    pub fn write(&self, command: Command) -> Result<Outcome, StoreError> {
+    pub fn write(&self, command: Command) -> Result<Outcome> {
         let (reply, outcome) = sync_channel(1);
         let ended = || StoreError::Failed("the store's writer has ended".into());
         self.queue

@@ -15,7 +15,6 @@ use super::fault::{Class, Fault, Result};
 use crate::auth::{AccountId, CodeHash};
 use crate::store::clock;
 use crate::store::token_number::TokenNumber;
-use crate::store::usage::UsageTotals;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +150,16 @@ pub fn optional_time(at: Option<SystemTime>) -> i64 {
     at.map_or(0, |at| time(at).max(1))
 }
 
+/// The next column of a row, a number.
+pub fn number<T: TryFrom<i64>>(row: &mut Fields<'_>) -> Result<T> {
+    row.number()
+}
+
+/// The next column of a row, the number of an account.
+pub fn account(row: &mut Fields<'_>) -> Result<AccountId> {
+    row.number().map(AccountId)
+}
+
 /// The columns of a row, read one after the other.
 pub struct Fields<'a> {
     row: &'a Row,
@@ -212,23 +221,9 @@ impl<'a> Fields<'a> {
         bytes.try_into().map_err(|_| self.damaged())
     }
 
-    /// The next column, the number of an account.
-    pub fn account(&mut self) -> Result<AccountId> {
-        self.number().map(AccountId)
-    }
-
     /// The next column, the number of a token.
     pub fn token(&mut self) -> Result<TokenNumber> {
         self.number().map(TokenNumber)
-    }
-
-    /// Three columns of sums.
-    pub fn totals(&mut self) -> Result<UsageTotals> {
-        Ok(UsageTotals {
-            conversions: self.number()?,
-            input_bytes: self.number()?,
-            output_bytes: self.number()?,
-        })
     }
 
     /// The fault of a column, the last one that was read, with a value that was never stored.

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::cell::Fields;
+use super::cell::{self, Fields};
 use super::connection::Link;
 use super::pages::Pages;
 use super::pool::Session;
@@ -12,7 +12,7 @@ use super::record::{self, MonthCounts};
 use super::row;
 use super::tables;
 use crate::store::check::RowCheck;
-use crate::store::error::StoreError;
+use crate::store::error::Result;
 use crate::store::rows::Row;
 use crate::store::session::MAX_SESSIONS;
 use crate::store::usage::DayKey;
@@ -24,14 +24,14 @@ const LOSES_ON_POWER: &str = "settings by which a loss of power loses what was a
 ///
 /// # Errors
 /// The database is away, or a column holds what was never stored.
-pub fn check(session: &Session, rows: &mut RowCheck) -> Result<(), StoreError> {
+pub fn check(session: &Session, rows: &mut RowCheck) -> Result<()> {
     durability(session, rows)?;
     without_account(session, rows)?;
     sessions(session, rows)
 }
 
 /// Whether the database keeps what it has confirmed when the power goes.
-fn durability(session: &Session, rows: &mut RowCheck) -> Result<(), StoreError> {
+fn durability(session: &Session, rows: &mut RowCheck) -> Result<()> {
     let sql = "SELECT current_setting('fsync', TRUE),
                       current_setting('full_page_writes', TRUE),
                       current_setting('synchronous_commit', TRUE),
@@ -67,7 +67,7 @@ fn durability(session: &Session, rows: &mut RowCheck) -> Result<(), StoreError> 
 
 /// Rows of accounts that do not exist. Those of histories are expected while an account is being
 /// deleted.
-fn without_account(session: &Session, rows: &mut RowCheck) -> Result<(), StoreError> {
+fn without_account(session: &Session, rows: &mut RowCheck) -> Result<()> {
     for (table, what, is_history) in [
         ("tokens", "tokens without an account", false),
         ("restrictions", "restrictions without an account", false),
@@ -101,14 +101,14 @@ fn without_account(session: &Session, rows: &mut RowCheck) -> Result<(), StoreEr
     Ok(())
 }
 
-fn sessions(session: &Session, rows: &mut RowCheck) -> Result<(), StoreError> {
+fn sessions(session: &Session, rows: &mut RowCheck) -> Result<()> {
     let sql = "SELECT count(*), count(*) FILTER (WHERE ends > latest) FROM sessions";
     let many = "SELECT account FROM sessions GROUP BY account HAVING count(*) > $1";
     let ((all, late), many) = session.ask(async |link: &Link| {
         let counts = link.first(sql, &[], |row| Ok((row.number()?, row.number()?)));
         let most = [(MAX_SESSIONS as u64).into()];
         let counts = counts.await?.unwrap_or_default();
-        Ok((counts, link.all(many, &most, |row| row.get::<i64>()).await?))
+        Ok((counts, link.all(many, &most, cell::number::<i64>).await?))
     })?;
     rows.sessions = all;
     rows.problems
@@ -148,12 +148,7 @@ impl DayCheck<'_> {
 
     /// Takes the next row. `keys` are the milliseconds in the first and in the last key of a day,
     /// or in the key of an entry, twice.
-    pub fn add(
-        &mut self,
-        row: &Row,
-        keys: [u64; 2],
-        rows: &mut RowCheck,
-    ) -> Result<(), StoreError> {
+    pub fn add(&mut self, row: &Row, keys: [u64; 2], rows: &mut RowCheck) -> Result<()> {
         match row {
             Row::Account(account) => {
                 self.end_account(rows)?;
@@ -173,7 +168,7 @@ impl DayCheck<'_> {
     }
 
     /// Compares what was added of the last account.
-    pub fn end_account(&mut self, rows: &mut RowCheck) -> Result<(), StoreError> {
+    pub fn end_account(&mut self, rows: &mut RowCheck) -> Result<()> {
         let Some(account) = self.account.take() else {
             return Ok(());
         };

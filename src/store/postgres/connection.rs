@@ -18,7 +18,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Row, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::cell::{Cell, Fields};
+use super::cell::{self, Cell, Fields};
 use super::fault::{Class, Fault, Result};
 use super::settings::{Host, PostgresSettings};
 use crate::tls;
@@ -295,7 +295,7 @@ impl Link {
         let sql = "SELECT timeline.value FROM meta timeline, meta system
                    WHERE timeline.name = 'timeline' AND system.name = 'system' AND system.value = $1";
         let system = [system.into()];
-        let noted = self.first(sql, &system, |row| row.number()).await;
+        let noted = self.first(sql, &system, cell::number).await;
         noted.ok().flatten().unwrap_or(0)
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 use uuid::Uuid;
 
+use super::cell;
 use super::connection::Link;
 use super::fault::Result;
 use super::pool::Shared;
@@ -82,8 +83,6 @@ pub async fn sign_off(link: &Link, replica: Uuid) -> Result<()> {
 async fn living(link: &Link) -> Result<u32> {
     let sql = "SELECT count(*) FROM replicas
                WHERE seen > (extract(epoch FROM clock_timestamp()) * 1000)::INT8 - $1";
-    let count = link
-        .first(sql, &[LIVING.into()], |row| row.number())
-        .await?;
+    let count = link.first(sql, &[LIVING.into()], cell::number).await?;
     Ok(count.unwrap_or(0))
 }

@@ -269,9 +269,10 @@ async fn reached(
         range.bound(before).into(),
         (MAX_READ - 1).into(),
     ];
-    let ids: Vec<Uuid> = link.all(sql, &parameters, |row| row.get()).await?;
+    let id = |row: &mut Fields<'_>| Ok(EntryId(row.get::<Uuid>()?.as_u128()));
+    let ids = link.all(sql, &parameters, id).await?;
     match ids[..] {
-        [last, _] => Ok(Some(EntryId(last.as_u128()))),
+        [last, _] => Ok(Some(last)),
         _ => Ok(None),
     }
 }
@@ -291,7 +292,7 @@ pub async fn totals(link: &Link, account: AccountId) -> Result<UsageTotals> {
                       coalesce(sum(output_bytes), 0)::INT8
                FROM usage_days WHERE account = $1";
     let account = [account.into()];
-    let totals = link.first(sql, &account, |row| row.totals()).await?;
+    let totals = link.first(sql, &account, row::totals).await?;
     Ok(totals.unwrap_or_default())
 }
 

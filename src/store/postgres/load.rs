@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::cell::Cell;
 use super::connection::Link;
-use super::fault::Result;
+use super::fault::Fault;
 use super::ids::{self, Keys};
 use super::pool::{Pool, Purpose};
 use super::record::{self, MonthCounts};
@@ -20,7 +20,7 @@ use super::schema;
 use super::tables::{self, Conflict, Rows, Table};
 use crate::auth::AccountId;
 use crate::store::clock;
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::rows::Row;
 use crate::store::usage::{DayKey, UsageDay, UsageEntry};
 
@@ -55,7 +55,7 @@ impl Loader<'_> {
     /// # Errors
     /// The database is used by a server, or holds something else than an earlier attempt to copy
     /// the same store; or it is away.
-    pub fn begin(pool: &Pool, secret_mark: Option<u64>) -> Result<Loader<'_>, StoreError> {
+    pub fn begin(pool: &Pool, secret_mark: Option<u64>) -> Result<Loader<'_>> {
         let mark = secret_mark.unwrap_or(0).cast_signed();
         let refused = |sentence: &str| Err(StoreError::Failed(sentence.to_owned()));
         let state = pool.ask(Purpose::Write, async |link: &Link| state(link).await)?;
@@ -92,7 +92,7 @@ impl Loader<'_> {
     ///
     /// # Errors
     /// The rows do not fit together, or the database is away for longer than its timeout.
-    pub fn add(&mut self, row: Row) -> Result<(), StoreError> {
+    pub fn add(&mut self, row: Row) -> Result<()> {
         match (row, &mut self.account) {
             (
                 Row::Store {
@@ -150,7 +150,7 @@ impl Loader<'_> {
     ///
     /// # Errors
     /// As [`Loader::add`].
-    pub fn finish(mut self) -> Result<(), StoreError> {
+    pub fn finish(mut self) -> Result<()> {
         self.end_account()?;
         for rows in self.tables.values_mut() {
             send(self.pool, rows)?;
@@ -158,7 +158,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    fn set_meta(&self, last_account: u64, secret_mark: Option<u64>) -> Result<(), StoreError> {
+    fn set_meta(&self, last_account: u64, secret_mark: Option<u64>) -> Result<()> {
         self.pool.ask(Purpose::Write, async |link: &Link| {
             if last_account > 0 {
                 schema::set_number(link, "last_account", last_account).await?;
@@ -172,7 +172,7 @@ impl Loader<'_> {
 
     /// Writes the sums by day, whose keys are known now, and those by month, which follow from
     /// them.
-    fn end_account(&mut self) -> Result<(), StoreError> {
+    fn end_account(&mut self) -> Result<()> {
         let Some(Current {
             id, days, months, ..
         }) = self.account.take()
@@ -191,11 +191,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    fn push<const N: usize>(
-        &mut self,
-        table: &'static Table,
-        cells: [Cell; N],
-    ) -> Result<(), StoreError> {
+    fn push<const N: usize>(&mut self, table: &'static Table, cells: [Cell; N]) -> Result<()> {
         for cell in &cells {
             if let Cell::TooLarge(number) = cell {
                 return Err(StoreError::Failed(format!(
@@ -214,7 +210,7 @@ impl Loader<'_> {
 }
 
 /// Writes rows that are not there yet.
-fn send(pool: &Pool, rows: &mut Rows) -> Result<(), StoreError> {
+fn send(pool: &Pool, rows: &mut Rows) -> Result<()> {
     if rows.len() > 0 {
         pool.ask(Purpose::Write, async |link: &Link| {
             rows.send(link, Conflict::Keep).await?;
@@ -226,7 +222,7 @@ fn send(pool: &Pool, rows: &mut Rows) -> Result<(), StoreError> {
 }
 
 /// Lets servers use a database whose rows were compared with those that were copied.
-pub fn complete(pool: &Pool) -> Result<(), StoreError> {
+pub fn complete(pool: &Pool) -> Result<()> {
     let sql = "DELETE FROM meta WHERE name = $1";
     pool.ask(Purpose::Write, async |link: &Link| {
         link.execute(sql, &[schema::COPYING.into()]).await.map(drop)
@@ -234,7 +230,7 @@ pub fn complete(pool: &Pool) -> Result<(), StoreError> {
 }
 
 /// Whether servers have used the database within the last half minute.
-pub fn is_in_use(pool: &Pool) -> Result<bool, StoreError> {
+pub fn is_in_use(pool: &Pool) -> Result<bool> {
     let state = pool.ask(Purpose::Write, async |link: &Link| state(link).await)?;
     Ok(state.replicas > 0)
 }
@@ -248,7 +244,7 @@ struct State {
     replicas: i64,
 }
 
-async fn state(link: &Link) -> Result<State> {
+async fn state(link: &Link) -> Result<State, Fault> {
     let sql = "SELECT EXISTS (SELECT 1 FROM accounts) OR EXISTS (SELECT 1 FROM usage)
                    OR EXISTS (SELECT 1 FROM invites),
                    (SELECT count(*) FROM replicas

@@ -56,7 +56,7 @@ use super::apply::Transaction;
 use super::clock;
 use super::engine::{Command, Engine, EngineMetrics, Outcome, SessionRecord, Snapshot};
 use super::entry_id::EntryId;
-use super::error::{OpenError, StoreError};
+use super::error::{OpenError, Result};
 use super::failure::{FailureFilter, FailurePage};
 use super::session::StoredSession;
 use super::token::{AccountAccess, TokenUsage};
@@ -129,12 +129,12 @@ impl PostgresEngine {
         })
     }
 
-    fn read<T>(&self, question: impl AsyncFn(&Link) -> Result<T, Fault>) -> Result<T, StoreError> {
+    fn read<T>(&self, question: impl AsyncFn(&Link) -> Result<T, Fault>) -> Result<T> {
         self.pool.ask(Purpose::Read, question)
     }
 
     /// Records conversions, and returns their outcomes in the same order.
-    fn record(&self, commands: &[Command], deadline: Instant) -> Result<Vec<Outcome>, StoreError> {
+    fn record(&self, commands: &[Command], deadline: Instant) -> Result<Vec<Outcome>> {
         let mut group = Vec::with_capacity(commands.len());
         for command in commands {
             if let Command::RecordUsage {
@@ -159,7 +159,7 @@ impl PostgresEngine {
     }
 
     /// Carries out another command.
-    fn carry_out(&self, command: &Command, deadline: Instant) -> Result<Outcome, StoreError> {
+    fn carry_out(&self, command: &Command, deadline: Instant) -> Result<Outcome> {
         let mut keys = Vec::new();
         if let Command::RecordFailures { failures, .. } = command {
             for failure in failures {
@@ -174,7 +174,7 @@ impl PostgresEngine {
 }
 
 /// Brings the tables to what this program knows. Returns the numbers of the schema before and now.
-fn prepare(pool: &Pool, migrate: Migrate) -> Result<(i64, i64), StoreError> {
+fn prepare(pool: &Pool, migrate: Migrate) -> Result<(i64, i64)> {
     let (before, now) =
         pool.ask_at_start(async |link: &Link| schema::bring_forward(link, migrate).await)?;
     if before != now {
@@ -232,17 +232,17 @@ impl CopyTarget {
     ///
     /// # Errors
     /// As [`Loader::begin`].
-    pub fn begin(&self, secret_mark: Option<u64>) -> Result<Loader<'_>, StoreError> {
+    pub fn begin(&self, secret_mark: Option<u64>) -> Result<Loader<'_>> {
         Loader::begin(&self.0, secret_mark)
     }
 
     /// What is there now.
-    pub fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
+    pub fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
         Ok(Box::new(PostgresSnapshot::of(&self.0)?))
     }
 
     /// Lets servers use the database.
-    pub fn complete(&self) -> Result<(), StoreError> {
+    pub fn complete(&self) -> Result<()> {
         load::complete(&self.0)
     }
 }
@@ -270,12 +270,12 @@ impl Drop for PostgresEngine {
 }
 
 impl Engine for PostgresEngine {
-    fn account(&self, id: AccountId) -> Result<Option<AccountRecord>, StoreError> {
+    fn account(&self, id: AccountId) -> Result<Option<AccountRecord>> {
         let account = self.read(async |link: &Link| SqlRows::of(link).account(id).await)?;
         Ok(account.map(AccountRecord::from))
     }
 
-    fn account_by_email(&self, email: &Email) -> Result<Option<AccountRecord>, StoreError> {
+    fn account_by_email(&self, email: &Email) -> Result<Option<AccountRecord>> {
         let sql = tables::ACCOUNTS.select("t.email = $1");
         let email = [email.as_str().into()];
         let account =
@@ -283,13 +283,13 @@ impl Engine for PostgresEngine {
         Ok(account.map(AccountRecord::from))
     }
 
-    fn accounts(&self) -> Result<Vec<Account>, StoreError> {
+    fn accounts(&self) -> Result<Vec<Account>> {
         let sql = tables::ACCOUNTS.select("TRUE ORDER BY t.id");
         let account = |row: &mut Fields<'_>| Ok(AccountRecord::from(row::account(row)?).account);
         self.read(async |link: &Link| link.all(&sql, &[], account).await)
     }
 
-    fn access(&self, id: AccountId) -> Result<Option<AccountAccess>, StoreError> {
+    fn access(&self, id: AccountId) -> Result<Option<AccountAccess>> {
         let access = self.read(async |link: &Link| SqlRows::of(link).access(id).await)?;
         // Each account has the token `default`, which cannot be deleted.
         Ok(Some(access).filter(|access| !access.tokens.is_empty()))
@@ -299,7 +299,7 @@ impl Engine for PostgresEngine {
         &self,
         limit: usize,
         each: &mut dyn FnMut(AccountId, AccountAccess),
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         let youngest = self.read(async |link: &Link| tokens::youngest(link, limit).await)?;
         for id in youngest {
             if let Some(access) = self.access(id)? {
@@ -309,11 +309,11 @@ impl Engine for PostgresEngine {
         Ok(())
     }
 
-    fn tokens(&self, account: AccountId) -> Result<Vec<TokenUsage>, StoreError> {
+    fn tokens(&self, account: AccountId) -> Result<Vec<TokenUsage>> {
         self.read(async |link: &Link| tokens::usage(link, account).await)
     }
 
-    fn session(&self, cookie: &CodeHash) -> Result<Option<SessionRecord>, StoreError> {
+    fn session(&self, cookie: &CodeHash) -> Result<Option<SessionRecord>> {
         let sql = format!(
             "SELECT {}, {} FROM sessions s JOIN accounts a ON a.id = s.account WHERE s.cookie = $1",
             tables::ACCOUNTS.columns("a"),
@@ -329,11 +329,11 @@ impl Engine for PostgresEngine {
         self.read(async |link: &Link| link.first(&sql, &cookie, session).await)
     }
 
-    fn sessions(&self, account: AccountId) -> Result<Vec<(CodeHash, StoredSession)>, StoreError> {
+    fn sessions(&self, account: AccountId) -> Result<Vec<(CodeHash, StoredSession)>> {
         self.read(async |link: &Link| SqlRows::of(link).sessions(account).await)
     }
 
-    fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>, StoreError> {
+    fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>> {
         self.read(async |link: &Link| SqlRows::of(link).invite_end(code).await)
     }
 
@@ -343,7 +343,7 @@ impl Engine for PostgresEngine {
         filter: &UsageFilter,
         before: Option<EntryId>,
         limit: usize,
-    ) -> Result<UsagePage, StoreError> {
+    ) -> Result<UsagePage> {
         self.read(async |link: &Link| history::page(link, account, filter, before, limit).await)
     }
 
@@ -352,7 +352,7 @@ impl Engine for PostgresEngine {
         account: AccountId,
         days: Days,
         each: &mut dyn FnMut(UsageDay),
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         let days = self.read(async |link: &Link| history::days(link, account, days).await)?;
         days.into_iter().for_each(each);
         Ok(())
@@ -364,11 +364,11 @@ impl Engine for PostgresEngine {
         filter: &FailureFilter,
         before: Option<EntryId>,
         limit: usize,
-    ) -> Result<FailurePage, StoreError> {
+    ) -> Result<FailurePage> {
         self.read(async |link: &Link| history::failures(link, account, filter, before, limit).await)
     }
 
-    fn usage_totals(&self, account: AccountId) -> Result<UsageTotals, StoreError> {
+    fn usage_totals(&self, account: AccountId) -> Result<UsageTotals> {
         self.read(async |link: &Link| history::totals(link, account).await)
     }
 
@@ -377,11 +377,11 @@ impl Engine for PostgresEngine {
         account: AccountId,
         token: Option<TokenNumber>,
         month: u64,
-    ) -> Result<u64, StoreError> {
+    ) -> Result<u64> {
         self.read(async |link: &Link| record::usage_in_month(link, account, token, month).await)
     }
 
-    fn exchange_secret_mark(&self, mark: u64) -> Result<Option<u64>, StoreError> {
+    fn exchange_secret_mark(&self, mark: u64) -> Result<Option<u64>> {
         // The column has 64 bits with a sign; none is lost.
         let new = mark.cast_signed();
         let last = self.pool.ask(Purpose::Write, async |link: &Link| {
@@ -393,7 +393,7 @@ impl Engine for PostgresEngine {
         Ok(last.map(i64::cast_unsigned))
     }
 
-    fn apply(&self, commands: &[Command], since: Instant) -> Result<Vec<Outcome>, StoreError> {
+    fn apply(&self, commands: &[Command], since: Instant) -> Result<Vec<Outcome>> {
         let timeout = self.pool.settings().timeout;
         let deadline = (since + timeout).max(Instant::now() + LEAST_TIME);
         let is_usage = |command: &Command| matches!(command, Command::RecordUsage { .. });
@@ -409,22 +409,18 @@ impl Engine for PostgresEngine {
         Ok(outcomes)
     }
 
-    fn probe(&self) -> Result<(), StoreError> {
+    fn probe(&self) -> Result<()> {
         let soon = Instant::now() + Duration::from_secs(1);
         self.pool.ask_by(Purpose::Write, soon, async |link: &Link| {
             heartbeat::sign(link, self.replica).await
         })
     }
 
-    fn snapshot(&self) -> Result<Option<Box<dyn Snapshot>>, StoreError> {
+    fn snapshot(&self) -> Result<Option<Box<dyn Snapshot>>> {
         Ok(Some(Box::new(PostgresSnapshot::of(&self.pool)?)))
     }
 
-    fn begin_attempt(
-        &self,
-        key: &[u8; 32],
-        now: u64,
-    ) -> Result<Option<Result<(), Wait>>, StoreError> {
+    fn begin_attempt(&self, key: &[u8; 32], now: u64) -> Result<Option<Result<(), Wait>>> {
         let sql = "SELECT failures, last FROM attempts WHERE key = $1";
         let store = "INSERT INTO attempts (key, failures, last) VALUES ($1, $2, $3)
                      ON CONFLICT (key) DO UPDATE SET failures = excluded.failures,
@@ -449,7 +445,7 @@ impl Engine for PostgresEngine {
         })
     }
 
-    fn forget_attempts(&self, key: &[u8; 32]) -> Result<(), StoreError> {
+    fn forget_attempts(&self, key: &[u8; 32]) -> Result<()> {
         let sql = "DELETE FROM attempts WHERE key = $1";
         self.read(async |link: &Link| link.execute(sql, &[(*key).into()]).await.map(drop))
     }

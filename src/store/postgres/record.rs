@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use uuid::Uuid;
 
-use super::cell::{Cell, Fields, Kind};
+use super::cell::{self, Cell, Fields, Kind};
 use super::connection::Link;
 use super::fault::Result;
 use super::ids;
@@ -267,7 +267,7 @@ async fn in_month(link: &Link, (account, month, token): Scope) -> Result<u64> {
     let sql = "SELECT conversions FROM usage_months
                WHERE account = $1 AND month = $2 AND token = $3";
     let scope = [account.into(), month.into(), token.into()];
-    let count = link.first(sql, &scope, |row| row.number()).await?;
+    let count = link.first(sql, &scope, cell::number).await?;
     Ok(count.unwrap_or(0))
 }
 

@@ -1,6 +1,6 @@
 //! Removes accounts and what is too old, a bounded number of rows at a time.
 
-use super::cell::Cell;
+use super::cell::{self, Cell};
 use super::connection::Link;
 use super::fault::Result;
 use crate::auth::AccountId;
@@ -76,7 +76,7 @@ pub async fn remove_old(link: &Link, old: OldRows) -> Result<Option<AccountId>> 
     let parameters = [first.clone(), old.failures_before.into(), most.clone()];
     link.execute(sql, &parameters).await?;
     let sql = "SELECT id FROM accounts WHERE id >= $1 ORDER BY id OFFSET $2 LIMIT 1";
-    link.first(sql, &[first, most], |row| row.account()).await
+    link.first(sql, &[first, most], cell::account).await
 }
 
 /// Removes what belongs to no account.
@@ -93,7 +93,7 @@ async fn remove_once(link: &Link, old: OldRows) -> Result<()> {
 /// An account that is deleted and may have left something.
 async fn deleted(link: &Link) -> Result<Option<AccountId>> {
     let sql = "SELECT account FROM deletions ORDER BY account LIMIT 1";
-    link.first(sql, &[], |row| row.account()).await
+    link.first(sql, &[], cell::account).await
 }
 
 /// The first account, from `old.first` on, whose oldest entry is too old.
@@ -106,7 +106,7 @@ async fn first_old(link: &Link, old: OldRows) -> Result<Option<AccountId>> {
                    (SELECT u.time FROM usage u WHERE u.account = a.id ORDER BY u.id LIMIT 1) < $2
                ORDER BY a.id LIMIT 1";
     let parameters = [old.first.into(), old.history_before.into()];
-    link.first(sql, &parameters, |row| row.account()).await
+    link.first(sql, &parameters, cell::account).await
 }
 
 /// Removes the oldest entries of an account that are from before this time, up to the first one

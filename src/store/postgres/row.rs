@@ -29,7 +29,7 @@ pub fn account_cells(account: &AccountRow) -> [Cell; 5] {
 /// A row of `accounts`.
 pub fn account(row: &mut Fields<'_>) -> Result<AccountRow> {
     Ok(AccountRow {
-        id: row.account()?,
+        id: AccountId(row.number()?),
         email: row.get()?,
         created: row.number()?,
         last_serial: row.number()?,
@@ -135,7 +135,7 @@ pub fn session_cells(cookie: &CodeHash, account: AccountId, session: &StoredSess
 
 /// A row of `sessions`: the hash of the cookie, the account and the session.
 pub fn session(row: &mut Fields<'_>) -> Result<(CodeHash, AccountId, StoredSession)> {
-    let (cookie, account) = (row.hash()?, row.account()?);
+    let (cookie, account) = (row.hash()?, AccountId(row.number()?));
     let times = SessionTimes {
         created: row.number()?,
         used: row.number()?,
@@ -237,7 +237,7 @@ pub fn day(row: &mut Fields<'_>) -> Result<(UsageDay, u64, [u64; 2])> {
         day: row.number()?,
         token: row.token()?,
         format: row.get()?,
-        totals: row.totals()?,
+        totals: totals(row)?,
     };
     Ok((day, row.number()?, [row.number()?, row.number()?]))
 }
@@ -272,10 +272,19 @@ pub fn removed_cells(account: AccountId, totals: UsageTotals) -> [Cell; 4] {
     ]
 }
 
+/// Three columns of sums.
+pub fn totals(row: &mut Fields<'_>) -> Result<UsageTotals> {
+    Ok(UsageTotals {
+        conversions: row.number()?,
+        input_bytes: row.number()?,
+        output_bytes: row.number()?,
+    })
+}
+
 /// A row of `usage_removed`.
 pub fn removed(row: &mut Fields<'_>) -> Result<UsageTotals> {
     let _account: u64 = row.number()?;
-    row.totals()
+    totals(row)
 }
 
 /// A row of `failures`.

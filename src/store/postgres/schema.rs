@@ -4,7 +4,7 @@
 //! other locks, and poolers break those. A second program that wants to make the tables waits for
 //! the row, and then finds nothing left to do.
 
-use super::cell::Cell;
+use super::cell::{self, Cell};
 use super::connection::Link;
 use super::fault::{Class, Fault, Result};
 use super::tables;
@@ -73,7 +73,7 @@ pub async fn bring_forward(link: &Link, migrate: Migrate) -> Result<(i64, i64)> 
     link.batch("BEGIN").await?;
     let sql = "SELECT value FROM meta WHERE name = 'schema' FOR UPDATE";
     // Another program may have been here while this one waited.
-    let present: i64 = link.first(sql, &[], |row| row.get()).await?.unwrap_or(0);
+    let present: i64 = link.first(sql, &[], cell::number).await?.unwrap_or(0);
     if present < known {
         link.batch(&tables::make()).await?;
         let sql = "INSERT INTO meta (name, value) VALUES ('schema', $1), ('needs', $2)
@@ -112,7 +112,7 @@ fn check(schema: i64, needs: i64) -> Result<()> {
 /// A number of the table `meta`.
 pub async fn number(link: &Link, name: &str) -> Result<Option<i64>> {
     let sql = "SELECT value FROM meta WHERE name = $1";
-    link.first(sql, &[name.into()], |row| row.get()).await
+    link.first(sql, &[name.into()], cell::number).await
 }
 
 /// Stores a number in the table `meta` unless there is one of this name. Returns whether there was

@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use super::cell;
 use super::check::{self, DayCheck};
 use super::connection::Link;
 use super::ids;
@@ -12,7 +13,7 @@ use super::schema;
 use super::tables;
 use crate::store::check::RowCheck;
 use crate::store::engine::{EachRow, Findings, Snapshot};
-use crate::store::error::StoreError;
+use crate::store::error::Result;
 use crate::store::failure::Failure;
 use crate::store::rows::Row;
 use crate::store::token::{ApiToken, Restrictions};
@@ -27,7 +28,7 @@ pub struct PostgresSnapshot {
 
 impl PostgresSnapshot {
     /// The present state.
-    pub fn of(pool: &Pool) -> Result<PostgresSnapshot, StoreError> {
+    pub fn of(pool: &Pool) -> Result<PostgresSnapshot> {
         let session = pool.session()?;
         session.ask(async |link: &Link| {
             link.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -42,7 +43,7 @@ impl PostgresSnapshot {
     }
 
     /// The present state of a database that nothing else in this process uses.
-    pub fn on(pool: Pool) -> Result<PostgresSnapshot, StoreError> {
+    pub fn on(pool: Pool) -> Result<PostgresSnapshot> {
         let snapshot = PostgresSnapshot::of(&pool)?;
         Ok(PostgresSnapshot {
             _pool: Some(pool),
@@ -53,10 +54,10 @@ impl PostgresSnapshot {
 
 /// What is done with each row, and with the milliseconds in the first and in the last key of a day,
 /// or in the key of an entry, twice; 0 for other rows.
-type EachKeyed<'a> = dyn FnMut(Row, [u64; 2]) -> Result<(), StoreError> + 'a;
+type EachKeyed<'a> = dyn FnMut(Row, [u64; 2]) -> Result<()> + 'a;
 
 impl PostgresSnapshot {
-    fn each(&self, each: &mut EachKeyed<'_>) -> Result<(), StoreError> {
+    fn each(&self, each: &mut EachKeyed<'_>) -> Result<()> {
         let numbers = self.session.ask(async |link: &Link| {
             Ok([
                 schema::number(link, "last_account").await?,
@@ -85,7 +86,7 @@ impl PostgresSnapshot {
 }
 
 impl Snapshot for PostgresSnapshot {
-    fn check(&self) -> Result<Findings, StoreError> {
+    fn check(&self) -> Result<Findings> {
         let mut rows = RowCheck::default();
         let read = check::check(&self.session, &mut rows).and_then(|()| {
             let mut days = DayCheck::new(&self.session);
@@ -99,16 +100,16 @@ impl Snapshot for PostgresSnapshot {
         rows.findings(read)
     }
 
-    fn rows(&self, each: &mut EachRow<'_>) -> Result<(), StoreError> {
+    fn rows(&self, each: &mut EachRow<'_>) -> Result<()> {
         self.each(&mut |row, _| each(row))
     }
 
-    fn entries(&self) -> Result<u64, StoreError> {
+    fn entries(&self) -> Result<u64> {
         // Counting them would read them all.
         let sql = "SELECT (SELECT coalesce(sum(conversions), 0)::INT8 FROM usage_days) -
                           (SELECT coalesce(sum(conversions), 0)::INT8 FROM usage_removed)";
         self.session.ask(async |link: &Link| {
-            let entries: Option<i64> = link.first(sql, &[], |row| row.get()).await?;
+            let entries: Option<i64> = link.first(sql, &[], cell::number).await?;
             Ok(entries.map_or(0, |entries| entries.max(0).unsigned_abs()))
         })
     }
@@ -136,12 +137,7 @@ impl OfAccounts {
         }
     }
 
-    fn each(
-        &mut self,
-        session: &Session,
-        account: u64,
-        each: &mut EachKeyed<'_>,
-    ) -> Result<(), StoreError> {
+    fn each(&mut self, session: &Session, account: u64, each: &mut EachKeyed<'_>) -> Result<()> {
         self.tokens
             .each_of(session, account, &mut |(token, deleted)| {
                 each(Row::Token { token, deleted }, [0; 2])

@@ -1,6 +1,6 @@
 //! Tokens with what was done by them.
 
-use super::cell::Fields;
+use super::cell::{self, Fields};
 use super::connection::Link;
 use super::fault::Result;
 use super::row;
@@ -13,7 +13,7 @@ use crate::store::token::TokenUsage;
 pub async fn youngest(link: &Link, limit: usize) -> Result<Vec<AccountId>> {
     let sql = "SELECT id FROM accounts ORDER BY id DESC LIMIT $1";
     let limit = (limit as u64).into();
-    link.all(sql, &[limit], |row| row.account()).await
+    link.all(sql, &[limit], cell::account).await
 }
 
 /// The tokens of an account by number, with what was done by them.
@@ -34,7 +34,7 @@ pub async fn usage(link: &Link, account: AccountId) -> Result<Vec<TokenUsage>> {
         Ok(TokenUsage {
             token,
             deleted: deleted.map(clock::from_milliseconds),
-            totals: row.totals()?,
+            totals: row::totals(row)?,
             last_used: row.optional_number()?.map(clock::from_milliseconds),
         })
     };

@@ -3,7 +3,7 @@
 
 use uuid::Uuid;
 
-use super::cell::{Cell, Fields, Kind};
+use super::cell::{self, Cell, Fields, Kind};
 use super::connection::Link;
 use super::fault::{Class, Fault, Result};
 use super::row;
@@ -85,9 +85,7 @@ impl Transaction for SqlRows<'_> {
 
     async fn account_of(&mut self, email: &str) -> Result<Option<AccountId>> {
         let sql = "SELECT id FROM accounts WHERE email = $1";
-        self.link
-            .first(sql, &[email.into()], |row| row.account())
-            .await
+        self.link.first(sql, &[email.into()], cell::account).await
     }
 
     async fn put_account(&mut self, account: &AccountRow) -> Result<()> {
@@ -123,7 +121,7 @@ impl Transaction for SqlRows<'_> {
     async fn invite_end(&mut self, code: &CodeHash) -> Result<Option<u64>> {
         let sql = "SELECT ends FROM invites WHERE code = $1";
         let code = (*code).into();
-        self.link.first(sql, &[code], |row| row.number()).await
+        self.link.first(sql, &[code], cell::number).await
     }
 
     async fn put_invite(&mut self, code: &CodeHash, end: u64) -> Result<()> {

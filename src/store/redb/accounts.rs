@@ -24,6 +24,7 @@
 
 use redb::{ReadTransaction, ReadableTable, TableDefinition};
 
+use super::result::Result;
 use crate::auth::{AccountId, Email};
 use crate::store::account::{Account, AccountRecord};
 use crate::store::rows::AccountRow;
@@ -38,7 +39,7 @@ pub type Value = (u64, u32, &'static str, Option<&'static str>);
 pub type ValueRef<'a> = (u64, u32, &'a str, Option<&'a str>);
 
 /// All accounts, oldest first.
-pub fn all(read: &ReadTransaction) -> Result<Vec<Account>, redb::Error> {
+pub fn all(read: &ReadTransaction) -> Result<Vec<Account>> {
     let accounts = read.open_table(ACCOUNTS)?;
     let mut all = Vec::new();
     for found in accounts.iter()? {
@@ -50,7 +51,7 @@ pub fn all(read: &ReadTransaction) -> Result<Vec<Account>, redb::Error> {
 }
 
 /// The numbers of the youngest accounts, at most `limit` of them, youngest first.
-pub fn youngest(read: &ReadTransaction, limit: usize) -> Result<Vec<AccountId>, redb::Error> {
+pub fn youngest(read: &ReadTransaction, limit: usize) -> Result<Vec<AccountId>> {
     let accounts = read.open_table(ACCOUNTS)?;
     let mut youngest = Vec::new();
     for row in accounts.iter()?.rev().take(limit) {
@@ -60,21 +61,18 @@ pub fn youngest(read: &ReadTransaction, limit: usize) -> Result<Vec<AccountId>, 
 }
 
 /// Whether there is such an account.
-pub fn exists(read: &ReadTransaction, id: AccountId) -> Result<bool, redb::Error> {
+pub fn exists(read: &ReadTransaction, id: AccountId) -> Result<bool> {
     Ok(read.open_table(ACCOUNTS)?.get(id.0)?.is_some())
 }
 
 /// The account with this number.
-pub fn by_id(read: &ReadTransaction, id: AccountId) -> Result<Option<AccountRecord>, redb::Error> {
+pub fn by_id(read: &ReadTransaction, id: AccountId) -> Result<Option<AccountRecord>> {
     let value = read.open_table(ACCOUNTS)?.get(id.0)?;
     Ok(value.map(|value| row(id, value.value()).into()))
 }
 
 /// The account with this e-mail address.
-pub fn by_email(
-    read: &ReadTransaction,
-    email: &Email,
-) -> Result<Option<AccountRecord>, redb::Error> {
+pub fn by_email(read: &ReadTransaction, email: &Email) -> Result<Option<AccountRecord>> {
     match read.open_table(EMAILS)?.get(email.as_str())? {
         Some(id) => by_id(read, AccountId(id.value())),
         None => Ok(None),

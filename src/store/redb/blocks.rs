@@ -17,6 +17,7 @@
 
 use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
 
+use super::result::Result;
 use crate::auth::AccountId;
 use crate::store::clock;
 use crate::store::token_number::TokenNumber;
@@ -65,17 +66,12 @@ pub struct BlockTable<'t>(Table<'t, (u64, u64), Value>);
 
 impl<'t> BlockTable<'t> {
     /// Opens the table, and makes it if it is missing.
-    pub fn open(write: &'t WriteTransaction) -> Result<BlockTable<'t>, redb::Error> {
+    pub fn open(write: &'t WriteTransaction) -> Result<BlockTable<'t>> {
         Ok(BlockTable(write.open_table(HISTORY_BLOCKS)?))
     }
 
     /// Adds an entry to the row of its block.
-    pub fn add(
-        &mut self,
-        account: AccountId,
-        sequence: u64,
-        entry: &UsageEntry,
-    ) -> Result<(), redb::Error> {
+    pub fn add(&mut self, account: AccountId, sequence: u64, entry: &UsageEntry) -> Result<()> {
         let day = clock::day(clock::to_milliseconds(entry.time));
         let key = (account.0, block_of(sequence));
         let changed = {
@@ -93,13 +89,13 @@ impl<'t> BlockTable<'t> {
     }
 
     /// Removes the rows of blocks that end before this entry.
-    pub fn remove_before(&mut self, account: AccountId, sequence: u64) -> Result<(), redb::Error> {
+    pub fn remove_before(&mut self, account: AccountId, sequence: u64) -> Result<()> {
         let blocks = (account.0, 0)..(account.0, block_of(sequence));
         Ok(self.0.retain_in(blocks, |_, _| false)?)
     }
 
     /// Removes the rows of an account.
-    pub fn delete_all_of(&mut self, account: AccountId) -> Result<(), redb::Error> {
+    pub fn delete_all_of(&mut self, account: AccountId) -> Result<()> {
         let blocks = (account.0, 0)..=(account.0, u64::MAX);
         Ok(self.0.retain_in(blocks, |_, _| false)?)
     }

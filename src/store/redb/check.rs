@@ -10,6 +10,7 @@ use super::blocks::{self, HISTORY_BLOCKS};
 use super::database::is_final;
 use super::failures::FAILURES;
 use super::meta::{self, FORMAT};
+use super::result::Result;
 use super::sessions::{ACCOUNT_SESSIONS, SESSION_ENDS, SESSIONS};
 use super::tokens::{RESTRICTIONS, TOKENS};
 use super::usage::{self, HISTORY, HISTORY_REMOVED, USAGE_DAYS};
@@ -33,7 +34,7 @@ pub fn check(read: &ReadTransaction, rows: &mut RowCheck) -> Result<(), StoreErr
 ///
 /// # Errors
 /// As [`check`].
-pub fn readable(work: impl FnOnce() -> Result<(), redb::Error>) -> Result<(), StoreError> {
+pub fn readable(work: impl FnOnce() -> Result<()>) -> Result<(), StoreError> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) if is_final(&error) => Err(StoreError::Unavailable(format!(
@@ -50,7 +51,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn all(&mut self) -> Result<(), redb::Error> {
+    fn all(&mut self) -> Result<()> {
         let format = meta::format(self.read)?;
         if format != Some(FORMAT) {
             self.fault("wrong format numbers", format!("{format:?}"));
@@ -78,7 +79,7 @@ impl Check<'_> {
         table: TableDefinition<'static, K, V>,
         what: &'static str,
         owner: impl for<'a> Fn(K::SelfType<'a>) -> u64,
-    ) -> Result<(), redb::Error> {
+    ) -> Result<()> {
         let accounts = self.read.open_table(ACCOUNTS)?;
         let mut known = None;
         for row in self.read.open_table(table)?.iter()? {
@@ -92,7 +93,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn emails(&mut self) -> Result<(), redb::Error> {
+    fn emails(&mut self) -> Result<()> {
         let accounts = self.read.open_table(ACCOUNTS)?;
         let emails = self.read.open_table(EMAILS)?;
         for row in accounts.iter()? {
@@ -115,7 +116,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn sessions(&mut self) -> Result<(), redb::Error> {
+    fn sessions(&mut self) -> Result<()> {
         let accounts = self.read.open_table(ACCOUNTS)?;
         let ends = self.read.open_table(SESSION_ENDS)?;
         let by_account = self.read.open_table(ACCOUNT_SESSIONS)?;
@@ -146,7 +147,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn session_indexes(&mut self) -> Result<(), redb::Error> {
+    fn session_indexes(&mut self) -> Result<()> {
         let sessions = self.read.open_table(SESSIONS)?;
         for row in self.read.open_table(SESSION_ENDS)?.iter()? {
             let key = row?.0;
@@ -175,7 +176,7 @@ impl Check<'_> {
     }
 
     /// Each history's account, numbers and blocks.
-    fn history(&mut self) -> Result<(), redb::Error> {
+    fn history(&mut self) -> Result<()> {
         let accounts = self.read.open_table(ACCOUNTS)?;
         let block_rows = self.read.open_table(HISTORY_BLOCKS)?;
         let (mut last, mut block) = (None, None);
@@ -212,7 +213,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn blocks(&mut self) -> Result<(), redb::Error> {
+    fn blocks(&mut self) -> Result<()> {
         let history = self.read.open_table(HISTORY)?;
         for row in self.read.open_table(HISTORY_BLOCKS)?.iter()? {
             let (id, block) = row?.0.value();

@@ -10,7 +10,7 @@ use redb::{DatabaseError, ReadTransaction, ReadableDatabase, StorageError, Write
 
 use super::meta::{self, FORMAT};
 use super::tables;
-use crate::store::error::{OpenError, StoreError};
+use crate::store::error::{OpenError, Result, StoreError};
 use crate::store::folder;
 
 /// The most bytes of pages that are kept in memory. Accounts and the newest history fit; redb's own
@@ -118,7 +118,7 @@ impl Database {
     pub fn read<T>(
         &self,
         work: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         self.attempt(|redb| work(&redb.begin_read()?))
     }
 
@@ -128,7 +128,7 @@ impl Database {
     ///
     /// # Errors
     /// As [`Database::read`].
-    pub fn begin_read(&self) -> Result<ReadTransaction, StoreError> {
+    pub fn begin_read(&self) -> Result<ReadTransaction> {
         self.attempt(|redb| Ok(redb.begin_read()?))
     }
 
@@ -137,7 +137,7 @@ impl Database {
     ///
     /// # Errors
     /// The file is damaged beyond repair, or it cannot be read.
-    pub fn check_pages(&mut self) -> Result<bool, StoreError> {
+    pub fn check_pages(&mut self) -> Result<bool> {
         let slot = self.slot.get_mut().unwrap_or_else(PoisonError::into_inner);
         let Some(redb) = &mut slot.redb else {
             return Err(closed());
@@ -153,7 +153,7 @@ impl Database {
     pub fn write<T>(
         &self,
         work: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error>,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         self.attempt(|redb| {
             let mut transaction = redb.begin_write()?;
             // Opening the file after a kill then takes half a millisecond instead of a walk through
@@ -168,7 +168,7 @@ impl Database {
     fn attempt<T>(
         &self,
         work: impl FnOnce(&redb::Database) -> Result<T, redb::Error>,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         self.reopen_if_closed()?;
         let slot = self.slot.read().unwrap_or_else(PoisonError::into_inner);
         let Some(redb) = &slot.redb else {
@@ -188,7 +188,7 @@ impl Database {
         Err(StoreError::Unavailable(cause))
     }
 
-    fn reopen_if_closed(&self) -> Result<(), StoreError> {
+    fn reopen_if_closed(&self) -> Result<()> {
         let mut opened = None;
         {
             let slot = self.slot.read().unwrap_or_else(PoisonError::into_inner);

@@ -14,6 +14,7 @@
 
 use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
 
+use super::result::Result;
 use crate::auth::AccountId;
 use crate::store::clock;
 use crate::store::entry_id::EntryId;
@@ -35,7 +36,7 @@ pub fn page(
     filter: &FailureFilter,
     before: Option<u64>,
     limit: usize,
-) -> Result<FailurePage, redb::Error> {
+) -> Result<FailurePage> {
     let table = read.open_table(FAILURES)?;
     let rows = table.range((account.0, 0)..(account.0, before.unwrap_or(u64::MAX)))?;
     let (mut failures, mut next_before) = (Vec::new(), None);
@@ -74,12 +75,12 @@ pub struct FailureTable<'t>(Table<'t, (u64, u64), Value>);
 
 impl<'t> FailureTable<'t> {
     /// Opens the table, and makes it if it is missing.
-    pub fn open(write: &'t WriteTransaction) -> Result<FailureTable<'t>, redb::Error> {
+    pub fn open(write: &'t WriteTransaction) -> Result<FailureTable<'t>> {
         Ok(FailureTable(write.open_table(FAILURES)?))
     }
 
     /// Adds failures of an account, which must exist, and removes the oldest of too many.
-    pub fn add(&mut self, account: AccountId, failures: &[Failure]) -> Result<(), redb::Error> {
+    pub fn add(&mut self, account: AccountId, failures: &[Failure]) -> Result<()> {
         let id = account.0;
         let newest = self.0.range((id, 0)..=(id, u64::MAX))?.next_back();
         let mut last = newest.transpose()?.map_or(0, |(key, _)| key.value().1);
@@ -92,12 +93,7 @@ impl<'t> FailureTable<'t> {
     }
 
     /// Writes a failure, and removes none.
-    pub fn load(
-        &mut self,
-        account: AccountId,
-        sequence: u64,
-        failure: &Failure,
-    ) -> Result<(), redb::Error> {
+    pub fn load(&mut self, account: AccountId, sequence: u64, failure: &Failure) -> Result<()> {
         let value = (
             clock::to_milliseconds(failure.time),
             failure.input_bytes,
@@ -110,13 +106,13 @@ impl<'t> FailureTable<'t> {
     }
 
     /// Removes the failures of an account from before this time.
-    pub fn remove_before(&mut self, account: AccountId, time: u64) -> Result<(), redb::Error> {
+    pub fn remove_before(&mut self, account: AccountId, time: u64) -> Result<()> {
         let all = (account.0, 0)..=(account.0, u64::MAX);
         Ok(self.0.retain_in(all, |_, (at, ..)| at >= time)?)
     }
 
     /// Removes the failures of an account.
-    pub fn delete_all_of(&mut self, account: AccountId) -> Result<(), redb::Error> {
+    pub fn delete_all_of(&mut self, account: AccountId) -> Result<()> {
         let all = (account.0, 0)..=(account.0, u64::MAX);
         Ok(self.0.retain_in(all, |_, _| false)?)
     }

@@ -9,13 +9,14 @@
 
 use redb::{ReadTransaction, TableDefinition};
 
+use super::result::Result;
 use crate::auth::CodeHash;
 
 /// Ends of invitations by the hash of their code.
 pub const INVITES: TableDefinition<&CodeHash, u64> = TableDefinition::new("invites");
 
 /// When the invitation ends; `None` if it is used or unknown.
-pub fn end(read: &ReadTransaction, code: &CodeHash) -> Result<Option<u64>, redb::Error> {
+pub fn end(read: &ReadTransaction, code: &CodeHash) -> Result<Option<u64>> {
     let end = read.open_table(INVITES)?.get(code)?;
     Ok(end.map(|end| end.value()))
 }

@@ -9,6 +9,8 @@
 
 use redb::{ReadTransaction, TableDefinition, TableError, WriteTransaction};
 
+use super::result::Result;
+
 /// The table.
 pub const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 
@@ -17,7 +19,7 @@ pub const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 pub const FORMAT: u64 = 1;
 
 /// The number of the layout that the database has; `None` if there is no such number.
-pub fn format(read: &ReadTransaction) -> Result<Option<u64>, redb::Error> {
+pub fn format(read: &ReadTransaction) -> Result<Option<u64>> {
     match read.open_table(META) {
         Ok(meta) => Ok(meta.get("format")?.map(|value| value.value())),
         Err(TableError::TableDoesNotExist(_)) => Ok(None),
@@ -26,19 +28,19 @@ pub fn format(read: &ReadTransaction) -> Result<Option<u64>, redb::Error> {
 }
 
 /// Writes the number of the layout.
-pub fn set_format(write: &WriteTransaction, format: u64) -> Result<(), redb::Error> {
+pub fn set_format(write: &WriteTransaction, format: u64) -> Result<()> {
     write.open_table(META)?.insert("format", format)?;
     Ok(())
 }
 
 /// The mark of the secret last used.
-pub fn secret_mark(read: &ReadTransaction) -> Result<Option<u64>, redb::Error> {
+pub fn secret_mark(read: &ReadTransaction) -> Result<Option<u64>> {
     let mark = read.open_table(META)?.get("secret")?;
     Ok(mark.map(|mark| mark.value()))
 }
 
 /// Writes the mark of the secret in use.
-pub fn set_secret_mark(write: &WriteTransaction, mark: u64) -> Result<(), redb::Error> {
+pub fn set_secret_mark(write: &WriteTransaction, mark: u64) -> Result<()> {
     write.open_table(META)?.insert("secret", mark)?;
     Ok(())
 }

@@ -17,8 +17,7 @@
 //! | `failures` | account, sequence | one conversion that failed | [`failures`] |
 //! | `usage_days` | account, day, token, format | sums, latest time | [`usage`] |
 //!
-//! Functions below this module that return `redb::Error` pass on redb's own errors: the file cannot
-//! be read or written, or it is damaged.
+//! Functions below this module that return a [`result::Result`] pass on redb's own errors.
 
 mod accounts;
 mod backup;
@@ -29,8 +28,7 @@ mod failures;
 mod invites;
 mod load;
 mod meta;
-#[cfg(test)]
-mod power;
+mod result;
 mod rows;
 mod sessions;
 mod snapshot;
@@ -51,7 +49,7 @@ use super::account::{Account, AccountRecord};
 use super::clock;
 use super::engine::{Command, Engine, Outcome, SessionRecord, Snapshot};
 use super::entry_id::EntryId;
-use super::error::{OpenError, StoreError};
+use super::error::{OpenError, Result, StoreError};
 use super::failure::{FailureFilter, FailurePage};
 use super::session::StoredSession;
 use super::token::{AccountAccess, TokenUsage};
@@ -98,19 +96,19 @@ impl RedbEngine {
 }
 
 impl Engine for RedbEngine {
-    fn account(&self, id: AccountId) -> Result<Option<AccountRecord>, StoreError> {
+    fn account(&self, id: AccountId) -> Result<Option<AccountRecord>> {
         self.database.read(|read| accounts::by_id(read, id))
     }
 
-    fn account_by_email(&self, email: &Email) -> Result<Option<AccountRecord>, StoreError> {
+    fn account_by_email(&self, email: &Email) -> Result<Option<AccountRecord>> {
         self.database.read(|read| accounts::by_email(read, email))
     }
 
-    fn accounts(&self) -> Result<Vec<Account>, StoreError> {
+    fn accounts(&self) -> Result<Vec<Account>> {
         self.database.read(accounts::all)
     }
 
-    fn access(&self, id: AccountId) -> Result<Option<AccountAccess>, StoreError> {
+    fn access(&self, id: AccountId) -> Result<Option<AccountAccess>> {
         self.database.read(|read| {
             if !accounts::exists(read, id)? {
                 return Ok(None);
@@ -123,7 +121,7 @@ impl Engine for RedbEngine {
         &self,
         limit: usize,
         each: &mut dyn FnMut(AccountId, AccountAccess),
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         self.database.read(|read| {
             let reader = AccessReader::open(read)?;
             for id in accounts::youngest(read, limit)? {
@@ -133,7 +131,7 @@ impl Engine for RedbEngine {
         })
     }
 
-    fn tokens(&self, account: AccountId) -> Result<Vec<TokenUsage>, StoreError> {
+    fn tokens(&self, account: AccountId) -> Result<Vec<TokenUsage>> {
         self.database.read(|read| {
             let usage = usage::by_token(read, account)?;
             let tokens = tokens::all(read, account)?.into_iter();
@@ -150,15 +148,15 @@ impl Engine for RedbEngine {
         })
     }
 
-    fn session(&self, cookie: &CodeHash) -> Result<Option<SessionRecord>, StoreError> {
+    fn session(&self, cookie: &CodeHash) -> Result<Option<SessionRecord>> {
         self.database.read(|read| sessions::find(read, cookie))
     }
 
-    fn sessions(&self, account: AccountId) -> Result<Vec<(CodeHash, StoredSession)>, StoreError> {
+    fn sessions(&self, account: AccountId) -> Result<Vec<(CodeHash, StoredSession)>> {
         self.database.read(|read| sessions::all_of(read, account))
     }
 
-    fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>, StoreError> {
+    fn invite_end(&self, code: &CodeHash) -> Result<Option<u64>> {
         self.database.read(|read| invites::end(read, code))
     }
 
@@ -168,7 +166,7 @@ impl Engine for RedbEngine {
         filter: &UsageFilter,
         before: Option<EntryId>,
         limit: usize,
-    ) -> Result<UsagePage, StoreError> {
+    ) -> Result<UsagePage> {
         self.database
             .read(|read| usage::page(read, account, filter, before.map(below), limit))
     }
@@ -178,7 +176,7 @@ impl Engine for RedbEngine {
         account: AccountId,
         days: Days,
         each: &mut dyn FnMut(UsageDay),
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         self.database.read(|read| {
             usage::each_day(read, account, days, &mut |day, _| {
                 each(day);
@@ -193,12 +191,12 @@ impl Engine for RedbEngine {
         filter: &FailureFilter,
         before: Option<EntryId>,
         limit: usize,
-    ) -> Result<FailurePage, StoreError> {
+    ) -> Result<FailurePage> {
         self.database
             .read(|read| failures::page(read, account, filter, before.map(below), limit))
     }
 
-    fn usage_totals(&self, account: AccountId) -> Result<UsageTotals, StoreError> {
+    fn usage_totals(&self, account: AccountId) -> Result<UsageTotals> {
         self.database.read(|read| usage::totals(read, account))
     }
 
@@ -207,12 +205,12 @@ impl Engine for RedbEngine {
         account: AccountId,
         token: Option<TokenNumber>,
         month: u64,
-    ) -> Result<u64, StoreError> {
+    ) -> Result<u64> {
         self.database
             .read(|read| usage::in_month(read, account, token, month))
     }
 
-    fn exchange_secret_mark(&self, mark: u64) -> Result<Option<u64>, StoreError> {
+    fn exchange_secret_mark(&self, mark: u64) -> Result<Option<u64>> {
         let last = self.database.read(meta::secret_mark)?;
         // A full disk must not keep a store from being opened whose secret is the same as before.
         if last != Some(mark) {
@@ -222,7 +220,7 @@ impl Engine for RedbEngine {
         Ok(last)
     }
 
-    fn apply(&self, commands: &[Command], _since: Instant) -> Result<Vec<Outcome>, StoreError> {
+    fn apply(&self, commands: &[Command], _since: Instant) -> Result<Vec<Outcome>> {
         self.database.write(|write| {
             let mut tables = Tables::open(write)?;
             commands
@@ -232,7 +230,7 @@ impl Engine for RedbEngine {
         })
     }
 
-    fn probe(&self) -> Result<(), StoreError> {
+    fn probe(&self) -> Result<()> {
         // Random bytes, since some file systems have space for any number of zeros.
         let mut bytes = vec![0; PROBE_BYTES];
         getrandom::fill(&mut bytes).map_err(|error| StoreError::Failed(error.to_string()))?;
@@ -242,7 +240,7 @@ impl Engine for RedbEngine {
             .write(|write| Ok(write.delete_table(PROBE).map(drop)?))
     }
 
-    fn snapshot(&self) -> Result<Option<Box<dyn Snapshot>>, StoreError> {
+    fn snapshot(&self) -> Result<Option<Box<dyn Snapshot>>> {
         Ok(Some(Box::new(FileSnapshot::of(&self.database)?)))
     }
 }
@@ -253,19 +251,4 @@ fn below(id: EntryId) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::store::tests::disk::Disk;
-
-    #[test]
-    fn a_probe_leaves_no_table() {
-        let engine = Disk::default().engine();
-        let tables = || {
-            let count = engine.database.read(|read| Ok(read.list_tables()?.count()));
-            count.unwrap()
-        };
-        let before = tables();
-        engine.probe().unwrap();
-        assert_eq!((before, tables()), (14, 14));
-    }
-}
+mod tests;

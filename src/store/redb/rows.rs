@@ -6,6 +6,7 @@ use super::accounts::{self, ACCOUNTS};
 use super::failures::{self, FAILURES};
 use super::invites::INVITES;
 use super::meta::{self, META};
+use super::result::Result;
 use super::tokens::{self, AccessReader};
 use super::usage::{self, HISTORY};
 use crate::auth::AccountId;
@@ -14,11 +15,11 @@ use crate::store::token::Restrictions;
 use crate::store::usage::{Days, UsageTotals};
 
 /// What is done with each row.
-type Each<'a> = dyn FnMut(Row) -> Result<(), redb::Error> + 'a;
+type Each<'a> = dyn FnMut(Row) -> Result<()> + 'a;
 
 /// Calls `each` with all that is stored but sessions, in the order that [`crate::store::rows`]
 /// says.
-pub fn each(read: &ReadTransaction, each: &mut Each<'_>) -> Result<(), redb::Error> {
+pub fn each(read: &ReadTransaction, each: &mut Each<'_>) -> Result<()> {
     let last = read.open_table(META)?.get("last_account")?;
     each(Row::Store {
         last_account: last.map_or(0, |last| last.value()),
@@ -39,11 +40,7 @@ pub fn each(read: &ReadTransaction, each: &mut Each<'_>) -> Result<(), redb::Err
 }
 
 /// Calls `each` with what is an account's.
-fn each_of(
-    read: &ReadTransaction,
-    account: AccountId,
-    each: &mut Each<'_>,
-) -> Result<(), redb::Error> {
+fn each_of(read: &ReadTransaction, account: AccountId, each: &mut Each<'_>) -> Result<()> {
     for (token, deleted) in tokens::all(read, account)? {
         each(Row::Token { token, deleted })?;
     }

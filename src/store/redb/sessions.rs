@@ -26,6 +26,7 @@
 use redb::{ReadTransaction, ReadableTable, TableDefinition};
 
 use super::accounts;
+use super::result::Result;
 use crate::auth::{AccountId, CodeHash};
 use crate::store::engine::SessionRecord;
 use crate::store::session::{Browser, SessionTimes, StoredSession};
@@ -44,10 +45,7 @@ pub type Value = (u64, u64, u64, u64, u64, &'static str, &'static str);
 pub type ValueRef<'a> = (u64, u64, u64, u64, u64, &'a str, &'a str);
 
 /// The session of the cookie with this hash; `None` if there is none, or its account is deleted.
-pub fn find(
-    read: &ReadTransaction,
-    cookie: &CodeHash,
-) -> Result<Option<SessionRecord>, redb::Error> {
+pub fn find(read: &ReadTransaction, cookie: &CodeHash) -> Result<Option<SessionRecord>> {
     let Some(value) = read.open_table(SESSIONS)?.get(cookie)? else {
         return Ok(None);
     };
@@ -63,7 +61,7 @@ pub fn find(
 pub fn all_of(
     read: &ReadTransaction,
     account: AccountId,
-) -> Result<Vec<(CodeHash, StoredSession)>, redb::Error> {
+) -> Result<Vec<(CodeHash, StoredSession)>> {
     let index = read.open_table(ACCOUNT_SESSIONS)?;
     all_in(&index, &read.open_table(SESSIONS)?, account)
 }
@@ -73,7 +71,7 @@ pub fn all_in(
     index: &impl ReadableTable<(u64, &'static CodeHash), ()>,
     sessions: &impl ReadableTable<&'static CodeHash, Value>,
     account: AccountId,
-) -> Result<Vec<(CodeHash, StoredSession)>, redb::Error> {
+) -> Result<Vec<(CodeHash, StoredSession)>> {
     let mut all = Vec::new();
     let [first, last] = [[0; 32], [u8::MAX; 32]];
     for row in index.range((account.0, &first)..=(account.0, &last))? {

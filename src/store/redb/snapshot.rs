@@ -11,7 +11,7 @@ use super::usage::HISTORY;
 use super::{check, rows};
 use crate::store::check::RowCheck;
 use crate::store::engine::{EachRow, Findings, Snapshot};
-use crate::store::error::{OpenError, StoreError};
+use crate::store::error::{OpenError, Result, StoreError};
 
 /// A read transaction. While it lives, the database keeps the pages of what is deleted.
 pub struct FileSnapshot {
@@ -22,7 +22,7 @@ pub struct FileSnapshot {
 
 impl FileSnapshot {
     /// The present state of an open database.
-    pub fn of(database: &Database) -> Result<FileSnapshot, StoreError> {
+    pub fn of(database: &Database) -> Result<FileSnapshot> {
         database.begin_read().map(|read| FileSnapshot {
             read,
             _database: None,
@@ -43,7 +43,7 @@ impl FileSnapshot {
 }
 
 impl Snapshot for FileSnapshot {
-    fn check(&self) -> Result<Findings, StoreError> {
+    fn check(&self) -> Result<Findings> {
         let mut check = RowCheck::default();
         let read = check::check(&self.read, &mut check).and_then(|()| {
             self.rows(&mut |row| {
@@ -54,7 +54,7 @@ impl Snapshot for FileSnapshot {
         check.findings(read)
     }
 
-    fn rows(&self, each: &mut EachRow<'_>) -> Result<(), StoreError> {
+    fn rows(&self, each: &mut EachRow<'_>) -> Result<()> {
         let mut stopped = None;
         let mut each = |row| {
             each(row).map_err(|error| {
@@ -66,7 +66,7 @@ impl Snapshot for FileSnapshot {
         stopped.map_or(read, Err)
     }
 
-    fn entries(&self) -> Result<u64, StoreError> {
+    fn entries(&self) -> Result<u64> {
         let history = self.read.open_table(HISTORY).map_err(failed)?;
         history.len().map_err(failed)
     }

@@ -9,6 +9,7 @@ use super::accounts::{self, ACCOUNTS, EMAILS};
 use super::failures::FailureTable;
 use super::invites::INVITES;
 use super::meta::{self, META};
+use super::result::Result;
 use super::sessions::{self, ACCOUNT_SESSIONS, SESSION_ENDS, SESSIONS};
 use super::tokens::{self, RESTRICTIONS, TOKENS};
 use super::usage::UsageTables;
@@ -47,7 +48,7 @@ pub struct Tables<'t> {
 }
 
 /// Makes all tables of a new database.
-pub fn create(write: &WriteTransaction) -> Result<(), redb::Error> {
+pub fn create(write: &WriteTransaction) -> Result<()> {
     meta::set_format(write, meta::FORMAT)?;
     Tables::open(write).map(drop)
 }
@@ -62,7 +63,7 @@ pub fn ready<T>(work: impl Future<Output = T>) -> T {
 
 impl<'t> Tables<'t> {
     /// Opens the tables, and makes them if they are missing.
-    pub fn open(write: &'t WriteTransaction) -> Result<Tables<'t>, redb::Error> {
+    pub fn open(write: &'t WriteTransaction) -> Result<Tables<'t>> {
         Ok(Tables {
             accounts: write.open_table(ACCOUNTS)?,
             emails: write.open_table(EMAILS)?,
@@ -79,7 +80,7 @@ impl<'t> Tables<'t> {
     }
 
     /// Carries out one command.
-    pub fn apply(&mut self, command: &Command) -> Result<Outcome, redb::Error> {
+    pub fn apply(&mut self, command: &Command) -> Result<Outcome> {
         match command {
             Command::RecordUsage {
                 account,
@@ -99,17 +100,17 @@ impl<'t> Tables<'t> {
 impl Transaction for Tables<'_> {
     type Error = redb::Error;
 
-    async fn account(&mut self, id: AccountId) -> Result<Option<AccountRow>, redb::Error> {
+    async fn account(&mut self, id: AccountId) -> Result<Option<AccountRow>> {
         let value = self.accounts.get(id.0)?;
         Ok(value.map(|value| accounts::row(id, value.value())))
     }
 
-    async fn account_of(&mut self, email: &str) -> Result<Option<AccountId>, redb::Error> {
+    async fn account_of(&mut self, email: &str) -> Result<Option<AccountId>> {
         let id = self.emails.get(email)?;
         Ok(id.map(|id| AccountId(id.value())))
     }
 
-    async fn put_account(&mut self, account: &AccountRow) -> Result<(), redb::Error> {
+    async fn put_account(&mut self, account: &AccountRow) -> Result<()> {
         let before = self.account(account.id).await?;
         if let Some(before) = before.filter(|before| before.email != account.email) {
             self.emails.remove(&*before.email)?;
@@ -120,7 +121,7 @@ impl Transaction for Tables<'_> {
         Ok(())
     }
 
-    async fn remove_account(&mut self, account: &AccountRow) -> Result<(), redb::Error> {
+    async fn remove_account(&mut self, account: &AccountRow) -> Result<()> {
         let id = account.id;
         let sessions = self.sessions(id).await?.into_iter();
         let cookies: Vec<_> = sessions.map(|(cookie, _)| cookie).collect();
@@ -134,38 +135,35 @@ impl Transaction for Tables<'_> {
         self.failures.delete_all_of(id)
     }
 
-    async fn last_account(&mut self) -> Result<u64, redb::Error> {
+    async fn last_account(&mut self) -> Result<u64> {
         let last = self.meta.get("last_account")?;
         Ok(last.map_or(0, |last| last.value()))
     }
 
-    async fn set_last_account(&mut self, last: u64) -> Result<(), redb::Error> {
+    async fn set_last_account(&mut self, last: u64) -> Result<()> {
         self.meta.insert("last_account", last)?;
         Ok(())
     }
 
-    async fn invite_end(&mut self, code: &CodeHash) -> Result<Option<u64>, redb::Error> {
+    async fn invite_end(&mut self, code: &CodeHash) -> Result<Option<u64>> {
         Ok(self.invites.get(code)?.map(|end| end.value()))
     }
 
-    async fn put_invite(&mut self, code: &CodeHash, end: u64) -> Result<(), redb::Error> {
+    async fn put_invite(&mut self, code: &CodeHash, end: u64) -> Result<()> {
         self.invites.insert(code, end)?;
         Ok(())
     }
 
-    async fn remove_invite(&mut self, code: &CodeHash) -> Result<(), redb::Error> {
+    async fn remove_invite(&mut self, code: &CodeHash) -> Result<()> {
         self.invites.remove(code)?;
         Ok(())
     }
 
-    async fn remove_ended_invites(&mut self, now: u64) -> Result<(), redb::Error> {
+    async fn remove_ended_invites(&mut self, now: u64) -> Result<()> {
         Ok(self.invites.retain(|_, end| end > now)?)
     }
 
-    async fn tokens(
-        &mut self,
-        account: AccountId,
-    ) -> Result<Vec<(ApiToken, Option<u64>)>, redb::Error> {
+    async fn tokens(&mut self, account: AccountId) -> Result<Vec<(ApiToken, Option<u64>)>> {
         tokens::all_in(&self.tokens, account)
     }
 
@@ -174,22 +172,18 @@ impl Transaction for Tables<'_> {
         account: AccountId,
         token: &ApiToken,
         deleted: Option<u64>,
-    ) -> Result<(), redb::Error> {
+    ) -> Result<()> {
         let key = (account.0, token.number.0);
         self.tokens.insert(key, tokens::value(token, deleted))?;
         Ok(())
     }
 
-    async fn remove_token(
-        &mut self,
-        account: AccountId,
-        token: TokenNumber,
-    ) -> Result<(), redb::Error> {
+    async fn remove_token(&mut self, account: AccountId, token: TokenNumber) -> Result<()> {
         self.tokens.remove((account.0, token.0))?;
         Ok(())
     }
 
-    async fn restrictions(&mut self, account: AccountId) -> Result<Restrictions, redb::Error> {
+    async fn restrictions(&mut self, account: AccountId) -> Result<Restrictions> {
         tokens::restrictions_in(&self.restrictions, account)
     }
 
@@ -197,7 +191,7 @@ impl Transaction for Tables<'_> {
         &mut self,
         account: AccountId,
         restrictions: Restrictions,
-    ) -> Result<(), redb::Error> {
+    ) -> Result<()> {
         if restrictions == Restrictions::default() {
             self.restrictions.remove(account.0)?;
         } else {
@@ -207,22 +201,16 @@ impl Transaction for Tables<'_> {
         Ok(())
     }
 
-    async fn session(
-        &mut self,
-        cookie: &CodeHash,
-    ) -> Result<Option<(AccountId, StoredSession)>, redb::Error> {
+    async fn session(&mut self, cookie: &CodeHash) -> Result<Option<(AccountId, StoredSession)>> {
         let value = self.sessions.get(cookie)?;
         Ok(value.map(|value| sessions::session(value.value())))
     }
 
-    async fn sessions(
-        &mut self,
-        account: AccountId,
-    ) -> Result<Vec<(CodeHash, StoredSession)>, redb::Error> {
+    async fn sessions(&mut self, account: AccountId) -> Result<Vec<(CodeHash, StoredSession)>> {
         sessions::all_in(&self.by_account, &self.sessions, account)
     }
 
-    async fn ended_sessions(&mut self, now: u64) -> Result<Vec<CodeHash>, redb::Error> {
+    async fn ended_sessions(&mut self, now: u64) -> Result<Vec<CodeHash>> {
         let mut ended = Vec::new();
         for row in self.ends.iter()?.take(MAX_SWEPT) {
             let key = row?.0;
@@ -240,7 +228,7 @@ impl Transaction for Tables<'_> {
         cookie: &CodeHash,
         account: AccountId,
         session: &StoredSession,
-    ) -> Result<(), redb::Error> {
+    ) -> Result<()> {
         self.remove_sessions(&[*cookie]).await?;
         let value = sessions::value(account, session);
         self.sessions.insert(cookie, value)?;
@@ -249,7 +237,7 @@ impl Transaction for Tables<'_> {
         Ok(())
     }
 
-    async fn remove_sessions(&mut self, cookies: &[CodeHash]) -> Result<u64, redb::Error> {
+    async fn remove_sessions(&mut self, cookies: &[CodeHash]) -> Result<u64> {
         let mut removed = 0;
         for cookie in cookies {
             let row = self.sessions.remove(cookie)?;
@@ -263,15 +251,11 @@ impl Transaction for Tables<'_> {
         Ok(removed)
     }
 
-    async fn add_failures(
-        &mut self,
-        account: AccountId,
-        failures: &[Failure],
-    ) -> Result<(), redb::Error> {
+    async fn add_failures(&mut self, account: AccountId, failures: &[Failure]) -> Result<()> {
         self.failures.add(account, failures)
     }
 
-    async fn remove_old(&mut self, old: OldRows) -> Result<Option<AccountId>, redb::Error> {
+    async fn remove_old(&mut self, old: OldRows) -> Result<Option<AccountId>> {
         let mut accounts = Vec::new();
         for row in self.accounts.range(old.first.0..)?.take(MAX_ACCOUNTS + 1) {
             accounts.push(AccountId(row?.0.value()));

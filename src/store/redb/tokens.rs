@@ -29,6 +29,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition};
 
+use super::result::Result;
 use crate::auth::AccountId;
 use crate::store::clock;
 use crate::store::token::{
@@ -69,7 +70,7 @@ pub struct AccessReader {
 
 impl AccessReader {
     /// Opens the tables.
-    pub fn open(read: &ReadTransaction) -> Result<AccessReader, redb::Error> {
+    pub fn open(read: &ReadTransaction) -> Result<AccessReader> {
         Ok(AccessReader {
             tokens: read.open_table(TOKENS)?,
             restrictions: read.open_table(RESTRICTIONS)?,
@@ -77,7 +78,7 @@ impl AccessReader {
     }
 
     /// What decides about an account's requests. An account that does not exist has no tokens.
-    pub fn access(&self, account: AccountId) -> Result<AccountAccess, redb::Error> {
+    pub fn access(&self, account: AccountId) -> Result<AccountAccess> {
         let tokens = all_in(&self.tokens, account)?.into_iter();
         let living = tokens.filter(|(_, deleted)| deleted.is_none());
         Ok(AccountAccess {
@@ -88,10 +89,7 @@ impl AccessReader {
 }
 
 /// All tokens of an account by number, with the times at which some of them were deleted.
-pub fn all(
-    read: &ReadTransaction,
-    account: AccountId,
-) -> Result<Vec<(ApiToken, Option<u64>)>, redb::Error> {
+pub fn all(read: &ReadTransaction, account: AccountId) -> Result<Vec<(ApiToken, Option<u64>)>> {
     all_in(&read.open_table(TOKENS)?, account)
 }
 
@@ -99,7 +97,7 @@ pub fn all(
 pub fn all_in(
     tokens: &impl ReadableTable<(u64, u32), Value>,
     account: AccountId,
-) -> Result<Vec<(ApiToken, Option<u64>)>, redb::Error> {
+) -> Result<Vec<(ApiToken, Option<u64>)>> {
     let mut all = Vec::new();
     for row in tokens.range((account.0, 0)..=(account.0, u32::MAX))? {
         let (key, value) = row?;
@@ -112,7 +110,7 @@ pub fn all_in(
 pub fn restrictions_in(
     restrictions: &impl ReadableTable<u64, (u64, u64, u64)>,
     account: AccountId,
-) -> Result<Restrictions, redb::Error> {
+) -> Result<Restrictions> {
     let row = restrictions.get(account.0)?;
     Ok(row.map_or_else(Restrictions::default, |row| restrictions_of(row.value())))
 }

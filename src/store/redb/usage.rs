@@ -44,6 +44,7 @@ use std::collections::hash_map::Entry;
 use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
 
 use super::blocks::{self, BlockTable, HISTORY_BLOCKS};
+use super::result::Result;
 use crate::auth::AccountId;
 use crate::store::clock;
 use crate::store::engine::Outcome;
@@ -86,7 +87,7 @@ pub fn page(
     filter: &UsageFilter,
     before: Option<u64>,
     limit: usize,
-) -> Result<UsagePage, redb::Error> {
+) -> Result<UsagePage> {
     let id = account.0;
     let (removed, ..) = removed(read, account)?;
     let history = read.open_table(HISTORY)?;
@@ -137,7 +138,7 @@ pub fn page(
 }
 
 /// How many entries were removed from the account's history, with their bytes in and out.
-pub fn removed(read: &ReadTransaction, account: AccountId) -> Result<Sums, redb::Error> {
+pub fn removed(read: &ReadTransaction, account: AccountId) -> Result<Sums> {
     let row = read.open_table(HISTORY_REMOVED)?.get(account.0)?;
     Ok(row.map_or_else(Default::default, |row| row.value()))
 }
@@ -147,7 +148,7 @@ fn last_sequence(
     history: &impl ReadableTable<(u64, u64), Value>,
     account: AccountId,
     removed: u64,
-) -> Result<u64, redb::Error> {
+) -> Result<u64> {
     let mut all = history.range((account.0, 0)..=(account.0, u64::MAX))?;
     let last = all.next_back().transpose()?;
     Ok(last.map_or(removed, |(key, _)| key.value().1))
@@ -159,8 +160,8 @@ fn each_row(
     table: &impl ReadableTable<DayKey, DayValue>,
     account: AccountId,
     Days { first, last }: Days,
-    mut each: impl FnMut(u32, TokenNumber, &str, DayValue) -> Result<(), redb::Error>,
-) -> Result<(), redb::Error> {
+    mut each: impl FnMut(u32, TokenNumber, &str, DayValue) -> Result<()>,
+) -> Result<()> {
     for row in table.range((account.0, first, 0, "")..=(account.0, last, u32::MAX, LAST))? {
         let (key, value) = row?;
         let (_, day, token, format) = key.value();
@@ -175,8 +176,8 @@ pub fn each_day(
     read: &ReadTransaction,
     account: AccountId,
     days: Days,
-    each: &mut dyn FnMut(UsageDay, u64) -> Result<(), redb::Error>,
-) -> Result<(), redb::Error> {
+    each: &mut dyn FnMut(UsageDay, u64) -> Result<()>,
+) -> Result<()> {
     let table = read.open_table(USAGE_DAYS)?;
     each_row(&table, account, days, |day, token, format, value| {
         let format = format.to_owned();
@@ -192,7 +193,7 @@ pub fn each_day(
 }
 
 /// The sums over the account's history.
-pub fn totals(read: &ReadTransaction, account: AccountId) -> Result<UsageTotals, redb::Error> {
+pub fn totals(read: &ReadTransaction, account: AccountId) -> Result<UsageTotals> {
     let table = read.open_table(USAGE_DAYS)?;
     let mut totals = UsageTotals::default();
     each_row(&table, account, Days::default(), |_, _, _, value| {
@@ -206,7 +207,7 @@ pub fn totals(read: &ReadTransaction, account: AccountId) -> Result<UsageTotals,
 pub fn by_token(
     read: &ReadTransaction,
     account: AccountId,
-) -> Result<HashMap<TokenNumber, (UsageTotals, u64)>, redb::Error> {
+) -> Result<HashMap<TokenNumber, (UsageTotals, u64)>> {
     let table = read.open_table(USAGE_DAYS)?;
     let mut tokens = HashMap::<_, (UsageTotals, u64)>::new();
     each_row(&table, account, Days::default(), |_, token, _, value| {
@@ -228,7 +229,7 @@ pub fn in_month(
     account: AccountId,
     token: Option<TokenNumber>,
     month: u64,
-) -> Result<u64, redb::Error> {
+) -> Result<u64> {
     let counts = month_counts(&read.open_table(USAGE_DAYS)?, account, month)?;
     Ok(counts.get(&token).copied().unwrap_or(0))
 }
@@ -237,7 +238,7 @@ fn month_counts(
     table: &impl ReadableTable<DayKey, DayValue>,
     account: AccountId,
     month: u64,
-) -> Result<MonthCounts, redb::Error> {
+) -> Result<MonthCounts> {
     let days = Period::Month.days(clock::day(month));
     let days = Days {
         first: days.start,
@@ -271,7 +272,7 @@ pub struct UsageTables<'t> {
 
 impl<'t> UsageTables<'t> {
     /// Opens the tables, and makes them if they are missing.
-    pub fn open(write: &'t WriteTransaction) -> Result<UsageTables<'t>, redb::Error> {
+    pub fn open(write: &'t WriteTransaction) -> Result<UsageTables<'t>> {
         Ok(UsageTables {
             history: write.open_table(HISTORY)?,
             blocks: BlockTable::open(write)?,
@@ -288,7 +289,7 @@ impl<'t> UsageTables<'t> {
         account: AccountId,
         entry: &UsageEntry,
         quotas: MonthlyQuotas,
-    ) -> Result<Outcome, redb::Error> {
+    ) -> Result<Outcome> {
         let time = clock::to_milliseconds(entry.time);
         let (month, _) = clock::month(time);
         let counts = match self.months.entry((account, month)) {
@@ -323,18 +324,13 @@ impl<'t> UsageTables<'t> {
         })
     }
 
-    fn removed_of(&self, account: AccountId) -> Result<Sums, redb::Error> {
+    fn removed_of(&self, account: AccountId) -> Result<Sums> {
         let row = self.removed.get(account.0)?;
         Ok(row.map_or_else(Default::default, |row| row.value()))
     }
 
     /// Writes an entry of a history, and counts nothing.
-    pub fn insert(
-        &mut self,
-        account: AccountId,
-        sequence: u64,
-        entry: &UsageEntry,
-    ) -> Result<(), redb::Error> {
+    pub fn insert(&mut self, account: AccountId, sequence: u64, entry: &UsageEntry) -> Result<()> {
         self.history.insert((account.0, sequence), value(entry))?;
         self.blocks.add(account, sequence, entry)
     }
@@ -342,12 +338,7 @@ impl<'t> UsageTables<'t> {
     /// Removes entries of an account from before this time, the oldest first, at most `limit`, up
     /// to the first one that is not from before it. Sums stay. Returns the number of entries that
     /// were removed.
-    pub fn remove_before(
-        &mut self,
-        account: AccountId,
-        time: u64,
-        limit: usize,
-    ) -> Result<usize, redb::Error> {
+    pub fn remove_before(&mut self, account: AccountId, time: u64, limit: usize) -> Result<usize> {
         let id = account.0;
         let mut removed = self.removed_of(account)?;
         let (first, ..) = removed;
@@ -376,22 +367,13 @@ impl<'t> UsageTables<'t> {
     }
 
     /// Writes the sums over the entries that were removed from an account's history.
-    pub fn load_removed(
-        &mut self,
-        account: AccountId,
-        removed: UsageTotals,
-    ) -> Result<(), redb::Error> {
+    pub fn load_removed(&mut self, account: AccountId, removed: UsageTotals) -> Result<()> {
         self.removed.insert(account.0, stored_sums(removed))?;
         Ok(())
     }
 
     /// Writes sums of an account by day, token and format, with the latest time of a conversion.
-    pub fn load_day(
-        &mut self,
-        account: AccountId,
-        day: &UsageDay,
-        last_used: u64,
-    ) -> Result<(), redb::Error> {
+    pub fn load_day(&mut self, account: AccountId, day: &UsageDay, last_used: u64) -> Result<()> {
         let key = (account.0, day.day, day.token.0, &*day.format);
         let (conversions, input, output) = stored_sums(day.totals);
         self.days
@@ -400,7 +382,7 @@ impl<'t> UsageTables<'t> {
     }
 
     /// Removes an account's history.
-    pub fn delete_all_of(&mut self, account: AccountId) -> Result<(), redb::Error> {
+    pub fn delete_all_of(&mut self, account: AccountId) -> Result<()> {
         let id = account.0;
         self.history
             .retain_in((id, 0)..=(id, u64::MAX), |_, _| false)?;
@@ -416,7 +398,7 @@ impl<'t> UsageTables<'t> {
 }
 
 /// The entry of a row of `history`.
-pub fn entry(value: ValueRef) -> Result<UsageEntry, redb::Error> {
+pub fn entry(value: ValueRef) -> Result<UsageEntry> {
     let (
         time,
         input_bytes,

@@ -16,9 +16,9 @@ use std::time::Instant;
 
 use towebp_encoder::testing::Random;
 
-use super::database::CACHE_BYTES;
-use super::snapshot::FileSnapshot;
 use crate::store::engine::{Engine, Snapshot};
+use crate::store::redb::database::CACHE_BYTES;
+use crate::store::redb::snapshot::FileSnapshot;
 use disk::{Disk, Durable, Event, Loss};
 use load::{Load, REPAIRED, Rows, open, rows, work_after};
 
