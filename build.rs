@@ -7,7 +7,12 @@
 //! file that is not known.
 
 #[path = "src/dashboard/asset_list.rs"]
+#[allow(dead_code, reason = "the program has the rest")]
 mod asset_list;
+
+#[path = "src/dashboard/paths.rs"]
+#[allow(dead_code, reason = "the program has the rest")]
+mod paths;
 
 #[path = "src/dashboard/markdown.rs"]
 mod markdown;
@@ -18,7 +23,7 @@ mod docs_list;
 
 use docs_list::{DOC_PAGES, Reader};
 use markdown::Target;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// Files of `docs/` that are no pages: they are about the source, which readers of pages may not
@@ -49,21 +54,30 @@ fn main() {
         }
     }
     compress("docs", &all);
-    for (name, files) in asset_list::ASSETS {
+    let mut included = String::new();
+    for (index, asset) in asset_list::ASSETS.iter().enumerate() {
         let text = |file: &&str| {
             let path = format!("src/dashboard/{file}");
             fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
         };
-        compress(name, &files.iter().map(text).collect::<String>());
+        let name = format!("asset-{index}");
+        compress(&name, &asset.sources.iter().map(text).collect::<String>());
+        included += "include_bytes!(\"";
+        included += &name;
+        included += ".zlib\"),";
     }
+    // `src/dashboard/mod.rs` includes this array.
+    fs::write(out_file("assets.rs"), format!("[{included}]")).expect("cargo made the folder");
 }
 
 /// Writes the text as `NAME.zlib` to where the program includes it from.
 fn compress(name: &str, text: &str) {
-    let folder = env::var_os("OUT_DIR").expect("cargo sets it");
     let compressed = miniz_oxide::deflate::compress_to_vec_zlib(text.as_bytes(), COMPRESSION);
-    let file = Path::new(&folder).join(format!("{name}.zlib"));
-    fs::write(file, compressed).expect("cargo made the folder");
+    fs::write(out_file(&format!("{name}.zlib")), compressed).expect("cargo made the folder");
+}
+
+fn out_file(name: &str) -> PathBuf {
+    Path::new(&env::var_os("OUT_DIR").expect("cargo sets it")).join(name)
 }
 
 /// Stops if a file of `docs/` is neither a page nor left out.

@@ -44,8 +44,8 @@ impl Bitstream {
         }
     }
 
-    /// The bytes of the chunks in a file of one picture, with their headers and padding, and with the
-    /// `VP8X` chunk that alpha beside lossy colors takes (section 2.7).
+    /// The bytes of the chunks in a file of one picture, with their headers and padding, and with
+    /// the `VP8X` chunk that alpha beside lossy colors takes (section 2.7).
     pub fn size(&self) -> usize {
         const CHUNK_HEADER: usize = 8;
         const VP8X: usize = CHUNK_HEADER + 10;

@@ -4,6 +4,7 @@
 //! escaped by its type. `http` turns the outcome into a response.
 
 mod account;
+mod asset_list;
 mod browser;
 mod chart;
 mod context;
@@ -31,6 +32,8 @@ mod units;
 mod usage;
 mod way_back;
 
+pub use asset_list::Asset;
+
 pub use account::{
     account, account_deleted, change_email, change_password, delete_account, email_changed,
     password_changed,
@@ -38,7 +41,7 @@ pub use account::{
 pub use browser::browser_name;
 pub use context::{Form, PageContext, Signup};
 pub use convert::convert;
-pub use docs::{docs_index, docs_page};
+pub use docs::{docs_index, docs_page, is_docs_page};
 pub use duration::duration;
 pub use history_view::HistoryView;
 pub use outcome::{Outcome, Page, PageStatus, SessionChange};
@@ -50,28 +53,17 @@ pub use token_field::reveal_token;
 pub use tokens::{change_token, create_token, delete_token, rotate_token, tokens};
 pub use trouble::{Again, Trouble, trouble};
 
-/// Includes what the build script made of a row of `asset_list.rs`.
-macro_rules! compressed {
-    ($name:literal) => {
-        include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".zlib"))
-    };
+use asset_list::ASSETS;
+
+/// The files of [`ASSETS`], compressed by zlib, in its order.
+const COMPRESSED_ASSETS: [&[u8]; ASSETS.len()] = include!(concat!(env!("OUT_DIR"), "/assets.rs"));
+
+/// The files that pages load, each with its bytes, compressed by zlib.
+pub fn assets() -> impl Iterator<Item = (&'static Asset, &'static [u8])> {
+    ASSETS.iter().zip(COMPRESSED_ASSETS)
 }
 
-/// The stylesheet of all pages, compressed by zlib.
-pub const STYLE: &[u8] = compressed!("style");
-
-/// What the page that converts has of its own beside [`STYLE`], compressed.
-pub const CONVERT_STYLE: &[u8] = compressed!("convert-style");
-
-/// The script of all pages but those that have one of their own, compressed. The pages work without
-/// it.
-pub const SCRIPT: &[u8] = compressed!("script");
-
-/// The script of the dashboard, with that of all pages in it, compressed.
-pub const USAGE_SCRIPT: &[u8] = compressed!("usage-script");
-
-/// The script of the page that converts, with that of all pages in it, compressed.
-pub const CONVERT_SCRIPT: &[u8] = compressed!("convert-script");
-
-/// The icon in the browser's tab.
-pub const ICON: &str = include_str!("icon.svg");
+/// Whether the path is that of a file that pages load.
+pub fn is_asset(path: &str) -> bool {
+    ASSETS.iter().any(|asset| asset.path == path)
+}

@@ -58,25 +58,11 @@ paths! {
     ACCOUNT_DELETED = "/account/deleted";
     /// The index of the documentation.
     DOCS = "/docs";
-    /// The documentation's pages.
+    /// The documentation's page for programmers.
     DOCS_API = "/docs/api";
-    /// See [`DOCS_API`].
-    DOCS_FORMATS = "/docs/formats";
-    /// See [`DOCS_API`].
-    DOCS_COMMAND_LINE = "/docs/command-line";
-    /// See [`DOCS_API`].
-    DOCS_INSTALL = "/docs/install";
-    /// See [`DOCS_API`].
-    DOCS_OPERATING = "/docs/operating";
-    /// See [`DOCS_API`].
-    DOCS_DEPLOY = "/docs/deploy";
-    /// See [`DOCS_API`].
-    DOCS_CLUSTER = "/docs/cluster";
-    /// See [`DOCS_API`].
-    DOCS_SECURITY = "/docs/security";
     /// The stylesheet.
     STYLE = "/style.css";
-    /// What the page that converts has of its own beside the stylesheet.
+    /// The stylesheet of the page that converts, beside that of all pages.
     CONVERT_STYLE = "/convert.css";
     /// The script.
     SCRIPT = "/app.js";

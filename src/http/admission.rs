@@ -1,9 +1,9 @@
 //! The decisions about requests that the front's event loop asks for.
 
 use super::admitted::{self, Admitted};
-use super::exchange;
 use super::request::Request;
 use super::state::AppState;
+use super::{exchange, routes};
 use crate::front::{self, Framing, Head, Rejection};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -23,12 +23,13 @@ impl HttpAdmission {
 impl front::Admission for HttpAdmission {
     fn admit(&self, head: &Head, client: IpAddr) -> Result<front::Admitted, front::Response> {
         let request = request(head, client);
-        match admitted::admit(&self.state, &request) {
+        let route = routes::by_path(&request.path);
+        match admitted::admit(&self.state, route, &request) {
             Ok((route, work)) => {
                 let state = Arc::clone(&self.state);
                 Ok(Admitted::new(state, request, route, work).into_front())
             }
-            Err(response) => Err(exchange::finish(&self.state, &request, response)),
+            Err(response) => Err(exchange::finish(&self.state, route, &request, response)),
         }
     }
 
@@ -38,7 +39,12 @@ impl front::Admission for HttpAdmission {
             || Request::new("-", "-", client, std::iter::empty()),
             |head| request(head, client),
         );
-        exchange::reject(&self.state, &request, rejection.into())
+        exchange::reject(
+            &self.state,
+            routes::by_path(&request.path),
+            &request,
+            rejection.into(),
+        )
     }
 }
 

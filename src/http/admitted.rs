@@ -4,7 +4,7 @@ use super::convert::{self, AdmittedConversion, Progress};
 use super::problem::Problem;
 use super::request::{Body, Request};
 use super::response::Response;
-use super::routes::{self, Handler, PageHandler, Route};
+use super::routes::{self, Handler, Route, Task};
 use super::state::AppState;
 use super::{cors, exchange};
 use crate::admission::client_group;
@@ -27,7 +27,7 @@ pub enum Work {
     /// A conversion.
     Conversion(Box<AdmittedConversion>),
     /// Anything else.
-    Page(PageHandler),
+    Task(Task),
 }
 
 /// Decides whether a request is worth its body, so that nobody sends one in vain. It waits for
@@ -35,23 +35,26 @@ pub enum Work {
 ///
 /// # Errors
 /// The response, if the request is rejected, or needs no worker.
-pub fn admit(state: &AppState, request: &Request) -> Result<(&'static Route, Work), Response> {
-    let to_response = |problem| routes::problem_response(request, problem);
+pub fn admit(
+    state: &AppState,
+    route: Option<&'static Route>,
+    request: &Request,
+) -> Result<(&'static Route, Work), Response> {
+    let to_response = |problem| routes::problem_response(route, request, problem);
     let allowed = &state.settings.allowed_origins;
-    if let Some(preflight) = routes::preflight(request, allowed) {
+    if let Some(preflight) = route.and_then(|route| route.preflight(request, allowed)) {
         return Err(preflight);
     }
-    if routes::is_for_programs(request) {
+    if route.is_some_and(Route::is_for_programs) {
         cors::check(allowed, request).map_err(to_response)?;
     }
-    let route = routes::find(request).map_err(to_response)?;
+    let route = Route::check(route, request).map_err(to_response)?;
     let work = match route.handler {
         Handler::EventLoop(answer) => return Err(answer()),
         Handler::Conversion => {
             convert::admit(state, request).map(|it| Work::Conversion(Box::new(it)))
         }
-        Handler::Readiness(answer) => Ok(Work::Page(answer)),
-        Handler::Page { admit, answer } => admit(state, request).map(|()| Work::Page(answer)),
+        Handler::Worker(task) => task.admit(state, request).map(|()| Work::Task(task)),
     };
     Ok((route, work.map_err(to_response)?))
 }
@@ -75,12 +78,12 @@ impl Admitted {
     /// The admission as the front takes it.
     pub fn into_front(self) -> front::Admitted {
         let address = || Owner::Address(client_group(self.request.client));
-        let (kind, owner) = match (&self.work, self.route.handler) {
-            (Work::Conversion(conversion), _) => {
+        let (kind, owner) = match &self.work {
+            Work::Conversion(conversion) => {
                 (Kind::Conversion, Owner::Account(conversion.account.0))
             }
-            (Work::Page(_), Handler::Readiness(_)) => (Kind::Readiness, address()),
-            (Work::Page(_), _) => (Kind::Page, address()),
+            Work::Task(Task::Readiness) => (Kind::Readiness, address()),
+            Work::Task(_) => (Kind::Page, address()),
         };
         front::Admitted {
             body_limit: self.route.body_limit.bytes(&self.state.settings),
@@ -105,7 +108,7 @@ pub fn answer(
 ) -> Result<Progress, Problem> {
     match work {
         Work::Conversion(conversion) => convert::answer(state, request, conversion, body, wake),
-        Work::Page(answer) => answer(state, request, body).map(Progress::Done),
+        Work::Task(task) => task.answer(state, request, body).map(Progress::Done),
     }
 }
 
@@ -113,21 +116,21 @@ impl front::Ticket for Admitted {
     fn receive(&mut self, bytes: &[u8], to_come: Option<u64>, body: &mut ByteQueue) {
         match &mut self.work {
             Work::Conversion(conversion) => conversion.receive(bytes, to_come, body),
-            Work::Page(_) => body.push(bytes, to_come),
+            Work::Task(_) => body.push(bytes, to_come),
         }
     }
 
     fn prepare(&mut self, waker: &Waker) -> Preparation {
         match &mut self.work {
             Work::Conversion(conversion) => conversion.prepare(waker),
-            Work::Page(_) => Preparation::Ready,
+            Work::Task(_) => Preparation::Ready,
         }
     }
 
     fn held(&self) -> usize {
         match &self.work {
             Work::Conversion(conversion) => conversion.held(),
-            Work::Page(_) => 0,
+            Work::Task(_) => 0,
         }
     }
 
@@ -153,8 +156,9 @@ impl front::Ticket for Admitted {
         }
         let mut body = Body::new(body);
         let wake = move || waker.wake();
-        let answered =
-            exchange::answered(&request, || answer(&state, &request, work, &mut body, wake));
+        let answered = exchange::answered(Some(route), &request, || {
+            answer(&state, &request, work, &mut body, wake)
+        });
         request.received += body.received();
         match answered {
             Ok(Progress::Waits(conversion)) => {
@@ -162,7 +166,7 @@ impl front::Ticket for Admitted {
                 reply.wait(Box::new(Admitted::new(state, request, route, work)));
             }
             Ok(Progress::Done(response)) | Err(response) => {
-                exchange::send(&state, &request, response, reply);
+                exchange::send(&state, route, &request, response, reply);
             }
         }
     }
@@ -173,6 +177,6 @@ impl front::Ticket for Admitted {
             _ => None,
         };
         let problem = problem.unwrap_or_else(|| rejection.into());
-        exchange::reject(&self.state, &self.request, problem)
+        exchange::reject(&self.state, Some(self.route), &self.request, problem)
     }
 }

@@ -1,8 +1,11 @@
 //! Files that do not change while the server runs.
 
+use super::problem::Problem;
 use super::request::Request;
 use super::response::Response;
+use crate::dashboard;
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 /// Bytes of a zlib stream before and after what is compressed (RFC 1950, section 2.2).
 const ZLIB_HEADER: usize = 2;
@@ -11,6 +14,22 @@ const ZLIB_TRAILER: usize = 4;
 /// The header of a gzip file without a name or a time, of an unknown system, compressed as well as
 /// can be (RFC 1952, section 2.3).
 const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255];
+
+/// Answers with the file of the pages at the path of the request.
+///
+/// # Errors
+/// 400, if the query is not UTF-8.
+pub fn answer(request: &Request) -> Result<Response, Problem> {
+    static FILES: LazyLock<Vec<(&str, Asset)>> = LazyLock::new(|| {
+        dashboard::assets()
+            .map(|(row, zlib)| (row.path, Asset::compressed(row.media_type, zlib)))
+            .collect()
+    });
+    request.query().check()?;
+    let file = FILES.iter().find(|(path, _)| *path == request.path);
+    let (_, asset) = file.expect("the route is that of an asset");
+    Ok(asset.answer(request))
+}
 
 /// A file that does not change while the server runs.
 pub struct Asset {

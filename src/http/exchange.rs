@@ -5,8 +5,9 @@ use super::metrics::Metrics;
 use super::problem::{Kind, Problem};
 use super::request::{Request, RequestId};
 use super::response::{Parts, Response};
+use super::routes::{self, Route};
 use super::state::AppState;
-use super::{cors, failures, routes};
+use super::{cors, failures};
 use crate::front::{self, PartFailed, Reply};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,6 +18,7 @@ use std::time::Duration;
 /// # Errors
 /// The response to a request that failed.
 pub fn answered<T>(
+    route: Option<&Route>,
     request: &Request,
     answer: impl FnOnce() -> Result<T, Problem>,
 ) -> Result<T, Response> {
@@ -25,33 +27,49 @@ pub fn answered<T>(
         let problem = Problem::new(Kind::InternalError, "The request could not be handled.");
         Err(problem.with_cause(cause))
     });
-    answered.map_err(|problem| routes::problem_response(request, problem))
+    answered.map_err(|problem| routes::problem_response(route, request, problem))
 }
 
 /// Hands a response to the event loop.
-pub fn send(state: &AppState, request: &Request, mut response: Response, reply: Reply) {
+pub fn send(
+    state: &AppState,
+    route: &Route,
+    request: &Request,
+    mut response: Response,
+    reply: Reply,
+) {
     let memory = response.memory.take();
-    reply.send(finish(state, request, response));
+    reply.send(finish(state, Some(route), request, response));
     // The event loop has the body now, and counts its memory.
     drop(memory);
 }
 
 /// Words the rejection of a request.
-pub fn reject(state: &AppState, request: &Request, problem: Problem) -> front::Response {
-    if routes::is_conversion(request) {
+pub fn reject(
+    state: &AppState,
+    route: Option<&Route>,
+    request: &Request,
+    problem: Problem,
+) -> front::Response {
+    if route.is_some_and(Route::is_conversion) {
         failures::note_rejected(state, request, &problem);
     }
-    let response = routes::problem_response(request, problem);
-    finish(state, request, response)
+    let response = routes::problem_response(route, request, problem);
+    finish(state, route, request, response)
 }
 
 /// Counts and logs a response, and adds the headers that every response has.
-pub fn finish(state: &AppState, request: &Request, response: Response) -> front::Response {
+pub fn finish(
+    state: &AppState,
+    route: Option<&Route>,
+    request: &Request,
+    response: Response,
+) -> front::Response {
     log(request, &response, &state.metrics);
     let settings = &state.settings;
-    let warning = routes::warning(request);
+    let warning = route.and_then(|route| route.warning(request));
     let response = response.for_request(&request.id, warning, settings.is_behind_tls());
-    let response = if routes::is_for_programs(request) {
+    let response = if route.is_some_and(Route::is_for_programs) {
         cors::allow(response, &settings.allowed_origins, request)
     } else {
         response
@@ -127,7 +145,7 @@ mod tests {
     fn a_panic_is_a_500_whose_cause_is_for_the_log() {
         let client = Ipv4Addr::LOCALHOST.into();
         let request = Request::new("GET", "/", client, std::iter::empty());
-        let response = answered::<()>(&request, || panic!("a fault"));
+        let response = answered::<()>(None, &request, || panic!("a fault"));
         let response = response.expect_err("it failed");
         assert_eq!(response.status, 500);
         assert_eq!(response.cause.as_deref(), Some("panic: a fault"));

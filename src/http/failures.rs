@@ -3,7 +3,7 @@
 use super::credentials::{Token, is_of_page_script};
 use super::csv;
 use super::problem::{Kind, Problem};
-use super::request::{Body, Request};
+use super::request::Request;
 use super::response::Response;
 use super::state::AppState;
 use super::usage::{self, Listing, MAX_LIMIT};
@@ -84,7 +84,7 @@ pub fn note_rejected(state: &AppState, request: &Request, problem: &Problem) {
 ///
 /// # Errors
 /// 401 without a good token or session, 400 for a parameter that cannot be used.
-pub fn json(state: &AppState, request: &Request, _body: &mut Body) -> Result<Response, Problem> {
+pub fn json(state: &AppState, request: &Request) -> Result<Response, Problem> {
     let listing = Listing::of(state, request)?;
     let filter = listing.texts.failures(&listing.tokens)?;
     let (before, limit) = listing.page()?;
@@ -105,7 +105,7 @@ pub fn json(state: &AppState, request: &Request, _body: &mut Body) -> Result<Res
 ///
 /// # Errors
 /// As [`json`].
-pub fn csv(state: &AppState, request: &Request, _body: &mut Body) -> Result<Response, Problem> {
+pub fn csv(state: &AppState, request: &Request) -> Result<Response, Problem> {
     let file = "towebp-failures.csv";
     usage::download(
         state,

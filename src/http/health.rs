@@ -5,7 +5,6 @@
 
 use super::problem::{Kind, Problem};
 use super::readiness::NotReady;
-use super::request::{Body, Request};
 use super::response::Response;
 use super::state::AppState;
 use crate::store::StoreError;
@@ -25,7 +24,7 @@ pub fn alive() -> Response {
 ///
 /// # Errors
 /// 503 with the reason.
-pub fn ready(state: &AppState, _request: &Request, _body: &mut Body) -> Result<Response, Problem> {
+pub fn ready(state: &AppState) -> Result<Response, Problem> {
     let outcome = state.readiness.outcome(Instant::now(), || {
         check(convert(), || state.store.check_writable())
     });

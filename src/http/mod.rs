@@ -15,7 +15,6 @@ mod converted;
 mod cors;
 mod credentials;
 mod csv;
-mod docs;
 mod exchange;
 mod failures;
 mod health;

@@ -1,7 +1,6 @@
 //! The pages for people: from requests to actions of [`dashboard`], and from their outcomes to
 //! responses.
 
-use super::asset::Asset;
 use super::credentials::session_cookie;
 use super::pairs::Pairs;
 use super::problem::{Kind, PROBLEMS, Problem};
@@ -11,14 +10,13 @@ use super::same_site::is_same_site;
 use super::settings::Settings;
 use super::state::AppState;
 use super::usage::filter_texts;
-use crate::admission::{ClientRateLimiter, Rate, seconds, surrounding_network};
+use crate::admission::{Rate, seconds, surrounding_network};
 use crate::dashboard::{
     self, Again, Form, HistoryView, Outcome, Page, PageContext, PageStatus, SessionChange, Trouble,
     paths,
 };
 use crate::store::{Browser, EntryId, StoreError};
 use std::num::NonZeroU32;
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use towebp_pipeline::conversion::Preset;
 
@@ -80,218 +78,145 @@ pub fn invalid_form() -> Problem {
     )
 }
 
-/// What a handler gives.
-pub type Answer = Result<Response, Problem>;
+/// Makes a page of the parameters of the query.
+pub type Show = fn(&PageContext<'_>, &Pairs) -> Result<Outcome, Problem>;
 
-/// The start page.
-pub fn start(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    show(state, request, |context, _| Ok(dashboard::start(context)?))
+/// The functions of a path for people: its page, and its form.
+#[derive(Clone, Copy)]
+pub struct PageActions {
+    /// The page; `None` if the path only takes a form.
+    pub show: Option<Show>,
+    /// The form; `None` if there is none.
+    pub form: Option<FormAction>,
 }
 
-/// The dashboard. The parameters `before` and `failed_before` turn to later pages of the history,
-/// and those of `/api/usage` filter it.
-pub fn overview(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    show(state, request, |context, query| {
-        let id = |name| -> Result<Option<EntryId>, Problem> {
-            Ok(query.parameter(name)?.and_then(|text| text.parse().ok()))
-        };
-        let view = HistoryView {
-            texts: filter_texts(query)?,
-            before: id("before")?,
-            failed_before: id("failed_before")?,
-        };
-        Ok(dashboard::overview(context, &view)?)
-    })
+/// The action of a form, and its limits.
+#[derive(Clone, Copy)]
+pub struct FormAction {
+    /// The limits that an attempt counts for before the action costs anything: two passwords are
+    /// computed at a time, and everybody else waits.
+    pub limits: &'static [FormLimit],
+    /// Carries out the form.
+    pub act: fn(&PageContext<'_>, &Form) -> Result<Outcome, StoreError>,
+    /// Whether the response is due only once all servers on the store have learned of the change.
+    pub is_due_in_force: bool,
 }
 
-/// The page that converts.
-pub fn convert(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    show(state, request, |context, _| {
-        Ok(dashboard::convert(context)?)
-    })
+/// A limit of forms.
+#[derive(Clone, Copy)]
+pub enum FormLimit {
+    /// Attempts to sign in, by client address.
+    SignIn,
+    /// Attempts to sign up, by client address.
+    SignUp,
+    /// Changes of tokens, by account.
+    TokenChanges,
 }
 
-/// The sign-up form, and what it sends. The parameter `invite` fills in an invitation's code.
-pub fn sign_up(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    if request.method == "POST" {
-        let limiters = [state.limiters.signup.as_ref()];
-        return submit(state, request, body, &limiters, dashboard::sign_up);
+impl PageActions {
+    /// The methods that the path is answered by.
+    pub const fn methods(&self) -> &'static str {
+        match (&self.show, &self.form) {
+            (Some(_), Some(_)) => "GET, HEAD, POST",
+            (None, Some(_)) => "POST",
+            (_, None) => "GET, HEAD",
+        }
     }
-    show(state, request, |context, query| {
-        let invite = query.parameter("invite")?.unwrap_or_default();
-        Ok(dashboard::sign_up_form(context, invite)?)
-    })
-}
 
-/// The sign-in form, and what it sends. The parameter `ended` tells that a form of a session that
-/// is over led here, and `next` where to go from here.
-pub fn sign_in(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    if request.method == "POST" {
-        let limiters = [state.limiters.signin.as_ref()];
-        return submit(state, request, body, &limiters, dashboard::sign_in);
+    /// Answers a request of one of the methods.
+    ///
+    /// # Errors
+    /// The problem of the page or of the form.
+    pub fn answer(
+        &self,
+        state: &AppState,
+        request: &Request,
+        body: &mut Body,
+    ) -> Result<Response, Problem> {
+        let query = request.query();
+        query.check()?;
+        let base_url = base_url(&state.settings, request);
+        let target = request.target();
+        let context = context(state, request, &target, &base_url);
+        let outcome = match (self.form, self.show) {
+            (Some(form), _) if request.method == "POST" => {
+                form.outcome(state, request, body, &context)?
+            }
+            (_, Some(show)) => show(&context, &query)?,
+            _ => return Err(Problem::method_not_allowed(&request.method, self.methods())),
+        };
+        let is_due_in_force = self.form.is_some_and(|form| form.is_due_in_force);
+        Ok(Response {
+            due: is_due_in_force.then(|| state.store.in_force_at()).flatten(),
+            ..response(&state.settings, outcome)
+        })
     }
-    show(state, request, |context, query| {
-        let has_ended = query.parameter("ended")?.is_some();
-        let next = query.parameter("next")?.unwrap_or_default();
-        Ok(dashboard::sign_in_form(context, has_ended, next)?)
-    })
 }
 
-/// Ends the browser's session.
-pub fn sign_out(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    submit(state, request, body, &[], dashboard::sign_out)
+impl FormAction {
+    fn outcome(
+        &self,
+        state: &AppState,
+        request: &Request,
+        body: &mut Body,
+        context: &PageContext<'_>,
+    ) -> Result<Outcome, Problem> {
+        let fields = Pairs::decode(&body.read());
+        // Two passwords that differ only in bytes that are not UTF-8 would be the same.
+        fields.check().map_err(|_| {
+            Problem::new(
+                Kind::InvalidForm,
+                "A field is not UTF-8; send all of them as text in UTF-8, percent-encoded.",
+            )
+        })?;
+        for limit in self.limits {
+            limit.take(state, request)?;
+        }
+        Ok((self.act)(context, &Form::new(fields.into_inner()))?)
+    }
 }
 
-/// Ends all sessions of the account.
-pub fn sign_out_everywhere(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    submit(state, request, body, &[], dashboard::sign_out_everywhere)
+impl FormLimit {
+    /// Counts an attempt.
+    fn take(self, state: &AppState, request: &Request) -> Result<(), Problem> {
+        let (limiters, now) = (&state.limiters, Instant::now());
+        let by_address = match self {
+            FormLimit::SignIn => limiters.signin.as_ref(),
+            FormLimit::SignUp => limiters.signup.as_ref(),
+            FormLimit::TokenChanges => {
+                let cookie = session_cookie(request, &state.settings);
+                let session = cookie.map(|cookie| state.store.session(cookie));
+                if let Some(session) = session.transpose()?.flatten() {
+                    let key = [(session.account.id, TOKEN_CHANGES)];
+                    let taken = limiters.token_changes.take(&key, now);
+                    taken
+                        .map_err(|(_, wait)| Problem::too_many_changes(seconds(wait.next_after)))?;
+                }
+                None
+            }
+        };
+        by_address.map_or(Ok(()), |limiter| {
+            let taken = limiter.take(request.client, now);
+            taken.map_err(|wait| Problem::too_many_attempts(seconds(wait.next_after)))
+        })
+    }
 }
 
-/// The page of the account's sessions. The parameter `done` tells that one was just ended.
-pub fn sessions(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    show(state, request, |context, query| {
-        let has_ended = query.parameter("done")? == Some("ended");
-        Ok(dashboard::sessions(context, has_ended)?)
-    })
-}
-
-/// Ends one session of the account.
-pub fn end_session(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    submit(state, request, body, &[], dashboard::end_session)
-}
-
-/// Shows the text of a token.
-pub fn reveal_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    submit(state, request, body, &[], dashboard::reveal_token)
-}
-
-/// The page of all tokens. The parameters `done` and `number` tell what was just done to which one.
-pub fn tokens(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    show(state, request, |context, query| {
-        let done = query.parameter("done")?.unwrap_or_default();
-        let number = query.parameter("number")?.unwrap_or_default();
-        Ok(dashboard::tokens(context, done, number)?)
-    })
-}
-
-/// Makes a token.
-pub fn create_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    change_tokens(state, request, body, dashboard::create_token)
-}
-
-/// Replaces what is set for a token.
-pub fn change_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    change_tokens(state, request, body, dashboard::change_token)
-}
-
-/// Replaces the text of a token.
-pub fn rotate_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    change_tokens(state, request, body, dashboard::rotate_token)
-}
-
-/// Deletes a token.
-pub fn delete_token(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    change_tokens(state, request, body, dashboard::delete_token)
-}
-
-/// The page of the account.
-pub fn account(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    show(state, request, |context, _| {
-        Ok(dashboard::account(context)?)
-    })
-}
-
-/// Replaces the account's e-mail address. The password is asked for, so attempts count as those to
-/// sign in; and whether an address is taken is told, so they count as those to sign up too.
-pub fn change_email(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    let limiters = [
-        state.limiters.signin.as_ref(),
-        state.limiters.signup.as_ref(),
-    ];
-    submit(state, request, body, &limiters, dashboard::change_email)
-}
-
-/// The page after a change of the e-mail address.
-pub fn email_changed(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    show(state, request, |context, _| {
-        Ok(dashboard::email_changed(context)?)
-    })
-}
-
-/// Replaces the account's password. The present one is asked for, so attempts count as those to
-/// sign in.
-pub fn change_password(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    let limiters = [state.limiters.signin.as_ref()];
-    submit(state, request, body, &limiters, dashboard::change_password)
-}
-
-/// Deletes the account. The password is asked for, so attempts count as those to sign in.
-pub fn delete_account(state: &AppState, request: &Request, body: &mut Body) -> Answer {
-    let limiters = [state.limiters.signin.as_ref()];
-    let response = submit(state, request, body, &limiters, dashboard::delete_account)?;
-    Ok(due_in_force(state, response))
-}
-
-/// Where password managers look for the form that changes the password (the W3C's "A Well-Known URL
-/// for Changing Passwords").
-pub fn change_password_form(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    request.query().check()?;
-    Ok(Response::see_other("/account#password").header("Cache-Control", "no-store"))
-}
-
-/// The page after a change of the password.
-pub fn password_changed(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    show(state, request, |context, _| {
-        Ok(dashboard::password_changed(context)?)
-    })
-}
-
-/// The page after the deletion of an account.
-pub fn account_deleted(state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    show(state, request, |_, _| Ok(dashboard::account_deleted()))
-}
-
-/// The stylesheet.
-pub fn style(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    static STYLE: LazyLock<Asset> =
-        LazyLock::new(|| Asset::compressed("text/css; charset=utf-8", dashboard::STYLE));
-    asset(request, &STYLE)
-}
-
-/// The stylesheet of the page that converts.
-pub fn convert_style(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    static STYLE: LazyLock<Asset> =
-        LazyLock::new(|| Asset::compressed("text/css; charset=utf-8", dashboard::CONVERT_STYLE));
-    asset(request, &STYLE)
-}
-
-/// The script.
-pub fn script(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    static SCRIPT: LazyLock<Asset> =
-        LazyLock::new(|| Asset::compressed("text/javascript; charset=utf-8", dashboard::SCRIPT));
-    asset(request, &SCRIPT)
-}
-
-/// The script of the dashboard.
-pub fn usage_script(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
-        Asset::compressed("text/javascript; charset=utf-8", dashboard::USAGE_SCRIPT)
-    });
-    asset(request, &SCRIPT)
-}
-
-/// The script of the page that converts.
-pub fn convert_script(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
-        Asset::compressed("text/javascript; charset=utf-8", dashboard::CONVERT_SCRIPT)
-    });
-    asset(request, &SCRIPT)
-}
-
-/// The icon.
-pub fn icon(_state: &AppState, request: &Request, _body: &mut Body) -> Answer {
-    static ICON: LazyLock<Asset> = LazyLock::new(|| Asset::new("image/svg+xml", dashboard::ICON));
-    asset(request, &ICON)
+/// Shows the dashboard. The parameters `before` and `failed_before` turn to later pages of the
+/// history, and those of `/api/usage` filter it.
+///
+/// # Errors
+/// 400, if a parameter is wrong.
+pub fn overview(context: &PageContext<'_>, query: &Pairs) -> Result<Outcome, Problem> {
+    let id = |name| -> Result<Option<EntryId>, Problem> {
+        Ok(query.parameter(name)?.and_then(|text| text.parse().ok()))
+    };
+    let view = HistoryView {
+        texts: filter_texts(query)?,
+        before: id("before")?,
+        failed_before: id("failed_before")?,
+    };
+    Ok(dashboard::overview(context, &view)?)
 }
 
 /// A problem as a page. `methods` are those that the path is answered by; empty if it is not.
@@ -314,76 +239,6 @@ pub fn problem(request: &Request, methods: &str, problem: Problem) -> Response {
         again,
     });
     with_problem_headers(html(row.status, markup.into_string()), problem)
-}
-
-/// Answers with the outcome of an action that takes the query's parameters.
-pub fn show(
-    state: &AppState,
-    request: &Request,
-    action: impl FnOnce(&PageContext<'_>, &Pairs) -> Result<Outcome, Problem>,
-) -> Answer {
-    let query = request.query();
-    query.check()?;
-    let base_url = base_url(&state.settings, request);
-    let target = request.target();
-    let outcome = action(&context(state, request, &target, &base_url), &query)?;
-    Ok(response(&state.settings, outcome))
-}
-
-/// Answers with the outcome of an action that takes a form. The attempt counts for each of
-/// `limiters` before the action costs anything: two passwords are computed at a time, and everybody
-/// else waits.
-fn submit(
-    state: &AppState,
-    request: &Request,
-    body: &mut Body,
-    limiters: &[Option<&ClientRateLimiter>],
-    action: impl FnOnce(&PageContext<'_>, &Form) -> Result<Outcome, StoreError>,
-) -> Answer {
-    show(state, request, |context, _| {
-        let fields = Pairs::decode(&body.read());
-        // Two passwords that differ only in bytes that are not UTF-8 would be the same.
-        fields.check().map_err(|_| {
-            Problem::new(
-                Kind::InvalidForm,
-                "A field is not UTF-8; send all of them as text in UTF-8, percent-encoded.",
-            )
-        })?;
-        for limiter in limiters.iter().flatten() {
-            let taken = limiter.take(request.client, Instant::now());
-            taken.map_err(|wait| Problem::too_many_attempts(seconds(wait.next_after)))?;
-        }
-        Ok(action(context, &Form::new(fields.into_inner()))?)
-    })
-}
-
-/// Answers with the outcome of an action that changes tokens, once it is in force. Changes are
-/// limited by account.
-fn change_tokens(
-    state: &AppState,
-    request: &Request,
-    body: &mut Body,
-    action: impl FnOnce(&PageContext<'_>, &Form) -> Result<Outcome, StoreError>,
-) -> Answer {
-    let cookie = session_cookie(request, &state.settings);
-    let session = cookie
-        .map(|cookie| state.store.session(cookie))
-        .transpose()?;
-    if let Some(session) = session.flatten() {
-        let key = [(session.account.id, TOKEN_CHANGES)];
-        let taken = state.limiters.token_changes.take(&key, Instant::now());
-        taken.map_err(|(_, wait)| Problem::too_many_changes(seconds(wait.next_after)))?;
-    }
-    let response = submit(state, request, body, &[], action)?;
-    Ok(due_in_force(state, response))
-}
-
-/// A response that says that something is in force, when it is.
-fn due_in_force(state: &AppState, response: Response) -> Response {
-    Response {
-        due: state.store.in_force_at(),
-        ..response
-    }
 }
 
 fn context<'a>(
@@ -494,12 +349,6 @@ fn html(status: u16, text: String) -> Response {
     .header("Cross-Origin-Opener-Policy", "same-origin")
     // Not no-referrer: that makes browsers send `Origin: null` with our own forms.
     .header("Referrer-Policy", "same-origin")
-}
-
-/// A file of the pages.
-fn asset(request: &Request, asset: &Asset) -> Answer {
-    request.query().check()?;
-    Ok(asset.answer(request))
 }
 
 fn redirect(settings: &Settings, to: &str, session: &SessionChange) -> Response {
@@ -618,7 +467,8 @@ mod tests {
     /// The API's words name curl's flags and the server's.
     #[test]
     fn the_page_that_converts_has_its_own_words_for_problems() {
-        let script = inflated(dashboard::CONVERT_SCRIPT);
+        let script = dashboard::assets().find(|(row, _)| row.path == paths::CONVERT_SCRIPT);
+        let script = inflated(script.expect("it is an asset").1);
         for kind in [
             Kind::BodyEmpty,
             Kind::BodyTooLarge,

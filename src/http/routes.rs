@@ -2,19 +2,23 @@
 //! parameters, who reads its errors, and who answers it.
 
 use super::cors::AllowedOrigin;
+use super::pages::{FormAction, FormLimit, PageActions, Show};
 use super::problem::{Kind, Problem, Scope};
 use super::request::{Body, Request};
 use super::response::Response;
 use super::settings::Settings;
 use super::state::AppState;
-use super::{convert, cors, docs, failures, health, pages, suggestion, usage};
-use crate::dashboard::paths;
+use super::{asset, convert, cors, failures, health, pages, suggestion, usage};
+use crate::dashboard::{self, Form, Outcome, PageContext, paths};
+use crate::store::StoreError;
 use towebp_pipeline::conversion::{PARAMETERS, Parameter, TOKEN};
 
 /// How one path is answered.
 pub struct Route {
-    /// The path.
+    /// The path, perhaps with a name in braces that stands for several.
     pub path: &'static str,
+    /// Whether a path is one of several that the route answers; `None` if it answers one.
+    is_at: Option<fn(&str) -> bool>,
     /// The methods that it is answered by, as in `Allow`.
     pub methods: &'static str,
     /// Most bytes of a body.
@@ -84,19 +88,53 @@ pub enum Handler {
     EventLoop(fn() -> Response),
     /// [`convert`] admits the request, and a worker answers it.
     Conversion,
-    /// A worker that is kept for it answers it.
-    Readiness(PageHandler),
     /// A worker answers it.
-    Page {
-        /// Checks the head; called by the event loop, so it waits for nothing.
-        admit: fn(&AppState, &Request) -> Result<(), Problem>,
-        /// Answers the request.
-        answer: PageHandler,
-    },
+    Worker(Task),
 }
 
-/// Answers a request on a worker.
-pub type PageHandler = fn(&AppState, &Request, &mut Body) -> Result<Response, Problem>;
+/// The work of a worker that is no conversion.
+#[derive(Clone, Copy)]
+pub enum Task {
+    /// A worker that is kept for it answers.
+    Readiness,
+    /// An answer for programs.
+    Api(fn(&AppState, &Request) -> Result<Response, Problem>),
+    /// A page for people.
+    Page(PageActions),
+    /// A file that pages load.
+    Asset,
+}
+
+impl Task {
+    /// Checks the head; called by the event loop, so it waits for nothing.
+    ///
+    /// # Errors
+    /// See [`pages::admit`].
+    pub fn admit(self, state: &AppState, request: &Request) -> Result<(), Problem> {
+        match self {
+            Task::Page(_) => pages::admit(state, request),
+            _ => Ok(()),
+        }
+    }
+
+    /// Answers the request on a worker.
+    ///
+    /// # Errors
+    /// The problem with which it fails.
+    pub fn answer(
+        self,
+        state: &AppState,
+        request: &Request,
+        body: &mut Body,
+    ) -> Result<Response, Problem> {
+        match self {
+            Task::Readiness => health::ready(state),
+            Task::Api(answer) => answer(state, request),
+            Task::Page(actions) => actions.answer(state, request, body),
+            Task::Asset => asset::answer(request),
+        }
+    }
+}
 
 /// Most bytes of a body.
 #[derive(Clone, Copy)]
@@ -127,11 +165,8 @@ enum Audience {
     People,
 }
 
-/// The methods of what can only be read. The front leaves out the body of an answer to HEAD.
+/// The methods of a path that is only read. The front leaves out the body of an answer to HEAD.
 const READ: &str = "GET, HEAD";
-
-/// The methods of a page with a form.
-const FORM: &str = "GET, HEAD, POST";
 
 /// The liveness check.
 const HEALTH: &str = "/healthz";
@@ -157,6 +192,7 @@ pub const ROUTES: &[Route] = &[
         path: paths::CONVERT,
         methods: "POST",
         body_limit: BodyLimit::Picture,
+        is_at: None,
         parameters: &[&PARAMETERS, &[convert::DOWNLOAD]],
         audience: Audience::Programs,
         handler: Handler::Conversion,
@@ -164,102 +200,166 @@ pub const ROUTES: &[Route] = &[
     },
     Route {
         handler: Handler::EventLoop(health::alive),
-        ..api(HEALTH, &[], health::ready, ALIVE)
+        ..api(HEALTH, &[], Task::Readiness, ALIVE)
     },
-    Route {
-        handler: Handler::Readiness(health::ready),
-        ..api(READINESS, &[], health::ready, READY)
-    },
+    api(READINESS, &[], Task::Readiness, READY),
     api(
         paths::USAGE,
         &[&[TOKEN], &usage::PAGE, &usage::FILTERS],
-        usage::json,
+        Task::Api(usage::json),
         HISTORY,
     ),
     api(
         paths::USAGE_CSV,
         &[&[TOKEN], &usage::FILTERS],
-        usage::csv,
+        Task::Api(usage::csv),
         HISTORY_CSV,
     ),
     api(
         paths::USAGE_LINES,
         &[&[TOKEN], &usage::FILTERS],
-        usage::ndjson,
+        Task::Api(usage::ndjson),
         HISTORY_LINES,
     ),
     api(
         USAGE_DAYS,
         &[&[TOKEN], &usage::FILTERS],
-        usage::days,
+        Task::Api(usage::days),
         HISTORY_DAYS,
     ),
     api(
         USAGE_MONTHS,
         &[&[TOKEN], &usage::FILTERS],
-        usage::months,
+        Task::Api(usage::months),
         HISTORY_MONTHS,
     ),
     api(
         FAILURES,
         &[&[TOKEN], &usage::PAGE, &failures::FILTERS],
-        failures::json,
+        Task::Api(failures::json),
         FAILED,
     ),
     api(
         paths::FAILURES_CSV,
         &[&[TOKEN], &failures::FILTERS],
-        failures::csv,
+        Task::Api(failures::csv),
         FAILED_CSV,
     ),
     api(
         paths::OPENAPI,
         &[],
-        |state, request, _| Ok(state.openapi.answer(request)),
+        Task::Api(|state, request| Ok(state.openapi.answer(request))),
         DESCRIPTION,
     ),
-    page(paths::START, READ, pages::start),
-    page(paths::DASHBOARD, READ, pages::overview),
-    page(paths::CONVERTING, READ, pages::convert),
-    page(paths::SIGN_UP, FORM, pages::sign_up),
-    page(paths::SIGN_IN, FORM, pages::sign_in),
-    page(paths::SIGN_OUT, "POST", pages::sign_out),
+    shown(paths::START, |context, _| Ok(dashboard::start(context)?)),
+    shown(paths::DASHBOARD, pages::overview),
+    shown(paths::CONVERTING, |context, _| {
+        Ok(dashboard::convert(context)?)
+    }),
     page(
-        paths::SIGN_OUT_EVERYWHERE,
-        "POST",
-        pages::sign_out_everywhere,
+        paths::SIGN_UP,
+        PageActions {
+            // `invite` fills in an invitation's code.
+            show: Some(|context, query| {
+                let invite = query.parameter("invite")?.unwrap_or_default();
+                Ok(dashboard::sign_up_form(context, invite)?)
+            }),
+            form: Some(form(&[FormLimit::SignUp], dashboard::sign_up)),
+        },
     ),
-    page(paths::SESSIONS, READ, pages::sessions),
-    page(paths::END_SESSION, "POST", pages::end_session),
-    page(paths::TOKENS, READ, pages::tokens),
-    page(paths::CREATE_TOKEN, "POST", pages::create_token),
-    page(paths::CHANGE_TOKEN, "POST", pages::change_token),
-    page(paths::ROTATE_TOKEN, "POST", pages::rotate_token),
-    page(paths::DELETE_TOKEN, "POST", pages::delete_token),
-    page(paths::REVEAL_TOKEN, "POST", pages::reveal_token),
-    page(paths::ACCOUNT, READ, pages::account),
-    page(paths::CHANGE_EMAIL, "POST", pages::change_email),
-    page(paths::EMAIL_CHANGED, READ, pages::email_changed),
-    page(paths::CHANGE_PASSWORD, "POST", pages::change_password),
-    page(CHANGE_PASSWORD_FORM, READ, pages::change_password_form),
-    page(paths::DELETE_ACCOUNT, "POST", pages::delete_account),
-    page(paths::PASSWORD_CHANGED, READ, pages::password_changed),
-    page(paths::ACCOUNT_DELETED, READ, pages::account_deleted),
-    page(paths::DOCS, READ, docs::index),
-    page(paths::DOCS_API, READ, docs::page),
-    page(paths::DOCS_FORMATS, READ, docs::page),
-    page(paths::DOCS_COMMAND_LINE, READ, docs::page),
-    page(paths::DOCS_INSTALL, READ, docs::page),
-    page(paths::DOCS_OPERATING, READ, docs::page),
-    page(paths::DOCS_DEPLOY, READ, docs::page),
-    page(paths::DOCS_CLUSTER, READ, docs::page),
-    page(paths::DOCS_SECURITY, READ, docs::page),
-    page(paths::STYLE, READ, pages::style),
-    page(paths::CONVERT_STYLE, READ, pages::convert_style),
-    page(paths::SCRIPT, READ, pages::script),
-    page(paths::USAGE_SCRIPT, READ, pages::usage_script),
-    page(paths::CONVERT_SCRIPT, READ, pages::convert_script),
-    page(paths::ICON, READ, pages::icon),
+    page(
+        paths::SIGN_IN,
+        PageActions {
+            // `ended` is there if a form of a session that is over led here; `next` is the path to
+            // go to from here.
+            show: Some(|context, query| {
+                let has_ended = query.parameter("ended")?.is_some();
+                let next = query.parameter("next")?.unwrap_or_default();
+                Ok(dashboard::sign_in_form(context, has_ended, next)?)
+            }),
+            form: Some(form(&[FormLimit::SignIn], dashboard::sign_in)),
+        },
+    ),
+    sent(paths::SIGN_OUT, form(&[], dashboard::sign_out)),
+    sent(
+        paths::SIGN_OUT_EVERYWHERE,
+        form(&[], dashboard::sign_out_everywhere),
+    ),
+    // `done` is there if a session was just ended.
+    shown(paths::SESSIONS, |context, query| {
+        let has_ended = query.parameter("done")? == Some("ended");
+        Ok(dashboard::sessions(context, has_ended)?)
+    }),
+    sent(paths::END_SESSION, form(&[], dashboard::end_session)),
+    // `done` and `number` name what was just done, and to which token.
+    shown(paths::TOKENS, |context, query| {
+        let done = query.parameter("done")?.unwrap_or_default();
+        let number = query.parameter("number")?.unwrap_or_default();
+        Ok(dashboard::tokens(context, done, number)?)
+    }),
+    sent(
+        paths::CREATE_TOKEN,
+        change(&[FormLimit::TokenChanges], dashboard::create_token),
+    ),
+    sent(
+        paths::CHANGE_TOKEN,
+        change(&[FormLimit::TokenChanges], dashboard::change_token),
+    ),
+    sent(
+        paths::ROTATE_TOKEN,
+        change(&[FormLimit::TokenChanges], dashboard::rotate_token),
+    ),
+    sent(
+        paths::DELETE_TOKEN,
+        change(&[FormLimit::TokenChanges], dashboard::delete_token),
+    ),
+    sent(paths::REVEAL_TOKEN, form(&[], dashboard::reveal_token)),
+    shown(paths::ACCOUNT, |context, _| {
+        Ok(dashboard::account(context)?)
+    }),
+    // The form needs the password, so attempts count as those to sign in; and it reveals whether an
+    // address is taken, so they count as those to sign up, too.
+    sent(
+        paths::CHANGE_EMAIL,
+        form(
+            &[FormLimit::SignIn, FormLimit::SignUp],
+            dashboard::change_email,
+        ),
+    ),
+    shown(paths::EMAIL_CHANGED, |context, _| {
+        Ok(dashboard::email_changed(context)?)
+    }),
+    sent(
+        paths::CHANGE_PASSWORD,
+        form(&[FormLimit::SignIn], dashboard::change_password),
+    ),
+    // The W3C's "A Well-Known URL for Changing Passwords".
+    shown(CHANGE_PASSWORD_FORM, |_, _| {
+        Ok(Outcome::redirect("/account#password"))
+    }),
+    sent(
+        paths::DELETE_ACCOUNT,
+        change(&[FormLimit::SignIn], dashboard::delete_account),
+    ),
+    shown(paths::PASSWORD_CHANGED, |context, _| {
+        Ok(dashboard::password_changed(context)?)
+    }),
+    shown(paths::ACCOUNT_DELETED, |_, _| {
+        Ok(dashboard::account_deleted())
+    }),
+    shown(paths::DOCS, |context, _| {
+        Ok(dashboard::docs_index(context)?)
+    }),
+    Route {
+        is_at: Some(dashboard::is_docs_page),
+        ..shown("/docs/{page}", |context, _| {
+            Ok(dashboard::docs_page(context)?)
+        })
+    },
+    Route {
+        is_at: Some(dashboard::is_asset),
+        ..for_people("/{asset}", READ, Task::Asset)
+    },
 ];
 
 const CONVERSION: Operation = Operation {
@@ -376,67 +476,138 @@ const DESCRIPTION: Operation = Operation {
 const fn api(
     path: &'static str,
     parameters: &'static [&'static [Parameter]],
-    answer: PageHandler,
+    task: Task,
     operation: Operation,
 ) -> Route {
     Route {
         path,
+        is_at: None,
         methods: READ,
         body_limit: BodyLimit::Form,
         parameters,
         audience: Audience::Programs,
-        handler: Handler::Page {
-            admit: |_, _| Ok(()),
-            answer,
-        },
+        handler: Handler::Worker(task),
         operation: Some(operation),
     }
 }
 
-/// A path for people. Whatever is sent to it by POST is a form.
-const fn page(path: &'static str, methods: &'static str, answer: PageHandler) -> Route {
+/// A path for people that shows a page.
+const fn shown(path: &'static str, show: Show) -> Route {
+    let (show, form) = (Some(show), None);
+    page(path, PageActions { show, form })
+}
+
+/// A path for people that only takes a form.
+const fn sent(path: &'static str, form: FormAction) -> Route {
+    let (show, form) = (None, Some(form));
+    page(path, PageActions { show, form })
+}
+
+/// A path for people with a page, a form or both.
+const fn page(path: &'static str, actions: PageActions) -> Route {
+    for_people(path, actions.methods(), Task::Page(actions))
+}
+
+/// A path for people. The body of a POST is a form.
+const fn for_people(path: &'static str, methods: &'static str, task: Task) -> Route {
     Route {
         path,
+        is_at: None,
         methods,
         body_limit: BodyLimit::Form,
         parameters: &[],
         audience: Audience::People,
-        handler: Handler::Page {
-            admit: pages::admit,
-            answer,
-        },
+        handler: Handler::Worker(task),
         operation: None,
     }
 }
 
-/// The route of a request.
-///
-/// # Errors
-/// 404, if its path is not in the table; 405, if the path is not answered by its method.
-pub fn find(request: &Request) -> Result<&'static Route, Problem> {
-    let route = by_path(&request.path).ok_or_else(|| {
-        Problem::new(
-            Kind::NotFound,
-            "Pictures are converted by POST /convert; the start page is at /.",
-        )
-    })?;
-    if route
-        .methods
-        .split(", ")
-        .any(|method| method == request.method)
-    {
-        return Ok(route);
+/// A form.
+const fn form(
+    limits: &'static [FormLimit],
+    act: fn(&PageContext<'_>, &Form) -> Result<Outcome, StoreError>,
+) -> FormAction {
+    FormAction {
+        limits,
+        act,
+        is_due_in_force: false,
     }
-    Err(Problem::method_not_allowed(&request.method, route.methods))
+}
+
+/// A form whose response is due once the change is in force on all servers.
+const fn change(
+    limits: &'static [FormLimit],
+    act: fn(&PageContext<'_>, &Form) -> Result<Outcome, StoreError>,
+) -> FormAction {
+    FormAction {
+        limits,
+        act,
+        is_due_in_force: true,
+    }
+}
+
+/// The route of a path.
+pub fn by_path(path: &str) -> Option<&'static Route> {
+    ROUTES.iter().find(|route| match route.is_at {
+        Some(is_at) => is_at(path),
+        None => route.path == path,
+    })
+}
+
+impl Route {
+    /// The route of a request, if it is answered by the method.
+    ///
+    /// # Errors
+    /// 404, if the path of the request has no route; 405, if it is not answered by the method.
+    pub fn check(
+        route: Option<&'static Route>,
+        request: &Request,
+    ) -> Result<&'static Route, Problem> {
+        let route = route.ok_or_else(|| {
+            Problem::new(
+                Kind::NotFound,
+                "Pictures are converted by POST /convert; the start page is at /.",
+            )
+        })?;
+        let mut methods = route.methods.split(", ");
+        if methods.any(|method| method == request.method) {
+            return Ok(route);
+        }
+        Err(Problem::method_not_allowed(&request.method, route.methods))
+    }
+
+    /// Whether programs read the path, and so pages of other origins may.
+    pub fn is_for_programs(&self) -> bool {
+        self.audience == Audience::Programs
+    }
+
+    /// Whether the path is answered by a conversion.
+    pub fn is_conversion(&self) -> bool {
+        matches!(self.handler, Handler::Conversion)
+    }
+
+    /// The response to a preflight of a page from another origin, which needs no worker; `None` if
+    /// the request is none.
+    pub fn preflight(&self, request: &Request, allowed: &[AllowedOrigin]) -> Option<Response> {
+        let is_for_programs = self.is_for_programs();
+        is_for_programs.then(|| cors::preflight(allowed, request, self.methods))?
+    }
+
+    /// The parameters of a request that are probably mistyped, as text for `X-Towebp-Warning`.
+    pub fn warning(&self, request: &Request) -> Option<String> {
+        let rows = self.parameters.iter().copied().flatten();
+        let known: Vec<&str> = rows.map(|row| row.name).collect();
+        suggestion::warning(request.parameter_names(), &known)
+    }
 }
 
 /// A problem in the form that suits the readers of its path. People come to those of programs, too:
 /// by a link to a file after their session has ended, or by a form without script.
-pub fn problem_response(request: &Request, problem: Problem) -> Response {
-    let route = by_path(&request.path);
-    let is_page = match route.map_or(Audience::People, |route| route.audience) {
-        Audience::People => request.wants_html(),
-        Audience::Programs => request.is_opened_by_browser(),
+pub fn problem_response(route: Option<&Route>, request: &Request, problem: Problem) -> Response {
+    let is_page = if route.is_some_and(Route::is_for_programs) {
+        request.is_opened_by_browser()
+    } else {
+        request.wants_html()
     };
     if is_page {
         let methods = route.map_or("", |route| route.methods);
@@ -444,38 +615,6 @@ pub fn problem_response(request: &Request, problem: Problem) -> Response {
     } else {
         problem.into()
     }
-}
-
-/// Whether programs read the path of the request, and so pages of other origins may.
-pub fn is_for_programs(request: &Request) -> bool {
-    by_path(&request.path).is_some_and(|route| route.audience == Audience::Programs)
-}
-
-/// Whether the request is answered by a conversion.
-pub fn is_conversion(request: &Request) -> bool {
-    let route = by_path(&request.path);
-    route.is_some_and(|route| matches!(route.handler, Handler::Conversion))
-}
-
-/// The response to a preflight of a page from another origin, which needs no worker; `None` if the
-/// request is none.
-pub fn preflight(request: &Request, allowed: &[AllowedOrigin]) -> Option<Response> {
-    let route = by_path(&request.path)?;
-    if route.audience == Audience::People {
-        return None;
-    }
-    cors::preflight(allowed, request, route.methods)
-}
-
-/// The parameters of a request that are probably mistyped, as text for `X-Towebp-Warning`.
-pub fn warning(request: &Request) -> Option<String> {
-    let rows = by_path(&request.path)?.parameters.iter().copied().flatten();
-    let known: Vec<&str> = rows.map(|row| row.name).collect();
-    suggestion::warning(request.parameter_names(), &known)
-}
-
-fn by_path(path: &str) -> Option<&'static Route> {
-    ROUTES.iter().find(|route| route.path == path)
 }
 
 /// The paths that forms are sent to.
@@ -500,9 +639,9 @@ mod tests {
     }
 
     fn found(method: &str, target: &str) -> Result<(), (Kind, Option<&'static str>)> {
-        find(&request(method, target))
-            .map(drop)
-            .map_err(|problem| (problem.kind, problem.allow))
+        let request = request(method, target);
+        let route = Route::check(by_path(&request.path), &request).map(drop);
+        route.map_err(|problem| (problem.kind, problem.allow))
     }
 
     #[test]
@@ -516,6 +655,10 @@ mod tests {
                 "*",
                 "/api",
                 "/api/usage/",
+                "/docs/",
+                "/docs/nothing",
+                "/docs/{page}",
+                "/{asset}",
             ] {
                 let outcome = found(method, path);
                 assert_eq!(outcome, Err((Kind::NotFound, None)), "{method} {path}");
@@ -526,11 +669,12 @@ mod tests {
         let rejected = Err((Kind::MethodNotAllowed, Some("POST")));
         assert_eq!(found("GET", "/convert"), rejected);
         for Route { path, methods, .. } in ROUTES {
+            let path = path.replace("{page}", "api").replace("{asset}", "app.js");
             for method in methods.split(", ") {
-                assert_eq!(found(method, path), Ok(()), "{method} {path}");
+                assert_eq!(found(method, &path), Ok(()), "{method} {path}");
             }
             let rejected = Err((Kind::MethodNotAllowed, Some(*methods)));
-            assert_eq!(found("DELETE", path), rejected, "{path}");
+            assert_eq!(found("DELETE", &path), rejected, "{path}");
         }
     }
 
@@ -539,25 +683,23 @@ mod tests {
         let answered: HashSet<&str> = ROUTES.iter().map(|route| route.path).collect();
         assert_eq!(answered.len(), ROUTES.len());
         for path in paths::ALL {
-            assert!(answered.contains(path), "{path}");
+            assert!(by_path(path).is_some(), "{path}");
         }
-        for script in [
-            dashboard::SCRIPT,
-            dashboard::USAGE_SCRIPT,
-            dashboard::CONVERT_SCRIPT,
-        ]
-        .map(inflated)
-        {
+        for (row, zlib) in dashboard::assets() {
             assert!(
-                !script.contains("fetch(\""),
-                "a script has a path of its own"
+                !inflated(zlib).contains("fetch(\""),
+                "{} has a path of its own",
+                row.path
             );
         }
     }
 
     #[test]
     fn each_path_has_its_own_parameters() {
-        let warned = |target: &str| warning(&request("POST", target));
+        let warned = |target: &str| {
+            let request = request("POST", target);
+            by_path(&request.path).and_then(|route| route.warning(&request))
+        };
         let limit = "unknown parameter \"limt\", did you mean \"limit\"?";
         assert_eq!(warned("/api/usage?limt=1").as_deref(), Some(limit));
         assert_eq!(warned("/api/usage?qualty=1"), None);

@@ -82,7 +82,7 @@ fn admission_does_not_read_the_disk() {
             headers.into_iter(),
         );
         let reads = disk.reads();
-        let rejected = admitted::admit(&state, &request).err();
+        let rejected = admitted::admit(&state, routes::by_path(&request.path), &request).err();
         assert_eq!(disk.reads(), reads, "{method} {}: a read", request.path);
         assert_eq!(
             rejected.map(|response| response.status),
@@ -270,7 +270,7 @@ fn convert(state: &AppState, target: &str) -> (bool, Response) {
     let headers = [("Content-Type", "image/bmp")];
     let client = Ipv4Addr::LOCALHOST.into();
     let request = Request::new("POST", target, client, headers.into_iter());
-    match admitted::admit(state, &request) {
+    match admitted::admit(state, routes::by_path(&request.path), &request) {
         Err(response) => (true, response),
         Ok((_, work)) => {
             let mut bytes = ByteQueue::default();

@@ -5,7 +5,7 @@ use super::credentials::Credentials;
 use super::csv;
 use super::pairs::Pairs;
 use super::problem::{Kind, Problem};
-use super::request::{Body, Request};
+use super::request::Request;
 use super::response::Response;
 use super::state::AppState;
 use crate::store::{
@@ -190,7 +190,7 @@ pub fn filter_texts(query: &Pairs) -> Result<FilterTexts, Problem> {
 ///
 /// # Errors
 /// 401 without a good token or session, 400 for a parameter that cannot be used.
-pub fn json(state: &AppState, request: &Request, _body: &mut Body) -> Result<Response, Problem> {
+pub fn json(state: &AppState, request: &Request) -> Result<Response, Problem> {
     let listing = Listing::of(state, request)?;
     let Listing {
         account, tokens, ..
@@ -220,7 +220,7 @@ pub fn json(state: &AppState, request: &Request, _body: &mut Body) -> Result<Res
 ///
 /// # Errors
 /// As [`json`].
-pub fn csv(state: &AppState, request: &Request, _body: &mut Body) -> Result<Response, Problem> {
+pub fn csv(state: &AppState, request: &Request) -> Result<Response, Problem> {
     let name = "towebp-usage.csv";
     entries(state, request, csv::MEDIA_TYPE, name, COLUMNS, push_row)
 }
@@ -229,7 +229,7 @@ pub fn csv(state: &AppState, request: &Request, _body: &mut Body) -> Result<Resp
 ///
 /// # Errors
 /// As [`json`].
-pub fn ndjson(state: &AppState, request: &Request, _body: &mut Body) -> Result<Response, Problem> {
+pub fn ndjson(state: &AppState, request: &Request) -> Result<Response, Problem> {
     entries(state, request, NDJSON, "towebp-usage.ndjson", "", push_line)
 }
 
@@ -237,7 +237,7 @@ pub fn ndjson(state: &AppState, request: &Request, _body: &mut Body) -> Result<R
 ///
 /// # Errors
 /// As [`json`].
-pub fn days(state: &AppState, request: &Request, _body: &mut Body) -> Result<Response, Problem> {
+pub fn days(state: &AppState, request: &Request) -> Result<Response, Problem> {
     sums(state, request, Period::Day)
 }
 
@@ -246,7 +246,7 @@ pub fn days(state: &AppState, request: &Request, _body: &mut Body) -> Result<Res
 ///
 /// # Errors
 /// As [`json`].
-pub fn months(state: &AppState, request: &Request, _body: &mut Body) -> Result<Response, Problem> {
+pub fn months(state: &AppState, request: &Request) -> Result<Response, Problem> {
     sums(state, request, Period::Month)
 }
 

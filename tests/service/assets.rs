@@ -1,4 +1,4 @@
-//! The stylesheet and the scripts of the pages, as browsers and caches get them.
+//! The stylesheets, scripts and icon of the pages, as browsers and caches get them.
 
 use crate::support::{Response, Server};
 use std::io::Write;
@@ -21,6 +21,7 @@ fn browsers_get_them_compressed_and_others_as_they_are() {
         "/app.js",
         "/usage.js",
         "/convert.js",
+        "/icon.svg",
     ] {
         let plain = get(&server, path, &[]);
         let gzip = get(&server, path, &[("Accept-Encoding", "gzip, deflate, br")]);
@@ -59,7 +60,7 @@ fn browsers_get_them_compressed_and_others_as_they_are() {
 #[test]
 fn pages_and_answers_are_not_compressed() {
     let server = Server::start();
-    for path in ["/", "/signin", "/docs", "/openapi.json", "/icon.svg"] {
+    for path in ["/", "/signin", "/docs", "/openapi.json"] {
         let answer = get(&server, path, &[("Accept-Encoding", "gzip, deflate, br")]);
         assert_eq!(answer.status, 200, "{path}");
         assert_eq!(answer.header("content-encoding"), None, "{path}");
