@@ -9,19 +9,20 @@ use crate::options::{Effort, Mode, Options};
 use crate::pixel_source::PixelSource;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How a picture is to be coded.
+/// The codings that are made of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodingPlan {
     Lossless,
     Lossy,
-    /// Lossy if that takes at most so many bytes; otherwise both ways, and the smaller one is kept.
+    /// Lossy if that takes at most this many bytes; otherwise both ways, and the smaller one is
+    /// kept.
     LossyUpTo(usize),
     /// Both ways; the smaller one is kept.
     Smaller,
 }
 
 impl CodingPlan {
-    /// Chooses by the mode, and where that leaves it open, by the pixels.
+    /// Chooses by the mode, and with [`Mode::Auto`] by the pixels.
     ///
     /// # Errors
     /// [`EncodeError::Cancelled`].
@@ -40,7 +41,7 @@ impl CodingPlan {
         })
     }
 
-    /// Chooses by the estimate of a picture's lossless size if the mode leaves it open.
+    /// Chooses by the mode, and with [`Mode::Auto`] by the estimate of a picture's lossless size.
     pub fn by(estimate: &LosslessEstimate, options: &Options<'_>) -> CodingPlan {
         match options.mode {
             Mode::Lossless => CodingPlan::Lossless,
@@ -53,7 +54,7 @@ impl CodingPlan {
     }
 }
 
-/// Encodes a picture as its mode and its pixels call for.
+/// Encodes a picture by the plan for its mode and its pixels.
 ///
 /// # Errors
 /// See [`EncodeError`].
@@ -89,8 +90,8 @@ pub fn encode_by(
     }
 }
 
-/// Encodes a picture by `lossy` if its plan comes to that; `None` if lossless coding has to be
-/// tried.
+/// Encodes a picture by `lossy`; `None` if the plan, or the size of the lossy file, needs a
+/// lossless coding as well.
 ///
 /// # Errors
 /// Those of `lossy`.
@@ -105,16 +106,16 @@ pub fn encode_if_lossy(
     })
 }
 
-/// The smaller one of two codings.
+/// The smaller one of the two codings of a picture.
 #[derive(Debug)]
 pub struct Smaller {
     pub bitstream: Bitstream,
-    /// The bytes that the other coding takes at least; `None` if it was not tried.
+    /// A lower bound of the other coding's bytes; `None` if there is none.
     pub larger: Option<usize>,
 }
 
-/// Encodes a picture both ways, and keeps the smaller one. Lossy coding is left out if the lossless
-/// file takes no more than the lossy one is expected to, or next to nothing.
+/// Encodes a picture both ways, and keeps the smaller coding. The lossy one is skipped if the
+/// lossless one takes at most [`enough`] bytes.
 ///
 /// # Errors
 /// See [`EncodeError`].
@@ -122,12 +123,12 @@ pub fn smaller(source: &impl PixelSource, options: &Options<'_>) -> Result<Small
     Ok(Both::code(source, options, options.effort)?.smaller())
 }
 
-/// [`smaller`] for a frame of an animation; many are clearly smaller lossy. Above effort `medium`,
-/// the lossless coding is first tried with that, and with the effort of the options only if it
-/// comes close.
+/// As [`smaller`], for a frame of an animation. If the effort is above medium, the lossless coding
+/// is made with medium effort first, and with the higher one unless the lossy coding is clearly
+/// smaller, which is so for many frames.
 ///
-/// In 506 trials with frames of GIFs, the higher effort saved at most 8 % where more than 200 bytes
-/// were left, and took some 15 times as long.
+/// In 506 trials with frames of GIFs of more than 200 bytes, the higher effort saved at most 8 %,
+/// and took about 15 times as long.
 ///
 /// # Errors
 /// See [`EncodeError`].
@@ -146,8 +147,8 @@ pub fn smaller_of_frame(
     Ok(both.smaller())
 }
 
-/// Whether a coding of `smaller` bytes is so much smaller than one of `larger` bytes, which takes a
-/// quarter more, that similar pictures need not be coded both ways.
+/// Whether `larger` bytes are at least a quarter more than `smaller` bytes. Pictures that are
+/// similar then need not be coded both ways.
 pub fn is_clearly_smaller(smaller: usize, larger: usize) -> bool {
     larger * 4 >= smaller * 5
 }
@@ -155,15 +156,15 @@ pub fn is_clearly_smaller(smaller: usize, larger: usize) -> bool {
 /// Both codings of a picture.
 struct Both {
     lossless: Bitstream,
-    /// `None` if the lossless one is small enough, or a tiny picture changes more than it is worth;
-    /// without alpha if the colors alone take as many bytes as the lossless one.
+    /// `None` if the lossless coding is small enough, or if a small picture would change color
+    /// visibly. It has no alpha if its colors alone take as many bytes as the lossless coding.
     lossy: Option<Bitstream>,
-    /// The bytes that the lossy coding is expected to take.
+    /// The estimated bytes of the lossy coding.
     expected: usize,
 }
 
 impl Both {
-    /// Encodes a picture both ways, `effort` being that of the lossless coding.
+    /// Encodes a picture both ways. The lossless coding is made with `effort`.
     fn code(
         source: &impl PixelSource,
         options: &Options<'_>,
@@ -192,8 +193,8 @@ impl Both {
         })?;
         let (lossy, lossless) = (coded.pop().flatten(), coded.pop().flatten());
         let lossless = lossless.expect("it is always coded");
-        // The lossy one may have been coded side by side with a lossless one that is small enough;
-        // the outcome does not depend on that.
+        // With two threads, the lossy coding may have begun before the lossless one turned out to
+        // be small enough. The result must not depend on the number of threads.
         let mut lossy = lossy.filter(|_| lossless.size() > enough(expected));
         if is_tiny((width, height))
             && let Some(coded) = &lossy
@@ -236,9 +237,10 @@ impl Both {
     }
 }
 
-/// Codes a picture lossy, unless it has been coded lossless in so few bytes that this is not tried.
-/// `lossless_size` are the bytes of that, as far as it is done. `colors` and `alpha` code the two
-/// parts of `source`; alpha is left out if the colors alone take as many bytes.
+/// Codes a picture lossy; `None` if its lossless coding takes at most [`enough`] bytes.
+/// `lossless_size` returns the bytes of the lossless coding, or `usize::MAX` before it is done.
+/// `colors` and `alpha` code the two parts of `source`. Alpha is left out if the colors alone take
+/// as many bytes as the lossless coding.
 ///
 /// # Errors
 /// Those of the codings.
@@ -259,23 +261,23 @@ pub fn lossy_unless_larger<S>(
     Ok(Some(lossy))
 }
 
-/// If the lossless file is at most this many bytes, the lossy encoder is not tried.
+/// If the lossless coding takes at most this many bytes, the lossy coding is not tried.
 fn enough(expected_lossy_size: usize) -> usize {
-    /// The bytes that are next to nothing.
+    /// So few bytes are not worth a second coding.
     const LEAST: usize = 256;
     expected_lossy_size.max(LEAST)
 }
 
-/// Whether a picture has so few pixels, up to 64 x 64, that coding it both ways costs next to
-/// nothing, and that lossy coding has to be worth its changes of color.
+/// Whether a picture has at most as many pixels as one of 64 x 64. Coding it both ways takes little
+/// time, and it is coded lossy only if that is worth the changes of color.
 pub fn is_tiny((width, height): (usize, usize)) -> bool {
     const PIXELS: usize = 1 << 12;
     width * height <= PIXELS
 }
 
-/// The most pixels of a picture that is worked on beside others. Larger ones take longer than a
-/// conversion that arrives should wait for its core to come back, and have rows enough for several
-/// threads.
+/// The most pixels of a picture whose two codings, or of a frame that, may be coded on a thread
+/// beside others. A larger one would hold the core for longer than a new conversion should wait,
+/// and has enough rows for several threads within one coding.
 pub const SIDE_BY_SIDE: usize = 1 << 19;
 
 #[cfg(test)]

@@ -1,64 +1,65 @@
-//! An estimate of the bytes that a picture takes without loss, by a sample of its rows.
+//! An estimate of the bytes of a picture's lossless coding, by a sample of its rows.
 
 use crate::error::EncodeError;
 use crate::pixel_source::{PixelSource, Target};
 use crate::threads::Workers;
 use crate::vp8l::{log2, max_error};
 
-/// What a sample of a picture's rows says of its lossless size:
-/// [`PlanesBuilder::finish_estimated`](crate::PlanesBuilder::finish_estimated) gives it, for
+/// An estimate of a picture's lossless size, by a sample of its rows.
+/// [`PlanesBuilder::finish_estimated`](crate::PlanesBuilder::finish_estimated) returns it for
 /// [`Encoder::encode_planes_if_lossy`](crate::Encoder::encode_planes_if_lossy).
 ///
-/// A pixel that equals its left or its upper neighbor takes nothing. The others take the entropy of
-/// what a predictor leaves of them, or that of their colors if that is less, and nothing where
-/// strings of them repeat. Ten photographs of Kodak take 0.99 to 1.15 of the estimate in their
-/// lossless files, and at quality 100 less than half of it lossy; where strings repeat in other
-/// ways, ten screenshots and charts take 0.9 to 4 times as much.
+/// A pixel that equals its left or its upper neighbor counts nothing. All others count the entropy
+/// of their prediction residuals, or of their colors if that is less; strings of pixels that repeat
+/// count once. The lossless files of ten Kodak photographs take 0.99 to 1.15 times the estimate,
+/// and their lossy files at quality 100 less than half of it. The lossless files of ten screenshots
+/// and charts take 0.9 to 4 times the estimate.
 #[derive(Clone, Debug)]
 pub struct LosslessEstimate {
     size: (usize, usize),
-    /// Pixels that were looked at.
+    /// The number of pixels in the sample.
     sampled: u64,
-    /// Those that differ from both neighbors.
+    /// The pixels of the sample that differ from both neighbors.
     coded: u32,
-    /// How often each residual occurs: green's, those of red and blue less green's, and alpha's.
+    /// How often each residual occurs: of green, of red and of blue less that of green, of alpha.
     residuals: [[u32; 256]; 4],
-    /// How often colors occur, by their hashes.
+    /// How often each hash of a color occurs.
     colors: Vec<u32>,
-    /// Hashes of strings of eight pixels that were seen, each in its place.
+    /// A hash table of strings of eight pixels: the latest string of each hash.
     strings: Vec<u32>,
-    /// Strings that were looked up, and were not there.
+    /// The number of strings that were looked up and not found.
     new_strings: u64,
-    /// Pixels of the picture since the strings were forgotten.
+    /// The pixels of the picture since the table of strings was cleared.
     within: usize,
 }
 
-/// Base-2 logarithms of the number of hashes of colors, and of strings. As many colors as there are
-/// hashes take twelve bits each, which no lossy file of photographs comes near.
+/// The bits of a color's hash, and of a string's. If all hashes of colors are equally frequent, a
+/// color counts twelve bits, many more than a pixel of a photograph takes lossy.
 const COLOR_BITS: u32 = 12;
 const STRING_BITS: u32 = 14;
 
-/// One of `1 << SHARE_BITS` strings is looked up, chosen by its colors, so that its copies are.
+/// One of `1 << SHARE_BITS` strings is looked up. Its colors decide, so that its copies are looked
+/// up too.
 const SHARE_BITS: u32 = 3;
 
-/// The most pixels back that a lossless file may copy from (RFC 9649, section 4.2.2).
+/// The farthest distance in pixels of a backward reference (RFC 9649, section 4.2.2).
 const FARTHEST: usize = 1 << 20;
 
-/// At least this many rows are looked at, if there are as many.
+/// The least number of rows in a sample, if the picture has as many.
 const LEAST_ROWS: usize = 32;
 
-/// The most rows from one that is looked at to the next.
+/// The largest distance between two rows of a sample.
 const MOST_APART: usize = 16;
 
-/// Rows between two checks whether the work is still wanted, a multiple of those from one that is
-/// looked at to the next: a fraction of a millisecond of the longest rows.
+/// The number of rows between two checks for cancellation, which take a fraction of a millisecond
+/// at the largest width. It is a multiple of each distance between rows of a sample.
 const ROWS_PER_CHECK: usize = 8 * MOST_APART;
 
-/// An odd number, of which products have mixed upper bits.
+/// The factor of multiplicative hashing: 2^32 over the golden ratio, made odd.
 const HASH: u32 = 0x9E37_79B1;
 
 impl LosslessEstimate {
-    /// An estimate of a picture of this size, none of whose rows was looked at yet.
+    /// An estimate of a picture of this size, without a row yet.
     pub(crate) fn new(size: (usize, usize)) -> LosslessEstimate {
         LosslessEstimate {
             size,
@@ -83,7 +84,7 @@ impl LosslessEstimate {
         let (width, height) = source.size();
         let mut estimate = LosslessEstimate::new((width, height));
         for y in 0..height {
-            if !estimate.looks_at(y) {
+            if !estimate.samples(y) {
                 continue;
             }
             if y.is_multiple_of(ROWS_PER_CHECK) {
@@ -96,8 +97,8 @@ impl LosslessEstimate {
         Ok(estimate)
     }
 
-    /// Whether row `y` is to be added.
-    pub(crate) fn looks_at(&self, y: usize) -> bool {
+    /// Whether the sample has row `y`, which [`LosslessEstimate::add_row`] then takes.
+    pub(crate) fn samples(&self, y: usize) -> bool {
         y > 0 && y.is_multiple_of(self.rows_apart())
     }
 
@@ -105,7 +106,7 @@ impl LosslessEstimate {
         (self.size.1 / LEAST_ROWS).clamp(1, MOST_APART)
     }
 
-    /// Takes a row in, of pixels of 3 or 4 samples.
+    /// Adds a row, whose pixels have 3 or 4 channels, with the row above it.
     pub(crate) fn add_row(&mut self, above: &[u8], row: &[u8], channels: usize) {
         self.within += self.size.0 * self.rows_apart();
         if self.within > FARTHEST {
@@ -122,7 +123,6 @@ impl LosslessEstimate {
         }
     }
 
-    /// Adds the pixels of a row, and the row above it.
     fn add_pixels<const CHANNELS: usize>(
         &mut self,
         above: &[[u8; CHANNELS]],
@@ -136,7 +136,7 @@ impl LosslessEstimate {
         for ((above, pixel), residual) in above.iter().zip(row).zip(residuals) {
             let pixel = word(pixel);
             let hash = pixel.wrapping_mul(HASH);
-            // The last eight pixels move through its 32 bits.
+            // The latest eight pixels have an effect on its 32 bits.
             string = (string << 4).wrapping_add(hash >> 4);
             let repeats = pixel == left || pixel == word(above);
             left = pixel;
@@ -176,8 +176,8 @@ impl LosslessEstimate {
         self.bits() >> 16 <= 2 * self.sampled
     }
 
-    /// The bytes that the picture takes, nearly lossless (0 to 100) as [`Encoder::near_lossless`]
-    /// says: each sample of color then takes fewer bits.
+    /// The estimated bytes of the picture's lossless file. With [`Encoder::near_lossless`] below
+    /// 100, each sample of color counts fewer bits.
     ///
     /// [`Encoder::near_lossless`]: crate::Encoder::near_lossless
     pub(crate) fn bytes(&self, near_lossless: u8) -> usize {
@@ -185,14 +185,14 @@ impl LosslessEstimate {
         let rounded = 3 * u64::from(rounded) * u64::from(self.coded);
         let bits = self.bits().saturating_sub(rounded) >> 16;
         let coded = u64::from(self.coded).max(1);
-        // A picture of few strings may have none that are looked up.
+        // A picture of few strings may have none in the share that is looked up.
         let new = (self.new_strings << SHARE_BITS).min(coded);
         let pixels = self.size.0 as u128 * self.size.1 as u128;
         let sampled = u128::from(self.sampled.max(1)) * u128::from(coded);
         (u128::from(bits) * u128::from(new) * pixels / sampled / 8) as usize
     }
 
-    /// The bits of the pixels that were looked at, in 1 / 65536, if no string repeats.
+    /// The bits of the sample in 1 / 65536, without the effect of repeated strings.
     fn bits(&self) -> u64 {
         let residuals: u64 = self.residuals.iter().map(|counts| entropy(counts)).sum();
         residuals.min(entropy(&self.colors))
@@ -207,8 +207,9 @@ fn word<const CHANNELS: usize>(pixel: &[u8; CHANNELS]) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
-/// The samples of a row less their predictions: left + above - above left, clamped; above for the
-/// first pixel. The loop is a simple one, which compilers make vectors of.
+/// The residuals of a row's samples. The prediction is left + above - above left, clamped to 0 to
+/// 255, and above for the first pixel. The compiler vectorizes this loop: together with the counts,
+/// prediction took twice as long pixel by pixel.
 fn residuals<const CHANNELS: usize>(above: &[[u8; CHANNELS]], row: &[[u8; CHANNELS]]) -> Vec<u8> {
     let [above, row] = [above, row].map(<[_]>::as_flattened);
     let first = row.iter().zip(above).take(CHANNELS);
@@ -229,7 +230,7 @@ fn residuals<const CHANNELS: usize>(above: &[[u8; CHANNELS]], row: &[[u8; CHANNE
     residuals
 }
 
-/// The bits that all symbols of these counts take, in 1 / 65536.
+/// The entropy of all symbols together, by the count of each, in 1 / 65536 bit.
 fn entropy(counts: &[u32]) -> u64 {
     let n_log2 = |n: u32| u64::from(n) * u64::from(log2(n));
     let sum = n_log2(counts.iter().sum());
@@ -306,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn colors_that_nobody_sees_and_bits_that_are_rounded_take_nothing() {
+    fn invisible_colors_and_rounded_bits_count_nothing() {
         let mut random = Random::new(5);
         let pixels: Vec<u8> = (0..64 * 64)
             .flat_map(|_| [random.byte(), random.byte(), random.byte(), 0])

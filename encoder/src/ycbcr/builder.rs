@@ -99,7 +99,7 @@ impl PlanesBuilder {
             return Err(EncodeError::PixelCount);
         }
         if let Some(estimate) = &mut self.estimate
-            && estimate.looks_at(self.rows)
+            && estimate.samples(self.rows)
         {
             let above = &self.window[self.window.len() - row.len()..];
             estimate.add_row(above, row, 3);
