@@ -36,6 +36,21 @@ impl Converter {
         serde_json::from_value(found).expect("four numbers")
     }
 
+    /// As [`Browser::show_as`](crate::page::Browser::show_as), and returns once the page has been
+    /// laid out for the window: observers of sizes run before the second frame.
+    #[track_caller]
+    fn show_as(&self, width: u32, theme: Theme) {
+        self.browser.show_as(width, theme);
+        self.browser.run_async(
+            "const frame = () => new Promise(requestAnimationFrame); \
+             while (innerWidth !== arguments[0]) await frame(); \
+             await frame(); \
+             await frame(); \
+             return true;",
+            &[width.into()],
+        );
+    }
+
     /// Left, top, right and bottom of the part of the picture that the stage shows.
     #[track_caller]
     fn picture(&self) -> [f64; 4] {
@@ -71,7 +86,7 @@ fn copy_as_can_be_clicked_wherever_the_page_is_scrolled() {
     it.compare(300, 200);
     for theme in [Theme::Light, Theme::Dark] {
         for width in WIDTHS {
-            browser.show_as(width, theme);
+            it.show_as(width, theme);
             browser.run(
                 "for (const group of document.querySelectorAll('#settings details')) group.open = true",
                 &[],
@@ -83,7 +98,7 @@ fn copy_as_can_be_clicked_wherever_the_page_is_scrolled() {
         }
     }
     // By the pointer at the end of the page, then by the keyboard.
-    browser.show_as(1280, Theme::Light);
+    it.show_as(1280, Theme::Light);
     for by_key in [false, true] {
         browser.run(
             "document.querySelector('#copy-as .copy').textContent = 'Copy'; scrollTo(0, 1e6)",
@@ -110,7 +125,7 @@ fn nothing_lies_on_the_compared_picture() {
     };
     it.compare(300, 200);
     for width in WIDTHS {
-        it.browser.show_as(width, Theme::Light);
+        it.show_as(width, Theme::Light);
         let picture = it.picture();
         for badge in ["#before-label", "#after-label"] {
             let [left, top, right, bottom] = it.rectangle(badge);
@@ -133,7 +148,7 @@ fn a_portrait_is_in_the_middle_and_the_slider_s_thumb_below_the_divider() {
     it.compare(500, 1100);
     for theme in [Theme::Light, Theme::Dark] {
         for width in WIDTHS {
-            browser.show_as(width, theme);
+            it.show_as(width, theme);
             let (picture, card) = (it.picture(), it.rectangle("#compare"));
             let off = picture[0].midpoint(picture[2]) - card[0].midpoint(card[2]);
             assert!(off.abs() <= 1.5, "{off} off the middle at {width} pixels");
@@ -157,7 +172,7 @@ fn a_portrait_is_in_the_middle_and_the_slider_s_thumb_below_the_divider() {
         }
     }
     // A laptop's window shows all that matters at once.
-    browser.show_as(1280, Theme::Light);
+    it.show_as(1280, Theme::Light);
     browser.run("scrollTo(0, 0)", &[]);
     for css in [
         "#stage",
@@ -216,7 +231,7 @@ fn the_scroll_bar_does_not_jump_as_rows_come_into_view() {
          scrollTo(0, 0); \
          return [before, height()]";
     for width in [360, 1280] {
-        browser.show_as(width, Theme::Light);
+        it.show_as(width, Theme::Light);
         browser.open("/dashboard/convert");
         browser.run(add, &[]);
         it.until_settled();

@@ -282,4 +282,9 @@ fn frames_and_their_pixels_are_limited() {
     let refused = service.convert(&[], "image/gif", &five);
     let detail = refused.problem(400, "too_many_pixels");
     assert!(detail.contains("9600"), "{detail}");
+    // They count as they come out, too: four of 66 x 44.
+    let larger = [("width", "66"), ("enlarge", "true")];
+    let four = service.convert(&larger, "image/gif", &moving(4, Repeat::Infinite));
+    let detail = four.problem(400, "too_many_pixels");
+    assert!(detail.contains("9600"), "{detail}");
 }

@@ -167,6 +167,51 @@ fn a_token_s_life_on_the_dashboard() {
 }
 
 #[test]
+fn changes_of_tokens_are_limited_by_account() {
+    const CHANGES: u64 = 60;
+    let server = Server::start();
+    let browser = Browser::sign_up(&server);
+    let page = browser.page("/tokens");
+    let csrf = between(&page, "name=\"csrf\" value=\"", "\"");
+    // An attempt counts although it changes nothing: the name is empty.
+    let change = || {
+        let request = server.request("POST", "/token/create");
+        let form = [("csrf", csrf), ("name", "")];
+        request.header("Cookie", &browser.cookie).form(&form).send()
+    };
+    let start = Instant::now();
+    let mut accepted = 0;
+    let rejected = loop {
+        let answer = change();
+        if answer.status == 429 {
+            break answer;
+        }
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        accepted += 1;
+        // One more every ten seconds.
+        let allowed = CHANGES + start.elapsed().as_secs() / 10 + 1;
+        assert!(accepted <= allowed, "{accepted} of {allowed} changes");
+    };
+    assert!(accepted >= CHANGES, "rejected after {accepted} changes");
+    let wait = rejected.header("retry-after").expect("how long to wait");
+    let wait: u64 = wait.parse().expect("seconds");
+    assert!((1..=600).contains(&wait), "Retry-After: {wait}");
+    let text = rejected.text();
+    assert!(text.contains("changed too often"), "{text}");
+    // The token converts all the same, and other accounts are not limited.
+    let (token, _) = browser.token("default");
+    assert_eq!(convert(&server, &token, "").status, 200);
+    let form = [("email", "other@example.org"), ("password", PASSWORD)];
+    let signed_up = server.request("POST", "/signup").form(&form).send();
+    let other = Browser {
+        server: &server,
+        cookie: signed_up.session_cookie(),
+    };
+    let made = other.send("/token/create", &[("name", "shop")]);
+    assert_eq!(made.status, 303, "{}", made.text());
+}
+
+#[test]
 fn history_and_metrics_tell_the_token_and_only_default_reads_it() {
     let server = Server::start();
     let browser = Browser::sign_up(&server);

@@ -99,6 +99,51 @@ fn the_image_has_the_versions_of_the_manifest() {
     }
 }
 
+/// `scripts/release` puts these into an archive: documents and examples, but no source.
+const ARCHIVED: [&str; 8] = [
+    "README.md",
+    "CHANGELOG.md",
+    "LICENSE-MIT",
+    "LICENSE-APACHE",
+    "docs",
+    "examples",
+    "benches/README.md",
+    "benches/plots",
+];
+
+#[test]
+fn documents_link_only_to_what_archives_have() {
+    let root = fs::canonicalize(env!("CARGO_MANIFEST_DIR")).expect("it is there");
+    let mut found = 0;
+    for folder in ["", "docs", "examples", "benches"].map(|folder| root.join(folder)) {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let document = entry.expect("a file").path();
+            if document.extension().is_none_or(|ending| ending != "md") {
+                continue;
+            }
+            let text = fs::read_to_string(&document).expect("it is UTF-8");
+            for (at, _) in text.match_indices("](") {
+                let target = text[at + 2..].split([')', '#', ' ']).next();
+                let target = target.expect("there is always a first part");
+                if target.is_empty() || target.contains(':') {
+                    continue;
+                }
+                found += 1;
+                let linked = fs::canonicalize(folder.join(target))
+                    .unwrap_or_else(|error| panic!("{}: {target}: {error}", document.display()));
+                assert!(
+                    ARCHIVED
+                        .iter()
+                        .any(|part| linked.starts_with(root.join(part))),
+                    "{} links to {target}, which is in no archive",
+                    document.display()
+                );
+            }
+        }
+    }
+    assert!(found > 20, "only {found} links were found");
+}
+
 /// A tag may be another image tomorrow; a digest never is.
 #[test]
 fn images_of_others_are_named_by_digest() {
