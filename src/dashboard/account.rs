@@ -1,36 +1,30 @@
 //! What owners do with their accounts: they change the e-mail address or the password, or delete
 //! the account. All of these ask for the present password, and count wrong ones as sign-in does.
 
-use super::context::{Form, PageContext};
+use super::context::{Form, SignedIn};
 use super::document::{Viewer, document, message};
 use super::duration::duration;
-use super::forms::{alert, as_sentence, csrf_field, is_from_session, stale_form};
+use super::forms::{alert, as_sentence, csrf_field};
 use super::outcome::{Outcome, PageStatus, SessionChange};
 use super::paths;
 use super::sessions::sessions_card;
-use super::way_back::{sign_in_first, signed_out};
+use super::way_back::signed_out;
 use crate::store::{OwnerError, Session, StoreError, UsageTotals};
 use maud::{Markup, html};
 
 /// The page of the account.
-///
-/// # Errors
-/// The store failed.
-pub fn account(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
-    let Some(session) = context.session()? else {
-        return Ok(sign_in_first(context));
-    };
-    let totals = context.store.usage_totals(session.account.id)?;
+pub fn account(context: &SignedIn<'_>) -> Result<Outcome, StoreError> {
+    let totals = context.store.usage_totals(context.session.account.id)?;
     let content = html! {
         h1 { "Account" }
-        @if session.account.has_password {
+        @if context.session.account.has_password {
             section.card #email {
                 h2 { "E-mail address" }
-                (email_form(&session, ""))
+                (email_form(&context.session, ""))
             }
             section.card #password {
                 h2 { "Password" }
-                (password_form(&session))
+                (password_form(&context.session))
             }
         } @else {
             section.card #password {
@@ -41,112 +35,80 @@ pub fn account(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
                 }
             }
         }
-        (sessions_card(&session))
-        @if session.account.has_password {
+        (sessions_card(&context.session))
+        @if context.session.account.has_password {
             section.card #delete {
                 h2 { "Delete the account" }
                 details {
                     summary { "What is lost, and the form" }
-                    (deletion_form(&session, &totals))
+                    (deletion_form(&context.session, &totals))
                 }
             }
         }
     };
     Ok(Outcome::page(document(
         "Account",
-        Viewer::of(&session),
+        Viewer::of(&context.session),
         &content,
     )))
 }
 
 /// Replaces the e-mail address.
-///
-/// # Errors
-/// The store failed.
-pub fn change_email(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    let (Some(cookie), Some(session)) = (context.session_cookie, context.session()?) else {
-        return Ok(signed_out(paths::ACCOUNT));
-    };
-    if !is_from_session(form, &session) {
-        return Ok(stale_form(&session));
-    }
-    let new = form.field("new");
-    match context
+pub fn change_email(context: &SignedIn<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let (cookie, new) = (context.session_cookie(), form.field("new"));
+    let changed = context
         .store
-        .change_email(cookie, form.field("password"), new)
-    {
+        .change_email(cookie, form.field("password"), new);
+    match changed {
         Ok(_) => Ok(Outcome::redirect(paths::EMAIL_CHANGED)),
         Err(error) => {
-            let form = email_form(&session, new);
-            rejected(&session, "Change the e-mail address", &form, error)
+            let form = email_form(&context.session, new);
+            rejected(&context.session, "Change the e-mail address", &form, error)
         }
     }
 }
 
 /// Replaces the password, and ends all other sessions.
-///
-/// # Errors
-/// The store failed.
-pub fn change_password(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    let (Some(cookie), Some(session)) = (context.session_cookie, context.session()?) else {
-        return Ok(signed_out(paths::ACCOUNT));
-    };
-    if !is_from_session(form, &session) {
-        return Ok(stale_form(&session));
-    }
+pub fn change_password(context: &SignedIn<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let (cookie, present) = (context.session_cookie(), form.field("present"));
     let changed = context
         .store
-        .change_password(cookie, form.field("present"), form.field("new"));
+        .change_password(cookie, present, form.field("new"));
     match changed {
-        Ok(account) => Ok(Outcome::Redirect {
-            to: paths::PASSWORD_CHANGED.into(),
-            session: SessionChange::Renew {
-                device: context.store.device_cookie(account.id)?,
-            },
-        }),
+        Ok(account) => {
+            let device = context.store.device_cookie(account.id)?;
+            let renewed = SessionChange::Renew { device };
+            Ok(Outcome::redirect_with(paths::PASSWORD_CHANGED, renewed))
+        }
         Err(error) => {
-            let form = password_form(&session);
-            rejected(&session, "Change the password", &form, error)
+            let form = password_form(&context.session);
+            rejected(&context.session, "Change the password", &form, error)
         }
     }
 }
 
 /// Deletes the account with its sessions and its history.
-///
-/// # Errors
-/// The store failed.
-pub fn delete_account(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    let (Some(cookie), Some(session)) = (context.session_cookie, context.session()?) else {
-        return Ok(signed_out(paths::ACCOUNT));
-    };
-    if !is_from_session(form, &session) {
-        return Ok(stale_form(&session));
+pub fn delete_account(context: &SignedIn<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let is_confirmed = form.field("confirmed") == "yes";
+    let deletion = is_confirmed.then(|| {
+        let (cookie, password) = (context.session_cookie(), form.field("password"));
+        context.store.delete_own_account(cookie, password)
+    });
+    if let Some(Ok(())) = deletion {
+        let to = paths::ACCOUNT_DELETED;
+        return Ok(Outcome::redirect_with(to, SessionChange::Forget));
     }
-    let deletion = if form.field("confirmed") == "yes" {
-        context
-            .store
-            .delete_own_account(cookie, form.field("password"))
-            .map_err(Some)
-    } else {
-        Err(None)
-    };
-    let error = match deletion {
-        Ok(()) => {
-            return Ok(Outcome::Redirect {
-                to: paths::ACCOUNT_DELETED.into(),
-                session: SessionChange::Forget,
-            });
-        }
-        Err(error) => error,
-    };
-    let totals = context.store.usage_totals(session.account.id)?;
-    let (title, form) = ("Delete the account", deletion_form(&session, &totals));
-    if let Some(error) = error {
-        return rejected(&session, title, &form, error);
+    let totals = context.store.usage_totals(context.session.account.id)?;
+    let (title, form) = (
+        "Delete the account",
+        deletion_form(&context.session, &totals),
+    );
+    if let Some(Err(error)) = deletion {
+        return rejected(&context.session, title, &form, error);
     }
     let reason = "Nothing was deleted: tick the box to confirm that you have understood.";
     Ok(form_again(
-        &session,
+        &context.session,
         title,
         &form,
         reason,
@@ -155,50 +117,18 @@ pub fn delete_account(context: &PageContext<'_>, form: &Form) -> Result<Outcome,
 }
 
 /// The page after a change of the e-mail address.
-///
-/// # Errors
-/// The store failed.
-pub fn email_changed(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
-    let Some(session) = context.session()? else {
-        return Ok(sign_in_first(context));
+pub fn email_changed(session: &Session) -> Outcome {
+    let text = html! {
+        "From now on you sign in as " strong { (session.account.email) } ". The password, the API tokens and \
+         all sessions are the same as before."
     };
-    let content = html! {
-        section.card.narrow {
-            h1 { "The e-mail address is changed" }
-            p {
-                "From now on you sign in as " strong { (session.account.email) } ". The password, the API tokens and \
-                 all sessions are the same as before."
-            }
-            p { a href=(paths::ACCOUNT) { "Back to the account" } }
-        }
-    };
-    Ok(Outcome::page(document(
-        "The e-mail address is changed",
-        Viewer::of(&session),
-        &content,
-    )))
+    changed(session, "The e-mail address is changed", &text)
 }
 
 /// The page after a change of the password.
-///
-/// # Errors
-/// The store failed.
-pub fn password_changed(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
-    let Some(session) = context.session()? else {
-        return Ok(sign_in_first(context));
-    };
-    let content = html! {
-        section.card.narrow {
-            h1 { "The password is changed" }
-            p { "All other browsers are signed out. The API token is the same as before." }
-            p { a href=(paths::ACCOUNT) { "Back to the account" } }
-        }
-    };
-    Ok(Outcome::page(document(
-        "The password is changed",
-        Viewer::of(&session),
-        &content,
-    )))
+pub fn password_changed(session: &Session) -> Outcome {
+    let text = html! { "All other browsers are signed out. The API token is the same as before." };
+    changed(session, "The password is changed", &text)
 }
 
 /// The page after the deletion of an account.
@@ -207,6 +137,17 @@ pub fn account_deleted() -> Outcome {
         "The account is deleted",
         "Its API token is refused from now on, and its usage history is gone.",
     ))
+}
+
+fn changed(session: &Session, title: &str, text: &Markup) -> Outcome {
+    let content = html! {
+        section.card.narrow {
+            h1 { (title) }
+            p { (text) }
+            p { a href=(paths::ACCOUNT) { "Back to the account" } }
+        }
+    };
+    Outcome::page(document(title, Viewer::of(session), &content))
 }
 
 /// `new` is the address that was typed before.

@@ -2,6 +2,7 @@
 
 use crate::store::{Browser, Session, Store, StoreError};
 use std::num::NonZeroU64;
+use std::ops::Deref;
 
 /// The visitor's cookies, and what the pages need of the service.
 pub struct PageContext<'a> {
@@ -42,14 +43,32 @@ pub enum Signup {
 }
 
 impl PageContext<'_> {
+    /// The session cookie's value, unchecked; empty if there is none.
+    pub fn session_cookie(&self) -> &str {
+        self.session_cookie.unwrap_or_default()
+    }
+
     /// The visitor's session, if there is one.
-    ///
-    /// # Errors
-    /// The store failed.
     pub fn session(&self) -> Result<Option<Session>, StoreError> {
         self.session_cookie.map_or(Ok(None), |cookie| {
             self.store.session_of(cookie, Some(&self.browser))
         })
+    }
+}
+
+/// The context of a visitor who is signed in.
+pub struct SignedIn<'a> {
+    /// The cookies and the settings.
+    pub context: &'a PageContext<'a>,
+    /// The session.
+    pub session: Session,
+}
+
+impl<'a> Deref for SignedIn<'a> {
+    type Target = PageContext<'a>;
+
+    fn deref(&self) -> &PageContext<'a> {
+        self.context
     }
 }
 

@@ -1,12 +1,11 @@
 //! The page that converts pictures, with every parameter. Without its script it is a form that
 //! converts one picture and saves it.
 
-use super::context::PageContext;
+use super::context::SignedIn;
 use super::convert_fields::fields;
 use super::document::{Viewer, document_with};
 use super::outcome::Outcome;
 use super::paths;
-use super::way_back::sign_in_first;
 use crate::store::{StoreError, TokenNumber};
 use maud::{Markup, html};
 use towebp_pipeline::conversion::Preset;
@@ -25,15 +24,9 @@ const LANGUAGES: [(&str, &str); 5] = [
 ];
 
 /// The page that converts.
-///
-/// # Errors
-/// The store failed.
-pub fn convert(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
-    let Some(session) = context.session()? else {
-        return Ok(sign_in_first(context));
-    };
-    let token = context.store.token(session.account.id)?;
-    let tokens = context.store.tokens(session.account.id)?;
+pub fn convert(context: &SignedIn<'_>) -> Result<Outcome, StoreError> {
+    let token = context.store.token(context.session.account.id)?;
+    let tokens = context.store.tokens(context.session.account.id)?;
     let default = tokens
         .iter()
         .find(|usage| usage.token.number == TokenNumber::DEFAULT);
@@ -55,7 +48,7 @@ pub fn convert(context: &PageContext<'_>) -> Result<Outcome, StoreError> {
         (snippet_card())
         p.visually-hidden #announce role="status" {}
     };
-    let viewer = Viewer::of(&session);
+    let viewer = Viewer::of(&context.session);
     let markup = document_with(paths::CONVERT_SCRIPT, "Convert", viewer, &content);
     Ok(Outcome::page_that_converts(markup, token))
 }

@@ -1,14 +1,14 @@
 //! What somebody who has converted nothing yet is shown: the way to the first conversion.
 
-use super::context::PageContext;
+use super::context::SignedIn;
 use super::document::{command, curl_command};
 use super::paths;
 use super::token_field::{Label, masked, token_field};
-use crate::store::{Session, TokenNumber};
+use crate::store::TokenNumber;
 use maud::{Markup, html};
 
 /// Three steps. The script asks for the usage until there is some, and says so.
-pub fn first_steps(context: &PageContext<'_>, session: &Session, token: &str) -> Markup {
+pub fn first_steps(context: &SignedIn<'_>, token: &str) -> Markup {
     let curl = curl_command(context.base_url, &masked(token));
     let label = Label::Above("Keep it to yourself: whoever has it converts in your name.");
     html! {
@@ -17,7 +17,7 @@ pub fn first_steps(context: &PageContext<'_>, session: &Session, token: &str) ->
             ol.steps {
                 li {
                     h3 { "Your token" }
-                    (token_field(session, TokenNumber::DEFAULT, token, "token", &label))
+                    (token_field(&context.session, TokenNumber::DEFAULT, token, "token", &label))
                 }
                 li {
                     (command(&html! { h3 { "One request" } }, "curl", &curl))

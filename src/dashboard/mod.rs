@@ -24,6 +24,7 @@ mod overview;
 pub mod paths;
 mod sessions;
 mod sign_in;
+mod signed_in;
 mod start;
 mod token_field;
 mod tokens;
@@ -39,7 +40,7 @@ pub use account::{
     password_changed,
 };
 pub use browser::browser_name;
-pub use context::{Form, PageContext, Signup};
+pub use context::{Form, PageContext, SignedIn, Signup};
 pub use convert::convert;
 pub use docs::{docs_index, docs_page, is_docs_page};
 pub use duration::duration;
@@ -48,6 +49,7 @@ pub use outcome::{Outcome, Page, PageStatus, SessionChange};
 pub use overview::overview;
 pub use sessions::{end_session, sessions, sign_out_everywhere};
 pub use sign_in::{sign_in, sign_in_form, sign_out, sign_up, sign_up_form};
+pub use signed_in::{SessionAction, act_signed_in, show_signed_in};
 pub use start::start;
 pub use token_field::reveal_token;
 pub use tokens::{change_token, create_token, delete_token, rotate_token, tokens};

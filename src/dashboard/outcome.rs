@@ -1,5 +1,6 @@
 //! The outcome of an action: a page, or another page to go to.
 
+use super::paths;
 use maud::Markup;
 use std::borrow::Cow;
 
@@ -67,6 +68,18 @@ pub enum SessionChange {
     Forget,
 }
 
+impl Page {
+    fn new(markup: Markup, status: PageStatus) -> Page {
+        let (is_public, token) = (false, None);
+        Page {
+            markup,
+            status,
+            is_public,
+            token,
+        }
+    }
+}
+
 impl Outcome {
     /// A page that shows what was asked for.
     pub fn page(markup: Markup) -> Outcome {
@@ -75,39 +88,38 @@ impl Outcome {
 
     /// A page with a status.
     pub fn page_with(markup: Markup, status: PageStatus) -> Outcome {
-        Outcome::Page(Page {
-            markup,
-            status,
-            is_public: false,
-            token: None,
-        })
+        Outcome::Page(Page::new(markup, status))
     }
 
-    /// A page whose own conversions show by this token whose they are.
+    /// A page whose own conversions use this token.
     pub fn page_that_converts(markup: Markup, token: String) -> Outcome {
         Outcome::Page(Page {
-            markup,
-            status: PageStatus::Shown,
-            is_public: false,
             token: Some(token),
+            ..Page::new(markup, PageStatus::Shown)
         })
     }
 
     /// A page that is the same for everybody without cookies.
     pub fn public_page(markup: Markup) -> Outcome {
         Outcome::Page(Page {
-            markup,
-            status: PageStatus::Shown,
             is_public: true,
-            token: None,
+            ..Page::new(markup, PageStatus::Shown)
         })
     }
 
     /// Another page to go to, which leaves the session as it is.
     pub fn redirect(to: impl Into<Cow<'static, str>>) -> Outcome {
-        Outcome::Redirect {
-            to: to.into(),
-            session: SessionChange::Keep,
-        }
+        Outcome::redirect_with(to, SessionChange::Keep)
+    }
+
+    /// Another page to go to, with a change of the session.
+    pub fn redirect_with(to: impl Into<Cow<'static, str>>, session: SessionChange) -> Outcome {
+        let to = to.into();
+        Outcome::Redirect { to, session }
+    }
+
+    /// The end of the browser's session; it goes on to the start page.
+    pub fn signed_out() -> Outcome {
+        Outcome::redirect_with(paths::START, SessionChange::End)
     }
 }

@@ -1,6 +1,6 @@
 //! The dashboard: token, totals and history of the signed-in account.
 
-use super::context::PageContext;
+use super::context::{PageContext, SignedIn};
 use super::document::{Viewer, command, curl_command, document_with};
 use super::duration::amount;
 use super::first_steps::first_steps;
@@ -10,24 +10,17 @@ use super::outcome::{Outcome, PageStatus};
 use super::paths;
 use super::token_field::{Label, masked, token_field};
 use super::units::{date_and_time, saved, saved_size, size};
-use super::way_back::sign_in_first;
-use crate::store::{AccountId, Limits, Session, StoreError, TokenNumber, UsageTotals};
+use crate::store::{AccountId, Limits, StoreError, TokenNumber, UsageTotals};
 use maud::{Markup, html};
 
 /// The part of a quota from which on the page warns, in percent.
 const NEARLY_USED: u64 = 90;
 
 /// The dashboard, with these entries of the history.
-///
-/// # Errors
-/// The store failed.
-pub fn overview(context: &PageContext<'_>, view: &HistoryView) -> Result<Outcome, StoreError> {
-    let Some(session) = context.session()? else {
-        return Ok(sign_in_first(context));
-    };
-    let token = context.store.token(session.account.id)?;
-    let all = context.store.usage_totals(session.account.id)?;
-    let history = history(context, session.account.id, view)?;
+pub fn overview(context: &SignedIn<'_>, view: &HistoryView) -> Result<Outcome, StoreError> {
+    let token = context.store.token(context.session.account.id)?;
+    let all = context.store.usage_totals(context.session.account.id)?;
+    let history = history(context, context.session.account.id, view)?;
     let is_new = all.conversions == 0 && history.totals.is_some();
     let content = html! {
         div.title {
@@ -35,19 +28,19 @@ pub fn overview(context: &PageContext<'_>, view: &HistoryView) -> Result<Outcome
             a.button href=(paths::CONVERTING) { "Convert pictures" }
         }
         @if is_new {
-            (first_steps(context, &session, &token))
+            (first_steps(context, &token))
         } @else {
             (history.filter)
             @if let Some(totals) = &history.totals { (figures(totals)) }
         }
-        (quota(context, session.account.id)?)
+        (quota(context, context.session.account.id)?)
         @if !is_new {
-            (token_card(context, &session, &token))
+            (token_card(context, &token))
             (history.charts)
         }
         (history.lists)
     };
-    let viewer = Viewer::of(&session);
+    let viewer = Viewer::of(&context.session);
     let page = document_with(paths::USAGE_SCRIPT, "Dashboard", viewer, &content);
     let status = match history.totals {
         Some(_) => PageStatus::Shown,
@@ -109,13 +102,13 @@ fn quota(context: &PageContext<'_>, account: AccountId) -> Result<Markup, StoreE
     })
 }
 
-fn token_card(context: &PageContext<'_>, session: &Session, token: &str) -> Markup {
+fn token_card(context: &SignedIn<'_>, token: &str) -> Markup {
     let curl = curl_command(context.base_url, &masked(token));
     let label = Label::Above("Keep it to yourself: whoever has it converts in your name.");
     html! {
         section.card {
             h2 { "API token" }
-            (token_field(session, TokenNumber::DEFAULT, token, "token", &label))
+            (token_field(&context.session, TokenNumber::DEFAULT, token, "token", &label))
             (command(&html! { h3 { "Ready to paste" } }, "curl", &curl))
             p.hint {
                 "On the page of " a href=(paths::TOKENS) { "tokens" } " it is replaced, and more are made: one for each \

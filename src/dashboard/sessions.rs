@@ -1,13 +1,12 @@
 //! The page of the account's sessions: its owner sees where the account is signed in, and ends one
 //! session or all of them.
 
-use super::context::{Form, PageContext};
+use super::context::{Form, SignedIn};
 use super::document::{Viewer, document};
-use super::forms::{alert, csrf_field, is_from_session, notice, stale_form};
-use super::outcome::{Outcome, PageStatus, SessionChange};
+use super::forms::{alert, csrf_field, notice};
+use super::outcome::{Outcome, PageStatus};
 use super::paths;
 use super::units::{ago, time};
-use super::way_back::{sign_in_first, signed_out};
 use crate::store::{ListedSession, MAX_SESSIONS, Session, StoreError};
 use maud::{Markup, html};
 use std::time::SystemTime;
@@ -28,68 +27,40 @@ pub fn sessions_card(session: &Session) -> Markup {
 }
 
 /// The page of the sessions. It says so if one was just ended.
-///
-/// # Errors
-/// The store failed.
-pub fn sessions(context: &PageContext<'_>, has_ended: bool) -> Result<Outcome, StoreError> {
-    let Some(session) = context.session()? else {
-        return Ok(sign_in_first(context));
-    };
+pub fn sessions(context: &SignedIn<'_>, has_ended: bool) -> Result<Outcome, StoreError> {
     let done = has_ended.then_some("The session is ended: that browser is signed out.");
-    Ok(Outcome::page(page(context, &session, &notice(done))?))
+    Ok(Outcome::page(page(context, &notice(done))?))
 }
 
 /// Ends one session of the account.
-///
-/// # Errors
-/// The store failed.
-pub fn end_session(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    let Some(session) = context.session()? else {
-        return Ok(signed_out(paths::SESSIONS));
-    };
-    if !is_from_session(form, &session) {
-        return Ok(stale_form(&session));
-    }
+pub fn end_session(context: &SignedIn<'_>, form: &Form) -> Result<Outcome, StoreError> {
     let ended = match form.field("session").parse() {
-        Ok(id) => context.store.end_session_of(session.account.id, id)?,
+        Ok(id) => context
+            .store
+            .end_session_of(context.session.account.id, id)?,
         Err(()) => false,
     };
     if !ended {
         let reason = "There is no such session of this account; it may have ended meanwhile.";
-        let page = page(context, &session, &alert(Some(reason)))?;
+        let page = page(context, &alert(Some(reason)))?;
         return Ok(Outcome::page_with(page, PageStatus::Invalid));
     }
     Ok(if context.session()?.is_some() {
         Outcome::redirect(format!("{}?done=ended", paths::SESSIONS))
     } else {
-        Outcome::Redirect {
-            to: paths::START.into(),
-            session: SessionChange::End,
-        }
+        Outcome::signed_out()
     })
 }
 
 /// Ends all sessions of the account, this one included.
-///
-/// # Errors
-/// The store failed.
-pub fn sign_out_everywhere(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    let Some(session) = context.session()? else {
-        return Ok(signed_out(paths::SESSIONS));
-    };
-    if !is_from_session(form, &session) {
-        return Ok(stale_form(&session));
-    }
-    context.store.end_all_sessions(session.account.id)?;
-    Ok(Outcome::Redirect {
-        to: paths::START.into(),
-        session: SessionChange::End,
-    })
+pub fn sign_out_everywhere(context: &SignedIn<'_>, _form: &Form) -> Result<Outcome, StoreError> {
+    context.store.end_all_sessions(context.session.account.id)?;
+    Ok(Outcome::signed_out())
 }
 
-fn page(context: &PageContext<'_>, session: &Session, news: &Markup) -> Result<Markup, StoreError> {
-    let cookie = context.session_cookie.unwrap_or_default();
-    let all = context.store.sessions(session.account.id, cookie)?;
+fn page(context: &SignedIn<'_>, news: &Markup) -> Result<Markup, StoreError> {
+    let cookie = context.session_cookie();
+    let all = context.store.sessions(context.session.account.id, cookie)?;
     let content = html! {
         h1 { "Sessions" }
         (news)
@@ -106,7 +77,7 @@ fn page(context: &PageContext<'_>, session: &Session, news: &Markup) -> Result<M
                             th { "End" }
                         }
                     }
-                    tbody { @for listed in &all { (row(session, listed, context.store.now())) } }
+                    tbody { @for listed in &all { (row(&context.session, listed, context.store.now())) } }
                 }
             }
             p.hint {
@@ -118,11 +89,11 @@ fn page(context: &PageContext<'_>, session: &Session, news: &Markup) -> Result<M
         section.card {
             h2 { "All at once" }
             p { "This ends all sessions, with this one. API tokens go on." }
-            (everywhere_form(session))
+            (everywhere_form(&context.session))
         }
         p { a href=(paths::ACCOUNT) { "Back to the account" } }
     };
-    Ok(document("Sessions", Viewer::of(session), &content))
+    Ok(document("Sessions", Viewer::of(&context.session), &content))
 }
 
 /// On narrow screens each cell shows its own label in place of the column's head.

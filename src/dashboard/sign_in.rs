@@ -12,9 +12,6 @@ use maud::{Markup, html};
 use std::borrow::Cow;
 
 /// The sign-up page. `invite` is the invitation code of the link that led here, or empty.
-///
-/// # Errors
-/// The store failed.
 pub fn sign_up_form(context: &PageContext<'_>, invite: &str) -> Result<Outcome, StoreError> {
     if context.session()?.is_some() {
         return Ok(Outcome::redirect(paths::DASHBOARD));
@@ -26,9 +23,6 @@ pub fn sign_up_form(context: &PageContext<'_>, invite: &str) -> Result<Outcome, 
 }
 
 /// Makes the account and signs in.
-///
-/// # Errors
-/// The store failed.
 pub fn sign_up(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
     let (email, password, invite) = (
         form.field("email"),
@@ -64,9 +58,6 @@ pub fn sign_up(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreE
 
 /// The sign-in page. It says so if a form of a session that has ended led here. `next` is the page
 /// to go to then.
-///
-/// # Errors
-/// The store failed.
 pub fn sign_in_form(
     context: &PageContext<'_>,
     has_ended: bool,
@@ -82,9 +73,6 @@ pub fn sign_in_form(
 }
 
 /// Signs in with a new session, and ends the one that the browser had, if any.
-///
-/// # Errors
-/// The store failed.
 pub fn sign_in(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
     let email = form.field("email");
     let (reason, status) =
@@ -112,24 +100,14 @@ pub fn sign_in(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreE
 }
 
 /// Ends the session.
-///
-/// # Errors
-/// The store failed.
 pub fn sign_out(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    let (Some(cookie), Some(session)) = (context.session_cookie, context.session()?) else {
-        return Ok(Outcome::Redirect {
-            to: paths::START.into(),
-            session: SessionChange::End,
-        });
-    };
-    if !is_from_session(form, &session) {
-        return Ok(stale_form(&session));
+    if let Some(session) = context.session()? {
+        if !is_from_session(form, &session) {
+            return Ok(stale_form(&session));
+        }
+        context.store.end_session(context.session_cookie())?;
     }
-    context.store.end_session(cookie)?;
-    Ok(Outcome::Redirect {
-        to: paths::START.into(),
-        session: SessionChange::End,
-    })
+    Ok(Outcome::signed_out())
 }
 
 fn start_session(
@@ -140,13 +118,11 @@ fn start_session(
     if let Some(old) = context.session_cookie {
         context.store.end_session(old)?;
     }
-    Ok(Outcome::Redirect {
-        to,
-        session: SessionChange::Start {
-            session: context.store.start_session(id, &context.browser)?,
-            device: context.store.device_cookie(id)?,
-        },
-    })
+    let started = SessionChange::Start {
+        session: context.store.start_session(id, &context.browser)?,
+        device: context.store.device_cookie(id)?,
+    };
+    Ok(Outcome::redirect_with(to, started))
 }
 
 fn sign_up_page(

@@ -2,12 +2,11 @@
 //! own, or, by the script, into the field or onto the clipboard. It stands in no other page, so
 //! that nobody reads it over a shoulder, from paper, or out of a saved page.
 
-use super::context::{Form, PageContext};
+use super::context::{Form, SignedIn};
 use super::document::{Viewer, document};
-use super::forms::{csrf_field, is_from_session, stale_form};
+use super::forms::csrf_field;
 use super::outcome::Outcome;
 use super::paths;
-use super::way_back::signed_out;
 use crate::store::{Session, StoreError, TokenNumber};
 use maud::{Markup, html};
 
@@ -66,24 +65,22 @@ impl Label<'_> {
     }
 }
 
+/// The token that a form is about, if its field is a number.
+pub fn token_number(form: &Form) -> Option<TokenNumber> {
+    form.field("token").parse().ok().map(TokenNumber)
+}
+
 /// The page with the text of one token.
-///
-/// # Errors
-/// The store failed.
-pub fn reveal_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    let Some(session) = context.session()? else {
-        return Ok(signed_out(paths::TOKENS));
-    };
-    if !is_from_session(form, &session) {
-        return Ok(stale_form(&session));
-    }
-    let number = form.field("token").parse().map(TokenNumber);
-    let tokens = context.store.tokens(session.account.id)?;
+pub fn reveal_token(context: &SignedIn<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let number = token_number(form);
+    let tokens = context.store.tokens(context.session.account.id)?;
     let mut living = tokens.iter().filter(|usage| usage.deleted.is_none());
-    let Some(usage) = living.find(|usage| Ok(usage.token.number) == number) else {
+    let Some(usage) = living.find(|usage| Some(usage.token.number) == number) else {
         return Ok(Outcome::redirect(paths::TOKENS));
     };
-    let text = context.store.token_text(session.account.id, &usage.token);
+    let text = context
+        .store
+        .token_text(context.session.account.id, &usage.token);
     let content = html! {
         section.card.narrow {
             h1 { "The token " (usage.token.settings.name) }
@@ -94,11 +91,8 @@ pub fn reveal_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, S
             }
         }
     };
-    Ok(Outcome::page(document(
-        "Token",
-        Viewer::of(&session),
-        &content,
-    )))
+    let page = document("Token", Viewer::of(&context.session), &content);
+    Ok(Outcome::page(page))
 }
 
 #[cfg(test)]

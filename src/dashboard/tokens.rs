@@ -1,14 +1,13 @@
 //! The page of all tokens: their owner makes, changes, replaces and deletes them here.
 
-use super::context::{Form, PageContext};
+use super::context::{Form, SignedIn};
 use super::document::{Viewer, document};
 use super::duration::amount;
-use super::forms::{alert, as_sentence, csrf_field, is_from_session, notice, stale_form};
+use super::forms::{alert, as_sentence, csrf_field, notice};
 use super::outcome::{Outcome, PageStatus};
 use super::paths;
-use super::token_field::{Label, token_field};
+use super::token_field::{Label, token_field, token_number};
 use super::units::{ago, date_and_time, size, time};
-use super::way_back::{sign_in_first, signed_out};
 use crate::store::{
     AccountId, ApiToken, ChangeTokenError, Limits, MAX_NAME, MAX_PRESET_BYTES, MAX_TOKENS, Session,
     StoreError, TokenNumber, TokenSettings, TokenUsage, end_of_day,
@@ -29,26 +28,17 @@ const OVERLAPS: [(u64, &str); 5] = [
 const HOUR: Duration = Duration::from_hours(1);
 
 /// The page of all tokens. It tells what was just done to the token of this number.
-///
-/// # Errors
-/// The store failed.
-pub fn tokens(context: &PageContext<'_>, done: &str, number: &str) -> Result<Outcome, StoreError> {
-    let Some(session) = context.session()? else {
-        return Ok(sign_in_first(context));
-    };
-    let all = context.store.tokens(session.account.id)?;
+pub fn tokens(context: &SignedIn<'_>, done: &str, number: &str) -> Result<Outcome, StoreError> {
+    let all = context.store.tokens(context.session.account.id)?;
     let done = Done::named(done).and_then(|done| done.sentence(&all, number));
     let news = notice(done.as_deref());
-    let page = page(context, &session, &all, &Draft::default(), &news, false);
+    let page = page(context, &all, &Draft::default(), &news, false);
     Ok(Outcome::page(page))
 }
 
 /// Makes a token.
-///
-/// # Errors
-/// The store failed.
-pub fn create_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    submit(context, form, Done::Made, &Draft::of(form), |id, draft| {
+pub fn create_token(context: &SignedIn<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    submit(context, Done::Made, &Draft::of(form), |id, draft| {
         let settings = draft.settings(context.check_preset)?;
         check_end(context, id, draft, settings.ends)?;
         Ok(context.store.create_token(id, settings)?.number)
@@ -56,11 +46,8 @@ pub fn create_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, S
 }
 
 /// Replaces what is set for a token.
-///
-/// # Errors
-/// The store failed.
-pub fn change_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    submit(context, form, Done::Saved, &Draft::of(form), |id, draft| {
+pub fn change_token(context: &SignedIn<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    submit(context, Done::Saved, &Draft::of(form), |id, draft| {
         let settings = draft.settings(context.check_preset)?;
         check_end(context, id, draft, settings.ends)?;
         let token = draft.token.ok_or(ChangeTokenError::NoToken)?;
@@ -69,32 +56,20 @@ pub fn change_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, S
 }
 
 /// Replaces the text of a token; the present one is refused at once, or after some hours.
-///
-/// # Errors
-/// The store failed.
-pub fn rotate_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    let Some(session) = context.session()? else {
-        return Ok(signed_out(paths::TOKENS));
-    };
-    if !is_from_session(form, &session) {
-        return Ok(stale_form(&session));
-    }
-    let token = number(form).unwrap_or(TokenNumber::DEFAULT);
+pub fn rotate_token(context: &SignedIn<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    let token = token_number(form).unwrap_or(TokenNumber::DEFAULT);
     let hours: u32 = form.field("overlap").parse().unwrap_or(0);
     let overlap = HOUR * hours.min(72);
     context
         .store
-        .rotate_token(session.account.id, token, overlap)?;
+        .rotate_token(context.session.account.id, token, overlap)?;
     Ok(Done::Replaced.redirect(token))
 }
 
 /// Deletes a token, which is refused at once.
-///
-/// # Errors
-/// The store failed.
-pub fn delete_token(context: &PageContext<'_>, form: &Form) -> Result<Outcome, StoreError> {
-    submit(context, form, Done::Deleted, &Draft::default(), |id, _| {
-        let token = number(form).ok_or(ChangeTokenError::NoToken)?;
+pub fn delete_token(context: &SignedIn<'_>, form: &Form) -> Result<Outcome, StoreError> {
+    submit(context, Done::Deleted, &Draft::default(), |id, _| {
+        let token = token_number(form).ok_or(ChangeTokenError::NoToken)?;
         context.store.delete_token(id, token)?;
         Ok(token)
     })
@@ -173,24 +148,17 @@ impl From<ChangeTokenError> for Refusal {
 
 /// Carries out an action of a form; the page comes again with the reason if it is not possible.
 fn submit(
-    context: &PageContext<'_>,
-    form: &Form,
+    context: &SignedIn<'_>,
     done: Done,
     draft: &Draft,
     action: impl FnOnce(AccountId, &Draft) -> Result<TokenNumber, Refusal>,
 ) -> Result<Outcome, StoreError> {
-    let Some(session) = context.session()? else {
-        return Ok(signed_out(paths::TOKENS));
-    };
-    if !is_from_session(form, &session) {
-        return Ok(stale_form(&session));
-    }
-    match action(session.account.id, draft) {
+    match action(context.session.account.id, draft) {
         Ok(token) => Ok(done.redirect(token)),
         Err(Refusal::Store(error)) => Err(error),
         Err(Refusal::Invalid(reason)) => {
-            let all = context.store.tokens(session.account.id)?;
-            let page = page(context, &session, &all, draft, &alert(Some(&reason)), true);
+            let all = context.store.tokens(context.session.account.id)?;
+            let page = page(context, &all, draft, &alert(Some(&reason)), true);
             Ok(Outcome::page_with(page, PageStatus::Invalid))
         }
     }
@@ -198,7 +166,7 @@ fn submit(
 
 /// Rejects an end that is over, unless it is the one that the token has.
 fn check_end(
-    context: &PageContext<'_>,
+    context: &SignedIn<'_>,
     id: AccountId,
     draft: &Draft,
     ends: Option<SystemTime>,
@@ -219,10 +187,6 @@ fn check_end(
     )))
 }
 
-fn number(form: &Form) -> Option<TokenNumber> {
-    form.field("token").parse().ok().map(TokenNumber)
-}
-
 /// The settings of a token as the fields of a form.
 #[derive(Default)]
 struct Draft {
@@ -239,7 +203,7 @@ impl Draft {
     fn of(form: &Form) -> Draft {
         let field = |name: &str| form.field(name).trim().to_owned();
         Draft {
-            token: number(form),
+            token: token_number(form),
             name: field("name"),
             ends: field("ends"),
             per_minute: field("per_minute"),
@@ -320,8 +284,7 @@ fn last_day(end: SystemTime) -> String {
 
 /// The page, with what is new on top. `is_refused` if the draft could not be used.
 fn page(
-    context: &PageContext<'_>,
-    session: &Session,
+    context: &SignedIn<'_>,
     all: &[TokenUsage],
     draft: &Draft,
     news: &Markup,
@@ -340,7 +303,7 @@ fn page(
         @for usage in &living {
             @let changed = draft.token == Some(usage.token.number);
             @let of_token = Draft::of_token(&usage.token);
-            (token_card(context, session, usage, if changed { draft } else { &of_token }, changed))
+            (token_card(context, usage, if changed { draft } else { &of_token }, changed))
         }
         section.card.token #new {
             details open[is_new && is_refused] {
@@ -349,25 +312,19 @@ fn page(
                     p { "An account has at most " (MAX_TOKENS) " tokens; delete one first." }
                 } @else {
                     @let empty = Draft::default();
-                    (settings_form(paths::CREATE_TOKEN, session, if is_new { draft } else { &empty }, "new", &today))
+                    (settings_form(paths::CREATE_TOKEN, &context.session, if is_new { draft } else { &empty }, "new", &today))
                 }
             }
         }
         @if !deleted.is_empty() { (deleted_card(&deleted)) }
     };
-    document("Tokens", Viewer::of(session), &content)
+    document("Tokens", Viewer::of(&context.session), &content)
 }
 
-fn token_card(
-    context: &PageContext<'_>,
-    session: &Session,
-    usage: &TokenUsage,
-    draft: &Draft,
-    is_open: bool,
-) -> Markup {
+fn token_card(context: &SignedIn<'_>, usage: &TokenUsage, draft: &Draft, is_open: bool) -> Markup {
     let token = &usage.token;
     let number = token.number.0;
-    let text = context.store.token_text(session.account.id, token);
+    let text = context.store.token_text(context.session.account.id, token);
     let id = format!("token-{number}");
     let label = format!("Token {}", token.settings.name);
     let now = context.store.now();
@@ -376,7 +333,7 @@ fn token_card(
     html! {
         section.card.token {
             h2 { (token.settings.name) }
-            (token_field(session, token.number, &text, &id, &Label::Hidden(&label)))
+            (token_field(&context.session, token.number, &text, &id, &Label::Hidden(&label)))
             p.hint {
                 "Made on " (time(token.created)) ". "
                 @match usage.last_used {
@@ -397,17 +354,17 @@ fn token_card(
             (settings_line(&token.settings))
             details open[is_open] {
                 summary { "Change what is set" }
-                (settings_form(paths::CHANGE_TOKEN, session, draft, &number.to_string(), &last_day(now)))
+                (settings_form(paths::CHANGE_TOKEN, &context.session, draft, &number.to_string(), &last_day(now)))
             }
             details {
                 summary { "Replace the token" }
-                (rotation_form(session, token.number))
+                (rotation_form(&context.session, token.number))
             }
             @if token.number != TokenNumber::DEFAULT {
                 details {
                     summary { "Delete the token" }
                     form method="post" action=(paths::DELETE_TOKEN) {
-                        (csrf_field(&session.csrf))
+                        (csrf_field(&context.session.csrf))
                         input type="hidden" name="token" value=(number);
                         p {
                             "Whatever converts with it stops working at once. Its conversions stay in the history."

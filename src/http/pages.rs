@@ -12,8 +12,8 @@ use super::state::AppState;
 use super::usage::filter_texts;
 use crate::admission::{Rate, seconds, surrounding_network};
 use crate::dashboard::{
-    self, Again, Form, HistoryView, Outcome, Page, PageContext, PageStatus, SessionChange, Trouble,
-    paths,
+    self, Again, Form, HistoryView, Outcome, Page, PageContext, PageStatus, SessionAction,
+    SessionChange, SignedIn, Trouble, paths,
 };
 use crate::store::{Browser, EntryId, StoreError};
 use std::num::NonZeroU32;
@@ -78,8 +78,33 @@ pub fn invalid_form() -> Problem {
     )
 }
 
-/// Makes a page of the parameters of the query.
-pub type Show = fn(&PageContext<'_>, &Pairs) -> Result<Outcome, Problem>;
+/// Makes a page from the parameters of the query.
+pub type PublicPage = fn(&PageContext<'_>, &Pairs) -> Result<Outcome, Problem>;
+
+/// Makes a page for a visitor who is signed in.
+pub type SignedInPage = fn(&SignedIn<'_>, &Pairs) -> Result<Outcome, Problem>;
+
+/// Makes a page.
+#[derive(Clone, Copy)]
+pub enum Show {
+    /// For everybody.
+    Public(PublicPage),
+    /// For a visitor who is signed in.
+    SignedIn(SignedInPage),
+}
+
+/// Carries out a form that needs no session.
+pub type PublicAction = fn(&PageContext<'_>, &Form) -> Result<Outcome, StoreError>;
+
+/// Carries out a form.
+#[derive(Clone, Copy)]
+pub enum Act {
+    /// For everybody.
+    Public(PublicAction),
+    /// For a visitor who is signed in; if the session has ended, the visitor signs in and comes
+    /// back to the page at this path.
+    SignedIn(&'static str, SessionAction),
+}
 
 /// The functions of a path for people: its page, and its form.
 #[derive(Clone, Copy)]
@@ -97,7 +122,7 @@ pub struct FormAction {
     /// computed at a time, and everybody else waits.
     pub limits: &'static [FormLimit],
     /// Carries out the form.
-    pub act: fn(&PageContext<'_>, &Form) -> Result<Outcome, StoreError>,
+    pub act: Act,
     /// Whether the response is due only once all servers on the store have learned of the change.
     pub is_due_in_force: bool,
 }
@@ -142,7 +167,10 @@ impl PageActions {
             (Some(form), _) if request.method == "POST" => {
                 form.outcome(state, request, body, &context)?
             }
-            (_, Some(show)) => show(&context, &query)?,
+            (_, Some(Show::Public(show))) => show(&context, &query)?,
+            (_, Some(Show::SignedIn(show))) => {
+                dashboard::show_signed_in(&context, |context| show(context, &query))?
+            }
             _ => return Err(Problem::method_not_allowed(&request.method, self.methods())),
         };
         let is_due_in_force = self.form.is_some_and(|form| form.is_due_in_force);
@@ -172,7 +200,11 @@ impl FormAction {
         for limit in self.limits {
             limit.take(state, request)?;
         }
-        Ok((self.act)(context, &Form::new(fields.into_inner()))?)
+        let form = Form::new(fields.into_inner());
+        Ok(match self.act {
+            Act::Public(act) => act(context, &form)?,
+            Act::SignedIn(page, act) => dashboard::act_signed_in(context, &form, page, act)?,
+        })
     }
 }
 
@@ -207,7 +239,7 @@ impl FormLimit {
 ///
 /// # Errors
 /// 400, if a parameter is wrong.
-pub fn overview(context: &PageContext<'_>, query: &Pairs) -> Result<Outcome, Problem> {
+pub fn overview(context: &SignedIn<'_>, query: &Pairs) -> Result<Outcome, Problem> {
     let id = |name| -> Result<Option<EntryId>, Problem> {
         Ok(query.parameter(name)?.and_then(|text| text.parse().ok()))
     };

@@ -2,15 +2,16 @@
 //! parameters, who reads its errors, and who answers it.
 
 use super::cors::AllowedOrigin;
-use super::pages::{FormAction, FormLimit, PageActions, Show};
+use super::pages::{
+    Act, FormAction, FormLimit, PageActions, PublicAction, PublicPage, Show, SignedInPage,
+};
 use super::problem::{Kind, Problem, Scope};
 use super::request::{Body, Request};
 use super::response::Response;
 use super::settings::Settings;
 use super::state::AppState;
 use super::{asset, convert, cors, failures, health, pages, suggestion, usage};
-use crate::dashboard::{self, Form, Outcome, PageContext, paths};
-use crate::store::StoreError;
+use crate::dashboard::{self, Outcome, SessionAction, paths};
 use towebp_pipeline::conversion::{PARAMETERS, Parameter, TOKEN};
 
 /// How one path is answered.
@@ -252,69 +253,63 @@ pub const ROUTES: &[Route] = &[
         DESCRIPTION,
     ),
     shown(paths::START, |context, _| Ok(dashboard::start(context)?)),
-    shown(paths::DASHBOARD, pages::overview),
-    shown(paths::CONVERTING, |context, _| {
+    for_signed_in(paths::DASHBOARD, pages::overview),
+    for_signed_in(paths::CONVERTING, |context, _| {
         Ok(dashboard::convert(context)?)
     }),
     page(
         paths::SIGN_UP,
         PageActions {
             // `invite` fills in an invitation's code.
-            show: Some(|context, query| {
+            show: Some(Show::Public(|context, query| {
                 let invite = query.parameter("invite")?.unwrap_or_default();
                 Ok(dashboard::sign_up_form(context, invite)?)
-            }),
-            form: Some(form(&[FormLimit::SignUp], dashboard::sign_up)),
+            })),
+            form: Some(public_form(&[FormLimit::SignUp], dashboard::sign_up)),
         },
     ),
     page(
         paths::SIGN_IN,
         PageActions {
-            // `ended` is there if a form of a session that is over led here; `next` is the path to
-            // go to from here.
-            show: Some(|context, query| {
+            // `ended` is there if a form of a session that has ended led here; `next` is the path
+            // to go to after the sign-in.
+            show: Some(Show::Public(|context, query| {
                 let has_ended = query.parameter("ended")?.is_some();
                 let next = query.parameter("next")?.unwrap_or_default();
                 Ok(dashboard::sign_in_form(context, has_ended, next)?)
-            }),
-            form: Some(form(&[FormLimit::SignIn], dashboard::sign_in)),
+            })),
+            form: Some(public_form(&[FormLimit::SignIn], dashboard::sign_in)),
         },
     ),
-    sent(paths::SIGN_OUT, form(&[], dashboard::sign_out)),
+    sent(paths::SIGN_OUT, public_form(&[], dashboard::sign_out)),
     sent(
         paths::SIGN_OUT_EVERYWHERE,
-        form(&[], dashboard::sign_out_everywhere),
+        form(paths::SESSIONS, &[], dashboard::sign_out_everywhere),
     ),
     // `done` is there if a session was just ended.
-    shown(paths::SESSIONS, |context, query| {
+    for_signed_in(paths::SESSIONS, |context, query| {
         let has_ended = query.parameter("done")? == Some("ended");
         Ok(dashboard::sessions(context, has_ended)?)
     }),
-    sent(paths::END_SESSION, form(&[], dashboard::end_session)),
-    // `done` and `number` name what was just done, and to which token.
-    shown(paths::TOKENS, |context, query| {
+    sent(
+        paths::END_SESSION,
+        form(paths::SESSIONS, &[], dashboard::end_session),
+    ),
+    // `done` and `number` name the last change and the token that it was made to.
+    for_signed_in(paths::TOKENS, |context, query| {
         let done = query.parameter("done")?.unwrap_or_default();
         let number = query.parameter("number")?.unwrap_or_default();
         Ok(dashboard::tokens(context, done, number)?)
     }),
+    token_form(paths::CREATE_TOKEN, dashboard::create_token),
+    token_form(paths::CHANGE_TOKEN, dashboard::change_token),
+    token_form(paths::ROTATE_TOKEN, dashboard::rotate_token),
+    token_form(paths::DELETE_TOKEN, dashboard::delete_token),
     sent(
-        paths::CREATE_TOKEN,
-        change(&[FormLimit::TokenChanges], dashboard::create_token),
+        paths::REVEAL_TOKEN,
+        form(paths::TOKENS, &[], dashboard::reveal_token),
     ),
-    sent(
-        paths::CHANGE_TOKEN,
-        change(&[FormLimit::TokenChanges], dashboard::change_token),
-    ),
-    sent(
-        paths::ROTATE_TOKEN,
-        change(&[FormLimit::TokenChanges], dashboard::rotate_token),
-    ),
-    sent(
-        paths::DELETE_TOKEN,
-        change(&[FormLimit::TokenChanges], dashboard::delete_token),
-    ),
-    sent(paths::REVEAL_TOKEN, form(&[], dashboard::reveal_token)),
-    shown(paths::ACCOUNT, |context, _| {
+    for_signed_in(paths::ACCOUNT, |context, _| {
         Ok(dashboard::account(context)?)
     }),
     // The form needs the password, so attempts count as those to sign in; and it reveals whether an
@@ -322,16 +317,21 @@ pub const ROUTES: &[Route] = &[
     sent(
         paths::CHANGE_EMAIL,
         form(
+            paths::ACCOUNT,
             &[FormLimit::SignIn, FormLimit::SignUp],
             dashboard::change_email,
         ),
     ),
-    shown(paths::EMAIL_CHANGED, |context, _| {
-        Ok(dashboard::email_changed(context)?)
+    for_signed_in(paths::EMAIL_CHANGED, |context, _| {
+        Ok(dashboard::email_changed(&context.session))
     }),
     sent(
         paths::CHANGE_PASSWORD,
-        form(&[FormLimit::SignIn], dashboard::change_password),
+        form(
+            paths::ACCOUNT,
+            &[FormLimit::SignIn],
+            dashboard::change_password,
+        ),
     ),
     // The W3C's "A Well-Known URL for Changing Passwords".
     shown(CHANGE_PASSWORD_FORM, |_, _| {
@@ -339,10 +339,14 @@ pub const ROUTES: &[Route] = &[
     }),
     sent(
         paths::DELETE_ACCOUNT,
-        change(&[FormLimit::SignIn], dashboard::delete_account),
+        change(
+            paths::ACCOUNT,
+            &[FormLimit::SignIn],
+            dashboard::delete_account,
+        ),
     ),
-    shown(paths::PASSWORD_CHANGED, |context, _| {
-        Ok(dashboard::password_changed(context)?)
+    for_signed_in(paths::PASSWORD_CHANGED, |context, _| {
+        Ok(dashboard::password_changed(&context.session))
     }),
     shown(paths::ACCOUNT_DELETED, |_, _| {
         Ok(dashboard::account_deleted())
@@ -492,8 +496,14 @@ const fn api(
 }
 
 /// A path for people that shows a page.
-const fn shown(path: &'static str, show: Show) -> Route {
-    let (show, form) = (Some(show), None);
+const fn shown(path: &'static str, show: PublicPage) -> Route {
+    let (show, form) = (Some(Show::Public(show)), None);
+    page(path, PageActions { show, form })
+}
+
+/// A path for people who are signed in that shows a page.
+const fn for_signed_in(path: &'static str, show: SignedInPage) -> Route {
+    let (show, form) = (Some(Show::SignedIn(show)), None);
     page(path, PageActions { show, form })
 }
 
@@ -501,6 +511,12 @@ const fn shown(path: &'static str, show: Show) -> Route {
 const fn sent(path: &'static str, form: FormAction) -> Route {
     let (show, form) = (None, Some(form));
     page(path, PageActions { show, form })
+}
+
+/// A path that changes a token, counted as such.
+const fn token_form(path: &'static str, act: SessionAction) -> Route {
+    let limits = &[FormLimit::TokenChanges];
+    sent(path, change(paths::TOKENS, limits, act))
 }
 
 /// A path for people with a page, a form or both.
@@ -522,27 +538,33 @@ const fn for_people(path: &'static str, methods: &'static str, task: Task) -> Ro
     }
 }
 
-/// A form.
-const fn form(
-    limits: &'static [FormLimit],
-    act: fn(&PageContext<'_>, &Form) -> Result<Outcome, StoreError>,
-) -> FormAction {
+/// A form for everybody.
+const fn public_form(limits: &'static [FormLimit], act: PublicAction) -> FormAction {
     FormAction {
         limits,
-        act,
+        act: Act::Public(act),
+        is_due_in_force: false,
+    }
+}
+
+/// A form of the page at this path, for visitors who are signed in.
+const fn form(page: &'static str, limits: &'static [FormLimit], act: SessionAction) -> FormAction {
+    FormAction {
+        limits,
+        act: Act::SignedIn(page, act),
         is_due_in_force: false,
     }
 }
 
 /// A form whose response is due once the change is in force on all servers.
 const fn change(
+    page: &'static str,
     limits: &'static [FormLimit],
-    act: fn(&PageContext<'_>, &Form) -> Result<Outcome, StoreError>,
+    act: SessionAction,
 ) -> FormAction {
     FormAction {
-        limits,
-        act,
         is_due_in_force: true,
+        ..form(page, limits, act)
     }
 }
 
