@@ -11,9 +11,30 @@ const FORMULA: [char; 11] = [
     '=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
 ];
 
+/// Makes a struct whose fields are the members of a JSON object and the cells of a row.
+macro_rules! row {
+    ($(#[$attribute:meta])* struct $name:ident<'a> { $($field:ident: $type:ty,)+ }) => {
+        $(#[$attribute])*
+        #[derive(serde::Serialize)]
+        struct $name<'a> { $($field: $type,)+ }
+
+        impl $name<'_> {
+            /// The first row of the CSV: the names of the fields.
+            const COLUMNS: &'static [&'static str] = &[$(stringify!($field),)+];
+
+            /// Appends the row of CSV.
+            fn push_csv(&self, text: &mut String) {
+                $crate::http::csv::push_row::<&dyn std::fmt::Display>(text, &[$(&self.$field,)+]);
+            }
+        }
+    };
+}
+
+pub(crate) use row;
+
 /// Appends a row of these cells. All rows are written here, so that no cell is left as it is by
 /// mistake.
-pub fn push_row(text: &mut String, cells: &[&dyn Display]) {
+pub fn push_row<C: Display>(text: &mut String, cells: &[C]) {
     for (column, cell) in cells.iter().enumerate() {
         if column > 0 {
             text.push(',');
@@ -62,7 +83,7 @@ mod tests {
             ("\u{ff1d}1", "\"'\u{ff1d}1\""),
         ] {
             let mut text = "before".to_owned();
-            push_row(&mut text, &[&1, &cell, &"z"]);
+            push_row::<&dyn Display>(&mut text, &[&1, &cell, &"z"]);
             assert_eq!(text, format!("before1,{written},z\r\n"));
         }
     }

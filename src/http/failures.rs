@@ -6,13 +6,10 @@ use super::problem::{Kind, Problem};
 use super::request::Request;
 use super::response::Response;
 use super::state::AppState;
-use super::usage::{self, Listing, MAX_LIMIT};
-use crate::store::{Caller, EntryId, Failure, FailurePage, TokenUsage, token_name};
+use super::usage::{self, Download, Listing, MAX_LIMIT};
+use crate::store::{Caller, EntryId, Failure, TokenUsage, token_name};
 use serde::Serialize;
 use towebp_pipeline::conversion::{DefaultValue, Parameter, Value};
-
-/// The first row of the CSV.
-const COLUMNS: &str = "id,time,status,code,input_bytes,token\r\n";
 
 /// Which failed conversions are asked for.
 pub const FILTERS: [Parameter; 4] = [
@@ -91,10 +88,9 @@ pub fn json(state: &AppState, request: &Request) -> Result<Response, Problem> {
     let page = state
         .store
         .failures(listing.account, &filter, before, limit)?;
+    let failures = page.failures.iter();
     Ok(Response::json(&Page {
-        failures: page
-            .failures
-            .iter()
+        failures: failures
             .map(|(id, failure)| Entry::new(*id, failure, &listing.tokens))
             .collect(),
         next_before: page.next_before,
@@ -106,26 +102,19 @@ pub fn json(state: &AppState, request: &Request) -> Result<Response, Problem> {
 /// # Errors
 /// As [`json`].
 pub fn csv(state: &AppState, request: &Request) -> Result<Response, Problem> {
-    let file = "towebp-failures.csv";
-    usage::download(
-        state,
-        request,
-        csv::MEDIA_TYPE,
-        file,
-        |store, listing, before| {
+    Download {
+        file: "towebp-failures.csv",
+        media_type: csv::MEDIA_TYPE,
+        columns: Entry::COLUMNS,
+        page: |store, listing, before| {
             let filter = listing.texts.failures(&listing.tokens)?;
-            let head = if before.is_none() { COLUMNS } else { "" };
-            let mut text = head.to_owned();
-            let FailurePage {
-                failures,
-                next_before,
-            } = store.failures(listing.account, &filter, before, MAX_LIMIT as usize)?;
-            for (id, failure) in &failures {
-                push_row(&mut text, &Entry::new(*id, failure, &listing.tokens));
-            }
-            Ok((text, next_before))
+            let limit = MAX_LIMIT as usize;
+            let page = store.failures(listing.account, &filter, before, limit)?;
+            Ok((page.failures, page.next_before))
         },
-    )
+        push: |text, id, failure, tokens| Entry::new(id, failure, tokens).push_csv(text),
+    }
+    .answer(state, request)
 }
 
 #[derive(Serialize)]
@@ -134,14 +123,16 @@ struct Page<'a> {
     next_before: Option<EntryId>,
 }
 
-#[derive(Serialize)]
-struct Entry<'a> {
-    id: EntryId,
-    time: String,
-    status: u16,
-    code: &'a str,
-    input_bytes: u64,
-    token: &'a str,
+csv::row! {
+    /// A failed conversion.
+    struct Entry<'a> {
+        id: EntryId,
+        time: String,
+        status: u16,
+        code: &'a str,
+        input_bytes: u64,
+        token: &'a str,
+    }
 }
 
 impl<'a> Entry<'a> {
@@ -155,18 +146,6 @@ impl<'a> Entry<'a> {
             token: token_name(tokens, failure.token),
         }
     }
-}
-
-fn push_row(text: &mut String, entry: &Entry<'_>) {
-    let Entry {
-        id,
-        time,
-        status,
-        code,
-        input_bytes,
-        token,
-    } = entry;
-    csv::push_row(text, &[id, time, status, code, input_bytes, token]);
 }
 
 #[cfg(test)]
@@ -186,9 +165,9 @@ mod tests {
         };
         let tokens = [TokenUsage::example(0, "-1")];
         let mut text = String::new();
-        push_row(&mut text, &Entry::new(EntryId(4), &failure, &tokens));
+        Entry::new(EntryId(4), &failure, &tokens).push_csv(&mut text);
         let row = "4,2023-11-14T22:13:20.123Z,413,body_too_large,99,\"'-1\"\r\n";
         assert_eq!(text, row);
-        assert_eq!(COLUMNS.split(',').count(), 6);
+        assert_eq!(Entry::COLUMNS.len(), 6);
     }
 }

@@ -9,8 +9,8 @@ use super::request::Request;
 use super::response::Response;
 use super::state::AppState;
 use crate::store::{
-    AccountId, EntryId, FilterTexts, Period, Store, TokenUsage, UsageEntry, UsageFilter, UsagePage,
-    UsageSum, UsageTotals, period_text, token_name,
+    AccountId, EntryId, FilterTexts, Period, Store, TokenUsage, UsageEntry, UsageFilter, UsageSum,
+    UsageTotals, period_text, token_name,
 };
 use serde::Serialize;
 use std::sync::Arc;
@@ -105,10 +105,6 @@ const MAX_PAGES: usize = 10;
 
 /// The media type of one JSON object a line.
 const NDJSON: &str = "application/x-ndjson";
-
-/// The first row of the CSV.
-const COLUMNS: &str =
-    "id,time,format,input_bytes,output_bytes,width,height,quality,watermark,milliseconds,token\r\n";
 
 /// What a request for entries or sums says.
 pub struct Listing {
@@ -206,31 +202,52 @@ pub fn json(state: &AppState, request: &Request) -> Result<Response, Problem> {
             .map(|(id, entry)| Entry::new(*id, entry, tokens))
             .collect(),
         next_before: page.next_before,
-        totals: totals.into(),
+        totals,
         tokens: tokens.iter().map(OfToken::new).collect(),
     }))
 }
 
 /// All entries that pass the filter as CSV, newest first, as of the first part: later entries have
-/// larger ids and would come before it.
-///
-/// It is answered in parts, each from a few pages of the store, so that its memory does not grow
-/// with the history, and that a client which reads slowly holds neither a worker nor a view of the
-/// database. The token or session is checked again for each part.
+/// larger ids and would come before it. They come in parts, see [`Download`].
 ///
 /// # Errors
 /// As [`json`].
 pub fn csv(state: &AppState, request: &Request) -> Result<Response, Problem> {
-    let name = "towebp-usage.csv";
-    entries(state, request, csv::MEDIA_TYPE, name, COLUMNS, push_row)
+    CSV.answer(state, request)
 }
+
+const CSV: Download<UsageEntry> = Download {
+    file: "towebp-usage.csv",
+    media_type: csv::MEDIA_TYPE,
+    columns: Entry::COLUMNS,
+    page,
+    push: |text, id, entry, tokens| Entry::new(id, entry, tokens).push_csv(text),
+};
 
 /// All entries that pass the filter, one JSON object a line, in parts as those of [`csv()`].
 ///
 /// # Errors
 /// As [`json`].
 pub fn ndjson(state: &AppState, request: &Request) -> Result<Response, Problem> {
-    entries(state, request, NDJSON, "towebp-usage.ndjson", "", push_line)
+    let push = |text: &mut String, id, entry: &UsageEntry, tokens: &[TokenUsage]| {
+        let entry = Entry::new(id, entry, tokens);
+        text.push_str(&serde_json::to_string(&entry).expect("texts and numbers"));
+        text.push('\n');
+    };
+    Download {
+        file: "towebp-usage.ndjson",
+        media_type: NDJSON,
+        columns: &[],
+        push,
+        ..CSV
+    }
+    .answer(state, request)
+}
+
+fn page(store: &Store, listing: &Listing, before: Option<EntryId>) -> PageOf<UsageEntry> {
+    let filter = listing.texts.usage(&listing.tokens)?;
+    let page = store.usage(listing.account, &filter, before, MAX_LIMIT as usize)?;
+    Ok((page.entries, page.next_before))
 }
 
 /// The sums of days, oldest first; days without conversions are left out.
@@ -261,94 +278,87 @@ fn sums(state: &AppState, request: &Request, period: Period) -> Result<Response,
     Ok(Response::json(&Sums { sums }))
 }
 
-/// A text of any length, to be saved as a file of this name. It comes in parts: `part` makes the
-/// one of the entries with smaller ids than the one that it gets, and gives that of the next part.
-/// The token or session is checked again for each part.
+/// A history as a file to save, written row by row.
 ///
-/// # Errors
-/// As [`json`].
-pub fn download(
-    state: &AppState,
-    request: &Request,
-    media_type: &str,
-    file: &str,
-    part: impl Fn(&Store, &Listing, Option<EntryId>) -> Result<TextPart, Problem> + Send + 'static,
-) -> Result<Response, Problem> {
-    let mut listing = Listing::of(state, request)?;
-    let store = Arc::clone(&state.store);
-    let (text, mut next) = part(&store, &listing, None)?;
-    let response = Response::new(200, media_type, text)
-        .header("Cache-Control", "private, no-store")
-        .header(
-            "Content-Disposition",
-            &format!("attachment; filename=\"{file}\""),
-        );
-    if next.is_none() {
-        return Ok(response);
-    }
-    let rest = std::iter::from_fn(move || {
-        let before = next.take()?;
-        let renewed = listing.renew(&store);
-        let made = renewed.and_then(|()| part(&store, &listing, Some(before)));
-        Some(made.map(|(text, then)| {
-            next = then;
-            text
-        }))
-    });
-    Ok(Response {
-        parts: Some(Box::new(rest)),
-        ..response
-    })
+/// It is sent in parts, each from a few pages of the store, so that its memory does not grow with
+/// the history, and that a client which reads slowly holds neither a worker nor a view of the
+/// database. The token or session is checked again for each part.
+pub struct Download<E> {
+    /// The name to save it by.
+    pub file: &'static str,
+    /// The media type.
+    pub media_type: &'static str,
+    /// The first row of CSV; empty for none.
+    pub columns: &'static [&'static str],
+    /// Reads a page of entries with smaller ids than the given one, newest first.
+    pub page: fn(&Store, &Listing, Option<EntryId>) -> PageOf<E>,
+    /// Appends the row of an entry.
+    pub push: fn(&mut String, EntryId, &E, &[TokenUsage]),
 }
 
-/// The text of a part, and where the next one begins, if there is one.
-pub type TextPart = (String, Option<EntryId>);
+/// Entries, and the `before` of the next page, if there is one.
+pub type PageOf<E> = Result<(Vec<(EntryId, E)>, Option<EntryId>), Problem>;
 
-/// All entries that pass the request's filter, after `head`.
-fn entries(
-    state: &AppState,
-    request: &Request,
-    media_type: &str,
-    file: &str,
-    head: &'static str,
-    push: fn(&mut String, &Entry<'_>),
-) -> Result<Response, Problem> {
-    download(
-        state,
-        request,
-        media_type,
-        file,
-        move |store, listing, before| {
-            let filter = listing.texts.usage(&listing.tokens)?;
-            let head = if before.is_none() { head } else { "" };
-            let limit = MAX_LIMIT as usize;
-            let page = |before| store.usage(listing.account, &filter, before, limit);
-            Ok(text_part(before, head, &listing.tokens, push, page)?)
-        },
-    )
-}
-
-/// The text of a part: `head` and the entries with smaller ids than `before`. Returns the
-/// `before` of the next part, too, if there is one.
-fn text_part<E>(
-    mut before: Option<EntryId>,
-    head: &str,
-    tokens: &[TokenUsage],
-    push: fn(&mut String, &Entry<'_>),
-    page: impl Fn(Option<EntryId>) -> Result<UsagePage, E>,
-) -> Result<(String, Option<EntryId>), E> {
-    let mut text = head.to_owned();
-    for _ in 0..MAX_PAGES {
-        let page = page(before)?;
-        for (id, entry) in &page.entries {
-            push(&mut text, &Entry::new(*id, entry, tokens));
+impl<E: 'static> Download<E> {
+    /// The response.
+    ///
+    /// # Errors
+    /// As [`json`].
+    pub fn answer(self, state: &AppState, request: &Request) -> Result<Response, Problem> {
+        let mut listing = Listing::of(state, request)?;
+        let store = Arc::clone(&state.store);
+        let disposition = format!("attachment; filename=\"{}\"", self.file);
+        let media_type = self.media_type;
+        let part = move |store: &Store, listing: &Listing, before| {
+            let page = |before| (self.page)(store, listing, before);
+            self.part(before, &listing.tokens, page)
+        };
+        let (text, mut next) = part(&store, &listing, None)?;
+        let response = Response::new(200, media_type, text)
+            .header("Cache-Control", "private, no-store")
+            .header("Content-Disposition", &disposition);
+        if next.is_none() {
+            return Ok(response);
         }
-        before = page.next_before;
-        if before.is_none() || text.len() >= MIN_PART {
-            break;
-        }
+        let rest = std::iter::from_fn(move || {
+            let before = next.take()?;
+            let renewed = listing.renew(&store);
+            let made = renewed.and_then(|()| part(&store, &listing, Some(before)));
+            Some(made.map(|(text, then)| {
+                next = then;
+                text
+            }))
+        });
+        Ok(Response {
+            parts: Some(Box::new(rest)),
+            ..response
+        })
     }
-    Ok((text, before))
+
+    /// The text of a part, of entries with smaller ids than `before`. Returns the `before` of the
+    /// next part, too, if there is one.
+    fn part(
+        &self,
+        mut before: Option<EntryId>,
+        tokens: &[TokenUsage],
+        page: impl Fn(Option<EntryId>) -> PageOf<E>,
+    ) -> Result<(String, Option<EntryId>), Problem> {
+        let mut text = String::new();
+        if before.is_none() && !self.columns.is_empty() {
+            csv::push_row(&mut text, self.columns);
+        }
+        for _ in 0..MAX_PAGES {
+            let (entries, next) = page(before)?;
+            for (id, entry) in &entries {
+                (self.push)(&mut text, *id, entry, tokens);
+            }
+            before = next;
+            if before.is_none() || text.len() >= MIN_PART {
+                break;
+            }
+        }
+        Ok((text, before))
+    }
 }
 
 #[derive(Serialize)]
@@ -359,23 +369,29 @@ struct Sums {
 /// The sums of a day or a month.
 #[derive(Serialize)]
 struct Sum {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    day: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    month: Option<String>,
     #[serde(flatten)]
-    totals: Totals,
+    name: PeriodName,
+    #[serde(flatten)]
+    totals: UsageTotals,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum PeriodName {
+    Day(String),
+    Month(String),
 }
 
 impl Sum {
     fn new(sum: &UsageSum, period: Period) -> Sum {
-        let text = Some(period_text(period, sum.first_day));
-        let totals = sum.totals.into();
-        let (day, month) = match period {
-            Period::Day => (text, None),
-            Period::Month => (None, text),
-        };
-        Sum { day, month, totals }
+        let text = period_text(period, sum.first_day);
+        Sum {
+            name: match period {
+                Period::Day => PeriodName::Day(text),
+                Period::Month => PeriodName::Month(text),
+            },
+            totals: sum.totals,
+        }
     }
 }
 
@@ -383,7 +399,7 @@ impl Sum {
 struct Page<'a> {
     entries: Vec<Entry<'a>>,
     next_before: Option<EntryId>,
-    totals: Totals,
+    totals: UsageTotals,
     tokens: Vec<OfToken<'a>>,
 }
 
@@ -395,7 +411,7 @@ struct OfToken<'a> {
     created: String,
     last_used: Option<String>,
     #[serde(flatten)]
-    totals: Totals,
+    totals: UsageTotals,
 }
 
 impl OfToken<'_> {
@@ -405,31 +421,26 @@ impl OfToken<'_> {
             is_deleted: usage.deleted.is_some(),
             created: rfc3339(usage.token.created),
             last_used: usage.last_used.map(rfc3339),
-            totals: usage.totals.into(),
+            totals: usage.totals,
         }
     }
 }
 
-#[derive(Serialize)]
-struct Entry<'a> {
-    id: EntryId,
-    time: String,
-    format: &'a str,
-    input_bytes: u64,
-    output_bytes: u64,
-    width: u32,
-    height: u32,
-    quality: u8,
-    watermark: &'static str,
-    milliseconds: u32,
-    token: &'a str,
-}
-
-#[derive(Serialize)]
-struct Totals {
-    conversions: u64,
-    input_bytes: u64,
-    output_bytes: u64,
+csv::row! {
+    /// An entry of the history.
+    struct Entry<'a> {
+        id: EntryId,
+        time: String,
+        format: &'a str,
+        input_bytes: u64,
+        output_bytes: u64,
+        width: u32,
+        height: u32,
+        quality: u8,
+        watermark: &'static str,
+        milliseconds: u32,
+        token: &'a str,
+    }
 }
 
 impl<'a> Entry<'a> {
@@ -448,60 +459,6 @@ impl<'a> Entry<'a> {
             token: token_name(tokens, entry.token),
         }
     }
-}
-
-impl From<UsageTotals> for Totals {
-    fn from(totals: UsageTotals) -> Totals {
-        let UsageTotals {
-            conversions,
-            input_bytes,
-            output_bytes,
-        } = totals;
-        Totals {
-            conversions,
-            input_bytes,
-            output_bytes,
-        }
-    }
-}
-
-/// Appends one row.
-fn push_row(text: &mut String, entry: &Entry<'_>) {
-    let Entry {
-        id,
-        time,
-        format,
-        input_bytes,
-        output_bytes,
-        width,
-        height,
-        quality,
-        watermark,
-        milliseconds,
-        token,
-    } = entry;
-    csv::push_row(
-        text,
-        &[
-            id,
-            time,
-            format,
-            input_bytes,
-            output_bytes,
-            width,
-            height,
-            quality,
-            watermark,
-            milliseconds,
-            token,
-        ],
-    );
-}
-
-/// Appends one line of JSON.
-fn push_line(text: &mut String, entry: &Entry<'_>) {
-    text.push_str(&serde_json::to_string(entry).expect("texts and numbers"));
-    text.push('\n');
 }
 
 /// UTC, with milliseconds.
@@ -551,7 +508,7 @@ mod tests {
     fn rows_of_the_csv_have_the_header_s_columns() {
         for (name, written) in [("default", "default"), ("=1", "\"'=1\"")] {
             let mut text = String::new();
-            push_row(&mut text, &Entry::new(EntryId(4), &entry(), &tokens(name)));
+            Entry::new(EntryId(4), &entry(), &tokens(name)).push_csv(&mut text);
             let row = "4,2023-11-14T22:13:20.123Z,png,1000,100,30,20,85,text,7";
             assert_eq!(text, format!("{row},{written}\r\n"));
         }
@@ -569,20 +526,17 @@ mod tests {
             let ids = (1..first).rev().take(MAX_LIMIT as usize);
             let entries: Vec<_> = ids.map(|id| (id.into(), entry())).collect();
             let last = entries.last().map_or(EntryId(1), |(id, _)| *id);
-            Ok::<_, ()>(UsagePage {
-                entries,
-                next_before: (last > EntryId(1)).then_some(last),
-            })
+            Ok((entries, (last > EntryId(1)).then_some(last)))
         };
+        let columns = "id,time,format,input_bytes,output_bytes,width,height,quality,watermark,\
+                       milliseconds,token\r\n";
         let (mut before, mut expected, mut parts) = (None, ROWS, 0);
         loop {
-            let (text, next) = {
-                let head = if before.is_none() { COLUMNS } else { "" };
-                text_part(before, head, &tokens("default"), push_row, page)
-                    .expect("pages do not fail")
-            };
+            let (text, next) = CSV
+                .part(before, &tokens("default"), page)
+                .expect("pages do not fail");
             assert!(text.len() < MIN_PART + 200_000, "{} bytes", text.len());
-            let rows = text.strip_prefix(COLUMNS).unwrap_or(&text);
+            let rows = text.strip_prefix(columns).unwrap_or(&text);
             assert_eq!(rows.len() < text.len(), parts == 0, "the columns come once");
             for row in rows.lines() {
                 assert!(row.starts_with(&format!("{expected},")), "{row}");
