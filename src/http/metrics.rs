@@ -10,126 +10,44 @@ use std::fmt::{Display, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use towebp_pipeline::conversion::Timing;
 
-/// The families: name, kind, and a help text that says what is counted, in which unit and by which
-/// labels.
-const FAMILIES: [[&str; 3]; 24] = [
-    ["towebp_requests_total", "counter", "Answers, by status."],
-    [
-        "towebp_request_bytes_total",
-        "counter",
-        "Bytes of bodies received.",
-    ],
-    [
-        "towebp_response_bytes_total",
-        "counter",
-        "Bytes of bodies sent.",
-    ],
-    [
-        "towebp_conversions_total",
-        "counter",
-        "Pictures converted, by format of the input.",
-    ],
-    [
-        "towebp_token_conversions_total",
-        "counter",
-        "Pictures converted, by number of the account and name of the token; from the 1001st pair on by \"other\".",
-    ],
-    [
-        "towebp_watermark_fetches_total",
-        "counter",
-        "Watermark pictures asked for, by source: host, shared (with another conversion), cache, none (it failed).",
-    ],
-    [
-        "towebp_stage_seconds",
-        "histogram",
-        "Seconds of a conversion, by stage: decode, watermark, encode.",
-    ],
-    [
-        "towebp_connections",
-        "gauge",
-        "Connections of clients, idle ones included.",
-    ],
-    [
-        "towebp_requests_waiting",
-        "gauge",
-        "Whole requests that wait for a thread.",
-    ],
-    [
-        "towebp_requests_working",
-        "gauge",
-        "Requests that threads have.",
-    ],
-    [
-        "towebp_buffer_bytes",
-        "gauge",
-        "Bytes that requests and answers on their way take, of --buffer.",
-    ],
-    [
-        "towebp_memory_budget_bytes",
-        "gauge",
-        "Bytes of memory that conversions may take together.",
-    ],
-    [
-        "towebp_memory_reserved_bytes",
-        "gauge",
-        "Bytes of memory that those take that run now, as estimated.",
-    ],
-    [
-        "towebp_memory_waiting",
-        "gauge",
-        "Conversions that wait for memory and their turn.",
-    ],
-    [
-        "towebp_conversions_running",
-        "gauge",
-        "Conversions that have memory and run.",
-    ],
-    [
-        "towebp_watermark_fetches_running",
-        "gauge",
-        "Watermark pictures that are being fetched.",
-    ],
-    [
-        "towebp_watermark_fetches_waiting",
-        "gauge",
-        "Watermark pictures that wait to be fetched.",
-    ],
-    [
-        "towebp_store_up",
-        "gauge",
-        "1 if the storage of accounts and usage can be used, else 0.",
-    ],
-    [
-        "towebp_store_groups_total",
-        "counter",
-        "Groups of changes that were committed together.",
-    ],
-    [
-        "towebp_store_changes_total",
-        "counter",
-        "Changes in these groups, conversions included.",
-    ],
-    [
-        "towebp_store_faults_total",
-        "counter",
-        "Faults of the database that several servers share, by class; most were mended by asking again.",
-    ],
-    [
-        "towebp_store_servers",
-        "gauge",
-        "Servers that use the store, this one included, as seen in the last 30 seconds.",
-    ],
-    [
-        "towebp_store_clock_offset_seconds",
-        "gauge",
-        "Seconds by which the clock of the shared database is ahead of this machine's.",
-    ],
-    [
-        "process_resident_memory_bytes",
-        "gauge",
-        "Bytes of memory, as Linux counts them.",
-    ],
-];
+/// Makes the table of families from one line each: kind, name, and a help text that says what is
+/// counted, in which unit and by which labels.
+macro_rules! families {
+    ($($kind:ident $name:ident $help:literal;)+) => {
+        const FAMILIES: &[[&str; 3]] = &[$([stringify!($name), stringify!($kind), $help],)+];
+    };
+}
+
+families! {
+    counter towebp_requests_total "Answers, by status.";
+    counter towebp_request_bytes_total "Bytes of bodies received.";
+    counter towebp_response_bytes_total "Bytes of bodies sent.";
+    counter towebp_conversions_total "Pictures converted, by format of the input.";
+    counter towebp_token_conversions_total
+        "Pictures converted, by number of the account and name of the token; from the 1001st pair on by \"other\".";
+    counter towebp_watermark_fetches_total
+        "Watermark pictures asked for, by source: host, shared (with another conversion), cache, none (it failed).";
+    histogram towebp_stage_seconds "Seconds of a conversion, by stage: decode, watermark, encode.";
+    gauge towebp_connections "Connections of clients, idle ones included.";
+    gauge towebp_requests_waiting "Whole requests that wait for a thread.";
+    gauge towebp_requests_working "Requests that threads have.";
+    gauge towebp_buffer_bytes "Bytes that requests and answers on their way take, of --buffer.";
+    gauge towebp_memory_budget_bytes "Bytes of memory that conversions may take together.";
+    gauge towebp_memory_reserved_bytes "Bytes of memory that those take that run now, as estimated.";
+    gauge towebp_memory_waiting "Conversions that wait for memory and their turn.";
+    gauge towebp_conversions_running "Conversions that have memory and run.";
+    gauge towebp_watermark_fetches_running "Watermark pictures that are being fetched.";
+    gauge towebp_watermark_fetches_waiting "Watermark pictures that wait to be fetched.";
+    gauge towebp_store_up "1 if the storage of accounts and usage can be used, else 0.";
+    counter towebp_store_groups_total "Groups of changes that were committed together.";
+    counter towebp_store_changes_total "Changes in these groups, conversions included.";
+    counter towebp_store_faults_total
+        "Faults of the database that several servers share, by class; most were mended by asking again.";
+    gauge towebp_store_servers "Servers that use the store, this one included, as seen in the last 30 seconds.";
+    gauge towebp_store_clock_offset_seconds
+        "Seconds by which the clock of the shared database is ahead of this machine's.";
+    gauge process_resident_memory_bytes "Bytes of memory, as Linux counts them.";
+}
 
 /// The upper ends of the histogram's buckets, in seconds: from a thumbnail's decoding to the
 /// default time limit of a conversion.

@@ -2,6 +2,7 @@
 //! of other origins may read come from it. Left out are those of every HTTP server (`Date`,
 //! `Content-Length` ...) and those that only browsers read.
 
+use HeaderValue::{Number, Text, Whole, Word};
 use std::sync::LazyLock;
 
 /// A row of the table.
@@ -53,176 +54,84 @@ pub enum On {
     Status(&'static [u16]),
 }
 
-/// The table.
-pub const RESPONSE_HEADERS: [ResponseHeader; 20] = [
-    header(
-        "Image-Width",
-        "the width of the picture that is sent, in pixels, upright",
-        HeaderValue::Whole(1),
-        "600",
-        On::Picture,
-    ),
-    header(
-        "Image-Height",
-        "its height",
-        HeaderValue::Whole(1),
-        "400",
-        On::Picture,
-    ),
-    sometimes(header(
-        "X-Webp-Mode",
-        "`lossy`, `lossless` or `mixed`: how the pixels are coded; not of an original",
-        HeaderValue::Word(&["lossy", "lossless", "mixed"]),
-        "lossy",
-        On::Picture,
-    )),
-    sometimes(header(
-        "X-Webp-Quality",
-        "the quality that `max_bytes` or `target` led to; not of a lossless file",
-        HeaderValue::Whole(0),
-        "71",
-        On::Picture,
-    )),
-    sometimes(header(
-        "X-Webp-Score",
-        "the score of the file, with `target`",
-        HeaderValue::Number,
-        "70.35",
-        On::Picture,
-    )),
-    header(
-        "X-Original-Bytes",
-        "the bytes of the input",
-        HeaderValue::Whole(1),
-        "103579",
-        On::Picture,
-    ),
-    header(
-        "X-Saved-Percent",
-        "by how many percent the body is smaller than that, a whole number that is rounded down: negative if it is \
-         larger, by however little. The dashboard and the command line have the same number",
-        HeaderValue::Whole(i64::MIN),
-        "66",
-        On::Picture,
-    ),
-    header(
-        "Server-Timing",
-        "milliseconds of `decode`, `watermark` and `encode` (the W3C's Server Timing)",
-        HeaderValue::Text(r"^[a-z]+;dur=[0-9]+\.[0-9](, [a-z]+;dur=[0-9]+\.[0-9])*$"),
+/// Makes the table from the same columns in each row: the name, whether it comes with each response
+/// of the kind, the type of its value, an example, and the meaning.
+macro_rules! headers {
+    ($($name:literal: $how:ident $on:expr, $value:expr, $example:literal, $meaning:literal;)+) => {
+        /// The table.
+        pub const RESPONSE_HEADERS: &[ResponseHeader] = &[$(
+            ResponseHeader {
+                name: $name,
+                meaning: $meaning,
+                value: $value,
+                example: $example,
+                on: $on,
+                is_always: headers!($how),
+            },
+        )+];
+    };
+    (always) => { true };
+    (sometimes) => { false };
+}
+
+headers! {
+    "Image-Width": always On::Picture, Whole(1), "600",
+        "the width of the picture that is sent, in pixels, upright";
+    "Image-Height": always On::Picture, Whole(1), "400",
+        "its height";
+    "X-Webp-Mode": sometimes On::Picture, Word(&["lossy", "lossless", "mixed"]), "lossy",
+        "`lossy`, `lossless` or `mixed`: how the pixels are coded; not of an original";
+    "X-Webp-Quality": sometimes On::Picture, Whole(0), "71",
+        "the quality that `max_bytes` or `target` led to; not of a lossless file";
+    "X-Webp-Score": sometimes On::Picture, Number, "70.35",
+        "the score of the file, with `target`";
+    "X-Original-Bytes": always On::Picture, Whole(1), "103579",
+        "the bytes of the input";
+    "X-Saved-Percent": always On::Picture, Whole(i64::MIN), "66",
+        "by how many percent the body is smaller than that, a whole number that is rounded down: negative if it \
+         is larger, by however little. The dashboard and the command line have the same number";
+    "Server-Timing": always On::Picture,
+        Text(r"^[a-z]+;dur=[0-9]+\.[0-9](, [a-z]+;dur=[0-9]+\.[0-9])*$"),
         "decode;dur=3.1, watermark;dur=0.0, encode;dur=21.4",
-        On::Picture,
-    ),
-    sometimes(header(
-        "Content-Disposition",
-        "`attachment` with a name, if `download` gives one; of the CSV always",
-        HeaderValue::Text("^attachment; filename="),
-        "attachment; filename=\"coffee.webp\"",
-        On::File,
-    )),
-    sometimes(header(
-        "RateLimit-Policy",
-        "the limits of the account and the token, if there are any",
-        HeaderValue::Text(r#"^"[a-z-]+";q=[0-9]+;w=[0-9]+(, "[a-z-]+";q=[0-9]+;w=[0-9]+)*$"#),
+        "milliseconds of `decode`, `watermark` and `encode` (the W3C's Server Timing)";
+    "Content-Disposition": sometimes On::File,
+        Text("^attachment; filename="), "attachment; filename=\"coffee.webp\"",
+        "`attachment` with a name, if `download` gives one; of the CSV always";
+    "RateLimit-Policy": sometimes On::Conversion,
+        Text(r#"^"[a-z-]+";q=[0-9]+;w=[0-9]+(, "[a-z-]+";q=[0-9]+;w=[0-9]+)*$"#),
         "\"rate\";q=60;w=60",
-        On::Conversion,
-    )),
-    sometimes(header(
-        "RateLimit",
-        "what is left of them",
-        HeaderValue::Text(r#"^"[a-z-]+";r=[0-9]+;t=[0-9]+(, "[a-z-]+";r=[0-9]+;t=[0-9]+)*$"#),
+        "the limits of the account and the token, if there are any";
+    "RateLimit": sometimes On::Conversion,
+        Text(r#"^"[a-z-]+";r=[0-9]+;t=[0-9]+(, "[a-z-]+";r=[0-9]+;t=[0-9]+)*$"#),
         "\"rate\";r=59;t=1",
-        On::Conversion,
-    )),
-    header(
-        "Cache-Control",
-        "`private, no-store`; of errors `no-store`, of the description of the API `max-age=300`",
-        HeaderValue::Text("^(private, no-store|no-store|max-age=[0-9]+)$"),
-        "private, no-store",
-        On::All,
-    ),
-    header(
-        "X-Request-Id",
-        "32 random hexadecimal digits that name the request, also in the server's log; errors have it, too",
-        HeaderValue::Text("^[0-9a-f]{32}$"),
-        "0f1e2d3c4b5a69788796a5b4c3d2e1f0",
-        On::All,
-    ),
-    sometimes(header(
-        "X-Towebp-Warning",
+        "what is left of them";
+    "Cache-Control": always On::All,
+        Text("^(private, no-store|no-store|max-age=[0-9]+)$"), "private, no-store",
+        "`private, no-store`; of errors `no-store`, of the description of the API `max-age=300`";
+    "X-Request-Id": always On::All, Text("^[0-9a-f]{32}$"), "0f1e2d3c4b5a69788796a5b4c3d2e1f0",
+        "32 random hexadecimal digits that name the request, also in the server's log; errors have it, too";
+    "X-Towebp-Warning": sometimes On::All,
+        Text("^unknown parameter "), "unknown parameter \"qualty\", did you mean \"quality\"?",
         "if an unknown parameter is close to a known one, or another service's name for it: `unknown parameter \
-         \"qualty\", did you mean \"quality\"?`, for up to three of them; errors have it, too",
-        HeaderValue::Text("^unknown parameter "),
-        "unknown parameter \"qualty\", did you mean \"quality\"?",
-        On::All,
-    )),
-    header(
-        "ETag",
-        "names this version of the description of the API",
-        HeaderValue::Text("^\"[0-9a-f]{8}\"$"),
-        "\"0123abcd\"",
-        On::Asset,
-    ),
-    header(
-        "Link",
-        "of an error: where it is described, as `rel=\"describedby\"` (RFC 8288)",
-        HeaderValue::Text("^<[^>]+>; rel=\"describedby\"$"),
+         \"qualty\", did you mean \"quality\"?`, for up to three of them; errors have it, too";
+    "ETag": always On::Asset, Text("^\"[0-9a-f]{8}\"$"), "\"0123abcd\"",
+        "names this version of the description of the API";
+    "Link": always On::Problem,
+        Text("^<[^>]+>; rel=\"describedby\"$"),
         "</openapi.json#/components/responses/busy>; rel=\"describedby\"",
-        On::Problem,
-    ),
-    header(
-        "Retry-After",
-        "of a 429 or 503: seconds after which the request may be sent again",
-        HeaderValue::Whole(0),
-        "10",
-        On::Status(&[429, 503]),
-    ),
-    header(
-        "WWW-Authenticate",
-        "of a 401: `Bearer realm=\"towebp\"`",
-        HeaderValue::Text("^Bearer "),
-        "Bearer realm=\"towebp\"",
-        On::Status(&[401]),
-    ),
-    header(
-        "Allow",
-        "of a 405: the methods that the path is answered by",
-        HeaderValue::Text("^[A-Z]+(, [A-Z]+)*$"),
-        "POST",
-        On::Status(&[405]),
-    ),
-    header(
-        "Accept-Encoding",
-        "of a 415: `identity`, the one coding of a body that is read",
-        HeaderValue::Word(&["identity"]),
-        "identity",
-        On::Status(&[415]),
-    ),
-];
+        "of an error: where it is described, as `rel=\"describedby\"` (RFC 8288)";
+    "Retry-After": always On::Status(&[429, 503]), Whole(0), "10",
+        "of a 429 or 503: seconds after which the request may be sent again";
+    "WWW-Authenticate": always On::Status(&[401]), Text("^Bearer "), "Bearer realm=\"towebp\"",
+        "of a 401: `Bearer realm=\"towebp\"`";
+    "Allow": always On::Status(&[405]), Text("^[A-Z]+(, [A-Z]+)*$"), "POST",
+        "of a 405: the methods that the path is answered by";
+    "Accept-Encoding": always On::Status(&[415]), Word(&["identity"]), "identity",
+        "of a 415: `identity`, the one coding of a body that is read";
+}
 
 /// The names of all of them, for `Access-Control-Expose-Headers`.
-pub static NAMES: LazyLock<String> =
-    LazyLock::new(|| RESPONSE_HEADERS.map(|row| row.name).join(", "));
-
-const fn header(
-    name: &'static str,
-    meaning: &'static str,
-    value: HeaderValue,
-    example: &'static str,
-    on: On,
-) -> ResponseHeader {
-    ResponseHeader {
-        name,
-        meaning,
-        value,
-        example,
-        on,
-        is_always: true,
-    }
-}
-
-const fn sometimes(header: ResponseHeader) -> ResponseHeader {
-    ResponseHeader {
-        is_always: false,
-        ..header
-    }
-}
+pub static NAMES: LazyLock<String> = LazyLock::new(|| {
+    let names: Vec<&str> = RESPONSE_HEADERS.iter().map(|row| row.name).collect();
+    names.join(", ")
+});

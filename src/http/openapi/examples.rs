@@ -5,7 +5,7 @@ use crate::admission::{
     ExceededLimit, LimitScope, LimitStatus, QuotaExceeded, RemainingQuota, ReserveError,
 };
 use crate::fetch::FetchError;
-use crate::front::Rejection;
+use crate::front::{self, Rejection};
 use crate::http::credentials::TokensDiffer;
 use crate::http::multipart::FormError;
 use crate::http::problem::{Kind, Problem};
@@ -18,42 +18,84 @@ use std::time::Duration;
 use towebp_pipeline::conversion::{ConversionError, Params, Preset};
 use towebp_pipeline::image::{DecodeError, Format, Limits};
 
+/// Why an example cannot be made.
+const FAULT: &str = "the example is at fault";
+
 /// An example of this kind. A new kind does not compile until it has one.
 pub fn example(kind: Kind) -> Problem {
+    let host = "logos.example.org";
+    let (front, limits) = (front::Settings::default(), Limits::default());
+    let cut_short = || DecodeError::Invalid("it ends too early".to_owned());
+    let params = |pairs: &[(&str, &str)]| Params::parse(pairs.iter().copied()).expect_err(FAULT);
+    let content_type = |name| convert::picture_type(name, false, convert::FLAGS).expect_err(FAULT);
+    let content = |headers: &[(&str, &str)]| {
+        convert::check_content(&request("POST", "/convert", headers)).expect_err(FAULT)
+    };
     match kind {
-        Kind::InvalidParameter
-        | Kind::FixedParameter
-        | Kind::RepeatedParameter
-        | Kind::ContentTypeMissing
-        | Kind::ContentTypeUnsupported
-        | Kind::ContentTypeRepeated
-        | Kind::ContentEncodingUnsupported
-        | Kind::BodyEmpty => of_the_request(kind),
-        Kind::WrongFormat
-        | Kind::InvalidImage
-        | Kind::ImageTooWide
-        | Kind::TooManyPixels
-        | Kind::TooManyFrames
-        | Kind::WatermarkNotPngOrJpeg => of_the_picture(kind),
-        Kind::WatermarkUrlInvalid
-        | Kind::WatermarkForbidden
-        | Kind::WatermarkUnreachable
-        | Kind::WatermarkStatus
-        | Kind::WatermarkTooLarge
-        | Kind::WatermarkTimeout
-        | Kind::WatermarkTlsUnavailable => of_the_fetch(kind),
-        Kind::BodyCutShort
-        | Kind::ContentLengthInvalid
-        | Kind::MalformedRequest
-        | Kind::RequestTimeout
-        | Kind::LengthRequired
-        | Kind::BodyTooLarge
-        | Kind::TargetTooLong
-        | Kind::ExpectationFailed
-        | Kind::HeadTooLarge
-        | Kind::TransferEncodingUnsupported
-        | Kind::TooManyConnections
-        | Kind::VersionUnsupported => of_the_connection(kind),
+        Kind::InvalidParameter => params(&[("watermark_position", "middle")]).into(),
+        Kind::RepeatedParameter => params(&[("quality", "80"), ("quality", "90")]).into(),
+        Kind::FixedParameter => Preset::parse("!quality=80")
+            .and_then(|preset| preset.complete([("quality", "90")].into_iter()))
+            .expect_err(FAULT)
+            .into(),
+        Kind::ContentTypeMissing => content_type(""),
+        Kind::ContentTypeUnsupported => content_type("image/webp"),
+        Kind::ContentTypeRepeated => {
+            content(&[("Content-Type", "image/png"), ("Content-Type", "image/gif")])
+        }
+        Kind::ContentEncodingUnsupported => content(&[("Content-Encoding", "gzip")]),
+        Kind::BodyEmpty => convert::body_empty(convert::FLAGS),
+        Kind::WrongFormat => picture(DecodeError::WrongFormat {
+            declared: Format::Png,
+            found: Some(Format::Jpeg),
+        }),
+        Kind::InvalidImage => picture(cut_short()),
+        Kind::ImageTooWide => picture(DecodeError::TooWide {
+            width: 20000,
+            height: 100,
+            max_side: limits.max_side,
+        }),
+        Kind::TooManyPixels => picture(DecodeError::TooManyPixels {
+            width: 16000,
+            height: 9000,
+            max_pixels: limits.max_pixels,
+        }),
+        Kind::TooManyFrames => picture(DecodeError::TooManyFrames {
+            max_frames: limits.max_frames,
+        }),
+        Kind::WatermarkNotPngOrJpeg => ConversionError::WatermarkPicture(cut_short()).into(),
+        Kind::WatermarkUrlInvalid => FetchError::no_url().into(),
+        Kind::WatermarkForbidden => FetchError::forbidden(host).into(),
+        Kind::WatermarkUnreachable => {
+            FetchError::unreachable(host, "the name has no address").into()
+        }
+        Kind::WatermarkStatus => FetchError::Status(404).into(),
+        Kind::WatermarkTooLarge => FetchError::TooLarge {
+            max_bytes: crate::fetch::Settings::default().max_bytes,
+        }
+        .into(),
+        Kind::WatermarkTimeout => FetchError::Timeout.into(),
+        Kind::WatermarkTlsUnavailable => FetchError::TlsUnavailable.into(),
+        Kind::BodyCutShort => Rejection::BodyIncomplete { received: 1000 }.into(),
+        Kind::ContentLengthInvalid => {
+            Rejection::Framing("Content-Length is given more than once").into()
+        }
+        Kind::MalformedRequest => Rejection::Malformed("Host is missing").into(),
+        Kind::RequestTimeout => Rejection::BodyTimeout.into(),
+        Kind::LengthRequired => Rejection::LengthRequired.into(),
+        Kind::BodyTooLarge => Rejection::BodyTooLarge { limit: 32 << 20 }.into(),
+        Kind::TargetTooLong => Rejection::TargetTooLong {
+            limit: front.head_bytes,
+        }
+        .into(),
+        Kind::ExpectationFailed => Rejection::ExpectationUnsupported.into(),
+        Kind::HeadTooLarge => Rejection::HeadTooLarge {
+            limit: front.head_bytes,
+        }
+        .into(),
+        Kind::TransferEncodingUnsupported => Rejection::TransferCodingUnsupported.into(),
+        Kind::TooManyConnections => Rejection::TooManyConnections.into(),
+        Kind::VersionUnsupported => Rejection::VersionUnsupported.into(),
         Kind::MissingCharacters => ConversionError::MissingCharacters(vec!['漢']).into(),
         Kind::MaxBytesUnreachable => ConversionError::MaxBytes {
             allowed: 100,
@@ -93,105 +135,8 @@ pub fn example(kind: Kind) -> Problem {
     }
 }
 
-/// The query, the type or the length of a request.
-fn of_the_request(kind: Kind) -> Problem {
-    let with = |pairs: &[(&str, &str)]| Params::parse(pairs.iter().copied());
-    let fault = "the example is at fault";
-    match kind {
-        Kind::InvalidParameter => with(&[("watermark_position", "middle")])
-            .expect_err(fault)
-            .into(),
-        Kind::RepeatedParameter => with(&[("quality", "80"), ("quality", "90")])
-            .expect_err(fault)
-            .into(),
-        Kind::FixedParameter => Preset::parse("!quality=80")
-            .and_then(|preset| preset.complete([("quality", "90")].into_iter()))
-            .expect_err(fault)
-            .into(),
-        Kind::ContentTypeMissing => {
-            convert::picture_type("", false, convert::FLAGS).expect_err(fault)
-        }
-        Kind::ContentTypeUnsupported => {
-            convert::picture_type("image/webp", false, convert::FLAGS).expect_err(fault)
-        }
-        Kind::ContentTypeRepeated => {
-            let twice = [("Content-Type", "image/png"), ("Content-Type", "image/gif")];
-            convert::check_content(&request("POST", "/convert", &twice)).expect_err(fault)
-        }
-        Kind::ContentEncodingUnsupported => {
-            let encoded = [("Content-Encoding", "gzip")];
-            convert::check_content(&request("POST", "/convert", &encoded)).expect_err(fault)
-        }
-        _ => convert::body_empty(convert::FLAGS),
-    }
-}
-
-fn of_the_picture(kind: Kind) -> Problem {
-    let limits = Limits::default();
-    let cut_short = || DecodeError::Invalid("it ends too early".to_owned());
-    let error = match kind {
-        Kind::WrongFormat => DecodeError::WrongFormat {
-            declared: Format::Png,
-            found: Some(Format::Jpeg),
-        },
-        Kind::ImageTooWide => DecodeError::TooWide {
-            width: 20000,
-            height: 100,
-            max_side: limits.max_side,
-        },
-        Kind::TooManyPixels => DecodeError::TooManyPixels {
-            width: 16000,
-            height: 9000,
-            max_pixels: limits.max_pixels,
-        },
-        Kind::TooManyFrames => DecodeError::TooManyFrames {
-            max_frames: limits.max_frames,
-        },
-        Kind::WatermarkNotPngOrJpeg => {
-            return ConversionError::WatermarkPicture(cut_short()).into();
-        }
-        _ => cut_short(),
-    };
+fn picture(error: DecodeError) -> Problem {
     ConversionError::Picture(error).into()
-}
-
-fn of_the_fetch(kind: Kind) -> Problem {
-    let host = "logos.example.org";
-    let error = match kind {
-        Kind::WatermarkUrlInvalid => FetchError::no_url(),
-        Kind::WatermarkForbidden => FetchError::forbidden(host),
-        Kind::WatermarkUnreachable => FetchError::unreachable(host, "the name has no address"),
-        Kind::WatermarkStatus => FetchError::Status(404),
-        Kind::WatermarkTooLarge => FetchError::TooLarge {
-            max_bytes: crate::fetch::Settings::default().max_bytes,
-        },
-        Kind::WatermarkTlsUnavailable => FetchError::TlsUnavailable,
-        _ => FetchError::Timeout,
-    };
-    error.into()
-}
-
-fn of_the_connection(kind: Kind) -> Problem {
-    let front = crate::front::Settings::default();
-    let rejection = match kind {
-        Kind::BodyCutShort => Rejection::BodyIncomplete { received: 1000 },
-        Kind::ContentLengthInvalid => Rejection::Framing("Content-Length is given more than once"),
-        Kind::RequestTimeout => Rejection::BodyTimeout,
-        Kind::LengthRequired => Rejection::LengthRequired,
-        Kind::BodyTooLarge => Rejection::BodyTooLarge { limit: 32 << 20 },
-        Kind::TargetTooLong => Rejection::TargetTooLong {
-            limit: front.head_bytes,
-        },
-        Kind::ExpectationFailed => Rejection::ExpectationUnsupported,
-        Kind::HeadTooLarge => Rejection::HeadTooLarge {
-            limit: front.head_bytes,
-        },
-        Kind::TransferEncodingUnsupported => Rejection::TransferCodingUnsupported,
-        Kind::TooManyConnections => Rejection::TooManyConnections,
-        Kind::VersionUnsupported => Rejection::VersionUnsupported,
-        _ => Rejection::Malformed("Host is missing"),
-    };
-    rejection.into()
 }
 
 fn exceeded(limit: ExceededLimit) -> Problem {
