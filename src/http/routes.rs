@@ -187,6 +187,53 @@ const USAGE_MONTHS: &str = "/api/usage/months";
 /// Failed conversions, page by page.
 const FAILURES: &str = "/api/failures";
 
+/// The description of the files of the usage history.
+const EXPORT: &str =
+    "As of the moment of the request, newest first, however long it is: it is sent in chunks.";
+
+/// The description of the failed conversions.
+const FAILED: &str = "Newest first, of the last 30 days, at most 10,000. They count nowhere.";
+
+/// A path that programs read, with its operation.
+macro_rules! api {
+    ($path:expr, $task:expr, [$($parameters:expr),*], $tag:literal $id:literal, $credentials:ident,
+        [$($scope:ident)+], $success:expr, $summary:literal, $description:expr) => {
+        Route {
+            path: $path,
+            is_at: None,
+            methods: READ,
+            body_limit: BodyLimit::Form,
+            parameters: &[$($parameters),*],
+            audience: Audience::Programs,
+            handler: Handler::Worker($task),
+            operation: Some(Operation {
+                id: $id,
+                tag: $tag,
+                summary: $summary,
+                description: $description,
+                credentials: Credentials::$credentials,
+                success: $success,
+                scopes: &[$(Scope::$scope),+],
+            }),
+        }
+    };
+}
+
+/// A path that describes the server.
+macro_rules! server {
+    ($path:expr => $task:expr, $id:literal [$($scope:ident)+] $($rest:tt)+) => {
+        api!($path, $task, [], "server" $id, None, [$($scope)+], $($rest)+)
+    };
+}
+
+/// A path of an account's history.
+macro_rules! history {
+    ($path:expr => $answer:path [$($parameters:expr),*], $id:literal $($rest:tt)+) => {
+        api!($path, Task::Api($answer), [&[TOKEN], $($parameters),*], "history" $id,
+            TokenOrSession, [Connection Worker Token History], $($rest)+)
+    };
+}
+
 /// All paths. Any other path is a 404, whatever the method and the body.
 pub const ROUTES: &[Route] = &[
     Route {
@@ -197,61 +244,54 @@ pub const ROUTES: &[Route] = &[
         parameters: &[&PARAMETERS, &[convert::DOWNLOAD]],
         audience: Audience::Programs,
         handler: Handler::Conversion,
-        operation: Some(CONVERSION),
+        operation: Some(Operation {
+            id: "convert",
+            tag: "conversion",
+            summary: "Converts a picture to WebP",
+            description: "The body is the picture's bytes, and `Content-Type` says what they are. Of `quality`, \
+                `max_bytes` and `target` one may be given. A success adds one entry to the usage history.",
+            credentials: Credentials::Token,
+            success: Success::Picture,
+            scopes: &[
+                Scope::Connection,
+                Scope::Worker,
+                Scope::Token,
+                Scope::Conversion,
+            ],
+        }),
     },
     Route {
         handler: Handler::EventLoop(health::alive),
-        ..api(HEALTH, &[], Task::Readiness, ALIVE)
+        ..server! { HEALTH => Task::Readiness, "getHealth" [Connection] Success::Text("ok"),
+        "Whether the process runs",
+        "It needs no worker, so that it is answered however busy the server is." }
     },
-    api(READINESS, &[], Task::Readiness, READY),
-    api(
-        paths::USAGE,
-        &[&[TOKEN], &usage::PAGE, &usage::FILTERS],
-        Task::Api(usage::json),
-        HISTORY,
-    ),
-    api(
-        paths::USAGE_CSV,
-        &[&[TOKEN], &usage::FILTERS],
-        Task::Api(usage::csv),
-        HISTORY_CSV,
-    ),
-    api(
-        paths::USAGE_LINES,
-        &[&[TOKEN], &usage::FILTERS],
-        Task::Api(usage::ndjson),
-        HISTORY_LINES,
-    ),
-    api(
-        USAGE_DAYS,
-        &[&[TOKEN], &usage::FILTERS],
-        Task::Api(usage::days),
-        HISTORY_DAYS,
-    ),
-    api(
-        USAGE_MONTHS,
-        &[&[TOKEN], &usage::FILTERS],
-        Task::Api(usage::months),
-        HISTORY_MONTHS,
-    ),
-    api(
-        FAILURES,
-        &[&[TOKEN], &usage::PAGE, &failures::FILTERS],
-        Task::Api(failures::json),
-        FAILED,
-    ),
-    api(
-        paths::FAILURES_CSV,
-        &[&[TOKEN], &failures::FILTERS],
-        Task::Api(failures::csv),
-        FAILED_CSV,
-    ),
-    api(
-        paths::OPENAPI,
-        &[],
-        Task::Api(|state, request| Ok(state.openapi.answer(request))),
-        DESCRIPTION,
-    ),
+    server! { READINESS => Task::Readiness,
+    "getReadiness" [Connection Worker Readiness] Success::Text("ready"),
+    "Whether the server can do its work",
+    "It converts a tiny picture and commits to the database. An outcome is reused for a second." },
+    history! { paths::USAGE => usage::json [&usage::PAGE, &usage::FILTERS],
+    "getHistory" Success::History, "A page of the usage history",
+    "Newest first. Of an account's tokens only `default` reads it." },
+    history! { paths::USAGE_CSV => usage::csv [&usage::FILTERS],
+    "getHistoryCsv" Success::HistoryCsv, "The whole usage history as CSV", EXPORT },
+    history! { paths::USAGE_LINES => usage::ndjson [&usage::FILTERS],
+    "getHistoryLines" Success::HistoryLines,
+    "The whole usage history, one JSON object a line", EXPORT },
+    history! { USAGE_DAYS => usage::days [&usage::FILTERS],
+    "getDays" Success::Sums("Days"), "Conversions and bytes by day",
+    "Oldest first; days without conversions are left out. Without `from`, of the last ten years. Sums stay when \
+     old entries are removed." },
+    history! { USAGE_MONTHS => usage::months [&usage::FILTERS],
+    "getMonths" Success::Sums("Months"), "Conversions and bytes by month",
+    "As the days. A month is summed up over those of its days that are asked for." },
+    history! { FAILURES => failures::json [&usage::PAGE, &failures::FILTERS],
+    "getFailures" Success::Failures, "A page of the conversions that failed", FAILED },
+    history! { paths::FAILURES_CSV => failures::csv [&failures::FILTERS],
+    "getFailuresCsv" Success::HistoryCsv, "The conversions that failed as CSV", FAILED },
+    server! { paths::OPENAPI => Task::Api(|state, request| Ok(state.openapi.answer(request))),
+    "getDescription" [Connection Worker] Success::Description,
+    "The description of the API", "This document." },
     shown(paths::START, |context, _| Ok(dashboard::start(context)?)),
     for_signed_in(paths::DASHBOARD, pages::overview),
     for_signed_in(paths::CONVERTING, |context, _| {
@@ -365,135 +405,6 @@ pub const ROUTES: &[Route] = &[
         ..for_people("/{asset}", READ, Task::Asset)
     },
 ];
-
-const CONVERSION: Operation = Operation {
-    id: "convert",
-    tag: "conversion",
-    summary: "Converts a picture to WebP",
-    description: "The body is the picture's bytes, and `Content-Type` says what they are. Of `quality`, \
-        `max_bytes` and `target` one may be given. A success adds one entry to the usage history.",
-    credentials: Credentials::Token,
-    success: Success::Picture,
-    scopes: &[
-        Scope::Connection,
-        Scope::Worker,
-        Scope::Token,
-        Scope::Conversion,
-    ],
-};
-
-const ALIVE: Operation = Operation {
-    id: "getHealth",
-    tag: "server",
-    summary: "Whether the process runs",
-    description: "It needs no worker, so that it is answered however busy the server is.",
-    credentials: Credentials::None,
-    success: Success::Text("ok"),
-    scopes: &[Scope::Connection],
-};
-
-const READY: Operation = Operation {
-    id: "getReadiness",
-    tag: "server",
-    summary: "Whether the server can do its work",
-    description: "It converts a tiny picture and commits to the database. An outcome is reused for a second.",
-    credentials: Credentials::None,
-    success: Success::Text("ready"),
-    scopes: &[Scope::Connection, Scope::Worker, Scope::Readiness],
-};
-
-const HISTORY: Operation = Operation {
-    id: "getHistory",
-    tag: "history",
-    summary: "A page of the usage history",
-    description: "Newest first. Of an account's tokens only `default` reads it.",
-    credentials: Credentials::TokenOrSession,
-    success: Success::History,
-    scopes: HISTORY_SCOPES,
-};
-
-const HISTORY_CSV: Operation = Operation {
-    id: "getHistoryCsv",
-    summary: "The whole usage history as CSV",
-    description: "As of the moment of the request, newest first, however long it is: it is sent in chunks.",
-    success: Success::HistoryCsv,
-    ..HISTORY
-};
-
-const HISTORY_LINES: Operation = Operation {
-    id: "getHistoryLines",
-    summary: "The whole usage history, one JSON object a line",
-    success: Success::HistoryLines,
-    ..HISTORY_CSV
-};
-
-const HISTORY_DAYS: Operation = Operation {
-    id: "getDays",
-    summary: "Conversions and bytes by day",
-    description: "Oldest first; days without conversions are left out. Without `from`, of the last ten years. Sums \
-        stay when old entries are removed.",
-    success: Success::Sums("Days"),
-    ..HISTORY
-};
-
-const HISTORY_MONTHS: Operation = Operation {
-    id: "getMonths",
-    summary: "Conversions and bytes by month",
-    description: "As the days. A month is summed up over those of its days that are asked for.",
-    success: Success::Sums("Months"),
-    ..HISTORY
-};
-
-const FAILED: Operation = Operation {
-    id: "getFailures",
-    summary: "A page of the conversions that failed",
-    description: "Newest first, of the last 30 days, at most 10,000. They count nowhere.",
-    success: Success::Failures,
-    ..HISTORY
-};
-
-const FAILED_CSV: Operation = Operation {
-    id: "getFailuresCsv",
-    summary: "The conversions that failed as CSV",
-    success: Success::HistoryCsv,
-    ..FAILED
-};
-
-const HISTORY_SCOPES: &[Scope] = &[
-    Scope::Connection,
-    Scope::Worker,
-    Scope::Token,
-    Scope::History,
-];
-
-const DESCRIPTION: Operation = Operation {
-    id: "getDescription",
-    tag: "server",
-    summary: "The description of the API",
-    description: "This document.",
-    credentials: Credentials::None,
-    success: Success::Description,
-    scopes: &[Scope::Connection, Scope::Worker],
-};
-
-/// A path that programs read.
-const fn api(
-    path: &'static str,
-    parameters: &'static [&'static [Parameter]],
-    task: Task,
-    operation: Operation,
-) -> Route {
-    Route {
-        path,
-        is_at: None,
-        methods: READ,
-        body_limit: BodyLimit::Form,
-        parameters,
-        audience: Audience::Programs,
-        handler: Handler::Worker(task),
-        operation: Some(operation),
-    }
-}
 
 /// A path for people that shows a page.
 const fn shown(path: &'static str, show: PublicPage) -> Route {
