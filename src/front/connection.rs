@@ -156,8 +156,14 @@ pub enum Step {
 }
 
 impl Connection {
-    /// A connection that was accepted now.
-    pub fn new(stream: TcpStream, peer: IpAddr, is_surplus: bool, now: Instant) -> Connection {
+    /// A connection that was accepted now. `least_rate` is that of its client, in bytes a second.
+    pub fn new(
+        stream: TcpStream,
+        peer: IpAddr,
+        is_surplus: bool,
+        least_rate: u64,
+        now: Instant,
+    ) -> Connection {
         Connection {
             stream,
             peer,
@@ -169,7 +175,7 @@ impl Connection {
             counted: Share::default(),
             queue: None,
             read_buffer: Vec::new(),
-            response: ResponseWriter::new(now),
+            response: ResponseWriter::new(least_rate, now),
         }
     }
 
@@ -228,7 +234,7 @@ impl Connection {
         has_memory: bool,
         now: Instant,
     ) -> Step {
-        let flushed = self.response.flush(&self.stream, settings.rate, now);
+        let flushed = self.response.flush(&self.stream, now);
         if flushed.is_err() {
             return Step::Close;
         }
@@ -272,13 +278,7 @@ impl Connection {
     }
 
     /// Begins to receive the body of an admitted request, which is complete at once if it has none.
-    pub fn begin_body(
-        &mut self,
-        head: &Head,
-        admitted: Admitted,
-        settings: &Settings,
-        now: Instant,
-    ) -> Step {
+    pub fn begin_body(&mut self, head: &Head, admitted: Admitted, now: Instant) -> Step {
         self.response.options = ResponseOptions::of(head);
         self.queue = Some((admitted.kind, admitted.owner));
         let framing = head.framing;
@@ -299,9 +299,7 @@ impl Connection {
         self.stage = Stage::Body(Box::new(IncomingBody::new(request, remaining, now)));
         if must_be_asked_for {
             let line = b"HTTP/1.1 100 Continue\r\n\r\n".to_vec();
-            let sent = self
-                .response
-                .send(&self.stream, vec![line], settings.rate, now);
+            let sent = self.response.send(&self.stream, vec![line], now);
             if sent.is_err() {
                 return Step::Close;
             }
@@ -311,13 +309,7 @@ impl Connection {
 
     /// Answers a request that no worker gets. If its `head` could be read and the rest of the
     /// request is short, the rest is dropped and the connection kept.
-    pub fn respond_early(
-        &mut self,
-        response: Response,
-        head: Option<&Head>,
-        settings: &Settings,
-        now: Instant,
-    ) -> Step {
+    pub fn respond_early(&mut self, response: Response, head: Option<&Head>, now: Instant) -> Step {
         let then = match head {
             Some(head) if head.keep_alive && !head.expects_continue && !self.is_last => {
                 match head.framing {
@@ -335,9 +327,7 @@ impl Connection {
             ..head.map_or(self.response.options, ResponseOptions::of)
         };
         self.stage = Stage::Responding(then);
-        let sent = self
-            .response
-            .respond(&self.stream, response, settings.rate, now);
+        let sent = self.response.respond(&self.stream, response, now);
         sent.map_or(Step::Close, |_| Step::Again)
     }
 
@@ -370,16 +360,14 @@ impl Connection {
     }
 
     /// Sends a worker's response, or its head and first part.
-    pub fn respond(&mut self, response: Response, settings: &Settings, now: Instant) -> Step {
+    pub fn respond(&mut self, response: Response, now: Instant) -> Step {
         if let Some(at) = response.due.filter(|at| *at > now) {
             let response = Box::new(response);
             self.stage = Stage::Due { response, at };
             return Step::Wait;
         }
         self.response.options.keep_alive &= !self.is_last;
-        let sent = self
-            .response
-            .respond(&self.stream, response, settings.rate, now);
+        let sent = self.response.respond(&self.stream, response, now);
         match sent {
             Err(_) => return Step::Close,
             Ok(Some(parts)) => self.stage = Stage::PartSent(parts),
@@ -389,24 +377,16 @@ impl Connection {
     }
 
     /// Sends a further part of a worker's response.
-    pub fn send_part(
-        &mut self,
-        part: Vec<u8>,
-        rest: Parts,
-        settings: &Settings,
-        now: Instant,
-    ) -> Step {
+    pub fn send_part(&mut self, part: Vec<u8>, rest: Parts, now: Instant) -> Step {
         self.stage = Stage::PartSent(rest);
-        let sent = self
-            .response
-            .send_part(&self.stream, part, settings.rate, now);
+        let sent = self.response.send_part(&self.stream, part, now);
         sent.map_or(Step::Close, |()| Step::Again)
     }
 
     /// Ends a response in parts.
-    pub fn end_parts(&mut self, settings: &Settings, now: Instant) -> Step {
+    pub fn end_parts(&mut self, now: Instant) -> Step {
         self.stage = self.responding();
-        let sent = self.response.end_parts(&self.stream, settings.rate, now);
+        let sent = self.response.end_parts(&self.stream, now);
         sent.map_or(Step::Close, |()| Step::Again)
     }
 

@@ -29,8 +29,9 @@ pub trait Ticket: Send + 'static {
     /// Bytes of memory that it holds.
     fn held(&self) -> usize;
 
-    /// Answers the request, on a worker's thread.
-    fn answer(self: Box<Self>, handover: Handover);
+    /// Answers the request on a worker's thread. `body` is the part of the body that the ticket
+    /// kept.
+    fn answer(self: Box<Self>, body: ByteQueue, handover: Handover);
 
     /// Words the rejection of the request. The event loop calls it; it must not block.
     fn reject(&self, rejection: Rejection) -> Response;
@@ -54,10 +55,8 @@ pub enum Preparation {
     Queued,
 }
 
-/// What a worker gets beside the ticket.
+/// The way from a worker back to the event loop.
 pub struct Handover {
-    /// What the ticket kept of the body.
-    pub body: ByteQueue,
     /// Set once nobody waits for the response any more: the client closed its connection, or its
     /// sending side.
     pub cancel: Arc<Cancel<'static>>,
@@ -90,44 +89,29 @@ impl Work {
     }
 }
 
-/// What a worker does next.
+/// The next piece of work of a worker.
 pub(super) struct Job {
     pub work: Work,
-    pub cancel: Arc<Cancel<'static>>,
-    pub queued_since: Instant,
-    pub waker: Waker,
-    pub reply: Reply,
+    pub handover: Handover,
 }
 
 impl Job {
     /// Does it, on a worker's thread.
     pub(super) fn run(self) {
-        let Job {
-            work,
-            cancel,
-            queued_since,
-            waker,
-            reply,
-        } = self;
+        let Job { work, handover } = self;
         match work {
-            Work::Request { ticket, body } => ticket.answer(Handover {
-                body,
-                cancel,
-                queued_since,
-                waker,
-                reply,
+            Work::Request { ticket, body } => ticket.answer(body, handover),
+            Work::Parts(mut parts) => handover.reply.end(match parts.next() {
+                Some(Ok(part)) => JobResult::Part(part, parts),
+                Some(Err(_)) => JobResult::Failed,
+                None => JobResult::LastPart,
             }),
-            Work::Parts(mut parts) => match parts.next() {
-                Some(Ok(part)) => reply.end(Outcome::Part(part, parts)),
-                Some(Err(_)) => reply.end(Outcome::Failed),
-                None => reply.end(Outcome::LastPart),
-            },
         }
     }
 }
 
 /// What became of a job.
-pub(super) enum Outcome {
+pub(super) enum JobResult {
     /// The response, or its head and first part.
     Response(Response),
     /// The request, which waits for what others have.
@@ -140,14 +124,14 @@ pub(super) enum Outcome {
     Failed,
 }
 
-impl std::fmt::Debug for Outcome {
+impl std::fmt::Debug for JobResult {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Outcome::Response(_) => "Response",
-            Outcome::Waiting(_) => "Waiting",
-            Outcome::Part(..) => "Part",
-            Outcome::LastPart => "LastPart",
-            Outcome::Failed => "Failed",
+            JobResult::Response(_) => "Response",
+            JobResult::Waiting(_) => "Waiting",
+            JobResult::Part(..) => "Part",
+            JobResult::LastPart => "LastPart",
+            JobResult::Failed => "Failed",
         })
     }
 }
@@ -171,15 +155,15 @@ impl Reply {
 
     /// Hands the response to the event loop.
     pub fn send(self, response: Response) {
-        self.end(Outcome::Response(response));
+        self.end(JobResult::Response(response));
     }
 
     /// Hands the request back to the event loop, where it waits for what others have.
     pub fn wait(self, ticket: Box<dyn Ticket>) {
-        self.end(Outcome::Waiting(ticket));
+        self.end(JobResult::Waiting(ticket));
     }
 
-    fn end(mut self, outcome: Outcome) {
+    fn end(mut self, outcome: JobResult) {
         self.is_sent = true;
         self.inbox.push(Message::Reply(self.exchange, outcome));
     }
@@ -188,7 +172,7 @@ impl Reply {
 impl Drop for Reply {
     fn drop(&mut self) {
         if !self.is_sent {
-            let failed = Message::Reply(self.exchange, Outcome::Failed);
+            let failed = Message::Reply(self.exchange, JobResult::Failed);
             self.inbox.push(failed);
         }
     }
@@ -239,7 +223,7 @@ pub(super) enum Message {
     /// The ticket of this connection's request is to be asked again.
     Prepare(Key),
     /// A worker has ended this exchange.
-    Reply(Key, Outcome),
+    Reply(Key, JobResult),
 }
 
 /// The messages of other threads, in the order in which they came.

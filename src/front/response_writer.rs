@@ -17,6 +17,8 @@ pub struct ResponseWriter {
     /// Since when the client is to read a response.
     since: Option<Instant>,
     rate: MinRate,
+    /// The least rate of the client, in bytes a second.
+    least_rate: u64,
     /// How the present request wants its response.
     pub options: ResponseOptions,
     framing: ResponseFraming,
@@ -46,9 +48,10 @@ enum ResponseFraming {
 }
 
 impl ResponseWriter {
-    /// A writer that has nothing to send.
-    pub fn new(now: Instant) -> ResponseWriter {
+    /// A writer that has nothing to send, to a client that reads at `least_rate` bytes a second.
+    pub fn new(least_rate: u64, now: Instant) -> ResponseWriter {
         ResponseWriter {
+            least_rate,
             buffer: ByteQueue::default(),
             since: None,
             rate: MinRate::new(now),
@@ -90,14 +93,10 @@ impl ResponseWriter {
 
     /// Sends a response, or its head and the first part of its body. Returns what makes the further
     /// parts, if the client is to get any.
-    ///
-    /// # Errors
-    /// The client is gone.
     pub fn respond(
         &mut self,
         stream: &TcpStream,
         mut response: Response,
-        rate: u64,
         now: Instant,
     ) -> io::Result<Option<Parts>> {
         let parts = response.parts.take();
@@ -119,38 +118,26 @@ impl ResponseWriter {
         let head = response.head(&framing_line, self.options.connection_line());
         // The response to HEAD ends with its head.
         if self.options.without_body {
-            self.send(stream, vec![head], rate, now)?;
+            self.send(stream, vec![head], now)?;
             return Ok(None);
         }
         self.framing = framing;
         let mut bytes = vec![head];
         bytes.extend(self.framed(response.body));
-        self.send(stream, bytes, rate, now)?;
+        self.send(stream, bytes, now)?;
         Ok(parts)
     }
 
     /// Sends a further part of a response's body.
-    ///
-    /// # Errors
-    /// The client is gone.
-    pub fn send_part(
-        &mut self,
-        stream: &TcpStream,
-        part: Vec<u8>,
-        rate: u64,
-        now: Instant,
-    ) -> io::Result<()> {
+    pub fn send_part(&mut self, stream: &TcpStream, part: Vec<u8>, now: Instant) -> io::Result<()> {
         let bytes = self.framed(part);
-        self.send(stream, bytes, rate, now)
+        self.send(stream, bytes, now)
     }
 
     /// Sends what follows the last part.
-    ///
-    /// # Errors
-    /// The client is gone.
-    pub fn end_parts(&mut self, stream: &TcpStream, rate: u64, now: Instant) -> io::Result<()> {
+    pub fn end_parts(&mut self, stream: &TcpStream, now: Instant) -> io::Result<()> {
         match std::mem::take(&mut self.framing) {
-            ResponseFraming::Chunked => self.send(stream, vec![b"0\r\n\r\n".to_vec()], rate, now),
+            ResponseFraming::Chunked => self.send(stream, vec![b"0\r\n\r\n".to_vec()], now),
             ResponseFraming::ContentLength | ResponseFraming::UntilClose => Ok(()),
         }
     }
@@ -165,23 +152,18 @@ impl ResponseWriter {
         vec![size.into_bytes(), part, b"\r\n".to_vec()]
     }
 
-    /// Sends blocks of bytes, now or as soon as the socket takes them. `rate` is the least rate of
-    /// the client, in bytes a second.
-    ///
-    /// # Errors
-    /// The client is gone.
+    /// Sends blocks of bytes, now or as soon as the socket takes them.
     pub fn send(
         &mut self,
         stream: &TcpStream,
         blocks: Vec<Vec<u8>>,
-        rate: u64,
         now: Instant,
     ) -> io::Result<()> {
         let was_empty = self.buffer.is_empty();
         for block in blocks {
             self.buffer.push_block(block);
         }
-        self.flush(stream, rate, now)?;
+        self.flush(stream, now)?;
         if was_empty && !self.buffer.is_empty() {
             self.rate = MinRate::new(now);
             self.since.get_or_insert(now);
@@ -190,16 +172,13 @@ impl ResponseWriter {
     }
 
     /// Writes what the socket takes of what waits.
-    ///
-    /// # Errors
-    /// The client is gone.
-    pub fn flush(&mut self, mut stream: &TcpStream, rate: u64, now: Instant) -> io::Result<()> {
+    pub fn flush(&mut self, mut stream: &TcpStream, now: Instant) -> io::Result<()> {
         while !self.buffer.is_empty() {
             match stream.write(self.buffer.first()) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(count) => {
                     self.buffer.consume(count);
-                    self.rate.record(count, rate, now);
+                    self.rate.record(count, self.least_rate, now);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -134,7 +134,7 @@ impl front::Ticket for Admitted {
         }
     }
 
-    fn answer(self: Box<Self>, handover: Handover) {
+    fn answer(self: Box<Self>, body: ByteQueue, handover: Handover) {
         let Admitted {
             state,
             mut request,
@@ -142,7 +142,6 @@ impl front::Ticket for Admitted {
             work,
         } = *self;
         let Handover {
-            body,
             cancel,
             queued_since,
             waker,

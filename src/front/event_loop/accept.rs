@@ -69,9 +69,10 @@ impl<A: Admission> EventLoop<A> {
         }
         let interest = Interest::READABLE | Interest::WRITABLE;
         let (registry, now) = (self.poll.registry(), self.now);
+        let least_rate = self.settings.rate;
         let key = self.connections.insert_with(|key| {
             registry.register(&mut stream, key.token(), interest)?;
-            Ok::<_, std::io::Error>(Connection::new(stream, peer, is_surplus, now))
+            Ok::<_, std::io::Error>(Connection::new(stream, peer, is_surplus, least_rate, now))
         });
         let key = match key {
             Ok(key) => key,

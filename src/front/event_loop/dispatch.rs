@@ -4,7 +4,7 @@ use super::EventLoop;
 use crate::admission::Share;
 use crate::front::admission::Admission;
 use crate::front::connection::{Preparing, Stage, Step};
-use crate::front::job::{Exchange, Job, Outcome, Preparation, Reply, Waker, Work};
+use crate::front::job::{Exchange, Handover, Job, JobResult, Preparation, Reply, Waker, Work};
 use crate::front::kind::Kind;
 use crate::front::rejection::Rejection;
 use crate::front::slab::Key;
@@ -103,10 +103,12 @@ impl<A: Admission> EventLoop<A> {
             let cancel = Arc::default();
             job = Some(Job {
                 work,
-                cancel: Arc::clone(&cancel),
-                queued_since,
-                waker: Waker::new(key, &self.inbox),
-                reply: Reply::new(exchange, &self.inbox),
+                handover: Handover {
+                    cancel: Arc::clone(&cancel),
+                    queued_since,
+                    waker: Waker::new(key, &self.inbox),
+                    reply: Reply::new(exchange, &self.inbox),
+                },
             });
             Ok::<_, ()>(Exchange {
                 client: Some(key),
@@ -133,7 +135,7 @@ impl<A: Admission> EventLoop<A> {
     }
 
     /// Takes what a worker has made of a job, and hands the worker the next one.
-    pub(super) fn end_exchange(&mut self, exchange: Key, outcome: Outcome) {
+    pub(super) fn end_exchange(&mut self, exchange: Key, result: JobResult) {
         let Some(exchange) = self.exchanges.remove(exchange) else {
             return;
         };
@@ -141,26 +143,26 @@ impl<A: Admission> EventLoop<A> {
         let queue = &mut self.queues[exchange.kind as usize];
         queue.end(exchange.owner, self.now - exchange.since);
         if let Some(client) = exchange.client {
-            self.answer(client, outcome, exchange.queued_since);
+            self.answer(client, result, exchange.queued_since);
         }
         self.dispatch(exchange.kind);
     }
 
     /// Sends what a worker has made for this client. The request has waited since `queued_since`.
-    fn answer(&mut self, key: Key, outcome: Outcome, queued_since: Instant) {
+    fn answer(&mut self, key: Key, result: JobResult, queued_since: Instant) {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
-        let (settings, now) = (&self.settings, self.now);
-        let step = match outcome {
-            Outcome::Waiting(ticket) => {
+        let now = self.now;
+        let step = match result {
+            JobResult::Waiting(ticket) => {
                 connection.queue_again(ticket, queued_since);
                 Step::Complete
             }
-            Outcome::Response(response) => connection.respond(response, settings, now),
-            Outcome::Part(part, rest) => connection.send_part(part, rest, settings, now),
-            Outcome::LastPart => connection.end_parts(settings, now),
-            Outcome::Failed => Step::Reject(Rejection::WorkerFailed),
+            JobResult::Response(response) => connection.respond(response, now),
+            JobResult::Part(part, rest) => connection.send_part(part, rest, now),
+            JobResult::LastPart => connection.end_parts(now),
+            JobResult::Failed => Step::Reject(Rejection::WorkerFailed),
         };
         if self.apply(key, step) {
             self.drive(key);
@@ -172,12 +174,12 @@ impl<A: Admission> EventLoop<A> {
 
     /// Sends the response that is due now.
     pub(super) fn send_due(&mut self, key: Key) {
-        let (settings, now) = (&self.settings, self.now);
+        let now = self.now;
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
         if let Some(response) = connection.take_due(now) {
-            let step = connection.respond(response, settings, now);
+            let step = connection.respond(response, now);
             if self.apply(key, step) {
                 self.drive(key);
             } else {

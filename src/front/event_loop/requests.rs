@@ -35,7 +35,7 @@ impl<A: Admission> EventLoop<A> {
         let Some(connection) = self.connections.get_mut(key) else {
             return false;
         };
-        let step = connection.begin_body(head, admitted, &self.settings, self.now);
+        let step = connection.begin_body(head, admitted, self.now);
         self.apply(key, step)
     }
 
@@ -78,7 +78,7 @@ impl<A: Admission> EventLoop<A> {
         if let (Stage::Queued { .. }, Some((kind, owner))) = (&connection.stage, connection.queue) {
             self.queues[kind as usize].remove(owner, key);
         }
-        let step = connection.respond_early(response, head, &self.settings, self.now);
+        let step = connection.respond_early(response, head, self.now);
         self.apply(key, step)
     }
 
