@@ -64,41 +64,19 @@ impl Sent {
 
 /// The response with a converted picture.
 pub fn success(sent: Sent, entry: &UsageEntry, download: Option<&str>) -> Response {
-    let mut response = Response::new(200, sent.media_type, sent.body)
+    let disposition = download.map(|name| content_disposition(name, sent.ending));
+    let score = sent.found.and_then(|found| found.score);
+    Response::new(200, sent.media_type, sent.body)
         .header("Cache-Control", "private, no-store")
         .header("Image-Width", &sent.width.to_string())
         .header("Image-Height", &sent.height.to_string())
-        .header("X-Original-Bytes", &entry.input_bytes.to_string());
-    if let Some(percent) = entry.saved_percent() {
-        response = response.header("X-Saved-Percent", &percent.to_string());
-    }
-    if let Some(coding) = sent.coding {
-        response = response.header("X-Webp-Mode", coding.name());
-    }
-    response = response.header("Server-Timing", &server_timing(sent.timing));
-    response = found_headers(response, sent.found);
-    match download {
-        Some(name) => response.header(
-            "Content-Disposition",
-            &content_disposition(name, sent.ending),
-        ),
-        None => response,
-    }
-}
-
-/// Adds what a search over quality found.
-fn found_headers(response: Response, found: Option<FoundQuality>) -> Response {
-    let Some(FoundQuality { quality, score, .. }) = found else {
-        return response;
-    };
-    let response = match quality {
-        Some(quality) => response.header("X-Webp-Quality", &quality.to_string()),
-        None => response,
-    };
-    match score {
-        Some(score) => response.header("X-Webp-Score", &format!("{score:.2}")),
-        None => response,
-    }
+        .header("X-Original-Bytes", &entry.input_bytes.to_string())
+        .header_if("X-Saved-Percent", entry.saved_percent())
+        .header_if("X-Webp-Mode", sent.coding.map(Coding::name))
+        .header("Server-Timing", &server_timing(sent.timing))
+        .header_if("X-Webp-Quality", sent.found.and_then(|found| found.quality))
+        .header_if("X-Webp-Score", score.map(|score| format!("{score:.2}")))
+        .header_if("Content-Disposition", disposition)
 }
 
 /// The stages' times in milliseconds with one decimal, in the form of the W3C's Server Timing.
@@ -121,30 +99,18 @@ const ESCAPED_IN_A_HEADER: AsciiSet = NON_ALPHANUMERIC.remove(b'.').remove(b'_')
 /// (RFC 8187).
 fn content_disposition(name: &str, ending: &str) -> String {
     let name = name.strip_suffix(".webp").unwrap_or(name);
-    let cleaned: String = name
+    let kept = |c: char| c.is_alphanumeric() || " ._-()".contains(c);
+    let cleaned = name
         .chars()
         .take(100)
-        .map(|c| {
-            if c.is_alphanumeric() || " ._-()".contains(c) {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    let cleaned = cleaned.trim_matches([' ', '.']);
-    let name = format!(
-        "{}.{ending}",
-        if cleaned.is_empty() {
-            "picture"
-        } else {
-            cleaned
-        }
-    );
-    let ascii: String = name
-        .chars()
-        .map(|c| if c.is_ascii() { c } else { '_' })
-        .collect();
+        .map(|c| if kept(c) { c } else { '_' });
+    let cleaned: String = cleaned.collect();
+    let cleaned = match cleaned.trim_matches([' ', '.']) {
+        "" => "picture",
+        cleaned => cleaned,
+    };
+    let name = format!("{cleaned}.{ending}");
+    let ascii = name.replace(|c: char| !c.is_ascii(), "_");
     let mut disposition = format!("attachment; filename=\"{ascii}\"");
     if !name.is_ascii() {
         disposition.push_str("; filename*=UTF-8''");

@@ -332,7 +332,7 @@ fn base_url(settings: &Settings, request: &Request) -> String {
 fn response(settings: &Settings, outcome: Outcome) -> Response {
     match outcome {
         Outcome::Page(page) => shown(settings, page),
-        Outcome::Redirect { to, session } => redirect(settings, &to, &session),
+        Outcome::Redirect { to, session } => redirect(settings, &to, session),
     }
 }
 
@@ -343,31 +343,19 @@ fn shown(settings: &Settings, page: Page) -> Response {
         PageStatus::Forbidden => (403, None),
         PageStatus::TooManyAttempts { retry_after } => (429, Some(retry_after)),
     };
-    let caching = if page.is_public {
-        // As the assets: caches keep it for those without cookies.
-        &[("Cache-Control", "max-age=300"), ("Vary", "Cookie")][..]
+    // As the assets: caches keep a public page for clients without cookies.
+    let (caching, vary) = if page.is_public {
+        ("max-age=300", Some("Cookie"))
     } else {
-        &[("Cache-Control", "no-store")]
+        ("no-store", None)
     };
-    let response = html(status, page.markup.into_string());
-    let response = (caching.iter()).fold(response, |response, (name, value)| {
-        response.header(name, value)
-    });
-    let response = match page.token {
-        Some(token) => set_cookie(
-            settings,
-            response,
-            settings.token_cookie(),
-            &token,
-            "Strict",
-            None,
-        ),
-        None => response,
-    };
-    match retry_after {
-        Some(seconds) => response.header("Retry-After", &seconds.to_string()),
-        None => response,
-    }
+    let name = settings.token_cookie();
+    let cookie = |token: String| set_cookie(settings, name, &token, "Strict", None);
+    html(status, page.markup.into_string())
+        .header("Cache-Control", caching)
+        .header_if("Vary", vary)
+        .header_if("Set-Cookie", page.token.map(cookie))
+        .header_if("Retry-After", retry_after)
 }
 
 fn html(status: u16, text: String) -> Response {
@@ -383,60 +371,50 @@ fn html(status: u16, text: String) -> Response {
     .header("Referrer-Policy", "same-origin")
 }
 
-fn redirect(settings: &Settings, to: &str, session: &SessionChange) -> Response {
-    let response = Response::see_other(to).header("Cache-Control", "no-store");
-    let set = |response: Response, name: &str, value: &str, age: Option<u64>| {
-        set_cookie(settings, response, name, value, "Lax", age)
+fn redirect(settings: &Settings, to: &str, change: SessionChange) -> Response {
+    // The value of the session cookie, if it changes, and that of the device cookie; empty values
+    // remove the cookies.
+    let (session, device) = match change {
+        SessionChange::Keep => (None, None),
+        SessionChange::Start { session, device } => (Some(session), device),
+        SessionChange::Renew { device } => (None, device),
+        SessionChange::End => (Some(String::new()), None),
+        SessionChange::Forget => (Some(String::new()), Some(String::new())),
     };
-    let (session_name, device_name) = (settings.session_cookie(), settings.device_cookie());
-    let with_device = |response: Response, device: &Option<String>| match device {
-        Some(value) => set(response, device_name, value, Some(DEVICE_COOKIE_AGE)),
-        None => response,
+    let cookie = |name, value: &str, same_site, age| {
+        let age = if value.is_empty() { Some(0) } else { age };
+        set_cookie(settings, name, value, same_site, age)
     };
-    // The token is that of whoever was signed in until now.
-    let without_token = |response: Response| {
-        set_cookie(
-            settings,
-            response,
-            settings.token_cookie(),
-            "",
-            "Strict",
-            Some(0),
-        )
-    };
-    match session {
-        SessionChange::Keep => response,
-        SessionChange::Start { session, device } => {
-            let response = without_token(set(response, session_name, session, None));
-            with_device(response, device)
-        }
-        SessionChange::Renew { device } => with_device(response, device),
-        SessionChange::End => without_token(set(response, session_name, "", Some(0))),
-        SessionChange::Forget => {
-            let response = without_token(set(response, session_name, "", Some(0)));
-            set(response, device_name, "", Some(0))
-        }
-    }
+    // The token belongs to the account that was signed in until now.
+    let token = session
+        .as_ref()
+        .map(|_| cookie(settings.token_cookie(), "", "Strict", None));
+    let session = session.map(|value| cookie(settings.session_cookie(), &value, "Lax", None));
+    let device_age = Some(DEVICE_COOKIE_AGE);
+    let device = device.map(|value| cookie(settings.device_cookie(), &value, "Lax", device_age));
+    Response::see_other(to)
+        .header("Cache-Control", "no-store")
+        .header_if("Set-Cookie", session)
+        .header_if("Set-Cookie", token)
+        .header_if("Set-Cookie", device)
 }
 
-/// Adds a cookie that no script reads; `age` is in seconds, and without it the cookie ends with the
-/// browser.
+/// The text of a cookie that no script reads; `age` is in seconds, and without it the cookie ends
+/// with the browser.
 fn set_cookie(
     settings: &Settings,
-    response: Response,
     name: &str,
     value: &str,
     same_site: &str,
     age: Option<u64>,
-) -> Response {
+) -> String {
     let secure = if settings.is_behind_tls() {
         "; Secure"
     } else {
         ""
     };
     let age = age.map_or(String::new(), |seconds| format!("; Max-Age={seconds}"));
-    let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite={same_site}{secure}{age}");
-    response.header("Set-Cookie", &cookie)
+    format!("{name}={value}; Path=/; HttpOnly; SameSite={same_site}{secure}{age}")
 }
 
 #[cfg(test)]

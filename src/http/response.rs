@@ -77,14 +77,10 @@ impl Response {
     /// mistyped, and, where browsers reach the service by https, that they shall not try it without
     /// for a year (RFC 6797). Subdomains are left alone: they may be somebody else's.
     pub fn for_request(self, id: &RequestId, warning: Option<String>, is_https: bool) -> Response {
-        let mut response = self.header("X-Request-Id", id.as_str());
-        if let Some(warning) = warning {
-            response = response.header("X-Towebp-Warning", &warning);
-        }
-        if is_https {
-            response = response.header("Strict-Transport-Security", "max-age=31536000");
-        }
-        response
+        let transport = is_https.then_some("max-age=31536000");
+        self.header("X-Request-Id", id.as_str())
+            .header_if("X-Towebp-Warning", warning)
+            .header_if("Strict-Transport-Security", transport)
     }
 
     /// Adds one header. What is not printable ASCII becomes `_`: a line break would split the
@@ -100,6 +96,14 @@ impl Response {
         self.headers
             .push((name, value.chars().map(plain).collect()));
         self
+    }
+
+    /// Adds one header, as [`Response::header`] does, if there is a value.
+    pub fn header_if(self, name: &'static str, value: Option<impl ToString>) -> Response {
+        match value {
+            Some(value) => self.header(name, &value.to_string()),
+            None => self,
+        }
     }
 }
 
@@ -146,27 +150,21 @@ pub fn problem_type(row: &ProblemRow) -> String {
 /// POWDER, section 4.1.4, by which JSON Schema, too, links instances to their schemas). The link's
 /// context is the problem itself: a response that is an error stands for no resource (RFC 8288,
 /// section 3.2; RFC 9110, section 6.4.2).
-pub fn with_problem_headers(mut response: Response, problem: Problem) -> Response {
+pub fn with_problem_headers(response: Response, problem: Problem) -> Response {
+    let row = problem.kind.row();
     let link = format!(
         "<{}#/components/responses/{}>; rel=\"describedby\"",
         paths::OPENAPI,
-        problem.kind.row().code
+        row.code
     );
-    response = response
+    let challenge = (row.status == 401).then_some("Bearer realm=\"towebp\"");
+    let mut response = response
         .header("Cache-Control", "no-store")
-        .header("Link", &link);
-    if problem.kind.row().status == 401 {
-        response = response.header("WWW-Authenticate", "Bearer realm=\"towebp\"");
-    }
-    if problem.kind.row().status == 415 {
-        response = response.header("Accept-Encoding", "identity");
-    }
-    if let Some(methods) = problem.allow {
-        response = response.header("Allow", methods);
-    }
-    if let Some(seconds) = problem.retry_after {
-        response = response.header("Retry-After", &seconds.to_string());
-    }
+        .header("Link", &link)
+        .header_if("WWW-Authenticate", challenge)
+        .header_if("Accept-Encoding", (row.status == 415).then_some("identity"))
+        .header_if("Allow", problem.allow)
+        .header_if("Retry-After", problem.retry_after);
     response.headers.extend(problem.headers);
     response.cause = problem.cause;
     response

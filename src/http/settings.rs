@@ -100,30 +100,26 @@ impl Settings {
     /// which browsers accept the cookie from this very host over TLS only, so that no neighbor
     /// under the same domain can set it (RFC 6265bis, section 4.1.3.2).
     pub fn session_cookie(&self) -> &'static str {
-        if self.is_behind_tls() {
-            "__Host-towebp_session"
-        } else {
-            "towebp_session"
-        }
+        self.cookie("__Host-towebp_session")
     }
 
     /// The name of the cookie by which the page that converts sends the account's token; prefixed
     /// as [`Settings::session_cookie`].
     pub fn token_cookie(&self) -> &'static str {
-        if self.is_behind_tls() {
-            "__Host-towebp_token"
-        } else {
-            "towebp_token"
-        }
+        self.cookie("__Host-towebp_token")
     }
 
     /// The name of the cookie that tells a browser that has signed in before; prefixed as
     /// [`Settings::session_cookie`].
     pub fn device_cookie(&self) -> &'static str {
+        self.cookie("__Host-towebp_device")
+    }
+
+    fn cookie(&self, prefixed: &'static str) -> &'static str {
         if self.is_behind_tls() {
-            "__Host-towebp_device"
+            prefixed
         } else {
-            "towebp_device"
+            prefixed.trim_start_matches("__Host-")
         }
     }
 }
