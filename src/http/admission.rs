@@ -1,4 +1,4 @@
-//! The decisions about requests that the front's event loop asks for.
+//! Admission and rejection of requests, on the front's event loop.
 
 use super::admitted::{self, Admitted};
 use super::request::Request;
@@ -14,7 +14,7 @@ pub struct HttpAdmission {
 }
 
 impl HttpAdmission {
-    /// With the state that the workers have.
+    /// Makes an admission with the state that the workers share.
     pub fn new(state: Arc<AppState>) -> HttpAdmission {
         HttpAdmission { state }
     }

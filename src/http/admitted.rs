@@ -1,4 +1,4 @@
-//! A request that was admitted: what its head says, and the hand-over to a worker.
+//! A request that was admitted, with the contents of its head, and the hand-over to a worker.
 
 use super::convert::{self, AdmittedConversion, Progress};
 use super::problem::Problem;
@@ -12,9 +12,9 @@ use crate::front::{self, ByteQueue, Handover, Kind, Owner, Preparation, Rejectio
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A request that was admitted, with all that its head says. The event loop makes it and keeps it
-/// until the request is complete. Then it goes to the worker, which checks nothing of it again but
-/// what may have changed meanwhile.
+/// A request that was admitted, with its parsed head. The event loop makes it and keeps it until
+/// the request is complete. Then it goes to the worker, which checks again only the state that may
+/// have changed meanwhile.
 pub struct Admitted {
     state: Arc<AppState>,
     request: Request,
@@ -22,7 +22,7 @@ pub struct Admitted {
     work: Work,
 }
 
-/// What a worker has to do.
+/// The work for a worker.
 pub enum Work {
     /// A conversion.
     Conversion(Box<AdmittedConversion>),

@@ -7,7 +7,7 @@ use crate::dashboard;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// Bytes of a zlib stream before and after what is compressed (RFC 1950, section 2.2).
+/// Bytes of a zlib stream before and after the compressed data (RFC 1950, section 2.2).
 const ZLIB_HEADER: usize = 2;
 const ZLIB_TRAILER: usize = 4;
 
@@ -37,7 +37,7 @@ pub struct Asset {
     text: Cow<'static, str>,
     /// The value of `ETag`.
     tag: String,
-    /// The same compressed, and its `ETag`: other bytes need another one.
+    /// The compressed file and its own `ETag`, since its bytes differ.
     gzip: Option<(Vec<u8>, String)>,
 }
 
@@ -53,8 +53,8 @@ impl Asset {
         }
     }
 
-    /// A file that the build script compressed by zlib, for clients that take it so and for those
-    /// that do not. It is the same for everybody, so that its length tells no secret.
+    /// A file that the build script compressed by zlib, for clients with and without gzip support.
+    /// Every client gets the same file, so its length reveals no secret.
     pub fn compressed(media_type: &'static str, zlib: &[u8]) -> Asset {
         let text = inflated(zlib);
         let checksum = crc32fast::hash(text.as_bytes());

@@ -33,9 +33,9 @@ pub const DOWNLOAD: Parameter = Parameter {
     otherwise: "characters unfit for file names become `_`",
 };
 
-/// A conversion that was admitted: all that the head of its request says.
+/// A conversion that was admitted, with the contents of its request's head.
 pub struct AdmittedConversion {
-    /// Whose conversion it is.
+    /// The account that converts.
     pub account: AccountId,
     /// The watermark's picture.
     watermark: WatermarkFetch,
@@ -43,7 +43,7 @@ pub struct AdmittedConversion {
     /// Whether the token's preset was known, so that `params` has it.
     is_preset_known: bool,
     params: Params,
-    /// What `Content-Type` says; `None` if it says nothing, and the bytes are asked.
+    /// The format of `Content-Type`; `None` if it names none, and the bytes decide.
     format: Option<Format>,
     /// The name to save the picture by, if `download` is given.
     download: Option<String>,
@@ -51,11 +51,11 @@ pub struct AdmittedConversion {
     form: Option<Box<IncomingForm>>,
     /// The fields of the form, once it is complete.
     fields: Pairs,
-    /// What is wrong with the request, of which the worker is to tell.
+    /// The problem with which the worker answers, if one was found.
     problem: Option<Problem>,
     /// The flags of curl that send a picture in the way in which this request does.
     flags: &'static str,
-    /// What a worker has found out, if it has handed the conversion back.
+    /// The worker's results so far, if it has handed the conversion back.
     waiting: Option<Box<Waiting>>,
 }
 
@@ -65,7 +65,7 @@ struct Waiting {
     pending: PendingReservation,
 }
 
-/// What is converted, and for whom.
+/// The picture, and its caller.
 struct Source {
     caller: Caller,
     quota: QuotaGuard,
@@ -73,19 +73,19 @@ struct Source {
     format: Format,
     /// The watermark's picture.
     picture: Option<Arc<[u8]>>,
-    /// Bytes of memory that its pixels were found to call for, if they call for more than the plan.
+    /// Bytes of memory that its pixels need, if a first attempt needed more than planned.
     least_memory: u64,
 }
 
-/// How far a worker has come with a request.
+/// A worker's progress with a request.
 pub enum Progress {
-    /// To its end.
+    /// The response is complete.
     Done(Response),
-    /// To where the conversion waits for memory.
+    /// The conversion waits for memory.
     Waits(Box<AdmittedConversion>),
 }
 
-/// A form that arrives, and what the head says of what it asks for.
+/// A form that arrives, and the parameters in its request's head.
 struct IncomingForm {
     reader: FormReader,
     query: Pairs,
@@ -93,15 +93,15 @@ struct IncomingForm {
     may_sniff: bool,
 }
 
-/// Decides by the head, and by what is in memory, whether the body is worth being sent: it checks
-/// the token (401), the parameters and the `Content-Type` (400), whether the disk takes writes
-/// (503), and the account's quotas (429). The event loop calls it, so it waits for nothing; an
-/// account that is not in memory passes, and [`answer`] asks the disk; so does what is wrong with
-/// its request, since a bad token is to be told first. Of a form, the fields come with the body:
+/// Decides by the head and by memory whether the client should send the body: it checks the token
+/// (401), the parameters and the `Content-Type` (400), whether the disk takes writes (503), and the
+/// account's quotas (429). The event loop calls it, so it waits for nothing; an account that is not
+/// in memory passes, and [`answer`] reads the disk. A problem of such a request waits for the
+/// worker too, since a bad token is reported first. The fields of a form come with the body:
 /// [`AdmittedConversion::prepare`] reads them.
 ///
 /// # Errors
-/// Why the request is rejected.
+/// The problem with which the request is rejected.
 pub fn admit(state: &AppState, request: &Request) -> Result<AdmittedConversion, Problem> {
     let query = request.query();
     let token = Token::of(request, &query, &state.settings);
@@ -123,7 +123,7 @@ pub fn admit(state: &AppState, request: &Request) -> Result<AdmittedConversion, 
     }
 }
 
-/// As [`admit`], of a request whose token was checked.
+/// The part of [`admit`] after the token was checked.
 fn admit_checked(
     state: &AppState,
     request: &Request,
@@ -137,11 +137,12 @@ fn admit_checked(
     let caller = checked.known();
     caller.map_or(Ok(()), check_enabled)?;
     check_content(request)?;
-    // By the preset that was known last, what the present one needs can be fetched meanwhile.
+    // The watermark of the last known preset is fetched while the body arrives.
     let preset = checked.last_known().map_or("", Caller::preset);
     let (params, form) = match form(request)? {
         None => (params_by(query, preset, caller.is_some())?, None),
-        // What is wrong without the fields is wrong with them; the preset may suit them alone.
+        // Errors that do not depend on form fields are reported before the body is read. The preset
+        // may depend on them.
         Some(reader) => (Params::parse(query.iter())?, Some(reader)),
     };
     let download = query.parameter("download")?.map(str::to_owned);
@@ -175,7 +176,7 @@ fn admit_checked(
     })
 }
 
-/// Checks that one header says what the body is, and that the body is that itself.
+/// Checks that there is one `Content-Type` at most, and no `Content-Encoding`.
 ///
 /// # Errors
 /// 400 for two `Content-Type`, 415 for a `Content-Encoding`.
@@ -203,7 +204,7 @@ fn form(request: &Request) -> Result<Option<FormReader>, Problem> {
     Ok(FormReader::of_content_type(content_type)?)
 }
 
-/// Says of a missing token that no field can be it, if the body is a form.
+/// Adds to the problem of a missing token that a form field cannot hold it.
 fn no_field(request: &Request, mut problem: Problem) -> Problem {
     let media_type = request.media_type();
     if problem.kind == Kind::TokenMissing && media_type.eq_ignore_ascii_case("multipart/form-data")
@@ -214,8 +215,8 @@ fn no_field(request: &Request, mut problem: Problem) -> Problem {
     problem
 }
 
-/// As [`params`], unless the preset may have been replaced: then one that does not suit the query
-/// is left away, and the worker, who knows the present one, decides.
+/// The parameters as of [`params`]. If the preset may have been replaced and does not suit the
+/// query, it is left out here, and the worker decides by the present one.
 fn params_by(query: &Pairs, preset: &str, is_known: bool) -> Result<Params, Problem> {
     params(query, preset).or_else(|problem| {
         if is_known {
@@ -260,7 +261,7 @@ pub fn body_empty(flags: &str) -> Problem {
 /// `wake` is called when a conversion that waits can go on.
 ///
 /// # Errors
-/// Why there is no conversion.
+/// The problem that prevents the conversion.
 pub fn answer(
     state: &AppState,
     request: &Request,
@@ -366,8 +367,8 @@ impl AdmittedConversion {
         }
     }
 
-    /// Adds the next bytes of the body to `picture`, or of a form what belongs to its file;
-    /// `to_come` is how many are known to follow.
+    /// Adds the next bytes of the body, or of a form's file, to `picture`; `to_come` is how many
+    /// are known to follow.
     pub fn receive(&mut self, bytes: &[u8], to_come: Option<u64>, picture: &mut ByteQueue) {
         match &mut self.form {
             Some(form) => form.reader.read(bytes, to_come, picture),
@@ -376,8 +377,8 @@ impl AdmittedConversion {
     }
 
     /// Reads the fields of a form, once it is complete, and begins to fetch the watermark's
-    /// picture. What is wrong with the form is for the worker to say. Of a conversion that waits
-    /// for its memory, this says whether it has it.
+    /// picture. The worker reports problems of the form. For a conversion that waits for memory,
+    /// the result is whether it was granted.
     pub fn prepare(&mut self, waker: &Waker) -> Preparation {
         if let Some(form) = self.form.take() {
             self.problem = self.read_form(*form).err();
@@ -521,7 +522,7 @@ fn convert(
         };
         let converted = plan.run_within(&Cancel::when(&goes_on_when_it_is_its_turn), &may_hold);
         let mut reservation = reservation.into_inner();
-        // What was stopped has taken its time, too.
+        // A conversion that was stopped is charged as well.
         reservation.charge(own_core.busy().as_secs_f64());
         match converted {
             Err(ConversionError::Cancelled) if request.cancel.is_cancelled() => {
@@ -587,11 +588,11 @@ fn record(state: &AppState, caller: &Caller, entry: &UsageEntry) -> Result<(), P
 /// The flags of curl that send a picture, for clients that send no usable `Content-Type` or body.
 pub const FLAGS: &str = "for example -H 'Content-Type: image/png' --data-binary @picture.png";
 
-/// The same of a picture in a form.
+/// The flags of curl that send a picture in a form.
 const FORM_FLAGS: &str = "for example -F 'file=@picture.png;type=image/png'";
 
-/// The format of a picture whose `Content-Type` is this, without parameters; `None` if that says
-/// nothing and `may_sniff`. `flags` are those of curl that would have said it.
+/// The format of a picture whose `Content-Type` is this, without parameters; `None` if it names no
+/// format and `may_sniff` is set. `flags` are curl's flags that send a picture.
 ///
 /// # Errors
 /// 400, if it names no format, and nothing does.
@@ -625,8 +626,8 @@ pub fn picture_type(
     Err(Problem::new(Kind::ContentTypeUnsupported, detail))
 }
 
-/// The format of the bytes by their beginning; PNG for none at all, of which the body's own check
-/// says what is wrong.
+/// The format of the bytes by their beginning; PNG for none at all, since the check of an empty
+/// body reports that problem.
 fn sniffed(bytes: &[u8]) -> Result<Format, Problem> {
     if bytes.is_empty() {
         return Ok(Format::Png);

@@ -20,7 +20,7 @@ pub struct Sent {
     pub height: u32,
     /// How the pixels of a WebP are coded.
     coding: Option<Coding>,
-    /// What a search over quality found of a WebP, if there was one.
+    /// The result of a search over quality, if there was one.
     pub found: Option<FoundQuality>,
     /// The time of each stage.
     pub timing: Timing,
@@ -93,7 +93,7 @@ fn server_timing(timing: Timing) -> String {
 /// All but letters, digits and these three is escaped in `filename*` (RFC 8187, section 3.2.1).
 const ESCAPED_IN_A_HEADER: AsciiSet = NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'-');
 
-/// The `Content-Disposition` of `download=NAME`: it asks the browser to save the picture as
+/// The `Content-Disposition` of `download=NAME`: it makes the browser save the picture as
 /// `NAME.webp`, or with the ending of the original (RFC 6266). Letters, digits and a few marks are
 /// kept, and everything else becomes `_`; a name that is not plain ASCII is also given in UTF-8
 /// (RFC 8187).

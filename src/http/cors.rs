@@ -1,6 +1,6 @@
 //! Requests of pages from other origins (the Fetch standard, section 3.2): which origins may call
-//! the API, and what their browsers are told. No answer allows cookies, so the dashboard stays out
-//! of reach of other origins.
+//! the API, and which headers their browsers get. No answer allows cookies, so the dashboard stays
+//! out of reach of other origins.
 
 use super::problem::{Kind, Problem};
 use super::request::Request;
@@ -11,15 +11,15 @@ use std::str::FromStr;
 /// The request headers that a page may set.
 const REQUEST_HEADERS: &str = "Authorization, Content-Type";
 
-/// How long a browser may remember what a preflight was answered, in seconds: two hours, the most
-/// that Chromium takes.
+/// How long a browser may cache the response to a preflight, in seconds: two hours, the most that
+/// Chromium takes.
 const MAX_AGE: &str = "7200";
 
 /// An origin that may call the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AllowedOrigin {
-    /// Every origin, with tokens in headers alone: those in URLs are kept by histories and logs of
-    /// machines that nobody has chosen.
+    /// Every origin, with tokens in headers alone: URLs are kept in the histories and logs of
+    /// unknown machines.
     Any,
     /// This one, such as `https://app.example.org`.
     Origin(String),
@@ -72,7 +72,7 @@ pub fn preflight(allowed: &[AllowedOrigin], request: &Request, methods: &str) ->
     )
 }
 
-/// Checks that a page of an origin that is allowed as one of all has its token in a header.
+/// Checks that a page of an origin that only `*` allows sends its token in a header.
 ///
 /// # Errors
 /// 403, if it is in the URL.
@@ -89,7 +89,7 @@ pub fn check(allowed: &[AllowedOrigin], request: &Request) -> Result<(), Problem
     Ok(())
 }
 
-/// Adds what a browser needs to hand the response to the page that asked.
+/// Adds the headers that a browser needs to hand the response to the page.
 pub fn allow(response: Response, allowed: &[AllowedOrigin], request: &Request) -> Response {
     let response = match allowed {
         [] => return response,

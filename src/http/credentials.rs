@@ -7,7 +7,7 @@ use super::same_site::is_same_site;
 use super::settings::Settings;
 use crate::store::{AccountId, Caller, Store, TokenCheck, TokenError, TokenNumber};
 
-/// What a request gives to show whose it is, unchecked.
+/// The credentials of a request, unchecked.
 pub enum Credentials {
     /// An API token.
     Token(Token),
@@ -32,9 +32,8 @@ impl Credentials {
         Ok(Credentials::Session(cookie.to_owned()))
     }
 
-    /// Whose they are, if they show more than conversions: of the tokens only `default` does, since
-    /// others are given away, to a public page for instance. May read the disk, so it is for
-    /// workers.
+    /// The account whose history they may read. Only the token `default` may, since others are
+    /// given away, for example to a public page. It may read the disk, so only workers call it.
     ///
     /// # Errors
     /// 401, if they are nobody's; 403, if they are a token that only converts; 500 and 503, if the
@@ -61,12 +60,13 @@ impl Credentials {
 #[derive(Clone, PartialEq)]
 pub struct Token(String);
 
-/// More than one token was given, and they differ: which account is meant?
+/// More than one token was given, and they differ, so the account is not clear.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TokensDiffer;
 
 impl Token {
-    /// The token of a conversion: the one that is given, else that of the page that converts.
+    /// The token of a conversion: the given one, or else the token cookie of the page that
+    /// converts.
     ///
     /// # Errors
     /// 401, if there is none, or there are different ones.
@@ -100,8 +100,8 @@ impl Token {
         }
     }
 
-    /// Who sends it, as far as memory knows: for the event loop. The token of an account that is
-    /// not in memory passes if it is not forged; [`Token::caller`] then asks the disk.
+    /// Looks up the sender in memory, for the event loop. The token of an account that is not in
+    /// memory passes if it is not forged; [`Token::caller`] then reads the disk.
     ///
     /// # Errors
     /// 401, if it is nobody's, or has ended.
@@ -120,7 +120,7 @@ impl Token {
         }
     }
 
-    /// Who sends it now. May read the disk, so it is for workers.
+    /// Looks up the sender. It may read the disk, so only workers call it.
     ///
     /// # Errors
     /// 401, if it is nobody's, or nobody's any more, or has ended; 500 and 503, if the store fails.
@@ -129,15 +129,15 @@ impl Token {
     }
 }
 
-/// What memory tells about a token that is not forged.
+/// The result of looking up a token in memory; the token is not forged.
 pub enum Checked {
     /// Who sends it.
     Known(Caller),
-    /// The account whose token it was at some time, and who sent it when memory last knew.
+    /// An account that had this token at some time, and the last caller known to memory.
     Unknown {
         /// The account.
         account: AccountId,
-        /// Who sent it, as far as was known.
+        /// The last known caller.
         last_known: Option<Caller>,
     },
 }
@@ -151,7 +151,7 @@ impl Checked {
         }
     }
 
-    /// Who sends it, if memory tells.
+    /// The caller, if memory knows it.
     pub fn known(&self) -> Option<&Caller> {
         match self {
             Checked::Known(caller) => Some(caller),
@@ -159,7 +159,7 @@ impl Checked {
         }
     }
 
-    /// Who sends it, if memory tells, or else who did when it last told.
+    /// The caller, or else the last known one.
     pub fn last_known(&self) -> Option<&Caller> {
         match self {
             Checked::Known(caller) => Some(caller),

@@ -6,7 +6,7 @@ use std::fmt::{Display, Write};
 pub const MEDIA_TYPE: &str = "text/csv; charset=utf-8; header=present";
 
 /// A cell that begins with one of these is a formula for a spreadsheet, which may send data away or
-/// start programs (OWASP, "CSV Injection"); the last four are for those of East Asia.
+/// start programs (OWASP, "CSV Injection"); the last four matter to East Asian spreadsheets.
 const FORMULA: [char; 11] = [
     '=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
 ];

@@ -13,7 +13,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// What `answer` gives. A panic becomes a 500.
+/// Runs `answer`. A panic becomes a 500.
 ///
 /// # Errors
 /// The response to a request that failed.

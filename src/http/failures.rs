@@ -11,7 +11,7 @@ use crate::store::{Caller, EntryId, Failure, TokenUsage, token_name};
 use serde::Serialize;
 use towebp_pipeline::conversion::{DefaultValue, Parameter, Value};
 
-/// Which failed conversions are asked for.
+/// The filters of failed conversions.
 pub const FILTERS: [Parameter; 4] = [
     usage::FROM,
     usage::TO,
@@ -27,8 +27,8 @@ pub const FILTERS: [Parameter; 4] = [
     },
 ];
 
-/// What the script of the page that converts cancels, or sends again by itself: no failures that
-/// the account's owner has to be told of.
+/// Problems of requests that the script of the page that converts cancels or repeats by itself.
+/// They are not shown to the account's owner.
 const SETTLED_BY_PAGE: [Kind; 5] = [
     Kind::BodyCutShort,
     Kind::RateLimited,
@@ -38,8 +38,7 @@ const SETTLED_BY_PAGE: [Kind; 5] = [
 ];
 
 /// Keeps a failed conversion of a known caller, but not that the client has gone. `received` is the
-/// number of bytes of the body, if they have arrived; else what the head announces is kept. The
-/// event loop may call this.
+/// number of body bytes; without it the announced length is kept. The event loop may call this.
 pub fn note(
     state: &AppState,
     caller: &Caller,
@@ -63,8 +62,8 @@ pub fn note(
     state.store.record_failure(caller.account, failure);
 }
 
-/// Keeps a conversion that the front has rejected, if its head shows whose it is. The event loop
-/// may call this.
+/// Keeps a conversion that the front has rejected, if its head names a known account. The event
+/// loop may call this.
 pub fn note_rejected(state: &AppState, request: &Request, problem: &Problem) {
     let Ok(token) = Token::of(request, &request.query(), &state.settings) else {
         return;
@@ -76,8 +75,8 @@ pub fn note_rejected(state: &AppState, request: &Request, problem: &Problem) {
     }
 }
 
-/// One page of failed conversions, newest first. Parameters: those of the history, but `status` in
-/// place of `format`.
+/// One page of failed conversions, newest first. The parameters are those of the history, with
+/// `status` in place of `format`.
 ///
 /// # Errors
 /// 401 without a good token or session, 400 for a parameter that cannot be used.
@@ -97,7 +96,7 @@ pub fn json(state: &AppState, request: &Request) -> Result<Response, Problem> {
     }))
 }
 
-/// All failed conversions that pass the filter, newest first, in parts as those of the history.
+/// All failed conversions that pass the filter, newest first, in parts, as the history is sent.
 ///
 /// # Errors
 /// As [`json`].

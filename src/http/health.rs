@@ -12,7 +12,7 @@ use std::time::Instant;
 use towebp_pipeline::conversion::{self, Cancel, ConversionError, Fonts, Job, Params};
 use towebp_pipeline::image::{Format, Limits};
 
-/// Seconds until it is worth asking again: as long as an outcome is reused.
+/// Seconds until a new check is useful: as long as a result is reused.
 const RETRY_AFTER: u64 = 1;
 
 /// 200 with `ok`.

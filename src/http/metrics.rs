@@ -53,7 +53,7 @@ families! {
 /// default time limit of a conversion.
 const BUCKETS: [f64; 10] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 50.0];
 
-/// The parts of the service whose present state the text shows.
+/// The parts of the service that have gauges.
 #[derive(Clone)]
 pub struct Gauges {
     /// The memory of conversions.
@@ -66,8 +66,8 @@ pub struct Gauges {
     pub store: Arc<Store>,
 }
 
-/// The most pairs of an account and a token that are counted one by one: what Prometheus takes from
-/// one server without effort.
+/// The most pairs of an account and a token that are counted one by one: Prometheus handles as many
+/// from one server easily.
 const MAX_TOKENS: usize = 1000;
 
 /// The token of all others, of account 0.
@@ -127,7 +127,7 @@ impl Metrics {
         });
     }
 
-    /// Counts a watermark's picture that was asked for, by where it came from.
+    /// Counts a requested watermark picture by its source.
     pub fn fetched(&self, outcome: &Result<Fetched, FetchError>) {
         let source = match outcome.as_ref().map(|fetched| fetched.source) {
             Ok(Source::Host) => "host",

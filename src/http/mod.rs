@@ -1,9 +1,9 @@
 //! The HTTP service: requests in, responses out. It alone knows status codes.
 //!
 //! [`Server::start`] runs the [`front`](crate::front) with its worker threads, some for conversions
-//! and some for pages. The front's event loop asks [`admission`] whether a request is worth its
-//! body, by its head alone; a worker then takes the whole request ([`admitted`]) and answers it.
-//! Who answers which path stands in one table ([`routes`]). Handlers give a [`response`] or a
+//! and some for pages. By a request's head alone, [`admission`] decides on the front's event loop
+//! whether the body is wanted; a worker then takes the whole request ([`admitted`]) and answers it.
+//! One table ([`routes`]) has the handler of each path. Handlers give a [`response`] or a
 //! [`problem`], for which there is one table, too. [`openapi`] makes the description of the API of
 //! these tables.
 

@@ -31,18 +31,18 @@ const TOKEN_CHANGES: Rate = Rate {
     window: Duration::from_mins(10),
 };
 
-/// Allows what this server itself serves, and nothing inline. `blob:` is the pictures on the
-/// page that converts.
+/// Allows files of this server, and nothing inline. `blob:` is the pictures on the page that
+/// converts.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' blob:; \
       connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 /// Checks the head of a form; the event loop calls it.
 ///
 /// The sign-in and sign-up forms have no session yet that could carry a secret against forged
-/// requests, so every form is checked for where it comes from, as browsers say it:
-/// `Sec-Fetch-Site`, or `Origin` where that is missing (plain http outside of localhost). A request
-/// with neither does not come from a browser of today, and so carries nobody's cookies against
-/// their will. Forms behind the sign-in also carry the session's secret, which `dashboard` checks.
+/// requests, so the origin of every form is checked by `Sec-Fetch-Site`, or by `Origin` where that
+/// is missing (plain http outside of localhost). A request with neither does not come from a
+/// browser of today, and so carries nobody's cookies against their will. Forms behind the sign-in
+/// also carry the session's secret, which `dashboard` checks.
 ///
 /// # Errors
 /// 403, if the form comes from another site; 400, if it is not form-encoded.

@@ -6,8 +6,7 @@ use percent_encoding::percent_decode;
 /// Names and values of a query or a form, decoded, in order.
 #[derive(Default)]
 pub struct Pairs {
-    /// Bytes that are not UTF-8 stand as U+FFFD: whoever uses the values calls [`Pairs::check`]
-    /// first.
+    /// Bytes that are not UTF-8 stand as U+FFFD: callers use [`Pairs::check`] before the values.
     pairs: Vec<(String, String)>,
     /// The name of the first pair whose name or value is not UTF-8.
     undecodable: Option<String>,
@@ -101,7 +100,7 @@ impl Pairs {
     }
 }
 
-/// The decoded names alone, each decoded when it is asked for.
+/// The decoded names alone, each decoded on demand.
 pub fn names(text: &[u8]) -> impl Iterator<Item = String> {
     raw_pairs(text).map(|(name, _)| decode(name).0)
 }

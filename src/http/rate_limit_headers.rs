@@ -1,5 +1,5 @@
-//! The headers that tell a client its limits: those of the IETF's draft "`RateLimit` header fields
-//! for HTTP" (draft-ietf-httpapi-ratelimit-headers-10).
+//! The headers with a client's limits, by the IETF's draft "`RateLimit` header fields for HTTP"
+//! (draft-ietf-httpapi-ratelimit-headers-10).
 
 use crate::admission::{LimitStatus, seconds};
 

@@ -3,8 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long an outcome is given again. Anybody may ask, and a commit costs the disk some
-/// milliseconds; monitors ask every few seconds.
+/// How long a result is reused. Anybody may request a check, and a commit costs the disk some
+/// milliseconds; monitors check every few seconds.
 const VALIDITY: Duration = Duration::from_secs(1);
 
 /// The outcome of the last check, and when it ended.
@@ -21,8 +21,8 @@ pub struct NotReady {
 }
 
 impl Readiness {
-    /// The last outcome while it is valid, or that of a new check. Requests that come during the
-    /// check wait for it.
+    /// The last result while it is valid, or else the result of a new check. Requests that come
+    /// during the check wait for it.
     ///
     /// # Errors
     /// Why the service cannot do its work.

@@ -18,7 +18,7 @@ pub struct Request {
     pub path: String,
     /// The target's query, as it was sent, without its `?`.
     query: String,
-    /// The address of the connection, or what a trusted proxy says.
+    /// The address of the connection, or the one that a trusted proxy forwards.
     pub client: IpAddr,
     /// Bytes of the body as the head announces them; 0 for none, and for chunks.
     pub announced: u64,
@@ -76,7 +76,7 @@ impl Request {
         Pairs::decode(self.query.as_bytes())
     }
 
-    /// The names of the query's parameters, each decoded when it is asked for, and of the fields.
+    /// The names of the query's parameters, each decoded on demand, and the names of the fields.
     pub fn parameter_names(&self) -> impl Iterator<Item = String> {
         pairs::names(self.query.as_bytes()).chain(self.field_names.iter().cloned())
     }
@@ -115,7 +115,7 @@ impl Request {
             .any(|types| types.contains("text/html"))
     }
 
-    /// Whether a browser shows what it gets in a window. All of them name XHTML then, and nothing
+    /// Whether a browser shows the response in a window. All browsers name XHTML then, and nothing
     /// that `fetch` or, by itself, a library sends does: Java's names HTML alone.
     pub fn is_opened_by_browser(&self) -> bool {
         self.headers("accept")

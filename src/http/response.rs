@@ -19,7 +19,7 @@ pub struct Response {
     pub parts: Option<Parts>,
     /// When it is to be sent; `None` for at once.
     pub due: Option<Instant>,
-    /// For the log alone: what went wrong inside.
+    /// The cause of an internal error, for the log alone.
     pub cause: Option<String>,
     /// The memory of a large body, given back when the body was handed to the front.
     pub memory: Option<Box<Reservation>>,
@@ -83,8 +83,8 @@ impl Response {
             .header_if("Strict-Transport-Security", transport)
     }
 
-    /// Adds one header. What is not printable ASCII becomes `_`: a line break would split the
-    /// response.
+    /// Adds one header. Characters other than printable ASCII become `_`: a line break would split
+    /// the response.
     pub fn header(mut self, name: &'static str, value: &str) -> Response {
         let plain = |c: char| {
             if c == ' ' || c.is_ascii_graphic() {
@@ -146,10 +146,10 @@ pub fn problem_type(row: &ProblemRow) -> String {
 /// Adds the headers that belong to a problem, whatever the body looks like, and passes its cause on
 /// to the log.
 ///
-/// `Link` leads to what the description of the API says of the problem (the relation of the W3C's
-/// POWDER, section 4.1.4, by which JSON Schema, too, links instances to their schemas). The link's
-/// context is the problem itself: a response that is an error stands for no resource (RFC 8288,
-/// section 3.2; RFC 9110, section 6.4.2).
+/// `Link` leads to the problem in the description of the API (the relation of the W3C's POWDER,
+/// section 4.1.4, by which JSON Schema, too, links instances to their schemas). The link's context
+/// is the problem itself: a response that is an error stands for no resource (RFC 8288, section
+/// 3.2; RFC 9110, section 6.4.2).
 pub fn with_problem_headers(response: Response, problem: Problem) -> Response {
     let row = problem.kind.row();
     let link = format!(

@@ -1,6 +1,6 @@
-//! The one table of response headers: the documentation, the description of the API and what pages
-//! of other origins may read come from it. Left out are those of every HTTP server (`Date`,
-//! `Content-Length` ...) and those that only browsers read.
+//! The one table of response headers: the documentation, the description of the API and the list of
+//! headers for pages of other origins come from it. Headers of every HTTP server (`Date`,
+//! `Content-Length` ...) and headers that only browsers read are left out.
 
 use HeaderValue::{Number, Text, Whole, Word};
 use std::sync::LazyLock;
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 pub struct ResponseHeader {
     /// The name.
     pub name: &'static str,
-    /// What it says, in one line of Markdown.
+    /// Its meaning, in one line of Markdown.
     pub meaning: &'static str,
     /// The type of its value.
     pub value: HeaderValue,
@@ -40,13 +40,13 @@ pub enum HeaderValue {
 pub enum On {
     /// All.
     All,
-    /// Those with a converted picture.
+    /// Responses with a converted picture.
     Picture,
-    /// Those of conversions, failed ones too.
+    /// Responses to conversions, failed ones too.
     Conversion,
-    /// Those with a file to save.
+    /// Responses with a file to save.
     File,
-    /// Those with something that caches may keep.
+    /// Responses that caches may keep.
     Asset,
     /// Problems.
     Problem,

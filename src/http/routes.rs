@@ -1,5 +1,5 @@
-//! The one table of paths. Whatever depends on a path stands in its row: methods, body limit,
-//! parameters, who reads its errors, and who answers it.
+//! The one table of paths. Its row has everything that depends on a path: methods, body limit,
+//! parameters, the readers of its errors, and its handler.
 
 use super::cors::AllowedOrigin;
 use super::pages::{
@@ -26,17 +26,17 @@ pub struct Route {
     pub body_limit: BodyLimit,
     /// Lists of its parameters, if a mistyped one is pointed out.
     pub parameters: &'static [&'static [Parameter]],
-    /// Who reads its errors.
+    /// The readers of its errors.
     audience: Audience,
-    /// Who answers it.
+    /// Its handler.
     pub handler: Handler,
-    /// What the description of the API says of it, if programs call it.
+    /// Its entry in the description of the API, if programs call it.
     pub operation: Option<Operation>,
 }
 
-/// What the description of the API says of a path, beside what the other columns do.
+/// The entry of a path in the description of the API, beside the other columns.
 pub struct Operation {
-    /// By which generated clients name it.
+    /// The name in generated clients.
     pub id: &'static str,
     /// The group that it belongs to.
     pub tag: &'static str,
@@ -44,7 +44,7 @@ pub struct Operation {
     pub summary: &'static str,
     /// Sentences in Markdown.
     pub description: &'static str,
-    /// What shows whose the request is.
+    /// The credentials that it needs.
     pub credentials: Credentials,
     /// The body of a success.
     pub success: Success,
@@ -52,7 +52,7 @@ pub struct Operation {
     pub scopes: &'static [Scope],
 }
 
-/// What shows whose a request is.
+/// The credentials that a request needs.
 pub enum Credentials {
     /// Nothing is needed.
     None,
@@ -82,7 +82,7 @@ pub enum Success {
     Description,
 }
 
-/// Who answers a path.
+/// The handler of a path.
 #[derive(Clone, Copy)]
 pub enum Handler {
     /// The event loop answers at once, however busy the workers are.
@@ -157,12 +157,12 @@ impl BodyLimit {
     }
 }
 
-/// Who reads the errors of a path.
+/// The readers of a path's errors.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Audience {
     /// Programs: errors are JSON, but pages for browsers that would show them.
     Programs,
-    /// People: errors are pages for who takes HTML, and JSON for everybody else.
+    /// People: errors are pages if the client takes HTML, and JSON otherwise.
     People,
 }
 
@@ -534,7 +534,7 @@ impl Route {
     }
 }
 
-/// A problem in the form that suits the readers of its path. People come to those of programs, too:
+/// A problem in the form that suits the readers of its path. People come to paths of programs, too:
 /// by a link to a file after their session has ended, or by a form without script.
 pub fn problem_response(route: Option<&Route>, request: &Request, problem: Problem) -> Response {
     let is_page = if route.is_some_and(Route::is_for_programs) {

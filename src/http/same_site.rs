@@ -3,9 +3,9 @@
 use super::request::Request;
 use super::settings::Settings;
 
-/// Whether it does, as browsers say it: `Sec-Fetch-Site`, or `Origin` where that is missing (plain
-/// http outside of localhost). A request with neither does not come from a browser of today, and so
-/// carries nobody's cookies against their will.
+/// Whether it does, by `Sec-Fetch-Site`, or by `Origin` where that is missing (plain http outside
+/// of localhost). A request with neither does not come from a browser of today, and so carries
+/// nobody's cookies against their will.
 pub fn is_same_site(settings: &Settings, request: &Request) -> bool {
     if let Some(site) = request.header("sec-fetch-site") {
         return matches!(site, "same-origin" | "none");

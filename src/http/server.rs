@@ -7,8 +7,8 @@ use crate::front::{FrontHandle, Heartbeat, Listeners, LoadGauge, ShutdownHandle}
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Most pages that are answered at a time. None takes longer than computing a password, some 50 ms;
-/// while all four compute one, which four client addresses have to ask for, others wait as long.
+/// Most pages that are answered at a time. No page takes longer than computing a password, some 50
+/// ms; while all four compute one, for four client addresses, others wait as long.
 const MOST_PAGES: usize = 4;
 
 /// Most conversions, beyond those that may run and one for each core, that read their request and
@@ -31,7 +31,7 @@ impl Server {
         let threads = state.settings.threads.get();
         let [small, large] = MemoryBudget::most_running(threads);
         let conversions = small + large + threads + MOST_BESIDE;
-        // One for readiness, which is asked once a second.
+        // One worker for readiness, which is checked once a second at most.
         let workers = [conversions, MOST_PAGES, 1];
         let front = listeners.serve(workers, HttpAdmission::new(Arc::new(state)))?;
         Ok(Server { addresses, front })
@@ -48,12 +48,12 @@ impl Server {
         self.front.shutdown.clone()
     }
 
-    /// Tells whether the event loop still runs.
+    /// Shows whether the event loop still runs.
     pub fn heartbeat(&self) -> Heartbeat {
         self.front.heartbeat.clone()
     }
 
-    /// Tells how busy the event loop is.
+    /// Shows how busy the event loop is.
     pub fn load_gauge(&self) -> LoadGauge {
         self.front.load.clone()
     }

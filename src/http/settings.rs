@@ -28,7 +28,7 @@ pub struct Settings {
     pub max_body: u64,
     /// Most pixels of a picture that is enlarged and for which a quality is looked for, or that is
     /// coded at the highest effort. 8 Mi: a screen of 3840 x 2160, which takes some ten seconds; a
-    /// file of 69 bytes suffices to ask for it.
+    /// file of 69 bytes suffices for that.
     pub max_enlarged: u64,
     /// The longest that a conversion may take, once its body has arrived and its watermark was
     /// fetched. 50 seconds: 100 megapixels take some 5 on one core, and the proxies that stand
@@ -109,7 +109,7 @@ impl Settings {
         self.cookie("__Host-towebp_token")
     }
 
-    /// The name of the cookie that tells a browser that has signed in before; prefixed as
+    /// The name of the cookie that marks a browser that has signed in before; prefixed as
     /// [`Settings::session_cookie`].
     pub fn device_cookie(&self) -> &'static str {
         self.cookie("__Host-towebp_device")

@@ -1,4 +1,4 @@
-//! What all workers and the event loop share.
+//! The state that all workers and the event loop share.
 
 use super::asset::Asset;
 use super::metrics::Metrics;
@@ -25,11 +25,11 @@ pub struct AppState {
     pub cpu_budget: CpuBudget,
     /// The memory that conversions share.
     pub memory: MemoryBudget,
-    /// Counts of what is limited by account or by client address.
+    /// The limiters by account and by client address.
     pub limiters: Limiters,
     /// The outcome of the last readiness check.
     pub readiness: Readiness,
-    /// Counts of what was done.
+    /// The metrics.
     pub metrics: Metrics,
     /// The description of the API: [`describe`](super::openapi::describe).
     pub openapi: Asset,
@@ -37,7 +37,7 @@ pub struct AppState {
     pub settings: Settings,
 }
 
-/// Counts of what the settings limit.
+/// The limiters of the settings.
 pub struct Limiters {
     /// Attempts to sign in, by client address.
     pub(super) signin: Option<ClientRateLimiter>,

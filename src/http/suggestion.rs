@@ -46,8 +46,8 @@ const FOREIGN: [(&str, &str); 22] = [
 /// nothing does.
 const FORMATS: [&str; 7] = ["f", "fm", "format", "output", "type", "ext", "to"];
 
-/// What `X-Towebp-Warning` says of the parameters `names` of a path that has the parameters
-/// `known`, in printable ASCII; `None` if there is nothing to say.
+/// The value of `X-Towebp-Warning` for the parameters `names` of a path that knows the parameters
+/// `known`, in printable ASCII; `None` without a suggestion.
 pub fn warning(names: impl Iterator<Item = String>, known: &[&str]) -> Option<String> {
     if known.is_empty() {
         return None;
@@ -76,7 +76,7 @@ pub fn warning(names: impl Iterator<Item = String>, known: &[&str]) -> Option<St
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
-/// The known name of what other services call so.
+/// The known name of another service's parameter.
 fn foreign(name: &str, known: &[&str]) -> Option<&'static str> {
     let folded = fold(name);
     let row = FOREIGN.iter().find(|(foreign, _)| *foreign == folded)?;

@@ -74,7 +74,7 @@ pub const TOKEN_NAME: Parameter = Parameter {
     otherwise: "400",
 };
 
-/// Which entries are asked for.
+/// The filters of entries.
 pub const FILTERS: [Parameter; 4] = [
     FROM,
     TO,
@@ -106,13 +106,13 @@ const MAX_PAGES: usize = 10;
 /// The media type of one JSON object a line.
 const NDJSON: &str = "application/x-ndjson";
 
-/// What a request for entries or sums says.
+/// A request for entries or sums.
 pub struct Listing {
-    /// Whose they are.
+    /// The account.
     pub account: AccountId,
     /// The account's tokens, with deleted ones.
     pub tokens: Vec<TokenUsage>,
-    /// Which ones are asked for.
+    /// The filters, as they were given.
     pub texts: FilterTexts,
     query: Pairs,
     credentials: Credentials,
@@ -137,7 +137,7 @@ impl Listing {
         })
     }
 
-    /// Reads again what may have changed since.
+    /// Reads the account and its tokens again, which may have changed.
     ///
     /// # Errors
     /// 401 if the token or session is not good any more.
@@ -259,7 +259,7 @@ pub fn days(state: &AppState, request: &Request) -> Result<Response, Problem> {
 }
 
 /// The sums of months, oldest first; months without conversions are left out. A month is summed up
-/// over those of its days that are asked for.
+/// over its days within the filter.
 ///
 /// # Errors
 /// As [`json`].

@@ -17,9 +17,9 @@ pub struct WatermarkFetch {
     metrics: Metrics,
 }
 
-/// How far the fetch has come.
+/// The progress of the fetch.
 enum Progress {
-    /// The request asks for no picture.
+    /// The request needs no picture.
     NotNeeded,
     /// The fetch of this URL begins once the request is whole.
     Planned(String),
@@ -50,7 +50,8 @@ impl WatermarkFetch {
         self.progress = url.map_or(Progress::NotNeeded, Progress::Planned);
     }
 
-    /// Begins the fetch if it is planned, and says whether it is over. `waker` is used when it is.
+    /// Begins the fetch if it is planned, and returns whether it is over. `waker` is used when it
+    /// is.
     pub fn prepare(&mut self, waker: &Waker) -> Preparation {
         if let Progress::Planned(url) = &self.progress {
             let waker = waker.clone();
@@ -78,7 +79,7 @@ impl WatermarkFetch {
         }
     }
 
-    /// Takes the picture's file; `None` if the request asks for none.
+    /// Takes the picture's file; `None` if the request needs none.
     ///
     /// # Errors
     /// Why it could not be fetched.

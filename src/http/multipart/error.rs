@@ -22,7 +22,7 @@ pub enum FormError {
     TooManyParts,
     /// The headers of a part have more than [`MAX_PART_HEADERS`] bytes.
     HeadersTooLarge,
-    /// The headers of a part cannot be read; the text says why.
+    /// The headers of a part cannot be read; the text has the reason.
     Header(String),
     /// A part has no `Content-Disposition: form-data` with a name.
     NoName,
@@ -44,7 +44,7 @@ pub enum FormError {
     Token,
 }
 
-/// The most characters of what was given that an error shows.
+/// The most characters of a given text that an error shows.
 const SHOWN: usize = 60;
 
 impl fmt::Display for FormError {

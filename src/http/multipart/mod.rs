@@ -6,7 +6,7 @@
 //! the headers of a part are kept here. A form that cannot be read keeps nothing from there on: the
 //! worker answers it once it is complete.
 //!
-//! What other readers pass over in silence is an error here, so that no two readers see two
+//! Deviations that other readers pass over in silence are errors here, so that no two readers see
 //! different forms: bytes before the first boundary or after the last, lines that begin with the
 //! boundary and go on, line ends without CR, headers in several lines, and parts within parts.
 
@@ -47,7 +47,7 @@ pub struct Form {
     pub file: Option<FormFile>,
 }
 
-/// What a form says of its file.
+/// A form's file.
 pub struct FormFile {
     /// The name of the part, not of the file.
     pub name: String,
@@ -55,7 +55,7 @@ pub struct FormFile {
     pub media_type: String,
 }
 
-/// What the next byte belongs to.
+/// The place of the next byte in the form.
 enum State {
     /// The first boundary, or the empty line that may come before it. So many bytes of the
     /// delimiter are there; its CR LF need not be.
@@ -73,7 +73,7 @@ enum State {
     Failed(FormError),
 }
 
-/// How far the line of a boundary has come.
+/// The progress of a boundary's line.
 #[derive(Clone, Copy)]
 enum LineEnd {
     /// Nothing follows the boundary yet.

@@ -3,16 +3,16 @@
 
 use super::error::FormError;
 
-/// What the headers of a part say.
+/// The contents of a part's headers.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Part {
     /// The name of the field or of the file's part.
     pub name: String,
-    /// What its bytes are.
+    /// The kind of its bytes.
     pub kind: PartKind,
 }
 
-/// What the bytes of a part are.
+/// The kind of a part's bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PartKind {
     /// The file: a part that has a `filename`, or is named `file`.
@@ -29,7 +29,7 @@ impl Part {
     /// in a form are passed over (RFC 7578, section 4.8).
     ///
     /// # Errors
-    /// [`FormError`], if they cannot be read, or say what is not allowed.
+    /// [`FormError`], if they cannot be read or are not allowed.
     pub fn parse(headers: &[u8]) -> Result<Part, FormError> {
         let (mut disposition, mut content_type) = (None, None);
         let lines = headers.split(|&byte| byte == b'\n');
@@ -149,9 +149,9 @@ fn is_of_token(c: char) -> bool {
 pub struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
-    /// Reads what follows the first semicolon. Within quotes, a backslash takes away the meaning of
-    /// a quote or a backslash after it, and of nothing else: browsers write file names of Windows
-    /// with plain ones.
+    /// Reads the parameters after the first semicolon. Within quotes, a backslash takes away the
+    /// meaning of a quote or a backslash after it, and of nothing else: browsers write file names
+    /// of Windows with plain ones.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -189,7 +189,7 @@ impl Parameters {
     }
 }
 
-/// The text up to the closing quote, and what follows; `None` if there is no such quote.
+/// The text up to the closing quote, and the rest; `None` if there is no such quote.
 fn unquote(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = text.char_indices().peekable();

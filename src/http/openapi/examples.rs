@@ -1,5 +1,5 @@
-//! An example of each problem, made by the code that makes it for a client: its text is what the
-//! server sends.
+//! An example of each problem, made by the code that makes it for a client, so that the server
+//! sends the same text.
 
 use crate::admission::{
     ExceededLimit, LimitScope, LimitStatus, QuotaExceeded, RemainingQuota, ReserveError,

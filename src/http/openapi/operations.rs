@@ -1,4 +1,4 @@
-//! The paths, and what each is answered with.
+//! The paths and their responses.
 
 use super::parameters::parameter;
 use crate::http::problem::{PROBLEMS, ProblemRow};
@@ -16,7 +16,7 @@ const PROBLEM: &str = "application/problem+json";
 pub fn paths(settings: &Settings) -> Json {
     let described = |route: &Route| {
         let operation = route.operation.as_ref()?;
-        // HEAD is as GET, and clients do not ask for it by a function of its own.
+        // HEAD is like GET, and clients need no function for it.
         let methods = route.methods.split(", ").filter(|method| *method != "HEAD");
         let item: Map<String, Json> = methods
             .map(|method| {
@@ -104,7 +104,7 @@ fn picture(settings: &Settings) -> Json {
 }
 
 /// The Media Type Object of a form: the picture as the one file. The parameters are described once,
-/// as those of the query, since generated clients send what they find in both places.
+/// as those of the query, since generated clients would send a parameter in both places.
 fn form() -> Json {
     json!({
         "schema": {

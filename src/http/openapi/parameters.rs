@@ -3,17 +3,17 @@
 use serde_json::{Map, Value as Json, json};
 use towebp_pipeline::conversion::{CAPPED, DefaultValue, OR_ABSENT, Parameter, Value};
 
-/// The extension that says what becomes of numbers out of the range of a schema: `capped`, where
-/// the server takes the nearest one that is allowed. All others are an error.
+/// The extension with the treatment of numbers out of the range of a schema: `capped`, where the
+/// server takes the nearest one that is allowed. All others are an error.
 const OUT_OF_RANGE: &str = "x-out-of-range";
 
-/// The extension that says what 0 means where it is in no range.
+/// The extension with the meaning of 0 where it is in no range.
 const ZERO: &str = "x-zero";
 
 /// The Parameter Object; `None` for the token, which is a security scheme.
 ///
 /// The default stands in the description: generated clients send a `default` of the schema, which
-/// then takes the place of what the token's preset says.
+/// then displaces the token's preset.
 pub fn parameter(row: &Parameter) -> Option<Json> {
     if matches!(row.value, Value::Token) {
         return None;

@@ -5,8 +5,8 @@ use crate::admission::ReserveError;
 use towebp_pipeline::conversion::{ConversionError, ParamError};
 use towebp_pipeline::image::{DecodeError, Format};
 
-/// The most seconds of a `Retry-After`; the front, too, gives no more: what is waited for has
-/// ended by then or was rejected.
+/// The most seconds of a `Retry-After`; the front's limit is the same. Requests ahead have ended by
+/// then or were rejected.
 const MAX_RETRY_AFTER: u64 = 60;
 
 /// Seconds until a picture that took too long may be sent again: it held a core for as long as

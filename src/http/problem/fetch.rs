@@ -3,7 +3,7 @@
 use super::{Kind, Problem};
 use crate::fetch::FetchError;
 
-/// Seconds until a fetch may be asked for again when too many wait: most fetches take less.
+/// Seconds until a fetch may be requested again when too many wait: most fetches take less.
 const RETRY_AFTER_FETCHES: u64 = 5;
 
 impl From<FetchError> for Problem {

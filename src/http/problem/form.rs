@@ -6,7 +6,7 @@ use crate::http::multipart::FormError;
 impl From<FormError> for Problem {
     fn from(error: FormError) -> Problem {
         let kind = match error {
-            // As of a query.
+            // The same code as for a query.
             FormError::NotUtf8(_) => Kind::InvalidParameter,
             _ => Kind::InvalidForm,
         };

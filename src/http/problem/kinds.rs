@@ -27,30 +27,30 @@ impl ProblemRow {
 /// Which requests may be answered with a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// All: how HTTP is spoken, and how large a request may be.
+    /// All requests: problems of HTTP itself, and of the size of a request.
     Connection,
-    /// Those of paths and methods that are not in the table of routes.
+    /// Requests for paths and methods that are not in the table of routes.
     Route,
-    /// Those that a worker answers.
+    /// Requests that a worker answers.
     Worker,
-    /// Those that have a token and parameters.
+    /// Requests that have a token and parameters.
     Token,
     /// Conversions.
     Conversion,
-    /// Those of the usage history.
+    /// Requests for the usage history.
     History,
     /// The readiness check.
     Readiness,
     /// Forms of the dashboard.
     Form,
-    /// None: it stands in the log alone.
+    /// No request: the problem stands in the log alone.
     Log,
 }
 
 /// Makes the enum and the list of its rows from the same lines.
 macro_rules! kinds {
     ($($kind:ident($scope:ident): $status:literal $code:literal $title:literal, $when:literal;)+) => {
-        /// What went wrong, as the client can act on it.
+        /// The kind of problem, as the client can act on it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Kind {
             $(#[doc = $when] $kind,)+

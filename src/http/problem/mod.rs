@@ -1,7 +1,7 @@
 //! Errors of all modules as problems for the client: each `From` here lists every case of one
 //! error, so that a new case does not compile until it has its answer.
 //!
-//! The text of a 4xx helps the client. The text of a 500 says nothing of the inside; its cause
+//! The text of a 4xx helps the client. The text of a 500 reveals nothing of the inside; its cause
 //! goes to the log.
 
 mod conversion;
@@ -22,7 +22,7 @@ use crate::dashboard::duration;
 pub struct Problem {
     /// Its row in the table of problems.
     pub kind: Kind,
-    /// What is wrong with this request, as a sentence or two for the client.
+    /// The fault of this request, as a sentence or two for the client.
     pub detail: String,
     /// The value of `Allow`, for a 405.
     pub allow: Option<&'static str>,
@@ -30,7 +30,7 @@ pub struct Problem {
     pub retry_after: Option<u64>,
     /// Further headers: names and values.
     pub headers: Vec<(&'static str, String)>,
-    /// What happened inside, for the log alone.
+    /// The internal cause, for the log alone.
     pub cause: Option<String>,
 }
 

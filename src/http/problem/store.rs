@@ -4,8 +4,8 @@ use super::{Kind, Problem};
 use crate::store::FilterError;
 use crate::store::{StoreError, TokenError};
 
-/// Seconds until it is worth asking again whether the disk has room: somebody has to make it, and
-/// then the store finds it within a second.
+/// Seconds until a retry may find room on the disk: somebody has to make it, and then the store
+/// finds it within a second.
 const RETRY_AFTER_STORAGE: u64 = 10;
 
 impl From<TokenError> for Problem {
